@@ -10,17 +10,15 @@ import traceback
 import pytest
 
 from antiphon import errors
+from antiphon._faults import BY_CATEGORY, FaultRecord, from_fault
 from antiphon.errors import (
-    BY_CATEGORY,
     AntiphonError,
     BudgetError,
-    FaultRecord,
     InternalError,
     ModelTransportError,
     RunTimeout,
     StateError,
     ToolError,
-    from_fault,
 )
 from antiphon.graph import (
     EmptyInputError,

@@ -37,8 +37,7 @@ has a page in ``docs/errors/``.
 
 from __future__ import annotations
 
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, NotRequired, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from antiphon._text import escape_controls
 
@@ -46,12 +45,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 __all__ = [
-    "BY_CATEGORY",
     "AccessDenied",
     "AntiphonError",
     "AuthError",
     "BudgetError",
-    "FaultRecord",
     "GuestError",
     "GuestSyntaxError",
     "HostCallError",
@@ -76,7 +73,6 @@ __all__ = [
     "UnsupportedCode",
     "ValidationError",
     "WorkerCrashed",
-    "from_fault",
 ]
 
 _T = TypeVar("_T")
@@ -317,50 +313,6 @@ class ResultTooLarge(SandboxError, BudgetError):
 
 class SandboxCancelled(SandboxError, RunCancelled):
     """The caller cancelled, and the worker was killed."""
-
-
-BY_CATEGORY: Mapping[str, type[AntiphonError]] = MappingProxyType(
-    {kind.category: kind for kind in AntiphonError.__subclasses__() if kind is not SandboxError}
-)
-"""The class of each category, by the category's name on the wire."""
-
-_BY_CODE: Mapping[str, type[AntiphonError]] = MappingProxyType(
-    {"sandbox_unavailable": SandboxUnavailable}
-)
-"""Codes of the engine's own that have a narrower class than their category's."""
-
-
-class FaultRecord(TypedDict):
-    """A failure as the engine records it; `from_fault` reads these keys."""
-
-    category: str
-    code: str
-    message: str
-    hint: NotRequired[str | None]
-    details: NotRequired[Mapping[str, Any]]
-
-
-def from_fault(fault: FaultRecord) -> AntiphonError:
-    """Builds the exception for a failure that the engine recorded.
-
-    Args:
-        fault: the record. A category that this version does not know becomes
-            an `InternalError` that names it in its details.
-
-    Returns:
-        The exception, ready to raise.
-
-    Example:
-        >>> from_fault({"category": "budget", "code": "steps", "message": "no step left: 7"})
-        BudgetError('no step left: 7', code='steps')
-    """
-    category, code = fault["category"], fault["code"]
-    details = dict(fault.get("details") or {})
-    kind = _BY_CODE.get(code) or BY_CATEGORY.get(category)
-    if kind is None:
-        kind = InternalError
-        details.setdefault("category", category)
-    return kind(fault["message"], code=code, details=details, hint=fault.get("hint"))
 
 
 def _revive(kind: type[AntiphonError], args: tuple[Any, ...]) -> AntiphonError:

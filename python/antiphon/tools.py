@@ -77,32 +77,31 @@ class ToolSpec(TypedDict):
 
 
 class Tool:
-    """Something that a model may call: a Python callable, or a LangChain tool.
+    """A tool for models: a Python callable, or a LangChain tool.
 
     Args:
         function: a function, coroutine function, partial, bound method, object
             with ``__call__``, or LangChain tool. Parameters are described by type
             hints, ``Annotated[T, "text"]``, a pydantic ``Field`` or the docstring; one
-            without a hint takes anything. A parameter typed `ToolContext` is
-            filled in and hidden from the model.
+            without a hint accepts any value. A parameter of type `ToolContext` is
+            injected and hidden from the model.
         name: for the model: 1 to 64 letters, digits, ``_`` or ``-``. Default: the
             function's name; for an object its class in snake case.
         description: for the model. Default: the docstring without its sections.
-        timeout: seconds one call may take. Default: no limit of its own.
-        max_calls: how many calls one agent run may make of it. Default: no limit.
-        approval: who decides whether a call is made, once its arguments are known to fit.
-            ``True``: a person; the run pauses, and goes on with the answer. A function of the
-            `ToolCall`, sync or async: it returns true, false, or the reason against the call,
-            which the model gets to read. Calls that are not approved do not count for
-            `max_calls`. Default: ``False``, every call is made.
-        idempotent: whether a repeated call does no harm. Default: no.
+        timeout: the time limit of one call, in seconds. Default: no limit of its own.
+        max_calls: the limit of calls in one agent run. Default: no limit.
+        approval: who approves calls, after their arguments were validated. ``True``: a person;
+            the run pauses until the answer. A function of the `ToolCall`, sync or async: it
+            returns true, false, or the reason for a refusal, which the model reads. Calls that
+            are not approved do not count for `max_calls`. Default: ``False``, no approval.
+        idempotent: whether calls may be repeated. Default: no.
         cache: whether a ready system may answer an equal call with the result of an earlier
             one, within one question. Agents of a team call it every time. Default: if
             `side_effect` is ``none`` or ``read``.
-        side_effect: what a call does to the world: ``none``, ``read``, ``write`` (something
-            of the caller's) or ``external`` (of somebody else's). Calls of one reply run
-            in parallel only when all are ``none`` or ``read``. Default: ``external``.
-        max_result: characters of a result that the model sees. Default: 20,000.
+        side_effect: the side effects of a call: ``none``, ``read``, ``write`` (to the caller's
+            systems) or ``external`` (to those of others). Calls of one reply run in parallel
+            only if all are ``none`` or ``read``. Default: ``external``.
+        max_result: the characters of a result that the model reads. Default: 20,000.
 
     Raises:
         ValidationError: an option is wrong (``tool_name``, ``tool_option``), the
@@ -188,12 +187,12 @@ class Tool:
 
     @property
     def is_async(self) -> bool:
-        """Whether `call` is known to return an awaitable. One may also come unannounced."""
+        """Whether `call` is known to return an awaitable; a sync function may return one too."""
         return self._body.is_async
 
     @property
     def spec(self) -> ToolSpec:
-        """What the engine and the model get to know; ``timeout`` in seconds."""
+        """The tool as the engine and the model see it; ``timeout`` in seconds."""
         return {
             "name": self.name,
             "description": self.description,
@@ -208,7 +207,7 @@ class Tool:
         }
 
     def check(self, arguments: Mapping[str, Any]) -> None:
-        """Checks a model's arguments as `call` does, and calls nothing.
+        """Validates a model's arguments as `call` does, without calling the tool.
 
         A LangChain tool checks them only when it is called.
 
@@ -226,7 +225,7 @@ class Tool:
             context: for a parameter typed `ToolContext`.
 
         Returns:
-            What the function returns, unchanged; an awaitable if it is asynchronous.
+            The result of the function, unchanged; an awaitable if it is async.
 
         Raises:
             ValidationError: an argument is missing, unknown or of the wrong type
@@ -258,7 +257,7 @@ class FunctionTool(Tool, Generic[_P, _R]):
         def __init__(self, function: Callable[_P, _R], **options: Unpack[ToolOptions]) -> None: ...
 
     def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R:
-        """Calls the function as if it were no tool."""
+        """Calls the function itself."""
         result: _R = self._body.function(*args, **kwargs)
         return result
 
@@ -300,7 +299,7 @@ def tool(
 
 
 def tool(function: Callable[..., Any] | None = None, /, **options: Unpack[ToolOptions]) -> Any:
-    """Makes a function a tool. It can still be called as before.
+    """Turns a function into a tool. It can still be called as before.
 
     Args:
         function: the function, when used bare: ``@tool``.

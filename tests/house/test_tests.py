@@ -45,6 +45,7 @@ INSIDE = frozenset(
         "tests/support/stored_values.py",
         "tests/systems/test_local_computation.py",
         "tests/systems/test_local_model.py",
+        "tests/test_errors.py",
         "tests/tools/test_approved_arguments.py",
         "tests/tools/test_docstring.py",
         "tests/tools/test_encode.py",

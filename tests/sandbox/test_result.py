@@ -15,6 +15,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+from antiphon._faults import from_fault
 from antiphon.errors import (
     AntiphonError,
     BudgetError,
@@ -26,7 +27,6 @@ from antiphon.errors import (
     ToolError,
     ValidationError,
     WorkerCrashed,
-    from_fault,
 )
 from antiphon.sandbox import SandboxFigure, SandboxResult, SandboxTable, SandboxUsage
 from antiphon.sandbox._faults import _MAKE, as_fault, report, sandbox_error

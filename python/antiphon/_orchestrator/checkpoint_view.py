@@ -5,11 +5,12 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
 
+from antiphon._faults import from_fault
 from antiphon._orchestrator.flow import START
 from antiphon._orchestrator.outcome import how_it_ended
 from antiphon._orchestrator.state import RECORDED
 from antiphon.checkpoint import Checkpoint, Difference
-from antiphon.errors import RunCancelled, from_fault
+from antiphon.errors import RunCancelled
 from antiphon.result import Question
 
 if TYPE_CHECKING:

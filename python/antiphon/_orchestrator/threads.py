@@ -1,4 +1,4 @@
-"""A team's threads: reading what they hold, writing to them from outside, and finding lost runs."""
+"""A team's threads: reading and updating them from outside of runs, and finding lost runs."""
 
 from __future__ import annotations
 
@@ -21,12 +21,11 @@ _PAGE = 16
 
 
 class Threads:
-    """What a team with a checkpointer can do with its threads.
+    """The threads of a team with a checkpointer.
 
-    The methods of a pair do the same, once by a plain call and once by ``await``. All of them
-    raise a `ValidationError` if the team has no checkpointer (``thread_unkept``) or no
-    thread can have that name (``thread_invalid``): a text that is not blank, of up to 512
-    characters.
+    Each method has an async twin. All of them raise a `ValidationError` if the team has no
+    checkpointer (``thread_unkept``), or the name of the thread is invalid (``thread_invalid``): it
+    is a text of up to 512 characters that is not blank.
     """
 
     _built: Assembled
@@ -34,25 +33,24 @@ class Threads:
 
     @property
     def checkpointer(self) -> Saver | None:
-        """Where the team keeps its threads; none if it keeps none."""
+        """The store of the team's threads; ``None`` without one."""
         return None if self._store is None else self._store.saver
 
     def state(self, thread: str, checkpoint: int | None = None) -> Checkpoint:
-        """What a thread holds now, or held at a checkpoint.
+        """The state of a thread, now or at a checkpoint.
 
         Args:
             thread: the thread's name.
-            checkpoint: the id of a checkpoint: what came of it later, a question or the end,
-                is in the `history`. Default: where the thread is now, what agents of an open
-                step have written included.
+            checkpoint: the id of a checkpoint; its later questions and outcome are in the
+                `history`. Default: the current state, including writes of an open step.
 
         Returns:
-            The checkpoint, with the state and what comes next.
+            The checkpoint, with the state and the next agents.
 
         Raises:
-            ValidationError: the thread holds nothing (``thread_empty``).
-            StateError: it has no such checkpoint (``checkpoint_unknown``), or what it holds
-                does not fit the team (``checkpoint_misfit``).
+            ValidationError: the thread is empty (``thread_empty``).
+            StateError: it has no such checkpoint (``checkpoint_unknown``), or its contents do
+                not fit the team (``checkpoint_misfit``).
 
         Example:
             >>> from antiphon import Agent, Orchestrator
@@ -73,18 +71,17 @@ class Threads:
         return await awalk(self._built.engine, self._reading(thread, checkpoint))
 
     def history(self, thread: str, limit: int | None = None) -> list[Checkpoint]:
-        """What a thread held at the checkpoints that led to where it is, newest first.
+        """The checkpoints that led to the current state of a thread, newest first.
 
         Args:
             thread: the thread's name.
             limit: no more than these. Default: all.
 
         Returns:
-            The checkpoints; none for a thread that holds nothing. The first is what `state`
-            gives.
+            The checkpoints; an empty list for an empty thread. The first equals `state`.
 
         Raises:
-            StateError: what it holds does not fit the team (``checkpoint_misfit``).
+            StateError: its contents do not fit the team (``checkpoint_misfit``).
         """
         return walk(self._built.engine, self._looking_back(thread, limit))
 
@@ -99,19 +96,19 @@ class Threads:
         as_agent: str | None = None,
         checkpoint: int | None = None,
     ) -> Checkpoint:
-        """Writes to a thread as if an agent had. No agent runs; `resume` goes on from there.
+        """Writes to a thread in the name of an agent. No agent runs; `resume` continues from there.
 
         Args:
-            thread: the thread's name; a new one begins with this.
-            values: what is written, by the keys' rules of merging: a dict or another record;
-                or a text, which becomes the answer and a message.
-            as_agent: the agent; what comes after it is next. Default: the one that wrote
-                last; in a new thread the person, before the first agent.
+            thread: the thread's name; a new thread starts with this update.
+            values: the update, merged by the reducers of the keys: a dict or another record; or
+                a text, which becomes the answer and a message.
+            as_agent: the agent; its successor runs next. Default: the one that wrote last; in a
+                new thread the person, before the first agent.
             checkpoint: the id of a checkpoint to write after, in a branch of its own.
                 Default: where the thread is now.
 
         Returns:
-            The new checkpoint. Questions that were open are asked no more.
+            The new checkpoint. Open questions are dropped.
 
         Raises:
             ValidationError: it is not clear who wrote last, or there is no such agent
@@ -133,22 +130,22 @@ class Threads:
         return await awalk(self._built.engine, steps)
 
     def fork(self, thread: str, checkpoint: int | None = None, to: str | None = None) -> str:
-        """Makes a thread of its own out of what another one holds, its history included.
+        """Copies a thread with its history into a new, independent thread.
 
-        What happens in one of them is not seen in the other. A run that goes on in the new one
-        has an id of its own, so that tools do not take its calls for repeated ones.
+        A run that continues in the new thread has another id, so that tools do not mistake its
+        calls for repeated ones.
 
         Args:
             thread: the thread's name.
-            checkpoint: the id of its last checkpoint to take over. Default: all it holds now,
-                open questions included.
-            to: the new thread's name. Default: one that nothing else has.
+            checkpoint: the id of the last checkpoint to copy. Default: all of it, including
+                open questions.
+            to: the new thread's name. Default: a random one.
 
         Returns:
-            The new thread's name. Its checkpoints have the ids that they have in the other.
+            The new thread's name. Its checkpoints keep their ids.
 
         Raises:
-            ValidationError: the thread holds nothing (``thread_empty``), or the new one does
+            ValidationError: the thread is empty (``thread_empty``), or the new one exists
                 (``thread_taken``).
             StateError: as `state`.
         """
@@ -164,7 +161,7 @@ class Threads:
         Args:
             thread: the thread's name.
             before: the id of a checkpoint.
-            after: the id of another. Default: where the thread is now.
+            after: the id of another. Default: the current state.
 
         Returns:
             The difference; it is false if nothing changed.
@@ -180,14 +177,14 @@ class Threads:
         return await awalk(self._built.engine, self._comparing(thread, before, after))
 
     def orphans(self) -> list[str]:
-        """The threads whose last run was lost: it neither ended nor paused, and nobody drives it.
+        """The threads whose last run was lost: it neither ended nor paused, and has no driver.
 
-        That is so when its process is gone. On the same machine that is seen at once (on
-        Linux), of another one after 30 seconds.
+        A dead process of the same machine is detected at once (on Linux), one of another machine
+        after 30 seconds.
 
         Returns:
-            Their names, in order; only those whose last run was one of a team of this name
-            and with these agents. `recover` takes them up.
+            Their names, sorted; only threads whose last run belongs to a team with this name and
+            these agents. `recover` resumes them.
 
         Raises:
             StateError: the store cannot be read.

@@ -168,12 +168,12 @@ def register(
     pack: Callable[[Any], Any] | None = None,
     unpack: Callable[[Any], Any] | None = None,
 ) -> _T | Callable[[_T], _T]:
-    """Lets objects of a type be part of a state that is stored.
+    """Registers a type, so that states with its objects can be stored.
 
-    Types that the annotations of a state mention need not be registered. An enum is stored by
-    its members' names; a dataclass, a pydantic model or a named tuple by its fields, and made
-    again without running its ``__init__``; an exception by its arguments and attributes. What
-    a class has gained since takes its default, and what it has lost is dropped.
+    Types in the annotations of a state are registered automatically. An enum is stored by its
+    members' names; a dataclass, a pydantic model or a named tuple by its fields, and restored
+    without running its ``__init__``; an exception by its arguments and attributes. Fields that
+    were added since take their default, removed ones are dropped.
 
     Args:
         kind: the type, unless this is used as a decorator with options.

@@ -36,18 +36,17 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolContext:
-    """One call of a tool, as the tool sees it.
+    """The context of one call of a tool.
 
-    A parameter with this type is filled in by the engine and hidden from the
-    model.
+    The engine injects it into a parameter of this type, which the model does not see.
 
     Attributes:
         name: the tool's name.
         call_id: the model's id of this call; its result carries the same.
-        idempotency_key: the same for every attempt at this call, also after a
-            restart; pass it to services that know such keys.
+        idempotency_key: stable across attempts and restarts; pass it to services that accept
+            idempotency keys.
         attempt: 1 for the first attempt.
-        deadline: when the call is given up, with time zone; ``None`` if never.
+        deadline: when the call times out, with time zone; ``None`` without a time-out.
 
     Example:
         >>> def pay(cents: int, call: ToolContext) -> str:
@@ -63,14 +62,13 @@ class ToolContext:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCall:
-    """A call of a tool that is not made yet, for whoever approves of it.
+    """A call of a tool that awaits approval.
 
     Attributes:
         name: the tool's name.
-        arguments: JSON values by name, which fit the tool's schema: the tool is called with
-            these. Changing them changes nothing.
-        call_id: the model's id of this call; of a call that code makes, one that the node gives
-            to no other call of the tool.
+        arguments: the validated arguments, JSON values by name. Changes to them have no effect.
+        call_id: the model's id of this call; for a call made by code, an id that is unique within
+            the node.
 
     Example:
         >>> def small(call: ToolCall) -> bool | str:

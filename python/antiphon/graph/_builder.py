@@ -38,10 +38,9 @@ class StateGraph(GraphDeclaration):
         state_schema: what the state holds: a TypedDict, a dataclass or a pydantic model,
             whose fields may be ``Annotated[type, reducer]``; or a bare type for a state that
             is one value.
-        context_schema: the class of the context that nodes reach as ``runtime.context``.
-            Default: none.
-        input_schema: what the graph takes. Default: the state.
-        output_schema: what the graph returns. Default: the state.
+        context_schema: the class of ``runtime.context``. Default: none.
+        input_schema: the input of the graph. Default: the state.
+        output_schema: the output of the graph. Default: the state.
 
     Raises:
         GraphBuildError: a reducer is wrong, or two schemas disagree about a key.
@@ -234,15 +233,15 @@ class StateGraph(GraphDeclaration):
         """Checks the graph and freezes it. Later changes of the builder do not reach it.
 
         Args:
-            checkpointer: where its threads are kept: a saver of `antiphon.checkpoint`, or its
-                URL: ``memory:``, or ``sqlite:`` and a file. Default: nowhere.
+            checkpointer: the store of its threads: a saver of `antiphon.checkpoint`, or its URL:
+                ``memory:``, or ``sqlite:`` and a file. Default: none.
             name: the graph's name. Default: ``graph``.
             strict: whether keys and targets that do not exist are errors while the graph
                 runs, rather than ignored.
-            limits: what each run may spend: ``model_calls``, ``tool_calls``, ``input_tokens``,
-                ``output_tokens``, ``retries``, and ``wall_time`` in seconds. A run that has
-                spent one of them ends with `BudgetError`. Default: no limits; supersteps are
-                limited by the config's ``recursion_limit``.
+            limits: the budget of each run: ``model_calls``, ``tool_calls``, ``input_tokens``,
+                ``output_tokens``, ``retries``, and ``wall_time`` in seconds. A run that exceeds
+                one of them ends with `BudgetError`. Default: no limits; supersteps are limited by
+                the config's ``recursion_limit``.
 
         Raises:
             GraphBuildError: no edge leaves `START`, or an edge names an unknown node.

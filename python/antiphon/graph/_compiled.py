@@ -34,15 +34,15 @@ _SETTINGS = ("checkpointer", "name", "step_timeout", "stream_mode")
 class CompiledGraph(RunnableFace, Batches, Threads):
     """A graph that runs; made by `StateGraph.compile`. Immutable but for its attributes.
 
-    Each method of a pair does the same, once by a plain call and once by ``await``. Both take
-    sync and async nodes. A graph may be invoked by another graph's node, or be a node.
+    Each method has an async twin; both accept sync and async nodes. A graph may be invoked by
+    another graph's node, or be a node.
 
     Attributes:
         name: the graph's name.
-        stream_mode: what a stream carries unless it is told. Default: ``updates``.
+        stream_mode: the default mode of streams. Default: ``updates``.
         step_timeout: the longest a superstep may take, in seconds; a `StepTimeoutError` ends
             the run. Default: no limit.
-        checkpointer: where its threads are kept. Default: nowhere.
+        checkpointer: the store of its threads. Default: none.
     """
 
     def __init__(self, engine: Engine, plan: Plan) -> None:
@@ -65,15 +65,15 @@ class CompiledGraph(RunnableFace, Batches, Threads):
         durability: Durability | None = None,
         version: Version = "v1",
     ) -> Any:
-        """Runs the graph to its end, or to a pause.
+        """Runs the graph until it ends or pauses.
 
         Args:
             input: the first writes: a dict, an instance of the schema, or a `Command`. On a
-                thread, None goes on where it stopped, and ``Command(resume=...)`` with an
-                answer, or with a dict from the ids of questions to answers.
+                thread, None continues from the last checkpoint, and ``Command(resume=...)``
+                answers a question, or several by a dict from their ids to answers.
             config: settings of this call; see `RunnableConfig`.
-            context: what nodes reach as ``runtime.context``; a dict is made into the
-                graph's ``context_schema``.
+            context: ``runtime.context`` of the nodes; a dict is converted to the graph's
+                ``context_schema``.
             stream_mode: with another mode than ``values``, the chunks of that stream.
             output_keys: the keys to return, or one key for its bare value. Default: those
                 of the output schema.
@@ -81,15 +81,15 @@ class CompiledGraph(RunnableFace, Batches, Threads):
             version: ``v2`` for a `GraphOutput`; see `Version`.
 
         Returns:
-            The state at the end, or none if nothing was ever written. If a node asked a
-            question, a `Paused`.
+            The final state, or None if nothing was written. If a node asked a question, a
+            `Paused`.
 
         Raises:
             GraphRecursionError: the limit of supersteps was reached.
             InvalidUpdateError: a node wrote what a key cannot take.
             EmptyInputError: there is no input.
 
-        What a node raises comes out as it is.
+        Exceptions of nodes are raised unchanged.
         """
         if stream_mode != "values":
             streamed: dict[str, Any] = {"context": context, "output_keys": output_keys}
@@ -134,7 +134,7 @@ class CompiledGraph(RunnableFace, Batches, Threads):
         durability: Durability | None = None,
         version: Version = "v1",
     ) -> Iterator[Any]:
-        """Runs the graph and yields what happens, as it happens.
+        """Runs the graph and yields chunks as they are produced.
 
         Args:
             input: as for `invoke`.
@@ -154,7 +154,7 @@ class CompiledGraph(RunnableFace, Batches, Threads):
         Raises:
             GraphBuildError: a mode is unknown.
 
-        Beside that it raises what `invoke` raises. Closing the stream cancels the run.
+        It also raises what `invoke` raises. Closing the stream cancels the run.
         """
         shape = read_shape(
             stream_mode or self.stream_mode,
@@ -201,12 +201,12 @@ class CompiledGraph(RunnableFace, Batches, Threads):
             yield chunk
 
     def resume(self, paused: Paused | GraphOutput, answer: Any) -> Any:
-        """Answers questions of a run that paused, and lets it go on.
+        """Answers questions of a paused run, and continues it.
 
         Args:
-            paused: what `invoke` or `resume` returned.
-            answer: the answer, or a dict from question ids to answers. Questions left
-                open are asked again.
+            paused: the result of `invoke` or `resume`.
+            answer: the answer, or a dict from question ids to answers. Other questions stay
+                open.
 
         Returns:
             As `invoke`. The limit of supersteps covers the run as a whole.
@@ -246,7 +246,7 @@ class CompiledGraph(RunnableFace, Batches, Threads):
         return self._result(handle, None, "v2" if isinstance(paused, GraphOutput) else "v1")
 
     def with_config(self, config: RunnableConfig | None = None, **settings: Any) -> Self:
-        """The same graph with settings of its own, which a call's config adds to.
+        """The same graph with default settings, which the config of a call is merged into.
 
         Args:
             config: settings.

@@ -45,10 +45,10 @@ Destinations = Mapping[str, str] | Sequence[str]
 
 
 class NodeOptions(TypedDict, total=False):
-    """What `StateGraph.add_node` takes by name.
+    """The options of `StateGraph.add_node`.
 
     Attributes:
-        defer: run only when nothing else is left to run. Default: false.
+        defer: run only when no other node is left to run. Default: false.
         inline: run a sync callable on the event loop, without a thread; for short ones.
             Default: false.
         metadata: notes that drawings show under the name. Default: none.
@@ -58,8 +58,8 @@ class NodeOptions(TypedDict, total=False):
             covers the exception counts. Default: the graph's, else a single attempt.
         timeout: the longest an attempt may take, in seconds or as a timedelta, or a
             `TimeoutPolicy`. Default: the graph's, else no limit.
-        error_handler: runs in the node's place when no attempt is left; it gets the node's
-            input, and the failure as ``error: NodeError``. Default: the graph's, else none.
+        error_handler: runs after the last failed attempt, with the node's input and the failure
+            as ``error: NodeError``. Default: the graph's, else none.
         destinations: where a returned `Command` may lead, for drawings: names, or a dict
             from names to labels. Default: what ``Command[Literal[...]]`` says.
     """
@@ -189,9 +189,9 @@ class TimeoutPolicy:
 
     Attributes:
         run_timeout: the longest it may take, in seconds or as a timedelta. Default: no limit.
-        idle_timeout: the longest it may go without a sign of life. Default: no limit.
-        refresh_on: what is a sign of life. ``auto``: a value for the stream, an event of a
-            LangChain part that the node calls, the end of a task of a nested graph, or a
+        idle_timeout: the longest time without progress. Default: no limit.
+        refresh_on: what counts as progress. ``auto``: a value for the stream, a callback of a
+            LangChain component that the node calls, the end of a task of a nested graph, or a
             heartbeat; ``heartbeat``: only ``runtime.heartbeat()``. Default: ``auto``.
     """
 
@@ -207,7 +207,7 @@ def read_timeout(given: Timeout | None, node: str) -> dict[str, Any]:
     """The engine's options for a time-out.
 
     Raises:
-        GraphBuildError: it is not above 0, or signs of life are of an unknown kind.
+        GraphBuildError: it is not above 0, or `refresh_on` is unknown.
     """
     if given is None:
         return {}

@@ -1,4 +1,4 @@
-"""What a thread held at a checkpoint, in LangGraph's words."""
+"""Snapshots of threads, with LangGraph's names."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ class PregelTask(NamedTuple):
         id: names it, the same whenever the same run comes to the same place.
         name: its node.
         path: its node, as a tuple.
-        error: what it failed with, as text; none if it has not.
-        interrupts: what it asks; in a history, what it asked last.
-        state: always none.
-        result: what it wrote, if it was done before its superstep was.
+        error: its failure, as text; None without one.
+        interrupts: its questions; in a history, its last ones.
+        state: always None.
+        result: its writes, if it ended before its superstep did.
     """
 
     id: str
@@ -45,7 +45,7 @@ class StateSnapshot(NamedTuple):
     Attributes:
         values: the state.
         next: the nodes that run next.
-        config: where it is: thread and checkpoint.
+        config: the config of the thread and checkpoint.
         metadata: ``source``: ``input``, ``loop`` or ``update``; ``step``; ``run_id``. None for a
             thread that holds nothing.
         created_at: when it was written, in ISO 8601.

@@ -5,13 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from antiphon.errors import (
-    AntiphonError,
-    BudgetError,
-    RunCancelled,
-    SandboxError,
-    from_fault,
-)
+from antiphon._faults import from_fault
+from antiphon.errors import AntiphonError, BudgetError, RunCancelled, SandboxError
 from antiphon.sandbox._faults import sandbox_error
 from antiphon.sandbox._outcome import result_of
 

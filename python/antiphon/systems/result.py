@@ -6,12 +6,13 @@ import json
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from antiphon.errors import AntiphonError, BudgetError, RunCancelled, from_fault
+from antiphon._faults import from_fault
+from antiphon.errors import AntiphonError, BudgetError, RunCancelled
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from antiphon.errors import FaultRecord
+    from antiphon._faults import FaultRecord
     from antiphon.event import Event
 
 __all__ = ["ReviewLoopOutcome", "ReviewLoopResult"]

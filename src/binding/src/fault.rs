@@ -9,7 +9,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
-/// The fault as the dict that `antiphon.errors.from_fault` takes.
+/// The fault as the dict that `antiphon._faults.from_fault` takes.
 pub(crate) fn as_dict<'py>(py: Python<'py>, fault: &Fault) -> Bound<'py, PyDict> {
     let dict = PyDict::new(py);
     let details = serde_json::Value::Object(fault.details.clone());
@@ -40,8 +40,8 @@ pub(crate) fn record<'py>(py: Python<'py>, found: &FaultRecord<'_>) -> Bound<'py
 /// The exception that a fault is raised as.
 pub(crate) fn to_exception(py: Python<'_>, fault: &Fault) -> PyErr {
     let made = py
-        .import(intern!(py, "antiphon.errors"))
-        .and_then(|errors| errors.call_method1(intern!(py, "from_fault"), (as_dict(py, fault),)));
+        .import(intern!(py, "antiphon._faults"))
+        .and_then(|faults| faults.call_method1(intern!(py, "from_fault"), (as_dict(py, fault),)));
     match made {
         Ok(exception) => PyErr::from_value(exception),
         Err(error) => error,
@@ -155,7 +155,7 @@ impl Retry {
     ) -> PyResult<Self> {
         let retry_on = match retry_on {
             Some(retry_on) => retry_on,
-            None => py.import("antiphon._retry")?.getattr("is_transient")?.unbind(),
+            None => py.import("antiphon._faults")?.getattr("is_transient")?.unbind(),
         };
         Ok(Self {
             policy: RetryPolicy {

@@ -1,0 +1,111 @@
+"""Failures as the engine records them, as exceptions; and which exceptions a retry covers."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
+
+from antiphon import errors
+from antiphon.errors import AntiphonError, InternalError, SandboxError, SandboxUnavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+BY_CATEGORY: Mapping[str, type[AntiphonError]] = MappingProxyType(
+    {
+        kind.category: kind
+        for kind in vars(errors).values()
+        # Classes of users and of graphs derive from these, and may have categories of their own.
+        if isinstance(kind, type)
+        and issubclass(kind, AntiphonError)
+        and kind.__base__ is AntiphonError
+        and kind is not SandboxError
+    }
+)
+"""The class of each category, by the category's name on the wire."""
+
+_BY_CODE: Mapping[str, type[AntiphonError]] = MappingProxyType(
+    {"sandbox_unavailable": SandboxUnavailable}
+)
+"""Codes of the engine's own that have a narrower class than their category's."""
+
+
+class FaultRecord(TypedDict):
+    """A failure as the engine records it; `from_fault` reads these keys."""
+
+    category: str
+    code: str
+    message: str
+    hint: NotRequired[str | None]
+    details: NotRequired[Mapping[str, Any]]
+
+
+def from_fault(fault: FaultRecord) -> AntiphonError:
+    """Builds the exception for a failure that the engine recorded.
+
+    Args:
+        fault: the record. A category that this version does not know becomes
+            an `InternalError` that names it in its details.
+
+    Returns:
+        The exception, ready to raise.
+
+    Example:
+        >>> from_fault({"category": "budget", "code": "steps", "message": "no step left: 7"})
+        BudgetError('no step left: 7', code='steps')
+    """
+    category, code = fault["category"], fault["code"]
+    details = dict(fault.get("details") or {})
+    kind = _BY_CODE.get(code) or BY_CATEGORY.get(category)
+    if kind is None:
+        kind = InternalError
+        details.setdefault("category", category)
+    return kind(fault["message"], code=code, details=details, hint=fault.get("hint"))
+
+
+_TOO_MANY = 429
+_SERVER_ERROR = 500
+
+_DEFECTS = (
+    ValueError,
+    TypeError,
+    ArithmeticError,
+    ImportError,
+    LookupError,
+    NameError,
+    SyntaxError,
+    RuntimeError,
+    ReferenceError,
+    StopIteration,
+    StopAsyncIteration,
+)
+
+
+# A further attempt would do again what may not be done twice.
+_ONCE = ("unknown_outcome", "replay_diverged")
+
+
+def is_transient(error: BaseException) -> bool:
+    """Say whether the same work may well succeed when it is tried again.
+
+    Connections and time-outs do; answers of a server with status 4xx and
+    exceptions that point at a defect in the code do not, nor do calls of which
+    nobody knows what came.
+    """
+    if not isinstance(error, Exception) or getattr(error, "code", None) in _ONCE:
+        return False
+    if isinstance(error, ConnectionError | TimeoutError):
+        return True
+    status = _status(error)
+    if status is not None:
+        return status >= _SERVER_ERROR or status == _TOO_MANY
+    return not isinstance(error, (*_DEFECTS, OSError))
+
+
+def _status(error: Exception) -> int | None:
+    """Read the HTTP status that httpx, requests and provider SDKs put on errors."""
+    for holder in (getattr(error, "response", None), error):
+        status = getattr(holder, "status_code", None)
+        if isinstance(status, int):
+            return status
+    return None
