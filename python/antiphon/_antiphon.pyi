@@ -376,7 +376,7 @@ class Engine:
     """
     A compiled graph; immutable, and shareable between threads and runs.
     """
-    def aorphans(self, /, place: Place) -> Any:
+    def aorphans(self, /, place: ThreadRef) -> Any:
         """
         `orphans` on the caller's event loop.
         """
@@ -384,7 +384,7 @@ class Engine:
         """
         Nodes, edges, joins, branches and channels, for drawing.
         """
-    def history(self, /, place: Place, *, live: bool = False) -> History:
+    def history(self, /, place: ThreadRef, *, live: bool = False) -> History:
         """
         What a thread held at its checkpoints, newest first: from the checkpoint of `place`
         back. With `live`, the newest shows what tasks of an open superstep have done.
@@ -394,12 +394,12 @@ class Engine:
         """
         The graph's name.
         """
-    def orphans(self, /, place: Place) -> list[str]:
+    def orphans(self, /, place: ThreadRef) -> list[str]:
         """
         The threads in the store of `place` whose last run was one of this graph and was
         lost: it neither ended nor paused, and nobody drives it.
         """
-    def start(self, /, input: Any | None = None, *, config: Any | None = None, context: Any | None = None, limits: Limits | None = None, supersteps: int | None = None, max_concurrency: int | None = None, shape: Shape | None = None, above: Context | None = None, enter: Any | None = None, on_task: Any | None = None, step_timeout: float | None = None, events: bool = False, place: Place | None = None, registry: Any | None = None, run_id: str | None = None, seed: int | None = None) -> Run:
+    def start(self, /, input: Any | None = None, *, config: Any | None = None, context: Any | None = None, limits: Limits | None = None, supersteps: int | None = None, max_concurrency: int | None = None, shape: Shape | None = None, above: Context | None = None, enter: Any | None = None, on_task: Any | None = None, step_timeout: float | None = None, events: bool = False, place: ThreadRef | None = None, registry: Any | None = None, run_id: str | None = None, seed: int | None = None) -> Run:
         """
         Starts a run. Nothing happens before it is waited for, awaited or iterated.
 
@@ -614,6 +614,114 @@ class Jail:
         """
 
 @final
+class LangGraphThreads:
+    """
+    Checkpoints that LangGraph makes, in the threads of a saver's store. Each method has a
+    twin that is awaited.
+
+    Args:
+        saver: where they are kept.
+        registry: the types of values beyond Python's own plain ones.
+        serde: a serializer of LangGraph's, to be used for values instead.
+    """
+    def __new__(cls, /, saver: Saver, registry: Any, serde: Any | None = None) -> LangGraphThreads: ...
+    def acopy(self, /, source: str, target: str) -> Any:
+        """
+        `copy`, awaited.
+        """
+    def adelete(self, /, thread: str) -> Any:
+        """
+        `delete`, awaited.
+        """
+    def aget(self, /, thread: str, place: tuple[str, str | None], wanted: Any | None = None) -> Any:
+        """
+        `get`, awaited.
+        """
+    def amarks(self, /, thread: str) -> Any:
+        """
+        `marks`, awaited.
+        """
+    def aplaces(self, /, thread: str, chosen: tuple[str | None, str | None, str | None], page: tuple[tuple[str, str] | None, int]) -> Any:
+        """
+        `places`, awaited.
+        """
+    def aput(self, /, thread: str, place: tuple[str, str, str | None], contents: tuple[tuple, dict, set[str], tuple[str | None, int]]) -> Any:
+        """
+        `put`, awaited. What is to be kept has been read when this returns.
+        """
+    def aput_writes(self, /, thread: str, place: tuple[str, str, str, str], writes: Sequence[tuple[int, str, Any]]) -> Any:
+        """
+        `put_writes`, awaited.
+        """
+    def aremove(self, /, thread: str, keys: set[tuple[str, str]]) -> Any:
+        """
+        `remove`, awaited.
+        """
+    def athreads(self, /) -> Any:
+        """
+        `threads`, awaited.
+        """
+    def copy(self, /, source: str, target: str) -> None:
+        """
+        Adds all checkpoints of a thread to another one.
+        """
+    def delete(self, /, thread: str) -> None:
+        """
+        Removes a thread.
+        """
+    def get(self, /, thread: str, place: tuple[str, str | None], wanted: Any | None = None) -> tuple | None:
+        """
+        The checkpoint of a namespace and an id, or the last one of its namespace if no id is
+        given: its id, that of its parent, its head, values and writes (task, channel, value).
+        None if there is none, or if `wanted` does not want what its metadata says.
+        """
+    def marks(self, /, thread: str) -> list[tuple[str, str, str | None, str | None]]:
+        """
+        Namespace, id, parent's id and run's id of all checkpoints of a thread, in the order
+        of namespaces and ids.
+        """
+    def places(self, /, thread: str, chosen: tuple[str | None, str | None, str | None], page: tuple[tuple[str, str] | None, int]) -> list[tuple[str, str]]:
+        """
+        Namespaces and ids of a thread's checkpoints, newest first.
+
+        Args:
+            thread: the thread's id.
+            chosen: a namespace, an id, and an id that they are older than, or None for each.
+            page: the last of those that were told before, or None, and how many at most.
+        """
+    def put(self, /, thread: str, place: tuple[str, str, str | None], contents: tuple[tuple, dict, set[str], tuple[str | None, int]]) -> None:
+        """
+        Keeps a checkpoint.
+
+        Args:
+            thread: the thread's id.
+            place: its namespace, its id and that of its parent.
+            head: the checkpoint without its values, and its metadata.
+            values: its values by name.
+            new: the names of those that are not the parent's.
+            about: the id of its run and the number of its superstep.
+        """
+    def put_writes(self, /, thread: str, place: tuple[str, str, str, str], writes: Sequence[tuple[int, str, Any]]) -> None:
+        """
+        Keeps what a task wrote at a checkpoint.
+
+        Args:
+            thread: the thread's id.
+            place: the checkpoint's namespace and id, the task's id and path.
+            writes: place, channel and value of each write.
+        """
+    def remove(self, /, thread: str, keys: set[tuple[str, str]]) -> None:
+        """
+        Removes the checkpoints with these namespaces and ids from a thread, and the thread if
+        it has no others.
+        """
+    def threads(self, /) -> list[tuple[str, int]]:
+        """
+        The ids of all threads and when each was written to, in microseconds since 1970; the
+        latest first.
+        """
+
+@final
 class Limits:
     """
     What a run may spend.
@@ -750,33 +858,6 @@ class Overwrite:
     def value(self, /) -> Any: ...
 
 @final
-class Place:
-    """
-    A thread of a store, and how a run is kept there.
-
-    Args:
-        saver: the store.
-        thread: the thread's name.
-        registry: the types of stored values; by default those registered for all.
-        checkpoint: where to begin in the thread; at its end by default.
-        durability: `sync`, `async` or `exit`; `async` by default.
-        `as_node`: the node in whose name the input is written; nothing runs then.
-    """
-    def __new__(cls, /, saver: Saver, thread: str, *, registry: Any | None = None, checkpoint: int | None = None, durability: str | None = None, as_node: str | None = None) -> Place: ...
-    def __repr__(self, /) -> str: ...
-    def afork(self, /, to: "str", run_id: "str") -> Any:
-        """
-        `fork` on the caller's event loop.
-        """
-    def fork(self, /, to: "str", run_id: "str") -> None:
-        """
-        Makes the thread `to` out of the way to the checkpoint, or out of all that the thread
-        holds. A run that goes on there is called `run_id`.
-        """
-    @property
-    def thread(self, /) -> str: ...
-
-@final
 class PostgresSaver(Saver):
     """
     Threads in a PostgreSQL database, which several machines may share. Who holds a thread,
@@ -847,7 +928,7 @@ class Proposal:
         """
 
 @final
-class Pruned:
+class PruneReport:
     """
     What pruning has removed, or would remove.
     """
@@ -886,7 +967,7 @@ class Pruned:
         """
 
 @final
-class Rekeyed:
+class RekeyReport:
     """
     What was written anew with another key.
     """
@@ -1276,7 +1357,7 @@ class Saver:
         """
         Where it keeps threads, without any secret: `sqlite:runs.db`.
         """
-    def prune(self, /, thread_id: "str | None" = None, *, keep_last: "int | None" = None, keep_for: Any | None = None, keep_bytes: "int | None" = None, delete_after: Any | None = None, dry_run: bool = False) -> Pruned:
+    def prune(self, /, thread_id: "str | None" = None, *, keep_last: "int | None" = None, keep_for: Any | None = None, keep_bytes: "int | None" = None, delete_after: Any | None = None, dry_run: bool = False) -> PruneReport:
         """
         Removes what is not to be kept any longer, of all threads or of `thread_id` alone.
 
@@ -1294,7 +1375,7 @@ class Saver:
         Raises a `ValidationError` with the code `call_invalid` if nothing says what to keep, or a
         limit is none, and with `thread_empty` if there is no such thread.
         """
-    def rekey(self, /) -> Rekeyed:
+    def rekey(self, /) -> RekeyReport:
         """
         Writes anew, with the first of the saver's keys, what was written with another one of
         them. Whoever ends it may go on later: what is done stays done. Others may read
@@ -1387,114 +1468,6 @@ class Shape:
         """
 
 @final
-class Shelves:
-    """
-    Checkpoints that LangGraph makes, in the threads of a saver's store. Each method has a
-    twin that is awaited.
-
-    Args:
-        saver: where they are kept.
-        registry: the types of values beyond Python's own plain ones.
-        serde: a serializer of LangGraph's, to be used for values instead.
-    """
-    def __new__(cls, /, saver: Saver, registry: Any, serde: Any | None = None) -> Shelves: ...
-    def acopy(self, /, source: str, target: str) -> Any:
-        """
-        `copy`, awaited.
-        """
-    def adelete(self, /, thread: str) -> Any:
-        """
-        `delete`, awaited.
-        """
-    def aget(self, /, thread: str, place: tuple[str, str | None], wanted: Any | None = None) -> Any:
-        """
-        `get`, awaited.
-        """
-    def amarks(self, /, thread: str) -> Any:
-        """
-        `marks`, awaited.
-        """
-    def aplaces(self, /, thread: str, chosen: tuple[str | None, str | None, str | None], page: tuple[tuple[str, str] | None, int]) -> Any:
-        """
-        `places`, awaited.
-        """
-    def aput(self, /, thread: str, place: tuple[str, str, str | None], contents: tuple[tuple, dict, set[str], tuple[str | None, int]]) -> Any:
-        """
-        `put`, awaited. What is to be kept has been read when this returns.
-        """
-    def aput_writes(self, /, thread: str, place: tuple[str, str, str, str], writes: Sequence[tuple[int, str, Any]]) -> Any:
-        """
-        `put_writes`, awaited.
-        """
-    def aremove(self, /, thread: str, keys: set[tuple[str, str]]) -> Any:
-        """
-        `remove`, awaited.
-        """
-    def athreads(self, /) -> Any:
-        """
-        `threads`, awaited.
-        """
-    def copy(self, /, source: str, target: str) -> None:
-        """
-        Adds all checkpoints of a thread to another one.
-        """
-    def delete(self, /, thread: str) -> None:
-        """
-        Removes a thread.
-        """
-    def get(self, /, thread: str, place: tuple[str, str | None], wanted: Any | None = None) -> tuple | None:
-        """
-        The checkpoint of a namespace and an id, or the last one of its namespace if no id is
-        given: its id, that of its parent, its head, values and writes (task, channel, value).
-        None if there is none, or if `wanted` does not want what its metadata says.
-        """
-    def marks(self, /, thread: str) -> list[tuple[str, str, str | None, str | None]]:
-        """
-        Namespace, id, parent's id and run's id of all checkpoints of a thread, in the order
-        of namespaces and ids.
-        """
-    def places(self, /, thread: str, chosen: tuple[str | None, str | None, str | None], page: tuple[tuple[str, str] | None, int]) -> list[tuple[str, str]]:
-        """
-        Namespaces and ids of a thread's checkpoints, newest first.
-
-        Args:
-            thread: the thread's id.
-            chosen: a namespace, an id, and an id that they are older than, or None for each.
-            page: the last of those that were told before, or None, and how many at most.
-        """
-    def put(self, /, thread: str, place: tuple[str, str, str | None], contents: tuple[tuple, dict, set[str], tuple[str | None, int]]) -> None:
-        """
-        Keeps a checkpoint.
-
-        Args:
-            thread: the thread's id.
-            place: its namespace, its id and that of its parent.
-            head: the checkpoint without its values, and its metadata.
-            values: its values by name.
-            new: the names of those that are not the parent's.
-            about: the id of its run and the number of its superstep.
-        """
-    def put_writes(self, /, thread: str, place: tuple[str, str, str, str], writes: Sequence[tuple[int, str, Any]]) -> None:
-        """
-        Keeps what a task wrote at a checkpoint.
-
-        Args:
-            thread: the thread's id.
-            place: the checkpoint's namespace and id, the task's id and path.
-            writes: place, channel and value of each write.
-        """
-    def remove(self, /, thread: str, keys: set[tuple[str, str]]) -> None:
-        """
-        Removes the checkpoints with these namespaces and ids from a thread, and the thread if
-        it has no others.
-        """
-    def threads(self, /) -> list[tuple[str, int]]:
-        """
-        The ids of all threads and when each was written to, in microseconds since 1970; the
-        latest first.
-        """
-
-@final
 class SqliteSaver(Saver):
     """
     Threads in one SQLite file, which several processes may share.
@@ -1578,6 +1551,33 @@ class ThreadDetail:
         By key of the state: what was written to it last. Of a key with a rule of merging that
         may be a part of what it holds.
         """
+
+@final
+class ThreadRef:
+    """
+    A thread of a store, and how a run is kept there.
+
+    Args:
+        saver: the store.
+        thread: the thread's name.
+        registry: the types of stored values; by default those registered for all.
+        checkpoint: where to begin in the thread; at its end by default.
+        durability: `sync`, `async` or `exit`; `async` by default.
+        `as_node`: the node in whose name the input is written; nothing runs then.
+    """
+    def __new__(cls, /, saver: Saver, thread: str, *, registry: Any | None = None, checkpoint: int | None = None, durability: str | None = None, as_node: str | None = None) -> ThreadRef: ...
+    def __repr__(self, /) -> str: ...
+    def afork(self, /, to: "str", run_id: "str") -> Any:
+        """
+        `fork` on the caller's event loop.
+        """
+    def fork(self, /, to: "str", run_id: "str") -> None:
+        """
+        Makes the thread `to` out of the way to the checkpoint, or out of all that the thread
+        holds. A run that goes on there is called `run_id`.
+        """
+    @property
+    def thread(self, /) -> str: ...
 
 @final
 class ThreadSummary:

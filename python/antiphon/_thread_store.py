@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
-from antiphon._antiphon import MemorySaver, Place, PostgresSaver, Saver, SqliteSaver
+from antiphon._antiphon import MemorySaver, PostgresSaver, Saver, SqliteSaver, ThreadRef
 from antiphon._text import well_formed
 from antiphon.errors import AntiphonError, ValidationError
 
@@ -42,9 +42,9 @@ class ThreadStore:
 
     def ref(
         self, thread: str, checkpoint: int | None = None, *, as_node: str | None = None
-    ) -> Place:
+    ) -> ThreadRef:
         """A thread, or one of its checkpoints; `as_node` for a write in the name of a node."""
-        return Place(
+        return ThreadRef(
             self.saver,
             thread,
             registry=self.registry,

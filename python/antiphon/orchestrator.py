@@ -20,12 +20,12 @@ from antiphon.errors import StateError, ValidationError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from antiphon._antiphon import Command, Place, RetryPolicy, Run, Saver, Turn
+    from antiphon._antiphon import Command, RetryPolicy, Run, Saver, ThreadRef, Turn
     from antiphon._diagram import Diagram
     from antiphon.budget import Budget
     from antiphon.result import Result
 
-    _Start: TypeAlias = tuple[dict[str, Any] | Turn, Place | None]
+    _Start: TypeAlias = tuple[dict[str, Any] | Turn, ThreadRef | None]
 
 __all__ = ["Orchestrator"]
 
@@ -261,7 +261,7 @@ class Orchestrator(Resumes):
     def _launch(
         self,
         first: dict[str, Any] | Turn | Command[Any] | None,
-        place: Place | None,
+        place: ThreadRef | None,
         *,
         watched: bool = False,
         run_id: str | None = None,

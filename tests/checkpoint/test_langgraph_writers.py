@@ -176,15 +176,15 @@ async def aput(
 
 
 class Meddled:
-    """Shelves, where something happens before a method is called."""
+    """Threads, where something happens before a method is called."""
 
-    def __init__(self, shelves: Any, **before: Callable[[], Any]) -> None:
-        self._shelves = shelves
+    def __init__(self, threads: Any, **before: Callable[[], Any]) -> None:
+        self._threads = threads
         self._before = before
         self.calls: list[str] = []
 
     def __getattr__(self, name: str) -> Any:
-        called = getattr(self._shelves, name)
+        called = getattr(self._threads, name)
 
         def call(*args: Any) -> Any:
             self.calls.append(name)
@@ -202,8 +202,8 @@ class TestRemoving:
         with AntiphonSaver.open(url) as one, AntiphonSaver.open(url) as other:
             for number in range(3):
                 put(one, {"n": number})
-            meddled: Any = Meddled(one._shelves, remove=lambda: put(other, {"n": "new"}))
-            one._shelves = meddled
+            meddled: Any = Meddled(one._threads, remove=lambda: put(other, {"n": "new"}))
+            one._threads = meddled
             one.prune(["t"])
             assert [values["n"] for values in shown(other)] == ["new", 2]
             one.prune(["t"])
@@ -219,13 +219,13 @@ class TestRemoving:
     def test_what_another_run_adds_meanwhile_stays(self, url: str) -> None:
         with AntiphonSaver.open(url) as one, AntiphonSaver.open(url) as other:
             put(one, {"n": 1}, run_id="a")
-            meddled: Any = Meddled(one._shelves, remove=lambda: put(other, {"n": 2}, run_id="b"))
-            one._shelves = meddled
+            meddled: Any = Meddled(one._threads, remove=lambda: put(other, {"n": 2}, run_id="b"))
+            one._threads = meddled
             one.delete_for_runs(["a"])
             assert [values["n"] for values in shown(other)] == [2]
             one.delete_for_runs(["b"])
             assert shown(other) == []
-            assert other._shelves.threads() == []
+            assert other._threads.threads() == []
 
     def test_a_thread_is_copied_and_listed_while_others_prune_it(self, url: str) -> None:
         ended = Event()
@@ -269,8 +269,8 @@ class TestLists:
             for number in range(60):
                 where: Any = {"configurable": {"thread_id": str(number % 30), "checkpoint_ns": ""}}
                 made.append(put(saver, {"n": number}, where))
-            meddled: Any = Meddled(saver._shelves)
-            saver._shelves = meddled
+            meddled: Any = Meddled(saver._threads)
+            saver._threads = meddled
             newest = [found.config for found in saver.list(None, limit=3)]
             assert newest == made[:-4:-1]
             assert meddled.calls.count("get") == 3
@@ -286,8 +286,8 @@ class TestLists:
             for number in range(150):
                 where = put(saver, {"n": number}, where, even=number % 2 == 0)
                 made.append(where)
-            meddled: Any = Meddled(saver._shelves)
-            saver._shelves = meddled
+            meddled: Any = Meddled(saver._threads)
+            saver._threads = meddled
             shown = saver.list(WHERE)
             assert next(shown).config == made[-1]
             assert meddled.calls == ["places", "get"]

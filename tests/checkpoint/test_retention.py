@@ -14,7 +14,7 @@ import pytest
 from antiphon.checkpoint import (
     MemorySaver,
     PostgresSaver,
-    Pruned,
+    PruneReport,
     Saver,
     SqliteSaver,
     ThreadSummary,
@@ -155,7 +155,7 @@ class TestPrune:
         assert saver.threads() == []
 
     def test_a_thread_that_is_written_to_is_left_alone(self, saver: Saver) -> None:
-        told: list[Pruned] = []
+        told: list[PruneReport] = []
 
         def node(state: Log) -> Log:
             told.append(saver.prune(keep_last=1, delete_after=0))
@@ -180,8 +180,8 @@ class TestPrune:
         assert asyncio.run(_pruned(saver)).entries > 0
 
 
-async def _pruned(saver: Saver) -> Pruned:
-    removed: Pruned = await saver.aprune(keep_last=1)
+async def _pruned(saver: Saver) -> PruneReport:
+    removed: PruneReport = await saver.aprune(keep_last=1)
     await saver.acompact()
     return removed
 

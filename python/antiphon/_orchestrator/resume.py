@@ -18,7 +18,7 @@ from antiphon.result import Result
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from antiphon._antiphon import Place
+    from antiphon._antiphon import ThreadRef
 
 
 class Resumes(Threads):
@@ -87,7 +87,7 @@ class Resumes(Threads):
         read_count(concurrency, "concurrency", "recovering")
         places = [self._thread_store().ref(thread) for thread in self.orphans()]
 
-        def one(place: Place, begun: Callable[[Run], None]) -> Result:
+        def one(place: ThreadRef, begun: Callable[[Run], None]) -> Result:
             run = self._launch(None, place)
             begun(run)
             return self._drive(run, keep=True)
@@ -99,7 +99,7 @@ class Resumes(Threads):
         read_count(concurrency, "concurrency", "recovering")
         places = [self._thread_store().ref(thread) for thread in await self.aorphans()]
 
-        async def one(place: Place) -> Result:
+        async def one(place: ThreadRef) -> Result:
             return await self._adrive(self._launch(None, place), keep=True)
 
         return _ours(await abatch(places, one, concurrency=concurrency, label=self.name))
@@ -171,7 +171,7 @@ class Resumes(Threads):
         return run
 
     @abstractmethod
-    def _launch(self, first: Any, place: Place | None, *, run_id: str | None = None) -> Run: ...
+    def _launch(self, first: Any, place: ThreadRef | None, *, run_id: str | None = None) -> Run: ...
 
     @abstractmethod
     def _drive(self, run: Run, *, keep: bool = False) -> Result: ...

@@ -80,9 +80,9 @@ class ThreadRef:
 
     def native(
         self, durability: Durability | None = None, as_node: str | None = None
-    ) -> _antiphon.Place:
+    ) -> _antiphon.ThreadRef:
         """The same for the engine; `as_node` for a write in the name of a node."""
-        return _antiphon.Place(
+        return _antiphon.ThreadRef(
             self.saver,
             self.thread,
             registry=self.registry,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, get_args
 
-from antiphon._antiphon import Place
+from antiphon._antiphon import ThreadRef
 from antiphon._thread_store import Durability, fresh_name, saver_of, thread_name
 from antiphon.errors import AntiphonError, ValidationError
 
@@ -78,7 +78,7 @@ class Places:
                 code="thread_unkept",
                 hint='add one: `checkpointer="sqlite:runs.db"`',
             )
-        return {"place": Place(self._saver, name, durability=self._durability)}
+        return {"place": ThreadRef(self._saver, name, durability=self._durability)}
 
 
 def thread_of(put: Mapping[str, Any]) -> str | None:

@@ -55,12 +55,13 @@ mod _antiphon {
         },
         thread::{
             history::History,
-            place::Place,
+            langgraph_threads::LangGraphThreads,
             saver::{MemorySaver, Saver, postgres::PostgresSaver, sqlite::SqliteSaver},
-            shelves::Shelves,
             summary::{
-                CheckpointSummary, Pruned, Rekeyed, RunSummary, ThreadDetail, ThreadSummary,
+                CheckpointSummary, PruneReport, RekeyReport, RunSummary, ThreadDetail,
+                ThreadSummary,
             },
+            thread_ref::ThreadRef,
         },
         value::{
             codec::Form,

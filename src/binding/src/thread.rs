@@ -1,13 +1,12 @@
 //! Threads and the stores that keep them.
 
 pub(crate) mod admin;
-pub(crate) mod begin;
-pub(crate) mod given;
+pub(crate) mod arguments;
+pub(crate) mod checkpoint_view;
 pub(crate) mod history;
-pub(crate) mod kept;
-pub(crate) mod orphans;
-pub(crate) mod picture;
-pub(crate) mod place;
+pub(crate) mod langgraph_threads;
+pub(crate) mod run_input;
 pub(crate) mod saver;
-pub(crate) mod shelves;
+pub(crate) mod session;
 pub(crate) mod summary;
+pub(crate) mod thread_ref;

@@ -8,25 +8,31 @@
 //! | [`native`] | the driver for runs whose code is Rust; [`cancellation`] cancels them |
 //! | [`watch`] | who watches a run |
 //! | [`store`] | the port for what must outlive a process |
-//! | [`thread_ref`] | the port for where native runs are kept, of which stores have many |
+//! | [`thread_ref`] | the port to the threads that keep runs |
+//! | [`start`] | starting and resuming runs in threads |
+//! | [`committer`] | from the commits of a run to its thread |
 //! | [`sandbox`] | the port for code that nobody trusts |
 //! | [`clock`] | system time, and time that a test moves by hand |
 
 pub mod cancellation;
 pub mod clock;
+pub mod committer;
 pub mod host;
 pub mod native;
 pub mod port;
 pub mod sandbox;
+pub mod start;
 pub mod store;
 pub mod thread_ref;
 pub mod watch;
 
 pub use cancellation::CancellationToken;
 pub use clock::{Clock, ManualClock, SystemClock};
+pub use committer::RunCommitter;
 pub use host::{Host, NodeCall, Snapshot, TaskReporter};
-pub use native::{DriveOutcome, Driver, StartMode, StartedRun};
+pub use native::{DriveOutcome, Driver};
 pub use port::{CallContext, Model, ReplyChunk, Tool};
+pub use start::{Answers, KeptRun, StartMode, StartedRun};
 pub use store::Store;
 pub use thread_ref::{OpenedThread, RunOrigin, ThreadContents, ThreadLease, ThreadRef};
 pub use watch::{Recorder, Subscription, Watcher, subscribe};

@@ -9,19 +9,16 @@ use serde_json::Value as Json;
 
 use crate::cancellation::CancellationToken;
 use crate::clock::Clock;
+use crate::committer::RunCommitter;
 use crate::host::Host;
+use crate::start::KeptRun;
 use crate::watch::Watcher;
 
-mod begin;
 mod children;
 mod contain;
-mod kept;
 mod session;
 mod work;
 
-pub use begin::{StartMode, StartedRun};
-
-use kept::RunCommitter;
 use session::Session;
 
 /// Drives runs whose code is Rust. Needs a tokio runtime with its timer.
@@ -79,18 +76,18 @@ impl<H: Host + ?Sized + 'static> Driver<H> {
     /// The fault that a run fails with; `run_abandoned` if the run waits for
     /// tasks that went down with an earlier call.
     pub async fn run(&self, run: &mut Run<Json>) -> Result<DriveOutcome, Fault> {
-        Session::new(self, run, RunCommitter::nowhere()).drive().await
+        Session::new(self, run, RunCommitter::detached()).drive().await
     }
 
-    /// The same for a run that has found its place in a thread. When this
-    /// returns, what happened is durable and the thread is free again; if it is
-    /// dropped, the thread is let go, and the run can be taken up there.
+    /// Drives a run that is kept in a thread. When this returns, its commits are durable
+    /// and the thread is free again; if the future is dropped, the thread is released,
+    /// and the run can be resumed there.
     ///
     /// # Errors
-    /// As [`Driver::run`]. Whatever keeps a commit from being stored, once the
-    /// run has been cancelled for it: nothing new happens that could be lost.
-    pub async fn run_kept(&self, begun: &mut StartedRun) -> Result<DriveOutcome, Fault> {
-        let kept = RunCommitter::of(begun.hold.take());
-        Session::new(self, &mut begun.run, kept).drive().await
+    /// As [`Driver::run`]. If a commit cannot be stored, the run is cancelled, so that
+    /// nothing new happens that could be lost, and this returns the store's fault.
+    pub async fn run_kept(&self, kept: &mut KeptRun) -> Result<DriveOutcome, Fault> {
+        let committer = std::mem::replace(&mut kept.committer, RunCommitter::detached());
+        Session::new(self, &mut kept.run, committer).drive().await
     }
 }

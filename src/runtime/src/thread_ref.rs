@@ -1,5 +1,4 @@
-//! The port for where native runs are kept: threads, of which a store has any
-//! number and each run one.
+//! The port for the threads that keep runs, generic over the value type.
 
 use std::sync::Arc;
 
@@ -10,64 +9,68 @@ use serde_json::Value as Json;
 
 use crate::store::StoreFuture;
 
-/// A thread that nobody has in hand yet.
-pub trait ThreadRef: Send + Sync {
-    /// Takes the thread for a run of `graph`. Dropping the answer lets it go.
+/// A thread of a store, not locked yet.
+pub trait ThreadRef<V = Json>: Send + Sync {
+    /// Acquires the thread for a run of `graph`. Dropping the future releases it.
     ///
-    /// Fails with `thread_busy` while another run has it, with
-    /// `checkpoint_corrupt` or `checkpoint_misfit` if what it holds cannot be
+    /// Fails with `thread_busy` while another run holds the thread, with
+    /// `checkpoint_corrupt` or `checkpoint_misfit` if its entries cannot be
     /// read, and as its store does.
-    fn open(&self, graph: Arc<Graph<Json>>) -> StoreFuture<OpenedThread>;
+    fn open(&self, graph: Arc<Graph<V>>) -> StoreFuture<OpenedThread<V>>;
 }
 
-/// A thread in hand.
-pub struct OpenedThread {
-    /// The right to write to it.
-    pub hold: Box<dyn ThreadLease>,
-    /// What it holds; none if it is new.
-    pub past: Option<ThreadContents>,
+/// A thread that this process holds.
+pub struct OpenedThread<V = Json> {
+    /// The exclusive right to write to it.
+    pub lease: Box<dyn ThreadLease<V>>,
+    /// What it holds; `None` if it is new.
+    pub contents: Option<ThreadContents<V>>,
 }
 
 /// What a thread holds.
 #[derive(Debug)]
-pub struct ThreadContents {
+pub struct ThreadContents<V = Json> {
     /// What the commits of its last run add up to.
-    pub memory: RecoveredRun<Json>,
+    pub recovered: RecoveredRun<V>,
     /// That run.
-    pub run: Option<RunOrigin>,
+    pub origin: Option<RunOrigin>,
 }
 
-/// What a run that goes on has from when it began.
+/// What a run keeps when it is resumed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunOrigin {
     /// Its id.
     pub run_id: String,
-    /// Where its ids come from.
+    /// The source of its ids.
     pub seed: Seed,
-    /// What the keys of its calls derive from.
+    /// The keys of its calls derive from this and the seed. A run on a branch has a
+    /// mark of its own, so that its calls are made and not taken from the original.
     pub mark: u64,
 }
 
-/// The right to write to a thread, for one run. Dropping it keeps what was
-/// handed to it so far, and lets the thread go, without waiting for either.
-pub trait ThreadLease: Send {
-    /// Says which run begins or goes on. It is written together with what that
-    /// commits first.
+/// The right to write to a thread, for one run. Dropping it releases the thread
+/// after the commits that it was given, without waiting for them.
+pub trait ThreadLease<V = Json>: Send {
+    /// Names the run that starts or resumes. It is written together with its
+    /// first commit.
     fn begin(&mut self, run: &RunOrigin);
 
-    /// Keeps a commit. What is returned has to be waited for before the run
-    /// may go on. `graph_snapshot` is what the run's own graph holds now.
+    /// Stores a commit. A returned future has to finish before the run may
+    /// continue. `graph_snapshot` returns the run's own graph as it is now.
     ///
     /// # Errors
-    /// Whatever keeps this commit, or has kept an earlier one, from being
-    /// stored. Nothing can be kept any more after that.
+    /// Why this commit, or an earlier one, cannot be stored. Nothing can be stored
+    /// any more after that.
     fn keep(
         &mut self,
-        commit: &Commit<Json>,
-        graph_snapshot: &dyn Fn() -> Option<GraphSnapshot<Json>>,
+        commit: &Commit<V>,
+        graph_snapshot: &dyn Fn() -> Option<GraphSnapshot<V>>,
         at: Time,
     ) -> Result<Option<StoreFuture<()>>, Fault>;
 
-    /// Lets the thread go, once everything that was kept is durable.
+    /// The checkpoint that was written or found last; 0 if there is none.
+    fn checkpoint(&self) -> u64;
+
+    /// Releases the thread as soon as all of its commits are durable.
     fn close(self: Box<Self>) -> StoreFuture<()>;
 }

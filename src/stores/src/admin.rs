@@ -12,6 +12,7 @@ use crate::log::SealedStore;
 
 mod copy;
 mod list;
+mod orphans;
 mod prune;
 mod rekey;
 mod show;
@@ -23,6 +24,7 @@ pub use list::{ThreadFilter, ThreadPage, ThreadSummary};
 pub use prune::{PruneReport, PruneRequest};
 pub use rekey::RekeyReport;
 pub use show::{CheckpointSummary, LastWrite, RunSummary, ThreadDetail};
+pub(crate) use status::{FAILED, ending_detail, ending_name};
 pub use status::{OpenQuestion, RunStatus};
 
 /// Administers the threads of one store.

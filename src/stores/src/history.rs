@@ -22,6 +22,10 @@ use crate::checkpoint_writer::RunHeader;
 use crate::codec::{Codec, ValueCodec};
 use crate::log::{OpenedEntry, SealedStore};
 
+mod view;
+
+pub use view::TaskView;
+
 /// A checkpoint: the graph between two supersteps, and the commits since.
 #[derive(Clone, Debug)]
 pub struct CheckpointView<V> {

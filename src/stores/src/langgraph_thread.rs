@@ -13,16 +13,22 @@ use std::sync::Arc;
 use antiphon_core::Fault;
 use antiphon_runtime::store::{EntryKind, EntryTag};
 
+mod cache;
+mod cached;
 mod change;
 mod diff;
 mod entries;
+mod lookup;
 mod rewrite;
 mod snapshot;
 mod turn;
 mod values;
 mod wire;
 
+pub use cache::{CacheClient, CheckpointFilter, CheckpointInfo, Mutation, ThreadCache};
+pub use cached::PendingWrite;
 pub use entries::{KnownEntries, OWNER};
+pub use lookup::CheckpointLookup;
 pub use rewrite::{CheckpointKeys, copied, remove_checkpoints};
 pub use turn::WriteTurn;
 

@@ -42,7 +42,7 @@ pub use admin::ThreadAdmin;
 pub use checkpoint_writer::{CheckpointWriter, Durability, LoadedThread, RunHeader, is_checkpoint};
 pub use cipher::{Cipher, EntryPosition};
 pub use codec::{Codec, JsonCodec, ValueCodec};
-pub use history::{CheckpointView, HistoryPage, HistoryReader};
+pub use history::{CheckpointView, HistoryPage, HistoryReader, TaskView};
 pub use langgraph_thread::LangGraphThread;
 pub use lease::{Lease, TERM};
 pub use log::{OpenedEntry, SealedStore, ThreadLog};

@@ -18,7 +18,7 @@ use antiphon_core::run::Options;
 use antiphon_core::{Category, Fault};
 use antiphon_reply::JsonSchemas;
 use antiphon_runtime::sandbox::Sandbox;
-use antiphon_runtime::{DriveOutcome, Driver, Model, Recorder, Snapshot, StartedRun};
+use antiphon_runtime::{DriveOutcome, Driver, KeptRun, Model, Recorder, Snapshot};
 use serde_json::Value as Json;
 
 pub mod config;
@@ -100,14 +100,14 @@ impl Computation {
         if let Some(stop) = &session.stop {
             driver = driver.stop_on(stop);
         }
-        let mut begun = StartedRun::unkept(&self.graph, Update::default(), options, now);
+        let mut begun = KeptRun::detached(&self.graph, Update::default(), options, now);
         let rest = Box::pin(driver.run_kept(&mut begun)).await;
         Ok(self.conclude(&begun, rest, &recorder, &nodes))
     }
 
     fn conclude(
         &self,
-        begun: &StartedRun,
+        begun: &KeptRun,
         rest: Result<DriveOutcome, Fault>,
         recorder: &Recorder,
         nodes: &ComputationNodes,

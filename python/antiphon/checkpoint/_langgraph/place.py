@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig
 
 Found = tuple[str, str | None, tuple[dict[str, Any], Any], dict[str, Any], list[Any]]
-"""A checkpoint as a shelf gives it: id, parent's id, head, values, writes."""
+"""A checkpoint as the store returns it: id, parent's id, head, values, writes."""
 
 
 class Place(NamedTuple):

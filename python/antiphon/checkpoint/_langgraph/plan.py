@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig
     from langgraph.checkpoint.base import CheckpointTuple
 
-    from antiphon._antiphon import Shelves
+    from antiphon._antiphon import LangGraphThreads
 
 
 class Ask(NamedTuple):
-    """Something to be asked of the shelves.
+    """Something to be asked of the threads.
 
     Attributes:
         method: a method; its twin for callers that await has an ``a`` before the name.
@@ -244,26 +244,26 @@ def without_runs(run_ids: Iterable[str]) -> Generator[Ask, Any, None]:
 
 
 def carried_out(
-    shelves: Shelves, plan: Generator[Ask | CheckpointTuple, Any, None]
+    threads: LangGraphThreads, plan: Generator[Ask | CheckpointTuple, Any, None]
 ) -> Iterator[CheckpointTuple]:
     """Carries a plan out, and hands on what it shows."""
     step = next(plan, None)
     while step is not None:
         if isinstance(step, Ask):
-            step = _after(plan, getattr(shelves, step.method)(*step.args))
+            step = _after(plan, getattr(threads, step.method)(*step.args))
         else:
             yield step
             step = next(plan, None)
 
 
 async def acarried_out(
-    shelves: Shelves, plan: Generator[Ask | CheckpointTuple, Any, None]
+    threads: LangGraphThreads, plan: Generator[Ask | CheckpointTuple, Any, None]
 ) -> AsyncIterator[CheckpointTuple]:
     """`carried_out` for callers that await it."""
     step = next(plan, None)
     while step is not None:
         if isinstance(step, Ask):
-            step = _after(plan, await getattr(shelves, f"a{step.method}")(*step.args))
+            step = _after(plan, await getattr(threads, f"a{step.method}")(*step.args))
         else:
             yield step
             step = next(plan, None)

@@ -13,7 +13,7 @@ from langgraph.checkpoint.base import (
     get_checkpoint_metadata,
 )
 
-from antiphon._antiphon import MemorySaver, Saver, Shelves, SqliteSaver
+from antiphon._antiphon import LangGraphThreads, MemorySaver, Saver, SqliteSaver
 from antiphon._thread_store import saver_of
 from antiphon.checkpoint._langgraph.place import Place
 from antiphon.checkpoint._langgraph.plan import (
@@ -99,7 +99,7 @@ class AntiphonSaver(BaseCheckpointSaver[Any]):
         self._registry = registry
         self._is_owner = False
         self._clones: dict[frozenset[tuple[str, ...]], AntiphonSaver] = {}
-        self._shelves = self._shelves_of(serde is not None)
+        self._threads = self._open_threads(serde is not None)
 
     @classmethod
     def open(
@@ -151,13 +151,13 @@ class AntiphonSaver(BaseCheckpointSaver[Any]):
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """The checkpoint that a config names, or the last one of its namespace."""
         place = Place.of(config)
-        found = self._shelves.get(place.thread, (place.space, place.id))
+        found = self._threads.get(place.thread, (place.space, place.id))
         return None if found is None else place.tuple(found)
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """`get_tuple`, awaited."""
         place = Place.of(config)
-        found = await self._shelves.aget(place.thread, (place.space, place.id))
+        found = await self._threads.aget(place.thread, (place.space, place.id))
         return None if found is None else place.tuple(found)
 
     def list(
@@ -177,7 +177,7 @@ class AntiphonSaver(BaseCheckpointSaver[Any]):
             before: a checkpoint that they are older than.
             limit: so many at most.
         """
-        return carried_out(self._shelves, listed(Query(config, filter, before, limit)))
+        return carried_out(self._threads, listed(Query(config, filter, before, limit)))
 
     def alist(
         self,
@@ -188,7 +188,7 @@ class AntiphonSaver(BaseCheckpointSaver[Any]):
         limit: int | None = None,
     ) -> AsyncIterator[CheckpointTuple]:
         """`list`, awaited."""
-        return acarried_out(self._shelves, listed(Query(config, filter, before, limit)))
+        return acarried_out(self._threads, listed(Query(config, filter, before, limit)))
 
     def put(
         self,
@@ -203,7 +203,7 @@ class AntiphonSaver(BaseCheckpointSaver[Any]):
             StateError: ``value_unstorable``, if the type of a value is not on the list.
         """
         place, contents = _contents(config, checkpoint, metadata, new_versions)
-        self._shelves.put(place.thread, (place.space, checkpoint["id"], place.id), contents)
+        self._threads.put(place.thread, (place.space, checkpoint["id"], place.id), contents)
         return place._replace(id=checkpoint["id"]).config()
 
     async def aput(
@@ -216,7 +216,7 @@ class AntiphonSaver(BaseCheckpointSaver[Any]):
         """`put`, awaited."""
         place, contents = _contents(config, checkpoint, metadata, new_versions)
         kept = (place.space, checkpoint["id"], place.id)
-        await self._shelves.aput(place.thread, kept, contents)
+        await self._threads.aput(place.thread, kept, contents)
         return place._replace(id=checkpoint["id"]).config()
 
     def put_writes(
@@ -232,7 +232,7 @@ class AntiphonSaver(BaseCheckpointSaver[Any]):
         """
         place, kept = self._writes(config, writes)
         task = (place.space, place.id or "", task_id, task_path)
-        self._shelves.put_writes(place.thread, task, kept)
+        self._threads.put_writes(place.thread, task, kept)
 
     async def aput_writes(
         self,
@@ -244,34 +244,34 @@ class AntiphonSaver(BaseCheckpointSaver[Any]):
         """`put_writes`, awaited."""
         place, kept = self._writes(config, writes)
         task = (place.space, place.id or "", task_id, task_path)
-        await self._shelves.aput_writes(place.thread, task, kept)
+        await self._threads.aput_writes(place.thread, task, kept)
 
     def delete_thread(self, thread_id: str) -> None:
         """Removes a thread with all it holds; nothing happens if there is none."""
-        self._shelves.delete(str(thread_id))
+        self._threads.delete(str(thread_id))
 
     async def adelete_thread(self, thread_id: str) -> None:
         """`delete_thread`, awaited."""
-        await self._shelves.adelete(str(thread_id))
+        await self._threads.adelete(str(thread_id))
 
     def delete_for_runs(self, run_ids: Sequence[str]) -> None:
         """Removes the checkpoints of some runs, with what tasks wrote there, in all threads."""
-        deque(carried_out(self._shelves, without_runs(run_ids)), maxlen=0)
+        deque(carried_out(self._threads, without_runs(run_ids)), maxlen=0)
 
     async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
         """`delete_for_runs`, awaited."""
-        async for _ in acarried_out(self._shelves, without_runs(run_ids)):
+        async for _ in acarried_out(self._threads, without_runs(run_ids)):
             pass
 
     def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         """Adds all checkpoints of a thread, with their writes, to another one."""
         if str(source_thread_id) != str(target_thread_id):
-            self._shelves.copy(str(source_thread_id), str(target_thread_id))
+            self._threads.copy(str(source_thread_id), str(target_thread_id))
 
     async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         """`copy_thread`, awaited."""
         if str(source_thread_id) != str(target_thread_id):
-            await self._shelves.acopy(str(source_thread_id), str(target_thread_id))
+            await self._threads.acopy(str(source_thread_id), str(target_thread_id))
 
     def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
         """Removes checkpoints that are not needed to go on.
@@ -285,11 +285,11 @@ class AntiphonSaver(BaseCheckpointSaver[Any]):
             ValueError: there is no such strategy.
             TypeError: `thread_ids` is one name, and not several.
         """
-        deque(carried_out(self._shelves, pruned(thread_ids, strategy)), maxlen=0)
+        deque(carried_out(self._threads, pruned(thread_ids, strategy)), maxlen=0)
 
     async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
         """`prune`, awaited."""
-        async for _ in acarried_out(self._shelves, pruned(thread_ids, strategy)):
+        async for _ in acarried_out(self._threads, pruned(thread_ids, strategy)):
             pass
 
     def get_next_version(self, current: Any, channel: None) -> Any:
@@ -309,12 +309,12 @@ class AntiphonSaver(BaseCheckpointSaver[Any]):
             # What a clone has read of threads is worth keeping.
             clone: Any = super().with_allowlist(extra_allowlist)
             if clone is not self:
-                clone._shelves = clone._shelves_of(is_foreign=True)  # noqa: SLF001 - its own
+                clone._threads = clone._open_threads(is_foreign=True)  # noqa: SLF001 - its own
             self._clones[key] = clone
         return self._clones[key]
 
-    def _shelves_of(self, is_foreign: bool) -> Shelves:  # noqa: FBT001
-        return Shelves(self._saver, self._registry, self.serde if is_foreign else None)
+    def _open_threads(self, is_foreign: bool) -> LangGraphThreads:  # noqa: FBT001
+        return LangGraphThreads(self._saver, self._registry, self.serde if is_foreign else None)
 
     def _writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]]

@@ -23,7 +23,6 @@ use crate::graph::call_trace::digest_within;
 use crate::graph::engine::Engine;
 use crate::graph::question::scope_key;
 use crate::graph::task_context::{Context, Errand};
-use crate::thread::kept::Awaited;
 use crate::value::codec::ObjectCodec;
 use crate::value::object::Object;
 
@@ -59,15 +58,14 @@ impl SubrunStart {
         let answer = match intent {
             None => None,
             Some(intent) => {
-                let kept = run.with(|core| Ok(core.keep_call(&intent)))?;
+                let kept = run.with(|core| Ok(core.commit_call(&intent)))?;
                 kept.map_err(|fault| to_exception(py, &fault))?
             }
         };
         (options.seed, options.mark) = (seed, mark);
         options.commits = values.is_some();
-        let waiting = answer.map(|answer| Awaited { answer, commit: None });
         let parent: Weak<dyn ParentTask> = Arc::<Errand>::downgrade(errand);
-        let subrun = Subrun::new(parent, index, values, waiting);
+        let subrun = Subrun::new(parent, index, (&engine.get().graph, values), answer);
         Ok(Some(Self { subrun: Box::new(subrun), known }))
     }
 
@@ -134,7 +132,8 @@ impl ParentTask for Errand {
     fn commit_subrun(&self, commit: SubrunCommit) -> Result<Option<StoreFuture<()>>, Fault> {
         let kept = self.run.get().with(|core| {
             let commit = core.machine.keep_subrun(self.id, commit);
-            Ok(commit.and_then(|commit| commit.map_or(Ok(None), |commit| core.keep_call(&commit))))
+            Ok(commit
+                .and_then(|commit| commit.map_or(Ok(None), |commit| core.commit_call(&commit))))
         });
         // Nobody but a user's code in the middle of the run around could be in the way.
         kept.unwrap_or(Ok(None))

@@ -3,14 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use antiphon_core::checkpoint::{CallOutcome, Commit};
+use antiphon_core::checkpoint::CallOutcome;
 use antiphon_core::effect::{Ending, Question};
 use antiphon_core::graph::Graph;
 use antiphon_core::run::Run as Machine;
 use antiphon_core::task::{Task, TaskId, TaskInput, TaskWork};
 use antiphon_core::{Fault, Time};
 use antiphon_runtime::SystemClock;
-use antiphon_runtime::store::StoreFuture;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -21,7 +20,7 @@ use crate::ffi;
 use crate::graph::agent::Purpose;
 use crate::graph::engine::Engine;
 use crate::graph::host::Host;
-use crate::thread::kept::Kept;
+use crate::thread::session::ThreadSession;
 use crate::value::codec::ObjectCodec;
 use crate::value::object::Object;
 
@@ -49,7 +48,7 @@ pub(crate) struct Core {
     /// How the values of an agent's calls are to be read.
     pub(crate) purposes: BTreeMap<TaskId, Purpose>,
     /// The run's place in a thread, if it has one.
-    pub(crate) kept: Option<Box<Kept>>,
+    pub(crate) session: Option<Box<ThreadSession>>,
     /// Its place in the node that has started it, if it has one.
     pub(crate) subrun: Option<Box<Subrun>>,
     pub(crate) graph: Arc<Graph<Object>>,
@@ -127,18 +126,9 @@ impl Core {
 
     /// How values are stored, if they are.
     pub(crate) fn values_codec(&self) -> Option<&ObjectCodec> {
-        match &self.kept {
-            Some(kept) => Some(kept.values()),
+        match &self.session {
+            Some(session) => Some(session.values()),
             None => self.subrun.as_ref().and_then(|subrun| subrun.values()),
-        }
-    }
-
-    /// Has what the run commits kept with the node that has started it; says what that
-    /// has to wait for. Once the node has ended nothing of it is kept any more.
-    pub(crate) fn relay(&self, commit: &Commit<Object>) -> Result<Option<StoreFuture<()>>, Fault> {
-        match (self.subrun.as_deref(), self.machine.graph(0)) {
-            (Some(subrun), Some(graph)) => subrun.relay(graph, commit),
-            _ => Ok(None),
         }
     }
 

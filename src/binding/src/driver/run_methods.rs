@@ -120,7 +120,7 @@ impl Run {
     /// thread go: start another one there with the answer.
     fn answer(&self, id: &str, value: Py<PyAny>, py: Python<'_>) -> PyResult<()> {
         let answered = self.with(|core| {
-            if core.kept.is_some() {
+            if core.session.is_some() {
                 return Err(PyRuntimeError::new_err("the run has let its thread go"));
             }
             let now = core.clock.now();
@@ -144,7 +144,7 @@ impl Run {
     fn abandon(&self, py: Python<'_>) {
         self.calls.clear();
         let handles = self.with(|core| {
-            core.leave();
+            core.abandon();
             Ok(std::mem::take(&mut core.handles))
         });
         for handle in handles.unwrap_or_default().values() {
@@ -199,7 +199,7 @@ impl Run {
     /// Whether it has begun: a run that is kept may find its thread taken, or unfit.
     #[getter]
     fn begun(&self) -> PyResult<bool> {
-        self.with(|core| Ok(core.kept.as_ref().is_none_or(|kept| kept.has_begun())))
+        self.with(|core| Ok(core.session.as_ref().is_none_or(|session| session.has_begun())))
     }
 
     /// The thread that it is kept in; none if it is not kept.
@@ -226,7 +226,7 @@ impl Run {
     #[getter]
     fn checkpoint(&self) -> PyResult<Option<u64>> {
         self.with(|core| {
-            let written = core.kept.as_ref().map(|kept| kept.checkpoint());
+            let written = core.session.as_ref().map(|session| session.checkpoint());
             Ok(written.filter(|seq| *seq > 0))
         })
     }

@@ -157,7 +157,7 @@ impl Core {
         self.stream.tell_task(&payload)?;
         let item = (place.step, place.send, payload).into_pyobject(py)?;
         let item = Item::Task(item.into_any().unbind());
-        if matches!(news, TaskProgress::Asked(_)) && self.kept.is_none() {
+        if matches!(news, TaskProgress::Asked(_)) && self.session.is_none() {
             // A run that a node has started, and no store keeps: the node's own run asks the
             // question, under an id that takes an answer, once its store holds it.
             self.stream.show_here(py, &item, &place.namespace)?;

@@ -27,8 +27,8 @@ use crate::graph::engine::Engine;
 use crate::graph::host::Host;
 use crate::graph::task_context::Errand;
 use crate::graph::update;
-use crate::thread::kept::Kept;
-use crate::thread::place::Place;
+use crate::thread::session::ThreadSession;
+use crate::thread::thread_ref::ThreadRef;
 use crate::value::object::Object;
 
 /// What a run is asked for, beside its input.
@@ -47,7 +47,7 @@ pub(crate) struct Request {
     /// Whether events are kept.
     pub(crate) events: bool,
     /// Where it is kept.
-    pub(crate) place: Option<Py<Place>>,
+    pub(crate) place: Option<Py<ThreadRef>>,
     /// Which types it may hold, if it is kept with the task that starts it.
     pub(crate) registry: Option<Py<PyAny>>,
     pub(crate) id: Option<Arc<str>>,
@@ -109,7 +109,7 @@ impl Request {
         };
         let parts = Parts { clock, now, stream, settings, around, id };
         match (self.place, self.above) {
-            (Some(place), _) => parts.kept(engine, input, (place.bind(py).get(), named)),
+            (Some(place), _) => parts.in_thread(engine, input, (place.bind(py).get(), named)),
             (None, Some(errand)) => parts.within(engine, input, (&errand, self.registry)),
             (None, None) => parts.alone(engine, input),
         }
@@ -128,16 +128,16 @@ struct Parts {
 
 impl Parts {
     /// A run that is kept in a thread of its own.
-    fn kept<'py>(
+    fn in_thread<'py>(
         self,
         engine: &Bound<'py, Engine>,
         input: Option<&Bound<'_, PyAny>>,
-        (place, named): (&Place, bool),
+        (place, named): (&ThreadRef, bool),
     ) -> PyResult<Bound<'py, Run>> {
-        let kept = Kept::begin(engine, input, place, (&self.settings, named))?;
+        let session = ThreadSession::open(engine, input, place, (&self.settings, named))?;
         // What it begins with depends on what the thread holds.
         let machine = self.machine(engine, Update::default());
-        self.run(engine, machine, |core| core.kept = Some(kept))
+        self.run(engine, machine, |core| core.session = Some(session))
     }
 
     /// A run that is a part of the node that starts it.
@@ -210,7 +210,7 @@ impl Parts {
             graph,
             purposes: BTreeMap::new(),
             before: 0,
-            kept: None,
+            session: None,
             subrun: None,
         };
         finish(&mut core);

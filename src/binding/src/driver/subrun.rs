@@ -3,16 +3,16 @@
 
 use std::sync::{Arc, Weak};
 
-use antiphon_core::Fault;
-use antiphon_core::checkpoint::{Commit, CommitChange, RecoveredRun, SubrunCommit};
+use antiphon_core::checkpoint::{Commit, CommitChange, GraphSnapshot, RecoveredRun, SubrunCommit};
 use antiphon_core::effect::Ending;
 use antiphon_core::graph::Graph;
+use antiphon_core::{Fault, Time};
 use antiphon_runtime::store::StoreFuture;
+use antiphon_runtime::{RunCommitter, RunOrigin, ThreadLease};
 use antiphon_stores::codec::Codec;
 use pyo3::prelude::*;
 
 use crate::driver::parent_task::ParentTask;
-use crate::thread::kept::Awaited;
 use crate::value::codec::ObjectCodec;
 use crate::value::object::Object;
 
@@ -22,26 +22,40 @@ pub(crate) struct Subrun {
     parent: Weak<dyn ParentTask>,
     index: u32,
     /// How values are stored; none if the run around is kept nowhere.
-    values: Option<ObjectCodec>,
-    /// What has to be durable before it goes on.
-    pub(crate) waiting: Option<Awaited>,
+    values: Option<Arc<ObjectCodec>>,
+    /// Stores its commits with that node.
+    pub(crate) committer: RunCommitter<Object>,
     is_open: bool,
 }
 
 impl Subrun {
-    /// The run of the node's call `index`. `waiting` has to be durable before it begins.
+    /// The run of `graph` that is the node's call `index`. `waiting` has to be durable before
+    /// it begins.
     pub(crate) fn new(
         parent: Weak<dyn ParentTask>,
         index: u32,
-        values: Option<ObjectCodec>,
-        waiting: Option<Awaited>,
+        (graph, values): (&Arc<Graph<Object>>, Option<ObjectCodec>),
+        waiting: Option<StoreFuture<()>>,
     ) -> Self {
-        Self { parent, index, values, waiting, is_open: true }
+        let values = values.map(Arc::new);
+        let mut committer = match &values {
+            None => RunCommitter::detached(),
+            Some(values) => RunCommitter::new(Box::new(SubrunLease {
+                parent: Weak::clone(&parent),
+                index,
+                graph: Arc::clone(graph),
+                values: Arc::clone(values),
+            })),
+        };
+        if let Some(durable) = waiting {
+            committer.block_on(durable);
+        }
+        Self { parent, index, values, committer, is_open: true }
     }
 
     /// How values are stored, if they are.
-    pub(crate) const fn values(&self) -> Option<&ObjectCodec> {
-        self.values.as_ref()
+    pub(crate) fn values(&self) -> Option<&ObjectCodec> {
+        self.values.as_deref()
     }
 
     /// Keeps the run with its node, which may begin again in this process.
@@ -68,16 +82,29 @@ impl Subrun {
             parent.resume_subrun(self.index);
         }
     }
+}
 
-    /// Has a commit kept with the node, until that has ended; gives what this has to wait for.
-    pub(crate) fn relay(
-        &self,
-        graph: &Arc<Graph<Object>>,
+/// Stores the commits of a run in the journal of the node that has started it. Once the
+/// node has ended, nothing is stored any more.
+struct SubrunLease {
+    parent: Weak<dyn ParentTask>,
+    index: u32,
+    graph: Arc<Graph<Object>>,
+    values: Arc<ObjectCodec>,
+}
+
+impl ThreadLease<Object> for SubrunLease {
+    /// The node's journal names the run.
+    fn begin(&mut self, _run: &RunOrigin) {}
+
+    fn keep(
+        &mut self,
         commit: &Commit<Object>,
+        _graph_snapshot: &dyn Fn() -> Option<GraphSnapshot<Object>>,
+        _at: Time,
     ) -> Result<Option<StoreFuture<()>>, Fault> {
-        let Some(values) = self.values() else { return Ok(None) };
         let Some(parent) = self.parent.upgrade() else { return Ok(None) };
-        let bytes = Codec::new(graph, values).encode(commit)?;
+        let bytes = Codec::new(&self.graph, &*self.values).encode(commit)?;
         let change = &commit.change;
         parent.commit_subrun(SubrunCommit {
             index: self.index,
@@ -86,6 +113,15 @@ impl Subrun {
             ended: matches!(change, CommitChange::Ended(Ok(Ending::Completed))),
             bytes,
         })
+    }
+
+    /// It has no checkpoints of its own.
+    fn checkpoint(&self) -> u64 {
+        0
+    }
+
+    fn close(self: Box<Self>) -> StoreFuture<()> {
+        Box::pin(std::future::ready(Ok(())))
     }
 }
 

@@ -87,7 +87,7 @@ impl Core {
             if let Some(refusal) = self.forked(py, None) {
                 return Err(refusal);
             }
-            if (self.kept.is_some() || self.subrun.is_some()) && self.attend(run) {
+            if (self.session.is_some() || self.subrun.is_some()) && self.poll_store(run) {
                 return Ok(Next::Wait(None));
             }
             if !matches!(self.phase, Phase::Running) {
@@ -109,7 +109,7 @@ impl Core {
                         return Ok(Next::Cancel(stopped));
                     }
                 }
-                Effect::Commit(commit) => self.keep(&commit),
+                Effect::Commit(commit) => self.commit(&commit),
                 Effect::Wait(until) => {
                     // What was told meanwhile is in the stream only since this step.
                     if goal == Goal::Item
@@ -178,7 +178,7 @@ impl Core {
     fn read_letters(&mut self, py: Python<'_>, inbox: &Inbox) -> PyResult<()> {
         let Some(letters) = inbox.take() else { return Ok(()) };
         if let Some(reason) = letters.cancel
-            && !self.kept.as_mut().is_some_and(|kept| kept.defers(&reason))
+            && !self.session.as_mut().is_some_and(|session| session.defers(&reason))
         {
             self.machine.cancel(&reason, self.now);
         }
@@ -328,10 +328,10 @@ impl Core {
     /// Why this process cannot go on with the run; nothing if it can. A run that
     /// is not kept can: it is another one here.
     fn forked(&self, py: Python<'_>, done: Option<&(TaskId, Answer)>) -> Option<PyErr> {
-        let kept = self.kept.as_deref()?;
-        process::check(kept.process()).err()?;
+        let session = self.session.as_deref()?;
+        process::check(session.process()).err()?;
         let raised = done.and_then(|(_, answer)| answer.raised());
-        fork_guard::refusal(py, kept.process(), raised.map(|error| error.clone_ref(py)))
+        fork_guard::refusal(py, session.process(), raised.map(|error| error.clone_ref(py)))
     }
 
     /// An outcome whose values can be stored, if they are going to be.

@@ -332,8 +332,8 @@ impl Core {
         id: TaskId,
         call: &Call,
     ) -> Result<(Stage, Option<StoreFuture<()>>), Fault> {
-        if let Some(kept) = self.kept.as_deref() {
-            process::check(kept.process())?;
+        if let Some(session) = self.session.as_deref() {
+            process::check(session.process())?;
         }
         let due = match self.machine.begin_call(id, call)? {
             CallStart::Known(came) => {
@@ -342,7 +342,7 @@ impl Core {
             }
             CallStart::Due(due) => due,
         };
-        let waits = due.intent.map_or(Ok(None), |intent| self.keep_call(&intent));
+        let waits = due.intent.map_or(Ok(None), |intent| self.commit_call(&intent));
         let waits = waits.inspect_err(|_| {
             self.machine.end_call(id, due.index, CallOutcome::Left);
         })?;
@@ -376,7 +376,7 @@ impl Core {
         }
         // Why it could not be stored ends the run, and says so there.
         let commit = commit?;
-        self.keep_call(&commit).unwrap_or_default()
+        self.commit_call(&commit).unwrap_or_default()
     }
 
     fn note_known(&mut self, id: TaskId, call: &Call, came: &CallOutcome<Object>) {

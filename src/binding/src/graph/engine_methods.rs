@@ -18,8 +18,7 @@ use crate::graph::engine::Engine;
 use crate::graph::limits::Limits;
 use crate::graph::task_context::Context;
 use crate::thread::history::History;
-use crate::thread::orphans::orphans;
-use crate::thread::place::Place;
+use crate::thread::thread_ref::ThreadRef;
 
 #[pymethods]
 impl Engine {
@@ -72,7 +71,7 @@ impl Engine {
         on_task: Option<Py<PyAny>>,
         step_timeout: Option<f64>,
         events: bool,
-        place: Option<Py<Place>>,
+        place: Option<Py<ThreadRef>>,
         registry: Option<Py<PyAny>>,
         run_id: Option<&str>,
         seed: Option<u64>,
@@ -101,13 +100,17 @@ impl Engine {
     /// What a thread held at its checkpoints, newest first: from the checkpoint of `place`
     /// back. With `live`, the newest shows what tasks of an open superstep have done.
     #[pyo3(signature = (place, *, live=false))]
-    fn history(slf: &Bound<'_, Self>, place: &Bound<'_, Place>, live: bool) -> PyResult<History> {
+    fn history(
+        slf: &Bound<'_, Self>,
+        place: &Bound<'_, ThreadRef>,
+        live: bool,
+    ) -> PyResult<History> {
         History::open(slf, place, live)
     }
 
     /// The threads in the store of `place` whose last run was one of this graph and was
     /// lost: it neither ended nor paused, and nobody drives it.
-    fn orphans(&self, py: Python<'_>, place: &Bound<'_, Place>) -> PyResult<Vec<String>> {
+    fn orphans(&self, py: Python<'_>, place: &Bound<'_, ThreadRef>) -> PyResult<Vec<String>> {
         block_on_result(py, self.seeking(place)?)
     }
 
@@ -115,7 +118,7 @@ impl Engine {
     fn aorphans<'py>(
         &self,
         py: Python<'py>,
-        place: &Bound<'_, Place>,
+        place: &Bound<'_, ThreadRef>,
     ) -> PyResult<Bound<'py, PyAny>> {
         awaitable_result(py, self.seeking(place)?, |py, names| {
             names.into_pyobject(py).map(Bound::unbind)
@@ -205,10 +208,10 @@ impl Engine {
 impl Engine {
     fn seeking(
         &self,
-        place: &Bound<'_, Place>,
+        place: &Bound<'_, ThreadRef>,
     ) -> PyResult<impl Future<Output = Result<Vec<String>, Fault>> + Send + 'static> {
         let (py, place) = (place.py(), place.get());
-        let about = (Arc::clone(&self.graph), place.values(py)?);
-        Ok(orphans(place.admin(py)?, place.sealed_store(py)?, about))
+        let (graph, values, admin) = (Arc::clone(&self.graph), place.values(py)?, place.admin(py)?);
+        Ok(async move { admin.orphans(&graph, &values).await })
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use antiphon_core::{Fault, FaultCode};
-use antiphon_runtime::{Clock, SystemClock, ThreadRef as Port};
+use antiphon_runtime::{Clock, SystemClock, ThreadRef as ThreadPort};
 use antiphon_stores::StoredThread;
 use antiphon_systems::review_loop::{
     Answer, Attachment, QuestionInput, ReviewLoop as System, Session, UserContext,
@@ -17,7 +17,7 @@ use crate::fault::to_exception;
 use crate::graph::options::Keywords;
 use crate::system::role_call::{Carried, Keeper};
 use crate::system::stopper::Stopper;
-use crate::thread::place::Place;
+use crate::thread::thread_ref::ThreadRef;
 
 /// What a question may be put with.
 const OPTIONS: [&str; 8] = ["place", "how", "stop", "file", "run_id", "seed", "watch", "about"];
@@ -39,7 +39,7 @@ pub(crate) enum Wanted {
     /// The same, unless it holds the question and that is not over.
     AnswerAgain(QuestionInput),
     /// The answer to the question that a thread holds.
-    Resume(Arc<dyn Port>),
+    Resume(Arc<dyn ThreadPort>),
 }
 
 impl Wanted {
@@ -59,7 +59,7 @@ pub(crate) fn put<'py>(
 ) -> PyResult<Put> {
     let py = question.py();
     let options = Keywords::new(options, &OPTIONS)?;
-    let place = options.get::<Bound<'_, Place>>("place")?;
+    let place = options.get::<Bound<'_, ThreadRef>>("place")?;
     let place = place.map(|place| room(py, place.get())).transpose()?;
     let how = options.get::<String>("how")?;
     let read = || asked(question, options.get("file")?);
@@ -85,7 +85,7 @@ pub(crate) fn put<'py>(
     Ok(Put { wanted, session, carried: Keeper(carried), watch: options.get("watch")? })
 }
 
-fn room(py: Python<'_>, place: &Place) -> PyResult<Arc<dyn Port>> {
+fn room(py: Python<'_>, place: &ThreadRef) -> PyResult<Arc<dyn ThreadPort>> {
     Ok(Arc::new(StoredThread::new(
         place.sealed_store(py)?,
         place.thread.as_str(),

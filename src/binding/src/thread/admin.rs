@@ -4,30 +4,28 @@ use std::sync::Arc;
 
 use antiphon_core::{Fault, FaultCode};
 use antiphon_runtime::{Clock, SystemClock};
-use antiphon_stores::admin::{
-    CopyRequest, PruneReport as Removed, PruneRequest, ThreadFilter, ThreadSummary,
-};
+use antiphon_stores::admin::{CopyRequest, PruneReport, PruneRequest, ThreadFilter, ThreadSummary};
 use antiphon_stores::{RetentionPolicy, SealedStore, ThreadAdmin, owner};
 use pyo3::prelude::*;
 
 use crate::driver::chance;
 use crate::fault::to_exception;
-use crate::thread::given::{self, Limit, ThreadName};
+use crate::thread::arguments::{self, Limit, ThreadName};
 
 /// Somebody of this process who sees to the threads of a sealed store.
-pub(crate) fn of(sealed_store: SealedStore) -> ThreadAdmin {
+pub(crate) fn open_admin(sealed_store: SealedStore) -> ThreadAdmin {
     let owner = owner::new(chance::seed(None));
     ThreadAdmin::new(sealed_store, Arc::new(SystemClock::new()), owner)
 }
 
 /// What a caller wants to see of a list.
-pub(crate) struct Wanted {
+pub(crate) struct ThreadQuery {
     pub(crate) filter: ThreadFilter,
     pub(crate) after: Option<String>,
     pub(crate) limit: usize,
 }
 
-impl Wanted {
+impl ThreadQuery {
     pub(crate) fn read(
         py: Python<'_>,
         (status, graph): (Option<Bound<'_, PyAny>>, Option<Bound<'_, PyAny>>),
@@ -35,29 +33,29 @@ impl Wanted {
         limit: Limit,
     ) -> PyResult<Self> {
         let filter = ThreadFilter {
-            status: given::text("status", status.as_ref())?,
-            graph: given::text("graph", graph.as_ref())?,
+            status: arguments::text("status", status.as_ref())?,
+            graph: arguments::text("graph", graph.as_ref())?,
         };
         filter.check().map_err(|fault| to_exception(py, &fault))?;
         Ok(Self { filter, after: after.map(|name| name.0), limit: limit.0 })
     }
 
-    pub(crate) async fn of(self, admin: ThreadAdmin) -> Result<Vec<ThreadSummary>, Fault> {
+    pub(crate) async fn run(self, admin: ThreadAdmin) -> Result<Vec<ThreadSummary>, Fault> {
         let page = admin.list(&self.filter, self.after.as_deref(), self.limit).await?;
         Ok(page.threads)
     }
 }
 
 /// How much of each thread is kept, as callers say it.
-pub(crate) fn keep(
+pub(crate) fn retention_policy(
     last: Option<&Bound<'_, PyAny>>,
     age: Option<&Bound<'_, PyAny>>,
     bytes: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<RetentionPolicy> {
     Ok(RetentionPolicy {
-        last: given::whole_or_none("keep_last", last)?,
-        age: age.map(|age| given::span("keep_for", age)).transpose()?,
-        bytes: given::whole_or_none("keep_bytes", bytes)?,
+        last: arguments::whole_or_none("keep_last", last)?,
+        age: age.map(|age| arguments::span("keep_for", age)).transpose()?,
+        bytes: arguments::whole_or_none("keep_bytes", bytes)?,
     })
 }
 
@@ -66,7 +64,7 @@ pub(crate) async fn prune(
     admin: ThreadAdmin,
     thread: Option<String>,
     pruning: PruneRequest,
-) -> Result<Removed, Fault> {
+) -> Result<PruneReport, Fault> {
     match thread {
         Some(thread) => admin.prune(&thread, &pruning).await,
         None => admin.prune_all(&pruning).await,
@@ -74,7 +72,7 @@ pub(crate) async fn prune(
 }
 
 /// Refuses to prune by no rule at all.
-pub(crate) fn check(py: Python<'_>, pruning: &PruneRequest) -> PyResult<()> {
+pub(crate) fn check_pruning(py: Python<'_>, pruning: &PruneRequest) -> PyResult<()> {
     if !pruning.keep.is_all() || pruning.idle.is_some() {
         return Ok(());
     }

@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use antiphon_stores::HistoryReader;
+use antiphon_stores::{HistoryPage, HistoryReader};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
@@ -11,15 +11,18 @@ use crate::driver::exit_gate;
 use crate::driver::wait::{awaitable, block_on_result};
 use crate::fault::to_exception;
 use crate::graph::engine::Engine;
-use crate::thread::picture::{View, open_history};
-use crate::thread::place::Place;
+use crate::thread::checkpoint_view::as_py_dict;
+use crate::thread::thread_ref::ThreadRef;
+use crate::value::codec::ObjectCodec;
 use crate::value::object::Object;
 
 /// What a thread held at its checkpoints, newest first, read as far as it is asked for.
 #[pyclass(module = "antiphon._antiphon", frozen)]
 pub(crate) struct History {
     engine: Py<Engine>,
-    view: View,
+    values: ObjectCodec,
+    /// Whether the last checkpoint is shown with what has happened since.
+    live: bool,
     /// Away while a page is being read.
     reader: Mutex<Option<HistoryReader<Object>>>,
 }
@@ -27,11 +30,13 @@ pub(crate) struct History {
 impl History {
     pub(crate) fn open(
         engine: &Bound<'_, Engine>,
-        place: &Bound<'_, Place>,
+        place: &Bound<'_, ThreadRef>,
         live: bool,
     ) -> PyResult<Self> {
-        let (view, reader) = open_history(place, live)?;
-        Ok(Self { engine: engine.clone().unbind(), view, reader: Mutex::new(Some(reader)) })
+        let (py, place) = (place.py(), place.get());
+        let reader = HistoryReader::new(place.sealed_store(py)?, &place.thread, place.checkpoint);
+        let (engine, values) = (engine.clone().unbind(), place.values(py)?);
+        Ok(Self { engine, values, live, reader: Mutex::new(Some(reader)) })
     }
 
     fn reader(&self) -> MutexGuard<'_, Option<HistoryReader<Object>>> {
@@ -50,9 +55,19 @@ impl History {
         reader: &mut HistoryReader<Object>,
         most: usize,
     ) -> PyResult<Option<Py<PyList>>> {
-        let list = PyList::empty(py);
-        let found = self.view.add_page(self.engine.bind(py), reader, (&list, most))?;
-        Ok((found || reader.is_finished()).then(|| list.unbind()))
+        let (list, engine) = (PyList::empty(py), self.engine.bind(py));
+        let page = reader.page(&engine.get().graph, &self.values, most);
+        match page.map_err(|fault| to_exception(py, &fault))? {
+            Some(HistoryPage { checkpoints, tip }) => {
+                let mut tip = tip.filter(|_| self.live);
+                for checkpoint in &checkpoints {
+                    list.append(as_py_dict(engine, checkpoint, tip.take())?)?;
+                }
+            }
+            None if !reader.is_finished() => return Ok(None),
+            None => {}
+        }
+        Ok(Some(list.unbind()))
     }
 
     fn read(

@@ -14,9 +14,9 @@ use pyo3::types::{PyBytes, PyTuple};
 use crate::driver::forks;
 use crate::driver::wait::{awaitable_result, block_on_result};
 use crate::fault::to_exception;
-use crate::thread::admin::{self, Wanted};
-use crate::thread::given::{self, Limit, ThreadName};
-use crate::thread::summary::{Pruned, Rekeyed, ThreadDetail, ThreadSummary};
+use crate::thread::admin::{self, ThreadQuery};
+use crate::thread::arguments::{self, Limit, ThreadName};
+use crate::thread::summary::{PruneReport, RekeyReport, ThreadDetail, ThreadSummary};
 
 pub(crate) mod postgres;
 pub(crate) mod sqlite;
@@ -33,7 +33,7 @@ pub(crate) struct Saver {
     pickles: bool,
     /// What stays of threads, as they are written to and when they are pruned.
     keep: RetentionPolicy,
-    held: Mutex<Option<SealedStore>>,
+    store: Mutex<Option<SealedStore>>,
     /// The process that has opened the store.
     process: u32,
 }
@@ -45,24 +45,24 @@ fn unopened<T>(example: &str) -> PyResult<T> {
 
 impl Saver {
     /// What was opened, if it is protected by this seal.
-    fn open(py: Python<'_>, store: impl Store + 'static, seal: Cipher) -> PyResult<Self> {
+    fn open(py: Python<'_>, store: impl Store + 'static, cipher: Cipher) -> PyResult<Self> {
         // Each step that is kept asks which process this is.
         forks::watch(py);
         let name = store.name().to_owned();
         let sealed_store = block_on_result(
             py,
-            SealedStore::unlock(Arc::new(ProcessGuard::new(store)), Arc::new(seal)),
+            SealedStore::unlock(Arc::new(ProcessGuard::new(store)), Arc::new(cipher)),
         )?;
-        let (held, keep) = (Mutex::new(Some(sealed_store)), RetentionPolicy::default());
-        Ok(Self { name, pickles: false, keep, held, process: process::id() })
+        let (store, keep) = (Mutex::new(Some(sealed_store)), RetentionPolicy::default());
+        Ok(Self { name, pickles: false, keep, store, process: process::id() })
     }
 
-    fn pickling(mut self, pickles: bool) -> Self {
+    fn with_pickle(mut self, pickles: bool) -> Self {
         self.pickles = pickles;
         self
     }
 
-    const fn keeping(mut self, keep: RetentionPolicy) -> Self {
+    const fn with_retention(mut self, keep: RetentionPolicy) -> Self {
         self.keep = keep;
         self
     }
@@ -75,7 +75,7 @@ impl Saver {
     /// The store, unless it was closed, or this is a fork of the process that has opened it.
     pub(crate) fn sealed_store(&self, py: Python<'_>) -> PyResult<SealedStore> {
         process::check(self.process).map_err(|fault| to_exception(py, &fault))?;
-        let found = self.held.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let found = self.store.lock().unwrap_or_else(PoisonError::into_inner).clone();
         found.map(|sealed_store| sealed_store.keeping(self.keep)).ok_or_else(|| {
             let message = format!("the store was closed: {}", self.name);
             let fault = Fault::new(FaultCode::StoreClosed, message)
@@ -92,17 +92,17 @@ impl Saver {
         delete_after: Option<&Bound<'_, PyAny>>,
         rehearsal: bool,
     ) -> PyResult<PruneRequest> {
-        let idle = delete_after.map(|after| given::span("delete_after", after)).transpose()?;
+        let idle = delete_after.map(|after| arguments::span("delete_after", after)).transpose()?;
         let keep = if keep.is_all() { self.keep } else { keep };
         let pruning = PruneRequest { keep, idle, rehearsal };
-        admin::check(py, &pruning)?;
+        admin::check_pruning(py, &pruning)?;
         Ok(pruning)
     }
 
     fn close_now(&self, py: Python<'_>) {
-        let held = self.held.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let store = self.store.lock().unwrap_or_else(PoisonError::into_inner).take();
         // A store may wait for a thread of its own, which may wait for the interpreter.
-        py.detach(|| drop(held));
+        py.detach(|| drop(store));
     }
 }
 
@@ -150,8 +150,8 @@ impl Saver {
         after: Option<ThreadName>,
         limit: Limit,
     ) -> PyResult<Vec<ThreadSummary>> {
-        let wanted = Wanted::read(py, (status, graph), after, limit)?;
-        let found = block_on_result(py, wanted.of(admin::of(self.sealed_store(py)?)))?;
+        let query = ThreadQuery::read(py, (status, graph), after, limit)?;
+        let found = block_on_result(py, query.run(admin::open_admin(self.sealed_store(py)?)))?;
         Ok(found.iter().map(Into::into).collect())
     }
 
@@ -166,8 +166,8 @@ impl Saver {
         after: Option<ThreadName>,
         limit: Limit,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let wanted = Wanted::read(py, (status, graph), after, limit)?;
-        awaitable_result(py, wanted.of(admin::of(self.sealed_store(py)?)), |py, found| {
+        let query = ThreadQuery::read(py, (status, graph), after, limit)?;
+        awaitable_result(py, query.run(admin::open_admin(self.sealed_store(py)?)), |py, found| {
             let found: Vec<ThreadSummary> = found.iter().map(Into::into).collect();
             Ok(found.into_pyobject(py)?.unbind())
         })
@@ -185,7 +185,7 @@ impl Saver {
         thread_id: ThreadName,
         limit: Limit,
     ) -> PyResult<ThreadDetail> {
-        let admin = admin::of(self.sealed_store(py)?);
+        let admin = admin::open_admin(self.sealed_store(py)?);
         ThreadDetail::read(py, &block_on_result(py, admin.show(&thread_id.0, limit.0))?)
     }
 
@@ -197,7 +197,7 @@ impl Saver {
         thread_id: ThreadName,
         limit: Limit,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let admin = admin::of(self.sealed_store(py)?);
+        let admin = admin::open_admin(self.sealed_store(py)?);
         let shown = async move { admin.show(&thread_id.0, limit.0).await };
         awaitable_result(py, shown, |py, detail| {
             Ok(ThreadDetail::read(py, &detail)?.into_pyobject(py)?.into_any().unbind())
@@ -230,10 +230,11 @@ impl Saver {
         keep_bytes: Option<Bound<'_, PyAny>>,
         delete_after: Option<Bound<'_, PyAny>>,
         dry_run: bool,
-    ) -> PyResult<Pruned> {
-        let keep = admin::keep(keep_last.as_ref(), keep_for.as_ref(), keep_bytes.as_ref())?;
+    ) -> PyResult<PruneReport> {
+        let keep =
+            admin::retention_policy(keep_last.as_ref(), keep_for.as_ref(), keep_bytes.as_ref())?;
         let pruning = self.pruning(py, keep, delete_after.as_ref(), dry_run)?;
-        let admin = admin::of(self.sealed_store(py)?);
+        let admin = admin::open_admin(self.sealed_store(py)?);
         block_on_result(py, admin::prune(admin, thread_id.map(|name| name.0), pruning))
             .map(Into::into)
     }
@@ -251,13 +252,14 @@ impl Saver {
         delete_after: Option<Bound<'_, PyAny>>,
         dry_run: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let keep = admin::keep(keep_last.as_ref(), keep_for.as_ref(), keep_bytes.as_ref())?;
+        let keep =
+            admin::retention_policy(keep_last.as_ref(), keep_for.as_ref(), keep_bytes.as_ref())?;
         let pruning = self.pruning(py, keep, delete_after.as_ref(), dry_run)?;
-        let admin = admin::of(self.sealed_store(py)?);
+        let admin = admin::open_admin(self.sealed_store(py)?);
         awaitable_result(
             py,
             admin::prune(admin, thread_id.map(|name| name.0), pruning),
-            |py, removed| Ok(Pruned::from(removed).into_pyobject(py)?.into_any().unbind()),
+            |py, removed| Ok(PruneReport::from(removed).into_pyobject(py)?.into_any().unbind()),
         )
     }
 
@@ -276,9 +278,9 @@ impl Saver {
         to: ThreadName,
         checkpoint: Option<Bound<'_, PyAny>>,
     ) -> PyResult<()> {
-        let checkpoint = given::whole_or_none("checkpoint", checkpoint.as_ref())?;
+        let checkpoint = arguments::whole_or_none("checkpoint", checkpoint.as_ref())?;
         let to = to.for_new(py)?;
-        let admin = admin::of(self.sealed_store(py)?);
+        let admin = admin::open_admin(self.sealed_store(py)?);
         let run_id = admin::run_id();
         block_on_result(py, admin::copy(admin, (thread_id.0, to), checkpoint, run_id))
     }
@@ -292,9 +294,9 @@ impl Saver {
         to: ThreadName,
         checkpoint: Option<Bound<'_, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let checkpoint = given::whole_or_none("checkpoint", checkpoint.as_ref())?;
+        let checkpoint = arguments::whole_or_none("checkpoint", checkpoint.as_ref())?;
         let to = to.for_new(py)?;
-        let admin = admin::of(self.sealed_store(py)?);
+        let admin = admin::open_admin(self.sealed_store(py)?);
         let run_id = admin::run_id();
         let copied = admin::copy(admin, (thread_id.0, to), checkpoint, run_id);
         awaitable_result(py, copied, |py, ()| Ok(py.None()))
@@ -305,7 +307,7 @@ impl Saver {
     /// Raises a `StateError` with the code `thread_busy` if a run writes to it.
     #[pyo3(signature = (thread_id: "str"))]
     fn delete_thread(&self, py: Python<'_>, thread_id: ThreadName) -> PyResult<()> {
-        let admin = admin::of(self.sealed_store(py)?);
+        let admin = admin::open_admin(self.sealed_store(py)?);
         block_on_result(py, admin.delete(&thread_id.0)).map(|_| ())
     }
 
@@ -316,7 +318,7 @@ impl Saver {
         py: Python<'py>,
         thread_id: ThreadName,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let admin = admin::of(self.sealed_store(py)?);
+        let admin = admin::open_admin(self.sealed_store(py)?);
         awaitable_result(py, async move { admin.delete(&thread_id.0).await }, |py, _| Ok(py.None()))
     }
 
@@ -325,16 +327,16 @@ impl Saver {
     /// meanwhile; threads that a run writes to are left as they are, and named in `busy`.
     ///
     /// Once none are, the other keys are not needed any more.
-    fn rekey(&self, py: Python<'_>) -> PyResult<Rekeyed> {
-        let admin = admin::of(self.sealed_store(py)?);
+    fn rekey(&self, py: Python<'_>) -> PyResult<RekeyReport> {
+        let admin = admin::open_admin(self.sealed_store(py)?);
         block_on_result(py, async move { admin.rekey().await }).map(Into::into)
     }
 
     /// `rekey` on the caller's event loop.
     fn arekey<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let admin = admin::of(self.sealed_store(py)?);
+        let admin = admin::open_admin(self.sealed_store(py)?);
         awaitable_result(py, async move { admin.rekey().await }, |py, rekeyed| {
-            Ok(Rekeyed::from(rekeyed).into_pyobject(py)?.into_any().unbind())
+            Ok(RekeyReport::from(rekeyed).into_pyobject(py)?.into_any().unbind())
         })
     }
 
@@ -397,13 +399,14 @@ impl MemorySaver {
     ) -> PyResult<PyClassInitializer<Self>> {
         let store = MemoryStore::new(Arc::new(SystemClock::new()));
         let saver = Saver::open(py, store, Cipher::tagged())?;
-        let keep = admin::keep(keep_last.as_ref(), keep_for.as_ref(), keep_bytes.as_ref())?;
-        Ok(PyClassInitializer::from(saver.keeping(keep)).add_subclass(Self))
+        let keep =
+            admin::retention_policy(keep_last.as_ref(), keep_for.as_ref(), keep_bytes.as_ref())?;
+        Ok(PyClassInitializer::from(saver.with_retention(keep)).add_subclass(Self))
     }
 }
 
 /// The seal of a key, or of several: a list of them.
-fn seal(given: Option<&Bound<'_, PyAny>>) -> PyResult<Cipher> {
+fn cipher(given: Option<&Bound<'_, PyAny>>) -> PyResult<Cipher> {
     let Some(given) = given else { return Ok(Cipher::tagged()) };
     if let Ok(key) = given.cast::<PyBytes>() {
         return Ok(Cipher::keyed(&key_of(key.as_bytes())?));

@@ -4,10 +4,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use antiphon_core::Time;
 use antiphon_core::checkpoint::WriteSource;
-use antiphon_core::effect::Ending;
-use antiphon_stores::admin::{
-    self, OpenQuestion, PruneReport as Removed, RekeyReport as ClosedAnew, RunStatus,
-};
+use antiphon_stores::admin::{self, OpenQuestion};
 use antiphon_stores::codec::{ByteReader, ValueCodec};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -62,7 +59,7 @@ impl From<&admin::ThreadSummary> for ThreadSummary {
             thread: thread.clone(),
             status: status.as_str().to_owned(),
             outcome: status.outcome().map(str::to_owned),
-            detail: detail(status),
+            detail: status.detail().to_owned(),
             graph: graph.clone(),
             run_id: run_id.clone(),
             questions: asking.len(),
@@ -114,7 +111,7 @@ impl From<&admin::RunSummary> for RunSummary {
             graph: graph.clone(),
             status: status.as_str().to_owned(),
             outcome: status.outcome().map(str::to_owned),
-            detail: detail(status),
+            detail: status.detail().to_owned(),
             began: moment(*began),
             at: moment(*at),
             checkpoints: *checkpoints,
@@ -235,7 +232,7 @@ impl ThreadDetail {
 /// What pruning has removed, or would remove.
 #[pyclass(module = "antiphon._antiphon", frozen, get_all, eq, skip_from_py_object)]
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Pruned {
+pub(crate) struct PruneReport {
     /// How many threads were looked at.
     threads: u64,
     /// How many were removed whole.
@@ -251,11 +248,11 @@ pub(crate) struct Pruned {
 }
 
 #[pymethods]
-impl Pruned {
+impl PruneReport {
     fn __repr__(&self) -> String {
         let Self { threads, deleted, entries, size, busy, damaged } = self;
         format!(
-            "Pruned(threads={threads}, deleted={deleted}, entries={entries}, size={size}, \
+            "PruneReport(threads={threads}, deleted={deleted}, entries={entries}, size={size}, \
              busy={busy:?}, damaged={damaged:?})"
         )
     }
@@ -264,7 +261,7 @@ impl Pruned {
 /// What was written anew with another key.
 #[pyclass(module = "antiphon._antiphon", frozen, get_all, eq, skip_from_py_object)]
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Rekeyed {
+pub(crate) struct RekeyReport {
     /// How many threads were looked at.
     threads: u64,
     /// How many entries were written anew.
@@ -276,32 +273,26 @@ pub(crate) struct Rekeyed {
 }
 
 #[pymethods]
-impl Rekeyed {
+impl RekeyReport {
     fn __repr__(&self) -> String {
         let Self { threads, entries, busy, damaged } = self;
-        format!("Rekeyed(threads={threads}, entries={entries}, busy={busy:?}, damaged={damaged:?})")
+        format!(
+            "RekeyReport(threads={threads}, entries={entries}, busy={busy:?}, damaged={damaged:?})"
+        )
     }
 }
 
-impl From<ClosedAnew> for Rekeyed {
-    fn from(closed: ClosedAnew) -> Self {
-        let ClosedAnew { threads, entries, busy, damaged } = closed;
+impl From<admin::RekeyReport> for RekeyReport {
+    fn from(closed: admin::RekeyReport) -> Self {
+        let admin::RekeyReport { threads, entries, busy, damaged } = closed;
         Self { threads, entries, busy, damaged }
     }
 }
 
-impl From<Removed> for Pruned {
-    fn from(removed: Removed) -> Self {
-        let Removed { threads, deleted, entries, bytes, busy, damaged } = removed;
+impl From<admin::PruneReport> for PruneReport {
+    fn from(removed: admin::PruneReport) -> Self {
+        let admin::PruneReport { threads, deleted, entries, bytes, busy, damaged } = removed;
         Self { threads, deleted, entries, size: bytes, busy, damaged }
-    }
-}
-
-fn detail(status: &RunStatus) -> String {
-    match status {
-        RunStatus::Ended(Ending::Budget(dimension)) => dimension.as_str().to_owned(),
-        RunStatus::Ended(Ending::Cancelled(reason)) => reason.clone(),
-        other => other.fault().map(|fault| fault.message.clone()).unwrap_or_default(),
     }
 }
 

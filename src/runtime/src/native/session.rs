@@ -15,17 +15,17 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::children::{TaskAnswer, TaskSet};
 use super::contain::HostRules;
-use super::kept::RunCommitter;
 use super::work::{CallServices, may_hang};
 use super::{DriveOutcome, Driver};
+use crate::committer::RunCommitter;
 use crate::host::{CallAdmission, Host, TaskSignal, cancelled};
 use crate::store::StoreFuture as Stored;
 
 pub(super) struct Session<'d, H: ?Sized> {
     driver: &'d Driver<H>,
     run: &'d mut Run<Json>,
-    kept: RunCommitter,
-    desk: CallServices,
+    committer: RunCommitter,
+    services: CallServices,
     children: TaskSet,
     signals: UnboundedReceiver<TaskSignal>,
     /// The task that has just ended and still has to be heard.
@@ -38,15 +38,19 @@ pub(super) struct Session<'d, H: ?Sized> {
 type PendingAlarm = (Time, Pin<Box<dyn Future<Output = ()> + Send>>);
 
 impl<'d, H: Host + ?Sized + 'static> Session<'d, H> {
-    pub(super) fn new(driver: &'d Driver<H>, run: &'d mut Run<Json>, kept: RunCommitter) -> Self {
+    pub(super) fn new(
+        driver: &'d Driver<H>,
+        run: &'d mut Run<Json>,
+        committer: RunCommitter,
+    ) -> Self {
         let (sender, signals) = unbounded_channel();
         let streams = driver.watchers.iter().any(|watcher| watcher.wants_chunks());
-        let desk = CallServices { clock: Arc::clone(&driver.clock), signals: sender, streams };
+        let services = CallServices { clock: Arc::clone(&driver.clock), signals: sender, streams };
         Self {
             driver,
             run,
-            kept,
-            desk,
+            committer,
+            services,
             children: TaskSet::default(),
             signals,
             ending: None,
@@ -56,6 +60,10 @@ impl<'d, H: Host + ?Sized + 'static> Session<'d, H> {
     }
 
     pub(super) async fn drive(mut self) -> Result<DriveOutcome, Fault> {
+        if self.committer.is_blocked() {
+            let answer = self.committer.durable().await;
+            self.committer.acknowledge(self.run, answer, self.driver.clock.now());
+        }
         loop {
             self.heed_stop();
             let now = self.driver.clock.now();
@@ -70,17 +78,22 @@ impl<'d, H: Host + ?Sized + 'static> Session<'d, H> {
                     tokio::task::coop::consume_budget().await;
                 }
                 Effect::Cancel(ids) => self.cancel(ids).await,
-                Effect::Commit(commit) => self.kept.keep(self.run, &commit, now),
+                Effect::Commit(commit) => self.committer.commit(self.run, &commit, now),
                 Effect::Wait(until) => self.wait(until).await?,
                 Effect::Paused(questions) => {
-                    return self.kept.rest(Ok(DriveOutcome::Paused(questions))).await;
+                    return self.rest(Ok(DriveOutcome::Paused(questions))).await;
                 }
                 Effect::Done(ending) => {
-                    return self.kept.rest(Ok(DriveOutcome::Ended(ending))).await;
+                    return self.rest(Ok(DriveOutcome::Ended(ending))).await;
                 }
-                Effect::Failed(fault) => return self.kept.rest(Err(fault)).await,
+                Effect::Failed(fault) => return self.rest(Err(fault)).await,
             }
         }
+    }
+
+    /// Returns the result of the run once its thread holds it and is free.
+    async fn rest(&mut self, result: Result<DriveOutcome, Fault>) -> Result<DriveOutcome, Fault> {
+        self.committer.closed().await.and(result)
     }
 
     fn heed_stop(&mut self) {
@@ -99,7 +112,7 @@ impl<'d, H: Host + ?Sized + 'static> Session<'d, H> {
     async fn start(&mut self, task: Task<Json>, now: Time) {
         let id = task.id;
         let apart = may_hang(self.run, &task, now);
-        let Some(mut job) = self.desk.job(&self.driver.host, self.run, task) else {
+        let Some(mut job) = self.services.job(&self.driver.host, self.run, task) else {
             return self.answer(id, None);
         };
         if !apart {
@@ -143,7 +156,7 @@ impl<'d, H: Host + ?Sized + 'static> Session<'d, H> {
 
     /// Until something happens that the run may want to know.
     async fn wait(&mut self, until: Option<Time>) -> Result<(), Fault> {
-        if until.is_none() && self.children.is_empty() && !self.kept.waits() {
+        if until.is_none() && self.children.is_empty() && !self.committer.is_waiting() {
             return Err(abandoned());
         }
         self.set_alarm(until);
@@ -158,8 +171,8 @@ impl<'d, H: Host + ?Sized + 'static> Session<'d, H> {
             biased;
             Some(signal) = self.signals.recv() => self.heed(signal),
             (id, answer) = self.children.next() => self.take(id, answer),
-            answer = self.kept.answered() => {
-                self.kept.heed(self.run, answer, self.driver.clock.now());
+            answer = self.committer.durable() => {
+                self.committer.acknowledge(self.run, answer, self.driver.clock.now());
             }
             () = pulled => {}
             () = ring(&mut self.alarm) => self.alarm = None,
@@ -244,7 +257,7 @@ impl<'d, H: Host + ?Sized + 'static> Session<'d, H> {
     }
 
     fn keep_call(&mut self, commit: &Commit<Json>) -> Result<Option<Stored<()>>, Fault> {
-        self.kept.keep_call(self.run, commit, self.driver.clock.now())
+        self.committer.commit_call(self.run, commit, self.driver.clock.now())
     }
 
     fn is_live(&self, id: TaskId) -> bool {

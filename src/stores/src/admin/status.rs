@@ -54,11 +54,18 @@ impl RunStatus {
     /// The outcome of a run that has ended.
     pub const fn outcome(&self) -> Option<&'static str> {
         match self {
-            Self::Ended(Ending::Completed) => Some("completed"),
-            Self::Ended(Ending::Budget(_)) => Some("budget"),
-            Self::Ended(Ending::Cancelled(_)) => Some("cancelled"),
-            Self::Failed(_) => Some("failed"),
+            Self::Ended(ending) => Some(ending_name(ending)),
+            Self::Failed(_) => Some(FAILED),
             _ => None,
+        }
+    }
+
+    /// Why it was cancelled, has failed or cannot be read, or which budget was spent.
+    pub fn detail(&self) -> &str {
+        match self {
+            Self::Ended(ending) => ending_detail(ending),
+            Self::Failed(fault) | Self::Unreadable(fault) => &fault.message,
+            _ => "",
         }
     }
 
@@ -68,6 +75,27 @@ impl RunStatus {
             Self::Failed(fault) | Self::Unreadable(fault) => Some(fault),
             _ => None,
         }
+    }
+}
+
+/// The name of a failed run's outcome.
+pub(crate) const FAILED: &str = "failed";
+
+/// The name of an ending, as lists and histories show it.
+pub(crate) const fn ending_name(ending: &Ending) -> &'static str {
+    match ending {
+        Ending::Completed => "completed",
+        Ending::Budget(_) => "budget",
+        Ending::Cancelled(_) => "cancelled",
+    }
+}
+
+/// Why a run was cancelled, or which budget was spent; empty for a completed run.
+pub(crate) fn ending_detail(ending: &Ending) -> &str {
+    match ending {
+        Ending::Completed => "",
+        Ending::Budget(dimension) => dimension.as_str(),
+        Ending::Cancelled(reason) => reason,
     }
 }
 

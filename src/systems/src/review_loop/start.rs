@@ -12,7 +12,7 @@ use antiphon_core::run::{Options, Run};
 use antiphon_core::{Category, Fault, Time};
 use antiphon_reply::JsonSchemas;
 use antiphon_runtime::{
-    DriveOutcome, Driver, Recorder, Snapshot, StartMode, StartedRun, ThreadContents,
+    Answers, DriveOutcome, Driver, KeptRun, Recorder, Snapshot, StartMode, ThreadContents,
 };
 use serde_json::{Map, Value as Json};
 
@@ -81,30 +81,30 @@ impl ReviewLoop {
         session: &Session,
         options: Options,
         now: Time,
-    ) -> Result<StartedRun, Fault> {
+    ) -> Result<KeptRun, Fault> {
         let Some(place) = &session.place else {
             let input = self.input(start, false);
-            return Ok(StartedRun::unkept(&self.graph, input, options, now));
+            return Ok(KeptRun::detached(&self.graph, input, options, now));
         };
         let opened = place.open(Arc::clone(&self.graph)).await?;
-        let held = opened.past.as_ref();
+        let held = opened.contents.as_ref();
         let goes_on = match &start {
             QuestionStart::AskOnce(asked) => {
                 held.is_some_and(|past| self.asked(past) == Some(asked))
             }
             QuestionStart::AskAgain(asked) => held.is_some_and(|past| {
-                let is_over = matches!(past.memory.ended, Some(Ok(Ending::Completed)));
+                let is_over = matches!(past.recovered.ended, Some(Ok(Ending::Completed)));
                 !is_over && self.asked(past) == Some(asked)
             }),
             start => matches!(start, QuestionStart::Resume),
         };
         let begin = if goes_on {
-            held.map_or(Ok(()), |past| self.check(&past.memory.root))?;
-            StartMode::Resume(Vec::new())
+            held.map_or(Ok(()), |past| self.check(&past.recovered.root))?;
+            StartMode::Resume(Answers::NONE)
         } else {
             StartMode::Turn(self.input(start, held.is_some()))
         };
-        StartedRun::on(opened, begin, (&self.graph, options), now).await
+        KeptRun::start(opened, begin, (&self.graph, options), now).await
     }
 
     /// What tools have returned so far.
@@ -114,7 +114,7 @@ impl ReviewLoop {
 
     /// What was asked in a thread last.
     fn asked<'p>(&self, past: &'p ThreadContents) -> Option<&'p Json> {
-        past.memory.root.state.get(self.graph.channel_id(INPUT)?)
+        past.recovered.root.state.get(self.graph.channel_id(INPUT)?)
     }
 
     /// Whether a state that was stored holds together.
@@ -159,11 +159,11 @@ impl ReviewLoop {
 
     fn answer(
         &self,
-        begun: StartedRun,
+        begun: KeptRun,
         rest: Result<DriveOutcome, Fault>,
         recorder: &Recorder,
     ) -> Answer {
-        let StartedRun { run, run_id, .. } = begun;
+        let KeptRun { run, run_id, .. } = begun;
         let (mut state, unread) = self.state_of(&run);
         let (ended, fault) = ended(rest);
         if let Some(fault) = fault.or(unread) {

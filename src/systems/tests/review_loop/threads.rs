@@ -85,7 +85,7 @@ struct Doomed {
 }
 
 struct Fatal {
-    hold: Box<dyn ThreadLease>,
+    lease: Box<dyn ThreadLease>,
     left: usize,
     fate: Fate,
     reached: Arc<tokio::sync::Notify>,
@@ -96,15 +96,15 @@ impl ThreadRef for Doomed {
         let (opening, left, fate) = (self.room.open(graph), self.after, self.fate);
         let reached = Arc::clone(&self.reached);
         Box::pin(async move {
-            let OpenedThread { hold, past } = opening.await?;
-            Ok(OpenedThread { hold: Box::new(Fatal { hold, left, fate, reached }), past })
+            let OpenedThread { lease, contents } = opening.await?;
+            Ok(OpenedThread { lease: Box::new(Fatal { lease, left, fate, reached }), contents })
         })
     }
 }
 
 impl ThreadLease for Fatal {
     fn begin(&mut self, run: &RunOrigin) {
-        self.hold.begin(run);
+        self.lease.begin(run);
     }
 
     fn keep(
@@ -115,11 +115,11 @@ impl ThreadLease for Fatal {
     ) -> Result<Option<Stored<()>>, Fault> {
         self.left = self.left.saturating_sub(1);
         if self.left > 0 {
-            return self.hold.keep(commit, image, at);
+            return self.lease.keep(commit, image, at);
         }
         let (reached, fate) = (Arc::clone(&self.reached), self.fate);
         let durable = match fate {
-            Fate::Dies => self.hold.keep(commit, image, at)?,
+            Fate::Dies => self.lease.keep(commit, image, at)?,
             Fate::Fails => None,
         };
         Ok(Some(Box::pin(async move {
@@ -134,8 +134,12 @@ impl ThreadLease for Fatal {
         })))
     }
 
+    fn checkpoint(&self) -> u64 {
+        self.lease.checkpoint()
+    }
+
     fn close(self: Box<Self>) -> Stored<()> {
-        self.hold.close()
+        self.lease.close()
     }
 }
 

@@ -7,10 +7,10 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
-use super::{Saver, check_pickle, seal, unopened};
+use super::{Saver, check_pickle, cipher, unopened};
 use crate::driver::wait::block_on_thread;
 use crate::fault::to_exception;
-use crate::thread::admin::keep;
+use crate::thread::admin::retention_policy;
 
 /// Threads in a PostgreSQL database, which several machines may share. Who holds a thread,
 /// and until when, is told by the database's clock.
@@ -67,16 +67,16 @@ impl PostgresSaver {
         keep_bytes: Option<Bound<'_, PyAny>>,
     ) -> PyResult<Py<Self>> {
         check_pickle(pickle, key.as_ref())?;
-        let keep = keep(keep_last.as_ref(), keep_for.as_ref(), keep_bytes.as_ref())?;
+        let keep = retention_policy(keep_last.as_ref(), keep_for.as_ref(), keep_bytes.as_ref())?;
         let timeout = Duration::try_from_secs_f64(timeout).map_err(|_| {
             PyValueError::new_err(format!("`timeout` takes seconds, found: {timeout}"))
         })?;
         let settings = PostgresSettings { schema: schema.to_owned(), pool, timeout };
-        let seal = seal(key.as_ref())?;
+        let cipher = cipher(key.as_ref())?;
         let url = url.to_owned();
         let connect = move || PostgresStore::connect(&url, &settings);
         let store = block_on_thread(py, connect)?.map_err(|fault| to_exception(py, &fault))?;
-        let base = Saver::open(py, store, seal)?.pickling(pickle).keeping(keep);
+        let base = Saver::open(py, store, cipher)?.with_pickle(pickle).with_retention(keep);
         Py::new(py, PyClassInitializer::from(base).add_subclass(Self))
     }
 

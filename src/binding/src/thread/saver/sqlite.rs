@@ -9,10 +9,10 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
-use super::{Saver, check_pickle, seal, unopened};
+use super::{Saver, check_pickle, cipher, unopened};
 use crate::fault::to_exception;
-use crate::thread::admin::keep;
-use crate::thread::given::whole_or_none;
+use crate::thread::admin::retention_policy;
+use crate::thread::arguments::whole_or_none;
 
 /// Threads in one SQLite file, which several processes may share.
 #[pyclass(module = "antiphon._antiphon", extends = Saver, frozen)]
@@ -67,7 +67,7 @@ impl SqliteSaver {
         keep_bytes: Option<Bound<'_, PyAny>>,
     ) -> PyResult<Py<Self>> {
         check_pickle(pickle, key.as_ref())?;
-        let keep = keep(keep_last.as_ref(), keep_for.as_ref(), keep_bytes.as_ref())?;
+        let keep = retention_policy(keep_last.as_ref(), keep_for.as_ref(), keep_bytes.as_ref())?;
         let settings = SqliteSettings {
             sync: durable(sync)?,
             max_bytes: whole_or_none("max_bytes", max_bytes.as_ref())?,
@@ -78,10 +78,10 @@ impl SqliteSaver {
             .and_then(|path| path.strip_prefix("sqlite:"))
             .map(PathBuf::from)
             .unwrap_or(path);
-        let seal = seal(key.as_ref())?;
+        let cipher = cipher(key.as_ref())?;
         let open = || SqliteStore::open(&path, settings, Arc::new(SystemClock::new()));
         let store = py.detach(open).map_err(|fault| to_exception(py, &fault))?;
-        let base = Saver::open(py, store, seal)?.pickling(pickle).keeping(keep);
+        let base = Saver::open(py, store, cipher)?.with_pickle(pickle).with_retention(keep);
         Py::new(py, PyClassInitializer::from(base).add_subclass(Self))
     }
 

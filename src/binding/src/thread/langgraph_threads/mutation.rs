@@ -1,22 +1,37 @@
-//! What is put on a thread: a checkpoint, or what a task wrote.
+//! Changes of a thread: a checkpoint, or the writes of a task.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use antiphon_stores::langgraph_thread::{NewCheckpoint, TaskWrite, ValueChange};
+use antiphon_stores::LangGraphThread;
+use antiphon_stores::langgraph_thread::{Mutation, NewCheckpoint, TaskWrite, ValueChange};
 use pyo3::Borrowed;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
-use super::form::{Form, Items, Packed};
-use super::slot::{Known, Slot, Wrote};
+use super::client::{KnownList, LangGraphClient, ThreadObjects, WrittenItems};
+use super::value_format::{EncodedItems, StoredList, ValueFormat};
 use crate::fault::to_exception;
 
-/// Something that changes a thread; it can be done again if somebody else was first.
+/// A change of a thread.
 #[derive(Debug)]
-pub(super) enum Mutation {
+pub(super) enum ThreadMutation {
     Put(Checkpoint),
     Write(Writes),
+}
+
+impl Mutation<LangGraphClient> for ThreadMutation {
+    fn apply(
+        &self,
+        client: &LangGraphClient,
+        thread: &mut LangGraphThread,
+        objects: &mut ThreadObjects,
+    ) -> PyResult<()> {
+        Python::attach(|py| match self {
+            Self::Put(checkpoint) => checkpoint.apply(py, &client.format, (thread, objects)),
+            Self::Write(writes) => writes.apply(py, &client.format, (thread, objects)),
+        })
+    }
 }
 
 /// A checkpoint as LangGraph makes them.
@@ -44,48 +59,40 @@ pub(super) struct Writes {
     pub(super) all: Vec<(i64, String, Py<PyAny>)>,
 }
 
-/// A value on its way: how it is told, and its items if it is a list.
-struct Told {
+/// A value as it is stored, and its items if it is a list.
+struct EncodedValue {
     name: String,
     change: ValueChange,
-    items: Option<Items>,
-}
-
-impl Mutation {
-    /// Does it to what is known of the thread.
-    pub(super) fn apply(&self, py: Python<'_>, slot: &mut Slot, form: &Form) -> PyResult<()> {
-        match self {
-            Self::Put(checkpoint) => checkpoint.apply(py, slot, form),
-            Self::Write(writes) => writes.apply(py, slot, form),
-        }
-    }
+    items: Option<StoredList>,
 }
 
 impl Checkpoint {
-    fn apply(&self, py: Python<'_>, slot: &mut Slot, form: &Form) -> PyResult<()> {
+    fn apply(
+        &self,
+        py: Python<'_>,
+        format: &ValueFormat,
+        (thread, objects): (&mut LangGraphThread, &mut ThreadObjects),
+    ) -> PyResult<()> {
         let raised = |fault| to_exception(py, &fault);
-        let Some(langgraph_thread) = &mut slot.langgraph_thread else { return Ok(()) };
-        langgraph_thread.make_room().map_err(raised)?;
-        let before = langgraph_thread.before(&self.space, self.parent.as_deref());
-        let head = form.pack_head(self.head.bind(py))?;
-        let mut told = Vec::new();
-        for (name, value) in self.values.bind(py).iter() {
-            told.push(self.tell(slot, form, before.as_deref(), (name.extract()?, &value))?);
-        }
-        let Some(langgraph_thread) = &mut slot.langgraph_thread else { return Ok(()) };
+        thread.make_room().map_err(raised)?;
+        let before = thread.before(&self.space, self.parent.as_deref());
+        let head = format.encode_head(self.head.bind(py))?;
         let (mut values, mut lists) = (Vec::new(), Vec::new());
-        for Told { name, change, items } in told {
+        for (name, value) in self.values.bind(py).iter() {
+            let named = (name.extract()?, &value);
+            let encoded = self.encode(format, (thread, objects), before.as_deref(), named)?;
+            let EncodedValue { name, change, items } = encoded;
             lists.extend(items.map(|items| (name.clone(), items)));
             values.push((name, change));
         }
-        langgraph_thread.put(self.stored(head, values)).map_err(raised)?;
+        thread.put(self.stored(head, values)).map_err(raised)?;
         for (name, items) in lists {
-            if let Some((stamp, _)) = langgraph_thread.stamp(&self.space, &self.id, &name) {
-                slot.lists.insert((self.space.clone(), name), Known { stamp, items });
+            if let Some((stamp, _)) = thread.stamp(&self.space, &self.id, &name) {
+                objects.lists.insert((self.space.clone(), name), KnownList { stamp, items });
             }
         }
-        if let Some((wrote, before)) = slot.wrote.get_mut(&self.space).zip(before) {
-            wrote.retain(|id, _| *id > before);
+        if let Some((written, before)) = objects.written.get_mut(&self.space).zip(before) {
+            written.retain(|id, _| *id > before);
         }
         Ok(())
     }
@@ -102,67 +109,68 @@ impl Checkpoint {
         }
     }
 
-    fn tell(
+    fn encode(
         &self,
-        slot: &mut Slot,
-        form: &Form,
+        format: &ValueFormat,
+        (thread, objects): (&LangGraphThread, &mut ThreadObjects),
         before: Option<&str>,
         (name, value): (String, &Bound<'_, PyAny>),
-    ) -> PyResult<Told> {
-        let stored = slot.langgraph_thread.as_ref().zip(before);
-        let stored = stored.and_then(|(langgraph_thread, before)| {
-            langgraph_thread.stamp(&self.space, before, &name)
-        });
+    ) -> PyResult<EncodedValue> {
+        let stored = before.and_then(|before| thread.stamp(&self.space, before, &name));
         let follows = before.is_some() && before == self.parent.as_deref();
         if follows && stored.is_some() && !self.new.contains(&name) {
-            return Ok(Told { name, change: ValueChange::Same, items: None });
+            return Ok(EncodedValue { name, change: ValueChange::Same, items: None });
         }
         let Ok(list) = value.cast_exact::<PyList>() else {
-            let change = ValueChange::Whole(form.pack(&name, value)?);
-            return Ok(Told { name, change, items: None });
+            let change = ValueChange::Whole(format.encode(&name, value)?);
+            return Ok(EncodedValue { name, change, items: None });
         };
         let key = (self.space.clone(), name);
-        let known = slot.lists.remove(&key);
+        let known = objects.lists.remove(&key);
         let (_, name) = key;
-        let wrote = slot.wrote.get(&self.space).zip(before);
-        let wrote = wrote.and_then(|(wrote, before)| wrote.get(before)?.get(&name));
+        let written = objects.written.get(&self.space).zip(before);
+        let written = written.and_then(|(written, before)| written.get(before)?.get(&name));
         let known = known.filter(|known| Some(known.stamp) == stored.map(|(stamp, _)| stamp));
-        let (change, items) = match (known, wrote) {
-            (Some(known), Some(wrote)) => spliced(form, &name, list, (known.items, wrote))?,
-            _ => whole(form, &name, list)?,
+        let (change, items) = match (known, written) {
+            (Some(known), Some(written)) => spliced(format, &name, list, (known.items, written))?,
+            _ => whole(format, &name, list)?,
         };
-        Ok(Told { name, change, items: Some(items) })
+        Ok(EncodedValue { name, change, items: Some(items) })
     }
 }
 
-fn whole(form: &Form, name: &str, list: &Bound<'_, PyList>) -> PyResult<(ValueChange, Items)> {
+fn whole(
+    format: &ValueFormat,
+    name: &str,
+    list: &Bound<'_, PyList>,
+) -> PyResult<(ValueChange, StoredList)> {
     let items: Vec<_> = list.iter().collect();
-    let Packed { bytes, ends } = form.pack_items(name, items.iter().cloned(), true)?;
+    let EncodedItems { bytes, ends } = format.encode_items(name, items.iter().cloned(), true)?;
     let items = items.into_iter().map(Bound::unbind).collect();
-    Ok((ValueChange::Whole(bytes), Items { items, ends }))
+    Ok((ValueChange::Whole(bytes), StoredList { items, ends }))
 }
 
 /// A list that begins, or ends, with the very objects that were stored of it: what
 /// a reducer made of it and of what tasks wrote. What they wrote is stored anew,
 /// also where it was there before and was changed.
 fn spliced(
-    form: &Form,
+    format: &ValueFormat,
     name: &str,
     list: &Bound<'_, PyList>,
-    (mut known, wrote): (Items, &[Py<PyAny>]),
-) -> PyResult<(ValueChange, Items)> {
-    let wrote: BTreeSet<_> = wrote.iter().map(Py::as_ptr).collect();
+    (mut known, written): (StoredList, &[Py<PyAny>]),
+) -> PyResult<(ValueChange, StoredList)> {
+    let written: BTreeSet<_> = written.iter().map(Py::as_ptr).collect();
     // A tuple lends its items without counting references.
     let items = list.to_tuple();
     let is_same = |(known, item): &(&Py<PyAny>, Borrowed<'_, '_, PyAny>)| {
-        known.is(item) && !wrote.contains(&item.as_ptr())
+        known.is(item) && !written.contains(&item.as_ptr())
     };
     let head = known.items.iter().zip(items.iter_borrowed()).take_while(is_same).count();
     let most = known.items.len().min(items.len()) - head;
     let backwards = known.items.iter().rev().zip(items.iter_borrowed().rev());
     let tail = backwards.take(most).take_while(is_same).count();
     let between = items.iter().take(items.len() - tail).skip(head);
-    let Packed { bytes, ends } = form.pack_items(name, between, false)?;
+    let EncodedItems { bytes, ends } = format.encode_items(name, between, false)?;
     let (first, last) = (known.end(head), known.end(known.items.len() - tail));
     let whole = known.end(known.items.len());
     let change = ValueChange::Spliced { head: first, middle: bytes, tail: whole - last };
@@ -176,7 +184,7 @@ fn spliced(
     Ok((change, known))
 }
 
-impl Items {
+impl StoredList {
     /// Where the first so many items end.
     fn end(&self, count: usize) -> usize {
         let last = count.checked_sub(1).and_then(|last| self.ends.get(last));
@@ -185,13 +193,18 @@ impl Items {
 }
 
 impl Writes {
-    fn apply(&self, py: Python<'_>, slot: &mut Slot, form: &Form) -> PyResult<()> {
+    fn apply(
+        &self,
+        py: Python<'_>,
+        format: &ValueFormat,
+        (thread, objects): (&mut LangGraphThread, &mut ThreadObjects),
+    ) -> PyResult<()> {
         let mut writes = Vec::new();
         for (place, channel, value) in &self.all {
             let value = value.bind(py);
             let bytes = match value.cast_exact::<PyList>() {
-                Ok(list) => form.pack_items(channel, list.iter(), true)?.bytes,
-                Err(_) => form.pack(channel, value)?,
+                Ok(list) => format.encode_items(channel, list.iter(), true)?.bytes,
+                Err(_) => format.encode(channel, value)?,
             };
             writes.push(TaskWrite {
                 task: self.task.clone(),
@@ -201,18 +214,17 @@ impl Writes {
                 value: Arc::from(bytes),
             });
         }
-        let Some(langgraph_thread) = &mut slot.langgraph_thread else { return Ok(()) };
-        langgraph_thread.put_writes(&self.space, &self.id, writes);
-        if langgraph_thread.last(&self.space).is_none_or(|last| last <= self.id.as_str()) {
-            let wrote = slot.wrote.entry(self.space.clone()).or_default();
-            self.remember(py, wrote.entry(self.id.clone()).or_default());
+        thread.put_writes(&self.space, &self.id, writes);
+        if thread.last(&self.space).is_none_or(|last| last <= self.id.as_str()) {
+            let written = objects.written.entry(self.space.clone()).or_default();
+            self.remember(py, written.entry(self.id.clone()).or_default());
         }
         Ok(())
     }
 
-    fn remember(&self, py: Python<'_>, wrote: &mut Wrote) {
+    fn remember(&self, py: Python<'_>, written: &mut WrittenItems) {
         for (_, channel, value) in &self.all {
-            let items = wrote.entry(channel.clone()).or_default();
+            let items = written.entry(channel.clone()).or_default();
             match value.bind(py).cast_exact::<PyList>() {
                 Ok(list) => items.extend(list.iter().map(Bound::unbind)),
                 Err(_) => items.push(value.clone_ref(py)),

@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 
 use crate::driver::chance;
 use crate::driver::wait::{awaitable_result, block_on_result};
-use crate::thread::given::ThreadName;
+use crate::thread::arguments::ThreadName;
 use crate::thread::saver::Saver;
 use crate::value::codec::ObjectCodec;
 
@@ -26,7 +26,7 @@ use crate::value::codec::ObjectCodec;
 ///     `as_node`: the node in whose name the input is written; nothing runs then.
 #[pyclass(module = "antiphon._antiphon", frozen)]
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct ThreadRef {
     saver: Py<Saver>,
     #[pyo3(get)]
     pub(crate) thread: String,
@@ -37,7 +37,7 @@ pub(crate) struct Place {
 }
 
 #[pymethods]
-impl Place {
+impl ThreadRef {
     #[new]
     #[pyo3(signature = (saver, thread, *, registry=None, checkpoint=None, durability=None, as_node=None))]
     #[expect(clippy::too_many_arguments, reason = "keyword options")]
@@ -72,7 +72,7 @@ impl Place {
     }
 
     fn __repr__(&self) -> String {
-        format!("Place({:?})", self.thread)
+        format!("ThreadRef({:?})", self.thread)
     }
 
     fn __traverse__(&self, visit: pyo3::PyVisit<'_>) -> Result<(), pyo3::PyTraverseError> {
@@ -80,7 +80,7 @@ impl Place {
     }
 }
 
-impl Place {
+impl ThreadRef {
     /// The store.
     pub(crate) fn sealed_store(&self, py: Python<'_>) -> PyResult<SealedStore> {
         self.saver.get().sealed_store(py)

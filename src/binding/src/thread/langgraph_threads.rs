@@ -2,30 +2,29 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
-use antiphon_core::Time;
-use antiphon_stores::langgraph_thread::{CheckpointKeys, copied, remove_checkpoints};
+use antiphon_stores::langgraph_thread::{
+    CheckpointFilter, CheckpointInfo, CheckpointLookup, ThreadCache,
+};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::{PyDict, PyList, PyTuple};
 
 use crate::driver::wait::{awaitable, block_on};
 use crate::thread::saver::Saver;
 use crate::value::codec::ObjectCodec;
 
-mod deed;
-mod desk;
-mod form;
-mod look;
-mod slot;
+mod client;
+mod mutation;
+mod value_format;
 
-use deed::{Checkpoint, Mutation, Writes};
-use desk::{Desk, raised};
-use form::Form;
-use look::Wanted;
+use client::{CallerClock, KnownList, LangGraphClient, ThreadObjects};
+use mutation::{Checkpoint, ThreadMutation, Writes};
+use value_format::ValueFormat;
 
 /// The threads of LangGraph have names of their own in a store.
 const PREFIX: &str = "langgraph:";
+
+type Cache = ThreadCache<LangGraphClient>;
 
 /// Checkpoints that LangGraph makes, in the threads of a saver's store. Each method has a
 /// twin that is awaited.
@@ -35,11 +34,10 @@ const PREFIX: &str = "langgraph:";
 ///     registry: the types of values beyond Python's own plain ones.
 ///     serde: a serializer of LangGraph's, to be used for values instead.
 #[pyclass(module = "antiphon._antiphon", frozen)]
-#[derive(Debug)]
-pub(crate) struct Shelves(Arc<Desk>);
+pub(crate) struct LangGraphThreads(Arc<Cache>);
 
 #[pymethods]
-impl Shelves {
+impl LangGraphThreads {
     #[new]
     #[pyo3(signature = (saver, registry, serde=None))]
     fn new(
@@ -49,8 +47,9 @@ impl Shelves {
     ) -> PyResult<Self> {
         let pickles = saver.get().pickles();
         let registry = if pickles { registry.call_method0("pickling")? } else { registry.clone() };
-        let form = Form::new(ObjectCodec::new(registry.unbind()), serde);
-        Ok(Self(Arc::new(Desk::new(saver, form))))
+        let format = ValueFormat::new(ObjectCodec::new(registry.unbind()), serde);
+        let client = LangGraphClient { saver, format };
+        Ok(Self(Arc::new(Cache::new(client, Arc::new(CallerClock::default())))))
     }
 
     /// Keeps a checkpoint.
@@ -67,9 +66,9 @@ impl Shelves {
         py: Python<'_>,
         thread: &str,
         place: (String, String, Option<String>),
-        contents: Contents,
+        contents: CheckpointContents,
     ) -> PyResult<()> {
-        self.done(py, thread, Mutation::Put(contents.at(place)))
+        self.apply(py, thread, ThreadMutation::Put(contents.at(place)))
     }
 
     /// `put`, awaited. What is to be kept has been read when this returns.
@@ -78,9 +77,9 @@ impl Shelves {
         py: Python<'py>,
         thread: &str,
         place: (String, String, Option<String>),
-        contents: Contents,
+        contents: CheckpointContents,
     ) -> PyResult<Bound<'py, PyAny>> {
-        self.under_way(py, thread, Mutation::Put(contents.at(place)))
+        self.aapply(py, thread, ThreadMutation::Put(contents.at(place)))
     }
 
     /// Keeps what a task wrote at a checkpoint.
@@ -96,7 +95,7 @@ impl Shelves {
         place: (String, String, String, String),
         writes: Vec<(i64, String, Py<PyAny>)>,
     ) -> PyResult<()> {
-        self.done(py, thread, Mutation::Write(Writes::at(place, writes)))
+        self.apply(py, thread, ThreadMutation::Write(Writes::at(place, writes)))
     }
 
     /// `put_writes`, awaited.
@@ -107,7 +106,7 @@ impl Shelves {
         place: (String, String, String, String),
         writes: Vec<(i64, String, Py<PyAny>)>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        self.under_way(py, thread, Mutation::Write(Writes::at(place, writes)))
+        self.aapply(py, thread, ThreadMutation::Write(Writes::at(place, writes)))
     }
 
     /// The checkpoint of a namespace and an id, or the last one of its namespace if no id is
@@ -121,9 +120,7 @@ impl Shelves {
         place: (String, Option<String>),
         wanted: Option<Py<PyAny>>,
     ) -> PyResult<Option<Py<PyTuple>>> {
-        let (space, id) = place;
-        let wanted = Wanted { thread: named(thread), space, id, filter: wanted };
-        block_on(py, Arc::clone(&self.0).look(wanted))?
+        block_on(py, find(Arc::clone(&self.0), named(thread), place, wanted))?
     }
 
     /// `get`, awaited.
@@ -135,20 +132,19 @@ impl Shelves {
         place: (String, Option<String>),
         wanted: Option<Py<PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let (space, id) = place;
-        let wanted = Wanted { thread: named(thread), space, id, filter: wanted };
-        awaitable(py, Arc::clone(&self.0).look(wanted))
+        awaitable(py, find(Arc::clone(&self.0), named(thread), place, wanted))
     }
 
     /// Namespace, id, parent's id and run's id of all checkpoints of a thread, in the order
     /// of namespaces and ids.
-    fn marks(&self, py: Python<'_>, thread: &str) -> PyResult<Vec<Marked>> {
-        block_on(py, Arc::clone(&self.0).marks(named(thread)))?
+    fn marks(&self, py: Python<'_>, thread: &str) -> PyResult<Vec<CheckpointInfo>> {
+        block_on(py, self.0.checkpoints(&named(thread)))?
     }
 
     /// `marks`, awaited.
     fn amarks<'py>(&self, py: Python<'py>, thread: &str) -> PyResult<Bound<'py, PyAny>> {
-        awaitable(py, Arc::clone(&self.0).marks(named(thread)))
+        let (cache, thread) = (Arc::clone(&self.0), named(thread));
+        awaitable(py, async move { cache.checkpoints(&thread).await })
     }
 
     /// Namespaces and ids of a thread's checkpoints, newest first.
@@ -164,7 +160,7 @@ impl Shelves {
         chosen: Chosen,
         page: Page,
     ) -> PyResult<Vec<(String, String)>> {
-        block_on(py, Arc::clone(&self.0).places(named(thread), chosen, page))?
+        block_on(py, list(Arc::clone(&self.0), named(thread), chosen, page))?
     }
 
     /// `places`, awaited.
@@ -175,18 +171,18 @@ impl Shelves {
         chosen: Chosen,
         page: Page,
     ) -> PyResult<Bound<'py, PyAny>> {
-        awaitable(py, Arc::clone(&self.0).places(named(thread), chosen, page))
+        awaitable(py, list(Arc::clone(&self.0), named(thread), chosen, page))
     }
 
     /// The ids of all threads and when each was written to, in microseconds since 1970; the
     /// latest first.
     fn threads(&self, py: Python<'_>) -> PyResult<Vec<(String, u64)>> {
-        block_on(py, Arc::clone(&self.0).threads())?
+        block_on(py, threads(Arc::clone(&self.0)))?
     }
 
     /// `threads`, awaited.
     fn athreads<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        awaitable(py, Arc::clone(&self.0).threads())
+        awaitable(py, threads(Arc::clone(&self.0)))
     }
 
     /// Removes the checkpoints with these namespaces and ids from a thread, and the thread if
@@ -197,7 +193,7 @@ impl Shelves {
         thread: &str,
         keys: BTreeSet<(String, String)>,
     ) -> PyResult<()> {
-        block_on(py, remove(Arc::clone(&self.0), named(thread), Arc::new(keys)))?
+        block_on(py, self.0.remove(&named(thread), &keys))?
     }
 
     /// `remove`, awaited.
@@ -207,12 +203,13 @@ impl Shelves {
         thread: &str,
         keys: BTreeSet<(String, String)>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        awaitable(py, remove(Arc::clone(&self.0), named(thread), Arc::new(keys)))
+        let (cache, thread) = (Arc::clone(&self.0), named(thread));
+        awaitable(py, async move { cache.remove(&thread, &keys).await })
     }
 
     /// Adds all checkpoints of a thread to another one.
     fn copy(&self, py: Python<'_>, source: &str, target: &str) -> PyResult<()> {
-        block_on(py, copy(Arc::clone(&self.0), named(source), named(target)))?
+        block_on(py, self.0.copy(&named(source), &named(target)))?
     }
 
     /// `copy`, awaited.
@@ -222,40 +219,45 @@ impl Shelves {
         source: &str,
         target: &str,
     ) -> PyResult<Bound<'py, PyAny>> {
-        awaitable(py, copy(Arc::clone(&self.0), named(source), named(target)))
+        let (cache, source, target) = (Arc::clone(&self.0), named(source), named(target));
+        awaitable(py, async move { cache.copy(&source, &target).await })
     }
 
     /// Removes a thread.
     fn delete(&self, py: Python<'_>, thread: &str) -> PyResult<()> {
-        block_on(py, delete(Arc::clone(&self.0), named(thread)))?
+        block_on(py, self.0.delete(&named(thread)))?
     }
 
     /// `delete`, awaited.
     fn adelete<'py>(&self, py: Python<'py>, thread: &str) -> PyResult<Bound<'py, PyAny>> {
-        awaitable(py, delete(Arc::clone(&self.0), named(thread)))
+        let (cache, thread) = (Arc::clone(&self.0), named(thread));
+        awaitable(py, async move { cache.delete(&thread).await })
     }
 
     fn __traverse__(&self, visit: pyo3::PyVisit<'_>) -> Result<(), pyo3::PyTraverseError> {
-        self.0.traverse(&visit)
+        let LangGraphClient { saver, format } = self.0.client();
+        visit.call(saver)?;
+        format.traverse(&visit)?;
+        self.0.visit_extras(|objects| objects.traverse(&visit))
     }
 }
 
-impl Shelves {
-    fn done(&self, py: Python<'_>, thread: &str, deed: Mutation) -> PyResult<()> {
+impl LangGraphThreads {
+    fn apply(&self, py: Python<'_>, thread: &str, mutation: ThreadMutation) -> PyResult<()> {
         let thread = named(thread);
-        let sent = self.0.attempt(&thread, &deed, None)?;
-        block_on(py, Arc::clone(&self.0).work(thread, deed, sent))?
+        let pending = self.0.try_apply(&thread, &mutation)?;
+        block_on(py, self.0.apply(&thread, &mutation, pending))?
     }
 
-    fn under_way<'py>(
+    fn aapply<'py>(
         &self,
         py: Python<'py>,
         thread: &str,
-        deed: Mutation,
+        mutation: ThreadMutation,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let thread = named(thread);
-        let sent = self.0.attempt(&thread, &deed, None)?;
-        awaitable(py, Arc::clone(&self.0).work(thread, deed, sent))
+        let (cache, thread) = (Arc::clone(&self.0), named(thread));
+        let pending = cache.try_apply(&thread, &mutation)?;
+        awaitable(py, async move { cache.apply(&thread, &mutation, pending).await })
     }
 }
 
@@ -265,14 +267,11 @@ type Chosen = (Option<String>, Option<String>, Option<String>);
 /// The namespace and the id that a page comes after, and its length.
 type Page = (Option<(String, String)>, usize);
 
-/// Namespace, id, parent and run of a checkpoint.
-type Marked = (String, String, Option<String>, Option<String>);
-
 /// What is in a checkpoint.
 #[derive(Debug, FromPyObject)]
-struct Contents(Py<PyTuple>, Py<PyDict>, BTreeSet<String>, (Option<String>, u64));
+struct CheckpointContents(Py<PyTuple>, Py<PyDict>, BTreeSet<String>, (Option<String>, u64));
 
-impl Contents {
+impl CheckpointContents {
     fn at(self, (space, id, parent): (String, String, Option<String>)) -> Checkpoint {
         let Self(head, values, new, (run, step)) = self;
         Checkpoint { space, id, parent, run, step, head: head.into_any(), values, new }
@@ -288,83 +287,72 @@ impl Writes {
     }
 }
 
-async fn remove(desk: Arc<Desk>, thread: String, gone: Arc<CheckpointKeys>) -> PyResult<()> {
-    let is_empty = Arc::new(AtomicBool::new(false));
-    let changed = desk.replace(&thread, |sealed_store, mut langgraph_thread| {
-        let (gone, is_empty) = (Arc::clone(&gone), Arc::clone(&is_empty));
-        async move {
-            let first = remove_checkpoints(&sealed_store, &mut langgraph_thread, &gone).await?;
-            is_empty.store(langgraph_thread.marks().next().is_none(), Ordering::Relaxed);
-            Ok((langgraph_thread, first))
-        }
-    });
-    changed.await?;
-    if is_empty.load(Ordering::Relaxed) { desk.delete_empty(&thread).await } else { Ok(()) }
+async fn list(
+    cache: Arc<Cache>,
+    thread: String,
+    (space, id, before): Chosen,
+    (after, limit): Page,
+) -> PyResult<Vec<(String, String)>> {
+    let filter = CheckpointFilter { space, id, before };
+    cache.page(&thread, &filter, (after.as_ref(), limit)).await
 }
 
-async fn copy(desk: Arc<Desk>, source: String, target: String) -> PyResult<()> {
-    let changed = desk.replace(&target, |sealed_store, langgraph_thread| {
-        let source = source.clone();
-        async move { Ok((copied(&sealed_store, &source, langgraph_thread).await?, None)) }
-    });
-    changed.await
+async fn threads(cache: Arc<Cache>) -> PyResult<Vec<(String, u64)>> {
+    let found = cache.threads(PREFIX).await?.into_iter();
+    Ok(found.map(|(name, at)| (name, at.as_micros())).collect())
 }
 
-async fn delete(desk: Arc<Desk>, thread: String) -> PyResult<()> {
-    desk.delete(&thread).await
+async fn find(
+    cache: Arc<Cache>,
+    thread: String,
+    (space, id): (String, Option<String>),
+    wanted: Option<Py<PyAny>>,
+) -> PyResult<Option<Py<PyTuple>>> {
+    let format = &cache.client().format;
+    let is_wanted = |head: &[u8]| {
+        let Some(wanted) = &wanted else { return Ok(true) };
+        Python::attach(|py| {
+            let metadata = format.decode_head(py, head)?.get_item(1)?;
+            wanted.bind(py).call1((metadata,))?.is_truthy()
+        })
+    };
+    let Some(found) = cache.find(&thread, (&space, id.as_deref()), is_wanted).await? else {
+        return Ok(None);
+    };
+    Python::attach(|py| {
+        let (tuple, lists) = decoded(py, format, &found)?;
+        cache.update_extra(&found, |objects| {
+            let known = lists.into_iter().map(|(name, list)| ((space.clone(), name), list));
+            objects.lists.extend(known);
+        });
+        Ok(Some(tuple.unbind()))
+    })
 }
 
-impl Desk {
-    async fn marks(self: Arc<Self>, thread: String) -> PyResult<Vec<Marked>> {
-        let slot =
-            self.fresh(&self.sealed_store()?, &thread).await.map_err(|fault| raised(&fault))?;
-        Ok(Python::attach(|py| {
-            let slot = desk::held(py, &slot);
-            let marks =
-                slot.langgraph_thread.iter().flat_map(antiphon_stores::LangGraphThread::marks);
-            let told = marks.map(|(space, id, mark)| {
-                (space.to_owned(), id.to_owned(), mark.parent.clone(), mark.run.clone())
-            });
-            told.collect()
-        }))
-    }
+type NamedLists = Vec<(String, KnownList)>;
 
-    async fn places(
-        self: Arc<Self>,
-        thread: String,
-        (space, id, before): Chosen,
-        (after, limit): Page,
-    ) -> PyResult<Vec<(String, String)>> {
-        let slot =
-            self.fresh(&self.sealed_store()?, &thread).await.map_err(|fault| raised(&fault))?;
-        let is_chosen = |(id_here, space_here): &(&str, &str)| {
-            space.as_ref().is_none_or(|space| space == space_here)
-                && id.as_ref().is_none_or(|id| id == id_here)
-                && before.as_ref().is_none_or(|before| *id_here < before.as_str())
-                && after.as_ref().is_none_or(|(space, id)| {
-                    (*id_here, *space_here) < (id.as_str(), space.as_str())
-                })
-        };
-        Ok(Python::attach(|py| {
-            let slot = desk::held(py, &slot);
-            let marks =
-                slot.langgraph_thread.iter().flat_map(antiphon_stores::LangGraphThread::marks);
-            let found = marks.map(|(space, id, _)| (id, space)).filter(is_chosen);
-            let mut found: Vec<_> = found.collect();
-            found.sort_unstable_by(|one, other| other.cmp(one));
-            let found = found.into_iter().take(limit);
-            found.map(|(id, space)| (space.to_owned(), id.to_owned())).collect()
-        }))
+/// A checkpoint as Python reads it, and its lists by name.
+fn decoded<'py>(
+    py: Python<'py>,
+    format: &ValueFormat,
+    found: &CheckpointLookup<ThreadObjects>,
+) -> PyResult<(Bound<'py, PyTuple>, NamedLists)> {
+    let checkpoint = &found.checkpoint;
+    let head = format.decode_head(py, &checkpoint.head)?;
+    let (values, mut lists) = (PyDict::new(py), Vec::new());
+    for value in &checkpoint.values {
+        let (object, items) = format.decode(py, &value.bytes)?;
+        values.set_item(&value.name, object)?;
+        let known = items.map(|items| KnownList { stamp: value.stamp, items });
+        lists.extend(known.map(|known| (value.name.clone(), known)));
     }
-
-    async fn threads(self: Arc<Self>) -> PyResult<Vec<(String, u64)>> {
-        let sealed_store = self.sealed_store()?;
-        let found = sealed_store.store().recent(PREFIX).await.map_err(|fault| raised(&fault))?;
-        let ours = |(name, at): (String, Time)| {
-            name.strip_prefix(PREFIX).map(|name| (name.to_owned(), at.as_micros()))
-        };
-        Ok(found.into_iter().filter_map(ours).collect())
+    let writes = PyList::empty(py);
+    for write in &checkpoint.writes {
+        let (value, _) = format.decode(py, &write.value)?;
+        writes.append((&write.task, &write.channel, value))?;
     }
+    let parent = checkpoint.parent.as_deref();
+    Ok(((&found.id, parent, head, values, writes).into_pyobject(py)?, lists))
 }
 
 fn named(thread: &str) -> String {

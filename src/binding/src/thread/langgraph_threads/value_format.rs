@@ -22,7 +22,7 @@ const FOREIGN_ITEMS: u64 = 3;
 
 /// How values are written.
 #[derive(Debug)]
-pub(super) struct Form {
+pub(super) struct ValueFormat {
     own: ObjectCodec,
     /// A serializer with LangGraph's methods `dumps_typed` and `loads_typed`.
     foreign: Option<Py<PyAny>>,
@@ -30,25 +30,25 @@ pub(super) struct Form {
 
 /// A list, and where in its bytes each item ends.
 #[derive(Debug, Default)]
-pub(super) struct Items {
+pub(super) struct StoredList {
     pub(super) items: Vec<Py<PyAny>>,
     pub(super) ends: Vec<usize>,
 }
 
 /// Some items of a list as bytes.
-pub(super) struct Packed {
+pub(super) struct EncodedItems {
     pub(super) bytes: Vec<u8>,
     /// Where in them each item ends.
     pub(super) ends: Vec<usize>,
 }
 
-impl Form {
+impl ValueFormat {
     pub(super) const fn new(own: ObjectCodec, foreign: Option<Py<PyAny>>) -> Self {
         Self { own, foreign }
     }
 
     /// A value that is no list; `name` is for the message if it cannot be stored.
-    pub(super) fn pack(&self, name: &str, value: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
+    pub(super) fn encode(&self, name: &str, value: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
         let mut out = ByteWriter::new();
         out.number(if self.foreign.is_some() { FOREIGN_ONE } else { ONE });
         self.write(name, value, &mut out)?;
@@ -56,19 +56,19 @@ impl Form {
     }
 
     /// What is known beside the state: always in our own form.
-    pub(super) fn pack_head(&self, head: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
+    pub(super) fn encode_head(&self, head: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
         let mut out = ByteWriter::new();
         self.write_own("the checkpoint itself", head, &mut out)?;
         Ok(out.into_bytes())
     }
 
     /// Items of a list, with what comes before the first one or without.
-    pub(super) fn pack_items<'py>(
+    pub(super) fn encode_items<'py>(
         &self,
         name: &str,
         items: impl Iterator<Item = Bound<'py, PyAny>>,
         begins: bool,
-    ) -> PyResult<Packed> {
+    ) -> PyResult<EncodedItems> {
         let mut out = ByteWriter::new();
         if begins {
             out.number(if self.foreign.is_some() { FOREIGN_ITEMS } else { ITEMS });
@@ -78,7 +78,7 @@ impl Form {
             self.write(name, &item, &mut out)?;
             ends.push(out.size());
         }
-        Ok(Packed { bytes: out.into_bytes(), ends })
+        Ok(EncodedItems { bytes: out.into_bytes(), ends })
     }
 
     fn write(&self, name: &str, value: &Bound<'_, PyAny>, out: &mut ByteWriter) -> PyResult<()> {
@@ -107,16 +107,16 @@ impl Form {
     }
 
     /// A value; if it is a list, with its items.
-    pub(super) fn unpack<'py>(
+    pub(super) fn decode<'py>(
         &self,
         py: Python<'py>,
         bytes: &[u8],
-    ) -> PyResult<(Bound<'py, PyAny>, Option<Items>)> {
+    ) -> PyResult<(Bound<'py, PyAny>, Option<StoredList>)> {
         let mut from = ByteReader::new(bytes);
         let kind = from.number().map_err(|fault| to_exception(py, &fault))?;
         let read = match kind {
             ONE | ITEMS => self.own.read_all(py, from).map_err(|fault| to_exception(py, &fault))?,
-            FOREIGN_ONE | FOREIGN_ITEMS => self.unpack_foreign(py, from)?,
+            FOREIGN_ONE | FOREIGN_ITEMS => self.decode_foreign(py, from)?,
             _ => return Err(to_exception(py, &corrupt("a value in an unknown form"))),
         };
         if matches!(kind, ONE | FOREIGN_ONE) {
@@ -127,10 +127,10 @@ impl Form {
         let ends = read.iter().map(|(_, left)| bytes.len() - left).collect();
         let list = PyList::new(py, read.iter().map(|(value, _)| value))?;
         let items = read.into_iter().map(|(value, _)| value.unbind()).collect();
-        Ok((list.into_any(), Some(Items { items, ends })))
+        Ok((list.into_any(), Some(StoredList { items, ends })))
     }
 
-    pub(super) fn unpack_head<'py>(
+    pub(super) fn decode_head<'py>(
         &self,
         py: Python<'py>,
         bytes: &[u8],
@@ -142,7 +142,7 @@ impl Form {
             .ok_or_else(|| to_exception(py, &corrupt("a checkpoint of another kind")))
     }
 
-    fn unpack_foreign<'py>(
+    fn decode_foreign<'py>(
         &self,
         py: Python<'py>,
         mut from: ByteReader<'_>,

@@ -1,0 +1,111 @@
+//! A checkpoint as a dict.
+
+use antiphon_core::Time;
+use antiphon_core::channel::ChannelId;
+use antiphon_core::checkpoint::{RecoveredRun, WriteSource};
+use antiphon_core::effect::Question;
+use antiphon_stores::{CheckpointView, TaskView};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyTuple};
+
+use crate::driver::show;
+use crate::fault::as_dict;
+use crate::graph::engine::Engine;
+use crate::graph::host::Host;
+use crate::graph::rules::PyRules;
+use crate::value::object::Object;
+
+/// A checkpoint as a dict. `tip` is what its thread holds at the end, if this is the last one
+/// and its tasks are to be shown as they are now.
+pub(crate) fn as_py_dict<'py>(
+    engine: &Bound<'py, Engine>,
+    view: &CheckpointView<Object>,
+    tip: Option<RecoveredRun<Object>>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let (py, graph) = (engine.py(), &engine.get().graph);
+    let is_last = tip.is_some();
+    let tasks = PyList::empty(py);
+    let upcoming = PyList::empty(py);
+    for task in view.tasks(graph, is_last) {
+        if !(is_last && task.written.is_some()) {
+            upcoming.append(&task.name)?;
+        }
+        tasks.append(task_dict(engine, &task)?)?;
+    }
+    let dict = PyDict::new(py);
+    dict.set_item("checkpoint", view.seq)?;
+    dict.set_item("parent", Some(view.parent).filter(|seq| *seq > 0))?;
+    dict.set_item("at", seconds(view.at))?;
+    dict.set_item("step", view.graph_snapshot.step)?;
+    dict.set_item("source", source(view.source))?;
+    dict.set_item("run_id", view.header.as_ref().map(|header| &*header.run_id))?;
+    dict.set_item("paused", tip.as_ref().is_some_and(RecoveredRun::is_paused))?;
+    dict.set_item("values", values(engine, view, tip)?)?;
+    dict.set_item("next", upcoming.to_tuple())?;
+    let wrote = view.wrote.iter().map(|node| graph.node_name(Some(*node)).to_string());
+    dict.set_item("wrote", PyTuple::new(py, wrote.collect::<Vec<_>>())?)?;
+    dict.set_item("tasks", tasks.to_tuple())?;
+    dict.set_item("outcome", view.outcome())?;
+    dict.set_item("detail", view.detail())?;
+    dict.set_item("fault", view.fault().map(|fault| as_dict(py, fault)))?;
+    Ok(dict)
+}
+
+fn task_dict<'py>(
+    engine: &Bound<'py, Engine>,
+    task: &TaskView<'_, Object>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let py = engine.py();
+    let dict = PyDict::new(py);
+    dict.set_item("id", &task.id)?;
+    dict.set_item("name", &task.name)?;
+    let question = |question: &&Question<Object>| {
+        let path = PyTuple::new(py, &question.path)?;
+        (&question.id, path, &question.value.0).into_pyobject(py)
+    };
+    let questions = task.questions.iter().map(question).collect::<PyResult<Vec<_>>>()?;
+    dict.set_item("interrupts", PyTuple::new(py, questions)?)?;
+    let result = match task.written {
+        Some(update) => {
+            let written = show::written(engine, update)?;
+            Some(written.unwrap_or_else(|| PyDict::new(py).into_any()))
+        }
+        None => None,
+    };
+    dict.set_item("result", result)?;
+    dict.set_item("error", task.fault.map(|fault| &fault.message))?;
+    Ok(dict)
+}
+
+/// The state at a checkpoint; at the tip with what its finished tasks have written.
+fn values<'py>(
+    engine: &Bound<'py, Engine>,
+    view: &CheckpointView<Object>,
+    tip: Option<RecoveredRun<Object>>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let (py, graph) = (engine.py(), &engine.get().graph);
+    let mut host = Host::new(py, engine);
+    let mut rules = PyRules { py, host: &mut host };
+    let newer = tip.map_or_else(Vec::new, |tip| view.preview(graph, tip, &mut rules));
+    let dict = PyDict::new(py);
+    for (key, id) in engine.get().keys.iter().zip((0_u32..).map(ChannelId)) {
+        let newer = newer.iter().find(|(channel, _)| *channel == id).map(|(_, value)| value);
+        if let Some(value) = newer.or_else(|| view.graph_snapshot.state.get(id)) {
+            dict.set_item(&key.name, &value.0)?;
+        }
+    }
+    Ok(dict)
+}
+
+const fn source(source: WriteSource) -> &'static str {
+    match source {
+        WriteSource::Begin | WriteSource::Turn => "input",
+        WriteSource::Step => "loop",
+        WriteSource::Edit => "update",
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "microseconds fit a double until the year 2255")]
+fn seconds(at: Time) -> f64 {
+    at.as_micros() as f64 / 1e6
+}

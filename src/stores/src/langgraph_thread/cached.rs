@@ -1,0 +1,95 @@
+//! One thread in the cache, and its entries on their way to the store.
+
+use antiphon_core::{Fault, Time};
+use antiphon_runtime::store::{StoreFuture, ThreadHead};
+
+use super::{LangGraphThread, OWNER, WriteTurn};
+use crate::log::SealedStore;
+
+/// A thread as this process knows it, with what a client of the cache keeps beside it.
+#[derive(Debug, Default)]
+pub(super) struct CachedThread<X> {
+    /// `None` until it is read.
+    pub(super) thread: Option<LangGraphThread>,
+    /// A checkpoint from before the thread's last snapshot, with those around it.
+    pub(super) past: Option<LangGraphThread>,
+    /// Counts how often the thread was invalidated.
+    pub(super) generation: u64,
+    is_claimed: bool,
+    pub(super) extra: X,
+}
+
+/// Entries that were handed to the store.
+pub struct PendingWrite {
+    pub(super) generation: u64,
+    claim: Option<StoreFuture<ThreadHead>>,
+    append: Option<StoreFuture<()>>,
+}
+
+impl<X: Default> CachedThread<X> {
+    pub(super) fn load(&mut self, thread: LangGraphThread) {
+        *self = Self { thread: Some(thread), generation: self.generation, ..Self::default() };
+    }
+
+    pub(super) fn invalidate(&mut self) {
+        *self = Self { generation: self.generation + 1, ..Self::default() };
+    }
+
+    /// Invalidates entries that were not stored, unless that was done already.
+    pub(super) fn invalidate_since(&mut self, generation: u64) {
+        if self.generation == generation {
+            self.invalidate();
+        }
+    }
+
+    pub(super) fn weight(&self) -> usize {
+        self.thread.iter().chain(&self.past).map(LangGraphThread::weight).sum()
+    }
+
+    /// Sends new entries to the store; `alone` is the name of a writer who holds the thread
+    /// exclusively.
+    pub(super) fn send(
+        &mut self,
+        (sealed_store, name): (&SealedStore, &str),
+        alone: Option<&str>,
+        at: Time,
+    ) -> Result<PendingWrite, Fault> {
+        let owner = alone.unwrap_or(OWNER);
+        let batch = match &mut self.thread {
+            Some(thread) => thread.batch(sealed_store, owner, at)?,
+            None => None,
+        };
+        let (mut claim, mut append) = (None, None);
+        if let Some(batch) = batch {
+            if alone.is_none() && !self.is_claimed {
+                claim = Some(sealed_store.store().claim(name, OWNER, WriteTurn::TERM));
+            }
+            // A writer who held the thread exclusively releases it.
+            self.is_claimed = alone.is_none();
+            append = Some(sealed_store.store().append(batch));
+        }
+        Ok(PendingWrite { generation: self.generation, claim, append })
+    }
+}
+
+impl PendingWrite {
+    pub(super) const fn of(
+        claim: Option<StoreFuture<ThreadHead>>,
+        append: StoreFuture<()>,
+    ) -> Self {
+        Self { generation: 0, claim, append: Some(append) }
+    }
+
+    pub(super) async fn stored(self) -> Result<(), Fault> {
+        // Both were queued; the fault of the first says more.
+        let claimed = match self.claim {
+            Some(claim) => claim.await.map(|_| ()),
+            None => Ok(()),
+        };
+        let appended = match self.append {
+            Some(append) => append.await,
+            None => Ok(()),
+        };
+        claimed.and(appended)
+    }
+}

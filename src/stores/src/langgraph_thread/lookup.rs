@@ -1,0 +1,151 @@
+//! Finding a checkpoint of a cached thread, wherever it is in the log.
+
+use antiphon_core::Fault;
+
+use super::cache::{CacheClient, SharedThread, ThreadCache};
+use super::{CheckpointMark, FullCheckpoint, LangGraphThread};
+use crate::codec::corrupt;
+use crate::log::SealedStore;
+use crate::reread::retry_torn_read;
+
+/// A checkpoint that was found.
+pub struct CheckpointLookup<X> {
+    /// Its id.
+    pub id: String,
+    /// The checkpoint.
+    pub checkpoint: FullCheckpoint,
+    space: String,
+    shared: SharedThread<X>,
+}
+
+enum Location {
+    Nowhere,
+    /// Since the last snapshot, or the last of its namespace.
+    AtHand(FullCheckpoint),
+    BeforeSnapshot(CheckpointMark),
+}
+
+impl<C: CacheClient> ThreadCache<C> {
+    /// The checkpoint of a namespace and an id, or the last one of the namespace; `None` if
+    /// there is none, or if `is_wanted` says no to its head.
+    ///
+    /// # Errors
+    /// Those of the store and of `is_wanted`.
+    pub async fn find(
+        &self,
+        name: &str,
+        (space, id): (&str, Option<&str>),
+        is_wanted: impl Fn(&[u8]) -> Result<bool, C::Error> + Send + Sync,
+    ) -> Result<Option<CheckpointLookup<C::Extra>>, C::Error> {
+        let sealed_store = self.client.sealed_store()?;
+        let place = (name, space, id);
+        // Another writer may rewrite the thread between the lookup and the read.
+        let found = retry_torn_read(&**sealed_store.store(), name, || {
+            self.look_up(&sealed_store, place, &is_wanted)
+        });
+        found.await.map_err(|fault| self.client.error(fault))?
+    }
+
+    /// Changes what the client keeps beside a thread, if the checkpoint is still the last of
+    /// its namespace.
+    pub fn update_extra(
+        &self,
+        found: &CheckpointLookup<C::Extra>,
+        update: impl FnOnce(&mut C::Extra),
+    ) {
+        self.access(&found.shared, |cached| {
+            let last = cached.thread.as_ref().and_then(|thread| thread.last(&found.space));
+            if last == Some(&*found.id) {
+                update(&mut cached.extra);
+            }
+        });
+    }
+
+    /// The outer fault is one of reading; an error of the client is no reason to read again.
+    async fn look_up(
+        &self,
+        sealed_store: &SealedStore,
+        (name, space, id): (&str, &str, Option<&str>),
+        is_wanted: &impl Fn(&[u8]) -> Result<bool, C::Error>,
+    ) -> Result<Result<Option<CheckpointLookup<C::Extra>>, C::Error>, Fault> {
+        let shared = self.caught_up(sealed_store, name).await?;
+        let (id, location) = match self.locate(&shared, (space, id), is_wanted) {
+            Ok(located) => located,
+            Err(error) => return Ok(Err(error)),
+        };
+        let checkpoint = match location {
+            Location::Nowhere => return Ok(Ok(None)),
+            Location::AtHand(checkpoint) => checkpoint,
+            Location::BeforeSnapshot(mark) => {
+                let place = (name, space, &*id);
+                let checkpoint = self.past(sealed_store, &shared, place, &mark).await?;
+                match is_wanted(&checkpoint.head) {
+                    Ok(true) => {}
+                    Ok(false) => return Ok(Ok(None)),
+                    Err(error) => return Ok(Err(error)),
+                }
+                let place = (space, &*id);
+                checkpoint.with_writes(
+                    LangGraphThread::writes_of(sealed_store, name, place, &mark).await?,
+                )
+            }
+        };
+        Ok(Ok(Some(CheckpointLookup { id, checkpoint, space: space.to_owned(), shared })))
+    }
+
+    fn locate(
+        &self,
+        shared: &SharedThread<C::Extra>,
+        (space, id): (&str, Option<&str>),
+        is_wanted: &impl Fn(&[u8]) -> Result<bool, C::Error>,
+    ) -> Result<(String, Location), C::Error> {
+        let known = self.access(shared, |cached| {
+            let thread = cached.thread.as_ref()?;
+            let id = id.or_else(|| thread.last(space))?.to_owned();
+            let (mark, head) = (thread.mark(space, &id)?.clone(), thread.head(space, &id));
+            Some((id, mark, head))
+        });
+        let Some((id, mark, head)) = known else { return Ok((String::new(), Location::Nowhere)) };
+        let Some(head) = head else { return Ok((id, Location::BeforeSnapshot(mark))) };
+        // The client's code takes as long as it takes, so the thread is not locked meanwhile.
+        if !is_wanted(&head)? {
+            return Ok((id, Location::Nowhere));
+        }
+        let checkpoint = self.access(shared, |cached| {
+            cached.thread.as_ref().and_then(|thread| thread.picture(space, &id))
+        });
+        Ok((id, checkpoint.map_or(Location::BeforeSnapshot(mark), Location::AtHand)))
+    }
+
+    /// A checkpoint from before the last snapshot. Those around it are kept, because whoever
+    /// reads a history asks for them next.
+    async fn past(
+        &self,
+        sealed_store: &SealedStore,
+        shared: &SharedThread<C::Extra>,
+        (name, space, id): (&str, &str, &str),
+        mark: &CheckpointMark,
+    ) -> Result<FullCheckpoint, Fault> {
+        let (generation, known) = self.access(shared, |cached| {
+            let past = cached.past.as_ref();
+            let is_same = |past: &&LangGraphThread| {
+                past.mark(space, id).is_some_and(|found| found.seq == mark.seq)
+            };
+            (cached.generation, past.filter(is_same).and_then(|past| past.picture(space, id)))
+        });
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let past = LangGraphThread::past(sealed_store, name, mark).await?;
+        let checkpoint = past.picture(space, id);
+        let weight = self.access(shared, |cached| {
+            // Unless the thread of this name is another one by now.
+            if cached.generation == generation {
+                cached.past = Some(past);
+            }
+            cached.weight()
+        });
+        self.weigh(name, weight);
+        checkpoint.ok_or_else(|| corrupt(&format!("a checkpoint is not where it should be: {id}")))
+    }
+}
