@@ -1,5 +1,5 @@
 //! The loop of model and tool calls, as a machine of its own
-//! (`systems/common.md` 3.6). It does not call anything: it says what to ask
+//!. It does not call anything: it says what to ask
 //! of the model, which tools to call, and when it is done.
 
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! What a run, a graph within it or a node may spend (`systems/common.md` 3.10).
+//! What a run, a graph within it or a node may spend.
 
 use std::time::Duration;
 

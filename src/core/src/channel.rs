@@ -1,5 +1,5 @@
 //! Channels: the named slots of a state, each with the rule by which writes
-//! are merged into it (`systems/common.md` 3.1).
+//! are merged into it.
 
 use std::sync::Arc;
 

@@ -4,7 +4,7 @@
 //! them in order; [`RecoveredRun::fold`] adds them up, and [`crate::run::Run::resume`]
 //! goes on from there. The commits of one superstep hold what was written, not
 //! what the channels hold afterwards, so that a list that grows costs no more
-//! at its end than at its beginning (`systems/common.md` 3.13).
+//! at its end than at its beginning.
 
 use smallvec::SmallVec;
 

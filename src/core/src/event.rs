@@ -1,4 +1,4 @@
-//! What a watcher sees of a run, in order (`systems/common.md` 3.12).
+//! What a watcher sees of a run, in order.
 
 use std::sync::Arc;
 

@@ -14,7 +14,7 @@ mod record;
 pub use code::FaultCode;
 pub use record::FaultRecord;
 
-/// What kind of failure it is (`systems/common.md` 3.9). Retry and routing
+/// What kind of failure it is. Retry and routing
 /// read the category alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

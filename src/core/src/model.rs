@@ -1,4 +1,4 @@
-//! What is asked of a model and what comes back (`systems/common.md` 3.5).
+//! What is asked of a model and what comes back.
 
 use std::collections::BTreeMap;
 use std::ops::AddAssign;

@@ -8,7 +8,7 @@ use crate::fault::Fault;
 use crate::seed::Seed;
 
 /// How often the same work is tried, and the pauses in between
-/// (`systems/common.md` 3.9).
+///.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RetryPolicy {
     /// Attempts in all, the first included.

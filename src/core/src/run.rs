@@ -7,13 +7,13 @@
 
 mod agent;
 mod barrier;
+mod call_tracker;
 mod calls;
 mod conflict;
 mod failure;
 mod frame;
 mod frontier;
 mod gates;
-mod ledger;
 mod log;
 mod machine;
 mod nested;

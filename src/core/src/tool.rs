@@ -1,4 +1,4 @@
-//! What a tool is, and what came of calling it (`systems/common.md` 3.7).
+//! What a tool is, and what came of calling it.
 
 use std::time::Duration;
 

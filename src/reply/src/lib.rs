@@ -1,5 +1,5 @@
 //! Structured output: parses the text of a model into a value that fits a JSON
-//! schema (`systems/common.md` 3.5, levels 2 to 6 of the cascade), and validates
+//! schema (levels 2 to 6 of the cascade, see [`antiphon_core::reply::ParseLevel`]), and validates
 //! the arguments of tools and the answers to approvals.
 //!
 //! ```

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::Fault;
 
 /// A failure with where it happened, for the channels that record errors
-/// (`systems/common.md` 3.9). The time is in the event: a state has to be the
+///. The time is in the event: a state has to be the
 /// same whenever its run is played.
 #[derive(Clone, Debug, Serialize)]
 pub struct FaultRecord<'a> {

@@ -37,7 +37,7 @@ pub enum ParseLevel {
 }
 
 impl ParseLevel {
-    /// The level's number in `systems/common.md` 3.5, from 2 to 5.
+    /// The level's number in the cascade of parsers, from 2 to 5.
     pub const fn number(self) -> u8 {
         match self {
             Self::Strict => 2,

@@ -56,7 +56,7 @@ impl<V: Value> Run<V> {
         let Some(delta) = self.units.frame_mut(unit).map(Frame::take_delta) else { return };
         let id = self.store(unit, CommitChange::Step(delta));
         if unit == 0 {
-            self.queue.past = None;
+            self.queue.recovered = None;
         }
         let Self { units, queue } = self;
         queue.log.emit(|| {

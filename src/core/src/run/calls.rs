@@ -1,8 +1,8 @@
 //! Calls that a task makes while it runs: looked up, counted and stored, so that
-//! none that has come to an end is made again (`systems/common.md` 3.13).
+//! none that has come to an end is made again.
 
+use super::call_tracker::{CallTracker, KnownCall};
 use super::frame::{TaskRecord, TaskStatus};
-use super::ledger::{CallLedger, KnownCall};
 use super::machine::Run;
 use crate::budget::{Charge, exhausted};
 use crate::checkpoint::{
@@ -106,10 +106,10 @@ impl<V: Value> Run<V> {
             return Ok(CallStart::Known(came));
         }
         self.spend_call(id, call)?;
-        let made = self.units.record(unit, slot).map(|record| record.ledger().open(call));
+        let made = self.units.record(unit, slot).map(|record| record.tracker().open(call));
         let Some(made) = made else { return Err(cancelled()) };
         let (index, key) = (made.index, self.key_of(id, call));
-        let intent = (!call.repeatable).then(|| self.called(unit, slot, made)).flatten();
+        let intent = (!call.repeatable).then(|| self.commit_of_call(unit, slot, made)).flatten();
         Ok(CallStart::Due(PendingCall { index, key, intent, stored: self.queue.commits }))
     }
 
@@ -126,12 +126,12 @@ impl<V: Value> Run<V> {
     }
 
     fn look_up(&mut self, id: TaskId, call: &Call) -> Result<Option<CallOutcome<V>>, Fault> {
-        let ledger = self.units.record(id.unit, id.slot).map(TaskRecord::ledger);
-        match ledger.map_or(KnownCall::Nothing, |ledger| ledger.look_up(call)) {
-            KnownCall::Came(came) => Ok(Some(came)),
+        let tracker = self.units.record(id.unit, id.slot).map(TaskRecord::tracker);
+        match tracker.map_or(KnownCall::Unknown, |tracker| tracker.look_up(call)) {
+            KnownCall::Finished(came) => Ok(Some(came)),
             KnownCall::Other(before) => Err(diverged(&before, call)),
-            KnownCall::Begun => Err(unknown_outcome(call, &self.key_of(id, call))),
-            KnownCall::Nothing => Ok(None),
+            KnownCall::Started => Err(unknown_outcome(call, &self.key_of(id, call))),
+            KnownCall::Unknown => Ok(None),
         }
     }
 
@@ -148,11 +148,11 @@ impl<V: Value> Run<V> {
         if !matches!(record.status, TaskStatus::Running | TaskStatus::Cancelling) {
             return None;
         }
-        let made = record.ledger().close(index, came)?;
+        let made = record.tracker().close(index, came)?;
         // The intent of a call with side effects was stored, so that it was left has to be stored
         // too; a repeatable call has no intent.
         let stored = !(made.call.repeatable && matches!(made.came, Some(CallOutcome::Left)));
-        let commit = if stored { self.called(unit, slot, made) } else { None };
+        let commit = if stored { self.commit_of_call(unit, slot, made) } else { None };
         // The outcome is stored before the question: a resumed task that is answered comes past
         // this call first, and must know its outcome.
         self.release(unit, slot);
@@ -164,7 +164,7 @@ impl<V: Value> Run<V> {
     pub fn abandon_call(&mut self, id: TaskId, index: u32) {
         let TaskId { unit, slot, serial } = id;
         let record = self.units.record(unit, slot).filter(|record| record.serial == serial);
-        if record.is_some_and(|record| record.ledger().abandon(index)) {
+        if record.is_some_and(|record| record.tracker().abandon(index)) {
             self.release(unit, slot);
         }
     }
@@ -177,8 +177,8 @@ impl<V: Value> Run<V> {
     pub(super) fn end_stopped(&mut self, unit: u32, slot: u32) -> bool {
         let now = self.queue.log.now;
         let Some(record) = self.units.task_mut(unit, slot) else { return false };
-        if !record.is_in_lasting_call() {
-            self.let_go(unit, slot);
+        if !record.has_open_side_effect() {
+            self.abandon_task(unit, slot);
             return true;
         }
         if std::mem::replace(&mut record.extra().has_answered, true) {
@@ -196,8 +196,8 @@ impl<V: Value> Run<V> {
         self.release_question(unit, slot, false);
         let Some(record) = self.units.record(unit, slot) else { return };
         let has_answered = record.extra.as_ref().is_some_and(|extra| extra.has_answered);
-        if has_answered && !record.is_in_lasting_call() {
-            self.let_go(unit, slot);
+        if has_answered && !record.has_open_side_effect() {
+            self.abandon_task(unit, slot);
         }
     }
 
@@ -205,8 +205,8 @@ impl<V: Value> Run<V> {
     pub fn known_calls(&self) -> impl Iterator<Item = &CallOutcome<V>> {
         let frames = self.units.indices().filter_map(|unit| self.units.frame(unit));
         let records = frames.flat_map(|frame| &frame.records);
-        let ledgers = records.filter_map(|record| record.extra.as_ref()?.ledger.as_ref());
-        ledgers.flat_map(|ledger| ledger.known())
+        let trackers = records.filter_map(|record| record.extra.as_ref()?.tracker.as_ref());
+        trackers.flat_map(|tracker| tracker.known())
     }
 
     fn spend_call(&mut self, id: TaskId, call: &Call) -> Result<(), Fault> {
@@ -221,15 +221,15 @@ impl<V: Value> Run<V> {
     fn key_of(&mut self, id: TaskId, call: &Call) -> String {
         let task = KeySeed::new(self.units.task_seed(id.unit, id.slot), self.queue.mark);
         let Some(record) = self.units.record(id.unit, id.slot) else { return String::new() };
-        let (attempt, begun) = (record.attempt, record.ledger().count(call));
+        let (attempt, begun) = (record.attempt, record.tracker().count(call));
         // A retried node must be able to get another reply: the key, which caches and providers
         // deduplicate by, differs from attempt to attempt.
         let task = if call.callee == Callee::Model { task.child(attempt.into()) } else { task };
         key(task, call, begun.saturating_sub(1))
     }
 
-    /// A call of a task as it is stored, if anything is.
-    pub(super) fn called(
+    /// The commit of a call of a task, if commits are wanted.
+    pub(super) fn commit_of_call(
         &mut self,
         unit: u32,
         slot: u32,
@@ -243,35 +243,37 @@ impl<V: Value> Run<V> {
 
 impl<V: Clone> TaskRecord<V> {
     /// An attempt begins: what is known of its calls is to be come to again.
-    pub(super) fn begin_again(&mut self) {
+    pub(super) fn restart_calls(&mut self) {
         let attempt = self.attempt;
         let Some(extra) = self.extra.as_mut() else { return };
         extra.asks = None;
-        if let Some(ledger) = &mut extra.ledger {
-            ledger.begin(attempt);
+        if let Some(tracker) = &mut extra.tracker {
+            tracker.begin(attempt);
         }
     }
 
     /// Whether calls of the present attempt are under way.
     pub(super) fn has_open_calls(&self) -> bool {
-        let ledger = self.extra.as_ref().and_then(|extra| extra.ledger.as_ref());
-        ledger.is_some_and(|ledger| ledger.attempt() == self.attempt && ledger.is_busy())
+        let tracker = self.extra.as_ref().and_then(|extra| extra.tracker.as_ref());
+        tracker.is_some_and(|tracker| tracker.attempt() == self.attempt && tracker.has_open())
     }
 
-    fn is_in_lasting_call(&self) -> bool {
-        let ledger = self.extra.as_ref().and_then(|extra| extra.ledger.as_ref());
-        ledger.is_some_and(|ledger| ledger.attempt() == self.attempt && ledger.is_in_lasting_call())
+    fn has_open_side_effect(&self) -> bool {
+        let tracker = self.extra.as_ref().and_then(|extra| extra.tracker.as_ref());
+        tracker.is_some_and(|tracker| {
+            tracker.attempt() == self.attempt && tracker.has_open_side_effect()
+        })
     }
 
     /// What the present attempt has called.
-    pub(super) fn ledger(&mut self) -> &mut CallLedger<V> {
+    pub(super) fn tracker(&mut self) -> &mut CallTracker<V> {
         let attempt = self.attempt;
-        let ledger = &mut self.extra().ledger;
-        let ledger = ledger.get_or_insert_with(|| Box::new(CallLedger::new(attempt)));
-        if ledger.attempt() != attempt {
-            ledger.begin(attempt);
+        let tracker = &mut self.extra().tracker;
+        let tracker = tracker.get_or_insert_with(|| Box::new(CallTracker::new(attempt)));
+        if tracker.attempt() != attempt {
+            tracker.begin(attempt);
         }
-        ledger
+        tracker
     }
 }
 

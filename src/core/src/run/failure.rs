@@ -115,7 +115,7 @@ impl<V: Value> Run<V> {
             }
             OnError::Raise => return self.fail_graph(unit, slot, Termination::Fault(fault)),
         }
-        self.keep(unit, slot, &update);
+        self.commit_finished(unit, slot, &update);
         if let Some(record) = self.units.record(unit, slot) {
             record.status = TaskStatus::Done(update);
         }

@@ -19,8 +19,8 @@ use crate::task::TaskInput;
 use crate::time::Time;
 use crate::value::Value;
 
+use super::call_tracker::CallTracker;
 use super::frontier::{Frontier, ResolvedRoute};
-use super::ledger::CallLedger;
 use super::write_claims::WriteClaims;
 
 #[derive(Debug)]
@@ -88,7 +88,7 @@ pub(super) struct TaskExtras<V> {
     pub(super) expires: Option<Time>,
     pub(super) watch: Option<IdleWatch>,
     /// What it has called.
-    pub(super) ledger: Option<Box<CallLedger<V>>>,
+    pub(super) tracker: Option<Box<CallTracker<V>>>,
     /// The question with which its code has ended, while calls of its are under way.
     pub(super) asks: Option<AskedQuestion<V>>,
     /// It was told to stop and has answered: only its open calls are waited for.
@@ -289,7 +289,7 @@ impl<V> Default for TaskExtras<V> {
             budget: None,
             expires: None,
             watch: None,
-            ledger: None,
+            tracker: None,
             asks: None,
             has_answered: false,
             handles: None,

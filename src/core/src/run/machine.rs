@@ -158,7 +158,7 @@ impl<V: Value> Run<V> {
         }
         loop {
             if let Some(mut effect) = self.queue.next_effect() {
-                self.set_off(&mut effect);
+                self.start_timers(&mut effect);
                 return effect;
             }
             match self.queue.active.pop_front() {
@@ -339,7 +339,7 @@ impl<V: Value> Run<V> {
         }
         queue.log.emit(|| units.finished(unit, slot, &update));
         self.notify_done(unit, slot, &update);
-        self.keep(unit, slot, &update);
+        self.commit_finished(unit, slot, &update);
         if let Some(record) = self.units.record(unit, slot) {
             record.status = TaskStatus::Done(update);
         }

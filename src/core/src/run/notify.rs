@@ -31,7 +31,7 @@ impl<V: Value> Run<V> {
         }
     }
 
-    pub(super) fn notify_begun(&mut self, unit: u32, slot: u32) {
+    pub(super) fn notify_started(&mut self, unit: u32, slot: u32) {
         self.notify_task(unit, slot, |frame, slot| {
             let record = frame.records.get(slot as usize)?;
             let begins = record.attempt == 1;

@@ -34,7 +34,7 @@ impl<V: Value> Run<V> {
         }
         let Some(frame) = self.units.frame_mut(unit) else { return };
         frame.step += 1;
-        frame.line_up();
+        frame.renew_records();
         frame.planned = true;
         let Some(found) = self.units.get_mut(unit) else { return };
         let slots = found.slots();
@@ -63,7 +63,7 @@ impl<V: Value> Run<V> {
 
     /// Hands out the next attempt of a task, or gives it a unit of its own.
     pub(super) fn start(&mut self, unit: u32, slot: u32) {
-        if self.queue.past.is_some() && self.recall(unit, slot) {
+        if self.queue.recovered.is_some() && self.restore_task(unit, slot) {
             return;
         }
         let serial = self.queue.next_serial();
@@ -74,14 +74,14 @@ impl<V: Value> Run<V> {
         let Some(node) = graph.node(record.node) else { return };
         record.serial = serial;
         record.attempt += 1;
-        record.begin_again();
+        record.restart_calls();
         if node.policy.is_limited() && record.budget().is_none() {
             record.limit(&node.policy.limits, now);
         }
         record.deadline = record.expires();
         self.queue.watches |= node.policy.idle.is_some();
         if !(self.queue.queues() && matches!(node.work, NodeWork::Call)) {
-            record.set_off(node, now);
+            record.start_timers(node, now);
         }
         if let Some(deadline) = record.deadline {
             self.queue.wake(deadline);
@@ -105,14 +105,14 @@ impl<V: Value> Run<V> {
             NodeWork::Agent(spec) => {
                 let mut agent = AgentUnit::new(Arc::clone(spec));
                 self.restore_approvals(unit, slot, &mut agent);
-                let asleep = agent.is_asleep();
+                let awaits_answer = agent.is_awaiting_answer();
                 self.attach(unit, slot, UnitBody::Agent(Box::new(agent)));
-                if let Some(record) = self.units.record(unit, slot).filter(|_| asleep) {
+                if let Some(record) = self.units.record(unit, slot).filter(|_| awaits_answer) {
                     record.deadline = None;
                 }
             }
         }
-        self.notify_begun(unit, slot);
+        self.notify_started(unit, slot);
         let Self { units, queue } = self;
         queue.log.emit(|| {
             let mut event = units.event(unit, slot, EventKind::NodeStarted, Level::Info);
@@ -124,7 +124,7 @@ impl<V: Value> Run<V> {
 
     /// Starts the time-outs of tasks at the moment the driver gets them: the time that a task
     /// waits for a commit or for a free place is not its own.
-    pub(super) fn set_off(&mut self, effect: &mut Effect<V>) {
+    pub(super) fn start_timers(&mut self, effect: &mut Effect<V>) {
         let Effect::Start(tasks) = effect else { return };
         if !self.queue.queues() {
             return;
@@ -133,7 +133,7 @@ impl<V: Value> Run<V> {
         for task in tasks {
             let TaskId { unit, slot, .. } = task.id;
             let around = sooner(self.units.deadline_around(unit), self.queue.deadline);
-            let own = self.units.set_off(unit, slot, now);
+            let own = self.units.start_timers(unit, slot, now);
             task.deadline = sooner(own, around);
             if let Some(own) = own {
                 self.queue.wake(own);
@@ -182,7 +182,7 @@ impl<V: Value> Run<V> {
 impl<V: Value> Frame<V> {
     /// One task per node in the order of the graph, then one per send, in the
     /// places of the last superstep's.
-    fn line_up(&mut self) {
+    fn renew_records(&mut self) {
         let Self { graph, frontier, records, .. } = self;
         frontier.sort(graph);
         records.truncate(frontier.ready.len());
@@ -206,11 +206,11 @@ impl<V: Value> Frame<V> {
 }
 
 impl<V: Value> Units<V> {
-    pub(super) fn set_off(&mut self, unit: u32, slot: u32, now: Time) -> Option<Time> {
+    pub(super) fn start_timers(&mut self, unit: u32, slot: u32, now: Time) -> Option<Time> {
         let record = match &mut self.get_mut(unit)?.body {
             UnitBody::Graph(frame) => {
                 let record = frame.records.get_mut(slot as usize)?;
-                record.set_off(frame.graph.node(record.node)?, now);
+                record.start_timers(frame.graph.node(record.node)?, now);
                 record
             }
             UnitBody::Agent(agent) => {

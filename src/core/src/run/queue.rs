@@ -53,7 +53,7 @@ pub(super) struct EffectQueue<V> {
     pub(super) event_options: EventOptions,
     pub(super) schemas: Schemas,
     /// What an earlier drive of the run has left, until it has been taken up.
-    pub(super) past: Option<Box<RecoveredTasks<V>>>,
+    pub(super) recovered: Option<Box<RecoveredTasks<V>>>,
     pub(super) ended: Option<Result<Ending, Fault>>,
 }
 
@@ -90,7 +90,7 @@ impl<V> EffectQueue<V> {
             gates: QuestionGates::default(),
             event_options: EventOptions::default(),
             schemas: None,
-            past: None,
+            recovered: None,
             ended: None,
         }
     }

@@ -1,10 +1,10 @@
-//! What a run stores, and how it goes on from what was stored.
+//! Commits of a run, and how a run resumes from them.
 
 use std::sync::Arc;
 
 use super::agent::AgentUnit;
+use super::call_tracker::CallTracker;
 use super::frame::{Frame, TaskStatus};
-use super::ledger::CallLedger;
 use super::machine::Options;
 use super::machine::Run;
 use super::queue::RecoveredTasks;
@@ -32,7 +32,7 @@ impl<V: Value> Run<V> {
         frame.state.show();
         let mut run = Self::of(frame, options, events, now);
         run.queue.budget.resume(spent);
-        run.queue.past = Some(Box::new(RecoveredTasks { nested, tasks }));
+        run.queue.recovered = Some(Box::new(RecoveredTasks { nested, tasks }));
         run
     }
 
@@ -124,8 +124,8 @@ impl<V: Value> Run<V> {
         Some(self.commit_with(unit, change(TaskKey { key, slot, node })))
     }
 
-    /// Has a task's end stored, unless that of its superstep follows at once.
-    pub(super) fn keep(&mut self, unit: u32, slot: u32, update: &Update<V>) {
+    /// Commits the end of a task, unless the commit of its superstep follows at once.
+    pub(super) fn commit_finished(&mut self, unit: u32, slot: u32, update: &Update<V>) {
         let open = self.units.get(unit).map_or(0, |found| found.open);
         let goes_on = |frame: &Frame<V>| open > 1 || frame.paused > 0;
         if self.queue.commits && self.units.frame(unit).is_some_and(goes_on) {
@@ -150,11 +150,13 @@ impl<V: Value> Run<V> {
         levels
     }
 
-    /// Takes up what is known of a task; says whether it need not be started.
-    pub(super) fn recall(&mut self, unit: u32, slot: u32) -> bool {
+    /// Restores a task from its snapshot; returns whether it need not be started.
+    pub(super) fn restore_task(&mut self, unit: u32, slot: u32) -> bool {
         let key = self.units.task_seed(unit, slot).number();
-        let past = self.queue.past.as_mut();
-        let Some(kept) = past.and_then(|past| past.tasks.remove(&key)) else { return false };
+        let recovered = self.queue.recovered.as_mut();
+        let Some(kept) = recovered.and_then(|recovered| recovered.tasks.remove(&key)) else {
+            return false;
+        };
         let TaskSnapshot { answers, relayed, state, journal, .. } = kept;
         let Some(frame) = self.units.frame_mut(unit) else { return false };
         let Some(record) = frame.records.get_mut(slot as usize) else { return false };
@@ -167,7 +169,7 @@ impl<V: Value> Run<V> {
         // One that asks begins again at the same attempt once it is answered.
         record.attempt = journal.as_ref().map_or(1, |journal| journal.attempt);
         if let Some(journal) = journal {
-            record.extra().ledger = Some(Box::new(CallLedger::of(*journal)));
+            record.extra().tracker = Some(Box::new(CallTracker::of(*journal)));
         }
         record.status = match state {
             None => {
@@ -189,11 +191,11 @@ impl<V: Value> Run<V> {
     pub(super) fn restore_approvals(&mut self, unit: u32, slot: u32, agent: &mut AgentUnit<V>) {
         let (key, attempt) =
             (self.units.task_seed(unit, slot).number(), self.units.attempt(unit, slot));
-        let Some(past) = self.queue.past.as_mut() else { return };
+        let Some(recovered) = self.queue.recovered.as_mut() else { return };
         let is_own = |kept: &TaskSnapshot<V>| {
             kept.within.last().is_some_and(|level| (level.key, level.attempt) == (key, attempt))
         };
-        let own = past.tasks.extract_if(.., |_, kept| is_own(kept));
+        let own = recovered.tasks.extract_if(.., |_, kept| is_own(kept));
         let mut own: Vec<_> = own.map(|(_, kept)| kept).collect();
         own.sort_by_key(|kept| kept.task.slot);
         for TaskSnapshot { task, mut answers, state, .. } in own {
@@ -210,9 +212,9 @@ impl<V: Value> Run<V> {
     /// Takes up what is known of the nested graph of a task.
     pub(super) fn restore_graph(&mut self, unit: u32, slot: u32) -> Option<GraphSnapshot<V>> {
         let key = self.units.task_seed(unit, slot).number();
-        let past = self.queue.past.as_mut()?;
-        let nested = past.nested.remove(&key);
-        let tasks = past.tasks.values().flat_map(|kept| &kept.within);
+        let recovered = self.queue.recovered.as_mut()?;
+        let nested = recovered.nested.remove(&key);
+        let tasks = recovered.tasks.values().flat_map(|kept| &kept.within);
         let mut levels = nested.iter().flat_map(|nested| &nested.within).chain(tasks);
         let attempt = levels.find(|level| level.key == key).map(|level| level.attempt);
         if let (Some(record), Some(attempt)) = (self.units.record(unit, slot), attempt) {

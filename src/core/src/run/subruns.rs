@@ -55,12 +55,12 @@ impl<V: Value> Run<V> {
         let call = Call { callee: Callee::Graph, name, digest, repeatable: true };
         let (task, mark) = (self.units.task_seed(unit, slot), self.queue.mark);
         let Some(record) = self.units.record(unit, slot) else { return Ok(None) };
-        let entered = record.ledger().enter(&call).map_err(|before| diverged(&before, &call))?;
+        let entered = record.tracker().enter(&call).map_err(|before| diverged(&before, &call))?;
         let (made, nth, known) = entered;
         let Call { name, digest, .. } = &made.call;
         let seed = task.child(u64::MAX - 1).named(name).child(*digest).child(nth);
         let (index, is_new) = (made.index, matches!(known, KnownSubrun::Nothing));
-        let intent = if is_new { self.called(unit, slot, made) } else { None };
+        let intent = if is_new { self.commit_of_call(unit, slot, made) } else { None };
         Ok(Some(Subrun { index, seed, mark, known, intent }))
     }
 
@@ -83,7 +83,7 @@ impl<V: Value> Run<V> {
                 && matches!(record.status, TaskStatus::Running | TaskStatus::Cancelling)
         };
         let Some(record) = self.units.record(unit, slot).filter(under_way) else { return Ok(None) };
-        record.ledger().mark_subrun(&commit);
+        record.tracker().mark_subrun(&commit);
         let attempt = record.attempt;
         let change = |task| CommitChange::Subrun(task, attempt, Box::new(commit));
         Ok(self.commit_of(unit, slot, change))
@@ -109,7 +109,7 @@ impl<V: Value> Run<V> {
         let TaskId { unit, slot, serial } = id;
         let record = self.units.record(unit, slot).filter(|record| record.serial == serial);
         if let Some(record) = record.filter(|record| matches!(record.status, TaskStatus::Running)) {
-            record.ledger().reopen(index);
+            record.tracker().reopen(index);
         }
     }
 
@@ -138,8 +138,8 @@ impl<V: Value> Run<V> {
     pub fn visit_subruns(&self, visit: &mut dyn FnMut(&V)) {
         let frames = self.units.indices().filter_map(|unit| self.units.frame(unit));
         let records = frames.flat_map(|frame| &frame.records);
-        let ledgers = records.filter_map(|record| record.extra.as_ref()?.ledger.as_ref());
-        for known in ledgers.flat_map(|ledger| ledger.subruns()) {
+        let trackers = records.filter_map(|record| record.extra.as_ref()?.tracker.as_ref());
+        for known in trackers.flat_map(|tracker| tracker.subruns()) {
             match known {
                 KnownSubrun::Parked(handle) => visit(handle),
                 KnownSubrun::Ended(memory) => {
@@ -155,7 +155,7 @@ impl<V: Value> Run<V> {
         let TaskId { unit, slot, serial } = id;
         let record = self.units.record(unit, slot).filter(|record| record.serial == serial);
         if let Some(record) = record.filter(|record| matches!(record.status, TaskStatus::Running)) {
-            record.ledger().note_subrun(index, known);
+            record.tracker().note_subrun(index, known);
         }
     }
 }

@@ -18,8 +18,8 @@ use crate::task::{Failure, TaskId};
 use crate::value::Value;
 
 impl<V: Value> Run<V> {
-    /// A task that was told to stop is waited for no more.
-    pub(super) fn let_go(&mut self, unit: u32, slot: u32) {
+    /// Stops waiting for a task that was cancelled.
+    pub(super) fn abandon_task(&mut self, unit: u32, slot: u32) {
         let Some(record) = self.units.task_mut(unit, slot) else { return };
         if matches!(record.status, TaskStatus::Cancelling) {
             record.status = TaskStatus::Void;
@@ -38,7 +38,7 @@ impl<V: Value> Run<V> {
     }
 
     /// Stops what a unit has running. It ends once all of that has ended.
-    pub(super) fn terminate(&mut self, unit: u32, terminate: Termination<V>, patience: CancelMode) {
+    pub(super) fn terminate(&mut self, unit: u32, terminate: Termination<V>, mode: CancelMode) {
         if let Termination::Budget(dimension) = terminate {
             self.log_budget(unit, dimension);
         }
@@ -53,14 +53,14 @@ impl<V: Value> Run<V> {
                 found.open -= 1;
             }
         }
-        let children = found.stop_tasks(unit, patience, &mut self.queue);
+        let children = found.stop_tasks(unit, mode, &mut self.queue);
         self.wake(unit);
         for child in children {
-            self.terminate(child, Termination::Abandon, patience);
+            self.terminate(child, Termination::Abandon, mode);
         }
     }
 
-    /// Everything of a doomed unit has ended.
+    /// Ends a terminated unit, all of whose tasks have ended.
     pub(super) fn conclude(&mut self, unit: u32, rules: &mut impl Rules<V>) {
         let Some(found) = self.units.get_mut(unit) else { return };
         let Some(terminate) = found.terminate.take() else { return };
@@ -163,12 +163,7 @@ impl<V: Value> Run<V> {
 
 impl<V: Value> Unit<V> {
     /// Stops its tasks; returns the units that work for some of them.
-    fn stop_tasks(
-        &mut self,
-        unit: u32,
-        patience: CancelMode,
-        queue: &mut EffectQueue<V>,
-    ) -> Vec<u32> {
+    fn stop_tasks(&mut self, unit: u32, mode: CancelMode, queue: &mut EffectQueue<V>) -> Vec<u32> {
         let mut children = Vec::new();
         for slot in 0..self.slots() {
             let Some(record) = self.task_mut(slot) else { continue };
@@ -190,7 +185,7 @@ impl<V: Value> Unit<V> {
                 TaskStatus::Nested(child) => children.push(*child),
                 TaskStatus::Cancelling | TaskStatus::Done(_) | TaskStatus::Void => {}
             }
-            if patience == CancelMode::LetGo && matches!(record.status, TaskStatus::Cancelling) {
+            if mode == CancelMode::Abandon && matches!(record.status, TaskStatus::Cancelling) {
                 record.status = TaskStatus::Void;
                 queue.running -= 1;
                 ended = 1;

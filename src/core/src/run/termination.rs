@@ -25,7 +25,7 @@ pub(super) enum CancelMode {
     /// Each is waited for until it answers or its own time is up.
     Await,
     /// Time is up: nobody waits for them any more.
-    LetGo,
+    Abandon,
 }
 
 impl<V> Termination<V> {

@@ -15,7 +15,7 @@ use crate::time::Time;
 use crate::value::Value;
 
 impl<V: Value> Run<V> {
-    /// Something is due: a deadline, a time-out, a further attempt.
+    /// Fires the timers that are due: deadlines, time-outs and retries.
     pub(super) fn fire_timers(&mut self, now: Time) {
         // Every timer that is still ahead sets the alarm again below.
         self.queue.alarm = None;
@@ -23,7 +23,7 @@ impl<V: Value> Run<V> {
             if now >= deadline {
                 self.queue.deadline = None;
                 self.queue.late = true;
-                self.terminate(0, Termination::Budget(Dimension::WallTime), CancelMode::LetGo);
+                self.terminate(0, Termination::Budget(Dimension::WallTime), CancelMode::Abandon);
             } else {
                 self.queue.wake(deadline);
             }
@@ -61,18 +61,20 @@ impl<V: Value> Run<V> {
                 if self.units.is_agent(unit) {
                     return self.time_out_call(unit, slot);
                 }
-                let fault = self.lateness(unit, slot);
+                let fault = self.deadline_fault(unit, slot);
                 self.fail(unit, slot, fault.into());
             }
-            (TaskStatus::Cancelling, Some(deadline)) if due(&deadline) => self.let_go(unit, slot),
+            (TaskStatus::Cancelling, Some(deadline)) if due(&deadline) => {
+                self.abandon_task(unit, slot);
+            }
             (&TaskStatus::Nested(child), Some(deadline)) if due(&deadline) => {
-                let fault = self.lateness(unit, slot);
+                let fault = self.deadline_fault(unit, slot);
                 if let Some(record) = self.units.record(unit, slot) {
                     record.deadline = None;
                 }
                 let terminate =
                     spent_dimension(&fault).map_or(Termination::Fault(fault), Termination::Budget);
-                self.terminate(child, terminate, CancelMode::LetGo);
+                self.terminate(child, terminate, CancelMode::Abandon);
             }
             (
                 TaskStatus::Running | TaskStatus::Cancelling | TaskStatus::Nested(_),
@@ -95,10 +97,10 @@ impl<V: Value> Run<V> {
         self.queue.alarm.is_some() && self.queue.alarm != self.queue.deadline
     }
 
-    /// Says that an attempt is alive, and with it all that it works for.
+    /// Records a heartbeat of an attempt and of all tasks on whose behalf it runs.
     pub fn alive(&mut self, id: TaskId, sign: Heartbeat, now: Time) {
         if self.queue.watches && self.units.is_present(id) {
-            self.units.touch(id.unit, id.slot, sign, now);
+            self.units.record_heartbeat(id.unit, id.slot, sign, now);
         }
     }
 
@@ -112,7 +114,7 @@ impl<V: Value> Run<V> {
         }
     }
 
-    /// Gives a superstep up that has taken too long.
+    /// Ends a superstep that has taken too long.
     pub(super) fn fire_step_timeout(&mut self, unit: u32, now: Time) {
         let open = self.units.get(unit).map_or(0, |found| found.open);
         let Some(frame) = self.units.frame_mut(unit).filter(|_| open > 0) else { return };
@@ -127,11 +129,11 @@ impl<V: Value> Run<V> {
             .with("timeout", limit.as_secs_f64())
             .with("elapsed", (limit + now.since(until)).as_secs_f64())
             .hint("raise `step_timeout`, or find out what its nodes wait for");
-        self.terminate(unit, Termination::Fault(fault), CancelMode::LetGo);
+        self.terminate(unit, Termination::Fault(fault), CancelMode::Abandon);
     }
 
-    /// Why a task is out of time: its attempt, or all it may spend.
-    pub(super) fn lateness(&mut self, unit: u32, slot: u32) -> Fault {
+    /// The fault of a task that is out of time: of this attempt, or of its whole budget.
+    pub(super) fn deadline_fault(&mut self, unit: u32, slot: u32) -> Fault {
         let now = self.queue.log.now;
         let record = self.units.record(unit, slot);
         match record.and_then(|record| record.extra().expires.take_if(|at| *at <= now)) {
@@ -176,12 +178,12 @@ impl<V: Value> Run<V> {
 impl<V: Value> Units<V> {
     /// Puts off what waits for a sign of life: of a task, and of those on
     /// whose behalf it works.
-    fn touch(&mut self, unit: u32, slot: u32, sign: Heartbeat, now: Time) {
+    fn record_heartbeat(&mut self, unit: u32, slot: u32, sign: Heartbeat, now: Time) {
         for (unit, slot) in self.lineage(unit, slot) {
             let Some(Frame { graph, records, .. }) = self.frame_mut(unit) else { continue };
             let Some(record) = records.get_mut(slot as usize) else { continue };
             if let Some(node) = graph.node(record.node) {
-                record.touch(node, sign, now);
+                record.record_heartbeat(node, sign, now);
             }
         }
     }
@@ -189,7 +191,7 @@ impl<V: Value> Units<V> {
 
 impl<V> TaskRecord<V> {
     /// An attempt begins: from now on its time-outs count.
-    pub(super) fn set_off(&mut self, node: &Node<V>, now: Time) {
+    pub(super) fn start_timers(&mut self, node: &Node<V>, now: Time) {
         let timeout = self.timeout.or(node.policy.timeout);
         let until = timeout.map(|timeout| now + timeout);
         self.deadline = sooner(until, self.expires());
@@ -200,7 +202,7 @@ impl<V> TaskRecord<V> {
         }
     }
 
-    fn touch(&mut self, node: &Node<V>, sign: Heartbeat, now: Time) {
+    fn record_heartbeat(&mut self, node: &Node<V>, sign: Heartbeat, now: Time) {
         let Some(idle) = node.policy.idle else { return };
         let counts = sign == Heartbeat::Explicit || !idle.strict;
         let runs = matches!(self.status, TaskStatus::Running | TaskStatus::Nested(_));

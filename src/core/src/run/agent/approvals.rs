@@ -26,24 +26,24 @@ impl<V: Value> AgentUnit<V> {
     /// Takes up a question that was open before; until it is answered, there
     /// is nothing to do.
     pub(in crate::run) fn restore_question(&mut self, call: TaskKey, question: Question<V>) {
-        self.approvals.asleep = true;
+        self.approvals.awaits_answer = true;
         self.approvals.open.push(OpenQuestion { call, question, stored: true });
     }
 
-    pub(in crate::run) const fn is_asleep(&self) -> bool {
-        self.approvals.asleep
+    pub(in crate::run) const fn is_awaiting_answer(&self) -> bool {
+        self.approvals.awaits_answer
     }
 
     pub(in crate::run) fn questions(&self) -> impl Iterator<Item = &Question<V>> {
         self.approvals.open.iter().map(|open| &open.question)
     }
 
-    /// Takes an answer, if the question is one of its own: about which call.
-    fn take_word(&mut self, id: &str, answer: &V) -> Option<TaskKey> {
+    /// Accepts an answer to one of its own questions; returns the call that it is about.
+    fn accept_answer(&mut self, id: &str, answer: &V) -> Option<TaskKey> {
         let place = self.approvals.open.iter().position(|open| open.question.id == id)?;
         let call = self.approvals.open.remove(place).call;
         self.approvals.given.insert(call.key, answer.clone());
-        self.approvals.asleep = false;
+        self.approvals.awaits_answer = false;
         // A stored answer supersedes the stored questions of this agent, so that those still
         // open have to be stored again.
         self.approvals.open.iter_mut().for_each(|open| open.stored = false);
@@ -70,13 +70,18 @@ impl<V: Value> AgentUnit<V> {
 }
 
 impl<V: Value> Run<V> {
-    /// Has the host decide about a call, unless it is known what came of it
-    /// or its tool has no call left.
-    pub(super) fn judge(&mut self, unit: u32, position: usize, invocation: ToolInvocation) {
-        if !self.was_begun(unit, position) && self.deny_spent(unit, position) {
+    /// Asks the host to approve a call, unless its outcome is recorded or the calls of its
+    /// tool are used up.
+    pub(super) fn request_approval(
+        &mut self,
+        unit: u32,
+        position: usize,
+        invocation: ToolInvocation,
+    ) {
+        if !self.was_started(unit, position) && self.deny_spent(unit, position) {
             return;
         }
-        if !self.knows_result(unit, position, &invocation) {
+        if !self.replay_result(unit, position, &invocation) {
             let work = TaskWork::Approve(Box::new(invocation));
             self.hand_out_call(unit, CallKind::Approval(position), work, None);
         }
@@ -87,45 +92,45 @@ impl<V: Value> Run<V> {
         let dialogue = agent.and_then(|agent| agent.dialogue.as_mut());
         let denied = dialogue.is_some_and(|dialogue| dialogue.deny_spent(position));
         if denied {
-            self.notify_undone(unit, position);
+            self.log_denied(unit, position);
         }
         denied
     }
 
-    /// The host has decided. That a call is not made is stored as what came of it.
-    pub(super) fn take_judgement(&mut self, unit: u32, position: usize, judgement: HostVerdict) {
+    /// The host has decided. A refusal is stored as the outcome of the call.
+    pub(super) fn take_verdict(&mut self, unit: u32, position: usize, verdict: HostVerdict) {
         let Some(agent) = self.units.agent_mut(unit) else { return };
         let Some(call) = agent.call_of(position) else { return };
         let name = call.name.clone();
         let Some(dialogue) = &mut agent.dialogue else { return };
-        let undone = match &judgement {
+        let denied = match &verdict {
             HostVerdict::Refuse(reason) => Some(refused(&name, reason.as_deref())),
             HostVerdict::Approve => None,
         };
-        dialogue.decide(position, judgement.into());
+        dialogue.decide(position, verdict.into());
         // The host decides about calls of one turn concurrently: another one may have used up the
         // last call of the tool meanwhile.
-        let undone = undone.or_else(|| dialogue.complaint(position).map(spent));
-        if let Some(fault) = undone {
-            self.note_refusal(unit, position, fault);
+        let denied = denied.or_else(|| dialogue.complaint(position).map(spent));
+        if let Some(fault) = denied {
+            self.commit_denied(unit, position, fault);
         }
-        self.notify_undone(unit, position);
+        self.log_denied(unit, position);
     }
 
-    /// Puts calls before a person, those apart about which there is an answer.
+    /// Asks a person to approve calls, except those that have an answer.
     pub(super) fn propose(&mut self, unit: u32) {
         let mut proposed = self.proposed(unit);
         // Calls that an earlier process began come first: if the tool has few calls left, the
         // others are denied, not these, whose outcome may be recorded.
-        proposed.sort_by_cached_key(|(position, _)| !self.was_begun(unit, *position));
+        proposed.sort_by_cached_key(|(position, _)| !self.was_started(unit, *position));
         let Some(agent) = self.units.agent_mut(unit) else { return };
         if agent.decide_by_answers(&proposed, self.queue.schemas) {
             for (position, _) in proposed {
-                self.notify_undone(unit, position);
+                self.log_denied(unit, position);
             }
             return self.wake(unit);
         }
-        if self.takes_made(unit, &proposed) {
+        if self.replay_proposed(unit, &proposed) {
             return self.wake(unit);
         }
         let Some(agent) = self.units.agent_mut(unit) else { return };
@@ -133,11 +138,11 @@ impl<V: Value> Run<V> {
             proposed.iter().any(|(_, seed)| seed.number() == open.call.key)
         };
         agent.approvals.open.retain(is_due);
-        agent.approvals.asleep = true;
+        agent.approvals.awaits_answer = true;
         for (position, seed) in proposed {
             self.ask_about(unit, position, seed);
         }
-        self.units.suspend(unit);
+        self.units.stop_timers(unit);
     }
 
     /// The calls that a person has to approve of, by position, and what they are known by.
@@ -155,8 +160,8 @@ impl<V: Value> Run<V> {
 
     /// A run that has failed is taken up without its answers: nobody is asked
     /// about what was made before. Says whether anything was.
-    fn takes_made(&mut self, unit: u32, proposed: &[(usize, Seed)]) -> bool {
-        if !self.ledger_of(unit).is_some_and(|ledger| ledger.has_failed()) {
+    fn replay_proposed(&mut self, unit: u32, proposed: &[(usize, Seed)]) -> bool {
+        if !self.tracker_of(unit).is_some_and(|tracker| tracker.has_failed()) {
             return false;
         }
         let mut any = false;
@@ -167,7 +172,7 @@ impl<V: Value> Run<V> {
             let changed = self.past_change(unit, position, seed);
             self.note_change(unit, position, changed.as_ref());
             asked.arguments = changed.unwrap_or(asked.arguments);
-            let is_known = self.knows_result(unit, position, &asked);
+            let is_known = self.replay_result(unit, position, &asked);
             if !is_known {
                 self.note_change(unit, position, None);
             }
@@ -179,7 +184,7 @@ impl<V: Value> Run<V> {
     /// What a person had put in place of the arguments of a call before the run
     /// failed. In another place it may be another call: what is not certain is not told.
     fn past_change(&mut self, unit: u32, position: usize, seed: Seed) -> Option<Json> {
-        let answered = self.ledger_of(unit)?.answered().to_vec();
+        let answered = self.tracker_of(unit)?.answered().to_vec();
         let asked = self.units.agent(unit)?.dialogue.as_ref()?.proposal(position)?;
         let approved = answered.iter().filter_map(|(key, answer)| {
             let decision = asked.recall(&answer.to_json()?, self.queue.schemas).ok()?;
@@ -253,8 +258,8 @@ impl<V: Value> Run<V> {
         }
     }
 
-    /// Shows a call that was decided about and is not made.
-    fn notify_undone(&mut self, unit: u32, position: usize) {
+    /// Reports a call that was denied.
+    fn log_denied(&mut self, unit: u32, position: usize) {
         let agent = self.units.agent_mut(unit);
         let dialogue = agent.and_then(|agent| agent.dialogue.as_ref());
         if dialogue.is_some_and(|dialogue| dialogue.complaint(position).is_some()) {
@@ -267,7 +272,7 @@ impl<V: Value> Run<V> {
         let indices = self.units.indices();
         let found = indices
             .into_iter()
-            .find_map(|unit| Some((unit, self.units.agent_mut(unit)?.take_word(id, answer)?)));
+            .find_map(|unit| Some((unit, self.units.agent_mut(unit)?.accept_answer(id, answer)?)));
         let Some((unit, call)) = found else { return false };
         if self.queue.commits {
             self.store(unit, CommitChange::Answered(call, answer.clone()));
@@ -287,17 +292,17 @@ fn spent(complaint: &str) -> Fault {
 }
 
 impl<V: Value> Units<V> {
-    /// The time that a person takes does not count against an agent's node.
-    pub(in crate::run) fn suspend(&mut self, unit: u32) {
+    /// Stops the timers of an agent's node: the time that a person takes does not count.
+    pub(in crate::run) fn stop_timers(&mut self, unit: u32) {
         let parent = self.get(unit).and_then(|unit| unit.parent);
         if let Some(record) = parent.and_then(|(parent, slot)| self.record(parent, slot)) {
             record.deadline = None;
         }
     }
 
-    /// From now on it does again; gives when the node's time is up.
+    /// Starts the timers of an agent's node again; returns its new deadline.
     fn resume_timers(&mut self, unit: u32, now: Time) -> Option<Time> {
         let (parent, slot) = self.get(unit)?.parent?;
-        self.set_off(parent, slot, now)
+        self.start_timers(parent, slot, now)
     }
 }

@@ -1,7 +1,7 @@
 //! The calls of an agent loop, as its node's task knows them.
 
+use super::super::call_tracker::{CallTracker, KnownCall};
 use super::super::frame::TaskRecord;
-use super::super::ledger::{CallLedger, KnownCall};
 use super::super::machine::Run;
 use super::state::{AgentUnit, CallKind, misplaced};
 use crate::checkpoint::{Call, CallOutcome, Callee, digest, diverged, key, unknown_outcome};
@@ -36,22 +36,22 @@ impl<V> AgentUnit<V> {
 }
 
 impl<V: Value> Run<V> {
-    /// Takes over what the model said, if that is known.
-    pub(super) fn knows_reply(&mut self, unit: u32) -> bool {
+    /// Replays the model's reply if it is recorded.
+    pub(super) fn replay_reply(&mut self, unit: u32) -> bool {
         match self.look_up_call(unit, CallKind::Model) {
-            KnownCall::Came(came) => {
+            KnownCall::Finished(came) => {
                 self.set_replays(unit, true);
                 self.log_model_call(unit);
                 self.replay(unit, CallKind::Model, came);
             }
             KnownCall::Other(before) => self.diverge(unit, &before, CallKind::Model),
-            KnownCall::Nothing | KnownCall::Begun => return false,
+            KnownCall::Unknown | KnownCall::Started => return false,
         }
         true
     }
 
-    /// Takes over what came of a tool call, or that nobody knows.
-    pub(super) fn knows_result(
+    /// Replays the outcome of a tool call if it is recorded, or that it is not known.
+    pub(super) fn replay_result(
         &mut self,
         unit: u32,
         position: usize,
@@ -59,32 +59,35 @@ impl<V: Value> Run<V> {
     ) -> bool {
         let kind = CallKind::Tool(position);
         match self.look_up_call(unit, kind) {
-            KnownCall::Came(came) => {
+            KnownCall::Finished(came) => {
                 self.set_replays(unit, true);
                 self.log_tool_call(unit, position, || asked.arguments.clone());
                 self.replay(unit, kind, came);
             }
-            KnownCall::Begun => {
+            KnownCall::Started => {
                 let fault = unknown_outcome(&asked.call.as_call(), &asked.idempotency_key);
                 self.set_result(unit, Err(fault));
             }
             KnownCall::Other(before) => self.diverge(unit, &before, kind),
-            KnownCall::Nothing => return false,
+            KnownCall::Unknown => return false,
         }
         true
     }
 
     /// Whether a tool call was begun before the agent began again, and not since.
-    pub(super) fn was_begun(&mut self, unit: u32, position: usize) -> bool {
+    pub(super) fn was_started(&mut self, unit: u32, position: usize) -> bool {
         let call = self.units.agent_mut(unit).and_then(|it| it.as_call(CallKind::Tool(position)));
-        let ledger = self.ledger_of(unit);
-        ledger.zip(call).is_some_and(|(ledger, call)| ledger.has(&call))
+        let tracker = self.tracker_of(unit);
+        tracker.zip(call).is_some_and(|(tracker, call)| tracker.has(&call))
     }
 
     /// What the agent's node has called, if anything is known of that.
-    pub(super) fn ledger_of(&mut self, unit: u32) -> Option<&mut CallLedger<V>> {
+    pub(super) fn tracker_of(&mut self, unit: u32) -> Option<&mut CallTracker<V>> {
         let (parent, slot) = self.units.get(unit)?.parent?;
-        self.units.record(parent, slot).filter(|record| record.has_ledger()).map(TaskRecord::ledger)
+        self.units
+            .record(parent, slot)
+            .filter(|record| record.has_tracker())
+            .map(TaskRecord::tracker)
     }
 
     /// What a request of an agent's model is known by to the model's server: the
@@ -107,38 +110,38 @@ impl<V: Value> Run<V> {
     pub(super) fn open_call(&mut self, unit: u32, kind: CallKind) -> Option<u32> {
         let (parent, slot) = self.units.get(unit)?.parent.filter(|_| self.queue.commits)?;
         let call = self.units.agent_mut(unit)?.as_call(kind)?;
-        let made = self.units.record(parent, slot)?.ledger().open(&call);
+        let made = self.units.record(parent, slot)?.tracker().open(&call);
         let index = made.index;
         if !call.repeatable {
-            let commit = self.called(parent, slot, made);
+            let commit = self.commit_of_call(parent, slot, made);
             self.queue.due.extend(commit);
         }
         Some(index)
     }
 
-    /// Stores that a tool call is not made. It never began: of one that has,
-    /// nobody would know what came of it.
-    pub(super) fn note_refusal(&mut self, unit: u32, position: usize, refused: Fault) {
+    /// Stores that a tool call was denied. There is no intent: a call that was started and has no
+    /// outcome would count as one whose outcome is not known.
+    pub(super) fn commit_denied(&mut self, unit: u32, position: usize, refused: Fault) {
         let parent = self.units.get(unit).and_then(|unit| unit.parent);
         let Some((parent, slot)) = parent.filter(|_| self.queue.commits) else { return };
         let call = self.units.agent_mut(unit).and_then(|it| it.as_call(CallKind::Tool(position)));
         let (Some(call), Some(record)) = (call, self.units.record(parent, slot)) else { return };
-        let index = record.ledger().open(&call).index;
-        if let Some(made) = record.ledger().close(index, CallOutcome::Failed(refused)) {
-            let commit = self.called(parent, slot, made);
+        let index = record.tracker().open(&call).index;
+        if let Some(made) = record.tracker().close(index, CallOutcome::Failed(refused)) {
+            let commit = self.commit_of_call(parent, slot, made);
             self.queue.due.extend(commit);
         }
     }
 
-    /// Stores what came of a call.
+    /// Stores the outcome of a call.
     pub(super) fn close_call(&mut self, unit: u32, index: Option<u32>, outcome: &TaskOutcome<V>) {
-        let (Some(index), Some(came)) = (index, came(outcome)) else { return };
+        let (Some(index), Some(came)) = (index, stored_outcome(outcome)) else { return };
         let Some((parent, slot)) = self.units.get(unit).and_then(|unit| unit.parent) else {
             return;
         };
         let record = self.units.record(parent, slot);
-        if let Some(made) = record.and_then(|record| record.ledger().close(index, came)) {
-            let commit = self.called(parent, slot, made);
+        if let Some(made) = record.and_then(|record| record.tracker().close(index, came)) {
+            let commit = self.commit_of_call(parent, slot, made);
             self.queue.due.extend(commit);
         }
     }
@@ -146,16 +149,16 @@ impl<V: Value> Run<V> {
     fn look_up_call(&mut self, unit: u32, kind: CallKind) -> KnownCall<V> {
         let stores = self.queue.commits;
         let Some(parent) = self.units.get(unit).and_then(|unit| unit.parent) else {
-            return KnownCall::Nothing;
+            return KnownCall::Unknown;
         };
         let record = self.units.record(parent.0, parent.1);
-        if !record.is_some_and(|record| stores || record.has_ledger()) {
-            return KnownCall::Nothing;
+        if !record.is_some_and(|record| stores || record.has_tracker()) {
+            return KnownCall::Unknown;
         }
         let call = self.units.agent_mut(unit).and_then(|agent| agent.as_call(kind));
         let record = self.units.record(parent.0, parent.1);
-        let found = record.zip(call).map(|(record, call)| record.ledger().look_up(&call));
-        found.unwrap_or(KnownCall::Nothing)
+        let found = record.zip(call).map(|(record, call)| record.tracker().look_up(&call));
+        found.unwrap_or(KnownCall::Unknown)
     }
 
     fn replay(&mut self, unit: u32, kind: CallKind, came: CallOutcome<V>) {
@@ -179,8 +182,8 @@ impl<V: Value> Run<V> {
 }
 
 impl<V> TaskRecord<V> {
-    fn has_ledger(&self) -> bool {
-        self.extra.as_ref().is_some_and(|extra| extra.ledger.is_some())
+    fn has_tracker(&self) -> bool {
+        self.extra.as_ref().is_some_and(|extra| extra.tracker.is_some())
     }
 }
 
@@ -193,7 +196,7 @@ impl ToolCall {
 }
 
 /// What is stored of an outcome; none if it is not that of a model or a tool.
-fn came<V>(outcome: &TaskOutcome<V>) -> Option<CallOutcome<V>> {
+fn stored_outcome<V>(outcome: &TaskOutcome<V>) -> Option<CallOutcome<V>> {
     match outcome {
         TaskOutcome::Replied(reply) => Some(CallOutcome::Reply(reply.clone())),
         TaskOutcome::Returned(Ok(value)) => Some(CallOutcome::Json(value.clone())),

@@ -106,7 +106,7 @@ impl CallPosition {
 #[derive(Debug)]
 pub(in crate::run) struct Approvals<V> {
     /// Nothing goes on before there is an answer.
-    pub(super) asleep: bool,
+    pub(super) awaits_answer: bool,
     pub(super) open: Vec<OpenQuestion<V>>,
     /// Answers, by the keys of the calls.
     pub(super) given: BTreeMap<u64, V>,
@@ -123,7 +123,7 @@ pub(super) struct OpenQuestion<V> {
 
 impl<V> Approvals<V> {
     const fn new() -> Self {
-        Self { asleep: false, open: Vec::new(), given: BTreeMap::new() }
+        Self { awaits_answer: false, open: Vec::new(), given: BTreeMap::new() }
     }
 }
 

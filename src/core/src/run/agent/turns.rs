@@ -25,7 +25,7 @@ impl<V: Value> Run<V> {
     /// Takes an agent loop as far as it goes without the driver.
     pub(in crate::run) fn advance_agent(&mut self, unit: u32) {
         let Some(agent) = self.units.agent_mut(unit) else { return };
-        if agent.approvals.asleep {
+        if agent.approvals.awaits_answer {
             return;
         }
         if let Some(result) = agent.result.take() {
@@ -43,7 +43,9 @@ impl<V: Value> Run<V> {
             AgentStep::Act(actions) => {
                 for (position, action) in actions {
                     match action {
-                        CallAction::Approve(invocation) => self.judge(unit, position, invocation),
+                        CallAction::Approve(invocation) => {
+                            self.request_approval(unit, position, invocation);
+                        }
                         CallAction::Call(invocation) => self.call_tool(unit, position, invocation),
                     }
                 }
@@ -59,7 +61,7 @@ impl<V: Value> Run<V> {
     }
 
     fn ask_model(&mut self, unit: u32, request: Box<crate::model::ModelRequest>) {
-        if self.knows_reply(unit) {
+        if self.replay_reply(unit) {
             return self.wake(unit);
         }
         if let Err(fault) = self.spend(unit, 0, Charge::Model) {
@@ -70,7 +72,7 @@ impl<V: Value> Run<V> {
     }
 
     fn call_tool(&mut self, unit: u32, position: usize, invocation: crate::task::ToolInvocation) {
-        if self.knows_result(unit, position, &invocation) {
+        if self.replay_result(unit, position, &invocation) {
             return;
         }
         let denied = self.spend(unit, 0, Charge::Tool).is_err();
@@ -154,7 +156,7 @@ impl<V: Value> Run<V> {
                 self.take_result(unit, position, &outcome);
             }
             (CallKind::Approval(position), TaskOutcome::Decided(decision)) => {
-                self.take_judgement(unit, position, decision);
+                self.take_verdict(unit, position, decision);
             }
             (CallKind::Open, TaskOutcome::Opened(messages)) => {
                 let seed = self.units.get(unit).map(|unit| unit.seed).unwrap_or_default();

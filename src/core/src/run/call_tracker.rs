@@ -1,11 +1,12 @@
-//! What one task has called, while it lasts.
+//! Tracks the calls of a task: those of the present attempt, and those recorded before it
+//! was restarted.
 
 use crate::checkpoint::{Call, CallJournal, CallOutcome, CallRecord, KnownSubrun, SubrunCommit};
 
 /// The calls of the present attempt of a task, and those that are known from
 /// before it began again.
 #[derive(Debug)]
-pub(super) struct CallLedger<V> {
+pub(super) struct CallTracker<V> {
     attempt: u32,
     /// An earlier drive of the run has failed: this attempt may go another way.
     failed: bool,
@@ -39,17 +40,17 @@ impl<V> Entry<V> {
 /// What is known of a call that a task wants to make.
 #[derive(Debug)]
 pub(super) enum KnownCall<V> {
-    /// What came of it.
-    Came(CallOutcome<V>),
-    /// It was begun, and may not be made twice.
-    Begun,
-    /// Nothing: it is to be made.
-    Nothing,
-    /// The task had called this instead, and does not come to it.
+    /// It has this outcome.
+    Finished(CallOutcome<V>),
+    /// It was started, has side effects, and its outcome is not known.
+    Started,
+    /// It was not made before.
+    Unknown,
+    /// The task made this call instead, which it does not come to any more.
     Other(Call),
 }
 
-impl<V: Clone> CallLedger<V> {
+impl<V: Clone> CallTracker<V> {
     pub(super) const fn new(attempt: u32) -> Self {
         Self {
             attempt,
@@ -89,7 +90,7 @@ impl<V: Clone> CallLedger<V> {
 
     /// Whether a call like this one was begun before and not since.
     pub(super) fn has(&self, call: &Call) -> bool {
-        self.waiting(call).is_some()
+        self.next_match(call).is_some()
     }
 
     /// An attempt begins, or begins again; another one than before knows nothing.
@@ -106,33 +107,33 @@ impl<V: Clone> CallLedger<V> {
 
     /// What is known of a call. One that is known counts as begun with this.
     pub(super) fn look_up(&mut self, call: &Call) -> KnownCall<V> {
-        let Some(place) = self.waiting(call) else { return self.missing() };
-        let Some(entry) = self.entries.get_mut(place) else { return KnownCall::Nothing };
+        let Some(place) = self.next_match(call) else { return self.unmatched() };
+        let Some(entry) = self.entries.get_mut(place) else { return KnownCall::Unknown };
         let known = match &entry.made.came {
-            Some(came) => KnownCall::Came(came.clone()),
-            None if call.repeatable => return KnownCall::Nothing,
-            None => KnownCall::Begun,
+            Some(came) => KnownCall::Finished(came.clone()),
+            None if call.repeatable => return KnownCall::Unknown,
+            None => KnownCall::Started,
         };
         entry.begun = true;
-        self.skip_begun();
+        self.skip_started();
         known
     }
 
     /// Begins a call of which nothing is known.
     pub(super) fn open(&mut self, call: &Call) -> CallRecord<V> {
-        let alone = !self.is_busy();
+        let alone = !self.has_open();
         self.open += 1;
-        if let Some(entry) = self.waiting(call).and_then(|place| self.entries.get_mut(place)) {
+        if let Some(entry) = self.next_match(call).and_then(|place| self.entries.get_mut(place)) {
             (entry.begun, entry.open) = (true, true);
             entry.made.alone &= alone;
             let made = entry.made.clone();
-            self.skip_begun();
+            self.skip_started();
             return made;
         }
         let index = self.entries.last().map_or(0, |entry| entry.made.index + 1);
         let made = CallRecord { index, alone, call: call.clone(), came: None };
         self.entries.push(Entry { begun: true, open: true, ..Entry::known(made.clone()) });
-        self.skip_begun();
+        self.skip_started();
         made
     }
 
@@ -145,10 +146,10 @@ impl<V: Clone> CallLedger<V> {
         &mut self,
         call: &Call,
     ) -> Result<(CallRecord<V>, u64, KnownSubrun<V>), Call> {
-        let call = match (self.waiting(call), self.unfinished(call)) {
+        let call = match (self.next_match(call), self.unfinished(call)) {
             (None, Some(begun)) => begun.made.call.clone(),
             (Some(_), _) => call.clone(),
-            (None, None) => match self.missing() {
+            (None, None) => match self.unmatched() {
                 KnownCall::Other(before) => return Err(before),
                 _ => call.clone(),
             },
@@ -217,7 +218,7 @@ impl<V: Clone> CallLedger<V> {
         if left {
             self.entries.remove(place);
             self.first = self.first.min(place);
-            self.skip_begun();
+            self.skip_started();
         }
         Some(made)
     }
@@ -233,13 +234,14 @@ impl<V: Clone> CallLedger<V> {
     }
 
     /// Whether a call is under way.
-    pub(super) const fn is_busy(&self) -> bool {
+    pub(super) const fn has_open(&self) -> bool {
         self.open > 0
     }
 
     /// Whether a call is under way that may not be made twice.
-    pub(super) fn is_in_lasting_call(&self) -> bool {
-        self.is_busy() && self.entries.iter().any(|entry| entry.open && !entry.made.call.repeatable)
+    pub(super) fn has_open_side_effect(&self) -> bool {
+        self.has_open()
+            && self.entries.iter().any(|entry| entry.open && !entry.made.call.repeatable)
     }
 
     /// What came of all that are known.
@@ -254,7 +256,7 @@ impl<V: Clone> CallLedger<V> {
     }
 
     /// The next call like this one that was begun before and not since.
-    fn waiting(&self, call: &Call) -> Option<usize> {
+    fn next_match(&self, call: &Call) -> Option<usize> {
         let rest = self.entries.iter().enumerate().skip(self.first);
         let mut same = rest.filter(|(_, entry)| !entry.begun && entry.made.call.is(call));
         same.next().map(|(place, _)| place)
@@ -265,7 +267,7 @@ impl<V: Clone> CallLedger<V> {
     /// only if a recorded call has side effects, which would happen twice under another name.
     /// Concurrent calls may arrive in any order and prove nothing, nor does a run that has failed
     /// and is retried: its node may take another way on purpose.
-    fn missing(&self) -> KnownCall<V> {
+    fn unmatched(&self) -> KnownCall<V> {
         let rest = self.entries.iter().skip(self.first).filter(|entry| !entry.begun);
         let matters = || rest.clone().any(|entry| !entry.made.call.repeatable);
         let sequential = || self.entries.iter().all(|entry| entry.made.alone);
@@ -273,11 +275,11 @@ impl<V: Clone> CallLedger<V> {
             Some(entry) if !self.failed && matters() && sequential() => {
                 KnownCall::Other(entry.made.call.clone())
             }
-            _ => KnownCall::Nothing,
+            _ => KnownCall::Unknown,
         }
     }
 
-    fn skip_begun(&mut self) {
+    fn skip_started(&mut self) {
         let rest = self.entries.iter().skip(self.first);
         self.first += rest.take_while(|entry| entry.begun).count();
     }
