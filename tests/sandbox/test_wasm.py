@@ -155,7 +155,7 @@ def test_a_call_before_the_last_reply_was_read_ends_the_talk() -> None:
 def test_what_was_not_asked_for_is_refused(claim: dict[str, Any]) -> None:
     made = HostRpc({**JOB, "want": []}, Limits().complete(), None, Deadline(5, None, lambda: None))
     made(b"O" + json.dumps(claim).encode())
-    assert "not asked for" in str(made.breach)
+    assert "not requested" in str(made.breach)
 
 
 def test_attachments_have_a_bound_each_and_together() -> None:

@@ -1,6 +1,6 @@
-"""What runs in the sandbox's worker, beside the code of the user.
+"""The code of the sandbox's workers.
 
-These files need the standard library alone and import nothing of antiphon: a worker loads
-them by path, before it is locked in. From the moment that foreign code has run, nothing here
-can be trusted any more. What holds is outside: the jail, and the host's own checks.
+These files need only the standard library and import nothing of antiphon: a worker loads them by
+path, before it is locked in. Once untrusted code has run in the process, nothing in it can be
+trusted: security depends on the jail and on the host's own validation.
 """

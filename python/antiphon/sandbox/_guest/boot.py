@@ -1,7 +1,7 @@
-"""What a zygote runs: it locks itself in, imports everything once, and forks workers.
+"""The zygote: it locks itself in, imports all packages once, and forks workers.
 
-Each step is native and lives in antiphon's extension module; here is only their order, because
-forks have to be the interpreter's own. Nothing of antiphon's Python code is imported.
+The steps are native code in antiphon's extension module. Their order is in Python, because only
+the interpreter can fork itself safely. None of antiphon's Python code is imported.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
 _FAILED = 1
-# The host knows by this code that a worker never met its job.
+# Tells the host that the worker failed before it received a job.
 _UNSEALED = 97
 
 
 def boot(control: int, native: str) -> NoReturn:
-    """Becomes a zygote.
+    """Become a zygote.
 
     Args:
-        control: the descriptor of the socket that leads to the host.
+        control: the descriptor of the socket to the host.
         native: path of the extension module.
     """
     jail = _extension(native).Jail(control)
@@ -47,7 +47,7 @@ def boot(control: int, native: str) -> NoReturn:
         gc.collect()
         gc.freeze()
         jail.ready(sys.version.split()[0])
-    except BaseException as problem:  # noqa: BLE001 - the host is told of whatever it is
+    except BaseException as problem:  # noqa: BLE001 - reported to the host
         jail.fail(f"{type(problem).__name__}: {problem}")
         os._exit(_FAILED)
     while jail.next():
@@ -68,12 +68,12 @@ def _fork() -> int:
 def _work(jail: Any, serve: Any, preload: Any) -> NoReturn:
     try:
         channel, folder, waits = jail.seal()
-        # A library that needs threads starts them when the job is there: they would take memory
-        # from every spare. The door is locked behind them.
+        # A library that needs threads starts them when a job arrives, because they would take
+        # memory in every spare worker. The lock comes after them: it forbids new threads.
         later = preload.needs_threads()
         if not later:
             jail.lock()
-    except BaseException as problem:  # noqa: BLE001 - whatever it is, the door is not locked
+    except BaseException as problem:  # noqa: BLE001 - the worker is not locked in, and must not run code
         os.write(2, f"{problem}"[:500].encode("utf-8", "replace"))
         os._exit(_UNSEALED)
     if folder not in {None, os.environ["HOME"]}:
@@ -83,10 +83,10 @@ def _work(jail: Any, serve: Any, preload: Any) -> NoReturn:
         _reseed()
         serve(channel, waits=waits, prepare=partial(_lock, jail, preload) if later else None)
         code = 0
-    except BaseException as problem:  # noqa: BLE001 - it ends here, whatever it is
+    except BaseException as problem:  # noqa: BLE001 - the process ends here
         os.write(2, f"{type(problem).__name__}: {problem}"[:500].encode("utf-8", "replace"))
     finally:
-        # No exit handler of the zygote's is a worker's, and none of the job's counts.
+        # Neither exit handlers of the zygote nor those of the job may run.
         os._exit(code)
 
 
@@ -96,9 +96,9 @@ def _lock(jail: Any, preload: Any) -> None:
 
 
 def _open_streams() -> None:
-    """Makes streams for the workers: the zygote's own think that they can be sought in.
+    """Open the streams of the workers: the zygote's own were opened as seekable.
 
-    They are opened while a pipe is there, as it will be in a worker.
+    They are opened on a pipe, as a worker has it.
     """
     ends = os.pipe()
     for number, name in ((1, "stdout"), (2, "stderr")):
@@ -114,7 +114,7 @@ def _open_streams() -> None:
 
 
 def _reseed() -> None:
-    """Gives each worker chances of its own; Python's are renewed by the fork itself."""
+    """Reseed numpy in each worker; Python's own `random` is reseeded by the fork."""
     numbers = sys.modules.get("numpy.random")
     if numbers is not None:
         numbers.seed(int.from_bytes(os.urandom(4), "little"))
@@ -125,14 +125,14 @@ def _extension(path: str) -> Any:
     loader = importlib.machinery.ExtensionFileLoader(name, path)
     spec = importlib.util.spec_from_loader(name, loader)
     if spec is None:
-        raise ImportError(f"this is no extension module: {path}")
+        raise ImportError(f"not an extension module: {path}")
     module = importlib.util.module_from_spec(spec)
     loader.exec_module(module)
     return module
 
 
 def _guest(folder: str) -> Any:
-    """The guest's code as a package of its own, wherever its folder is."""
+    """Import the guest's code as a package, independent of its location."""
     package = types.ModuleType("_guest")
     package.__path__ = [folder]
     sys.modules["_guest"] = package

@@ -1,4 +1,4 @@
-"""How much of a value may leave the worker, and the error for more."""
+"""Size limits of values that leave the worker."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ from json import JSONEncoder
 from typing import Any
 
 DIGITS = 4_300
-"""Longest integer in decimal digits; Python itself refuses to write longer ones."""
+"""Most decimal digits of an integer; Python's own limit for conversion to text."""
 
 _written = JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 
 
 class TooLarge(Exception):
-    """A value, or a part of it, is past its budget."""
+    """A value, or a part of it, exceeds its budget."""
 
 
 class Budget:
-    """What is left for one value.
+    """The remaining budget of one value.
 
     Args:
         bytes: of JSON as UTF-8 text.
-        nodes: values inside values, itself included; keys that are plain JSON do not count.
-        depth: containers inside containers.
+        nodes: nested values, including the outermost; plain JSON keys do not count.
+        depth: nested containers.
     """
 
     def __init__(self, *, bytes: int, nodes: int, depth: int) -> None:  # noqa: A002 - its unit
@@ -32,14 +32,14 @@ class Budget:
         self._nodes_left = nodes
 
     def take(self, size: int, nodes: int = 1) -> None:
-        """Takes values off what is left.
+        """Use a part of the budget.
 
         Args:
-            size: bytes of text that they need at least.
-            nodes: how many they are.
+            size: a lower bound of the bytes of text.
+            nodes: number of values.
 
         Raises:
-            TooLarge: nothing is left.
+            TooLarge: the budget is exhausted.
         """
         self._nodes_left -= nodes
         self._left -= size
@@ -49,25 +49,25 @@ class Budget:
             raise TooLarge(f"it needs more than {self.bytes} bytes")
 
     def enter(self, depth: int) -> int:
-        """The number of containers around what is inside one that has `depth` around itself.
+        """Return the depth of the items of a container at `depth`.
 
         Raises:
-            TooLarge: those are too many.
+            TooLarge: it is too deep.
         """
         if depth >= self.depth:
             raise TooLarge(f"it is nested more than {self.depth} deep, or contains itself")
         return depth + 1
 
     def room_for(self, items: int) -> None:
-        """Refuses a container that is too long at once, before its items are visited."""
+        """Refuse a container that is too long, before its items are visited."""
         if items > self._nodes_left:
             raise TooLarge(f"it has more than {self.nodes} parts")
 
     def text_of(self, tagged: Any) -> str:
-        """The value as JSON text, measured exactly.
+        """Encode the value as JSON text, and check its exact size.
 
         Raises:
-            TooLarge: it has more bytes than the budget.
+            TooLarge: it exceeds the budget.
         """
         text = _written(tagged)
         size = len(text) if text.isascii() else len(text.encode())

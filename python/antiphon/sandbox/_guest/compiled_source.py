@@ -1,4 +1,4 @@
-"""One piece of code: cut before its last expression, known by name to tracebacks."""
+"""Source code, compiled with its last expression apart, so that its value can be returned."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 
 
 class CompiledSource:
-    """Source under a name, ready to run.
+    """Source code under a file name.
 
     Args:
-        name: what stands for a file's name, such as `<cell 1>`.
+        name: the file name in tracebacks, such as `<cell 1>`.
         source: the code.
     """
 
@@ -25,11 +25,11 @@ class CompiledSource:
         self._last: CodeType | None = None
 
     def compile(self) -> None:
-        """Makes code objects of it.
+        """Compile the code.
 
         Raises:
-            SyntaxError: it is no Python.
-            RecursionError: it is nested too deeply; likewise `MemoryError`, by the parser.
+            SyntaxError: it is not Python.
+            RecursionError: it is nested too deeply; the parser raises `MemoryError` too.
         """
         lines = self._source.splitlines(keepends=True)
         linecache.cache[self.name] = (len(self._source), None, lines, self.name)
@@ -40,27 +40,27 @@ class CompiledSource:
         flags = 0
         if tree.body:
             self._body = compile(tree, self.name, "exec", dont_inherit=True)
-            # What the first lines import from `__future__` holds for the last one too.
+            # `__future__` imports apply to the last expression too.
             flags = self._body.co_flags & _FUTURES
         if isinstance(last, ast.Expr):
             expression = ast.Expression(last.value)
             self._last = compile(expression, self.name, "eval", flags, dont_inherit=True)
 
     def run(self, namespace: dict[str, Any]) -> Any:
-        """Runs it and returns the value of its last expression, None if it ends otherwise.
+        """Run the code; return the value of its last expression, if it ends with one.
 
         Raises:
-            BaseException: whatever the code raises.
+            BaseException: anything that the code raises.
         """
         if self._body is not None:
-            exec(self._body, namespace)  # noqa: S102 - that is what a sandbox is for
+            exec(self._body, namespace)  # noqa: S102 - the purpose of a sandbox
         if self._last is None:
             return None
         return eval(self._last, namespace)  # noqa: S307 - as above
 
 
 def line_of(name: str, number: int) -> str:
-    """A line of a cell, without its end; empty if there is no such line."""
+    """Return a source line without its line end; empty if there is no such line."""
     return linecache.getline(name, number).rstrip("\r\n")
 
 

@@ -1,6 +1,6 @@
-"""Tagged JSON as Python objects; whatever is out of shape is refused.
+"""Strict decoding of tagged JSON to Python objects.
 
-The host reads with it what a worker claims, the worker what its host sent.
+Used by the host for untrusted values of a worker, and by the worker for values of the host.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _EXACT = 2**53
 _TWINS = 64
-"""Most keys of one container that may share a hash: more are made to keep the host busy."""
+"""Most keys of a container with the same hash; more would be a denial of service."""
 _NAME = 1_000
 _REPR = 4_000
 _SIDES = 32
@@ -51,17 +51,17 @@ _SIZES = {
     "complex64": ("f", 8),
     "complex128": ("d", 16),
 }
-"""Element types of arrays: the letter that `struct` takes, and bytes for each."""
+"""Element types of arrays: format character of `struct`, and bytes of an element."""
 
 
 class Malformed(Exception):
-    """What was sent is no tagged JSON, or is past its budget."""
+    """The input is not valid tagged JSON, or exceeds its budget."""
 
 
 class Opaque(NamedTuple):
-    """A value that has no form outside the sandbox: what it was, and what it looked like.
+    """A value of a type that is not supported outside the sandbox: its class and representation.
 
-    Nothing of it is alive; both texts are what foreign code made them.
+    It is inert; untrusted code determines both texts.
 
     Attributes:
         type: the name of its class.
@@ -76,15 +76,15 @@ class Opaque(NamedTuple):
     repr: str
 
     def __str__(self) -> str:
-        # For a terminal; it is written as `repr` writes text.
-        return self.repr if self.repr.isprintable() else _spelt(self.repr)
+        # Safe for a terminal: control characters are escaped.
+        return self.repr if self.repr.isprintable() else _escaped(self.repr)
 
     def __repr__(self) -> str:
         return f"Opaque({self.type!r}, {self.repr!r})"
 
 
-def _spelt(text: str) -> str:
-    """The text with everything but plain signs, ends of lines and tabs spelt out."""
+def _escaped(text: str) -> str:
+    """Escape all but printable characters, line ends and tabs."""
     return "".join(
         sign if sign in "\n\t" or sign.isprintable() else sign.encode("unicode_escape").decode()
         for sign in text
@@ -92,14 +92,14 @@ def _spelt(text: str) -> str:
 
 
 class Decoder:
-    """Reads tagged JSON within a budget.
+    """Decodes tagged JSON within a budget.
 
     Args:
-        tables: what stands for each table's name.
-        nodes: values inside values that may come.
-        depth: containers inside containers.
-        opaque: make `Opaque` of objects without a form, instead of refusing them.
-        shapes: what arrays may unfold to. Default: to `nodes` parts.
+        tables: the tables by name.
+        nodes: most nested values.
+        depth: most nested containers.
+        opaque: decode unsupported types to `Opaque`, instead of refusing them.
+        shapes: the parts that arrays may have. Default: `nodes`.
     """
 
     def __init__(
@@ -118,14 +118,14 @@ class Decoder:
         self.shapes = shapes or ShapeAllowance(nodes)
 
     def decode(self, tagged: Any, depth: int = 0) -> Any:
-        """The Python object that the tagged JSON stands for.
+        """Decode tagged JSON to a Python object.
 
         Args:
-            tagged: what `json.loads` gave.
-            depth: how many containers are around it.
+            tagged: the result of `json.loads`.
+            depth: number of enclosing containers.
 
         Raises:
-            Malformed: it is not what an encoder writes.
+            Malformed: no encoder writes this.
         """
         self._left -= 1
         if self._left < 0:
@@ -147,15 +147,15 @@ class Decoder:
         return {_text(key): self.decode(item, inner) for key, item in tagged.items()}
 
     def items(self, tagged: Any, depth: int) -> list[Any]:
-        """The objects in a list that `depth` containers are around."""
+        """Decode the items of a list."""
         inner = self.enter(depth)
         return [self.decode(item, inner) for item in _list(tagged)]
 
     def enter(self, depth: int) -> int:
-        """How many containers are around what is inside of one more.
+        """Return the depth of the items of a container at `depth`.
 
         Raises:
-            Malformed: those are too many.
+            Malformed: it is too deep.
         """
         if depth >= self._depth:
             raise Malformed("a value is nested too deeply")
@@ -179,11 +179,11 @@ def _tuple(decoder: Decoder, tagged: dict[str, Any], depth: int) -> tuple[Any, .
 
 
 def _set(decoder: Decoder, tagged: dict[str, Any], depth: int) -> set[Any]:
-    return set(_spread(decoder.items(tagged["v"], depth)))
+    return set(_check_collisions(decoder.items(tagged["v"], depth)))
 
 
 def _frozenset(decoder: Decoder, tagged: dict[str, Any], depth: int) -> frozenset[Any]:
-    return frozenset(_spread(decoder.items(tagged["v"], depth)))
+    return frozenset(_check_collisions(decoder.items(tagged["v"], depth)))
 
 
 def _dict(decoder: Decoder, tagged: dict[str, Any], depth: int) -> dict[Any, Any]:
@@ -192,7 +192,7 @@ def _dict(decoder: Decoder, tagged: dict[str, Any], depth: int) -> dict[Any, Any
     for pair in _list(tagged["v"]):
         key, item = _list(pair, 2)
         pairs.append((decoder.decode(key, inner), decoder.decode(item, inner)))
-    _spread([key for key, _ in pairs])
+    _check_collisions([key for key, _ in pairs])
     return dict(pairs)
 
 
@@ -235,7 +235,7 @@ def _array(decoder: Decoder, tagged: dict[str, Any], _depth: int) -> Any:
         raise Malformed("an array has no such shape")
     name, content = _text(tagged["dtype"]), _base64(tagged["v"])
     letter, size = _SIZES.get(name, ("", 0))
-    # An array without items may still claim sides that no library can hold.
+    # An array without items may have sides that no library supports.
     if not size or math.prod(shape) * size != len(content) or max(shape, default=0) > _EXACT:
         raise Malformed("an array's size is another")
     if not decoder.shapes.take(shape):
@@ -246,13 +246,13 @@ def _array(decoder: Decoder, tagged: dict[str, Any], _depth: int) -> Any:
 
 
 def array_of(name: str, letter: str, shape: list[int], content: bytes) -> Any:
-    """An array of numpy if that is installed, else nested lists.
+    """Build a numpy array if numpy is installed, else nested lists.
 
     Args:
-        name: the element type as numpy names it.
-        letter: the same for `struct`; of a part, for complex numbers.
+        name: the element type in numpy.
+        letter: the format character of `struct`; of a part, for complex numbers.
         shape: the sides.
-        content: little-endian elements in row order, of the right length.
+        content: little-endian elements in C order, of the right length.
     """
     try:
         import numpy as np
@@ -278,8 +278,8 @@ def _sliced(flat: list[Any], shape: list[int]) -> Any:
     return [_sliced(flat[row * size : (row + 1) * size], shape[1:]) for row in rows]
 
 
-def _spread(keys: list[Any]) -> list[Any]:
-    """Refuses keys that collide on purpose: a table of them takes quadratic time."""
+def _check_collisions(keys: list[Any]) -> list[Any]:
+    """Refuse keys with many hash collisions: a dict of them takes quadratic time."""
     seen: dict[int, int] = {}
     for key in keys:
         code = hash(key)
@@ -348,4 +348,4 @@ _READERS: dict[str, tuple[frozenset[str], Callable[[Decoder, dict[str, Any], int
     "table": (frozenset({"$", "name"}), _table),
     "object": (frozenset({"$", "type", "repr"}), _object),
 }
-"""For each tag its fields and what reads it."""
+"""The fields and the reader of each tag."""

@@ -1,6 +1,6 @@
-"""Python values as tagged JSON, within a budget.
+"""Encoding of Python values as tagged JSON, within a budget.
 
-Only exact types count: what a class says of itself is never asked.
+Only exact types are encoded: subclasses could run code of their own.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ _NUMBERS = frozenset(
     ["bool", "float16", "float32", "float64", "complex64", "complex128"]
     + [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]
 )
-"""Element types of arrays that are sent as their bytes."""
+"""Element types of arrays that are sent as bytes."""
 
 _FINER = ("[ns]", "[ps]", "[fs]", "[as]")
 _VIEWS: tuple[type, ...] = (type({}.keys()), type({}.values()), type({}.items()))
 
 
 class Encoder:
-    """Writes values as tagged JSON and counts what they take.
+    """Encodes values as tagged JSON and accounts for their size.
 
     Args:
-        budget: what it may take; used up by every call.
-        table: sends a data frame along and returns its name, or its columns to have it sent as
-            those, or None to have it shown as an object; without it frames are shown.
-        strict: refuse what has no form of its own, instead of showing it as text.
-        shapes: what arrays may unfold to. Default: to as many parts as the budget has nodes.
+        budget: the budget of all calls together.
+        table: attaches a data frame and returns its name; or returns its columns, which are
+            encoded instead; or None, to encode it as an object. Default: encode as an object.
+        strict: refuse unsupported types, instead of encoding their representation.
+        shapes: the parts that arrays may have. Default: the nodes of the budget.
 
     Example:
         >>> from antiphon.sandbox._guest.budget import Budget
@@ -67,15 +67,15 @@ class Encoder:
         self.shapes = shapes or ShapeAllowance(budget.nodes)
 
     def encode(self, value: Any, depth: int = 0) -> Any:
-        """The value as what `json.dumps` takes.
+        """Encode a value for `json.dumps`.
 
         Args:
             value: anything.
-            depth: how many containers are around it.
+            depth: number of enclosing containers.
 
         Raises:
-            TooLarge: the budget is used up.
-            TypeError: a value has no form of its own, and the encoder is strict.
+            TooLarge: the budget is exhausted.
+            TypeError: a type is not supported, and the encoder is strict.
         """
         write = _WRITERS.get(id(type(value)))
         if write is not None:
@@ -85,8 +85,8 @@ class Encoder:
             return foreign(self, value, depth)
         return self.shown(value, depth)
 
-    def shown(self, value: Any, depth: int) -> Any:  # noqa: ARG002 - for a class that looks inside
-        """A value with `depth` containers around it, as its class and its representation."""
+    def shown(self, value: Any, depth: int) -> Any:  # noqa: ARG002 - used by subclasses
+        """Encode a value of an unsupported type as its class and representation."""
         if self._strict:
             raise TypeError(f"a value of this type has no form in a sandbox: {full_name(value)}")
         name, picture = full_name(value), safe_repr(value)
@@ -94,7 +94,7 @@ class Encoder:
         return {"$": "object", "type": name, "repr": picture}
 
     def frame(self, value: Any, depth: int) -> Any:
-        """A data frame by its name in the outcome."""
+        """Encode a data frame as its name in the outcome."""
         name = self._table(value) if self._table else None
         if name is None:
             return self.shown(value, depth)
@@ -104,7 +104,7 @@ class Encoder:
         return {"$": "table", "name": name}
 
     def tagged(self, tag: str, text: str) -> Any:
-        """A tag with a text."""
+        """Encode a text with a tag."""
         self.budget.take(len(text) + len(tag) + 14)
         return {"$": tag, "v": text}
 
@@ -171,7 +171,7 @@ def _frozenset(encoder: Encoder, value: frozenset[Any], depth: int) -> Any:
 
 
 def _dict(encoder: Encoder, value: dict[Any, Any], depth: int) -> Any:
-    # Not `value.items()`: for a subclass of the standard library that is Python code.
+    # Not `value.items()`, which is Python code in some subclasses.
     entries = list(dict.items(value))
     encoder.budget.room_for(len(entries))
     inner = encoder.budget.enter(depth)
@@ -190,7 +190,7 @@ def _complex(encoder: Encoder, value: complex, depth: int) -> Any:
 
 
 def _date(encoder: Encoder, value: dt.date | dt.time, _: int) -> Any:
-    # A time zone may be foreign code.
+    # A time zone may be a class of the user.
     return encoder.tagged(_TAGS[type(value)], plain(value.isoformat(), 64))
 
 
@@ -219,7 +219,7 @@ def _uuid(encoder: Encoder, value: uuid.UUID, _: int) -> Any:
 
 
 def _array(encoder: Encoder, value: Any, depth: int) -> Any:
-    """An array of numbers as its bytes; any other as the list of its items."""
+    """Encode an array of numbers as bytes, any other as a list."""
     name = str(value.dtype.name)
     shape = [int(side) for side in value.shape]
     if not encoder.shapes.take(shape):
@@ -234,7 +234,7 @@ def _array(encoder: Encoder, value: Any, depth: int) -> Any:
 
 
 def _foreign(value: Any) -> Callable[[Encoder, Any, int], Any] | None:
-    """How to write a value of numpy, pandas or polars, if that is loaded and it is theirs."""
+    """Return the writer for a value of numpy, pandas or polars, if it is one."""
     kind = type(value)
     numpy = sys.modules.get("numpy")
     if numpy is not None:
@@ -282,7 +282,7 @@ def _frame(encoder: Encoder, value: Any, depth: int) -> Any:
 
 
 def _in_microseconds(value: Any) -> Any:
-    # Python's own dates know no finer unit: numpy would hand out integers.
+    # Python's dates have no finer unit: numpy would return integers.
     name = str(value.dtype.name)
     fine = name.startswith(("datetime64", "timedelta64")) and name.endswith(_FINER)
     return value.astype(f"{name.partition('[')[0]}[us]") if fine else value
@@ -290,7 +290,7 @@ def _in_microseconds(value: Any) -> Any:
 
 def _scalar(encoder: Encoder, value: Any, depth: int) -> Any:
     plain_value = _in_microseconds(value).item()
-    # A long double is its own item.
+    # `item()` of a long double is a long double.
     if id(type(plain_value)) in _WRITERS:
         return encoder.encode(plain_value, depth)
     return encoder.shown(value, depth)
@@ -327,6 +327,6 @@ _BY_TYPE: dict[type, Callable[[Encoder, Any, int], Any]] = {
     fractions.Fraction: _fraction,
     uuid.UUID: _uuid,
 }
-"""The exact types that have a form of their own."""
-# By identity: a class may have a hash and an equality of its own making.
+"""The supported types."""
+# By identity: a metaclass may redefine hash and equality.
 _WRITERS = {id(kind): write for kind, write in _BY_TYPE.items()}

@@ -1,4 +1,4 @@
-"""Exceptions as what the host may tell: kind, words, and the lines of the user's code."""
+"""Exceptions as faults: kind, message, and lines of the user's code."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ _FORKING = ("subprocess.py", "popen_fork.py", "popen_forkserver.py", "popen_spaw
 
 
 def make_fault(kind: str, message: str) -> Fault:
-    """A finding of our own, without a place in the code."""
+    """Build a fault without a line of the code."""
     return {"kind": kind, "message": message}
 
 
 def syntax_fault(problem: SyntaxError, cell: str) -> Fault:
-    """What the compiler said of the cell of this name."""
+    """Build the fault for a syntax error in the code of this name."""
     found: Fault = {
         "kind": "syntax_error",
         "message": safe_str(problem.msg, _MESSAGE),
@@ -56,15 +56,15 @@ def syntax_fault(problem: SyntaxError, cell: str) -> Fault:
 
 
 def exception_fault(problem: BaseException, cells: Collection[str]) -> Fault:
-    """What an exception was and where in the user's code it passed.
+    """Build the fault for an exception, with the frames of the user's code.
 
     Args:
-        problem: what was raised.
-        cells: names of the cells that are the user's.
+        problem: the exception.
+        cells: the file names of the user's code.
 
     Returns:
-        A trouble; lines and columns begin with 1, frames are in order of the calls and at most
-        five. The column is where the failing expression of the last frame begins.
+        The fault; lines and columns start at 1, frames are in call order and at most five. The
+        column is the start of the failing expression in the last frame.
     """
     found: Fault = {
         "kind": _kind(problem),
@@ -108,9 +108,9 @@ def _kind(problem: BaseException) -> str:
 
 
 def _is_unmapped(problem: BaseException) -> bool:
-    """Whether there were too few addresses left for a library.
+    """Whether a library did not fit into the address space.
 
-    The loader says the same of one in the code's own folder, from where nothing may be run.
+    The loader reports the same for a library in the code's own folder, which is not executable.
     """
     text = safe_str(problem, _MESSAGE)
     own = os.environ.get("TMPDIR", "")
@@ -120,12 +120,12 @@ def _is_unmapped(problem: BaseException) -> bool:
 def _attribute(problem: BaseException, name: str) -> Any:
     try:
         return getattr(problem, name, None)
-    except BaseException:  # noqa: BLE001 - whatever foreign code raises
+    except BaseException:  # noqa: BLE001 - user code raises anything
         return None
 
 
 def _is_fork(problem: BaseException) -> bool:
-    # A read that would block fails with the same number.
+    # A read that would block fails with the same errno.
     last = _trace_of(problem)
     while last is not None and last.tb_next is not None:
         last = last.tb_next
@@ -143,7 +143,7 @@ def _places(trace: TracebackType | None, cells: Collection[str]) -> list[tuple[C
         code = trace.tb_frame.f_code
         if code.co_filename in cells:
             places.append((code, trace.tb_lineno, trace.tb_lasti))
-            # A recursion may leave as many as the limit of Python allows, or far more.
+            # A recursion leaves thousands.
             del places[:-_FRAMES]
         trace = trace.tb_next
     return places
@@ -165,6 +165,6 @@ def _column(code: CodeType, line: int, instruction: int) -> int | None:
     start, _, column, _ = positions[index]
     if start != line or column is None:
         return None
-    # Python counts bytes of UTF-8.
+    # Python counts UTF-8 bytes.
     before = line_of(code.co_filename, line).encode("utf-8", "surrogatepass")[:column]
     return len(before.decode("utf-8", "replace")) + 1

@@ -12,7 +12,7 @@ _TRIES = 4
 
 
 def prepare(environment: Any, warnings: Any) -> None:
-    """Makes pyplot draw into memory, whenever it is imported.
+    """Configure pyplot to draw into memory, for when it is imported.
 
     Args:
         environment: `os.environ`.
@@ -24,10 +24,10 @@ def prepare(environment: Any, warnings: Any) -> None:
 
 
 def render_open_figures(limits: dict[str, int]) -> list[bytes]:
-    """The open figures in order, and closes them.
+    """Render the open figures in order, and close them.
 
-    A figure with too many pixels or bytes is drawn at a lower resolution; one that still does
-    not fit, or fails, is left out with a line on standard error, and so are more than allowed.
+    A figure with too many pixels or bytes is rendered at a lower resolution. One that still does
+    not fit, or fails, is skipped with a line on standard error; so are figures beyond the limit.
 
     Args:
         limits: `figures`, `figure_bytes`, `figures_bytes` and `figure_pixels`.
@@ -64,7 +64,7 @@ def _image(figure: Any, number: int, limits: dict[str, int]) -> bytes | None:
             if sink.tell() <= limits["figure_bytes"]:
                 return sink.getvalue()
             dots /= 2
-    except Exception as problem:  # noqa: BLE001 - drawing runs foreign code
+    except Exception as problem:  # noqa: BLE001 - drawing runs user code
         _say(f"figure {number} cannot be drawn: {short_name(problem)}: {problem}")
         return None
     _say(f"figure {number} needs more than {limits['figure_bytes']} bytes")
@@ -72,4 +72,4 @@ def _image(figure: Any, number: int, limits: dict[str, int]) -> bytes | None:
 
 
 def _say(line: str) -> None:
-    print(line, file=sys.stderr)  # noqa: T201 - that is where its user looks
+    print(line, file=sys.stderr)  # noqa: T201 - for the user of the code

@@ -1,4 +1,4 @@
-"""Frames on the descriptor that joins a worker with its host."""
+"""Frames on the socket between worker and host."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ READY = 0x53
 
 _MiB = 1024 * 1024
 BOUNDS = {JOB: 64 * _MiB, ATTACHMENT: 1024 * _MiB, REPLY: 64 * _MiB}
-"""Longest body that a host may send, in bytes, by kind."""
+"""Most bytes of a body from the host, by kind."""
 
 _HEAD = 5
 _PIECE = _MiB
 _AHEAD = 1_024
-"""Bytes that are read at least, if they are there: most frames come whole with their head."""
+"""Bytes to read ahead: most frames then arrive with their header in one read."""
 
 
 class Closed(Exception):
-    """The other side is gone."""
+    """The other side has closed the socket."""
 
 
 class Breach(Exception):
-    """The other side sent what it must not."""
+    """The other side violated the protocol."""
 
 
 class Channel:
@@ -35,19 +35,19 @@ class Channel:
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
         self._held = b""
-        # Foreign code may replace what a module offers.
+        # User code may replace functions of modules.
         self._read = os.read
         self._write = os.write
 
     def send(self, kind: int, body: bytes | memoryview) -> None:
-        """Writes one frame.
+        """Write one frame.
 
         Args:
             kind: one of the constants above.
             body: at most 2**32 - 2 bytes.
 
         Raises:
-            Closed: nobody reads any more.
+            Closed: the other side has closed the socket.
         """
         head = (len(body) + 1).to_bytes(4, "little") + bytes((kind,))
         whole = len(body) <= _PIECE
@@ -56,14 +56,14 @@ class Channel:
             self._write_all(memoryview(part))
 
     def receive(self, *kinds: int) -> tuple[int, bytes]:
-        """Reads one frame of the expected kinds.
+        """Read one frame of the expected kinds.
 
         Returns:
             Its kind and its body.
 
         Raises:
-            Closed: the other side ended.
-            Breach: the frame is of another kind, or longer than its kind may be.
+            Closed: the other side has closed the socket.
+            Breach: the frame is of another kind, or too long.
         """
         head = self._exactly(_HEAD)
         length, kind = int.from_bytes(head[:4], "little"), head[4]

@@ -1,4 +1,4 @@
-"""Functions of the host as functions of the guest."""
+"""Host functions, callable from the guest."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class ToolError(RuntimeError):
     """A function of the host failed.
 
     Attributes:
-        type: the name of what it raised.
-        message: what it said.
+        type: the name of the exception's class.
+        message: its message.
     """
 
     __module__ = "builtins"
@@ -38,11 +38,11 @@ class ToolError(RuntimeError):
 
 
 class Caller:
-    """Asks the host to call its functions, one call at a time.
+    """Calls functions of the host, one at a time.
 
     Args:
-        channel: where calls go out and replies come in.
-        limits: the job's: `argument_bytes` for all arguments of a call, `value_nodes`,
+        channel: carries calls and replies.
+        limits: of the job: `argument_bytes` for all arguments of a call, `value_nodes`,
             `value_depth`.
     """
 
@@ -53,7 +53,7 @@ class Caller:
         self._calls = 0
 
     def function(self, name: str, doc: str) -> Callable[..., Any]:
-        """A function that calls the host's function of this name."""
+        """Return a function that calls the host's function of this name."""
 
         def stub(*args: Any, **kwargs: Any) -> Any:
             return self._call(name, args, kwargs)
@@ -73,7 +73,7 @@ class Caller:
                 self._channel.send(CALL, f"{head[:-1]},{arguments}}}".encode())
                 reply = loads(self._channel.receive(REPLY)[1])
             except Closed:
-                # Nobody is left to run for.
+                # The host is gone.
                 os._exit(_GONE)
         if reply["id"] != number:
             raise RuntimeError("the host answered another call")
@@ -84,7 +84,7 @@ class Caller:
     def _arguments(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
         limits = self._limits
         if "$" in kwargs:
-            raise TypeError(f"`{name}` has no argument of this name: $")
+            raise TypeError(f"`{name}` has no such argument: $")
         budget = Budget(
             bytes=limits["argument_bytes"],
             nodes=limits["value_nodes"],

@@ -1,4 +1,4 @@
-"""A little memory that is kept for telling that there is none."""
+"""Memory that is reserved for reporting that memory is exhausted."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ _SIZE = 4 * 1024 * 1024
 
 
 class MemoryReserve:
-    """Addresses that nobody uses, until a job has used up all others."""
+    """Address space that is released when a job has exhausted the rest."""
 
     def __init__(self) -> None:
         self._held: Any = None
         self.acquire()
 
     def acquire(self) -> None:
-        """Sets memory aside again, if there is any."""
+        """Reserve memory, if there is any."""
         if self._held is not None:
             return
         try:
@@ -24,11 +24,11 @@ class MemoryReserve:
             private = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
             self._held = mmap.mmap(-1, _SIZE, flags=private)
         except (ImportError, OSError, MemoryError):
-            # A platform without it, or a session at its limit.
+            # The platform lacks it, or the session is at its limit.
             self._held = None
 
     def release(self) -> None:
-        """Lets go of it."""
+        """Release the memory."""
         if self._held is not None:
             self._held.close()
             self._held = None

@@ -1,4 +1,4 @@
-"""What a run left behind, as one frame and its attachments."""
+"""The outcome of a run: one frame and its attachments."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ if TYPE_CHECKING:
 
 _Sent = str | dict[str, list[Any]] | None
 _NAME = 900
-"""Characters of a name that goes out; the host takes some more, for a count that follows."""
+"""Most characters of a returned name; the host accepts some more, for an appended number."""
 _LOST = 200
-"""Tables that are told to be lost."""
+"""Most lost tables that are reported."""
 _UNSEEN = (types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.MethodType, type)
 
 
 class OutcomeBuilder:
-    """Collects value, locals, tables and figures of a run, each able to fail alone.
+    """Collects value, locals, tables and figures of a run; each may fail alone.
 
     Args:
-        namespace: where the code ran.
-        given: names that the host put there, with what it put.
-        limits: the job's.
+        namespace: the variables of the code.
+        given: the variables that the host has set.
+        limits: of the job.
         want: of `value`, `locals`, `tables`, `figures`.
-        cells: names of the cells whose lines may be told.
+        cells: the file names of the user's code.
     """
 
     def __init__(
@@ -56,32 +56,32 @@ class OutcomeBuilder:
         self._errors: dict[str, dict[str, Fault]] = {"local_errors": {}, "table_errors": {}}
         self._tables: dict[str, table.Table] = {}
         self._table_bytes_left = limits["tables_bytes"]
-        # One for all: each variable alone may be small.
+        # Shared by all variables: each alone may be small.
         self._shapes = ShapeAllowance(limits["value_nodes"])
-        # The frames are kept: an identity is good only while its object lives.
+        # References to the frames keep their ids valid.
         self._names: dict[int, tuple[Any, _Sent]] = {}
         self._figures: list[bytes] = []
 
     def value(self, value: Any) -> None:
-        """Takes the value of the last expression."""
+        """Add the value of the last expression."""
         if "value" not in self._want:
             return
         budget = self._budget(self._limits["value_bytes"])
         try:
             encoder = Encoder(budget, self._tabulator("value"), shapes=self._shapes)
             self._parts["value"] = budget.text_of(encoder.encode(value))
-        except BaseException as problem:  # noqa: BLE001 - encoding runs foreign code
-            self._parts["value_error"] = dumps(self._finding(problem))
+        except BaseException as problem:  # noqa: BLE001 - encoding runs user code
+            self._parts["value_error"] = dumps(self._fault(problem))
 
     def locals(self) -> None:
-        """Takes the names that the code assigned."""
+        """Add the variables that the code assigned."""
         if "locals" not in self._want:
             return
         texts: dict[str, str] = {}
         errors = self._errors["local_errors"]
         left = self._limits["locals_bytes"]
         most = self._limits["local_names"]
-        # One more than may be shown, and no more: there may be very many.
+        # One more than the limit is enough to detect that there are more.
         names = list(itertools.islice(self._assigned(), most + 1))
         for name in names[:most]:
             budget = self._budget(min(self._limits["local_bytes"], left))
@@ -90,7 +90,7 @@ class OutcomeBuilder:
                 texts[name] = budget.text_of(encoder.encode(self._namespace[name]))
                 left -= len(texts[name].encode())
             except BaseException as problem:  # noqa: BLE001 - as above
-                errors[name] = self._finding(problem)
+                errors[name] = self._fault(problem)
         if len(names) > most:
             errors[names[most]] = make_fault(
                 "result_too_large", f"more than {most} names are assigned"
@@ -99,19 +99,19 @@ class OutcomeBuilder:
         self._parts["locals"] = "{" + ",".join(pairs) + "}"
 
     def figures(self) -> None:
-        """Takes the figures that are open."""
+        """Add the open figures."""
         if "figures" in self._want:
             self._figures = figures.render_open_figures(self._limits)
 
     def frames(self, error: Fault | None) -> tuple[bytes, list[bytes | memoryview]]:
-        """The body of the outcome, and its attachments in order."""
+        """Return the body of the outcome and its attachments in order."""
         tables = [
             {"name": name, "rows": found.rows, "columns": found.columns}
             for name, found in self._tables.items()
         ]
         rest = {**self._errors, "tables": tables, "figures": len(self._figures), "error": error}
         parts = [f'"{name}":{text}' for name, text in self._parts.items()]
-        # The host takes what is not named for empty.
+        # Missing fields are empty.
         parts += [f'"{name}":{dumps(item)}' for name, item in rest.items() if item]
         body = ("{" + ",".join(parts) + "}").encode()
         return body, [*(found.stream for found in self._tables.values()), *self._figures]
@@ -149,14 +149,14 @@ class OutcomeBuilder:
         except ImportError:
             sent = table.as_columns(frame)
         except OverflowError:
-            told = f"the table needs more than {most} bytes"
-            self._lose(name, make_fault("result_too_large", told))
-        except Exception as problem:  # noqa: BLE001 - cells of a table are foreign objects
-            self._lose(name, self._finding(problem))
+            message = f"the table needs more than {most} bytes"
+            self._report_lost(name, make_fault("result_too_large", message))
+        except Exception as problem:  # noqa: BLE001 - cells of a table are objects of user code
+            self._report_lost(name, self._fault(problem))
         self._names[id(frame)] = (frame, sent)
         return sent
 
-    def _lose(self, name: str, why: Fault) -> None:
+    def _report_lost(self, name: str, why: Fault) -> None:
         if len(self._errors["table_errors"]) < _LOST:
             self._errors["table_errors"][name] = why
 
@@ -175,14 +175,14 @@ class OutcomeBuilder:
             name = f"{stem}_{count}"
         return name
 
-    def _finding(self, problem: BaseException) -> Fault:
+    def _fault(self, problem: BaseException) -> Fault:
         if type(problem) is TooLarge:
             return make_fault("result_too_large", f"the value is too large: {problem}")
         return exception_fault(problem, self._cells)
 
 
 def _is_public(name: Any) -> bool:
-    """Whether a variable of this name goes out: nothing in it is for a terminal to obey."""
+    """Whether a variable of this name is returned: it must not contain control characters."""
     return (
         type(name) is str and not name.startswith("_") and len(name) <= _NAME and name.isprintable()
     )

@@ -1,4 +1,4 @@
-"""Frames of polars on their way in and out; polars reads and writes Arrow by itself."""
+"""Conversion of polars frames; polars reads and writes Arrow itself."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _CELL = 4_000
 
 
 def is_frame(value: Any) -> bool:
-    """Whether it is a data frame or a series of polars."""
+    """Whether `value` is a data frame or series of polars."""
     polars = sys.modules.get("polars")
     return polars is not None and (
         type(value) is getattr(polars, "DataFrame", None)
@@ -21,21 +21,24 @@ def is_frame(value: Any) -> bool:
 
 
 def read(stream: bytes) -> Any:
-    """The `polars.DataFrame` in an Arrow IPC stream."""
+    """Decode an Arrow IPC stream to a `polars.DataFrame`."""
     import polars as pl
 
     return pl.read_ipc_stream(io.BytesIO(stream))
 
 
 def write(frame: Any, limit: int) -> tuple[int, int, memoryview]:
-    """A frame or series as an Arrow IPC stream of plain columns, with its rows and columns.
+    """Encode a frame or series as an Arrow IPC stream of plain columns.
 
     Args:
-        frame: for which `is_frame` holds.
-        limit: bytes that it may take.
+        frame: for which `is_frame` is true.
+        limit: most bytes.
+
+    Returns:
+        The numbers of rows and columns, and the stream.
 
     Raises:
-        OverflowError: it takes more.
+        OverflowError: it exceeds the limit.
     """
     import polars as pl
 
@@ -44,10 +47,10 @@ def write(frame: Any, limit: int) -> tuple[int, int, memoryview]:
     if frame.estimated_size() > 8 * limit:
         raise OverflowError
     columns = [_plain(pl, column) for column in frame.get_columns()]
-    # One batch: the host takes no table in very many pieces.
+    # One batch: the host limits their number.
     frame = pl.DataFrame(columns).rechunk()
     sink = io.BytesIO()
-    # The host takes none of the layouts that came later.
+    # The host does not support newer layouts.
     frame.write_ipc_stream(sink, compat_level=pl.CompatLevel.oldest())
     stream = sink.getbuffer()
     if len(stream) > limit:

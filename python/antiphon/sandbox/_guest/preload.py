@@ -1,4 +1,4 @@
-"""What a zygote imports before it forks, so that no worker has to."""
+"""Imports of the zygote, which its workers inherit."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _PARTS = {
-    # Before 3.11 its list of fonts is made under a timer, which is a thread, and a worker may
-    # start none; it also looks for a folder that it may write to, which `/cache` only is here.
+    # Before 3.11 it lists fonts under a timer, which is a thread, and workers cannot start one; it
+    # also needs a writable folder, and only the zygote can write to `/cache`.
     "matplotlib": ("matplotlib.pyplot",),
-    # The package itself is empty: with its parts a worker would map 200 MB of libraries.
+    # The package itself imports nothing: each worker would load 200 MB of libraries.
     "statsmodels": ("statsmodels.api",),
 }
-"""Modules that come with a package because importing them takes what a worker does not have."""
+"""Modules to import with a package, because a worker could not import them."""
 _PATIENCE = 10.0
 
 
 def load(names: Iterable[str]) -> None:
-    """Imports packages with the parts of them that a worker could not import.
+    """Import packages, with the modules of them that a worker could not import.
 
     Args:
-        names: modules; one that fails is left to the code that imports it.
+        names: modules; failures are ignored, because the code that imports them sees them.
     """
     for name in names:
         _import(name)
@@ -36,19 +36,19 @@ def load(names: Iterable[str]) -> None:
 
 
 def needs_threads() -> bool:
-    """Whether something is loaded that does nothing without threads of its own."""
+    """Whether a loaded library needs threads of its own."""
     return "polars" in sys.modules
 
 
 def start_threads() -> None:
-    """Has polars start the threads that stay, by something small that needs them.
+    """Make polars start its permanent threads with a small query.
 
-    Those that read files are started by need, and end when they are idle: no number of them that
-    is started here is enough for sure, so that there are none.
+    Its threads for reading files are started on demand and end when idle, so that starting them
+    here would not help.
     """
     import polars as pl
 
-    # What fails here fails in the job as well, where somebody sees it.
+    # A failure here occurs in the job again, where the user sees it.
     with contextlib.suppress(BaseException):
         frame = pl.DataFrame({"key": ["a", "b"], "n": [1, 2]})
         frame.sort("n").group_by("key").agg(pl.col("n").sum()).join(frame, on="key")
@@ -56,13 +56,13 @@ def start_threads() -> None:
 
 
 def _import(name: str) -> None:
-    # The code that imports it will see why.
+    # The code that imports it gets the same error.
     with contextlib.suppress(Exception):
         importlib.import_module(name)
 
 
 def _wait_for_threads() -> None:
-    """Lets timers end that an import has cancelled: a fork would have their locks, not them."""
+    """Join timers that imports have cancelled: a fork would inherit their locks, but not them."""
     for thread in threading.enumerate():
         if thread is not threading.main_thread():
             thread.join(_PATIENCE)

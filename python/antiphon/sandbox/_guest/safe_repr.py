@@ -1,4 +1,4 @@
-"""Names and representations of objects that may lie about both."""
+"""Names and representations of untrusted objects."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ _mro_of = type.__dict__["__mro__"].__get__
 
 
 def plain(text: str, longest: int) -> str:
-    """The first characters as text of the exact type, with U+FFFD for lone surrogates.
+    """Return the first characters as an exact `str`, with U+FFFD for lone surrogates.
 
     Args:
-        text: a `str`, or an instance of a class that derives from it.
-        longest: characters to keep.
+        text: a `str`, or an instance of a subclass.
+        longest: most characters.
     """
     kept = str.__getitem__(text, slice(0, longest))
     if kept.isascii():
@@ -24,18 +24,18 @@ def plain(text: str, longest: int) -> str:
 
 
 def is_a(kind: type, *ancestors: type) -> bool:
-    """Whether a class derives from one of these; unlike `isinstance` it cannot be told so."""
+    """Whether a class derives from one of these; unlike `isinstance`, without user code."""
     lineage = _mro_of(kind)
     return any(ancestor in lineage for ancestor in ancestors)
 
 
 def short_name(value: object) -> str:
-    """The name of a value's class, without its module."""
+    """Return the name of a value's class, without its module."""
     return plain(_name_of(type(value)).rpartition(".")[2], _NAME)
 
 
 def full_name(value: object) -> str:
-    """The name of a value's class with its module, unless that is Python's or the user's own."""
+    """Return the name of a value's class, with its module unless that is builtins or __main__."""
     kind = type(value)
     name = plain(_name_of(kind), _NAME)
     try:
@@ -48,23 +48,23 @@ def full_name(value: object) -> str:
 
 
 def safe_repr(value: object, longest: int = _REPR) -> str:
-    """What `repr` says, cut; a value that cannot be shown has a substitute.
+    """Return `repr(value)`, truncated, or a substitute if it raises.
 
     Args:
         value: anything.
-        longest: characters to keep.
+        longest: most characters.
     """
     try:
         return _cut(repr(value), longest)
-    except BaseException as problem:  # noqa: BLE001 - whatever foreign code raises
+    except BaseException as problem:  # noqa: BLE001 - user code raises anything
         return f"<{full_name(value)} whose repr fails: {short_name(problem)}>"
 
 
 def safe_str(value: object, longest: int) -> str:
-    """What `str` says, cut; a value that cannot be shown has a substitute."""
+    """Return `str(value)`, truncated, or a substitute if it raises."""
     try:
         return _cut(str(value), longest)
-    except BaseException as problem:  # noqa: BLE001 - whatever foreign code raises
+    except BaseException as problem:  # noqa: BLE001 - user code raises anything
         return f"<{full_name(value)} whose str fails: {short_name(problem)}>"
 
 

@@ -1,4 +1,4 @@
-"""The worker's loop: a job comes in, an outcome goes out."""
+"""The worker's loop: receive a job, run it, send its outcome."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ if TYPE_CHECKING:
 
 _DEEPEST = 1_000
 _read = JSONDecoder().raw_decode
-"""`json.loads` without its looks around the text, which cost more than most jobs' text."""
+"""`json.loads` without its checks before and after, which cost more than parsing most jobs."""
 _ROUNDS = 10
-"""After that many the interpreter has done to the code what it does to code that is used often."""
+"""After that many runs the interpreter has specialised its bytecode."""
 
 
 def prepare() -> None:
-    """Makes the interpreter one for the user's code; once, and before whatever forks of it serves.
+    """Configure the interpreter for user code, and warm it up; once, before it forks workers.
 
-    What jobs do for the first time is done here, so that no worker has to do it.
+    The first run of any code path is slow: it happens here instead of in each worker.
     """
     configure_interpreter()
     for _ in range(_ROUNDS):
@@ -45,10 +45,11 @@ def prepare() -> None:
 
 
 def warm_up(code: str = WHOLE) -> None:
-    """Runs a job of ours that nobody hears of.
+    """Run a job without effect.
 
-    A fork shares the memory of its parent until it writes to it, and Python writes to whatever it
-    looks at. A worker that has rehearsed has its own pages of what every job needs.
+    A fork shares pages with its parent until it writes to them, and Python writes to every object
+    that it uses (reference counts). A warmed-up worker has its own copies of the pages that each
+    job needs.
     """
     main = sys.modules["__main__"]
     try:
@@ -61,12 +62,12 @@ def warm_up(code: str = WHOLE) -> None:
 def serve(
     channel_fd: int, *, waits: bool = False, prepare: Callable[[], None] | None = None
 ) -> None:
-    """Runs jobs until the host closes the channel; names that they assign are kept.
+    """Run jobs until the host closes the channel; their variables are kept.
 
     Args:
-        channel_fd: the descriptor of a stream socket, for this loop alone.
-        waits: nobody wants it yet; it has time to warm_up.
-        prepare: has to be done once, after the first job has come and before its code runs.
+        channel_fd: the descriptor of a stream socket, used only here.
+        waits: no job waits for this worker, so that there is time to warm up.
+        prepare: called once, after the first job has arrived and before its code runs.
     """
     if waits:
         warm_up()
@@ -87,17 +88,17 @@ class Worker:
         self._cells: list[str] = []
         self._given: dict[str, Any] = {}
         self._reserve = MemoryReserve()
-        # Classes of the user look for their module by its name.
+        # Classes look up their module by name.
         self._module = types.ModuleType("__main__")
         self._module.__dict__.pop("__loader__")
         self._module.__dict__.pop("__spec__")
         self._module.__dict__["__builtins__"] = __builtins__
 
     def one_job(self) -> None:
-        """Takes a job and answers it.
+        """Run one job.
 
         Raises:
-            Closed: there are no more.
+            Closed: there are no more jobs.
         """
         self._channel.send(READY, b"{}")
         text = self._channel.receive(JOB)[1]
@@ -129,7 +130,7 @@ class Worker:
             if error is None or error["kind"] != "memory_limit":
                 outcome.locals()
                 outcome.figures()
-        except BaseException as problem:  # noqa: BLE001 - handlers of foreign code raise anywhere
+        except BaseException as problem:  # noqa: BLE001 - signal handlers of user code raise anywhere
             self._reserve.release()
             error = exception_fault(problem, self._cells)
         answer = outcome.frames(error)
@@ -157,19 +158,19 @@ class Worker:
             cell.compile()
         except SyntaxError as problem:
             return syntax_fault(problem, cell.name)
-        except BaseException as problem:  # noqa: BLE001 - the parser has limits of its own
+        except BaseException as problem:  # noqa: BLE001 - the parser raises RecursionError and MemoryError too
             return self._failed(problem)
         value, raised = None, None
         try:
             value = cell.run(self._module.__dict__)
-        except BaseException as problem:  # noqa: BLE001 - whatever foreign code raises
+        except BaseException as problem:  # noqa: BLE001 - user code raises anything
             raised = problem
         for _ in range(3):
-            # Until it is done a tracer of the code's sees, and may fail, our own calls too.
+            # A trace function of the code sees these calls too, and may raise.
             try:
                 _reset_interpreter()
                 break
-            except BaseException:  # noqa: BLE001, S112 - Python ends a tracer that fails
+            except BaseException:  # noqa: BLE001, S112 - Python removes a trace function that raises
                 continue
         if raised is not None:
             return self._failed(raised)
@@ -180,26 +181,26 @@ class Worker:
         if issubclass(type(problem), MemoryError):
             self._reserve.release()
         found = exception_fault(problem, self._cells)
-        # Its frames hold what the code had made.
+        # Its frames keep the objects of the code alive.
         problem.__traceback__ = None
         return found
 
 
 def configure_interpreter() -> None:
-    """Makes the interpreter one for the user's code."""
+    """Configure the interpreter for user code."""
     figures.prepare(os.environ, warnings)
-    # Its other allocators reserve more addresses than a job has.
+    # Arrow's other allocators reserve more address space than a job has.
     os.environ["ARROW_DEFAULT_MEMORY_POOL"] = "system"
     sys.argv = [""]
     for stream in (sys.stdout, sys.stderr):
-        # By lines, so that what was printed before a job is killed is not lost.
+        # Line-buffered, so that the output before a kill is not lost.
         stream.reconfigure(  # type: ignore[union-attr]
             encoding="utf-8", errors="backslashreplace", line_buffering=True
         )
 
 
 def _reset_interpreter() -> None:
-    """Ends what foreign code may have set going in the interpreter, and empties its streams."""
+    """Remove tracing that user code installed, and flush its streams."""
     sys.settrace(None)
     sys.setprofile(None)
     if sys.getrecursionlimit() < _DEEPEST:

@@ -1,4 +1,4 @@
-"""How far arrays unfold: a shape of a few bytes may stand for any number of rows and lists."""
+"""Limits of array shapes: a shape of a few bytes can describe any number of rows and lists."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _SHOWN = 1_000
-"""Items up to which numpy prints an array in full."""
+"""Most items of an array that numpy prints in full."""
 _SIDE = 6
-"""Longest side that it prints in full in a larger one."""
+"""Longest side that numpy prints in full in a larger array."""
 
 
 class ShapeAllowance:
-    """What arrays may unfold to beyond what their own bytes pay for.
+    """The number of parts that arrays may have beyond their bytes.
 
     Args:
         parts: for all arrays together.
@@ -25,7 +25,7 @@ class ShapeAllowance:
         self._left = parts
 
     def take(self, shape: Sequence[int]) -> bool:
-        """Whether an array of this shape may still come; it is counted if so."""
+        """Whether an array of this shape fits; if so, it is counted."""
         parts = unpaid_parts(shape)
         if parts > self._left:
             return False
@@ -34,9 +34,9 @@ class ShapeAllowance:
 
 
 def unpaid_parts(shape: Sequence[int]) -> int:
-    """The most lists, rows or printed items that an array of this shape makes beyond its own.
+    """Return the number of lists, rows or printed items of an array beyond two per item.
 
-    Two lists for each item are paid for by its bytes.
+    Two lists per item are accounted for by its bytes.
 
     Example:
         >>> unpaid_parts((1000, 2)), unpaid_parts((5, 0)), unpaid_parts((2,) * 16)
@@ -44,7 +44,7 @@ def unpaid_parts(shape: Sequence[int]) -> int:
     """
     items = math.prod(shape)
     lists = sum(math.prod(shape[:place]) for place in range(len(shape)))
-    # Along another axis an array without items has other rows.
+    # An array without items may have rows along another axis.
     rows = 0 if items else math.prod(side for side in shape if side)
     printed = math.prod(min(side, _SIDE) for side in shape) if items > _SHOWN else 0
     return max(0, lists - 2 * items, rows, printed)

@@ -1,4 +1,4 @@
-"""Data frames on their way in and out, as Arrow IPC streams."""
+"""Conversion of data frames from and to Arrow IPC streams."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ if TYPE_CHECKING:
 
 _NAME = 200
 _LABEL = 4_000
-"""Characters of a column's name."""
+"""Most characters of a column's name."""
 _COUNT = 10
-"""Of them, what tells it from others."""
+"""Characters of these for a number that makes it unique."""
 _COLUMNS, _NAMES = 16_384, 2**20
-"""Columns of a table, and bytes of all their names: the host takes no more."""
+"""The host's limits: columns of a table, and bytes of all their names."""
 _ROWS = 10_000
-"""Of a table that goes out without Arrow."""
+"""Most rows of a table that is sent without Arrow."""
 
 
 class Table(NamedTuple):
-    """A table that leaves the worker."""
+    """An encoded table."""
 
     rows: int
     columns: int
@@ -32,14 +32,14 @@ class Table(NamedTuple):
 
 
 def read_table(stream: bytes) -> Any:
-    """A table of the host as what the user's code gets.
+    """Decode a table of the host for user code.
 
     Args:
         stream: an Arrow IPC stream.
 
     Returns:
         A `polars.DataFrame` if polars is loaded, unless pandas wrote the table and is loaded too;
-        a `pandas.DataFrame` if that is loaded; else a dict of lists.
+        a `pandas.DataFrame` if pandas is loaded; otherwise a dict of lists.
     """
     pandas = sys.modules.get("pandas")
     if "polars" in sys.modules and not (pandas is not None and _is_of_pandas(stream)):
@@ -51,19 +51,19 @@ def read_table(stream: bytes) -> Any:
 
 
 def write_table(frame: Any, limit: int) -> Table:
-    """A data frame or series as a table without an index.
+    """Encode a data frame or series as a table without index.
 
-    An index other than a plain count becomes the first columns. Columns that Arrow has no
-    plain type for become text.
+    An index other than a range becomes the first columns. Columns without a plain Arrow type
+    become text.
 
     Args:
         frame: of pandas or polars.
-        limit: bytes that it may take.
+        limit: most bytes.
 
     Raises:
-        OverflowError: it takes more.
-        TooLarge: it has more columns, or longer names, than a table may have.
-        ImportError: there is no Arrow here.
+        OverflowError: it exceeds the limit.
+        TooLarge: it has too many columns, or too long names.
+        ImportError: pyarrow is not available.
     """
     if polars_table.is_frame(frame):
         _check_names(getattr(frame, "columns", ()))
@@ -89,7 +89,7 @@ def write_table(frame: Any, limit: int) -> Table:
 
 
 def as_columns(frame: Any) -> dict[str, list[Any]] | None:
-    """A data frame or series as lists by column; None if it is too long to go out like that."""
+    """Convert a data frame or series to lists by column; None if it is too long for that."""
     frame = flat(frame)
     if len(frame) > _ROWS:
         return None
@@ -98,7 +98,7 @@ def as_columns(frame: Any) -> dict[str, list[Any]] | None:
 
 
 def flat(frame: Any) -> Any:
-    """The frame with its index among its columns."""
+    """Return the frame with its index as columns."""
     import pandas as pd
 
     if type(frame) is pd.Series:
@@ -109,10 +109,10 @@ def flat(frame: Any) -> Any:
 
 
 def column_names(labels: Iterable[Any]) -> list[str]:
-    """Labels as texts of which no two are alike.
+    """Convert labels to unique texts.
 
     Raises:
-        TooLarge: they are more, or longer, than a table may have.
+        TooLarge: they are too many, or too long.
     """
     names: list[str] = []
     taken: set[str] = set()
@@ -143,7 +143,7 @@ def _opened(stream: bytes) -> Any:
 
 
 def _is_of_pandas(stream: bytes) -> bool:
-    """Whether the stream says so itself; without Arrow nobody can tell."""
+    """Whether the stream's metadata names pandas; false without pyarrow."""
     try:
         return b"pandas" in (_opened(stream).schema.metadata or {})
     except ImportError:

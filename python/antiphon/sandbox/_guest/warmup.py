@@ -1,4 +1,4 @@
-"""A job that no user has sent, and a channel that leads nowhere."""
+"""Warm-up of the worker: a job without effect, and a channel that leads nowhere."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _LIMITS = {
 
 
 class WarmupChannel:
-    """What a worker takes for its host: it sends one job, answers its calls, and does not listen.
+    """A channel that provides one job, answers its calls, and discards its outcome.
 
     Args:
         code: of the job.
@@ -59,12 +59,12 @@ class WarmupChannel:
         ).encode()
         self._calls = 0
 
-    def send(self, kind: int, body: bytes | memoryview) -> None:  # noqa: ARG002 - nobody hears it
-        """Takes a frame, and forgets it."""
+    def send(self, kind: int, body: bytes | memoryview) -> None:  # noqa: ARG002 - discarded
+        """Discard a frame."""
         self._calls += kind == CALL
 
     def receive(self, *kinds: int) -> tuple[int, bytes]:
-        """Gives the job, or the answer to the last call."""
+        """Return the job, or the reply to the last call."""
         if REPLY in kinds:
             return REPLY, dumps({"id": self._calls, "value": 1.5}).encode()
         return JOB, self._job

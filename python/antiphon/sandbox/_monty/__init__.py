@@ -1,1 +1,1 @@
-"""The engine `monty`: a part of Python, in worker processes of `pydantic-monty`."""
+"""The engine `monty`: a subset of Python, in worker processes of `pydantic-monty`."""

@@ -1,4 +1,4 @@
-"""The engine `monty`: a pool of workers, started when the first job comes."""
+"""The engine `monty`: a pool of workers, started with the first job."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from antiphon.sandbox._run_handle import StopSignal
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-__all__ = ["MONTY", "MontyEngine", "MontySession", "failed", "told"]
+__all__ = ["MONTY", "MontyEngine", "MontySession", "complete", "failed"]
 
 _ISOLATION = "interpreter+process"
 _WORKERS = 64
-_home: int | None = None
-"""The process that Monty's threads run in."""
+_owner: int | None = None
+"""The process that has Monty's threads."""
 _SUSPENSIONS = 1_000_000
-"""Look-ups of names count too: calls of host functions are counted elsewhere."""
+"""Includes look-ups of names; calls of host functions have a limit of their own."""
 
 
 def _probe() -> Probe:
-    """What the engine promises here; found by running something in it."""
+    """Run a line of code, and check its result."""
     found = Probe(engine="monty", ok=False, isolation=_ISOLATION, version="", layers={}, missing=[])
     try:
         found["version"] = version("pydantic-monty")
@@ -44,7 +44,7 @@ def _probe() -> Probe:
             found["ok"] = session.feed_run("20 + 22") == 20 + 22
     except (PackageNotFoundError, ImportError):
         found["missing"] = ["the package pydantic-monty: pip install 'antiphon[monty]'"]
-    except Exception as error:  # noqa: BLE001 - whatever keeps it from working is told
+    except Exception as error:  # noqa: BLE001 - reported as the reason
         found["missing"] = [f"pydantic-monty does not work here: {error}"]
     else:
         found["missing"] = [] if found["ok"] else ["pydantic-monty answers wrongly here"]
@@ -52,10 +52,10 @@ def _probe() -> Probe:
 
 
 class MontyEngine:
-    """Runs jobs in a part of Python that has no way to the machine.
+    """Runs jobs in a subset of Python without access to the machine.
 
     Args:
-        settings: as the native engines take them; ``limits`` is the complete table.
+        settings: as for native engines; ``limits`` is complete.
     """
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
@@ -68,30 +68,30 @@ class MontyEngine:
         self._process = 0
 
     def run(self, job: Mapping[str, Any], call: Any, stop: StopSignal | None) -> dict[str, Any]:
-        """Runs a job in a fresh session."""
+        """Run a job in a fresh session."""
         with self.worker() as worker:
-            return told(worker.run(job, _granted(call), stop), "spare")
+            return complete(worker.run(job, _granted(call), stop), "spare")
 
     def begin(self, job: Mapping[str, Any], stop: StopSignal | None) -> dict[str, Any] | Paused:
-        """Runs a job to its end, or to its first call of a host function."""
+        """Run a job to its end, or to its first call of a host function."""
         with self.worker() as worker:
             outcome = worker.run(job, None, stop)
-        return outcome if isinstance(outcome, Paused) else told(outcome, "spare")
+        return outcome if isinstance(outcome, Paused) else complete(outcome, "spare")
 
     def resume(
         self, paused: Paused, reply: Mapping[str, Any], stop: StopSignal | None
     ) -> dict[str, Any] | Paused:
-        """Answers the call at which a job waits, and runs to its end or its next call."""
+        """Answer the call at which a job is paused, and run to its end or its next call."""
         with self.worker() as worker:
             outcome = worker.resume(paused.dump, paused.progress, reply, stop)
-        return outcome if isinstance(outcome, Paused) else told(outcome, "spare")
+        return outcome if isinstance(outcome, Paused) else complete(outcome, "spare")
 
     def session(self) -> MontySession:
-        """A session that keeps its names from run to run."""
+        """Open a session that keeps its variables."""
         return MontySession(self)
 
     def close(self) -> None:
-        """Ends the workers; another run would start new ones."""
+        """End the workers; a later run starts new ones."""
         if self._process != os.getpid():
             return
         with self._lock:
@@ -101,7 +101,7 @@ class MontyEngine:
 
     @contextlib.contextmanager
     def worker(self) -> Iterator[Worker]:
-        """A worker of the pool in a state that nobody has touched."""
+        """Check out a fresh worker of the pool."""
         pool = self._started()
         limits = self._limits
         checkout = pool.checkout(
@@ -112,7 +112,7 @@ class MontyEngine:
                 "max_suspensions": _SUSPENSIONS,
                 "max_total_sleep_secs": 0.0,
             },
-            # A sleep would pass outside of the time limits.
+            # Sleeping would not count towards the time limits.
             os_policy={"sleep": "zero"},
         )
         with checkout as session:
@@ -135,7 +135,7 @@ class MontyEngine:
             return self._pool
 
     def _granted_files(self, stack: contextlib.ExitStack) -> list[Any]:
-        """Copies of the granted files, each folder mounted read-only: Monty mounts no file."""
+        """Copy the granted files and mount their folders read-only: Monty cannot mount files."""
         import pydantic_monty as monty
 
         folders: dict[str, Path] = {}
@@ -151,10 +151,10 @@ class MontyEngine:
 
 
 class MontySession:
-    """A worker that keeps its names from run to run.
+    """A worker that keeps its variables between runs.
 
     Args:
-        engine: where the worker comes from.
+        engine: the engine of the worker.
     """
 
     def __init__(self, engine: MontyEngine) -> None:
@@ -164,44 +164,44 @@ class MontySession:
         _LIVING.add(self)
 
     def run(self, job: Mapping[str, Any], call: Any, stop: StopSignal | None) -> dict[str, Any]:
-        """Runs a job among the names of those before it."""
+        """Run a job with the variables of the jobs before it."""
         if not self._worker.alive:
             return failed("crashed", "the session has ended with an earlier run")
-        return told(self._worker.run(job, _granted(call), stop), "session")
+        return complete(self._worker.run(job, _granted(call), stop), "session")
 
     def close(self) -> None:
-        """Gives the worker back."""
+        """Return the worker to the pool."""
         if self._process == os.getpid():
             self._stack.close()
 
 
 _LIVING: weakref.WeakSet[MontyEngine | MontySession] = weakref.WeakSet()
-"""What has workers."""
+"""The engines and sessions that have workers."""
 
 
-def _leave() -> None:
-    """Keeps what a fork has of its parent's workers for ever.
+def _keep_in_fork() -> None:
+    """Keep the parent's workers alive in a fork, which must never release them.
 
-    Letting go of it would take it out of what the parent's threads wait for, which both share.
+    A release would unregister them from the epoll set of the parent's threads, which is shared.
     """
     for one in list(_LIVING):
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(one))
     _LIVING.clear()
 
 
-os.register_at_fork(after_in_child=_leave)
+os.register_at_fork(after_in_child=_keep_in_fork)
 
 
-def told(outcome: dict[str, Any] | Paused, start: str) -> dict[str, Any]:
-    """An outcome with what this engine is."""
+def complete(outcome: dict[str, Any] | Paused, start: str) -> dict[str, Any]:
+    """Complete an outcome with the properties of this engine."""
     if isinstance(outcome, Paused):
-        return failed("crashed", "a job paused that should not")
+        return failed("crashed", "a job paused unexpectedly")
     usage = {**outcome["usage"], "start": start}
     return {**outcome, "usage": usage, "engine": "monty", "isolation": _ISOLATION}
 
 
 def failed(kind: str, message: str) -> dict[str, Any]:
-    """The outcome of a job that has not run."""
+    """Build the outcome of a job that was not run."""
     return {
         "error": {"kind": kind, "message": message},
         "usage": {},
@@ -211,23 +211,23 @@ def failed(kind: str, message: str) -> dict[str, Any]:
 
 
 def _check_process() -> None:
-    """Refuses a fork of a process that has used Monty: its threads are not there, and it hangs.
+    """Refuse the fork of a process that has used Monty: it lacks Monty's threads and would hang.
 
     Raises:
-        InternalError: this is one (``process_forked``).
+        InternalError: this is such a fork (``process_forked``).
     """
-    global _home  # noqa: PLW0603 - one per process, on purpose
-    if _home not in {None, os.getpid()}:
+    global _owner  # noqa: PLW0603 - one per process
+    if _owner not in {None, os.getpid()}:
         raise InternalError(
             "a sandbox was used in a process that was forked from one that had used it",
             code="process_forked",
             hint="start processes by `spawn` or `forkserver`, or fork before the first run",
         )
-    _home = os.getpid()
+    _owner = os.getpid()
 
 
 def _granted(call: Any) -> Any:
-    """A call that refuses, in place of none: without any the job would pause."""
+    """Return a call that always fails, if there is none: without one the job would pause."""
 
     def refuse(*_: Any) -> Any:
         raise RuntimeError("no host function is granted")

@@ -1,4 +1,4 @@
-"""Monty's errors as faults of a sandbox."""
+"""Monty's errors as faults of a sandbox run."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _KINDS = {
 
 
 def fault_of(error: Any, *, wall: float) -> dict[str, Any]:
-    """What a Monty error means.
+    """Build the fault for a Monty error.
 
     Args:
         error: a `pydantic_monty.MontyError`.
-        wall: the job's limit, for the message.
+        wall: the job's time limit, for the message.
     """
     how = type(error).__name__
     if how == "MontyCrashedError":
@@ -31,7 +31,7 @@ def fault_of(error: Any, *, wall: float) -> dict[str, Any]:
     if how == "MontyConversionError":
         return {"kind": "unsupported", "message": said}
     frames = error.traceback()
-    # Only the interpreter's own comes without a place.
+    # Only that of the interpreter itself has no traceback.
     if name == "TimeoutError" and not frames:
         return {"kind": "time_limit", "message": f"it took longer than {wall:g} s"}
     kind = "syntax_error" if how == "MontySyntaxError" else _KINDS.get(name, "python_error")
@@ -44,9 +44,9 @@ def fault_of(error: Any, *, wall: float) -> dict[str, Any]:
 
 
 def _lacks(name: str, said: str, frames: list[Any]) -> bool:
-    """Whether the interpreter lacks what the code uses, where all of Python has it."""
+    """Whether Monty lacks a feature of Python that the code uses."""
     if name == "NotImplementedError":
-        # The parser's refusals stand in no function, not even in the module.
+        # Errors of the parser have no function, not even the module.
         return not frames or frames[-1].function_name is None or "not supported" in said
     if name == "ModuleNotFoundError":
         return said.split("'")[1:2] != [] and said.split("'")[1] in sys.stdlib_module_names

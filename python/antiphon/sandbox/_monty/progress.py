@@ -1,4 +1,4 @@
-"""What is known of a job while it runs, and while it waits to go on elsewhere."""
+"""The state of a job while it runs, and while it is paused."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ if TYPE_CHECKING:
 __all__ = ["Flood", "Progress"]
 
 _MOST = 4 * 2**20
-"""Bytes of output past which a job is given up, unless its limit is higher."""
+"""Bytes of output after which a job is aborted, unless its limit is higher."""
 
 
 class Flood(Exception):
-    """The code writes without end."""
+    """The code writes far more than its limit."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Progress:
-    """A job under way: JSON values only, so that it can be written down with a snapshot.
+    """The state of a job: JSON values only, because it is saved with a snapshot.
 
     Attributes:
-        limits: the complete table.
+        limits: all limits.
         functions: names of the host functions that it may call.
-        inputs: what it was given, tagged.
-        want: what shall be brought out.
-        streams: what it wrote to ``stdout`` and ``stderr``, cut at the limits.
-        written: bytes that it wrote to each.
-        calls: calls of host functions until now.
-        made: those that were made at a pause, by name: a tool's own limit holds over pauses.
-        spent: seconds that it took until now.
+        inputs: its inputs, tagged.
+        want: the parts of the result to return.
+        streams: its ``stdout`` and ``stderr``, cut at the limits.
+        written: bytes written to each.
+        calls: number of calls of host functions.
+        made: calls made at pauses, by name: a tool's call limit spans pauses.
+        spent: seconds used.
     """
 
     limits: dict[str, Any]
@@ -46,35 +46,35 @@ class Progress:
 
     @classmethod
     def of(cls, plain: Mapping[str, Any]) -> Self:
-        """The progress that `to_dict` wrote down, perhaps when it had fewer fields."""
+        """Load the state that `to_dict` saved, possibly with fewer fields."""
         return cls(**{each.name: plain[each.name] for each in fields(cls) if each.name in plain})
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it as JSON values."""
+        """Return the state as JSON values."""
         return asdict(self)
 
     @property
     def truncated(self) -> list[str]:
-        """The streams that are cut."""
+        """The streams that were cut."""
         return [name for name, count in self.written.items() if count > self.limits[name]]
 
     @property
     def flooded(self) -> bool:
-        """Whether it wrote so much that it is given up."""
+        """Whether it wrote so much that it is aborted."""
         return any(count > max(_MOST, self.limits[name]) for name, count in self.written.items())
 
     def print(self, stream: str, text: str) -> None:
-        """Takes what the code writes.
+        """Receive output.
 
         Raises:
-            Flood: it is far past its limit.
+            Flood: it is far beyond the limit.
         """
         limit = int(self.limits[stream])
         data = text.encode("utf-8", "replace")
         room = limit - self.written[stream]
         self.written[stream] += len(data)
         if room > 0:
-            # A cut must not leave half a character.
+            # The cut may be inside a character.
             self.streams[stream] += data[:room].decode("utf-8", "ignore")
         if self.flooded:
             raise Flood

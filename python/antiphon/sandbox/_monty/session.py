@@ -24,7 +24,7 @@ __all__ = ["JobDriver", "Paused", "raised"]
 _ENDED = {
     "cancelled": "the caller cancelled",
     "time_limit": "it took longer than {:g} s",
-    "output_limit": "it wrote far more than anybody would read",
+    "output_limit": "it wrote far more than its limit",
 }
 _ARGUMENTS = 2**20
 _NAMES = 200
@@ -34,14 +34,14 @@ _NAME_BYTES = 64 * 2**10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Paused:
-    """A job that waits for the answer to a call.
+    """A job that waits for the result of a call.
 
     Attributes:
-        dump: the interpreter, as Monty writes it.
+        dump: Monty's snapshot of the interpreter.
         name: the function that the code called.
         args: its positional arguments, tagged.
-        kwargs: its named arguments, tagged.
-        progress: the job until then.
+        kwargs: its keyword arguments, tagged.
+        progress: the state of the job.
     """
 
     dump: bytes
@@ -56,18 +56,18 @@ class _TooManyCalls(Exception):
 
 
 class _Unsupported(Exception):
-    """The code does what this engine has no answer to."""
+    """The code uses a feature that this engine does not support."""
 
 
 class JobDriver:
-    """Drives a job to its end, or to its next call if it shall pause there.
+    """Drives a job to its end, or to its next call if it pauses there.
 
     Args:
-        progress: the job; it is carried on.
-        call: calls a host function; ``None`` if the job shall pause at each call.
+        progress: the state of the job; updated.
+        call: calls a host function; ``None`` to pause at each call.
         deadline: kills the worker at the deadline.
-        session: a Monty session, for what the code left behind; one that was restored in the
-            middle of a feed can be asked like any other once the feed has ended.
+        session: the Monty session, for reading the variables after the end. This works too for
+            a session that was restored from a snapshot in the middle of a feed.
     """
 
     def __init__(
@@ -89,18 +89,18 @@ class JobDriver:
     def drive(
         self, advance: Callable[[Callable[[str, str], None]], Any]
     ) -> dict[str, Any] | Paused:
-        """Runs until the end, or until a call at which the job pauses.
+        """Run to the end, or to a call at which the job pauses.
 
         Args:
-            advance: begins, or answers the call at which it paused; takes what receives the
-                output, gives the next snapshot.
+            advance: starts the job, or answers the call at which it paused; takes the receiver of
+                output and returns the next snapshot.
 
         Returns:
-            The outcome as the engines' contract has it, or the pause.
+            The outcome in the engines' form, or the pause.
         """
         try:
             value = self._finished(advance)
-        except Exception as error:  # noqa: BLE001 - each kind is told below
+        except Exception as error:  # noqa: BLE001 - `_fault` classifies it
             return self._outcome({"error": self._fault(error)})
         if isinstance(value, Paused):
             self._progress.spent += time.monotonic() - self._since
@@ -121,14 +121,14 @@ class JobDriver:
                 if isinstance(snapshot, Paused):
                     return snapshot
             else:
-                raise _Unsupported("the code waits for what nothing will bring")
+                raise _Unsupported("the code waits for an event that cannot occur")
         return snapshot.output
 
     def _print(self, stream: str, text: str) -> None:
         try:
             self._progress.print(stream, text)
         except Flood:
-            # By itself the worker would write on until its time is over.
+            # The worker alone would continue to write until its deadline.
             self._deadline.end("output_limit")
             raise
 
@@ -139,10 +139,10 @@ class JobDriver:
         return snapshot.resume()
 
     def _called(self, snapshot: Any) -> Any:
-        """Answers a call: a name that is no grant arrives here too, without a look-up."""
+        """Answer a call; functions that are not granted arrive here too, without a look-up."""
         name = snapshot.function_name
         if snapshot.is_os_function:
-            # Granted files and the modules of the interpreter; all else is refused there.
+            # Monty allows only mounted files and its own modules.
             return snapshot.resume_auto()
         if snapshot.object_id is not None or name not in self._progress.functions:
             refusal = {"exc_type": "NameError", "message": f"name {name!r} is not defined"}
@@ -169,7 +169,7 @@ class JobDriver:
             return {"return_value": decode_reply(tagged)}
         except JobEnded:
             raise
-        except Exception as error:  # noqa: BLE001 - the guest shall know of it
+        except Exception as error:  # noqa: BLE001 - reported to the guest
             failure = error if isinstance(error, CallFailed) else CallFailed.of(error)
             self._failure = str(failure)
             return raised("RuntimeError", self._failure)
@@ -185,9 +185,9 @@ class JobDriver:
         if "locals" in want:
             try:
                 found.update(self._locals(limits["locals"]))
-            except Exception as error:  # noqa: BLE001 - each kind is told below
+            except Exception as error:  # noqa: BLE001 - `_fault` classifies it
                 fault = self._fault(error)
-                # The code may have taken the name for something else.
+                # The code may have redefined `locals`.
                 cut = self._deadline.ended is not None
                 found |= {"error": fault} if cut else {"local_errors": {"locals": fault}}
         return found
@@ -206,7 +206,7 @@ class JobDriver:
         return {"locals": names, "local_errors": told}
 
     def _fault(self, error: Exception) -> dict[str, Any]:
-        """What an error of the feed means; what the host knows counts before what it is told."""
+        """Classify an error; the host's own knowledge precedes the worker's report."""
         import pydantic_monty as monty
 
         wall = self._progress.limits["wall"]
@@ -217,13 +217,13 @@ class JobDriver:
         elif isinstance(error, _Unsupported):
             kind, message = "unsupported", str(error)
         elif isinstance(error, monty.MontyError):
-            return self._told(fault_of(error, wall=wall))
+            return self._attributed(fault_of(error, wall=wall))
         else:
             kind, message = "crashed", f"{type(error).__name__}: {error}"[:_TEXT]
         return {"kind": kind, "message": message}
 
-    def _told(self, fault: dict[str, Any]) -> dict[str, Any]:
-        """The same, but that a failure of a host function which the code let pass is one."""
+    def _attributed(self, fault: dict[str, Any]) -> dict[str, Any]:
+        """Mark the uncaught failure of a host function as such."""
         if fault.get("type") == "RuntimeError" and fault["message"] == self._failure:
             fault["kind"] = "host_call_failed"
         return fault
@@ -246,15 +246,15 @@ class JobDriver:
 
 
 def _stub(name: str) -> Any:
-    """What a granted name is bound to; calling it comes back as a call of that name."""
+    """Return the value of a granted name; Monty reports a call of it by that name."""
 
     def stub(*_: Any, **__: Any) -> None:
-        raise RuntimeError(f"a host function was called past the sandbox: {name}")
+        raise RuntimeError(f"a host function was called outside the sandbox: {name}")
 
     stub.__name__ = stub.__qualname__ = name
     return stub
 
 
 def raised(kind: str, message: str) -> dict[str, str]:
-    """An answer to a call that is an exception in the guest."""
+    """Build the answer to a call that raises an exception in the guest."""
     return {"exc_type": kind, "message": message}

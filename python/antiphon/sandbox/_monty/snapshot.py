@@ -1,4 +1,4 @@
-"""Pauses as bytes that nobody else can make."""
+"""Saved pauses: bytes that are authenticated with a key."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ _SHORTEST = 16
 
 
 def check_key(key: object) -> bytes:
-    """The key, if it is one.
+    """Validate a snapshot key.
 
     Raises:
-        ValidationError: it is no bytes, or shorter than 16 (``sandbox_key_invalid``).
+        ValidationError: it is not bytes, or shorter than 16 bytes (``sandbox_key_invalid``).
     """
     if isinstance(key, bytes) and len(key) >= _SHORTEST:
         return key
     found = len(key) if isinstance(key, bytes) else type(key).__name__
     raise ValidationError(
-        f"a snapshot key has to be at least {_SHORTEST} bytes, found: {found}",
+        f"a snapshot key must have at least {_SHORTEST} bytes: {found}",
         code="sandbox_key_invalid",
-        hint="make one with `secrets.token_bytes(32)` and keep it where both processes find it",
+        hint="create one with `secrets.token_bytes(32)` and share it between the processes",
     )
 
 
 def encode_snapshot(paused: Paused, key: bytes) -> bytes:
-    """A pause as bytes, with a mark that only this key makes."""
+    """Encode a pause as bytes, with a MAC of this key."""
     head = {
         "monty": version("pydantic-monty"),
         "name": paused.name,
@@ -48,31 +48,31 @@ def encode_snapshot(paused: Paused, key: bytes) -> bytes:
     }
     text = json.dumps(head, separators=(",", ":")).encode()
     body = _LENGTH.pack(len(text)) + text + paused.dump
-    return _MAGIC + _mark(body, key) + body
+    return _MAGIC + _mac(body, key) + body
 
 
 def decode_snapshot(data: object, key: bytes) -> Paused:
-    """The pause that these bytes hold.
+    """Decode a pause.
 
-    Nothing of them is read before the mark has been checked: Monty trusts what it loads.
+    The MAC is verified before anything is parsed: Monty trusts the snapshots that it loads.
 
     Raises:
-        ValidationError: they were not made with this key, were changed since, or come from
+        ValidationError: the bytes were not saved with this key, were changed, or come from
             another version of Monty (``sandbox_snapshot_refused``).
     """
     start = len(_MAGIC) + _MARK
     if not isinstance(data, bytes):
-        _refuse(f"it is no bytes, but of the type {type(data).__name__}")
+        _refuse(f"it is not bytes, but {type(data).__name__}")
     if data[: len(_MAGIC)] != _MAGIC:
-        _refuse("it is none")
+        _refuse("it is not a saved pause")
     body = data[start:]
-    if not hmac.compare_digest(data[len(_MAGIC) : start], _mark(body, key)):
-        _refuse("it was made with another key, or changed since")
+    if not hmac.compare_digest(data[len(_MAGIC) : start], _mac(body, key)):
+        _refuse("it was saved with another key, or changed")
     (length,) = _LENGTH.unpack_from(body)
     end = _LENGTH.size + length
     head = json.loads(body[_LENGTH.size : end])
     if head["monty"] != version("pydantic-monty"):
-        _refuse(f"it was made with another version of pydantic-monty, {head['monty']}")
+        _refuse(f"it was saved with pydantic-monty {head['monty']}")
     return Paused(
         dump=body[end:],
         name=head["name"],
@@ -82,13 +82,13 @@ def decode_snapshot(data: object, key: bytes) -> Paused:
     )
 
 
-def _mark(body: bytes, key: bytes) -> bytes:
+def _mac(body: bytes, key: bytes) -> bytes:
     return hmac.new(key, _MAGIC + body, hashlib.sha256).digest()
 
 
 def _refuse(why: str) -> NoReturn:
     raise ValidationError(
-        f"the snapshot of a sandbox cannot be loaded: {why}",
+        f"the saved pause of a sandbox run cannot be loaded: {why}",
         code="sandbox_snapshot_refused",
-        hint="load it with the key and the version of pydantic-monty that it was made with",
+        hint="load it with the key and the version of pydantic-monty that saved it",
     )

@@ -1,4 +1,4 @@
-"""Values on their way into Monty and out of it, within budgets."""
+"""Conversion of values to and from Monty, within budgets."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _NODES = 100_000
 
 
 class _Encoder(Encoder):
-    """Shows what has no form without asking for a `repr` that could have no end.
+    """Encodes unsupported values as text, without calling a `repr` of unbounded length.
 
-    Values keep their shared parts on the way out of Monty: forty lists, each twice in the
-    next, are small until they are written out. So parts are counted before they are shown.
+    Monty's output values share parts: forty lists, each twice in the next, are small until they
+    are written out. So parts are encoded within the budget first.
     """
 
     def shown(self, value: Any, depth: int) -> Any:
-        """As the base class; but parts are written out within the budget."""
+        """Encode as the base class does, but parts within the budget."""
         parts = _parts(value)
         if parts is None:
             if not isinstance(value, type | PurePath) and value is not ... and not _is_named(value):
@@ -49,14 +49,14 @@ class _Encoder(Encoder):
 
 
 def encode_output(value: Any, size: int) -> Any:
-    """A value of the guest as tagged JSON.
+    """Encode a value of the guest as tagged JSON.
 
     Args:
-        value: what Monty gave; it may share parts.
-        size: bytes of JSON that it may take.
+        value: from Monty; may share parts.
+        size: most bytes of JSON.
 
     Raises:
-        TooLarge: it takes more, or has too many parts, or is nested too deeply.
+        TooLarge: it has too many bytes or parts, or is nested too deeply.
     """
     budget = Budget(bytes=size, nodes=_NODES, depth=_DEPTH)
     tagged = _Encoder(budget).encode(value)
@@ -65,27 +65,27 @@ def encode_output(value: Any, size: int) -> Any:
 
 
 def decode_inputs(tagged: Mapping[str, Any]) -> dict[str, Any]:
-    """The host's values as objects that Monty takes."""
+    """Decode the host's values to objects that Monty accepts."""
     decoder = Decoder(nodes=2**62, depth=900, opaque=False)
     return {name: _plain(decoder.decode(value)) for name, value in tagged.items()}
 
 
 def decode_reply(tagged: Any) -> Any:
-    """A host function's result as an object that Monty takes."""
+    """Decode a host function's result to an object that Monty accepts."""
     return _plain(Decoder(nodes=2**62, depth=900, opaque=False).decode(tagged))
 
 
 def locals_of(
     names: Any, unchanged: Mapping[str, Any], *, total: int, each: int, most: int
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    """The names that the code assigned, tagged; and why some could not be brought out.
+    """Return the variables that the code assigned, tagged, and why others are missing.
 
     Args:
-        names: what `locals()` gave in the guest: not to be trusted.
-        unchanged: the inputs, tagged; a name that still has its input's value was not assigned.
-        total: bytes of JSON for all of them.
-        each: bytes of JSON for one.
-        most: how many.
+        names: the guest's `locals()`; untrusted.
+        unchanged: the inputs, tagged; a variable that still has its value was not assigned.
+        total: most bytes of JSON for all.
+        each: most bytes of JSON for one.
+        most: most variables.
     """
     found: dict[str, Any] = {}
     errors: dict[str, str] = {}
@@ -115,12 +115,12 @@ def _is_public(name: str) -> bool:
 
 
 def _is_machinery(value: Any) -> bool:
-    """Whether it is a function, class or module; Monty hands them out as text."""
+    """Whether it is a function, class or module, which Monty returns as text."""
     return isinstance(value, type) or (type(value) is str and bool(_MACHINERY.fullmatch(value)))
 
 
 def _parts(value: Any) -> tuple[str, Any] | None:
-    """What a composite value is called, and the parts that it shows."""
+    """Return type name and parts of a composite value."""
     if isinstance(value, BaseException):
         return type(value).__name__, list(value.args)
     if isinstance(value, tuple):
@@ -138,7 +138,7 @@ def _is_named(value: Any) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    """The value with what Monty has no type for as the nearest that it has."""
+    """Replace types that Monty lacks by the nearest that it has."""
     kind = type(value)
     if kind in {list, tuple, set, frozenset}:
         return kind(_plain(item) for item in value)

@@ -1,4 +1,4 @@
-"""One worker process of Monty's, with a deadline on it."""
+"""A worker process of Monty, with deadlines for its jobs."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ if TYPE_CHECKING:
 __all__ = ["Worker"]
 
 _GRACE = 0.05
-"""Seconds past its limit after which a worker that did not end by itself is killed."""
+"""Seconds after the time limit before a worker is killed; normally it ends by itself."""
 _ENDING = frozenset(
     ["time_limit", "memory_limit", "output_limit", "host_call_limit", "crashed", "cancelled"]
 )
-"""What a worker does not survive: its state is not to be trusted any more."""
+"""Failures after which the state of a worker is not trusted any more."""
 
 
 class Worker:
-    """One worker process, for one job after the other.
+    """A worker process that runs jobs one after the other.
 
     Args:
-        session: a Monty session that has a worker.
-        limits: the complete table.
-        mounts: the folders that jobs see.
+        session: a Monty session with a worker.
+        limits: all limits.
+        mounts: the folders that jobs can read.
 
     Attributes:
-        alive: whether it can take another job.
+        alive: whether it can run another job.
     """
 
     def __init__(self, session: Any, limits: dict[str, Any], mounts: Sequence[Any]) -> None:
@@ -47,7 +47,7 @@ class Worker:
         call: Callable[[str, list[Any], dict[str, Any]], Any] | None,
         stop: StopSignal | None,
     ) -> dict[str, Any] | Paused:
-        """Runs a job to its end; without `call` to its first call of a host function."""
+        """Run a job to its end; without `call` to its first call of a host function."""
         progress = Progress(
             limits=self._limits,
             functions=[function["name"] for function in job["functions"]],
@@ -69,18 +69,18 @@ class Worker:
     def resume(
         self, dump: bytes, progress: Progress, reply: Mapping[str, Any], stop: StopSignal | None
     ) -> dict[str, Any] | Paused:
-        """Answers the call at which a job waits, and runs to its end or its next call.
+        """Answer the call at which a job is paused, and run to its end or its next call.
 
         Args:
-            dump: what `Paused` has; from nobody but ourselves.
-            progress: the job's until then.
+            dump: from `Paused`; authenticated.
+            progress: from `Paused`.
             reply: ``{"value": tagged}``, or ``{"error": {"type": …, "message": …}}``.
-            stop: by which the caller stops.
+            stop: the caller's stop signal.
         """
 
         def answer(receive: Callable[[str, str], None]) -> Any:
             snapshot = self._session.load_snapshot(dump, mount=self._mounts, print_callback=receive)
-            # The grants of this process count, not those of the one that wrote it.
+            # The tools of this process apply, not those of the process that saved it.
             name = getattr(snapshot, "function_name", None)
             if name not in progress.functions or snapshot.object_id is not None:
                 raise Malformed("the snapshot does not wait for a granted function")

