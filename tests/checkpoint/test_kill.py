@@ -41,7 +41,7 @@ class Journal:
 
     def wait_for_more(self, than: int) -> None:
         """Until a victim has noted something."""
-        until = time.monotonic() + 30
+        until = time.monotonic() + 120
         while len(self.lines()) <= than:
             assert time.monotonic() < until, "the victim does nothing"
             time.sleep(0.002)

@@ -38,7 +38,7 @@ def killed_in_the_middle(folder: Path, url: str, durability: str, chance: random
     while True:
         before = len(lines(journal))
         victim = subprocess.Popen(arguments)
-        until = time.monotonic() + 30
+        until = time.monotonic() + 120
         # So many notes further it dies, unless it has ended before.
         goal = before + 1 + chance.randrange(1, 14)
         while len(lines(journal)) < goal and victim.poll() is None:
