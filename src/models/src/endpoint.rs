@@ -1,4 +1,4 @@
-//! Everything a wire must know about the server it talks to.
+//! What a wire has to know about its server.
 
 use std::time::Duration;
 
@@ -10,59 +10,59 @@ use crate::name::ModelName;
 use crate::provider::Provider;
 use crate::settings::ModelSettings;
 
-/// Where a chat endpoint is, what opens it, and which dialect it speaks.
+/// A chat endpoint: its address, its credentials, and its dialect.
 #[derive(Clone, Debug)]
 pub struct Endpoint {
-    /// The full name, for people.
+    /// The full name, for messages.
     pub name: String,
-    /// What the server calls the model.
+    /// The server's name of the model.
     pub model: String,
-    /// The address of the chat method.
+    /// The URL of the chat method.
     pub url: Url,
-    /// Headers to send; each may hold a key.
+    /// Headers to send; their values may be keys.
     pub headers: Vec<(String, Secret)>,
-    /// Fields to send along in every body.
+    /// Fields to add to every body.
     pub extra_body: Map<String, Json>,
-    /// Whether requests carry the key of their call.
+    /// Whether requests carry the call's idempotency key.
     pub idempotency_header: bool,
-    /// How replies are asked for.
+    /// How the server wants requests.
     pub dialect: Dialect,
-    /// The longest one attempt may take.
+    /// The time limit of one attempt.
     pub timeout: Duration,
-    /// The longest a stream may be silent.
+    /// How long a stream may be silent.
     pub idle_timeout: Duration,
-    /// The most bytes a reply may have.
+    /// The largest reply in bytes.
     pub max_reply_bytes: usize,
-    /// Strikes the endpoint's secrets from whatever its server says.
+    /// Removes the endpoint's secrets from everything that its server says.
     pub redactor: Redactor,
 }
 
-/// Where servers of the same wire differ.
+/// What differs between servers of the same wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dialect {
-    /// How a reply in JSON is asked for.
+    /// How to request a JSON reply.
     pub structured: Structured,
-    /// Whether a stream must be asked for its token counts.
+    /// Whether a stream reports token counts only on request.
     pub stream_options: bool,
-    /// The field that limits the reply's tokens.
+    /// The name of the field that limits the reply's tokens.
     pub max_tokens_field: &'static str,
 }
 
-/// How a reply in JSON is asked for.
+/// How to request a JSON reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Structured {
-    /// A schema rewritten to the strict subset, which the server then guarantees.
+    /// With a schema rewritten to the strict subset, which the server guarantees.
     Strict,
-    /// The schema as it is. Servers with grammars follow it; others do their best.
+    /// With the schema as it is. Servers with grammars enforce it; others do their best.
     Schema,
-    /// Only "some JSON"; the schema goes into the instructions.
+    /// As any JSON; the schema goes into the instructions.
     Object,
 }
 
 impl Endpoint {
-    /// Fills in what `settings` leave open from the environment and the
-    /// provider's row. Only api.openai.com gets strict schemas: elsewhere the
-    /// rewritten schema would lose keywords and gain no guarantee.
+    /// Completes `settings` from the environment and the provider's row. Only api.openai.com
+    /// gets strict schemas: on other servers the rewritten schema would lose keywords and gain
+    /// no guarantee.
     ///
     /// # Errors
     /// See [`crate::open()`].
@@ -126,11 +126,11 @@ fn base_url(
         return Err(base_url_invalid("it holds a user or a password"));
     }
     if bare && url.port().is_none() {
-        // Cannot fail for a URL that has a host.
+        // Cannot fail, because the URL has a host.
         let _ = url.set_port(provider.default_port);
     }
     if matches!(url.host_str(), Some("0.0.0.0" | "[::]")) {
-        // Where a server listens on all addresses, a client asks the loopback.
+        // A server that listens on all addresses is reached at the loopback address.
         let _ = url.set_host(Some("127.0.0.1"));
     }
     if url.path() == "/" {
@@ -146,7 +146,7 @@ fn base_url_missing(provider: &Provider) -> Fault {
         .hint(format!("set `{variables}`, or pass `base_url`"))
 }
 
-/// The address itself stays unnamed: it may hold a password.
+/// The address is not quoted: it may contain a password.
 fn base_url_invalid(reason: &str) -> Fault {
     let message = format!("the base URL of the model cannot be used: {reason}");
     Fault::new(FaultCode::ModelBaseUrlInvalid, message)
@@ -203,7 +203,7 @@ fn headers(
     key.into_iter().chain(from_env).chain(own).collect()
 }
 
-/// The values, without the scheme before a credential: servers echo it alone.
+/// The values, and credentials without their scheme: servers echo them on their own.
 fn secrets(headers: &[(String, Secret)]) -> impl Iterator<Item = Secret> {
     headers.iter().map(|(_, value)| {
         let credential = ["Bearer ", "Basic ", "Token "]
@@ -213,13 +213,12 @@ fn secrets(headers: &[(String, Secret)]) -> impl Iterator<Item = Secret> {
     })
 }
 
-/// The values of the address's query: some gateways take a key there, and
-/// servers like to echo the address.
+/// The values of the URL's query: some gateways accept a key there, and servers echo the URL.
 fn query_secrets(base: &Url) -> Vec<Secret> {
     base.query_pairs().map(|(_, value)| Secret::new(value)).collect()
 }
 
-/// A key with a line break in it is better found before anything is sent.
+/// Finds a key with a line break before anything is sent.
 fn check_headers(base: &Url, headers: &[(String, Secret)]) -> Result<(), Fault> {
     for (name, value) in headers {
         if HttpRequest::get(base.clone()).secret_header(name, value).is_err() {
@@ -231,8 +230,8 @@ fn check_headers(base: &Url, headers: &[(String, Secret)]) -> Result<(), Fault> 
     Ok(())
 }
 
-/// Fields that the wire fills in itself: a second value would be ignored or
-/// break the reading of the reply.
+/// Fields that the wire sets itself: a second value would be ignored, or break the decoding of
+/// the reply.
 const OWN_FIELDS: [&str; 7] =
     ["model", "messages", "tools", "response_format", "stream", "stream_options", "n"];
 

@@ -1,5 +1,4 @@
-//! How a wire's troubles become faults: category by kind, a stable code, and
-//! no text of a server that still holds a secret.
+//! Failures of a wire as faults: category, stable code, and the server's words without secrets.
 
 use antiphon_core::{Fault, FaultCode, Time};
 use antiphon_net::{HttpError, HttpReply, StatusKind, retry_after, shown};
@@ -7,9 +6,9 @@ use serde_json::Value as Json;
 
 use crate::endpoint::Endpoint;
 
-/// So much of an error page is read.
+/// The most bytes of an error page that are read.
 const PAGE: usize = 64 << 10;
-/// So many characters of a server's own words go into a message.
+/// The most characters of the server's words in a message.
 const QUOTE: usize = 300;
 
 /// Makes the faults of one endpoint.
@@ -18,7 +17,7 @@ pub struct FaultFactory<'e> {
     endpoint: &'e Endpoint,
 }
 
-/// What a server says about its refusal, in its own words.
+/// An error as the server describes it.
 #[derive(Debug, Default)]
 struct ServerError {
     message: String,
@@ -27,12 +26,12 @@ struct ServerError {
 }
 
 impl<'e> FaultFactory<'e> {
-    /// For the faults of `endpoint`.
+    /// A factory for `endpoint`.
     pub const fn of(endpoint: &'e Endpoint) -> Self {
         Self { endpoint }
     }
 
-    /// No reply came about.
+    /// There was no reply.
     pub fn unanswered(self, error: &HttpError) -> Fault {
         match error {
             HttpError::Unreachable { cause, .. } | HttpError::Cut { cause, .. } => {
@@ -52,7 +51,7 @@ impl<'e> FaultFactory<'e> {
         }
     }
 
-    /// The reply broke off or grew too large.
+    /// The reply was cut off, or is too large.
     pub fn unread(self, error: &HttpError) -> Fault {
         match error {
             HttpError::TooLarge { limit } => self.too_large(*limit),
@@ -61,7 +60,7 @@ impl<'e> FaultFactory<'e> {
         }
     }
 
-    /// The reply broke off.
+    /// The reply was cut off.
     pub fn cut(self, cause: &str) -> Fault {
         let what = "the reply of the model broke off";
         self.fault(FaultCode::ModelReplyCut, what, cause)
@@ -73,19 +72,19 @@ impl<'e> FaultFactory<'e> {
         self.fault(FaultCode::ModelReplyTooLarge, what, &limit.to_string())
     }
 
-    /// The reply is not what the wire promises; `reason` says in which way.
+    /// The reply violates the protocol of the wire, for this reason.
     pub fn malformed(self, reason: &str) -> Fault {
         let what = "the reply of the model is not in the form of the OpenAI chat wire";
         self.fault(FaultCode::ModelReplyMalformed, what, reason)
     }
 
-    /// The model, or a filter around it, will not answer; in its own words.
+    /// The model, or a filter, refused to answer, in these words.
     pub fn refused(self, words: &str) -> Fault {
         let what = "the model refused to answer";
         self.fault(FaultCode::ModelRefused, what, words)
     }
 
-    /// Time is over: `limit` is the name of what set it, `attempt`, `idle` or `deadline`.
+    /// A time limit was reached: `attempt`, `idle` or `deadline`.
     pub fn late(self, limit: &str, seconds: f64) -> Fault {
         let what = match limit {
             "idle" => "the stream of the model was silent for too long, in seconds",
@@ -95,7 +94,7 @@ impl<'e> FaultFactory<'e> {
         self.fault(FaultCode::ModelTimeout, what, &format!("{seconds:.3}")).with("limit", limit)
     }
 
-    /// The server answered with a status that is no success.
+    /// The server replied with an error status.
     pub async fn status(self, reply: HttpReply, now: Time) -> Fault {
         let status = reply.status();
         let pause = retry_after(|name| reply.header(name), now);
@@ -112,7 +111,7 @@ impl<'e> FaultFactory<'e> {
         }
     }
 
-    /// The body of a success, or an event of a stream, holds an error instead.
+    /// The body of a successful reply, or an event of a stream, contains an error.
     pub fn reported(self, error: &Json) -> Fault {
         let status = error.get("code").and_then(Json::as_u64).and_then(|code| code.try_into().ok());
         let status = status.filter(|status| (400..600).contains(status)).unwrap_or(500);
@@ -144,7 +143,7 @@ impl<'e> FaultFactory<'e> {
             .with("model", self.endpoint.name.as_str())
     }
 
-    /// A stranger's words: no secrets, no control characters, not too many.
+    /// The server's words without secrets and control characters, shortened.
     fn quote(self, words: &str) -> String {
         let words = self.endpoint.redactor.clean(words);
         let mut quote: String = words.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -157,7 +156,7 @@ impl<'e> FaultFactory<'e> {
     }
 }
 
-/// What a status and the words that came with it mean.
+/// The meaning of a status and the error beside it.
 fn verdict(status: u16, complaint: &ServerError) -> (FaultCode, &'static str) {
     let says = |word: &str| complaint.code == word || complaint.kind == word;
     match StatusKind::of(status) {
@@ -205,8 +204,7 @@ const fn quota() -> (FaultCode, &'static str) {
 }
 
 impl ServerError {
-    /// Reads an error page: JSON as providers write it, or anything else as
-    /// its own message, unless it is markup.
+    /// Parses an error page: JSON as providers write it, or plain text; markup is dropped.
     fn read(page: &str) -> Self {
         match serde_json::from_str::<Json>(page) {
             Ok(json) => Self::of(json.get("error").unwrap_or(&json)),

@@ -1,4 +1,4 @@
-//! A layer that asks somewhere else when a model cannot be had.
+//! A layer that falls back to other models.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,13 +10,12 @@ use serde_json::{Value as Json, json};
 
 use crate::retrying::is_transient;
 
-/// Models in the order of preference. The next one is asked when one fails
-/// with a transient fault (`ModelTransport`, `Timeout`) while there is time
-/// left; a refused key or request fails at once, since it wants mending.
+/// Models in the order of preference. The next one is called when one fails with a transient
+/// fault (`ModelTransport`, `Timeout`) and there is time left. A refused key or request fails at
+/// once, because the caller has to correct it.
 ///
-/// A [`ReplyChunk::Retry`] tells the watcher to discard the text so far. The
-/// reply names the model that answered; the last fault lists in `tried` which
-/// models failed, and how.
+/// A [`ReplyChunk::Retry`] tells the observer to discard the text so far. The reply names the
+/// model that answered; the last fault lists in `tried` which models failed, and how.
 pub struct Fallback {
     name: String,
     first: Arc<dyn Model>,
@@ -24,7 +23,7 @@ pub struct Fallback {
 }
 
 impl Fallback {
-    /// Asks `first`, then `others` in their order.
+    /// Calls `first`, then `others` in their order.
     pub fn new(first: Arc<dyn Model>, others: impl IntoIterator<Item = Arc<dyn Model>>) -> Self {
         let others: Vec<_> = others.into_iter().collect();
         let names: Vec<&str> =
@@ -67,7 +66,7 @@ impl Model for Fallback {
     }
 }
 
-/// Transport attempts behind a fault.
+/// The transport attempts before a fault.
 fn attempts(fault: &Fault) -> u32 {
     let attempts = fault.details.get("attempts").and_then(Json::as_u64);
     attempts.and_then(|attempts| u32::try_from(attempts).ok()).unwrap_or(1)

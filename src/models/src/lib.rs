@@ -1,13 +1,14 @@
-//! Language models behind wires, and the layers around them. Every one of
-//! them is an [`antiphon_runtime::Model`].
+//! Language models behind wires, and the layers around them. All of them implement
+//! [`antiphon_runtime::Model`].
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`mod@open`], [`name`], [`provider`], [`settings`], [`endpoint`] | from `openai:gpt-5-mini` to something that can be asked |
+//! | [`mod@open`], [`name`], [`provider`], [`settings`], [`endpoint`] | from `openai:gpt-5-mini`
+//! to a model that can be called |
 //! | [`openai_chat`] | the wire that most providers speak |
-//! | [`failure`] | how a wire's troubles become faults |
-//! | [`retrying`], [`fallback`] | layers: again, and somewhere else |
-//! | [`scripted`] | a model that answers what a test told it to |
+//! | [`failure`] | failures of a wire as faults |
+//! | [`retrying`], [`fallback`] | layers: retries, and other models |
+//! | [`scripted`] | a model with prepared replies, for tests |
 
 pub mod endpoint;
 pub mod failure;

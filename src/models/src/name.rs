@@ -1,4 +1,4 @@
-//! How people name a model.
+//! Names of models.
 
 use std::fmt;
 
@@ -9,14 +9,14 @@ use crate::provider::Provider;
 /// A model of a provider, for instance `openai:gpt-5-mini`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ModelName {
-    /// Who serves it.
+    /// The provider.
     pub provider: &'static Provider,
-    /// What the provider calls it; may itself hold `:` and `/`.
+    /// The provider's name of the model; may contain `:` and `/`.
     pub model: String,
 }
 
 impl ModelName {
-    /// Reads `provider:model`, or `provider/model`; the first separator counts.
+    /// Parses `provider:model` or `provider/model`; the first separator counts.
     ///
     /// ```
     /// let name = antiphon_models::ModelName::parse("openrouter:meta-llama/llama-4:free").unwrap();
@@ -25,8 +25,8 @@ impl ModelName {
     /// ```
     ///
     /// # Errors
-    /// `Validation`: `model_name_malformed` when there is no provider or no
-    /// model, `model_provider_unknown` when nobody is called that.
+    /// `Validation`: `model_name_malformed` without a provider or a model,
+    /// `model_provider_unknown` for an unknown provider.
     pub fn parse(name: &str) -> Result<Self, Fault> {
         let (prefix, model) = name.trim().split_once([':', '/']).unwrap_or(("", name));
         let (prefix, model) = (prefix.trim(), model.trim());

@@ -1,4 +1,4 @@
-//! From a name to something that can be asked.
+//! Opens a model by its name.
 
 use std::sync::Arc;
 
@@ -11,8 +11,8 @@ use crate::openai_chat::OpenAiChat;
 use crate::retrying::Retrying;
 use crate::settings::ModelSettings;
 
-/// The model called `name`, with transport retries around it. Nothing is sent
-/// yet. `env` looks up an environment variable; an empty value counts as unset.
+/// Opens the model `name` with transport retries. Nothing is sent yet. `env` looks up an
+/// environment variable; an empty value counts as unset.
 ///
 /// ```
 /// use antiphon_models::{ModelSettings, open};
@@ -22,10 +22,10 @@ use crate::settings::ModelSettings;
 /// ```
 ///
 /// # Errors
-/// `Validation` when the name, the address or a setting cannot be used (codes
+/// `Validation` if the name, the address or a setting is not valid (codes
 /// `model_name_malformed`, `model_provider_unknown`, `model_base_url_missing`,
-/// `model_base_url_invalid`, `model_setting_invalid`); `Auth` with
-/// `model_key_missing` when the provider wants a key and there is none.
+/// `model_base_url_invalid`, `model_setting_invalid`); `Auth` with `model_key_missing` if the
+/// provider needs a key and there is none.
 pub fn open(
     name: &str,
     settings: &ModelSettings,

@@ -1,4 +1,4 @@
-//! Who serves models over the OpenAI chat wire: one row of parameters each.
+//! Providers of the OpenAI chat wire: one row of parameters each.
 
 /// A service or local server that speaks the OpenAI chat wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -7,28 +7,28 @@ pub struct Provider {
     pub name: &'static str,
     /// Other spellings of the name.
     pub aliases: &'static [&'static str],
-    /// Where it listens, unless told otherwise; none if every user has an own address.
+    /// The default address; `None` if every user has an own one.
     pub base_url: Option<&'static str>,
-    /// Environment variables that may hold the address, the first one set counts.
+    /// Environment variables for the address; the first one that is set counts.
     pub base_url_env: &'static [&'static str],
-    /// The path of an address that has none.
+    /// The path of an address without one.
     pub default_path: &'static str,
-    /// The port of an address that has neither scheme nor port.
+    /// The port of an address without scheme and port.
     pub default_port: Option<u16>,
-    /// Environment variables that may hold the key, the first one set counts.
+    /// Environment variables for the key; the first one that is set counts.
     pub key_env: &'static [&'static str],
-    /// Whether there is no answer without a key.
+    /// Whether it needs a key.
     pub needs_key: bool,
-    /// The header that carries the key as it is; none for `Authorization: Bearer`.
+    /// The header that carries the plain key; `None` for `Authorization: Bearer`.
     pub key_header: Option<&'static str>,
-    /// Environment variables whose value becomes a header, if set.
+    /// Environment variables whose values become headers, if set.
     pub env_headers: &'static [(&'static str, &'static str)],
-    /// Whether it takes a JSON schema for the reply, or only the wish for JSON.
+    /// Whether it accepts a JSON schema for the reply, or only a request for JSON.
     pub takes_schema: bool,
-    /// Whether it must be asked to count tokens in a stream. Some refuse the
-    /// question and count anyway.
+    /// Whether a stream reports token counts only on request. Some providers refuse the request
+    /// and report them anyway.
     pub stream_options: bool,
-    /// The field that limits the reply's tokens.
+    /// The name of the field that limits the reply's tokens.
     pub max_tokens_field: &'static str,
 }
 
@@ -45,7 +45,7 @@ impl Provider {
     }
 }
 
-/// A service in the network that wants a key.
+/// A hosted service that needs a key.
 const HOSTED: Provider = Provider {
     name: "",
     aliases: &[],
@@ -62,10 +62,10 @@ const HOSTED: Provider = Provider {
     max_tokens_field: "max_tokens",
 };
 
-/// A server that people run themselves.
+/// A server that users run themselves.
 const LOCAL: Provider = Provider { needs_key: false, default_path: "/v1", ..HOSTED };
 
-/// Every provider that can be named.
+/// All providers.
 pub const PROVIDERS: &[Provider] = &[
     Provider {
         name: "openai",

@@ -1,4 +1,4 @@
-//! A layer that asks again when the way to a model failed.
+//! A layer that repeats calls after transport failures.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,28 +7,28 @@ use antiphon_core::{Category, Fault, ModelReply, ModelRequest, RetryPolicy};
 use antiphon_runtime::{CallContext, Model, ReplyChunk};
 use async_trait::async_trait;
 
-/// Nobody waits longer than this between two attempts: a server that asks for
-/// more is a failure that fallbacks and people should hear of.
+/// The longest pause between two attempts. A server that asks for more counts as failed, so that
+/// fallbacks and users learn of it.
 const LONGEST_PAUSE: Duration = Duration::from_mins(5);
 
-/// Repeats a call whose fault is transient: no connection, 429, 5xx, a
-/// malformed or broken reply, a time-out. Pauses follow the policy, with what
-/// the server asks for as a floor; none reaches past the call's deadline.
+/// Repeats calls with a transient fault: no connection, 429, 5xx, a malformed or cut reply, a
+/// time-out. Pauses follow the policy, with the server's `Retry-After` as the minimum; none
+/// exceeds the call's deadline.
 ///
-/// A stream that broke after some text is repeated too: the watcher is told by
-/// [`ReplyChunk::Retry`] that the text begins anew.
+/// A stream that was cut after some text is repeated too: [`ReplyChunk::Retry`] tells the
+/// observer to discard that text.
 pub struct Retrying {
     model: Arc<dyn Model>,
     policy: RetryPolicy,
 }
 
 impl Retrying {
-    /// Puts the layer around `model`.
+    /// Wraps `model`.
     pub fn new(model: Arc<dyn Model>, policy: RetryPolicy) -> Self {
         Self { model, policy }
     }
 
-    /// How long to wait before asking again; none if this was the last time.
+    /// The pause before the next attempt; `None` if this was the last one.
     fn pause(&self, attempt: u32, fault: &Fault, cx: &CallContext) -> Option<Duration> {
         if !is_transient(fault) {
             return None;
@@ -39,7 +39,7 @@ impl Retrying {
     }
 }
 
-/// Whether a model may answer though it has just failed with `fault`.
+/// Whether a repeated call may succeed after `fault`.
 pub(crate) fn is_transient(fault: &Fault) -> bool {
     matches!(fault.category, Category::ModelTransport | Category::Timeout)
 }

@@ -1,4 +1,4 @@
-//! What can be set about a model besides its name.
+//! Settings of a model.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use antiphon_core::RetryPolicy;
 use antiphon_net::{HttpClient, Secret};
 use serde_json::{Map, Value as Json};
 
-/// How to reach a model, and how patiently.
+/// The address, credentials and limits of a model.
 ///
 /// ```
 /// use antiphon_models::ModelSettings;
@@ -16,27 +16,26 @@ use serde_json::{Map, Value as Json};
 /// ```
 #[derive(Clone, Debug)]
 pub struct ModelSettings {
-    /// Where the server listens; none for the environment's or the provider's own.
+    /// The server's address; by default the environment's or the provider's.
     pub base_url: Option<String>,
-    /// The key; none for the environment's.
+    /// The key; by default the environment's.
     pub api_key: Option<Secret>,
-    /// The longest one attempt may take, from request to last byte; 10 minutes.
+    /// The time limit of one attempt, from request to last byte; 10 minutes.
     pub timeout: Duration,
-    /// The longest a stream may be silent; 2 minutes.
+    /// How long a stream may be silent; 2 minutes.
     pub idle_timeout: Duration,
-    /// How often a request is sent before its failure counts; three times.
+    /// How often a request is attempted; three times.
     pub retry: RetryPolicy,
-    /// Headers to send along. Their values are kept as secret as the key.
+    /// Headers to send. Their values are treated as secrets.
     pub headers: BTreeMap<String, Secret>,
-    /// Fields to send along in the body, for what only one provider knows.
+    /// Fields to add to the body, for parameters of a single provider.
     pub extra_body: Map<String, Json>,
-    /// Whether each request carries the key of its call in the header
-    /// `Idempotency-Key`, so that a server that knows such keys does the same
-    /// request only once. It does not.
+    /// Whether each request carries the call's key in the header `Idempotency-Key`, so that a
+    /// server that supports it carries out a repeated request only once; false by default.
     pub idempotency_header: bool,
-    /// The most bytes a reply may have; 16 MiB.
+    /// The largest reply in bytes; 16 MiB.
     pub max_reply_bytes: usize,
-    /// Connections to share with other models; none for own ones.
+    /// Connections to share with other models; by default none are shared.
     pub http: Option<HttpClient>,
 }
 

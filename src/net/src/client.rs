@@ -1,4 +1,4 @@
-//! The HTTP client: connections that are kept and shared.
+//! The HTTP client: a pool of shared connections.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -9,14 +9,14 @@ use crate::error::{HttpError, innermost};
 use crate::reply::HttpReply;
 use crate::request::HttpRequest;
 
-/// How a client keeps its connections.
+/// Settings of a pool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HttpOptions {
-    /// The longest a connection may take to come about, TLS included; 10 seconds.
+    /// The time limit of a connection attempt, including TLS; 10 seconds.
     pub connect_timeout: Duration,
-    /// How long an unused connection is kept; 90 seconds.
+    /// How long an idle connection is kept; 90 seconds.
     pub idle: Duration,
-    /// How many unused connections are kept for each host; 32.
+    /// How many idle connections are kept per host; 32.
     pub idle_per_host: usize,
 }
 
@@ -30,13 +30,12 @@ impl Default for HttpOptions {
     }
 }
 
-/// A pool of connections. Clones share it. It belongs to the tokio runtime
-/// that first uses it.
+/// A pool of connections, shared by its clones. It belongs to the tokio runtime that first uses
+/// it.
 ///
-/// It follows no redirect, so that a key never reaches a host that was not
-/// meant. Certificates are judged by the operating system's roots; proxies come
-/// from `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`, except that plain HTTP to
-/// this machine goes straight.
+/// It follows no redirects, so that a key is never sent to another host. Certificates are
+/// verified with the operating system's roots. Proxies come from `HTTPS_PROXY`, `HTTP_PROXY` and
+/// `NO_PROXY`, except for plain HTTP to this machine.
 #[derive(Clone, Debug, Default)]
 pub struct HttpClient {
     pools: Arc<Pools>,
@@ -45,20 +44,20 @@ pub struct HttpClient {
 #[derive(Debug, Default)]
 struct Pools {
     options: HttpOptions,
-    /// Made on first use: reading the root certificates takes a while, and a
-    /// machine that only talks to itself may have none.
+    /// Created on first use: loading root certificates takes time, and a machine that only
+    /// connects to itself may have none.
     outside: OnceLock<Result<Client, String>>,
     inside: OnceLock<Result<Client, String>>,
 }
 
 impl HttpClient {
-    /// A client with no connection yet.
+    /// A client without connections.
     pub fn new(options: HttpOptions) -> Self {
         Self { pools: Arc::new(Pools { options, ..Pools::default() }) }
     }
 
-    /// Sends `request` and waits for the head of the reply. Any status is a
-    /// reply. There is no time-out but that on connecting: see [`crate::within`].
+    /// Sends `request` and waits for the head of the reply. Any status counts as a reply. Only
+    /// connecting has a time limit: see [`crate::within`].
     ///
     /// # Errors
     /// [`HttpError::Setup`], [`HttpError::BadUrl`], [`HttpError::Unreachable`],
@@ -91,7 +90,7 @@ impl HttpClient {
     }
 }
 
-/// Whether the host of `url` is this machine by its loopback address or name.
+/// Whether the host of `url` is this machine, by loopback address or name.
 pub fn is_this_machine(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default();
     let address = host.trim_start_matches('[').trim_end_matches(']');
@@ -101,7 +100,7 @@ pub fn is_this_machine(url: &Url) -> bool {
     }
 }
 
-/// `url` without user, password, query and fragment, which may hold secrets.
+/// `url` without user, password, query and fragment, which may contain secrets.
 pub fn shown(url: &Url) -> String {
     if url.has_host() {
         format!("{}{}", url.origin().ascii_serialization(), url.path())
@@ -114,7 +113,7 @@ fn build(
     options: &HttpOptions,
     adapt: impl FnOnce(ClientBuilder) -> ClientBuilder,
 ) -> Result<Client, String> {
-    // Whoever came first has chosen; any provider will do.
+    // Fails if a provider is installed already; any provider will do.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let builder = Client::builder()
         .redirect(redirect::Policy::none())

@@ -1,38 +1,38 @@
-//! How an HTTP exchange fails before it has an answer to judge.
+//! Failures of an HTTP exchange.
 
-/// Why there is no answer. No text holds a secret: addresses come without
-/// user, password and query, and headers without their values.
+/// Why there is no reply. No text contains a secret: URLs appear without user, password and
+/// query, and headers without their values.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HttpError {
-    /// The address cannot be used.
+    /// The URL is not valid.
     #[error("the address is not a usable URL: `{0}`")]
     BadUrl(String),
-    /// A header cannot be sent; its value stays unnamed.
+    /// A header cannot be sent; its value is not quoted.
     #[error("the header holds characters that HTTP does not allow: `{0}`")]
     BadHeader(String),
-    /// The client could not be made, for instance for want of root certificates.
+    /// The client could not be created, for instance without root certificates.
     #[error("the HTTP client could not be set up: {0}")]
     Setup(String),
-    /// No connection came about: refused, unknown host, failed handshake.
+    /// No connection was made: refused, unknown host, failed handshake.
     #[error("no connection to `{host}`: {cause}")]
     Unreachable {
         /// Scheme, host and port.
         host: String,
-        /// What the operating system or TLS says.
+        /// The cause, in the words of the operating system or TLS.
         cause: String,
     },
-    /// The connection broke after it was made.
+    /// The connection was cut.
     #[error("the connection to `{host}` broke: {cause}")]
     Cut {
         /// Scheme, host and port.
         host: String,
-        /// What the operating system or TLS says.
+        /// The cause, in the words of the operating system or TLS.
         cause: String,
     },
-    /// The body is larger than the caller accepts.
+    /// The body exceeds the caller's limit.
     #[error("the reply is larger than the limit in bytes: {limit}")]
     TooLarge {
-        /// The most bytes the body may have.
+        /// The limit in bytes.
         limit: usize,
     },
 }
@@ -46,7 +46,7 @@ impl HttpError {
     }
 }
 
-/// The last of the causes: the others only say that something below failed.
+/// The innermost cause: the outer ones only say that something below failed.
 pub(crate) fn innermost(error: &reqwest::Error) -> String {
     let mut cause: &dyn std::error::Error = error;
     while let Some(inner) = cause.source() {

@@ -1,13 +1,13 @@
-//! How antiphon reaches the network. It knows HTTP and secrets, and nothing
-//! of models or tools.
+//! Access to the network: HTTP and secrets, without knowledge of models or tools.
 //!
 //! | module | holds |
 //! |---|---|
 //! | [`client`], [`request`], [`reply`] | one HTTP exchange: no redirects, bounded bodies |
-//! | [`error`], [`status`], [`retry_after`](mod@retry_after) | how an exchange fails, and when to come back |
+//! | [`error`], [`status`], [`retry_after`](mod@retry_after) | failures of an exchange, and when
+//! to retry |
 //! | [`sse`] | the framing of server-sent events |
-//! | [`secret`], [`redact`] | values that never print, and texts they are struck from |
-//! | [`patience`] | a limit in time on any work, by the caller's clock |
+//! | [`secret`], [`redact`] | values that are never printed, and their removal from texts |
+//! | [`patience`] | a time limit for any work, by the caller's clock |
 
 pub mod client;
 pub mod error;

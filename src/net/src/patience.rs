@@ -1,12 +1,12 @@
-//! A limit in time on any work.
+//! A time limit for any work.
 
 use std::future::Future;
 use std::time::Duration;
 
 use antiphon_runtime::Clock;
 
-/// The result of `work`, or none if `limit` is over first by `clock`; the
-/// work is then dropped. Without a limit it waits as long as the work does.
+/// The result of `work`, or `None` if `limit` is over first by `clock`; the work is then
+/// dropped. Without a limit it waits until the work is done.
 pub async fn within<F: Future>(
     clock: &dyn Clock,
     limit: Option<Duration>,

@@ -1,18 +1,18 @@
-//! Strikes secrets from text that leaves: servers like to echo the key they
-//! refuse, whole or in part.
+//! Removes secrets from text that leaves the process: servers echo the keys that they refuse,
+//! whole or in part.
 
 use std::fmt::Write as _;
 
 use crate::secret::Secret;
 
 const MASK: &str = "***";
-/// So many leading characters of a secret are enough to strike what follows.
+/// A prefix of so many characters identifies a secret.
 const TELLING: usize = 8;
 
-/// What is shorter keeps nobody out.
+/// Shorter secrets protect nothing.
 const SHORTEST: usize = 4;
 
-/// Knows the secrets of one endpoint and strikes them from any text.
+/// Removes the secrets of one endpoint from any text.
 ///
 /// ```
 /// use antiphon_net::{Redactor, Secret};
@@ -21,13 +21,13 @@ const SHORTEST: usize = 4;
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Redactor {
-    /// Each secret in each spelling that a server may echo.
+    /// Each secret in every encoding that a server may echo.
     spellings: Vec<Secret>,
 }
 
 impl Redactor {
-    /// Watches for `secrets`. Those of fewer than 4 characters are left out: a
-    /// local server's `x` would be struck from every word.
+    /// A redactor of `secrets`. Those of fewer than 4 characters are ignored: a local server's
+    /// `x` would be removed from every word.
     pub fn new(secrets: impl IntoIterator<Item = Secret>) -> Self {
         let mut spellings: Vec<String> = Vec::new();
         for secret in secrets {
@@ -41,13 +41,13 @@ impl Redactor {
                 }
             }
         }
-        // The longest first, or a secret inside another would leave the rest readable.
+        // The longest first, or a secret within another one would leave the rest readable.
         spellings.sort_by_key(|spelling| std::cmp::Reverse(spelling.len()));
         Self { spellings: spellings.into_iter().map(Secret::new).collect() }
     }
 
-    /// `text` with `***` in place of each secret, of any beginning of one that
-    /// is long enough to tell (8 characters), and of any bearer token.
+    /// `text` with `***` in place of each secret, each prefix of one with at least 8 characters,
+    /// and each bearer token.
     pub fn clean(&self, text: &str) -> String {
         let mut text = text.to_owned();
         for spelling in &self.spellings {
@@ -71,12 +71,12 @@ fn strike(text: &str, secret: &str) -> String {
     cleaned
 }
 
-/// Bytes that both texts begin with, ending between characters.
+/// The length of the common prefix, up to a character boundary.
 fn shared_prefix(left: &str, right: &str) -> usize {
     left.chars().zip(right.chars()).take_while(|(a, b)| a == b).map(|(a, _)| a.len_utf8()).sum()
 }
 
-/// Masks the word after each `Bearer `: whatever it is, it opens a door.
+/// Masks the word after each `Bearer `, whatever it is.
 fn strike_bearer(text: &str) -> String {
     const SCHEME: &str = "bearer ";
     let lower = text.to_ascii_lowercase();

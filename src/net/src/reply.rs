@@ -1,10 +1,10 @@
-//! One HTTP reply, its body still on the way.
+//! HTTP replies, whose bodies may still be arriving.
 
 use bytes::Bytes;
 
 use crate::error::HttpError;
 
-/// A reply whose head has come. Dropping it closes the connection.
+/// A reply whose head has arrived. Dropping it closes the connection.
 #[derive(Debug)]
 pub struct HttpReply {
     inner: reqwest::Response,
@@ -21,12 +21,12 @@ impl HttpReply {
         self.inner.status().as_u16()
     }
 
-    /// The header of that name (any case), if it is there and is plain text.
+    /// The header with that name, in any case, if it exists and is plain text.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.inner.headers().get(name)?.to_str().ok()
     }
 
-    /// The next piece of the body; none at its end.
+    /// The next chunk of the body; `None` at its end.
     ///
     /// # Errors
     /// [`HttpError::Cut`] when the connection breaks before the end.
@@ -38,8 +38,8 @@ impl HttpReply {
     /// The whole body.
     ///
     /// # Errors
-    /// [`HttpError::TooLarge`] when it has more than `limit` bytes, known from
-    /// its announced length or found while reading; [`HttpError::Cut`].
+    /// [`HttpError::TooLarge`] if it has more than `limit` bytes, by its announced length or as
+    /// read; [`HttpError::Cut`].
     pub async fn body(mut self, limit: usize) -> Result<Vec<u8>, HttpError> {
         let announced = self.inner.content_length().unwrap_or_default();
         if usize::try_from(announced).map_or(true, |length| length > limit) {
@@ -55,8 +55,8 @@ impl HttpReply {
         Ok(body)
     }
 
-    /// As much of the body as comes, up to `limit` bytes: for a look at an
-    /// error page, where half is better than nothing.
+    /// The body up to `limit` bytes, or as much of it as arrives: for error pages, where half is
+    /// better than nothing.
     pub async fn beginning(mut self, limit: usize) -> Vec<u8> {
         let mut body = Vec::new();
         while let Ok(Some(piece)) = self.chunk().await {

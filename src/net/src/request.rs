@@ -1,4 +1,4 @@
-//! One HTTP request.
+//! HTTP requests.
 
 use bytes::Bytes;
 use reqwest::Url;
@@ -7,40 +7,40 @@ use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use crate::error::HttpError;
 use crate::secret::Secret;
 
-/// A request that is ready to be sent, as often as one likes.
+/// A request that can be sent any number of times.
 #[derive(Clone, Debug)]
 pub struct HttpRequest {
     pub(crate) url: Url,
     pub(crate) headers: HeaderMap,
-    /// None for a GET.
+    /// `None` for a GET.
     pub(crate) body: Option<Bytes>,
 }
 
 impl HttpRequest {
-    /// Asks for `url`.
+    /// A GET request for `url`.
     pub fn get(url: Url) -> Self {
         Self { url, headers: HeaderMap::new(), body: None }
     }
 
-    /// Sends `body`, which is JSON text, to `url`.
+    /// A POST request with `body`, which is JSON text.
     pub fn post_json(url: Url, body: impl Into<Bytes>) -> Self {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         Self { url, headers, body: Some(body.into()) }
     }
 
-    /// Adds a header, in place of one of the same name.
+    /// Adds a header, or replaces the one with that name.
     ///
     /// # Errors
-    /// Name or value hold characters that HTTP does not allow.
+    /// [`HttpError::BadHeader`] if name or value contain characters that HTTP does not allow.
     pub fn header(self, name: &str, value: &str) -> Result<Self, HttpError> {
         self.insert(name, value, false)
     }
 
-    /// Adds a header whose value must not show in logs.
+    /// Adds a header whose value is secret.
     ///
     /// # Errors
-    /// Name or value hold characters that HTTP does not allow.
+    /// [`HttpError::BadHeader`] if name or value contain characters that HTTP does not allow.
     pub fn secret_header(self, name: &str, value: &Secret) -> Result<Self, HttpError> {
         self.insert(name, value.expose(), true)
     }

@@ -1,12 +1,12 @@
-//! When a server wants us back.
+//! The pause that a server asks for.
 
 use std::time::{Duration, SystemTime};
 
 use antiphon_core::Time;
 
-/// The pause a server asks for: `retry-after-ms` (milliseconds), or
-/// `Retry-After` as seconds or as an HTTP date, which counts from `now`. A
-/// date that is past is no pause; a value that cannot be read is none at all.
+/// The pause that a server asks for: `retry-after-ms` in milliseconds, or `Retry-After` in
+/// seconds or as an HTTP date, which is compared with `now`. A past date is a pause of zero; a
+/// value that is not valid is ignored.
 ///
 /// ```
 /// use antiphon_net::retry_after;

@@ -1,11 +1,11 @@
-//! A value that never prints.
+//! Values that are never printed.
 
 use std::fmt;
 
 use secrecy::{ExposeSecret, SecretString};
 
-/// A key, token or password. It shows as `***`, cannot be serialised, and its
-/// memory is wiped when it is dropped.
+/// A key, token or password. It is printed as `***`, cannot be serialised, and is wiped from
+/// memory when dropped.
 ///
 /// ```
 /// let key = antiphon_net::Secret::new("sk-123");
@@ -15,12 +15,12 @@ use secrecy::{ExposeSecret, SecretString};
 pub struct Secret(SecretString);
 
 impl Secret {
-    /// Takes charge of `value`.
+    /// Wraps `value`.
     pub fn new(value: impl Into<String>) -> Self {
         Self(SecretString::from(value.into()))
     }
 
-    /// The value itself, for the one place that must send it.
+    /// The value itself, for the one place that sends it.
     pub fn expose(&self) -> &str {
         self.0.expose_secret()
     }

@@ -1,30 +1,30 @@
-//! Server-sent events: bytes in, events out, however the bytes are cut.
+//! A parser of server-sent events that accepts chunks of any size.
 
-/// One event as the stream names it.
+/// One event.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SseEvent {
-    /// Its kind; empty for the usual `message`.
+    /// Its type; empty for the default `message`.
     pub event: String,
     /// Its data lines, joined by line feeds.
     pub data: String,
-    /// The last id the stream has set.
+    /// The last id that the stream has set.
     pub id: String,
 }
 
-/// Why a stream cannot be read on.
+/// Why a stream cannot be parsed further.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SseError {
-    /// One event is larger than the reader accepts.
+    /// An event exceeds the parser's limit.
     #[error("an event of the stream is larger than the limit in bytes: {limit}")]
     TooLarge {
-        /// The most bytes one event may have.
+        /// The limit in bytes.
         limit: usize,
     },
 }
 
-/// Cuts a byte stream into events, following the WHATWG rules: lines end in
-/// CR, LF or CRLF, a colon begins a comment, a byte-order mark may come first,
-/// and bytes that are no UTF-8 become replacement characters.
+/// Splits a byte stream into events by the WHATWG rules: lines end in CR, LF or CRLF, a colon
+/// begins a comment, a byte-order mark may come first, and bytes that are not UTF-8 become
+/// replacement characters.
 ///
 /// ```
 /// let mut parser = antiphon_net::SseParser::new(1024);
@@ -34,10 +34,10 @@ pub enum SseError {
 #[derive(Debug)]
 pub struct SseParser {
     limit: usize,
-    /// The line that has no end yet, as bytes: a character may be cut.
+    /// The unfinished line, as bytes: a character may be split.
     line: Vec<u8>,
     first_line: bool,
-    /// The last byte was a CR: a LF that follows belongs to it.
+    /// The last byte was a CR: a following LF belongs to it.
     after_cr: bool,
     event: String,
     data: Option<String>,
@@ -45,7 +45,7 @@ pub struct SseParser {
 }
 
 impl SseParser {
-    /// Reads events of at most `limit` bytes.
+    /// A parser of events with at most `limit` bytes.
     pub const fn new(limit: usize) -> Self {
         Self {
             limit,
@@ -58,10 +58,10 @@ impl SseParser {
         }
     }
 
-    /// Reads on, and returns the events that are complete now.
+    /// Parses further bytes; returns the events that are complete.
     ///
     /// # Errors
-    /// An event is larger than the limit; the stream cannot be read any further.
+    /// An event exceeds the limit; the stream cannot be parsed further.
     pub fn push(&mut self, mut bytes: &[u8]) -> Result<Vec<SseEvent>, SseError> {
         let mut events = Vec::new();
         if let [first, rest @ ..] = bytes
@@ -84,8 +84,8 @@ impl SseParser {
         Ok(events)
     }
 
-    /// The event that the stream ended within, if it had data: some servers
-    /// leave out the last blank line.
+    /// The event in which the stream ended, if it has data: some servers omit the last blank
+    /// line.
     pub fn finish(mut self) -> Option<SseEvent> {
         if !self.line.is_empty() {
             self.end_line();
@@ -127,8 +127,8 @@ impl SseParser {
             },
             "event" => value.clone_into(&mut self.event),
             "id" if !value.contains('\0') => value.clone_into(&mut self.id),
-            // Comments (an empty field), `retry` and what nobody knows: we
-            // never reconnect, so nothing else matters.
+            // Comments (an empty field name), `retry` and unknown fields: there are no
+            // reconnections, so `retry` does not matter.
             _ => {}
         }
     }

@@ -1,25 +1,25 @@
-//! What a status code means to a caller that may try again.
+//! The meaning of status codes for retries.
 
-/// The meaning of an HTTP status, as far as a client's next move depends on it.
+/// The meaning of an HTTP status, as far as the client's next step depends on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StatusKind {
-    /// 2xx: the body is the answer.
+    /// 2xx: the body is the reply.
     Success,
-    /// 3xx: never followed, since a key would travel along.
+    /// 3xx: never followed, because a key would be sent along.
     Redirect,
-    /// 401 and 403: the credential is missing, wrong or not allowed.
+    /// 401 and 403: the credential is missing, wrong or insufficient.
     Unauthorized,
-    /// 402: nothing is left to pay with.
+    /// 402: there is no credit left.
     PaymentRequired,
-    /// 404 and 410: there is no such thing.
+    /// 404 and 410: it does not exist.
     NotFound,
-    /// 408: the server gave up waiting.
+    /// 408: the server stopped waiting.
     TimedOut,
-    /// 429: too many requests; the same one may pass later.
+    /// 429: too many requests; the same request may succeed later.
     RateLimited,
-    /// Any other 4xx: the same request will be refused again.
+    /// Any other 4xx: the same request would be refused again.
     Refused,
-    /// 409, 425, 5xx and what no standard knows: the same request may pass later.
+    /// 409, 425, 5xx and unknown ones: the same request may succeed later.
     ServerError,
 }
 

@@ -1,4 +1,4 @@
-//! The engines where there is nothing to build them on.
+//! Engines on systems where they cannot be built.
 
 use std::sync::Arc;
 
@@ -12,12 +12,12 @@ use crate::spec::{EngineName, EngineSettings};
 
 const WHY: &str = "it needs Linux on x86-64 or aarch64";
 
-/// An engine that only says that it cannot be had.
+/// An engine that only reports that it is unavailable.
 #[derive(Debug)]
 pub struct AbsentEngine(EngineName);
 
 impl AbsentEngine {
-    /// An engine that cannot run anything here.
+    /// An engine that cannot run anything on this system.
     ///
     /// # Errors
     /// `sandbox_setting_invalid`, `sandbox_limit_invalid`.
@@ -27,7 +27,7 @@ impl AbsentEngine {
         Ok(Self(settings.engine))
     }
 
-    /// Nothing is kept in, because nothing runs.
+    /// No isolation, because nothing runs.
     pub fn isolation(&self) -> Isolation {
         Isolation::None
     }

@@ -1,6 +1,6 @@
-//! Checks of what a worker sends along: tables and figures. Libraries of the
-//! user read them next, written in languages where a wrong offset is a hole, so
-//! only what an honest worker would send gets past.
+//! Checks of the tables and figures that a worker sends. Libraries in the host read them next,
+//! and in languages where a wrong offset is a vulnerability, so only what an honest worker would
+//! send is accepted.
 
 mod arrow;
 mod column;
@@ -13,7 +13,7 @@ use std::fmt;
 pub use arrow::table;
 pub use png::figure;
 
-/// Why something was refused.
+/// Why a table or figure was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refusal(pub &'static str);
 
@@ -25,12 +25,12 @@ impl fmt::Display for Refusal {
 
 impl std::error::Error for Refusal {}
 
-/// The sizes of a table that was found to be sound.
+/// The size of a valid table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TableExtent {
-    /// How many rows it has.
+    /// The number of rows.
     pub rows: u64,
-    /// How many columns it has.
+    /// The number of columns.
     pub columns: u64,
 }
 

@@ -1,31 +1,30 @@
-//! Frames between host and worker: a length, a kind, a body. Whoever is on
-//! the other side is not trusted, so a length is checked against what its kind
-//! may have before a byte is kept for it.
+//! Frames between host and worker: length, kind, body. The other side is not trusted, so a
+//! length is checked against the bound of its kind before any byte is buffered.
 
 use std::fmt;
 
-/// Bytes before a body: the length of what follows, and the kind.
+/// The bytes before a body: the length of the rest, and the kind.
 pub const HEADER: usize = 5;
-/// Bytes that are read of a frame before its length is known; most end within them.
+/// The bytes that are read before a frame's length is known; most frames are shorter.
 pub const AHEAD: usize = 1 << 10;
 
-/// Bytes from which a body is handed on in the memory that it was read into.
+/// Bodies of at least this size are passed on without a copy.
 const LARGE: usize = 64 << 10;
 
-/// What a frame is.
+/// The kind of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrameKind {
-    /// From the host: a job.
+    /// A job, from the host.
     Job,
-    /// From both: raw bytes that belong to the frame before.
+    /// Raw bytes that belong to the previous frame, from either side.
     Attachment,
-    /// From the worker: a call of one of the host's functions.
+    /// A call of a host function, from the worker.
     Call,
-    /// From the host: what the call came to.
+    /// The result of a call, from the host.
     Reply,
-    /// From the worker: what came of the job.
+    /// The outcome of the job, from the worker.
     Outcome,
-    /// From the worker: it waits for a job.
+    /// The worker is ready for a job.
     Ready,
 }
 
@@ -34,7 +33,7 @@ impl FrameKind {
     pub const ALL: [Self; 6] =
         [Self::Job, Self::Attachment, Self::Call, Self::Reply, Self::Outcome, Self::Ready];
 
-    /// Its byte on the wire.
+    /// The byte of this kind.
     pub const fn byte(self) -> u8 {
         match self {
             Self::Job => b'J',
@@ -51,16 +50,16 @@ impl FrameKind {
     }
 }
 
-/// Most bytes that a body of each kind may have; what is 0 is not expected.
+/// The largest body of each kind, in bytes; 0 for kinds that are not expected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FrameBounds {
-    /// For an attachment.
+    /// Of an attachment.
     pub attachment: u64,
-    /// For a call.
+    /// Of a call.
     pub call: u64,
-    /// For an outcome.
+    /// Of an outcome.
     pub outcome: u64,
-    /// For the sign that it is ready.
+    /// Of the ready signal.
     pub ready: u64,
 }
 
@@ -76,16 +75,16 @@ impl FrameBounds {
     }
 }
 
-/// How a worker breaks the protocol.
+/// A violation of the protocol.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProtocolFault {
-    /// A kind that is not known.
+    /// An unknown kind.
     Unknown(u8),
-    /// A kind that nobody waits for now.
+    /// A kind that is not expected now.
     Unexpected(FrameKind),
-    /// A body that is longer than its kind may have.
+    /// A body that exceeds the bound of its kind.
     TooLong(FrameKind, u64),
-    /// A length that leaves no room for the kind.
+    /// A length without room for the kind.
     Empty,
 }
 
@@ -102,7 +101,7 @@ impl fmt::Display for ProtocolFault {
     }
 }
 
-/// Puts frames together out of what arrives, however it is cut.
+/// Assembles frames from arriving bytes, however they are split.
 #[derive(Debug, Default)]
 pub struct FrameParser {
     held: Vec<u8>,
@@ -110,12 +109,12 @@ pub struct FrameParser {
 }
 
 impl FrameParser {
-    /// A parser that has seen nothing.
+    /// A parser without bytes.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds what has arrived.
+    /// Adds bytes that have arrived.
     pub fn feed(&mut self, bytes: &[u8]) {
         if self.read > 0 {
             self.held.drain(..self.read);
@@ -124,17 +123,16 @@ impl FrameParser {
         self.held.extend_from_slice(bytes);
     }
 
-    /// Whether nothing is left over.
+    /// Whether no bytes are left over.
     pub fn is_empty(&self) -> bool {
         self.read == self.held.len()
     }
 
-    /// How many bytes are worth reading now: never more than [`AHEAD`] beyond the frame
-    /// that is being read. The rest is left where it is, so that a worker cannot fill
-    /// the host.
+    /// How many bytes to read now: at most [`AHEAD`] beyond the current frame. The rest stays in
+    /// the socket, so that a worker cannot fill the host's memory.
     ///
     /// # Errors
-    /// A breach, as soon as the header of a frame shows it.
+    /// A violation, as soon as the header of a frame shows it.
     pub fn wants(&self, bounds: &FrameBounds) -> Result<usize, ProtocolFault> {
         let held = self.held.len().saturating_sub(self.read);
         Ok(match self.header(bounds)? {
@@ -143,10 +141,10 @@ impl FrameParser {
         })
     }
 
-    /// The next frame that is complete.
+    /// The next complete frame.
     ///
     /// # Errors
-    /// A breach, as soon as the header of a frame shows it.
+    /// A violation, as soon as the header of a frame shows it.
     pub fn next(
         &mut self,
         bounds: &FrameBounds,
@@ -155,7 +153,7 @@ impl FrameParser {
         let start = self.read + HEADER;
         let Some(body) = self.held.get(start..start + length) else { return Ok(None) };
         if length >= LARGE && self.held.len() == start + length {
-            // What takes much memory is not there twice.
+            // A large body is handed over, not copied.
             let mut body = std::mem::take(&mut self.held);
             body.drain(..start);
             self.read = 0;
@@ -166,7 +164,7 @@ impl FrameParser {
         Ok(Some((kind, body)))
     }
 
-    /// Kind and length of the body that comes next, once they are there.
+    /// Kind and length of the next body, once its header is complete.
     fn header(&self, bounds: &FrameBounds) -> Result<Option<(FrameKind, usize)>, ProtocolFault> {
         let held = self.held.get(self.read..).unwrap_or_default();
         let [a, b, c, d, kind, ..] = *held else { return Ok(None) };
@@ -180,8 +178,8 @@ impl FrameParser {
     }
 }
 
-/// Appends a frame to `to`; false, and nothing appended, if its body is longer
-/// than a length can say.
+/// Appends a frame to `to`. Returns false and appends nothing if the body is too long for the
+/// length field.
 #[must_use]
 pub fn write(to: &mut Vec<u8>, kind: FrameKind, body: &[u8]) -> bool {
     let Some(length) = body.len().checked_add(1).and_then(|length| u32::try_from(length).ok())

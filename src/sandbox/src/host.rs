@@ -1,5 +1,5 @@
-//! The outside of the jail: who starts zygotes, hands out workers, and watches
-//! each until its end.
+//! The outside of the jail: starts zygotes, hands out workers, and supervises each until its
+//! end.
 
 mod attached;
 mod body;

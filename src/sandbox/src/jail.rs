@@ -1,8 +1,8 @@
-//! The inside of the jail: what a zygote does to itself before it imports
-//! anything, and what each worker does before it meets its job.
+//! The inside of the jail: the steps that a zygote takes before it imports anything, and those
+//! of each worker before it receives its job.
 //!
-//! `boot.py` calls these steps in order, and forks in between, so that the
-//! interpreter's own hooks run at each fork.
+//! `boot.py` calls these steps in order and forks between them, so that the interpreter's own
+//! fork hooks run.
 
 mod canary;
 mod files;
@@ -17,7 +17,7 @@ pub use zygote::{SealedWorker, Zygote, ZygoteRequest};
 use std::fmt;
 use std::io;
 
-/// A step that did not succeed.
+/// A step that failed.
 #[derive(Debug)]
 pub struct JailFault {
     step: String,
@@ -32,7 +32,7 @@ impl fmt::Display for JailFault {
 
 impl std::error::Error for JailFault {}
 
-/// Says which step failed.
+/// Names the step that failed.
 trait Step<T> {
     fn step(self, name: &str) -> Result<T, JailFault>;
 }
@@ -43,9 +43,9 @@ impl<T, E: Into<io::Error>> Step<T> for Result<T, E> {
     }
 }
 
-/// A worker's own folder.
+/// A worker's private folder.
 const SCRATCH: &str = "/scratch";
-/// Where libraries keep what they prepare at import; read-only for workers.
+/// The folder where libraries prepare caches at import; read-only for workers.
 const CACHE: &str = "/cache";
-/// The devices that a worker has.
+/// The devices in a worker's root.
 const DEVICES: [&str; 3] = ["/dev/null", "/dev/zero", "/dev/urandom"];

@@ -1,17 +1,16 @@
-//! Engines that run code which must be able to do no harm, behind the port
-//! [`antiphon_runtime::sandbox`].
+//! Engines that isolate untrusted code, behind the port [`antiphon_runtime::sandbox`].
 //!
 //! | module | holds |
 //! |---|---|
-//! | `check` | tables and figures that a worker sent along, before others read them |
+//! | `check` | checks of the tables and figures that a worker sends |
 //! | `frame` | frames between host and worker |
-//! | `tagged` | the values in them, counted and checked |
-//! | `spec` | how an engine is set up, and the layers it has |
-//! | `shown` | files that are shown under other names |
-//! | `host` | the outside: pools of workers, and who watches them |
-//! | `jail` | the inside: what a zygote and its workers do to themselves |
-//! | `sys` | the system calls for that |
-//! | `absent` | the engines where there is nothing to build them on |
+//! | `tagged` | the values in frames, counted and checked |
+//! | `spec` | settings of an engine, and its layers |
+//! | `shown` | host files that are shown to workers under other names |
+//! | `host` | the outside: pools of workers, and their supervision |
+//! | `jail` | the inside: the steps by which a zygote and its workers lock themselves in |
+//! | `sys` | system calls |
+//! | `absent` | engines on systems where they cannot be built |
 
 #[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
 mod absent;

@@ -1,4 +1,4 @@
-//! Files of the host's that are shown to workers under other names.
+//! Host files that are shown to workers under other names.
 
 use std::fs::{self, File};
 use std::io;
@@ -9,29 +9,29 @@ use std::sync::Arc;
 use antiphon_core::{Fault, FaultCode};
 use serde::{Deserialize, Serialize};
 
-/// What a zygote is given beside its settings.
+/// What a zygote receives beside its settings.
 pub(crate) struct Shown {
     pub(crate) files: Arc<Vec<GrantedFile>>,
-    /// A file of the host's that no worker must be able to open.
+    /// A host file that no worker must be able to open.
     pub(crate) canary: Option<PathBuf>,
 }
 
-/// A file that is shown to workers, which of all files it is, and where.
+/// A file to show: its path in the worker, and its identity.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct GrantedFile {
     pub(crate) from: PathBuf,
     pub(crate) at: PathBuf,
     device: u64,
     inode: u64,
-    /// While it is open no other file gets its number.
+    /// Held open, so that no other file gets its inode number.
     #[serde(skip)]
     _held: Option<File>,
 }
 
 impl GrantedFile {
-    /// The file of this name, to be shown there.
+    /// Opens the file `from`, to be shown at `at`.
     ///
-    /// Errors: `sandbox_setting_invalid` if there is none, or a link.
+    /// Errors: `sandbox_setting_invalid` if it does not exist or is a link.
     pub(crate) fn open(from: &Path, at: &Path) -> Result<Self, Fault> {
         let refused = |why: &dyn std::fmt::Display| {
             let message = format!("a file cannot be shown: {}: {why}", from.display());
@@ -48,7 +48,7 @@ impl GrantedFile {
         Ok(Self { from, at, device: about.dev(), inode: about.ino(), _held: Some(held) })
     }
 
-    /// Whether this is the file at `path`.
+    /// Whether `path` is this file.
     pub(crate) fn is_at(&self, path: &Path) -> io::Result<bool> {
         let about = fs::metadata(path)?;
         Ok((about.dev(), about.ino()) == (self.device, self.inode))

@@ -1,4 +1,4 @@
-//! What an engine is told, and what it tells its zygote of that.
+//! The settings of an engine, and the plan that its zygote receives.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use antiphon_runtime::sandbox::SandboxLimits;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 
-/// How an engine is set up.
+/// The settings of an engine.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EngineSettings {
@@ -16,45 +16,43 @@ pub struct EngineSettings {
     pub engine: EngineName,
     /// The interpreter.
     pub python: PathBuf,
-    /// The folder with the guest's own code, and with `boot.py`.
+    /// The folder with the guest package and `boot.py`.
     pub guest: PathBuf,
-    /// The native module that `boot.py` loads; without it the interpreter
-    /// cannot be jailed.
+    /// The native module that `boot.py` loads; without it there is no jail.
     pub native: PathBuf,
-    /// Names that are imported before the first job, where they can be.
+    /// Modules to import before the first job, where they exist.
     #[serde(default)]
     pub packages: Vec<String>,
-    /// What of the host's files can be seen.
+    /// The host files that guests can see.
     #[serde(default)]
     pub mounts: Mounts,
     /// The limits by name.
     #[serde(default)]
     pub limits: Map<String, Json>,
-    /// Workers that wait for a job.
+    /// The number of spare workers.
     #[serde(default = "two")]
     pub spares: usize,
-    /// Layers that are left out, to see in tests what gets through without
-    /// them. Whatever runs then says that nothing isolates it.
+    /// Layers to leave out, so that tests see what gets through without them. The engine then
+    /// reports that nothing isolates the guest.
     #[serde(default)]
     pub without: Vec<JailLayer>,
-    /// Whether Landlock may stand for a private root where there is none: the code then
-    /// sees that the host's files exist, has no folder of its own, and no files are shown.
+    /// Whether Landlock suffices where a private root is impossible. Guests then see the names
+    /// of host files, have no private folder, and files cannot be shown.
     #[serde(default)]
     pub landlock_only: bool,
-    /// When a zygote has served enough. It is not for users to say.
+    /// When to replace a zygote. Users cannot set it.
     #[serde(skip)]
     pub wear: ZygoteLifetime,
-    /// How long a worker may take until it waits for its job. It is not for
-    /// users to say either.
+    /// How long a worker may take to become ready. Users cannot set it.
     #[serde(skip)]
     pub ready: ReadyTimeout,
 }
 
-/// When another zygote takes over: the string hashes of one have been seen by
-/// many by then.
+/// When a zygote is replaced: its workers share one seed of string hashes, which many guests
+/// have seen by then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ZygoteLifetime {
-    /// Workers that it has forked.
+    /// The number of workers that it has forked.
     pub workers: u64,
     /// Its age.
     pub age: Duration,
@@ -67,12 +65,12 @@ impl Default for ZygoteLifetime {
     }
 }
 
-/// How long a worker may take until it waits for its job.
+/// How long a worker may take to become ready.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReadyTimeout(pub Duration);
 
 impl Default for ReadyTimeout {
-    /// 30 seconds: it was forked from a zygote that has imported everything.
+    /// 30 seconds: the zygote has imported everything already.
     fn default() -> Self {
         Self(Duration::from_secs(30))
     }
@@ -82,14 +80,14 @@ impl Default for ReadyTimeout {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EngineName {
-    /// Jailed children of a zygote.
+    /// Jailed forks of a zygote.
     Process,
-    /// The same without the jail: limits and a kill.
+    /// Forks without a jail: limits and a kill only.
     Subprocess,
 }
 
 impl EngineName {
-    /// Its name in results.
+    /// The name in results.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Process => "process",
@@ -98,34 +96,34 @@ impl EngineName {
     }
 }
 
-/// What of the host's files can be seen.
+/// The host files that guests can see.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Mounts {
-    /// Files and folders that can be read where they are.
+    /// Files and folders that are readable at their own paths.
     pub read: Vec<PathBuf>,
-    /// Files that can be read somewhere else: on the host, in the guest.
+    /// Files that are readable at other paths: host path, guest path.
     pub files: Vec<(PathBuf, PathBuf)>,
-    /// Folders that modules are looked for in, after the standard library.
-    /// The site-packages folders of what is in `read` need not be named.
+    /// Folders of the module search path, after the standard library. Site-packages folders
+    /// within `read` are added by themselves.
     pub path: Vec<PathBuf>,
 }
 
-/// Something that keeps a guest in, and that a test can leave out.
+/// A layer of isolation, which a test can leave out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum JailLayer {
     /// User, process, mount, network, message and host name namespaces.
     Namespaces,
-    /// A root that holds what is granted and nothing else.
+    /// A root file system with nothing but the granted files.
     PrivateRoot,
     /// Landlock: files, ports, signals and abstract sockets.
     Landlock,
     /// An allow-list of system calls.
     Seccomp,
-    /// No capabilities, and no way to new ones.
+    /// No capabilities, and no way to gain any.
     Privileges,
-    /// Limits that the kernel keeps.
+    /// Limits that the kernel enforces.
     Limits,
 }
 
@@ -140,7 +138,7 @@ impl JailLayer {
         Self::Limits,
     ];
 
-    /// Its name in reports.
+    /// The name in reports.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Namespaces => "namespaces",
@@ -153,48 +151,48 @@ impl JailLayer {
     }
 }
 
-/// What a zygote is told when it starts.
+/// The plan that a zygote receives when it starts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct JailPlan {
     pub(crate) layers: Vec<JailLayer>,
     pub(crate) mounts: Mounts,
-    /// Where files are shown that a list names which follows. Nobody reads that who forks
-    /// workers: where the files are on the host is not for those to know.
+    /// The guest paths of shown files. The host paths follow in a list that the zygote itself
+    /// does not read, because workers share its memory and must not learn them.
     pub(crate) files: Vec<PathBuf>,
     pub(crate) guest: PathBuf,
     pub(crate) packages: Vec<String>,
     pub(crate) caps: WorkerLimits,
-    /// A file of the host's that no worker must be able to open.
+    /// A host file that no worker must be able to open.
     pub(crate) canary: Option<PathBuf>,
-    /// Where workers get folders, if they have no file system of their own.
+    /// Where to create the workers' folders if they have no file system of their own.
     pub(crate) folder: Option<PathBuf>,
 }
 
-/// The limits that are kept inside of a worker.
+/// The limits that are enforced inside a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct WorkerLimits {
     pub(crate) memory: u64,
-    /// Whole seconds of processor time.
+    /// Processor time in whole seconds.
     pub(crate) cpu: u64,
     pub(crate) files: u64,
     pub(crate) scratch: u64,
 }
 
-/// What holds in a zygote, as it says itself.
+/// The isolation that a zygote reports.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct JailReport {
     pub(crate) version: String,
     pub(crate) layers: Vec<JailLayer>,
-    /// The version of Landlock; 0 if there is none.
+    /// The ABI version of Landlock; 0 if there is none.
     pub(crate) landlock: u32,
-    /// What is not there, and why.
+    /// The layers that are missing, and why.
     pub(crate) missing: Vec<String>,
-    /// Set by a zygote that cannot start.
+    /// Why the zygote cannot start.
     pub(crate) failed: Option<String>,
 }
 
 impl JailReport {
-    /// Whether enough holds for code that nobody trusts.
+    /// Whether the isolation suffices for untrusted code.
     pub(crate) fn is_enough(&self, landlock_only: bool) -> bool {
         let holds = |layer| self.layers.contains(&layer);
         holds(JailLayer::Seccomp)
@@ -203,7 +201,7 @@ impl JailReport {
 }
 
 impl EngineSettings {
-    /// The limits, complete.
+    /// All limits, with defaults for those that are not set.
     ///
     /// # Errors
     /// `sandbox_limit_invalid`.
@@ -211,11 +209,11 @@ impl EngineSettings {
         SandboxLimits::complete(&self.limits, false)
     }
 
-    /// Refuses what cannot work.
+    /// Checks the settings.
     ///
     /// # Errors
-    /// `sandbox_setting_invalid` for a path that is not absolute, or one in
-    /// the guest that would hide what the engine needs.
+    /// `sandbox_setting_invalid` for a relative path, or a guest path that would hide files that
+    /// the engine needs.
     pub fn check(&self) -> Result<(), Fault> {
         const MOST_SPARES: usize = 64;
         let hosts = self.mounts.read.iter().chain(self.mounts.files.iter().map(|file| &file.0));

@@ -1,6 +1,5 @@
-//! The calls of the operating system that the standard library does not wrap.
-//! Each is a thin function that is safe to call; what they add up to is
-//! decided in [`crate::jail`] and [`crate::host`].
+//! System calls that the standard library does not wrap. Each is a thin function that is safe to
+//! call; [`crate::jail`] and [`crate::host`] decide how to use them.
 #![expect(unsafe_code, reason = "system calls have no safe wrapper in the standard library")]
 
 pub(crate) mod descriptors;
@@ -14,7 +13,7 @@ pub(crate) mod spawn;
 
 use std::io;
 
-/// The error of a call that says -1 when it fails.
+/// The result of a call that returns -1 on failure.
 fn checked(result: libc::c_int) -> io::Result<libc::c_int> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }

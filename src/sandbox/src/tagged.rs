@@ -1,22 +1,22 @@
-//! Tagged values: what JSON lacks stands in a dict with the key `$`. A worker
-//! may send anything, so bytes, nodes and depth are counted before a parser
-//! builds something out of them, and the form is checked after.
+//! Tagged values: types that JSON lacks are dicts with the key `$`. A worker may send anything,
+//! so bytes, nodes and depth are counted before a parser allocates anything, and the form is
+//! checked afterwards.
 
 use serde_json::{Map, Value as Json};
 
-/// What a value may come to.
+/// The size of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ValueSize {
     /// Bytes of JSON text.
     pub bytes: u64,
-    /// Values inside values, itself included.
+    /// The number of nested values, including itself.
     pub nodes: u64,
     /// Levels of nesting.
     pub depth: u64,
 }
 
 impl ValueSize {
-    /// Room for the small things that two sides count in different ways.
+    /// The size with some tolerance, because the two sides count small things differently.
     #[must_use]
     pub const fn generous(self) -> Self {
         Self {
@@ -27,28 +27,28 @@ impl ValueSize {
     }
 }
 
-/// Why a text is no value.
+/// Why a text is not a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ValueFault {
-    /// It is over one of its budgets.
+    /// It exceeds one of its bounds.
     TooLarge(&'static str),
     /// It has the wrong form.
     Malformed(&'static str),
 }
 
-/// A tag costs up to three levels of JSON for one of the value.
+/// A tag adds up to three levels of JSON to one level of a value.
 const LEVELS_PER_LEVEL: u64 = 3;
-/// Levels that stand around values in a frame.
+/// The levels around values in a frame.
 const LEVELS_AROUND: u64 = 8;
-/// A tag costs up to three nodes of JSON and its dict's, and pairs one more.
+/// A tag adds up to three nodes and that of its dict, and pairs add one more.
 const NODES_PER_NODE: u64 = 6;
-/// Nodes for which a dict counts: readers take half a kilobyte for the smallest.
+/// How many nodes a dict counts for: readers need half a kilobyte for the smallest.
 const DICT: u64 = 4;
 
-/// Reads JSON that a worker wrote.
+/// Parses JSON that a worker wrote.
 ///
 /// # Errors
-/// If it is over a budget, which is found before anything is built, or no JSON.
+/// If it exceeds a bound, which is found before anything is allocated, or is not JSON.
 pub fn parse(text: &[u8], size: ValueSize) -> Result<Json, ValueFault> {
     if text.len() as u64 > size.bytes {
         return Err(ValueFault::TooLarge("bytes"));
@@ -59,7 +59,7 @@ pub fn parse(text: &[u8], size: ValueSize) -> Result<Json, ValueFault> {
         size.nodes.saturating_mul(NODES_PER_NODE).saturating_add(1024),
     )?;
     let mut reader = serde_json::Deserializer::from_slice(text);
-    // The scan has bounded the depth already.
+    // The scan has limited the depth already.
     reader.disable_recursion_limit();
     let value = serde::Deserialize::deserialize(&mut reader)
         .map_err(|_| ValueFault::Malformed("it is no JSON"))?;
@@ -67,11 +67,11 @@ pub fn parse(text: &[u8], size: ValueSize) -> Result<Json, ValueFault> {
     Ok(value)
 }
 
-/// Refuses JSON text that would take a reader much memory, without reading it: counts nesting,
-/// containers and commas outside of strings.
+/// Refuses JSON text that would need much memory, without parsing it: counts nesting, containers
+/// and commas outside of strings.
 ///
 /// # Errors
-/// If it is nested deeper than `deepest`, or has more than `most` nodes, a dict being four.
+/// If it is nested deeper than `deepest`, or has more than `most` nodes; a dict counts for four.
 pub fn measure(text: &[u8], deepest: u64, most: u64) -> Result<(), ValueFault> {
     let (mut depth, mut nodes) = (0_u64, 1_u64);
     let mut bytes = text.iter();
@@ -112,16 +112,16 @@ fn skip_string(bytes: &mut std::slice::Iter<'_, u8>) {
     }
 }
 
-/// Checks that `value` is a tagged value within its budget.
+/// Checks that `value` is a tagged value within its bounds.
 ///
 /// # Errors
-/// If it is over a budget, or has a tag or a shape that does not exist.
+/// If it exceeds a bound, or has an unknown tag or form.
 pub fn check(value: &Json, size: ValueSize) -> Result<(), ValueFault> {
     let mut nodes = size.nodes;
     walk(value, &mut nodes, size.depth)
 }
 
-/// How many bytes `value` takes as JSON text.
+/// The length of `value` as JSON text.
 pub fn bytes(value: &Json) -> u64 {
     struct Count(u64);
     impl std::io::Write for Count {
@@ -135,7 +135,7 @@ pub fn bytes(value: &Json) -> u64 {
         }
     }
     let mut count = Count(0);
-    // Neither JSON nor counting can fail.
+    // Neither encoding nor counting can fail.
     let _ = serde_json::to_writer(&mut count, value);
     count.0
 }

@@ -1,12 +1,12 @@
-//! The wire most providers speak: `POST …/chat/completions`, answered by one
-//! JSON object or by a stream of events.
+//! The wire that most providers speak: `POST …/chat/completions`, with one JSON object or a
+//! stream of events as the reply.
 //!
 //! | module | holds |
 //! |---|---|
 //! | [`mod@request`] | a request as the wire's JSON |
-//! | [`strict_schema`] | a schema cut to what strict mode takes, and what was cut |
-//! | [`wire`] | the shapes of replies, read leniently |
-//! | [`reply`], [`stream`] | a whole reply; a reply put together from pieces |
+//! | [`strict_schema`] | rewrites a schema to the strict subset, and reports what it dropped |
+//! | [`wire`] | the form of replies, parsed leniently |
+//! | [`reply`], [`stream`] | a whole reply; a reply assembled from chunks |
 
 pub mod reply;
 pub mod request;
@@ -27,8 +27,8 @@ use crate::openai_chat::stream::{DeltaAssembler, StreamDelta};
 
 pub use strict_schema::{DroppedKeyword, StrictSchema, StrictSchemaFault};
 
-/// A model behind an endpoint that speaks the OpenAI chat wire. One call is
-/// one attempt; [`crate::Retrying`] makes more of it.
+/// A model behind an endpoint of this wire. One call is one attempt; [`crate::Retrying`] repeats
+/// it.
 #[derive(Clone, Debug)]
 pub struct OpenAiChat {
     endpoint: Endpoint,
@@ -36,7 +36,7 @@ pub struct OpenAiChat {
 }
 
 impl OpenAiChat {
-    /// The model at `endpoint`, asked over `http`.
+    /// A model at `endpoint`, called over `http`.
     pub const fn new(endpoint: Endpoint, http: HttpClient) -> Self {
         Self { endpoint, http }
     }
@@ -54,7 +54,7 @@ impl OpenAiChat {
         if StatusKind::of(reply.status()) != StatusKind::Success {
             return Err(failure.status(reply, cx.clock.now()).await);
         }
-        // A server may answer whole though it was asked for a stream.
+        // Some servers reply whole although a stream was requested.
         if streamed && is_stream(&reply) {
             return self.read_stream(reply, cx).await;
         }
@@ -114,7 +114,7 @@ impl OpenAiChat {
     }
 }
 
-/// Tells the watcher of a piece, and the caller whether it was the last one.
+/// Forwards a chunk to the observer; returns whether it was the last one.
 fn pass_on(piece: StreamDelta, cx: &CallContext) -> bool {
     match piece {
         StreamDelta::Text(text) => cx.emit(ReplyChunk::Text(text)),
@@ -154,7 +154,7 @@ impl Model for OpenAiChat {
 }
 
 impl OpenAiChat {
-    /// How long this attempt may take, and what sets that limit.
+    /// The time limit of this attempt, and the name of what sets it.
     fn limit(&self, request: &ModelRequest, cx: &CallContext) -> (Duration, &'static str) {
         let own = request.timeout.unwrap_or(self.endpoint.timeout).min(self.endpoint.timeout);
         match cx.deadline.map(|deadline| deadline.since(cx.clock.now())) {

@@ -1,4 +1,4 @@
-//! A whole reply.
+//! Decoding of a whole reply.
 
 use std::time::Duration;
 
@@ -7,12 +7,12 @@ use antiphon_core::{Fault, FinishReason, ModelReply, ToolCall, Usage};
 use crate::failure::FaultFactory;
 use crate::openai_chat::wire::{ChatCompletion, WireToolCall, call_id, finish_reason};
 
-/// Reads the body of a success.
+/// Decodes the body of a successful reply.
 ///
 /// # Errors
-/// `ModelTransport` `model_reply_malformed` when it is not what the wire
-/// promises; what the body reports, when that is an error; `ModelOutput`
-/// `model_refused` when the model or a filter refused.
+/// `ModelTransport` with `model_reply_malformed` if the body violates the wire's protocol; the
+/// fault that the body reports, if it does; `ModelOutput` with `model_refused` if the model or a
+/// filter refused.
 pub fn decode(body: &[u8], failure: FaultFactory<'_>) -> Result<ModelReply, Fault> {
     let completion: ChatCompletion =
         serde_json::from_slice(body).map_err(|error| failure.malformed(&error.to_string()))?;

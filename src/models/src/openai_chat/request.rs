@@ -1,4 +1,4 @@
-//! A request as the wire's JSON.
+//! Encoding of requests.
 
 use antiphon_core::{Message, ModelRequest, Role, Schema, ToolSpec};
 use serde_json::{Map, Value as Json, json};
@@ -6,12 +6,12 @@ use serde_json::{Map, Value as Json, json};
 use crate::endpoint::{Endpoint, Structured};
 use crate::openai_chat::strict_schema::StrictSchema;
 
-/// What a model reads when its server takes no schema.
+/// The instructions for servers that accept no schema.
 const SCHEMA_PROMPT: &str = include_str!("schema_prompt.txt");
-/// The longest name the wire takes.
+/// The longest name that the wire allows.
 const NAME: usize = 64;
 
-/// The body of a request to `endpoint`. The same request gives the same bytes.
+/// Encodes the body of a request to `endpoint`. Equal requests have equal bytes.
 pub fn encode(request: &ModelRequest, endpoint: &Endpoint, streamed: bool) -> Json {
     let mut body = Map::new();
     let mut set = |field: &str, value: Json| body.insert(field.to_owned(), value);
@@ -70,7 +70,7 @@ fn message(message: &Message) -> Json {
     Json::Object(wire)
 }
 
-/// A speaker's name in the few characters that every server takes.
+/// A speaker's name in the few characters that every server accepts.
 fn wire_name(name: &str) -> String {
     let keep = |c: char| if c.is_ascii_alphanumeric() || "_-".contains(c) { c } else { '_' };
     name.chars().take(NAME).map(keep).collect()

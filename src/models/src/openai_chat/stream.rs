@@ -1,4 +1,4 @@
-//! A reply put together from the events of a stream.
+//! Assembles a reply from the events of a stream.
 
 use antiphon_core::{Fault, ModelReply, ToolCall, Usage};
 use antiphon_net::SseEvent;
@@ -10,21 +10,21 @@ use crate::openai_chat::wire::{
     ChatCompletion, WireChoice, WireMessage, WireToolCall, WireUsage, call_id,
 };
 
-/// More calls than this in one reply are a server's mistake.
+/// The most calls in one reply; more are a server's mistake.
 const CALLS: usize = 1024;
 
-/// What one event brings for whoever watches.
+/// The news of one event for an observer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StreamDelta {
     /// More text.
     Text(String),
-    /// Nothing to show: a part of a tool call, token counts, a sign of life.
+    /// Nothing to show: a part of a tool call, token counts, a keep-alive.
     Silent,
-    /// The stream says it is over.
+    /// The stream has ended.
     Done,
 }
 
-/// Puts pieces together.
+/// Assembles chunks.
 #[derive(Debug)]
 pub struct DeltaAssembler<'e> {
     failure: FaultFactory<'e>,
@@ -41,7 +41,7 @@ struct PartialCall {
 }
 
 impl<'e> DeltaAssembler<'e> {
-    /// Nothing has come yet.
+    /// An assembler without chunks.
     pub const fn new(failure: FaultFactory<'e>) -> Self {
         let draft = ReplyDraft {
             text: String::new(),
@@ -54,11 +54,11 @@ impl<'e> DeltaAssembler<'e> {
         Self { failure, draft, calls: Vec::new(), finished: false }
     }
 
-    /// Takes one event.
+    /// Adds one event.
     ///
     /// # Errors
-    /// `model_reply_malformed` when it is not what the wire promises; the
-    /// error that the event reports instead.
+    /// `model_reply_malformed` if it violates the wire's protocol; the fault that the event
+    /// reports, if it does.
     pub fn take(&mut self, event: &SseEvent) -> Result<StreamDelta, Fault> {
         let data = event.data.trim();
         if data == "[DONE]" {
@@ -89,7 +89,7 @@ impl<'e> DeltaAssembler<'e> {
         if let Some(model) = model.filter(|model| !model.is_empty()) {
             self.draft.model = model;
         }
-        // Some servers count up with every event: the last one holds the sum.
+        // Some servers report running totals with every event: the last one is complete.
         if let Some(tokens) = usage {
             self.draft.usage = tokens.into();
         }
@@ -128,7 +128,7 @@ impl<'e> DeltaAssembler<'e> {
         if call.id.is_none() {
             call.id = piece.id;
         }
-        // A name comes whole; some servers repeat it with every piece.
+        // Names arrive whole; some servers repeat them with every chunk.
         if let (Some(name), true) = (function.name.take(), call.name.is_empty()) {
             call.name = name;
         }
@@ -136,19 +136,19 @@ impl<'e> DeltaAssembler<'e> {
         Ok(())
     }
 
-    /// Which call a piece without an index belongs to: the one of its id, a
-    /// new one for a new id, the last one without any.
+    /// The call that a chunk without an index belongs to: the one with its id, a new one for a
+    /// new id, or the last one without an id.
     fn position(&self, id: Option<&str>) -> usize {
         let Some(id) = id else { return self.calls.len().saturating_sub(1) };
         let same = self.calls.iter().position(|call| call.id.as_deref() == Some(id));
         same.unwrap_or(self.calls.len())
     }
 
-    /// The reply, now that the stream is over.
+    /// The reply, once the stream has ended.
     ///
     /// # Errors
-    /// `model_reply_cut` when the stream ended before the reply did;
-    /// `model_reply_malformed`; `model_refused`.
+    /// `model_reply_cut` if the stream ended before the reply did; `model_reply_malformed`;
+    /// `model_refused`.
     pub fn finish(mut self) -> Result<ModelReply, Fault> {
         if !self.finished {
             return Err(self.failure.cut("the stream ended before the reply did"));

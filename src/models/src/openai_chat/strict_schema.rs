@@ -1,39 +1,37 @@
-//! A JSON schema cut to the subset that OpenAI's strict mode takes. Whoever
-//! validates the reply must use the whole schema: what is cut here is reported,
-//! not lost.
+//! Rewrites a JSON schema to the subset of OpenAI's strict mode. Replies must be validated
+//! against the original schema; keywords that are dropped here are reported.
 
 use std::fmt;
 
 use serde_json::{Map, Value as Json, json};
 
-/// Deeper schemas are not rewritten; the provider would refuse them anyway.
+/// The greatest depth of a schema; the provider would refuse deeper ones.
 const DEPTH: usize = 64;
 
-/// A schema in the strict subset: every object lists all its properties as
-/// required and takes no others.
+/// A schema in the strict subset: every object requires all its properties and allows no others.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StrictSchema {
     /// The schema to send.
     pub json: Json,
-    /// What it says less than the original.
+    /// The keywords of the original that are missing.
     pub dropped: Vec<DroppedKeyword>,
 }
 
-/// A keyword that strict mode does not take.
+/// A keyword that strict mode does not allow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DroppedKeyword {
-    /// Where it stood: a JSON pointer to the schema around it.
+    /// The schema that contained it, as a JSON pointer.
     pub path: String,
     /// The keyword.
     pub keyword: String,
 }
 
-/// Why a schema has no strict form at all.
+/// Why a schema has no strict form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StrictSchemaFault {
-    /// Where: a JSON pointer.
+    /// The position, as a JSON pointer.
     pub path: String,
-    /// What stands there, for people.
+    /// What is there, for messages.
     pub reason: &'static str,
 }
 
@@ -56,8 +54,8 @@ impl StrictSchema {
     /// ```
     ///
     /// # Errors
-    /// [`StrictSchemaFault`] when strict mode cannot express it at all: an object with
-    /// free keys, a tuple, an untyped value, a root that is no object.
+    /// [`StrictSchemaFault`] if strict mode cannot express it: an object with free keys, a
+    /// tuple, an untyped value, a root that is not an object.
     pub fn of(schema: &Json) -> Result<Self, StrictSchemaFault> {
         let mut rewriter = Rewriter { path: Vec::new(), dropped: Vec::new() };
         let root = inline_root(schema);
@@ -69,7 +67,7 @@ impl StrictSchema {
     }
 }
 
-/// A root that only points into its own definitions becomes what it points to.
+/// Replaces a root that only refers to one of its definitions by that definition.
 fn inline_root(schema: &Json) -> Json {
     let target = schema.get("$ref").and_then(Json::as_str);
     let pointed = target.and_then(|target| schema.pointer(target.strip_prefix('#')?));
@@ -118,14 +116,14 @@ impl Rewriter {
         fields: &Map<String, Json>,
         strict: &mut Map<String, Json>,
     ) -> Result<(), StrictSchemaFault> {
-        // Beside a reference only its definitions may stand.
+        // Beside a reference only definitions are allowed.
         let beside_ref = fields.contains_key("$ref") && !matches!(keyword, "$ref" | "$defs");
         let kept = match keyword {
             _ if beside_ref => None,
             "properties" | "$defs" | "definitions" => Some(self.each(keyword, value)?),
             "items" => Some(self.at(keyword, |inner| inner.schema(value))?),
             "anyOf" => Some(self.any_of(keyword, value)?),
-            // "Exactly one of" becomes "one of", which is weaker: report it.
+            // `oneOf` becomes the weaker `anyOf`, which is reported.
             "oneOf" => {
                 self.drop(keyword);
                 let any = self.any_of(keyword, value)?;
@@ -167,7 +165,7 @@ impl Rewriter {
         Ok(Json::Array(strict))
     }
 
-    /// Makes an object list all its properties and refuse others.
+    /// Makes an object require all its properties and refuse others.
     fn close(
         &mut self,
         fields: &Map<String, Json>,
@@ -216,7 +214,7 @@ impl Rewriter {
     }
 }
 
-/// pydantic wraps a single schema so to give it a description.
+/// pydantic wraps a single schema in `allOf` to add a description.
 fn single_all_of(fields: &Map<String, Json>) -> Option<Json> {
     let [Json::Object(only)] = fields.get("allOf")?.as_array()?.as_slice() else { return None };
     let mut merged = fields.clone();
@@ -233,7 +231,7 @@ fn is_object(fields: &Map<String, Json>) -> bool {
     }
 }
 
-/// Whether strict mode takes a keyword that holds no schema.
+/// Whether strict mode allows a keyword that contains no schema.
 fn takes(keyword: &str, value: &Json) -> bool {
     const KEYWORDS: [&str; 13] = [
         "type",

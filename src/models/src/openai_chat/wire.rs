@@ -1,5 +1,5 @@
-//! The shapes of replies. Servers differ in what they leave out, so nothing
-//! is required here that a reply can be understood without.
+//! The form of replies. Servers omit different fields, so nothing is required that can be done
+//! without.
 
 use antiphon_core::{FinishReason, ToolCall, Usage};
 use serde::Deserialize;
@@ -15,19 +15,19 @@ pub(crate) struct ChatCompletion {
     pub(crate) error: Option<Json>,
 }
 
-/// The answer, of which we ask for one.
+/// The choice; one is requested.
 #[derive(Debug, Deserialize)]
 pub(crate) struct WireChoice {
     #[serde(default)]
     pub(crate) index: u32,
-    /// Of a whole reply.
+    /// In a whole reply.
     pub(crate) message: Option<WireMessage>,
-    /// Of a stream's event.
+    /// In an event of a stream.
     pub(crate) delta: Option<WireMessage>,
     pub(crate) finish_reason: Option<String>,
 }
 
-/// What the model said, or a piece of it.
+/// The model's message, or a chunk of it.
 #[derive(Debug, Default, Deserialize)]
 pub(crate) struct WireMessage {
     pub(crate) content: Option<WireContent>,
@@ -35,7 +35,7 @@ pub(crate) struct WireMessage {
     pub(crate) tool_calls: Option<Vec<WireToolCall>>,
 }
 
-/// Text, or a list of parts of which some are text.
+/// Text, or a list of parts some of which are text.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum WireContent {
@@ -43,13 +43,13 @@ pub(crate) enum WireContent {
     Parts(Vec<WirePart>),
 }
 
-/// One part of a content; a part that is no text (a thought) has none.
+/// A part of a content; one that is not text (a thought) has none.
 #[derive(Debug, Deserialize)]
 pub(crate) struct WirePart {
     pub(crate) text: Option<String>,
 }
 
-/// A tool call, or a piece of one.
+/// A tool call, or a chunk of one.
 #[derive(Debug, Deserialize)]
 pub(crate) struct WireToolCall {
     pub(crate) index: Option<usize>,
@@ -57,7 +57,7 @@ pub(crate) struct WireToolCall {
     pub(crate) function: Option<WireFunction>,
 }
 
-/// What is called, with arguments as JSON text; some servers send them as JSON.
+/// The function and its arguments as JSON text; some servers send them as JSON.
 #[derive(Debug, Deserialize)]
 pub(crate) struct WireFunction {
     pub(crate) name: Option<String>,
@@ -102,8 +102,7 @@ impl From<WireUsage> for Usage {
     }
 }
 
-/// The wire's word for why it stopped. A model that asks for tools waits for
-/// them, whatever its server calls that.
+/// The finish reason. If there are tool calls, it is `ToolCalls`, whatever the server calls it.
 pub(crate) fn finish_reason(word: &str, calls: &[ToolCall]) -> FinishReason {
     match word {
         "length" => FinishReason::Length,
@@ -113,7 +112,7 @@ pub(crate) fn finish_reason(word: &str, calls: &[ToolCall]) -> FinishReason {
     }
 }
 
-/// An id for a call whose server gave none.
+/// An id for a call without one.
 pub(crate) fn call_id(id: Option<String>, position: usize) -> String {
     id.filter(|id| !id.is_empty()).unwrap_or_else(|| format!("call_{position}"))
 }

@@ -1,4 +1,4 @@
-//! A row of scripted answers, and the requests it is for.
+//! Branches of a scripted model.
 
 use std::collections::VecDeque;
 
@@ -6,7 +6,7 @@ use antiphon_core::ModelRequest;
 
 use crate::scripted::reply::ScriptedReply;
 
-/// Replies for the requests it claims, in order.
+/// Replies for the requests that it matches, in order.
 pub struct ScriptBranch {
     claim: RequestMatch,
     replies: VecDeque<ScriptedReply>,
@@ -20,17 +20,17 @@ enum RequestMatch {
 }
 
 impl ScriptBranch {
-    /// For every request.
+    /// Matches every request.
     pub fn any() -> Self {
         Self::of(RequestMatch::Any)
     }
 
-    /// For requests tagged `key` = `value`, for instance `role` = `critic`.
+    /// Matches requests tagged `key` = `value`, for instance `role` = `critic`.
     pub fn tag(key: impl Into<String>, value: impl Into<String>) -> Self {
         Self::of(RequestMatch::Tag { key: key.into(), value: value.into() })
     }
 
-    /// For requests of which `claims` holds. It must depend on the request alone.
+    /// Matches requests for which `claims` is true. It must depend on the request alone.
     pub fn when(claims: impl Fn(&ModelRequest) -> bool + Send + Sync + 'static) -> Self {
         Self::of(RequestMatch::When(Box::new(claims)))
     }
@@ -42,7 +42,7 @@ impl ScriptBranch {
         self
     }
 
-    /// What it answers again and again once the other replies are used up.
+    /// The reply to repeat once the others are used up.
     #[must_use]
     pub fn then_always(mut self, reply: impl Into<ScriptedReply>) -> Self {
         self.repeats = Some(reply.into());

@@ -1,10 +1,10 @@
-//! A model that answers what it was told to: for tests of agents, graphs and
-//! systems, with no network and no chance.
+//! A model with prepared replies, for tests of agents, graphs and systems: without a network,
+//! and deterministic.
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`mod@reply`] | one scripted answer: text, values, tool calls, faults, delays |
-//! | [`branch`] | a row of answers, and the requests it is for |
+//! | [`mod@reply`] | one prepared reply: text, values, tool calls, faults, delays |
+//! | [`branch`] | a list of replies, and the requests that it matches |
 
 pub mod branch;
 pub mod reply;
@@ -18,10 +18,9 @@ use async_trait::async_trait;
 pub use branch::ScriptBranch;
 pub use reply::ScriptedReply;
 
-/// Answers each request with the next reply of its branch: the first branch that
-/// claims the request, else the replies that no branch guards. Lanes for tags
-/// keep parallel branches apart, so that each gets its own replies in order
-/// whichever runs first.
+/// Answers each request with the next reply of the first branch that matches it, or else with
+/// the replies that belong to no branch. With a branch per tag, parallel tasks each get their
+/// own replies in order, whichever runs first.
 ///
 /// ```
 /// use antiphon_models::{ScriptBranch, ScriptedModel};
@@ -35,13 +34,13 @@ pub struct ScriptedModel {
 }
 
 struct ScriptState {
-    /// The branch for everything comes last.
+    /// The branch that matches every request is the last one.
     branches: Vec<ScriptBranch>,
     requests: Vec<ModelRequest>,
 }
 
 impl ScriptedModel {
-    /// Answers with `replies` in order, and is called `test:scripted`.
+    /// A model `test:scripted` that answers with `replies` in order.
     pub fn new<R: Into<ScriptedReply>>(replies: impl IntoIterator<Item = R>) -> Self {
         let branches = vec![ScriptBranch::any().replies(replies)];
         Self {
@@ -50,14 +49,14 @@ impl ScriptedModel {
         }
     }
 
-    /// Calls it something else, for instance `test:critic`.
+    /// Sets the name, for instance `test:critic`.
     #[must_use]
     pub fn named(mut self, name: impl Into<String>) -> Self {
         self.name = name.into();
         self
     }
 
-    /// Adds a branch. It claims what no branch before it claims.
+    /// Adds a branch. It matches requests that no earlier branch matches.
     #[must_use]
     pub fn branch(self, branch: ScriptBranch) -> Self {
         let mut state = self.state();
@@ -67,13 +66,13 @@ impl ScriptedModel {
         self
     }
 
-    /// The requests so far, in the order they came.
+    /// All requests so far, in order.
     pub fn requests(&self) -> Vec<ModelRequest> {
         self.state().requests.clone()
     }
 
-    /// Replies that nobody has asked for yet; a branch that repeats its last
-    /// reply does not count that one.
+    /// The number of replies that are left; a branch that repeats its last reply does not count
+    /// that one.
     pub fn remaining(&self) -> usize {
         self.state().branches.iter().map(ScriptBranch::remaining).sum()
     }

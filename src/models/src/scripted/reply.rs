@@ -1,4 +1,4 @@
-//! One scripted answer.
+//! Replies of a scripted model.
 
 use std::time::Duration;
 
@@ -6,8 +6,8 @@ use antiphon_core::{Fault, FaultCode, FinishReason, ModelReply, ModelRequest, To
 use antiphon_runtime::{CallContext, ReplyChunk};
 use serde_json::Value as Json;
 
-/// What a scripted model answers to one request. A string is a reply that
-/// says it, a JSON value one that writes it, a fault one that fails with it.
+/// A prepared reply. A string becomes the text of a reply, a JSON value is written as text, and
+/// a fault fails the call.
 ///
 /// ```
 /// use antiphon_models::ScriptedReply;
@@ -29,18 +29,18 @@ struct Said {
 }
 
 impl ScriptedReply {
-    /// Says `text`, well-formed or not.
+    /// A reply with `text`, well-formed or not.
     pub fn text(text: impl Into<String>) -> Self {
         let said = Said { text: text.into(), tool_calls: Vec::new(), finish: FinishReason::Stop };
         Self::of(Ok(said))
     }
 
-    /// Writes `value` as JSON.
+    /// A reply with `value` as JSON text.
     pub fn json(value: &Json) -> Self {
         Self::text(value.to_string())
     }
 
-    /// Asks for tools by name, with arguments; the calls are `call_0`, `call_1`, ….
+    /// A reply that calls tools by name with arguments; the ids are `call_0`, `call_1`, ….
     pub fn calls<N: Into<String>>(calls: impl IntoIterator<Item = (N, Json)>) -> Self {
         let call = |(position, (name, arguments)): (usize, (N, Json))| ToolCall {
             id: format!("call_{position}"),
@@ -50,18 +50,18 @@ impl ScriptedReply {
         Self::raw_calls(calls.into_iter().enumerate().map(call))
     }
 
-    /// Asks for tools with ids and arguments as they are, malformed ones too.
+    /// A reply that calls tools with ids and arguments as given, malformed ones too.
     pub fn raw_calls(calls: impl IntoIterator<Item = ToolCall>) -> Self {
         let tool_calls = calls.into_iter().collect();
         Self::of(Ok(Said { text: String::new(), tool_calls, finish: FinishReason::ToolCalls }))
     }
 
-    /// Fails.
+    /// A failure.
     pub fn fault(fault: Fault) -> Self {
         Self::of(Err(fault))
     }
 
-    /// Says `text` besides asking for tools.
+    /// Adds `text` to calls of tools.
     #[must_use]
     pub fn saying(mut self, text: impl Into<String>) -> Self {
         if let Ok(said) = &mut self.outcome {
@@ -70,7 +70,7 @@ impl ScriptedReply {
         self
     }
 
-    /// Stops for that reason.
+    /// Sets the finish reason.
     #[must_use]
     pub fn finish(mut self, reason: FinishReason) -> Self {
         if let Ok(said) = &mut self.outcome {
@@ -79,15 +79,15 @@ impl ScriptedReply {
         self
     }
 
-    /// Costs so many tokens; none unless told.
+    /// Sets the token counts, which are 0 by default.
     #[must_use]
     pub const fn usage(mut self, input_tokens: u64, output_tokens: u64) -> Self {
         self.usage = Usage { input_tokens, output_tokens };
         self
     }
 
-    /// Takes so long by the clock of the call. A deadline or time-out that
-    /// comes first ends it.
+    /// Delays the reply by the clock of the call. A deadline or time-out that is earlier ends
+    /// it.
     #[must_use]
     pub const fn after(mut self, delay: Duration) -> Self {
         self.delay = delay;

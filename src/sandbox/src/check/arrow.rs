@@ -1,4 +1,4 @@
-//! Arrow's stream format: messages, each with a head and a body.
+//! Arrow's IPC stream format: messages, each with metadata and a body.
 
 use super::column::{self, Buffers};
 use super::flat::{self, FlatTable};
@@ -10,15 +10,16 @@ const CUT: Refusal = Refusal("a table ends in the middle of a message");
 const V5: i16 = 4;
 const SCHEMA: u8 = 1;
 const BATCH: u8 = 3;
-/// Columns of all batches: a reader keeps some hundred bytes for each, however few come for it.
+/// The most columns of all batches together: readers allocate some hundred bytes for each, even
+/// if it is empty.
 const CHUNKS: usize = 65_536;
 
-/// Checks that `bytes` are an Arrow IPC stream of a plain table: columns of numbers, truth
-/// values, text, bytes, dates, times, durations and decimals, without compression,
-/// dictionaries, extensions or notes, whose every offset leads to where it should.
+/// Checks that `bytes` are an Arrow IPC stream of a plain table: columns of numbers, booleans,
+/// text, bytes, dates, times, durations and decimals, without compression, dictionaries,
+/// extensions or metadata, in which every offset is valid.
 ///
 /// # Errors
-/// What is wrong, for people.
+/// What is wrong, in words.
 ///
 /// ```
 /// use antiphon_sandbox::check;
@@ -53,7 +54,7 @@ impl<'a> Message<'a> {
     }
 }
 
-/// The next message, or none at the end; nothing may follow the end.
+/// The next message, or `None` at the end; nothing may follow the end.
 fn message<'a>(rest: &mut &'a [u8]) -> Checked<Option<Message<'a>>> {
     if rest.is_empty() {
         return Ok(None);
@@ -77,7 +78,7 @@ fn message<'a>(rest: &mut &'a [u8]) -> Checked<Option<Message<'a>>> {
 fn batch(head: &FlatTable<'_>, body: &[u8], columns: &[Layout]) -> Checked<u64> {
     let rows = u64::try_from(head.long(0)?).map_err(|_| Refusal("a size is negative"))?;
     ensure(!head.has(3)? && head.is_empty(4)?, "a batch is compressed, or has views")?;
-    // Without a buffer nothing bounds how many rows are claimed.
+    // Without a buffer, nothing bounds the claimed number of rows.
     ensure(rows == 0 || !columns.is_empty(), "a table has rows but no columns")?;
     let nodes = pairs(head, 1)?;
     ensure(nodes.len() == columns.len(), "a batch has other columns than its table")?;

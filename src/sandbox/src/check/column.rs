@@ -1,11 +1,11 @@
-//! The buffers of one column in one batch.
+//! The buffers of one column of one batch.
 
 use super::schema::Layout;
 use super::{Checked, Refusal, ensure};
 
 const SHORT: &str = "a column's buffer is too short";
 
-/// Takes the buffers of a batch one after the other; none overlap.
+/// Hands out the buffers of a batch in order; none may overlap.
 pub(super) struct Buffers<'a> {
     body: &'a [u8],
     places: Vec<(u64, u64)>,
@@ -25,7 +25,7 @@ impl<'a> Buffers<'a> {
         if length == 0 {
             return Ok(&[]);
         }
-        // What is read twice may make a small message a large table.
+        // Overlapping buffers could make a small message a large table.
         ensure(offset >= self.used && offset % 8 == 0, "a buffer is not where it should be")?;
         let end = offset.checked_add(length).ok_or(Refusal(SHORT))?;
         self.used = end;
@@ -34,13 +34,13 @@ impl<'a> Buffers<'a> {
         self.body.get(start..end).ok_or(Refusal("a buffer lies outside of its message"))
     }
 
-    /// Refuses buffers that no column has taken.
+    /// Refuses buffers that no column uses.
     pub(super) fn finish(&self) -> Checked {
         ensure(self.next == self.places.len(), "a batch has more buffers than its columns")
     }
 }
 
-/// Checks a column of `rows` items of which `nulls` are said to be absent.
+/// Checks a column of `rows` items, of which `nulls` are claimed to be null.
 pub(super) fn check(layout: Layout, rows: u64, nulls: u64, buffers: &mut Buffers<'_>) -> Checked {
     validity(buffers.take()?, rows, nulls)?;
     match layout {

@@ -6,7 +6,7 @@ const OUTSIDE: Refusal = Refusal("an offset leads out of a message");
 
 const ASKEW: &str = "an offset in a message is not where a word begins";
 
-/// A table: a place with fields that may be absent.
+/// A table: fields that may be absent.
 #[derive(Clone, Copy)]
 pub(super) struct FlatTable<'a> {
     bytes: &'a [u8],
@@ -15,7 +15,7 @@ pub(super) struct FlatTable<'a> {
     vtable: &'a [u8],
 }
 
-/// A vector: a place with so many items.
+/// A vector: a number of items.
 #[derive(Clone, Copy)]
 pub(super) struct FlatVector<'a> {
     bytes: &'a [u8],
@@ -23,13 +23,13 @@ pub(super) struct FlatVector<'a> {
     pub(super) length: usize,
 }
 
-/// The table at the root of a message.
+/// The root table of a message.
 pub(super) fn root(bytes: &[u8], fields: usize) -> Checked<FlatTable<'_>> {
     FlatTable::at(bytes, follow(bytes, 0)?, fields)
 }
 
 impl<'a> FlatTable<'a> {
-    /// The table at a place; it may have no fields beyond those that are known.
+    /// The table at an offset; it may have no unknown fields.
     fn at(bytes: &'a [u8], at: usize, fields: usize) -> Checked<Self> {
         let back = i64::from(i32::from_le_bytes(fixed(bytes, at)?));
         let start = i64::try_from(at).map_err(|_| OUTSIDE)? - back;
@@ -47,14 +47,14 @@ impl<'a> FlatTable<'a> {
         Ok(Self { bytes, at, size, vtable })
     }
 
-    /// Where the `width` bytes of a field are, if it is present.
+    /// The offset of a field of `width` bytes, if it is present.
     fn place(&self, field: usize, width: usize) -> Checked<Option<usize>> {
         let Some(entry) = self.vtable.get(4 + 2 * field..6 + 2 * field) else { return Ok(None) };
         let offset = usize::from(u16::from_le_bytes(fixed(entry, 0)?));
         if offset == 0 {
             return Ok(None);
         }
-        // Before it lies the way to the places, behind it the next table.
+        // The vtable offset precedes it, and the next table follows.
         ensure(offset >= 4 && offset + width <= self.size, OUTSIDE.0)?;
         let at = self.at.checked_add(offset).ok_or(OUTSIDE)?;
         ensure(at % width == 0, ASKEW)?;
@@ -85,13 +85,13 @@ impl<'a> FlatTable<'a> {
         Ok(i64::from_le_bytes(fixed(self.bytes, at)?))
     }
 
-    /// The table that a field leads to.
+    /// The table in a field.
     pub(super) fn table(&self, field: usize, fields: usize) -> Checked<Option<Self>> {
         let Some(at) = self.place(field, 4)? else { return Ok(None) };
         Self::at(self.bytes, follow(self.bytes, at)?, fields).map(Some)
     }
 
-    /// The vector that a field leads to, whose items have `width` bytes.
+    /// The vector in a field, with items of `width` bytes.
     pub(super) fn vector(&self, field: usize, width: usize) -> Checked<Option<FlatVector<'a>>> {
         let Some(at) = self.place(field, 4)? else { return Ok(None) };
         let at = follow(self.bytes, at)?;
@@ -105,11 +105,11 @@ impl<'a> FlatTable<'a> {
         Ok(Some(FlatVector { bytes: self.bytes, at, length }))
     }
 
-    /// The text that a field leads to.
+    /// The text in a field.
     pub(super) fn text(&self, field: usize) -> Checked<Option<&'a str>> {
         let Some(found) = self.vector(field, 1)? else { return Ok(None) };
         let bytes = found.bytes.get(found.at..found.at + found.length).ok_or(OUTSIDE)?;
-        // Readers in C rely on the zero behind it.
+        // Readers in C rely on the terminating zero.
         ensure(found.bytes.get(found.at + found.length) == Some(&0), "a text has no end")?;
         std::str::from_utf8(bytes).map(Some).map_err(|_| Refusal("a text is no UTF-8"))
     }
@@ -121,13 +121,13 @@ impl<'a> FlatTable<'a> {
 }
 
 impl<'a> FlatVector<'a> {
-    /// The table that the item leads to.
+    /// The table in an item.
     pub(super) fn table(&self, index: usize, fields: usize) -> Checked<FlatTable<'a>> {
         let at = self.at.checked_add(4 * index).ok_or(OUTSIDE)?;
         FlatTable::at(self.bytes, follow(self.bytes, at)?, fields)
     }
 
-    /// The item as two numbers side by side.
+    /// The item as a pair of numbers.
     pub(super) fn pair(&self, index: usize) -> Checked<(u64, u64)> {
         let at = self.at.checked_add(16 * index).ok_or(OUTSIDE)?;
         let number = |at| {

@@ -1,18 +1,18 @@
-//! PNG files: their chunks and their size, before a decoder makes pixels of them.
+//! PNG files: checks chunks and size before a decoder allocates pixels.
 
 use super::{Checked, Refusal, ensure};
 
 const SIGNATURE: &[u8] = b"\x89PNG\r\n\x1a\n";
 const CUT: Refusal = Refusal("a figure ends in the middle");
-/// What pyplot writes, and what says no more than how pixels look.
+/// The chunks that pyplot writes, and others that only describe how pixels look.
 const CHUNKS: [&[u8; 4]; 9] =
     [b"PLTE", b"IDAT", b"IEND", b"tRNS", b"gAMA", b"cHRM", b"sRGB", b"pHYs", b"tEXt"];
 
-/// Checks that `bytes` are one PNG image of at most `pixels` pixels, whose chunks are
-/// whole and harmless, and returns its width and height.
+/// Checks that `bytes` are one PNG image of at most `pixels` pixels with valid, harmless chunks;
+/// returns its width and height.
 ///
 /// # Errors
-/// What is wrong, for people.
+/// What is wrong, in words.
 ///
 /// ```
 /// use antiphon_sandbox::check;
@@ -59,7 +59,7 @@ fn dimensions(header: &[u8], pixels: u64) -> Checked<(u32, u32)> {
     Ok((width, height))
 }
 
-/// Name and content of the first chunk, and what follows.
+/// Name and contents of the first chunk, and the rest.
 fn chunk(bytes: &[u8]) -> Checked<(&[u8; 4], &[u8], &[u8])> {
     let (length, rest) = bytes.split_first_chunk::<4>().ok_or(CUT)?;
     let (name, rest) = rest.split_first_chunk::<4>().ok_or(CUT)?;
@@ -71,7 +71,7 @@ fn chunk(bytes: &[u8]) -> Checked<(&[u8; 4], &[u8], &[u8])> {
     Ok((name, content, rest))
 }
 
-/// One byte of the cyclic redundancy check that PNG takes.
+/// One byte of PNG's CRC.
 fn step(sum: u32, byte: u8) -> u32 {
     let [low, ..] = sum.to_le_bytes();
     let entry = SUMS.get(usize::from(low ^ byte)).copied().unwrap_or_default();

@@ -1,22 +1,23 @@
-//! The columns that a stream announces: plain types alone.
+//! The schema of a stream: plain types only.
 
 use super::flat::FlatTable;
 use super::{Checked, Refusal, ensure};
 
 const COLUMNS: usize = 16_384;
 const NAME: usize = 16_384;
-/// Bytes of all names together: columns may share one, and each reader writes it out for each.
+/// The total length of column names in bytes: columns may share the bytes of a name, and each
+/// reader copies them for each.
 const NAMES: usize = 1 << 20;
 const ZONE: usize = 64;
 
-/// How a column's items lie in their buffers.
+/// The layout of a column's items in its buffers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Layout {
-    /// One bit each.
+    /// One bit per item.
     Bits,
-    /// So many bytes each.
+    /// So many bytes per item.
     Fixed(u64),
-    /// Bytes of any length, between offsets of so many bytes.
+    /// Items of any length, between offsets of so many bytes.
     Spans { offset: u64, text: bool },
 }
 
@@ -24,7 +25,7 @@ pub(super) enum Layout {
 pub(super) fn columns(schema: &FlatTable<'_>) -> Checked<Vec<Layout>> {
     ensure(schema.short(0, 0)? == 0, "a table's numbers have their bytes in another order")?;
     ensure(schema.is_empty(2)? && schema.is_empty(3)?, "a table has notes of its own")?;
-    // Without the vector pyarrow has a schema whose fields it cannot show.
+    // Without the vector, pyarrow returns a schema whose fields crash it when shown.
     let fields =
         schema.vector(1, 4)?.ok_or(Refusal("a table does not say what its columns are"))?;
     ensure(fields.length <= COLUMNS, "a table has too many columns")?;
@@ -38,7 +39,7 @@ pub(super) fn columns(schema: &FlatTable<'_>) -> Checked<Vec<Layout>> {
     (0..fields.length).map(&mut column).collect()
 }
 
-/// Bytes of a column's name.
+/// The length of a column's name in bytes.
 fn name(field: &FlatTable<'_>) -> Checked<usize> {
     let length = field.text(0)?.map_or(0, str::len);
     ensure(length <= NAME, "a column's name is too long")?;
@@ -55,7 +56,7 @@ fn column(field: &FlatTable<'_>) -> Checked<Layout> {
     layout(kind, &details)
 }
 
-/// The layout for a number of the union `Type` in Arrow's `Schema.fbs`.
+/// The layout of a type, by its number in the union `Type` of Arrow's `Schema.fbs`.
 fn layout(kind: u8, details: &FlatTable<'_>) -> Checked<Layout> {
     match kind {
         2 => integer(details),

@@ -1,22 +1,22 @@
-//! Tables and figures that follow an outcome: each has a bound, all together have one, and
-//! each is checked before the next is waited for.
+//! Tables and figures that follow an outcome. Each is bounded, all together are bounded, and
+//! each is checked before the next one is accepted.
 
 use antiphon_runtime::sandbox::{JobTable, SandboxBudget};
 
 use super::body::{self, OutcomeBody};
 use crate::check;
 
-/// What has come so far, and was found to be sound.
+/// The attachments that have arrived and are valid.
 #[derive(Default)]
 pub(super) struct ReceivedAttachments {
     tables: Vec<JobTable>,
     figures: Vec<Vec<u8>>,
-    /// Bytes of tables, and of figures.
+    /// The bytes of tables, and of figures.
     taken: (u64, u64),
 }
 
 impl ReceivedAttachments {
-    /// Most bytes that the next one may have.
+    /// The largest next attachment, in bytes.
     pub(super) fn bound(&self, announced: &[body::AnnouncedTable], budget: &SandboxBudget) -> u64 {
         if self.tables.len() < announced.len() {
             budget.table_bytes.min(budget.tables_bytes.saturating_sub(self.taken.0))
@@ -25,9 +25,9 @@ impl ReceivedAttachments {
         }
     }
 
-    /// Takes the next one.
+    /// Accepts the next attachment.
     ///
-    /// Errors: the breach of protocol, in words.
+    /// Errors: the violation of the protocol, in words.
     pub(super) fn take(
         &mut self,
         bytes: Vec<u8>,
@@ -38,7 +38,7 @@ impl ReceivedAttachments {
         if let Some(about) = announced.get(self.tables.len()) {
             let extent =
                 check::table(&bytes).map_err(|why| format!("what it sent is no table: {why}"))?;
-            // What is said of it is not believed.
+            // The announced size is not trusted.
             let check::TableExtent { rows, columns } = extent;
             self.tables.push(JobTable { name: about.name.clone(), rows, columns, bytes });
             self.taken.0 += size;
@@ -51,12 +51,12 @@ impl ReceivedAttachments {
         Ok(())
     }
 
-    /// Whether all that an outcome announced is there.
+    /// Whether all announced attachments have arrived.
     pub(super) fn is_complete(&self, body: &OutcomeBody) -> bool {
         self.tables.len() == body.tables.len() && self.figures.len() as u64 == body.figures
     }
 
-    /// Tables and figures.
+    /// The tables and the figures.
     pub(super) fn into_parts(self) -> (Vec<JobTable>, Vec<Vec<u8>>) {
         (self.tables, self.figures)
     }

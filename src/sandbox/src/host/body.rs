@@ -1,5 +1,5 @@
-//! What a worker says came of its job. It may say anything, so everything is
-//! read into types, counted again, and cut.
+//! The outcome of a job as a worker reports it. A worker may report anything, so everything is
+//! parsed into types, counted again, and truncated.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,23 +9,23 @@ use serde_json::{Map, Value as Json};
 
 use crate::tagged::{self, ValueFault, ValueSize};
 
-/// Bytes of an outcome that are neither value nor variables: messages.
+/// The bytes of an outcome beside value and variables: messages.
 const AROUND: u64 = 4 << 20;
-/// Characters of a message that are kept.
+/// The most characters of a message.
 const MESSAGE: usize = 16_000;
-/// Characters of a name or a line that are kept.
+/// The most characters of a name or a line.
 const LINE: usize = 1_000;
-/// Frames that are kept, the innermost ones.
+/// The most stack frames, the innermost ones.
 const FRAMES: usize = 5;
-/// Characters of a variable's or a table's name.
+/// The most characters of the name of a variable or table.
 const NAME: usize = 1_000;
-/// Variables, and tables, that are told to be lost.
+/// The most variables and tables that are reported as lost.
 const LOST: usize = 201;
 
 /// An outcome, as a worker sends it.
 #[derive(Deserialize)]
 pub(super) struct OutcomeBody {
-    /// A value that is null is a value.
+    /// `null` is a value too; without the field there is none.
     #[serde(default, deserialize_with = "present")]
     value: Option<Json>,
     #[serde(default)]
@@ -44,13 +44,13 @@ pub(super) struct OutcomeBody {
     error: Option<GuestFault>,
 }
 
-/// A table that follows.
+/// A table that follows as an attachment.
 #[derive(Clone, Deserialize)]
 pub(super) struct AnnouncedTable {
     pub(super) name: String,
 }
 
-/// The budget of a job that wants this: none for what it does not want.
+/// The bounds for a job that wants these outputs: 0 for those that it does not want.
 pub(super) fn granted(budget: SandboxBudget, want: &[JobOutput]) -> SandboxBudget {
     let if_wanted = |what, most| if want.contains(&what) { most } else { 0 };
     SandboxBudget {
@@ -63,15 +63,15 @@ pub(super) fn granted(budget: SandboxBudget, want: &[JobOutput]) -> SandboxBudge
     }
 }
 
-/// Most bytes that an outcome can have.
+/// The largest outcome in bytes.
 pub(super) fn longest(budget: &SandboxBudget) -> u64 {
     budget.value_bytes + budget.locals_bytes + AROUND
 }
 
 impl OutcomeBody {
-    /// Reads an outcome.
+    /// Parses an outcome.
     ///
-    /// Errors: the breach of protocol, in words.
+    /// Errors: the violation of the protocol, in words.
     pub(super) fn read(text: &[u8], budget: &SandboxBudget) -> Result<Self, &'static str> {
         let size = ValueSize {
             bytes: longest(budget),
@@ -82,7 +82,7 @@ impl OutcomeBody {
             ValueFault::TooLarge(_) => "an outcome that is too large",
             ValueFault::Malformed(why) => why,
         })?;
-        // A list would be read as the fields in their order.
+        // serde would accept a list as the fields in order.
         let json = json.is_object().then_some(json).ok_or("an outcome of another form")?;
         let mut body: Self =
             serde_json::from_value(json).map_err(|_| "an outcome of another form")?;
@@ -101,7 +101,7 @@ impl OutcomeBody {
         Ok(body)
     }
 
-    /// Refuses what was not asked for.
+    /// Refuses outputs that were not requested.
     fn check_wanted(&self, budget: &SandboxBudget) -> Result<(), &'static str> {
         let value = budget.value_bytes > 0 || (self.value.is_none() && self.value_error.is_none());
         let locals =
@@ -110,7 +110,7 @@ impl OutcomeBody {
         if value && locals && tables { Ok(()) } else { Err("what it was not asked for") }
     }
 
-    /// Refuses names that the guest's own code leaves out.
+    /// Refuses names that the guest package would not send.
     fn check_names(&self) -> Result<(), &'static str> {
         let tables: BTreeSet<&str> = self.tables.iter().map(|table| table.name.as_str()).collect();
         if tables.len() < self.tables.len() {
@@ -126,9 +126,9 @@ impl OutcomeBody {
         if names_are_plain { Ok(()) } else { Err("a name that is none") }
     }
 
-    /// Checks the values, and makes an outcome of what is left.
+    /// Checks the values, and builds the outcome.
     ///
-    /// Errors: the breach of protocol, in words.
+    /// Errors: the violation of the protocol, in words.
     pub(super) fn check(mut self, budget: &SandboxBudget) -> Result<JobOutcome, &'static str> {
         let size = |bytes| {
             let SandboxBudget { value_nodes: nodes, value_depth: depth, .. } = *budget;
@@ -175,8 +175,8 @@ fn over(value: &Json, size: ValueSize) -> Result<Option<GuestFault>, &'static st
     }
 }
 
-/// Whether a name is short, and has nothing that a terminal would obey: control characters,
-/// and those that turn the direction of text around.
+/// Whether a name is short and has no characters that affect a terminal: control characters, and
+/// those that change the direction of text.
 fn is_plain(name: &str) -> bool {
     let obeys = |sign: char| {
         sign.is_control()

@@ -1,5 +1,5 @@
-//! Calls of the host's functions. They are made on a thread of their own, so
-//! that whoever waits for the worker can go on watching the clock.
+//! Calls of host functions. They run on a thread of their own, so that the supervisor can watch
+//! the deadlines.
 
 use std::io;
 use std::io::{PipeReader, PipeWriter, Read, Write};
@@ -16,11 +16,11 @@ use serde_json::{Map, Value as Json, json};
 use crate::frame::{self, FrameKind};
 use crate::tagged::{self, ValueFault, ValueSize};
 
-/// How long a single call may take.
+/// The time limit of a call.
 const LONGEST: Duration = Duration::from_secs(30);
-/// Bytes of the longest reply.
+/// The largest reply in bytes.
 const LARGEST: u64 = 64 << 20;
-/// Bytes of a call that are not its arguments.
+/// The bytes of a call beside its arguments.
 pub(super) const AROUND: u64 = 64 << 10;
 
 /// A call, as a worker sends it.
@@ -33,13 +33,13 @@ struct CallBody {
     kwargs: Map<String, Json>,
 }
 
-/// Why a worker is ended because of a call.
+/// Why a call ends its worker.
 pub(super) enum CallFault {
-    /// It was not granted.
+    /// The function was not granted.
     Denied(String),
-    /// There have been enough.
+    /// The limit of calls was reached.
     TooMany(u64),
-    /// It was no call.
+    /// It violates the protocol.
     Breach(&'static str),
 }
 
@@ -52,14 +52,14 @@ pub(super) struct PendingHostCalls<'a> {
     most: u64,
     size: ValueSize,
     line: Option<CallThread>,
-    /// Number and deadline of the call that is being made.
+    /// Number and deadline of the current call.
     open: Option<(u64, Instant)>,
     pub(super) made: u64,
-    /// Whether one of them failed.
+    /// Whether a call has failed.
     pub(super) has_failed: bool,
 }
 
-/// The way to the thread and back.
+/// The thread that runs the calls, and its channels.
 struct CallThread {
     errands: Sender<CallBody>,
     answers: Receiver<CallAnswer>,
@@ -84,20 +84,20 @@ impl<'a> PendingHostCalls<'a> {
         Self { host, functions, most, size, line, open, made: 0, has_failed: false }
     }
 
-    /// What becomes readable when a call has been answered.
+    /// The descriptor that becomes readable when a call is answered.
     pub(super) fn watch(&self) -> Option<BorrowedFd<'_>> {
         self.line.as_ref().map(|line| line.wake.as_fd())
     }
 
-    /// When the call that is being made is given up.
+    /// The deadline of the current call.
     pub(super) fn deadline(&self) -> Option<Instant> {
         self.open.map(|(_, until)| until)
     }
 
-    /// Starts a call. Of the reply to the last one the worker has left `unread` bytes.
+    /// Starts a call. The worker has not yet read `unread` bytes of the last reply.
     pub(super) fn start(&mut self, text: &[u8], unread: usize) -> Result<(), CallFault> {
-        // The guest's own code reads each reply to its end. One that goes on calling
-        // would fill the host with replies.
+        // The guest package reads each reply to its end. A worker that does not could fill the
+        // host's memory with replies.
         if unread > 0 {
             return Err(CallFault::Breach("a call before the reply to the last one was read"));
         }
@@ -129,14 +129,14 @@ impl<'a> PendingHostCalls<'a> {
         if sent { Ok(()) } else { Err(CallFault::Breach("no thread for the call")) }
     }
 
-    /// Appends the reply to `to`, if there is one by now.
+    /// Appends the reply to `to`, if there is one.
     pub(super) fn answer(&mut self, to: &mut Vec<u8>) {
         let Some((open, until)) = self.open else { return };
         let answer = self.line.as_mut().and_then(CallThread::hear);
         let answer = match answer {
             Some(answer) => answer,
             None if Instant::now() >= until => {
-                // The thread is left to it; the next call gets another.
+                // The thread is abandoned to this call; the next one gets a new thread.
                 self.line = None;
                 Err(CallError {
                     kind: "TimeoutError".to_owned(),
@@ -146,7 +146,8 @@ impl<'a> PendingHostCalls<'a> {
             None => return,
         };
         self.open = None;
-        // Arguments that do not fit are a mistake of the code, and stay one.
+        // Arguments that do not fit the signature are a mistake of the guest's code, and not a
+        // failure.
         self.has_failed |= answer.as_ref().is_err_and(|error| error.kind != "TypeError");
         let reply = match answer {
             Ok(value) => json!({"id": open, "value": value}),
@@ -174,13 +175,13 @@ impl<'a> PendingHostCalls<'a> {
 }
 
 impl Drop for PendingHostCalls<'_> {
-    /// Its thread has ended too, unless a call was given up.
+    /// Joins the thread, unless a call was abandoned.
     fn drop(&mut self) {
         if self.open.is_none()
             && let Some(CallThread { errands, thread, .. }) = self.line.take()
         {
             drop(errands);
-            // It panics in calls alone, and one that did is still open.
+            // The thread panics only in calls, and such a call is still open.
             let _ = thread.join();
         }
     }
@@ -189,13 +190,13 @@ impl Drop for PendingHostCalls<'_> {
 impl CallThread {
     fn hear(&mut self) -> Option<CallAnswer> {
         let answer = self.answers.try_recv().ok()?;
-        // The bell rings once for each answer, and after it.
+        // One byte was written for each answer, after it.
         let _ = self.wake.read(&mut [0]);
         Some(answer)
     }
 }
 
-/// Makes calls until nobody wants any more.
+/// Runs calls until the channel is closed.
 fn work(
     host: &dyn HostCalls,
     todo: &Receiver<CallBody>,

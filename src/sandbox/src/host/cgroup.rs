@@ -1,10 +1,9 @@
-//! A control group around a zygote and all its workers, where this process
-//! may make one. It bounds what they take together, and knows when memory was
-//! the reason that one died.
+//! A control group around a zygote and its workers, where this process may create one. It bounds
+//! their total, and tells whether the kernel killed a worker for its memory.
 //!
-//! A group for each worker would be finer, but moving a process into one makes
-//! the kernel wait for all its processors: 15 to 30 ms were measured, several
-//! times what a whole fork takes. Each worker is bounded by its own limits.
+//! One group per worker would be more precise, but to move a process into a group makes the
+//! kernel wait for all processors: 15 to 30 ms were measured, several times the cost of a fork.
+//! Each worker is bounded by its own limits.
 
 use std::fs;
 use std::io;
@@ -15,14 +14,14 @@ use std::thread;
 use antiphon_runtime::sandbox::SandboxLimits;
 
 const ROOT: &str = "/sys/fs/cgroup";
-/// Processes of a zygote: itself, its guard, and more workers than anybody runs.
+/// The most processes of a zygote: itself, its guard, and more workers than anyone runs.
 const PROCESSES: u64 = 512;
-/// Workers that may use all their memory at once, for each processor.
+/// The number of workers per processor that may use all their memory at once.
 const WORKERS: u64 = 4;
-/// What a zygote may take for itself.
+/// The memory of the zygote itself.
 const OWN: u64 = 2 << 30;
 
-/// Folders of a group; without one there is no group.
+/// The folders of a group; empty if there is no group.
 #[derive(Default)]
 pub(super) struct Cgroup {
     folders: Vec<PathBuf>,
@@ -30,8 +29,8 @@ pub(super) struct Cgroup {
 }
 
 impl Cgroup {
-    /// A group with room for the workers of a sandbox with `limits`. One that
-    /// cannot be made is an empty one: it is no layer that others rely on.
+    /// Creates a group for the workers of a sandbox with `limits`. If that fails, the group is
+    /// empty: no layer depends on it.
     pub(super) fn make(limits: &SandboxLimits, spares: usize) -> Self {
         let name = format!("antiphon-{}-{}", std::process::id(), crate::wire::count());
         let processors = thread::available_parallelism().map_or(1, |count| count.get() as u64);
@@ -48,12 +47,12 @@ impl Cgroup {
         group
     }
 
-    /// Whether it holds anything.
+    /// Whether there is a group.
     pub(super) fn holds(&self) -> bool {
         !self.folders.is_empty()
     }
 
-    /// Moves a process in, before it has forked.
+    /// Moves a process into the group, before it has forked.
     pub(super) fn admit(&mut self, pid: u32) {
         let enters = |folder: &PathBuf| {
             let entered = fs::write(folder.join("cgroup.procs"), pid.to_string()).is_ok();
@@ -65,14 +64,14 @@ impl Cgroup {
         self.folders.retain(enters);
     }
 
-    /// Whether the kernel has ended one for its memory since this was last asked.
+    /// Whether the kernel has killed a member for its memory since the last call.
     pub(super) fn has_killed(&self) -> bool {
         let count = self.folders.iter().filter_map(|folder| kills(folder)).sum();
         self.kills.swap(count, Ordering::Relaxed) < count
     }
 
     fn add(&mut self, folder: &Path, file: &str, limit: u64) {
-        // In the newer form both limits are files of one folder.
+        // In cgroup v2 both limits are files of one folder.
         let made = match fs::create_dir(folder) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
             other => other.map(|()| true),
@@ -89,7 +88,7 @@ impl Cgroup {
 }
 
 impl Cgroup {
-    /// Removes it, once whoever was in it is gone.
+    /// Removes the group, once its members are gone.
     pub(super) fn remove(&self) {
         for folder in &self.folders {
             let _ = fs::remove_dir(folder);
@@ -103,8 +102,7 @@ impl Drop for Cgroup {
     }
 }
 
-/// Removes what hosts left that were killed. A group that somebody is in
-/// cannot be removed.
+/// Removes the groups of hosts that were killed. A group with members cannot be removed.
 fn sweep(parent: &Path) {
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         let name = entry.file_name();
@@ -118,8 +116,7 @@ fn sweep(parent: &Path) {
     }
 }
 
-/// Where this process stands in the trees of a controller, with the file that
-/// sets its limit there.
+/// The folders of this process in the hierarchies of a controller, with the file of its limit.
 fn places(own: &str, controller: &str) -> Vec<(PathBuf, &'static str)> {
     let mut found = Vec::new();
     for line in own.lines() {

@@ -1,4 +1,4 @@
-//! Why a worker is not there any more.
+//! Classifies the end of a worker.
 
 use std::time::Duration;
 
@@ -7,22 +7,22 @@ use antiphon_runtime::sandbox::{GuestFault, GuestFaultKind, SandboxLimits};
 use super::calls::CallFault;
 use crate::sys::process::ProcessEnd;
 
-/// The code with which `boot.py` leaves if a worker cannot be sealed.
+/// The exit code of `boot.py` if a worker cannot be sealed.
 pub(super) const UNSEALED: i32 = 97;
 
 /// Why the host stopped listening to a worker.
 pub(super) enum StopReason {
-    /// Its time is up.
+    /// The wall-clock limit was reached.
     Time,
-    /// It did not wait for its job within this time.
+    /// It was not ready within this time.
     Late(Duration),
-    /// It wrote too much.
+    /// It wrote too much output.
     Output,
-    /// The caller gave a reason.
+    /// The caller cancelled, for this reason.
     Halted(String),
-    /// A call of a function that it may not make.
+    /// It made a call that is not allowed.
     Call(CallFault),
-    /// What it said was not in the protocol.
+    /// It violated the protocol.
     Breach(String),
     /// It closed its channel.
     Gone,
@@ -30,20 +30,20 @@ pub(super) enum StopReason {
 
 /// How a worker ended.
 pub(super) struct WorkerEnd {
-    /// What is known of its end.
+    /// Its exit status and usage, if known.
     pub(super) end: Option<ProcessEnd>,
-    /// The kernel has ended somebody for want of memory.
+    /// The kernel has killed a process for its memory.
     pub(super) starved: bool,
-    /// It may have read a job.
+    /// It may have read the job.
     pub(super) has_begun: bool,
 }
 
-/// The trouble that this is.
+/// The fault for this end.
 pub(super) fn trouble(stop: StopReason, manner: &WorkerEnd, limits: &SandboxLimits) -> GuestFault {
     let is_late = matches!(stop, StopReason::Late(_));
     let mut trouble = reason(stop, manner, limits);
     if !manner.has_begun && (is_late || trouble.kind == GuestFaultKind::TimeLimit) {
-        // What does not start is no fault of the job.
+        // A worker that cannot start is not the job's fault.
         trouble.kind = GuestFaultKind::Unavailable;
         if !is_late {
             trouble.message = format!("the worker was not ready for a job: {}", trouble.message);
@@ -91,11 +91,11 @@ fn gone(&WorkerEnd { end, starved, has_begun }: &WorkerEnd, limits: &SandboxLimi
     let Some(end) = end else {
         return GuestFault::new(GuestFaultKind::Crashed, "the worker is gone, and nobody says why");
     };
-    // A guest can send itself any signal and leave with any code, so these count only
-    // together with what the host knows.
-    // The kernel's limit counts whole ticks, and its accounts what was really used: beside
-    // others, each takes what the other has used of a tick. A guest that stops halfway and
-    // passes that off as the limit gains nothing: it might have used the other half.
+    // A guest can send itself any signal and exit with any code, so these count only together
+    // with what the host measures. Half of the limit is enough: the kernel enforces the limit by
+    // whole ticks, of which processes on the same core may each have used a part, while its
+    // accounting is exact. A guest that stops halfway and pretends to have hit the limit gains
+    // nothing.
     let out_of_time = end.cpu >= limits.cpu / 2;
     let (kind, message) = match (end.signal, end.code) {
         (Some(libc::SIGXCPU | libc::SIGKILL), _) if out_of_time => (

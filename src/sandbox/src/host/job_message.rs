@@ -1,4 +1,4 @@
-//! What a worker is told of its job.
+//! The message with which a worker receives its job.
 
 use antiphon_runtime::sandbox::{
     GuestFault, GuestFaultKind, HostFunction, JobOutput, SandboxBudget, SandboxJob, SandboxLimits,
@@ -20,7 +20,7 @@ struct JobMessage<'a> {
     limits: &'a SandboxBudget,
 }
 
-/// The frames that tell a worker its job.
+/// The frames of a job.
 pub(super) fn letter(
     job: &SandboxJob,
     limits: &SandboxLimits,

@@ -1,10 +1,10 @@
-//! Something that each process of a family has for itself. After a fork the
-//! child must neither use nor end what is its parent's, and a lock that
-//! another thread held at that moment stays locked for ever.
+//! A value that each process of a family has for itself. After a fork the child must neither use
+//! nor destroy its parent's value, and a lock that another thread held at the fork stays locked
+//! for ever.
 
 use std::sync::OnceLock;
 
-/// A chain with one link for each generation that asked.
+/// A list with one link for each process that created a value.
 pub(super) struct Lineage<T> {
     process: u32,
     own: OnceLock<T>,
@@ -12,12 +12,12 @@ pub(super) struct Lineage<T> {
 }
 
 impl<T> Lineage<T> {
-    /// A chain that begins with this process.
+    /// A list that begins with this process.
     pub(super) fn new() -> Self {
         Self { process: std::process::id(), own: OnceLock::new(), next: OnceLock::new() }
     }
 
-    /// What is this process's own, if it has something.
+    /// The value of this process, if there is one.
     pub(super) fn known(&self) -> Option<&T> {
         let mut link = self;
         while link.process != std::process::id() {
@@ -26,7 +26,7 @@ impl<T> Lineage<T> {
         link.own.get()
     }
 
-    /// What is this process's own; made if it has none yet.
+    /// The value of this process, created if necessary.
     pub(super) fn own(&self, make: impl FnOnce() -> T) -> &T {
         let mut link = self;
         let process = std::process::id();

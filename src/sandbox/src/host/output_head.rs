@@ -1,16 +1,16 @@
-//! The head of a stream: what is kept, and when it is enough.
+//! The head of an output stream: what is kept, and when it is too much.
 
 use std::io;
 use std::os::fd::BorrowedFd;
 
 use crate::sys::descriptors;
 
-/// Bytes after which a worker that goes on writing is ended.
+/// A worker that writes more bytes than this is killed.
 const MOST: u64 = 4 << 20;
-/// Bytes that are taken at once.
+/// The bytes of one read.
 const CHUNK: usize = 16 << 10;
 
-/// What a stream said, cut at its limit.
+/// The beginning of a stream, up to a limit.
 pub(super) struct OutputHead {
     pub(super) kept: Vec<u8>,
     limit: u64,
@@ -19,27 +19,27 @@ pub(super) struct OutputHead {
 }
 
 impl OutputHead {
-    /// One that keeps `limit` bytes.
+    /// A head of at most `limit` bytes.
     pub(super) fn new(limit: u64) -> Self {
         Self { kept: Vec::new(), limit, seen: 0, is_open: true }
     }
 
-    /// The descriptor, while something may still come.
+    /// The descriptor to poll, until the stream ends.
     pub(super) fn watch<'a>(&self, from: BorrowedFd<'a>) -> Option<BorrowedFd<'a>> {
         self.is_open.then_some(from)
     }
 
-    /// Whether something had to be left out.
+    /// Whether output was dropped.
     pub(super) fn is_cut(&self) -> bool {
         self.seen > self.limit
     }
 
-    /// Whether nobody should go on reading.
+    /// Whether there is so much output that the worker has to be killed.
     pub(super) fn is_flood(&self) -> bool {
         self.seen > self.limit.max(MOST)
     }
 
-    /// Takes what is there, once.
+    /// Reads once.
     pub(super) fn take(&mut self, from: BorrowedFd<'_>) -> bool {
         let mut chunk = [0; CHUNK];
         match descriptors::read(from, &mut chunk) {
@@ -54,7 +54,7 @@ impl OutputHead {
         false
     }
 
-    /// Takes all that is there; less than a pipe holds, if nobody writes any more.
+    /// Reads everything that is left; at most a pipe's capacity, if no writer is left.
     pub(super) fn drain(&mut self, from: BorrowedFd<'_>) {
         while self.is_open && !self.is_flood() && self.take(from) {}
     }
@@ -67,7 +67,7 @@ impl OutputHead {
     }
 }
 
-/// Whether trying again later may work.
+/// Whether a later read may succeed.
 pub(super) fn is_temporary(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }

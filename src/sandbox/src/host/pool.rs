@@ -1,5 +1,5 @@
-//! Where workers come from: spares that wait, or forks on demand. A thread of
-//! the pool's own starts zygotes, because they die with whoever started them.
+//! The pool of workers: spares that wait, and forks on demand. The pool's own thread, the
+//! keeper, starts zygotes, because a zygote dies with the thread that started it.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
@@ -14,19 +14,20 @@ use crate::shown::Shown;
 use crate::spec::{EngineSettings, JailReport};
 use crate::wire::WorkerRequest;
 
-/// Failures in a row, after which only a new demand makes another attempt.
+/// After so many failures in a row, only a new request causes another attempt.
 const PATIENCE: u32 = 3;
-/// Workers done that may wait for the keeper; whoever has another waits itself.
+/// The most finished workers that may wait for the keeper; a caller with another one ends it
+/// itself.
 const MOST_DONE: usize = 8;
-/// How long a worker that is done is left alone, unless the last spare is taken.
-/// Taking a process apart, and forking another, often gets the very processor on
-/// which somebody has just got the result, and keeps it for longer than the job did.
+/// How long a finished worker is left alone, unless the last spare was taken. To destroy a
+/// process and fork another one often takes the very core on which the caller has just received
+/// the result, for longer than the job took.
 const LINGER: Duration = Duration::from_millis(1);
 
-/// What decides whether a zygote may be used.
+/// Decides whether a zygote may be used.
 pub(super) type ReportCheck = Box<dyn Fn(&JailReport) -> Result<(), String> + Send + Sync>;
 
-/// A zygote with its spares. Dropping it ends both.
+/// A zygote and its spares. Dropping it ends both.
 pub(super) struct WorkerPool {
     process: u32,
     shared: Arc<SharedPool>,
@@ -45,25 +46,25 @@ struct SharedPool {
 #[derive(Default)]
 struct PoolState {
     parent: Option<Arc<ZygoteProcess>>,
-    /// All that have been started; a worker keeps the one that it came from.
+    /// All zygotes that were started; each worker holds a reference to its own.
     started: Vec<Weak<ZygoteProcess>>,
     spares: VecDeque<Worker>,
-    /// Workers that have no job any more, and are to be ended.
+    /// Finished workers that are to be ended.
     done: Vec<Worker>,
-    /// When the last of them was done.
+    /// When the last of them finished.
     last: Option<Instant>,
-    /// The keeper is at something that takes its time.
+    /// The keeper is doing slow work without the lock.
     is_away: bool,
-    /// Somebody wants a worker, and nobody has been told yet that there is none.
+    /// A caller waits for a worker and has not been refused yet.
     wanted: bool,
     failures: u32,
     failed: Option<String>,
-    /// Why there will be no workers any more.
+    /// Why there will be no more workers.
     closed: Option<&'static str>,
 }
 
 impl WorkerPool {
-    /// A pool that starts when it is first asked.
+    /// A pool that starts with the first request.
     pub(super) fn new(
         settings: EngineSettings,
         limits: SandboxLimits,
@@ -89,14 +90,14 @@ impl WorkerPool {
         Self { process: std::process::id(), shared, keeper: Mutex::new(keeper) }
     }
 
-    /// A worker, and where it came from.
+    /// A worker, and how it was obtained.
     pub(super) fn take(&self, request: WorkerRequest) -> Result<(Worker, WorkerOrigin), String> {
         if request == WorkerRequest::Job
             && let Some(spare) = self.shared.spare()
         {
             return Ok((spare, WorkerOrigin::Spare));
         }
-        // A zygote may have died since it was last seen.
+        // The zygote may have died unnoticed.
         let mut last = String::new();
         for _ in 0..2 {
             let (parent, start) = self.shared.parent()?;
@@ -114,7 +115,7 @@ impl WorkerPool {
 }
 
 impl WorkerPool {
-    /// Takes a worker that is done, to end it and to wait until it is gone.
+    /// Accepts a finished worker, to end it and wait for it.
     pub(super) fn retire(&self, worker: Worker) {
         let mut state = self.shared.lock();
         if state.closed.is_none() && state.done.len() < MOST_DONE {
@@ -131,19 +132,19 @@ impl WorkerPool {
         }
     }
 
-    /// Ends every zygote, and with it all workers, whoever has them. Returns when they are
-    /// gone; there will be no others.
+    /// Ends every zygote, and with it all workers. Returns when they are gone; there will be no
+    /// others.
     pub(super) fn close(&self) {
         let mut keeper = self.keeper.lock().unwrap_or_else(PoisonError::into_inner);
         self.shared.lock().closed = Some("the sandbox is closed");
         self.shared.changed.notify_all();
         if let Some(keeper) = keeper.take() {
-            // It has ended what is ours when it ends; it does not panic.
+            // The keeper ends its zygotes when it ends; it does not panic.
             let _ = keeper.join();
         }
     }
 
-    /// Ends a worker, and waits until it is gone.
+    /// Ends a worker and waits for it.
     pub(super) fn end(&self, worker: Worker) {
         drop(worker);
         self.shared.changed.notify_all();
@@ -153,7 +154,7 @@ impl WorkerPool {
 impl Drop for WorkerPool {
     fn drop(&mut self) {
         if self.process != std::process::id() {
-            // In a fork there is no such thread, and another may have its name.
+            // A fork does not have this thread, and another one may have its id.
             let keeper = self.keeper.get_mut().unwrap_or_else(PoisonError::into_inner);
             std::mem::forget(keeper.take());
             return;
@@ -163,7 +164,8 @@ impl Drop for WorkerPool {
 }
 
 impl PoolState {
-    /// Whether a spare is to be forked now. While one is left, what is done goes first.
+    /// Whether a spare has to be forked now. While one is left, finished workers are ended
+    /// first.
     fn lacks(&self, spares: usize) -> bool {
         let is_urgent = self.spares.is_empty() || self.done.is_empty();
         is_urgent && self.spares.len() < spares && self.failures < PATIENCE
@@ -180,8 +182,8 @@ impl SharedPool {
         loop {
             let mut state = self.lock();
             let spare = state.spares.pop_front()?;
-            // A fork takes a processor from the job that has just begun; while
-            // another spare is left it can wait until that has ended.
+            // A fork would take a core from the job that has just begun; while another spare is
+            // left, it waits until the job has ended.
             let is_last = state.spares.is_empty();
             drop(state);
             if is_last {
@@ -193,7 +195,7 @@ impl SharedPool {
         }
     }
 
-    /// The zygote, started if there is none that can go on.
+    /// The zygote, started if none is usable.
     fn parent(&self) -> Result<(Arc<ZygoteProcess>, WorkerOrigin), String> {
         let mut start = WorkerOrigin::Fork;
         let mut state = self.lock();
@@ -223,28 +225,28 @@ impl SharedPool {
         }
     }
 
-    /// Does not use a zygote any more.
+    /// Stops using a zygote.
     fn give_up(&self, parent: &Arc<ZygoteProcess>) {
         let mut state = self.lock();
         if state.parent.as_ref().is_some_and(|known| Arc::ptr_eq(known, parent)) {
             state.parent = None;
-            // The keeper holds on to it while it waits.
+            // The keeper holds a reference while it waits.
             self.changed.notify_all();
         }
     }
 }
 
-/// The life of the keeper: a zygote when one is wanted, spares while there is
-/// one, and an end to both.
+/// The keeper's loop: starts a zygote when one is needed, keeps spares while there is one, and
+/// ends both.
 fn keep(shared: &Arc<SharedPool>) {
     let mut state = shared.lock();
     while state.closed.is_none() {
         state = match state.parent.clone() {
             None if state.wanted => start(shared, state),
             Some(parent) if parent.is_worn() || !parent.is_fit() => {
-                // Its workers hold on to it until they are done.
+                // Its workers hold references until they are done.
                 state.parent = None;
-                // One that has died is not started again before it is needed.
+                // A zygote that has died is restarted only when it is needed.
                 state.wanted |= parent.is_fit();
                 let spares = std::mem::take(&mut state.spares);
                 away(shared, state, || drop((spares, parent))).0
@@ -259,13 +261,12 @@ fn keep(shared: &Arc<SharedPool>) {
     let started = std::mem::take(&mut state.started);
     drop(state);
     shared.changed.notify_all();
-    // Their workers may be in the hands of runs and sessions, which keep them.
+    // Runs and sessions may still hold workers, and through them their zygotes.
     started.iter().filter_map(Weak::upgrade).for_each(|parent| parent.end());
     drop(rest);
 }
 
-/// Lets go of the state for work that takes its time. Workers that are done before
-/// it is over are killed at once.
+/// Releases the lock for slow work. Workers that finish meanwhile are killed at once.
 fn away<'a, T>(
     shared: &'a SharedPool,
     mut state: MutexGuard<'_, PoolState>,
@@ -320,7 +321,7 @@ fn refill<'a>(
     state
 }
 
-/// Waits until what is done is gone, but not before it has lingered.
+/// Ends finished workers, once they have lingered.
 fn clear<'a>(
     shared: &'a SharedPool,
     mut state: MutexGuard<'a, PoolState>,

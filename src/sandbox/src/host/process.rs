@@ -1,4 +1,4 @@
-//! The engines of this crate: `process` with the jail, `subprocess` without.
+//! The engines of this crate: `process` with a jail, `subprocess` without one.
 
 use std::io::Read;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,33 +23,33 @@ use crate::spec::{
 };
 use crate::wire::WorkerRequest;
 
-/// How long a worker may take to prove that it cannot do harm.
+/// How long a worker may take to prove that it is harmless.
 const PROOF: Duration = Duration::from_secs(10);
 
-/// What has been seen in this process, with the settings it depends on.
+/// The probes of this process, by the settings that they depend on.
 type ProbeCache = Mutex<Vec<(EngineSettings, SandboxProbe)>>;
 
-/// An engine. Dropping it ends whatever it has started.
+/// An engine. Dropping it ends everything that it has started.
 pub struct ProcessEngine {
     settings: EngineSettings,
     limits: SandboxLimits,
-    /// Held open, so that what is shown later is what was granted.
+    /// Held open, so that the files that are shown later are those that were granted.
     files: Arc<Vec<GrantedFile>>,
     pool: Lineage<WorkerPool>,
     probe: OnceLock<SandboxProbe>,
     closed: Arc<AtomicBool>,
 }
 
-/// Why an engine with fewer layers is not used.
+/// The message for an engine with too few layers.
 const TOO_LITTLE: &str = "it needs seccomp and a private root, which needs user namespaces; with \
     Landlock alone, which a caller has to accept, the code has no folder to write to, and sees \
     names and sizes of the host's files";
 
-/// What those are told who wait for a job when the engine is closed.
+/// The message for jobs that wait when the engine is closed.
 const CLOSED: &str = "the sandbox was closed";
 
 impl ProcessEngine {
-    /// An engine, which starts nothing until it is asked for something.
+    /// Creates an engine; nothing is started before the first request.
     ///
     /// # Errors
     /// `sandbox_setting_invalid`, `sandbox_limit_invalid`.
@@ -68,8 +68,8 @@ impl ProcessEngine {
         })
     }
 
-    /// Ends whatever it has started, whoever waits for it, and returns when that is gone.
-    /// Jobs that run are cancelled; there will be no others.
+    /// Ends everything that the engine has started, and returns when it is gone. Running jobs
+    /// are cancelled; there will be no others.
     pub fn close(&self) {
         self.closed.store(true, Ordering::Release);
         if let Some(pool) = self.pool.known() {
@@ -77,12 +77,12 @@ impl ProcessEngine {
         }
     }
 
-    /// Whether it was closed.
+    /// Whether the engine was closed.
     pub fn is_closed(&self) -> bool {
         self.closed.load(Ordering::Acquire)
     }
 
-    /// What keeps its guests in.
+    /// The isolation of its guests.
     pub fn isolation(&self) -> Isolation {
         let whole = self.settings.engine == EngineName::Process && self.settings.without.is_empty();
         match self.probe.get() {
@@ -92,7 +92,7 @@ impl ProcessEngine {
         }
     }
 
-    /// Its name.
+    /// The name of the engine.
     pub fn name(&self) -> EngineName {
         self.settings.engine
     }
@@ -100,7 +100,7 @@ impl ProcessEngine {
     fn take(&self, request: WorkerRequest) -> Result<(Worker, WorkerOrigin), Box<GuestFault>> {
         let unavailable = |why: String| Box::new(GuestFault::new(GuestFaultKind::Unavailable, why));
         if self.isolation() != Isolation::None {
-            // Seen once, and held against it ever after.
+            // A zygote with fewer layers than the probe found is refused later on.
             let probe = self.probe.get_or_init(|| self.remembered());
             if !probe.ok {
                 return Err(unavailable(probe.missing.join("; ")));
@@ -115,8 +115,8 @@ impl ProcessEngine {
             .own(|| WorkerPool::new(self.settings.clone(), self.limits, shown(), self.verdict()))
     }
 
-    /// Never fewer layers than the probe has seen: what gets weaker in the
-    /// middle of a life does not run.
+    /// Refuses a zygote with fewer layers than the probe has found: an engine must not get
+    /// weaker during its life.
     fn verdict(&self) -> ReportCheck {
         if self.isolation() == Isolation::None {
             return Box::new(|_| Ok(()));
@@ -136,7 +136,7 @@ impl ProcessEngine {
         })
     }
 
-    /// What was seen before in this process, with the same interpreter.
+    /// The probe of this process with the same settings, made at most once.
     fn remembered(&self) -> SandboxProbe {
         static SEEN: OnceLock<Lineage<ProbeCache>> = OnceLock::new();
         let own = SEEN.get_or_init(Lineage::new).own(Mutex::default);
@@ -150,7 +150,7 @@ impl ProcessEngine {
         probe
     }
 
-    /// The settings without what layers do not depend on.
+    /// The settings without those that the layers do not depend on.
     fn bare(&self) -> EngineSettings {
         EngineSettings {
             packages: Vec::new(),
@@ -257,7 +257,7 @@ impl Sandbox for ProcessEngine {
             outcome.usage.start = start;
             match self.settings.engine {
                 EngineName::Process => self.pool().retire(worker),
-                // What its job has started ends with it, and not after.
+                // Processes that the job has started end before its outcome is returned.
                 EngineName::Subprocess => self.pool().end(worker),
             }
             return outcome;
@@ -286,7 +286,7 @@ fn blame(closed: &AtomicBool, outcome: &mut JobOutcome) {
     }
 }
 
-/// A worker that lives on between jobs.
+/// A worker that serves several jobs.
 struct WorkerSession {
     worker: Option<Worker>,
     limits: SandboxLimits,
@@ -320,7 +320,7 @@ impl Session for WorkerSession {
             worker.resume();
         }
         let mut outcome = run(worker, job, host, &terms);
-        // Whatever it would still do belongs to no run, and no limit would hold for it.
+        // Whatever it would do between jobs belongs to no run, and no limit would apply.
         worker.stop();
         blame(&self.closed, &mut outcome);
         outcome.usage.start = std::mem::replace(&mut self.start, WorkerOrigin::Session);
@@ -335,17 +335,17 @@ impl Session for WorkerSession {
     }
 }
 
-/// A file that a worker must not be able to open, though everybody else can.
+/// A file that a worker must not be able to open, though every other process can.
 struct CanaryFile(std::path::PathBuf);
 
 impl CanaryFile {
     fn plant() -> io::Result<Self> {
-        // With a name that others could foresee they could keep the engine from being used.
+        // A random name: with a predictable one, others could keep the engine from being used.
         let mut chance = [0; 16];
         fs::File::open("/dev/urandom")?.read_exact(&mut chance)?;
         let name = format!("antiphon-canary-{:032x}", u128::from_ne_bytes(chance));
         let path = std::env::temp_dir().join(name);
-        // A new file, never one that a link leads to.
+        // `create_new` follows no link.
         fs::OpenOptions::new().write(true).create_new(true).open(&path)?;
         Ok(Self(path))
     }
@@ -353,7 +353,7 @@ impl CanaryFile {
 
 impl Drop for CanaryFile {
     fn drop(&mut self) {
-        // It is empty; the system may clean it up as well.
+        // The file is empty; the system may remove it later.
         let _ = fs::remove_file(&self.0);
     }
 }

@@ -1,5 +1,5 @@
-//! Watching one job from its start to its end. Everything waits in one place,
-//! with a deadline; the last step is always a signal that cannot be refused.
+//! Supervises one job from its start to its end. All waiting is in one `poll` with a deadline;
+//! the last resort is SIGKILL.
 
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
@@ -24,31 +24,31 @@ use crate::sys::descriptors::{self, PolledDescriptor};
 
 /// How often the caller is asked whether it still wants the job.
 const TICK: Duration = Duration::from_millis(20);
-/// How long a worker that has closed its channel may take to say why.
+/// How long to wait for the exit status after the channel was closed.
 const LAST_WORDS: Duration = Duration::from_millis(200);
-/// Bytes that are read at once.
+/// The bytes of one read.
 const CHUNK: usize = 256 << 10;
 
-/// What a job is run with.
+/// The terms of a job.
 pub(super) struct JobTerms<'a> {
     pub(super) limits: &'a SandboxLimits,
     pub(super) ready: ReadyTimeout,
     pub(super) halt: StopCheck<'a>,
-    /// The worker has jobs before this one, or after it.
+    /// The worker serves other jobs too.
     pub(super) lives_on: bool,
 }
 
-/// How far a job has come.
+/// The phase of a job.
 enum JobPhase {
-    /// The worker has not said that it waits.
+    /// The worker is not yet ready.
     Waiting,
-    /// It runs.
+    /// The job runs.
     Running,
-    /// Its outcome is there, what belongs to it is not yet.
+    /// The outcome has arrived, and its attachments have not.
     Collecting(Box<OutcomeBody>),
 }
 
-/// A job that is being watched.
+/// The supervisor of one job.
 struct Supervisor<'a> {
     worker: &'a mut Worker,
     terms: &'a JobTerms<'a>,
@@ -62,12 +62,12 @@ struct Supervisor<'a> {
     attached: ReceivedAttachments,
     started: Instant,
     used_before: Duration,
-    /// How long it may take until it waits for the job.
+    /// How long the worker may take to become ready.
     patience: Duration,
 }
 
-/// Runs a job in a worker, which is killed unless all went well; dropping it
-/// waits until it is gone.
+/// Runs a job in a worker, which is killed unless all went well; dropping the worker waits for
+/// its end.
 pub(super) fn run(
     worker: &mut Worker,
     job: &SandboxJob,
@@ -80,7 +80,8 @@ pub(super) fn run(
         Err(trouble) => return JobOutcome { error: Some(*trouble), ..JobOutcome::default() },
     };
     let used_before = worker.cpu().unwrap_or_default();
-    // What keeps a worker that has had a job is that job's code, and within its limits.
+    // A worker that was ready before can only be delayed by the last job's code, which has its
+    // own limits.
     let ready = terms.ready.0;
     let patience = if worker.has_begun { ready.min(terms.limits.wall) } else { ready };
     let mut watch = Supervisor {
@@ -103,17 +104,17 @@ pub(super) fn run(
 }
 
 impl Supervisor<'_> {
-    /// The job's time begins.
+    /// Starts the clock of the job.
     fn begin(&mut self) {
         self.worker.has_begun = true;
         self.phase = JobPhase::Running;
         self.started = Instant::now();
     }
 
-    /// Follows the job until there is an outcome, or a reason to stop.
+    /// Follows the job until there is an outcome or a reason to stop.
     fn follow(&mut self) -> Result<JobOutcome, StopReason> {
         let mut asked = Instant::now();
-        // A spare, and a worker that lives on, has said long ago that it waits.
+        // Spares, and workers that had jobs before, have reported long ago that they are ready.
         if let Some(outcome) = self.listen()? {
             return Ok(outcome);
         }
@@ -147,13 +148,13 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Asks what cannot be waited for.
+    /// Checks what cannot be polled.
     fn look_up(&self) -> Result<(), StopReason> {
         if let Some(reason) = (self.terms.halt)() {
             return Err(StopReason::Halted(reason));
         }
-        // The kernel counts for workers of one job; those that live on have
-        // spent some on jobs before.
+        // The kernel enforces the limit for workers of one job; others have used processor time
+        // on earlier jobs.
         if self.terms.lives_on
             && let Some(used) = self.worker.cpu()
             && used.saturating_sub(self.used_before) > self.terms.limits.cpu
@@ -171,8 +172,7 @@ impl Supervisor<'_> {
         self.started + allowed
     }
 
-    /// Waits until something can be done: for the channel, for standard output
-    /// and error, for a call that has been answered.
+    /// Polls the channel, standard output and error, and the answer of a call.
     fn wait(&self) -> Result<[bool; 4], StopReason> {
         let now = Instant::now();
         let first = [Some(self.deadline()), self.calls.deadline(), now.checked_add(TICK)];
@@ -192,7 +192,7 @@ impl Supervisor<'_> {
         Ok(watched.map(PolledDescriptor::is_readable))
     }
 
-    /// Sends as much as there is room for.
+    /// Writes as much as fits.
     fn send(&mut self) {
         if matches!(self.phase, JobPhase::Waiting) {
             return;
@@ -201,7 +201,7 @@ impl Supervisor<'_> {
             match self.worker.channel.write(rest) {
                 Ok(length) => self.sent += length,
                 Err(error) if is_temporary(&error) => return,
-                // What it said before it closed may still be there.
+                // Messages from before it closed the channel may still be readable.
                 Err(_) => {
                     self.left_unread();
                     break;
@@ -212,17 +212,18 @@ impl Supervisor<'_> {
         self.sent = 0;
     }
 
-    /// The worker is gone, and has left something unread. Before the first
-    /// call is answered that can only be its job.
+    /// The worker is gone, and has not read everything. Before the first call is answered, the
+    /// rest can only be its job.
     fn left_unread(&mut self) {
         if self.calls.made == 0 {
             self.worker.has_begun = false;
         }
     }
 
-    /// Hears what the worker says.
+    /// Reads messages of the worker.
     fn listen(&mut self) -> Result<Option<JobOutcome>, StopReason> {
-        // No more at once, or a worker that never stops would keep us from the clock.
+        // At most twice, or a worker that never stops sending would keep the supervisor from its
+        // deadlines.
         for _ in 0..2 {
             let is_more = self.read()?;
             while let Some((kind, body)) = self.worker.parser.next(&self.bounds())? {
@@ -237,7 +238,7 @@ impl Supervisor<'_> {
         Ok(None)
     }
 
-    /// Reads once; whether there may be more.
+    /// Reads once; returns whether there may be more.
     fn read(&mut self) -> Result<bool, StopReason> {
         let wants = self.worker.parser.wants(&self.bounds())?;
         let mut small = [0; frame::AHEAD];
@@ -255,7 +256,7 @@ impl Supervisor<'_> {
                 Ok(length == chunk.len())
             }
             Err(error) if is_temporary(&error) => Ok(false),
-            // This is how the kernel tells that it closed with something unread.
+            // The kernel reports that the worker closed the channel with unread bytes.
             Err(error) if error.kind() == io::ErrorKind::ConnectionReset => {
                 self.left_unread();
                 Err(StopReason::Gone)
@@ -264,7 +265,7 @@ impl Supervisor<'_> {
         }
     }
 
-    /// What may come now.
+    /// The frames that are allowed now.
     fn bounds(&self) -> FrameBounds {
         let none = FrameBounds::default();
         match &self.phase {
@@ -316,7 +317,7 @@ impl Supervisor<'_> {
         Ok(Some(JobOutcome { tables, figures, ..outcome }))
     }
 
-    /// Ends the worker, unless all went well, and says what it all came to.
+    /// Ends the worker, unless all went well, and builds the outcome.
     fn conclude(mut self, ended: Result<JobOutcome, StopReason>) -> JobOutcome {
         let wall = self.started.elapsed();
         if matches!(ended, Err(StopReason::Gone)) {

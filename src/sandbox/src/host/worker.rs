@@ -1,4 +1,4 @@
-//! A worker, as its host sees it: three streams, a name, and news of its end.
+//! A worker as its host sees it: three streams, a pidfd, and a report of its end.
 
 use std::fs::File;
 use std::io;
@@ -16,10 +16,10 @@ use crate::wire::{WorkerBirth, WorkerRequest};
 
 /// How long a fork may take.
 const BIRTH: Duration = Duration::from_secs(30);
-/// How long the news of an end may take.
+/// How long the report of an end may take.
 const NEWS: Duration = Duration::from_secs(5);
 
-/// A worker. Dropping it kills it, and waits until it is gone.
+/// A worker. Dropping it kills it and waits for its end.
 pub(super) struct Worker {
     process: u32,
     pub(super) channel: UnixStream,
@@ -27,20 +27,20 @@ pub(super) struct Worker {
     pub(super) stderr: OwnedFd,
     status: OwnedFd,
     name: OwnedFd,
-    /// Its number among the host's processes, where those can be seen.
+    /// Its process id in the host's namespace, where that is visible.
     number: Option<i32>,
-    /// What the system says of it, as long as it is there.
+    /// Its open `/proc` status file.
     about: Option<File>,
     end: Option<ProcessEnd>,
     pub(super) parser: FrameParser,
-    /// Whether it may have read one to its end: it knows nothing of it before.
+    /// Whether it may have read a job; a worker that has not knows nothing about it.
     pub(super) has_begun: bool,
-    /// Where it came from, which is not given up before it.
+    /// Its zygote, which must live as long as the worker.
     pub(super) parent: Option<Arc<ZygoteProcess>>,
 }
 
 impl Worker {
-    /// Asks a zygote for one.
+    /// Asks a zygote for a worker.
     pub(super) fn ask(control: BorrowedFd<'_>, request: WorkerRequest) -> io::Result<Self> {
         let (channel, theirs) = UnixStream::pair()?;
         let (stdout, out) = io::pipe()?;
@@ -48,7 +48,7 @@ impl Worker {
         let (status, news) = sockets::pair()?;
         let given = [theirs.as_fd(), out.as_fd(), err.as_fd(), news.as_fd()];
         sockets::send(control, &[request.byte()], &given)?;
-        // Only theirs are left, so that their end is seen here.
+        // After this, only the worker holds the other ends, so that the host sees them close.
         drop((theirs, out, err, news));
         channel.set_nonblocking(true)?;
         for end in [stdout.as_fd(), stderr.as_fd()] {
@@ -84,8 +84,8 @@ impl Worker {
         waited.is_ok() && ended.iter().all(|one| !one.is_readable())
     }
 
-    /// Kills it, and says how it ended: by that, or before it by something
-    /// else. Nothing if the zygote does not say.
+    /// Kills it, and returns how it ended; it may have ended before. `None` if the zygote does
+    /// not report it.
     pub(super) fn finish(&mut self) -> Option<ProcessEnd> {
         if self.process != std::process::id() {
             return None;
@@ -99,38 +99,38 @@ impl Worker {
         self.end
     }
 
-    /// Most bytes that were resident at once, as far as the system tells.
+    /// The peak of its resident memory, if known.
     pub(super) fn memory(&self) -> Option<u64> {
         self.about.as_ref().and_then(process::memory)
     }
 
-    /// Kills it, and leaves it to whoever drops it to wait until it is gone.
+    /// Kills it, without waiting for its end.
     pub(super) fn kill(&self) {
         process::kill(self.name.as_fd());
     }
 
-    /// Stops it where it is: it takes no processor time and says nothing until it is resumed.
+    /// Stops it: it uses no processor time and sends nothing until it is resumed.
     pub(super) fn stop(&self) {
         process::stop(self.name.as_fd());
     }
 
-    /// Lets it go on.
+    /// Resumes it after [`Worker::stop`].
     pub(super) fn resume(&self) {
         process::resume(self.name.as_fd());
     }
 
-    /// Waits a moment for its own end, which its closed channel announces.
+    /// Waits briefly for its end, which the closed channel announces.
     pub(super) fn wait_for_end(&self, limit: Duration) {
         let mut ended = [PolledDescriptor::read(Some(self.name.as_fd()))];
         let _ = descriptors::wait(&mut ended, Some(limit));
     }
 
-    /// Whether want of memory may have ended it.
+    /// Whether the kernel may have killed it for its memory.
     pub(super) fn ran_out_of_memory(&self) -> bool {
         self.parent.as_ref().is_some_and(|parent| parent.ran_out_of_memory())
     }
 
-    /// Processor time so far, as far as the system tells.
+    /// Its processor time, if known.
     pub(super) fn cpu(&self) -> Option<Duration> {
         self.number.and_then(process::cpu)
     }
@@ -142,7 +142,7 @@ impl Drop for Worker {
     }
 }
 
-/// One message, with the descriptors that came with it.
+/// Receives one message and its descriptors.
 fn hear(from: BorrowedFd<'_>, limit: Duration) -> io::Result<(Vec<u8>, Vec<OwnedFd>)> {
     let until = Instant::now() + limit;
     let mut text = vec![0; 1_024];

@@ -1,4 +1,4 @@
-//! A zygote, as its host sees it.
+//! A zygote as its host sees it.
 
 use std::fs;
 use std::io;
@@ -19,16 +19,16 @@ use crate::sys::descriptors::{self, PolledDescriptor};
 use crate::sys::{process, sockets, spawn};
 use crate::wire::{LONGEST, WorkerRequest};
 
-/// Imports of large packages on a busy machine take a while.
+/// How long a start may take: imports of large packages on a busy machine are slow.
 const START: Duration = Duration::from_mins(1);
-/// How long a zygote may take to leave before it is made to.
+/// How long a zygote may take to exit before it is killed.
 const LEAVE: Duration = Duration::from_secs(2);
-/// How often it is asked whether one that starts is still wanted.
+/// How often to check whether a starting zygote is still wanted.
 const TICK: Duration = Duration::from_millis(20);
-/// Bytes of its complaint that are told.
+/// The most bytes of an error message.
 const COMPLAINT: usize = 2_000;
 
-/// What an interpreter gets to see of the environment.
+/// The environment of the interpreter.
 const ENVIRONMENT: [(&str, &str); 14] = [
     ("HOME", "/scratch"),
     ("TMPDIR", "/scratch"),
@@ -37,18 +37,18 @@ const ENVIRONMENT: [(&str, &str); 14] = [
     ("TZ", "UTC"),
     ("MPLCONFIGDIR", "/cache"),
     ("MPLBACKEND", "Agg"),
-    // Threads that are started before a fork are not there after it.
+    // Threads that libraries start before a fork do not exist after it.
     ("OMP_NUM_THREADS", "1"),
     ("OPENBLAS_NUM_THREADS", "1"),
     ("MKL_NUM_THREADS", "1"),
     ("NUMEXPR_NUM_THREADS", "1"),
     ("POLARS_MAX_THREADS", "1"),
     ("ARROW_DEFAULT_MEMORY_POOL", "system"),
-    // The allocator of polars would start some as well.
+    // The allocator of polars would start threads too.
     ("_RJEM_MALLOC_CONF", "background_thread:false"),
 ];
 
-/// A running zygote. Dropping it ends it, and every worker it has.
+/// A running zygote. Dropping it ends it and all its workers.
 pub(super) struct ZygoteProcess {
     process: u32,
     control: Option<OwnedFd>,
@@ -59,14 +59,14 @@ pub(super) struct ZygoteProcess {
     born: Instant,
     workers: AtomicU64,
     wear: ZygoteLifetime,
-    /// It waits for requests, and leaves when there will be none.
+    /// It accepts requests, and exits when the channel is closed.
     is_ready: bool,
     pub(super) report: JailReport,
 }
 
 impl ZygoteProcess {
-    /// Starts one, and waits until it has imported everything, or nobody wants it any
-    /// more. It dies with the thread that calls this.
+    /// Starts a zygote, and waits until it has imported everything or is no longer wanted. It
+    /// dies with the calling thread.
     pub(super) fn start(
         settings: &EngineSettings,
         limits: &SandboxLimits,
@@ -74,7 +74,7 @@ impl ZygoteProcess {
         is_unwanted: &dyn Fn() -> bool,
     ) -> Result<Self, String> {
         let mut plan = settings.plan(limits, shown.canary.clone());
-        // Without a private root what libraries prepare needs a place too.
+        // Without a private root, the caches of libraries need a folder too.
         let is_open = settings.engine == EngineName::Subprocess || settings.landlock_only;
         let folder = is_open.then(own_folder).transpose();
         let folder = folder.map_err(|error| format!("no folder: {error}"))?;
@@ -89,7 +89,8 @@ impl ZygoteProcess {
         let started = launch(settings, folder.as_deref())
             .map_err(|error| format!("`{}` does not start: {error}", settings.python.display()));
         let (child, name, control) = started.inspect_err(|_| discard(folder.as_deref()))?;
-        // It does nothing before it has its plan, so that all it forks is inside.
+        // Before the zygote receives its plan it does nothing, so everything that it forks is in
+        // the group.
         let mut group = Cgroup::make(limits, settings.spares);
         group.admit(child.id());
         let mut parent = Self {
@@ -118,35 +119,35 @@ impl ZygoteProcess {
         Worker::ask(control.as_fd(), request)
     }
 
-    /// Whether a control group holds all of it.
+    /// Whether a control group contains all its processes.
     pub(super) fn is_grouped(&self) -> bool {
         self.group.holds()
     }
 
-    /// Whether a worker was ended for want of memory, since this was last asked.
+    /// Whether the kernel has killed a worker for its memory since the last call.
     pub(super) fn ran_out_of_memory(&self) -> bool {
         self.group.has_killed()
     }
 
-    /// Whether it can go on.
+    /// Whether it can fork further workers.
     pub(super) fn is_fit(&self) -> bool {
         !self.has_ended(Duration::ZERO)
     }
 
-    /// Whether another should take over.
+    /// Whether another zygote should replace it.
     pub(super) fn is_worn(&self) -> bool {
         let workers = self.workers.load(Ordering::Relaxed);
         workers >= self.wear.workers || self.born.elapsed() >= self.wear.age
     }
 
-    /// Ends it with all its workers, and waits until they are gone.
+    /// Ends it with all its workers, and waits for them.
     pub(super) fn end(&self) {
         if self.process != std::process::id() {
-            // After a fork it is somebody else's.
+            // After a fork it belongs to the parent.
             return;
         }
-        // It leaves once nobody can ask it for anything, and the last of its workers has
-        // been waited for before it is gone.
+        // The zygote exits once no process can send it requests, after it has waited for its
+        // last worker.
         if let Some(control) = &self.control {
             sockets::shut(control.as_fd());
         }
@@ -160,7 +161,8 @@ impl ZygoteProcess {
         discard(self.folder.as_deref());
     }
 
-    /// Kills it, and what it has forked: its guard would end before what it guards.
+    /// Kills it and its children: its guard would otherwise end before the processes that it
+    /// guards.
     fn kill(&self, pid: u32) {
         let children = process::children_of(pid);
         for child in &children {
@@ -215,7 +217,7 @@ impl ZygoteProcess {
         }
     }
 
-    /// Why it did not start, in its own words if it had some.
+    /// Why it did not start, in its own words if there are any.
     fn complaint(&mut self, otherwise: &str) -> String {
         self.control = None;
         let mut text = vec![0; COMPLAINT];
@@ -269,7 +271,7 @@ fn launch(
     }
 }
 
-/// A new folder that nobody else may look into.
+/// Creates a folder that only this user can access.
 fn own_folder() -> io::Result<PathBuf> {
     use std::os::unix::fs::DirBuilderExt;
     for _ in 0..1_000 {
@@ -285,7 +287,7 @@ fn own_folder() -> io::Result<PathBuf> {
 
 fn discard(folder: Option<&Path>) {
     if let Some(folder) = folder {
-        // What cannot be removed is the system's to clean.
+        // The system removes temporary folders that are left.
         let _ = fs::remove_dir_all(folder);
     }
 }

@@ -1,4 +1,4 @@
-//! What a sealed worker tries when it is asked to prove that it cannot.
+//! The attempts with which a sealed worker proves that it is harmless.
 
 use std::fs;
 use std::os::fd::RawFd;
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::sys::{descriptors, process};
 
-/// Tries what must fail, tells the host what did not, and leaves.
+/// Makes attempts that must fail, reports those that did not, and exits.
 pub(super) fn tell(canary: Option<&Path>, channel: RawFd) -> ! {
     let mut through = Vec::new();
     if canary.is_some_and(|path| fs::File::open(path).is_ok()) {

@@ -1,5 +1,5 @@
-//! Landlock: what a worker may do to files, whatever root it has, and that it
-//! reaches no port, no signal and no abstract socket.
+//! Landlock: limits what a worker may do to files, whatever its root is, and denies ports,
+//! signals and abstract sockets.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,10 +11,10 @@ use landlock::{
 
 use super::{CACHE, DEVICES, JailFault, SCRATCH, Step};
 
-/// The newest version that is asked for; older kernels do what they can.
+/// The newest ABI that is used; older kernels enforce what they know.
 const NEWEST: ABI = ABI::V6;
 
-/// Restricts this process for good.
+/// Restricts this process permanently.
 pub(super) fn restrict(read: &[PathBuf], has_scratch: bool) -> Result<(), JailFault> {
     rules(read, has_scratch).step("restrict files")
 }
@@ -44,7 +44,7 @@ fn rules(read: &[PathBuf], has_scratch: bool) -> io::Result<()> {
     Ok(())
 }
 
-/// Plain files and folders; nothing that can be run, and nothing special.
+/// Plain files and folders; nothing executable or special.
 fn in_scratch() -> BitFlags<AccessFs> {
     AccessFs::ReadFile
         | AccessFs::ReadDir
@@ -62,7 +62,7 @@ fn grant(
     access: BitFlags<AccessFs>,
 ) -> io::Result<RulesetCreated> {
     let folder = path.is_dir();
-    // Rights that only a folder can have make the kernel refuse a file.
+    // The kernel refuses rights for folders on a file.
     let access = if folder { access } else { access & AccessFs::from_file(NEWEST) };
     let place = PathFd::new(path).map_err(io::Error::other)?;
     rules.add_rule(PathBeneath::new(place, access)).map_err(io::Error::other)

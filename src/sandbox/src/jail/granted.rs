@@ -1,4 +1,4 @@
-//! What of the host's files an interpreter needs.
+//! The host files that an interpreter needs.
 
 use std::fs;
 use std::io;
@@ -6,13 +6,12 @@ use std::path::{Path, PathBuf};
 
 use crate::spec::JailPlan;
 
-/// Where systems keep libraries for everybody.
+/// The folders of the system's shared libraries.
 const SYSTEM: [&str; 4] = ["/lib", "/lib64", "/usr/lib", "/usr/lib64"];
-/// What the loader and the C library look at.
+/// The files that the loader and the C library read.
 const DATA: [&str; 2] = ["/etc/ld.so.cache", "/usr/share/zoneinfo"];
 
-/// Everything that can be read in place, each once, those that do not exist
-/// left out unless a user named them.
+/// All paths to show, each once. Those that do not exist are left out, unless a user named them.
 pub(super) fn granted(plan: &JailPlan, library: &[PathBuf]) -> io::Result<Vec<PathBuf>> {
     let mut found: Vec<PathBuf> = Vec::new();
     let base = library.iter().cloned().chain(libraries()?).chain(DATA.map(PathBuf::from));
@@ -20,7 +19,7 @@ pub(super) fn granted(plan: &JailPlan, library: &[PathBuf]) -> io::Result<Vec<Pa
         add(&mut found, path);
     }
     for path in plan.mounts.read.iter().chain([&plan.guest]) {
-        // A grant that leads nowhere is an error of whoever granted it.
+        // A path that a user named must exist.
         fs::metadata(path).map_err(|error| {
             io::Error::new(error.kind(), format!("{}: {error}", path.display()))
         })?;
@@ -29,8 +28,7 @@ pub(super) fn granted(plan: &JailPlan, library: &[PathBuf]) -> io::Result<Vec<Pa
     Ok(found)
 }
 
-/// Folders for packages inside of the standard library's: the packages in
-/// them are granted one by one.
+/// Site-packages folders within the standard library, whose packages are granted one by one.
 pub(super) fn sites(library: &[PathBuf]) -> Vec<PathBuf> {
     let inside = library.iter().flat_map(|path| {
         ["site-packages", "dist-packages"].into_iter().map(|name| path.join(name))
@@ -38,8 +36,8 @@ pub(super) fn sites(library: &[PathBuf]) -> Vec<PathBuf> {
     inside.filter_map(|path| fs::canonicalize(path).ok()).collect()
 }
 
-/// Folders of the shared libraries that are loaded, and single files where
-/// such a folder holds more than libraries.
+/// The folders of the loaded shared libraries, or the single files where such a folder contains
+/// more than libraries.
 fn libraries() -> io::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for line in fs::read_to_string("/proc/self/maps")?.lines() {
@@ -52,14 +50,14 @@ fn libraries() -> io::Result<Vec<PathBuf>> {
             continue;
         }
         add(&mut found, parent.to_owned());
-        // The same folder on systems where one is a link, or neither is.
+        // The same folder where one is a link to the other; not on every system.
         let other = parent.strip_prefix("/usr").map_or_else(
             |_| Path::new("/usr").join(parent.strip_prefix("/").unwrap_or(parent)),
             |rest| Path::new("/").join(rest),
         );
         add(&mut found, other);
     }
-    // The loader's own name leads through here.
+    // The path of the loader leads through these.
     for system in SYSTEM {
         if fs::symlink_metadata(system).is_ok_and(|meta| meta.is_symlink()) {
             let folder = fs::canonicalize(system)?;

@@ -1,4 +1,4 @@
-//! A root that holds what is granted and nothing else.
+//! A root file system with nothing but the granted files.
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -11,14 +11,14 @@ use crate::shown::GrantedFile;
 use crate::sys::{mounts, process, sockets};
 use crate::wire::LONGEST;
 
-/// Where the new root is put together. Nothing that is granted lies below it,
-/// and after the change of root it is gone.
+/// The mount point of the new root. No granted path is below it, and it does not exist in the
+/// new root.
 const SITE: &str = "/proc";
-/// Links in a path, after which there is no end to be expected.
+/// The most links in a path; more are a loop.
 const MOST_LINKS: usize = 40;
 
-/// Mounts a root with `read` in their places and room for what workers need. Of
-/// the folders `hidden` only that is seen which is granted by itself.
+/// Mounts a root with the paths `read` at their places, and the folders that workers need. Of
+/// the folders `hidden`, only what is granted by itself is shown.
 pub(super) fn furnish(read: &[PathBuf], hidden: &[PathBuf]) -> Result<(), JailFault> {
     mounts::make_private().step("make mounts private")?;
     let site = Path::new(SITE);
@@ -48,21 +48,21 @@ pub(super) fn furnish(read: &[PathBuf], hidden: &[PathBuf]) -> Result<(), JailFa
     Ok(())
 }
 
-/// Changes to the root that was mounted.
+/// Changes to the new root.
 pub(super) fn enter() -> Result<(), JailFault> {
     mounts::change_root(Path::new(SITE)).step("change the root")
 }
 
-/// Shows in it the files that the host names next on `control`.
+/// Shows the files whose host paths arrive on `control`.
 ///
-/// A fork does that, and ends: the memory of this process, which is that of all
-/// workers, never holds where on the host they are.
+/// A fork does this and exits, so that the host paths never enter the memory of this process,
+/// which all workers share.
 pub(super) fn show_files(control: BorrowedFd<'_>) -> Result<(), JailFault> {
     let (mut reader, mut writer) = io::pipe().step("show files")?;
     let child = process::fork().step("show files")?;
     if child == 0 {
         if let Err(why) = show_named(control) {
-            // Whoever reads it is there until this end is closed.
+            // The reader exists until this end is closed.
             let _ = writer.write_all(why.as_bytes());
         }
         process::leave(0);
@@ -89,7 +89,7 @@ fn show_named(control: BorrowedFd<'_>) -> Result<(), String> {
         let to = inside(Path::new(SITE), &file.at);
         let told = |error: io::Error| format!("{}: {error}", file.from.display());
         show(&file.from, &to).map_err(told)?;
-        // Asked of what is mounted: that cannot be exchanged any more.
+        // The check is made on the mounted file, which can no longer be exchanged.
         if !file.is_at(&to).map_err(told)? {
             return Err(told(io::Error::other("another file is there than was granted")));
         }
@@ -104,18 +104,18 @@ fn show_all(paths: &[&PathBuf], site: &Path) -> Result<(), JailFault> {
     Ok(())
 }
 
-/// Forbids to write it, once everything is imported.
+/// Makes the caches read-only, once everything is imported.
 pub(super) fn freeze() -> Result<(), JailFault> {
     mounts::make_read_only(Path::new("/")).step("make the root read-only")
 }
 
-/// Shows `path` where it is on the host, with the links that lead there.
+/// Shows `path` at its own place, including the links that lead to it.
 fn show_in_place(path: &Path, site: &Path) -> io::Result<()> {
     let mut path = path.to_owned();
     for _ in 0..MOST_LINKS {
         let Some((link, target)) = first_link(&path) else {
             let to = inside(site, &path);
-            // What is in a folder that is shown already is there.
+            // Everything in a folder that is already shown exists.
             return if to.exists() { Ok(()) } else { show(&path, &to) };
         };
         let at = inside(site, &link);
@@ -133,7 +133,7 @@ fn show_in_place(path: &Path, site: &Path) -> io::Result<()> {
     Err(io::Error::other("too many links"))
 }
 
-/// The first part of `path` that is a link, and where it leads.
+/// The first component of `path` that is a link, and its target.
 fn first_link(path: &Path) -> Option<(PathBuf, PathBuf)> {
     let mut prefixes: Vec<_> = path.ancestors().collect();
     prefixes.reverse();

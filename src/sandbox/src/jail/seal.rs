@@ -1,4 +1,4 @@
-//! What a worker does to itself before it meets its job.
+//! How a worker locks itself in before it receives its job.
 
 use std::fs::File;
 use std::io;
@@ -11,41 +11,40 @@ use crate::spec::{JailLayer, WorkerLimits};
 use crate::sys::limits::{self, LimitedResource};
 use crate::sys::{descriptors, mounts, privileges, process};
 
-/// The number under which a worker finds the way to its host.
+/// The descriptor of a worker's channel to its host.
 pub(super) const CHANNEL: RawFd = 3;
-/// Scratch files beyond which a worker cannot make any more.
+/// The most scratch files of a worker.
 const MOST_FILES: u64 = 4_096;
 
-/// The number of what says how large a worker is, until its limits are set.
+/// The descriptor of `/proc/self/statm`, until the limits are set.
 const SIZES: RawFd = 4;
 
-/// What the fork that becomes a worker knows.
+/// The settings of a fork that becomes a worker.
 pub(super) struct JailSettings<'a> {
     pub(super) layers: &'a [JailLayer],
     pub(super) read: &'a [PathBuf],
-    /// Bytes of its own files.
+    /// The size of its scratch folder, in bytes.
     pub(super) scratch: u64,
 }
 
-/// The four descriptors that a worker is given.
+/// The four descriptors that a worker receives.
 pub(super) struct WorkerStreams {
     pub(super) channel: OwnedFd,
     pub(super) stdout: OwnedFd,
     pub(super) stderr: OwnedFd,
 }
 
-/// What is left to do once the libraries have the threads that they need.
+/// The last step of a worker, after its libraries have started their threads.
 pub(super) struct PendingLock {
     pub(super) layers: Vec<JailLayer>,
     pub(super) caps: WorkerLimits,
-    /// It will run more than one job.
+    /// The worker serves more than one job.
     pub(super) lives_on: bool,
 }
 
-/// Gives up what the worker has of files and rights; `sizes` is where the system
-/// says how large it is. There is no way back from any of these steps, and no step
-/// is left out: whoever gets an error must leave. What is started from here on has
-/// no more than that.
+/// Gives up access to files and privileges; `sizes` is `/proc/self/statm`. The steps
+/// cannot be undone, and none may be skipped: after an error the process must exit. Everything
+/// that it starts later has no more rights.
 pub(super) fn seal(
     cell: &JailSettings<'_>,
     streams: &WorkerStreams,
@@ -66,7 +65,7 @@ pub(super) fn seal(
         privileges::drop_capabilities().step("drop capabilities")?;
         privileges::no_new_privileges().step("refuse new privileges")?;
     }
-    // After the change of rights, which undoes both.
+    // After the privileges were dropped, because that resets both.
     process::die_with_parent().step("die with the parent")?;
     privileges::hide_memory().step("hide memory")?;
     if has(JailLayer::Landlock) {
@@ -75,8 +74,8 @@ pub(super) fn seal(
     Ok(())
 }
 
-/// Locks the door: limits, and no thread or any other call of the system that a
-/// job does not need.
+/// The last step: limits, and a filter of system calls that denies threads and everything else
+/// that a job does not need.
 pub(super) fn lock(unlocked: &PendingLock) -> Result<(), JailFault> {
     let sizes = descriptors::adopt(SIZES).step("take its size")?;
     if unlocked.layers.contains(&JailLayer::Limits) {
@@ -91,10 +90,10 @@ pub(super) fn lock(unlocked: &PendingLock) -> Result<(), JailFault> {
 }
 
 fn move_streams(streams: &WorkerStreams, sizes: BorrowedFd<'_>) -> Result<(), JailFault> {
-    // One that was inherited is shared: flags and locks that a job gives it would
-    // be there for every other.
+    // An inherited descriptor is shared: flags and locks that a job sets on it would affect
+    // every other worker.
     let nothing = File::open(DEVICES[0]).step("open standard input")?;
-    // None of these is below 5: a zygote keeps the low numbers taken.
+    // None of these is below 5, because a zygote keeps the low numbers occupied.
     let all = [
         (nothing.as_fd(), 0),
         (streams.stdout.as_fd(), 1),
@@ -105,18 +104,18 @@ fn move_streams(streams: &WorkerStreams, sizes: BorrowedFd<'_>) -> Result<(), Ja
     for (fd, to) in all {
         descriptors::put(fd, to).step("move streams")?;
     }
-    // It is closed with all others.
+    // It is closed together with all others.
     std::mem::forget(nothing);
     descriptors::close_from(SIZES.unsigned_abs() + 1).step("close descriptors")
 }
 
-/// Bytes of address space that this process has.
+/// The size of the address space of this process in bytes.
 fn taken(sizes: &File) -> io::Result<u64> {
     let mut text = [0; 128];
     let length = sizes.read_at(&mut text, 0)?;
     let text = String::from_utf8_lossy(text.get(..length).unwrap_or_default()).into_owned();
     let pages: Option<u64> = text.split(' ').next().and_then(|pages| pages.parse().ok());
-    // A baseline of 0 would take the stack's room away from a worker.
+    // With a size of 0 the limit would leave no room for the stack.
     pages
         .filter(|pages| *pages > 0)
         .map(|pages| pages * process::page())
@@ -135,7 +134,7 @@ fn limit(unlocked: &PendingLock, baseline: u64) -> Result<(), JailFault> {
         limits::set(none, 0, 0).step("limit resources")?;
     }
     if !unlocked.lives_on {
-        // The second one is for code that goes on after the signal.
+        // The second limit kills code that continues after the signal.
         limits::set(LimitedResource::Processor, cpu, cpu + 1).step("limit processor time")?;
     }
     Ok(())

@@ -1,5 +1,5 @@
-//! The system calls of a worker: what an interpreter and its numbers need, and
-//! nothing by which it could reach another process or the outside.
+//! The system calls of a worker: those that an interpreter and numerical libraries need, and
+//! none that reaches another process or the network.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -14,9 +14,9 @@ use super::{JailFault, Step};
 
 type SyscallRules = BTreeMap<i64, Vec<SeccompRule>>;
 
-/// Allowed whatever the arguments are, on every machine.
+/// Allowed with any arguments, on every architecture.
 const ALLOWED: &[c_long] = &[
-    // Descriptors that are there.
+    // Open descriptors.
     libc::SYS_read,
     libc::SYS_write,
     libc::SYS_readv,
@@ -38,7 +38,7 @@ const ALLOWED: &[c_long] = &[
     libc::SYS_flock,
     libc::SYS_sendfile,
     libc::SYS_copy_file_range,
-    // Files, as far as Landlock and the root let it.
+    // Files, as far as Landlock and the root allow.
     libc::SYS_openat,
     libc::SYS_newfstatat,
     libc::SYS_fstat,
@@ -64,7 +64,7 @@ const ALLOWED: &[c_long] = &[
     libc::SYS_mprotect,
     libc::SYS_mremap,
     libc::SYS_msync,
-    // Time, waiting, chance.
+    // Time, waiting, random numbers.
     libc::SYS_clock_gettime,
     libc::SYS_clock_getres,
     libc::SYS_clock_nanosleep,
@@ -82,7 +82,7 @@ const ALLOWED: &[c_long] = &[
     libc::SYS_pipe2,
     libc::SYS_eventfd2,
     libc::SYS_sched_yield,
-    // Its own signals, locks and end.
+    // Own signals, locks and exit.
     libc::SYS_rt_sigaction,
     libc::SYS_rt_sigprocmask,
     libc::SYS_rt_sigreturn,
@@ -99,7 +99,7 @@ const ALLOWED: &[c_long] = &[
     libc::SYS_exit,
     libc::SYS_exit_group,
     libc::SYS_wait4,
-    // Who and where it is.
+    // Own identity and limits.
     libc::SYS_getpid,
     libc::SYS_getppid,
     libc::SYS_gettid,
@@ -120,12 +120,12 @@ const ALLOWED: &[c_long] = &[
     libc::SYS_sched_getaffinity,
     libc::SYS_sched_getparam,
     libc::SYS_sched_getscheduler,
-    // The first filter has said that there is no such call; here it must pass,
-    // because of two refusals the later one would count.
+    // The first filter answers that it does not exist. It must pass here, because of two
+    // refusals the most recently installed filter's wins.
     libc::SYS_clone3,
 ];
 
-/// What newer machines no longer have.
+/// Calls that newer architectures do not have.
 #[cfg(target_arch = "x86_64")]
 const OLD: &[c_long] = &[
     libc::SYS_open,
@@ -156,7 +156,7 @@ const OLD: &[c_long] = &[
 #[cfg(target_arch = "aarch64")]
 const OLD: &[c_long] = &[libc::SYS_renameat];
 
-/// What `fcntl` may do to a descriptor. To ask for a lock sets none.
+/// The commands of `fcntl` on a descriptor. Asking for a lock sets none.
 const DESCRIPTORS: &[i32] = &[
     libc::F_DUPFD,
     libc::F_DUPFD_CLOEXEC,
@@ -166,10 +166,10 @@ const DESCRIPTORS: &[i32] = &[
     libc::F_SETFL,
     libc::F_GETLK,
 ];
-/// How `fcntl` sets locks.
+/// The commands with which `fcntl` sets locks.
 const LOCKS: &[i32] = &[libc::F_SETLK, libc::F_SETLKW, libc::F_OFD_SETLK, libc::F_OFD_SETLKW];
-/// Advice about memory that concerns nobody else: not to share pages with others
-/// that are alike (MERGEABLE), and not to evict pages of files (COLD, PAGEOUT).
+/// Advice about memory that affects no other process: not MERGEABLE, which shares equal pages,
+/// and not COLD and PAGEOUT, which evict pages of files.
 const ADVICE: [i32; 14] = [
     libc::MADV_NORMAL,
     libc::MADV_RANDOM,
@@ -186,7 +186,7 @@ const ADVICE: [i32; 14] = [
     libc::MADV_WIPEONFORK,
     libc::MADV_KEEPONFORK,
 ];
-/// Flags of `send` and `recv`; data out of band is not among them.
+/// Flags of `send` and `recv`, without out-of-band data.
 const FLAGS: i32 = libc::MSG_PEEK | libc::MSG_WAITALL | libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
 
 #[cfg(target_arch = "x86_64")]
@@ -194,11 +194,11 @@ const MACHINE: TargetArch = TargetArch::x86_64;
 #[cfg(target_arch = "aarch64")]
 const MACHINE: TargetArch = TargetArch::aarch64;
 
-/// Restricts every thread of this process for good. A call that is not allowed
-/// fails with EPERM, so that the code can say what it was not allowed.
+/// Restricts every thread of this process permanently. A call that is not allowed fails with
+/// EPERM, so that the code can report it.
 pub(super) fn restrict() -> Result<(), JailFault> {
-    // Absent, and not forbidden: the C library then falls back to a call
-    // whose arguments can be looked at.
+    // ENOSYS and not EPERM: the C library then falls back to `clone`, whose arguments a filter
+    // can check.
     let absent = [(libc::SYS_clone3, Vec::new())].into_iter().collect();
     let not_there = SeccompAction::Errno(libc::ENOSYS.unsigned_abs());
     install(absent, SeccompAction::Allow, not_there).step("hide system calls")?;
@@ -216,12 +216,12 @@ fn install(rules: SyscallRules, otherwise: SeccompAction, listed: SeccompAction)
     apply_filter_all_threads(&program).map_err(io::Error::other)
 }
 
-/// Calls that succeed and do nothing. Like `clone3` they pass the filter after.
+/// Calls that succeed and do nothing. Like `clone3` they pass the second filter.
 ///
-/// A lock would reach the host, which shares the files that are granted, and
-/// whoever else has them. A worker is alone with what it may write, and the
-/// kernel lets no process wait for its own record locks: SQLite works as before.
-/// Advice about a file could evict pages of the host's.
+/// A lock would be visible to the host, which shares the granted files, and to everyone else who
+/// has them open. A worker is alone with the files that it can write, and no process waits for
+/// its own record locks, so SQLite works as usual. Advice about a file could evict the host's
+/// pages.
 fn without_effect() -> io::Result<SyscallRules> {
     let mut rules = SyscallRules::new();
     let locks = LOCKS.iter().map(|lock| SeccompRule::new(vec![equal(1, number(*lock))?]));
@@ -239,7 +239,7 @@ fn allowed() -> io::Result<SyscallRules> {
     Ok(rules)
 }
 
-/// Calls that do harmless things and harmful ones.
+/// Calls that are harmless with some arguments only.
 fn by_argument(rules: &mut SyscallRules) -> Result<(), seccompiler::BackendError> {
     let mut first = |call: c_long, place: u8, values: &[u64]| {
         let any = values.iter().map(|value| SeccompRule::new(vec![equal(place, *value)?]));
@@ -266,11 +266,11 @@ fn by_argument(rules: &mut SyscallRules) -> Result<(), seccompiler::BackendError
         0,
         &[libc::PR_SET_NAME, libc::PR_GET_NAME, libc::PR_GET_DUMPABLE].map(number),
     )?;
-    // Asks for a limit of its own, sets none.
+    // Reads a limit of its own, and sets none.
     let asks = SeccompRule::new(vec![equal(0, 0)?, null(2)?])?;
     rules.insert(libc::SYS_prlimit64, vec![asks]);
-    // Two ends of one connection, for event loops; without addresses, and
-    // without the calls that pass descriptors, they lead nowhere.
+    // A socket pair, for event loops. Without addresses, and without the calls that pass
+    // descriptors, it leads nowhere.
     let stream = SeccompCondition::new(
         1,
         SeccompCmpArgLen::Dword,
@@ -295,8 +295,8 @@ fn number(value: i32) -> u64 {
     u64::from(value.unsigned_abs())
 }
 
-/// A request of `ioctl`, which C libraries give different types. All of ours
-/// are positive; one that were not would match nothing.
+/// A request of `ioctl`; its type depends on the C library. All of ours are positive, and a
+/// negative one would match nothing.
 fn request(number: impl TryInto<u64>) -> u64 {
     number.try_into().unwrap_or(u64::MAX)
 }

@@ -1,5 +1,5 @@
-//! The process that workers are forked from. It has one thread, imports
-//! everything once, and never meets a job itself.
+//! The zygote: the process that workers are forked from. It has one thread, imports everything
+//! once, and never sees a job.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,48 +17,48 @@ use crate::sys::process::{self, ProcessEnd};
 use crate::sys::{heap, mounts, privileges, sockets};
 use crate::wire::{LONGEST, WorkerBirth, WorkerRequest};
 
-/// What a zygote is to do next.
+/// A request to a zygote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ZygoteRequest {
-    /// Fork; the child then calls [`Zygote::seal`], the parent [`Zygote::forked`].
+    /// Fork; the child then calls [`Zygote::seal`], and the parent [`Zygote::forked`].
     Fork,
-    /// Leave: nobody will ask again.
+    /// Exit: there will be no more requests.
     Leave,
 }
 
-/// What a fork is to become, until it is one.
+/// What a fork needs, until it is made.
 struct PendingFork {
     request: WorkerRequest,
     streams: WorkerStreams,
     status: OwnedFd,
-    /// A folder of its own, where it has no file system of its own.
+    /// Its private folder, if it has no file system of its own.
     folder: Option<PathBuf>,
 }
 
-/// A worker, as it sees itself.
+/// A worker after [`Zygote::seal`].
 #[derive(Debug)]
 pub struct SealedWorker {
-    /// The way to its host.
+    /// The descriptor of the channel to its host.
     pub channel: RawFd,
-    /// Where its own files are.
+    /// Its private folder.
     pub folder: Option<PathBuf>,
-    /// Whether its job is still to come, so that it has time to prepare.
+    /// Whether it is a spare, and so has time to prepare before its job arrives.
     pub waits: bool,
 }
 
-/// A worker, as its parent sees it.
+/// A worker as the zygote knows it.
 struct ForkedWorker {
     status: OwnedFd,
     folder: Option<PathBuf>,
 }
 
-/// The zygote's side of the agreement with its host.
+/// The zygote's side of the protocol with its host.
 pub struct Zygote {
     control: ManuallyDrop<OwnedFd>,
     plan: JailPlan,
     report: JailReport,
     read: Vec<PathBuf>,
-    /// Where the system tells of processes, opened while there was a way to it.
+    /// The folder `/proc`, opened before the root was changed.
     about: Option<fs::File>,
     ends: Option<OwnedFd>,
     asked: Option<PendingFork>,
@@ -68,10 +68,10 @@ pub struct Zygote {
 }
 
 impl Zygote {
-    /// Takes the descriptor that leads to the host, and waits for the plan.
+    /// Takes over the control descriptor and waits for the plan.
     ///
     /// # Errors
-    /// If the descriptor is none, or what comes is no plan.
+    /// If the descriptor is not valid, or the message is not a plan.
     pub fn connect(control: RawFd) -> Result<Self, JailFault> {
         let control = descriptors::adopt(control).step("take the control socket")?;
         let mut buffer = vec![0; LONGEST];
@@ -93,17 +93,17 @@ impl Zygote {
         })
     }
 
-    /// The folder with the guest's code.
+    /// The folder of the guest package.
     pub fn guest(&self) -> &Path {
         &self.plan.guest
     }
 
-    /// Names to import.
+    /// The modules to import.
     pub fn packages(&self) -> &[String] {
         &self.plan.packages
     }
 
-    /// Folders to look for modules in, after the standard library.
+    /// The folders to add to the module search path, after the standard library.
     pub fn path(&self) -> Vec<PathBuf> {
         let mut path = self.plan.mounts.path.clone();
         for shown in &self.plan.mounts.read {
@@ -118,11 +118,11 @@ impl Zygote {
         path
     }
 
-    /// Leaves the host's namespaces. If it says so, the caller forks: the
-    /// parent calls [`Zygote::guard`], and the child goes on with [`Zygote::furnish`].
+    /// Leaves the host's namespaces. If it returns true, the caller forks: the parent calls
+    /// [`Zygote::guard`], and the child continues with [`Zygote::furnish`].
     ///
     /// # Errors
-    /// If it is in them half way.
+    /// If only some of the namespaces could be left.
     pub fn leave(&mut self) -> Result<bool, JailFault> {
         if !self.wants(JailLayer::Namespaces) {
             return Ok(false);
@@ -140,19 +140,19 @@ impl Zygote {
         Ok(true)
     }
 
-    /// Waits for the first process of the new namespace, and ends like it.
+    /// Waits for the first process of the new namespace, and exits as it did.
     pub fn guard(self, first: i32) -> ! {
-        // Otherwise the host's end would never be seen to close.
+        // Otherwise the host would never see the channel close.
         drop(ManuallyDrop::into_inner(self.control));
         let end = process::ended(first, true);
         process::leave(end.ok().flatten().and_then(|(_, end)| end.code).unwrap_or(1))
     }
 
-    /// Changes to the private root, and finds out what holds. `library` is
-    /// where the interpreter has its standard library.
+    /// Changes to the private root, and determines which layers hold. `library` is the folder of
+    /// the standard library.
     ///
     /// # Errors
-    /// If a worker could not be made safe afterwards.
+    /// If workers could not be isolated afterwards.
     pub fn furnish(&mut self, library: &[PathBuf]) -> Result<(), JailFault> {
         process::die_with_parent().step("die with the parent")?;
         let own_processes = self.holds(JailLayer::Namespaces);
@@ -195,8 +195,8 @@ impl Zygote {
         Ok(())
     }
 
-    /// Tells the host that everything is imported. Without enough around its
-    /// workers a zygote that was asked for a jail does not get here.
+    /// Tells the host that everything is imported. A zygote with a jail that does not suffice
+    /// does not get here.
     ///
     /// # Errors
     /// If the host is gone.
@@ -213,15 +213,14 @@ impl Zygote {
     /// Tells the host why there will be no workers.
     pub fn fail(&mut self, why: &str) {
         self.report.failed = Some(why.chars().take(2_000).collect());
-        // If the host is gone, nobody is left to tell.
+        // Nobody is left to tell if the host is gone.
         let _ = self.say();
     }
 
-    /// Waits for the host to ask for a worker, and tells it meanwhile how
-    /// others ended.
+    /// Waits for the next request, and meanwhile reports to the host how workers ended.
     ///
     /// # Errors
-    /// If it cannot wait.
+    /// If waiting fails.
     pub fn wait(&mut self) -> Result<ZygoteRequest, JailFault> {
         loop {
             let mut watched = [
@@ -239,8 +238,8 @@ impl Zygote {
         }
     }
 
-    /// After a fork, in the parent: lets go of what is the child's, and tells
-    /// the host its name. A negative number says that there is no child.
+    /// In the parent after a fork: closes the child's descriptors, and sends its pidfd to the
+    /// host. A negative `pid` means that the fork failed.
     pub fn forked(&mut self, pid: i32) {
         let Some(PendingFork { status, folder, .. }) = self.asked.take() else { return };
         let opened = if pid > 0 {
@@ -253,21 +252,21 @@ impl Zygote {
             Err(error) => (WorkerBirth { failed: Some(error.to_string()) }, Vec::new()),
         };
         let text = serde_json::to_vec(&birth).unwrap_or_default();
-        // If whoever asked is gone, the worker will see that by itself.
+        // If the caller is gone, the worker will notice.
         let _ = sockets::send(status.as_fd(), &text, &name);
         if pid > 0 {
             self.born.insert(pid, ForkedWorker { status, folder });
         }
     }
 
-    /// After a fork, in the child: becomes a worker, but for what [`Zygote::lock`] does.
+    /// In the child after a fork: becomes a worker, up to [`Zygote::lock`].
     ///
     /// # Errors
-    /// If a layer that the zygote promised cannot be had. The child must leave.
+    /// If a layer that the zygote reported cannot be applied. The child must exit.
     pub fn seal(&mut self) -> Result<SealedWorker, JailFault> {
         let asked =
             self.asked.take().ok_or(io::ErrorKind::InvalidInput).step("find the request")?;
-        // Their numbers mean something else from here on.
+        // The descriptors in it are closed by number below.
         let asked = ManuallyDrop::new(asked);
         std::mem::forget(self.ends.take());
         std::mem::forget(std::mem::take(&mut self.born));
@@ -301,10 +300,9 @@ impl Zygote {
         })
     }
 
-    /// The rest of becoming a worker: from here on it starts no thread, and its
-    /// memory is limited beyond what it has now. Libraries that cannot work without
-    /// threads start them before, with the rights that a worker has.
-    ///
+    /// The last step of becoming a worker: from here on it cannot start threads, and its memory
+    /// is limited to some more than it has now. Libraries that need threads start them before,
+    /// with the rights of a worker.
     /// # Errors
     /// As [`Zygote::seal`], or if that was not called.
     pub fn lock(&mut self) -> Result<(), JailFault> {
@@ -312,7 +310,7 @@ impl Zygote {
         lock(&unlocked.ok_or(io::ErrorKind::InvalidInput).step("lock a worker twice")?)
     }
 
-    /// Reads a request; nothing if it was none.
+    /// Reads a request; `None` if the message is not one.
     fn hear(&mut self) -> Result<Option<ZygoteRequest>, JailFault> {
         let mut buffer = [0; 16];
         let (length, mut fds) =
@@ -335,11 +333,11 @@ impl Zygote {
         Ok(Some(ZygoteRequest::Fork))
     }
 
-    /// Tells the host of each worker that has ended.
+    /// Reports each worker that has ended to the host.
     fn reap(&mut self) -> io::Result<()> {
         if let Some(ends) = &self.ends {
             let mut news = [0; 1024];
-            // What it says is less than what waiting says.
+            // The descriptor only wakes; `wait4` tells which workers ended.
             let _ = descriptors::read(ends.as_fd(), &mut news);
         }
         let mut gone = Vec::new();
@@ -363,16 +361,16 @@ impl Zygote {
     fn bury(&mut self, pid: i32, end: ProcessEnd) {
         let Some(ForkedWorker { status, folder }) = self.born.remove(&pid) else { return };
         if let Some(folder) = folder {
-            // The host removes the folder that it is in.
+            // The host removes the parent folder.
             let _ = fs::remove_dir_all(folder);
         }
         let text = serde_json::to_vec(&end).unwrap_or_default();
-        // Whoever does not listen any more does not want to know.
+        // A host that has closed the channel does not need the report.
         let _ = sockets::send(status.as_fd(), &text, &[]);
     }
 
-    /// Ends what workers left behind, which is ours since they are gone, and
-    /// waits for it.
+    /// Kills the processes that workers left behind, which the zygote has adopted, and waits for
+    /// them.
     fn end_strays(&self) {
         const ROUNDS: u32 = 1_000;
         for _ in 0..ROUNDS {
@@ -380,7 +378,7 @@ impl Zygote {
             if strays.is_empty() {
                 return;
             }
-            // What they had started is ours afterwards.
+            // The death of one may orphan others, which the zygote adopts in turn.
             for pid in strays {
                 process::kill_number(pid);
                 let _ = process::ended(pid, true);
@@ -388,7 +386,7 @@ impl Zygote {
         }
     }
 
-    /// Children that are no workers.
+    /// Children that are not workers.
     fn strays(&self) -> Vec<i32> {
         let own = std::process::id();
         let list = fs::read_to_string(format!("/proc/self/task/{own}/children"));
@@ -397,7 +395,7 @@ impl Zygote {
         all.filter(|pid| !self.born.contains_key(pid)).collect()
     }
 
-    /// Where workers do not die with the first process of a namespace.
+    /// Kills all workers where there is no process namespace that would.
     fn end_all(&mut self) {
         if self.holds(JailLayer::Namespaces) {
             return;

@@ -1,4 +1,4 @@
-//! Descriptors: waiting for them, moving them, closing all others.
+//! File descriptors: poll, duplicate, close.
 
 use std::ffi::CStr;
 use std::io;
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::{checked, checked_long};
 
-/// A descriptor to wait for, and what to wait for.
+/// A descriptor to poll, and the events to wait for.
 #[derive(Clone, Copy)]
 pub(crate) struct PolledDescriptor<'a> {
     fd: Option<BorrowedFd<'a>>,
@@ -16,24 +16,24 @@ pub(crate) struct PolledDescriptor<'a> {
 }
 
 impl<'a> PolledDescriptor<'a> {
-    /// Waits until there is something to read, or the other end is gone.
+    /// Waits until it is readable or the other end is closed.
     pub(crate) fn read(fd: Option<BorrowedFd<'a>>) -> Self {
         Self { fd, wanted: libc::POLLIN, seen: 0 }
     }
 
-    /// Waits for room to write as well.
+    /// Waits until it is writable too.
     pub(crate) fn write_too(mut self) -> Self {
         self.wanted |= libc::POLLOUT;
         self
     }
 
-    /// Whether reading will not wait.
+    /// Whether a read would not block.
     pub(crate) fn is_readable(self) -> bool {
         self.seen & (libc::POLLIN | libc::POLLHUP | libc::POLLERR) != 0
     }
 }
 
-/// Waits until something is true of one of them, at most for `limit`.
+/// Waits for an event of any of them, at most for `limit`.
 pub(crate) fn wait<const N: usize>(
     watched: &mut [PolledDescriptor<'_>; N],
     limit: Option<Duration>,
@@ -61,7 +61,7 @@ pub(crate) fn wait<const N: usize>(
     Ok(())
 }
 
-/// Makes reads and writes return instead of waiting.
+/// Makes reads and writes return instead of blocking.
 pub(crate) fn set_nonblocking(fd: BorrowedFd<'_>) -> io::Result<()> {
     // SAFETY: the descriptor is open while it is borrowed.
     let flags = checked(unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_GETFL) })?;
@@ -70,14 +70,14 @@ pub(crate) fn set_nonblocking(fd: BorrowedFd<'_>) -> io::Result<()> {
     Ok(())
 }
 
-/// Reads what is there.
+/// Reads what is available.
 pub(crate) fn read(fd: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<usize> {
     // SAFETY: the buffer is ours and as long as is said.
     let got = unsafe { libc::read(fd.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len()) };
     usize::try_from(got).map_err(|_| io::Error::last_os_error())
 }
 
-/// Makes `to` another name of `fd`, one that survives an exec.
+/// Duplicates `fd` as `to`, which survives an exec.
 pub(crate) fn put(fd: BorrowedFd<'_>, to: RawFd) -> io::Result<()> {
     if fd.as_raw_fd() == to {
         // SAFETY: the descriptor is open while it is borrowed.
@@ -88,7 +88,7 @@ pub(crate) fn put(fd: BorrowedFd<'_>, to: RawFd) -> io::Result<()> {
     checked(unsafe { libc::dup2(fd.as_raw_fd(), to) }).map(drop)
 }
 
-/// Closes every descriptor from `first` on.
+/// Closes all descriptors from `first` on.
 pub(crate) fn close_from(first: libc::c_uint) -> io::Result<()> {
     // SAFETY: only a worker that is about to be sealed calls this; it uses
     // none of its owned descriptors afterwards, and leaves without dropping them.
@@ -96,7 +96,7 @@ pub(crate) fn close_from(first: libc::c_uint) -> io::Result<()> {
         .map(drop)
 }
 
-/// Opens what has this name in a folder, to read it.
+/// Opens a file in a folder for reading.
 pub(crate) fn open_at(folder: BorrowedFd<'_>, name: &CStr) -> io::Result<OwnedFd> {
     let flags = libc::O_RDONLY | libc::O_CLOEXEC;
     // SAFETY: the name outlives the call, and the folder is open while it is borrowed.
@@ -105,7 +105,7 @@ pub(crate) fn open_at(folder: BorrowedFd<'_>, name: &CStr) -> io::Result<OwnedFd
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// Takes over a descriptor whose number came from outside.
+/// Takes ownership of a descriptor whose number came from outside.
 pub(crate) fn adopt(fd: RawFd) -> io::Result<OwnedFd> {
     // SAFETY: asking for flags is harmless whatever the number is.
     checked(unsafe { libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC) })?;
@@ -113,7 +113,7 @@ pub(crate) fn adopt(fd: RawFd) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// Writes to a descriptor that is known by its number alone.
+/// Writes to a descriptor by its number.
 pub(crate) fn write_number(fd: RawFd, bytes: &[u8]) {
     // SAFETY: the bytes are as many as is said; a number that is not open
     // makes the call fail, which the reader sees.

@@ -1,17 +1,17 @@
-//! The heap of a process that others are forked from.
+//! The heap of the zygote.
 
-/// Largest hole that is looked for, in bytes; what is larger comes from fresh pages.
+/// The largest hole to fill, in bytes; larger blocks come from fresh pages.
 #[cfg(target_env = "gnu")]
 const LARGEST: usize = 16 << 10;
-/// What the C library rounds sizes up to.
+/// The allocation granularity of glibc.
 #[cfg(target_env = "gnu")]
 const STEP: usize = 16;
 
-/// Takes every hole between what is in use, for good.
+/// Allocates every free block within the heap, for ever.
 ///
-/// A fork shares pages until it writes to them. Whatever it puts into a hole
-/// costs it a copy of the page around, and the lists of holes lead through
-/// many pages; without holes it gets fresh pages, one beside the other.
+/// Forks share pages until they write to them. A block that a worker allocates from a hole costs
+/// it a copy of the page around, and the free lists run through many pages. Without holes, its
+/// allocations come from adjacent fresh pages.
 #[cfg(target_env = "gnu")]
 pub(crate) fn fill_holes() {
     // SAFETY: it hands back to the system what nobody uses.
@@ -36,6 +36,6 @@ pub(crate) fn fill_holes() {
     }
 }
 
-/// Other libraries keep their holes together.
+/// Other C libraries keep free blocks together.
 #[cfg(not(target_env = "gnu"))]
 pub(crate) fn fill_holes() {}

@@ -1,4 +1,4 @@
-//! Limits that the kernel keeps for a process.
+//! Resource limits of a process.
 
 use std::io;
 
@@ -9,7 +9,7 @@ type Resource = libc::__rlimit_resource_t;
 #[cfg(not(target_env = "gnu"))]
 type Resource = libc::c_int;
 
-/// Something the kernel counts.
+/// A limited resource.
 #[derive(Clone, Copy)]
 pub(crate) enum LimitedResource {
     AddressSpace,
@@ -35,8 +35,7 @@ impl LimitedResource {
     }
 }
 
-/// Sets a limit, and a second one that the process cannot raise it beyond.
-/// Neither is ever above what the process may have already.
+/// Sets the soft and the hard limit, neither above what the process already has.
 pub(crate) fn set(what: LimitedResource, soft: u64, hard: u64) -> io::Result<()> {
     let mut known = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: the place outlives the call.

@@ -1,4 +1,4 @@
-//! Namespaces and what is mounted in them.
+//! Namespaces and mounts.
 
 use std::ffi::{CStr, CString};
 use std::io;
@@ -9,8 +9,8 @@ use super::{checked, checked_long};
 
 const HERE: &CStr = c".";
 
-/// Leaves the namespaces of whoever started it; children are the first of a
-/// new process namespace. Only for a process with one thread.
+/// Leaves the host's namespaces; the next child is the first process of a new process namespace.
+/// Only for a process with one thread.
 pub(crate) fn leave_namespaces() -> io::Result<()> {
     let flags = libc::CLONE_NEWUSER
         | libc::CLONE_NEWPID
@@ -22,41 +22,40 @@ pub(crate) fn leave_namespaces() -> io::Result<()> {
     checked(unsafe { libc::unshare(flags) }).map(drop)
 }
 
-/// Gets mounts of its own, on top of those that are there.
+/// Enters a mount namespace of its own, with a copy of the present mounts.
 pub(crate) fn own_mounts() -> io::Result<()> {
     // SAFETY: no memory is involved.
     checked(unsafe { libc::unshare(libc::CLONE_NEWNS) }).map(drop)
 }
 
-/// Keeps what is mounted from now on from being seen by others.
+/// Keeps later mounts from propagating to other namespaces.
 pub(crate) fn make_private() -> io::Result<()> {
     mount(None, c"/", None, libc::MS_REC | libc::MS_PRIVATE, None)
 }
 
-/// Mounts an empty file system in memory. Nothing in it can be run.
+/// Mounts an empty tmpfs whose files cannot be executed.
 pub(crate) fn mount_memory(at: &Path, options: &str) -> io::Result<()> {
     let options = CString::new(options)?;
     let flags = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
     mount(Some(c"tmpfs"), &c_path(at)?, Some(c"tmpfs"), flags, Some(&options))
 }
 
-/// Shows what is at `from`, and all that is mounted below it, at `to` as well,
-/// to be read and not to be written.
+/// Binds `from`, with everything mounted below it, read-only at `to`.
 pub(crate) fn show(from: &Path, to: &Path, devices: bool) -> io::Result<()> {
     let to = c_path(to)?;
     mount(Some(&c_path(from)?), &to, None, libc::MS_BIND | libc::MS_REC, None)?;
     let mut flags = libc::MOUNT_ATTR_NOSUID;
-    // A device is no file: what is written to it stays nowhere.
+    // A read-only device would refuse writes, and writing to these devices stores nothing.
     flags |= if devices { 0 } else { libc::MOUNT_ATTR_NODEV | libc::MOUNT_ATTR_RDONLY };
     set_flags(&to, flags, true)
 }
 
-/// Forbids to write what is mounted at `at`.
+/// Remounts `at` read-only.
 pub(crate) fn make_read_only(at: &Path) -> io::Result<()> {
     set_flags(&c_path(at)?, libc::MOUNT_ATTR_RDONLY, false)
 }
 
-/// Makes `root` the root, and lets go of the one before.
+/// Makes `root` the root, and detaches the old one.
 pub(crate) fn change_root(root: &Path) -> io::Result<()> {
     std::env::set_current_dir(root)?;
     // SAFETY: both strings live as long as the program. The old root is
@@ -68,7 +67,7 @@ pub(crate) fn change_root(root: &Path) -> io::Result<()> {
     std::env::set_current_dir("/")
 }
 
-/// Names the machine.
+/// Sets the host name.
 pub(crate) fn name_host(name: &str) -> io::Result<()> {
     // SAFETY: the text is as long as is said.
     checked(unsafe { libc::sethostname(name.as_ptr().cast(), name.len()) }).map(drop)

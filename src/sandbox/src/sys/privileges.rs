@@ -1,17 +1,17 @@
-//! Giving up what a process may do.
+//! Privileges that a process gives up.
 
 use std::io;
 
 use super::{checked, checked_long};
 
-/// The header of the call that sets capabilities.
+/// The header of `capset`.
 #[repr(C)]
 struct CapabilityHeader {
     version: u32,
     pid: libc::c_int,
 }
 
-/// Half of the capabilities.
+/// Half of the capability sets.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct CapabilityHalf {
@@ -20,20 +20,20 @@ struct CapabilityHalf {
     inheritable: u32,
 }
 
-/// The version with two halves, of 2008 and still the newest.
+/// The version with two halves, from 2008 and still the newest.
 const VERSION_3: u32 = 0x2008_0522;
-/// No way back: neither by being root, nor by changing who one is.
+/// Locks the capabilities: neither root nor a change of user brings them back.
 const LOCKED: libc::c_ulong = 0b1110_1111;
 
-/// Gives up every capability, now and for whatever is executed later.
+/// Drops all capabilities, also for programs that are executed later.
 pub(crate) fn drop_capabilities() -> io::Result<()> {
     for capability in 0.. {
         // SAFETY: no memory is involved.
         let dropped = unsafe { libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0) };
         match checked(dropped).map_err(|error| error.raw_os_error()) {
             Ok(_) => {}
-            // Beyond the last that this kernel knows, or not ours to drop:
-            // then the bits below are locked by no_new_privs instead.
+            // Either the kernel knows no further capability, or the process may not drop them:
+            // then no_new_privs locks them instead.
             Err(Some(libc::EINVAL | libc::EPERM)) => break,
             Err(_) => return Err(io::Error::last_os_error()),
         }
@@ -50,19 +50,19 @@ pub(crate) fn drop_capabilities() -> io::Result<()> {
         .map(drop)
 }
 
-/// Nothing that is executed can give new rights.
+/// Keeps executed programs from gaining privileges.
 pub(crate) fn no_new_privileges() -> io::Result<()> {
     // SAFETY: no memory is involved.
     checked(unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) }).map(drop)
 }
 
-/// Keeps others of the same user from looking into the process.
+/// Keeps other processes of the same user from reading this one's memory.
 pub(crate) fn hide_memory() -> io::Result<()> {
     // SAFETY: no memory is involved.
     checked(unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0) }).map(drop)
 }
 
-/// The version of Landlock that the kernel speaks; 0 if none.
+/// The Landlock ABI version of the kernel; 0 if there is none.
 pub(crate) fn landlock_version() -> u32 {
     const ASK_VERSION: libc::c_uint = 1;
     // SAFETY: with this flag no ruleset is read and none is made.
@@ -77,7 +77,7 @@ pub(crate) fn landlock_version() -> u32 {
     u32::try_from(version).unwrap_or(0)
 }
 
-/// Who the process is outside of any namespace it enters.
+/// User and group id outside of the namespaces that the process will enter.
 pub(crate) fn identity() -> (libc::uid_t, libc::gid_t) {
     // SAFETY: neither can fail.
     unsafe { (libc::geteuid(), libc::getegid()) }

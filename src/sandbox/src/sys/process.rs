@@ -1,4 +1,4 @@
-//! Processes: names that cannot be mistaken, signals, ends.
+//! Processes: pidfds, signals, exit status.
 
 use std::fs::File;
 use std::io;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{checked, checked_long};
 
-/// How a process ended, and what it took.
+/// How a process ended, and what it used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ProcessEnd {
     /// Its exit code, unless a signal ended it.
@@ -19,11 +19,11 @@ pub(crate) struct ProcessEnd {
     pub(crate) signal: Option<i32>,
     /// Processor time.
     pub(crate) cpu: Duration,
-    /// Most bytes that were resident at once.
+    /// The peak of resident memory, in bytes.
     pub(crate) memory: u64,
 }
 
-/// A name of a child that stays valid whatever happens to its number.
+/// A pidfd of a child, which stays valid when the process id is reused.
 pub(crate) fn open(pid: libc::pid_t) -> io::Result<OwnedFd> {
     // SAFETY: no memory is involved.
     let fd = checked_long(unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) })?;
@@ -32,17 +32,17 @@ pub(crate) fn open(pid: libc::pid_t) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// Ends a process for good; one that has ended already is no error.
+/// Kills a process; no error if it has ended.
 pub(crate) fn kill(process: BorrowedFd<'_>) {
     send(process, libc::SIGKILL);
 }
 
-/// Stops a process, with all its threads, until it is [`resume`]d or killed.
+/// Stops a process with all its threads, until it is resumed or killed.
 pub(crate) fn stop(process: BorrowedFd<'_>) {
     send(process, libc::SIGSTOP);
 }
 
-/// Lets a process go on that was stopped.
+/// Resumes a stopped process.
 pub(crate) fn resume(process: BorrowedFd<'_>) {
     send(process, libc::SIGCONT);
 }
@@ -55,15 +55,14 @@ fn send(process: BorrowedFd<'_>, signal: libc::c_int) {
     unsafe { libc::syscall(libc::SYS_pidfd_send_signal, fd, signal, info, 0) };
 }
 
-/// Ends every child of ours that is not ours to keep; for a zygote that has
-/// become the parent of strays.
+/// Kills a child that is not a worker; for a zygote that has adopted orphans.
 pub(crate) fn kill_number(pid: libc::pid_t) {
     // SAFETY: the caller is its parent and has not waited for it, so that the
     // number is still its.
     unsafe { libc::kill(pid, libc::SIGKILL) };
 }
 
-/// The next child that has ended, `None` if none has; waits for one if `wait`.
+/// The next child that has ended, or `None`; waits for one if `wait`.
 pub(crate) fn ended(pid: libc::pid_t, wait: bool) -> io::Result<Option<(libc::pid_t, ProcessEnd)>> {
     let mut status = 0;
     // SAFETY: a usage of zeros is a valid one.
@@ -95,33 +94,33 @@ fn duration(time: libc::timeval) -> Duration {
     Duration::from_secs(seconds) + Duration::from_micros(micros)
 }
 
-/// Dies when its parent dies.
+/// Makes the kernel kill this process when its parent dies.
 pub(crate) fn die_with_parent() -> io::Result<()> {
     // SAFETY: no memory is involved.
     checked(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0) }).map(drop)
 }
 
-/// Becomes the parent of whatever its children leave behind.
+/// Makes this process adopt the orphans of its children.
 pub(crate) fn adopt_orphans() -> io::Result<()> {
     // SAFETY: no memory is involved.
     checked(unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }).map(drop)
 }
 
-/// Leaves the session and the process group of whoever started it.
+/// Enters a session and process group of its own.
 pub(crate) fn own_session() -> io::Result<()> {
     // SAFETY: no memory is involved.
     checked(unsafe { libc::setsid() }).map(drop)
 }
 
-/// A descriptor that can be read whenever a child has ended; the signal itself
-/// is blocked, and has to be let through again in children.
+/// A descriptor that becomes readable when a child has ended. The signal is blocked for that,
+/// and must be unblocked in children.
 pub(crate) fn ends() -> io::Result<OwnedFd> {
     let set = children();
     // SAFETY: set and action outlive the calls, an action of zeros is a valid one, and
     // the thread's mask is what we mean to change.
     unsafe {
         checked(libc::sigprocmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut()))?;
-        // A worker that is stopped between two jobs has not ended.
+        // A worker that is stopped between two jobs sends no signal.
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = libc::SIG_DFL;
         action.sa_flags = libc::SA_NOCLDSTOP;
@@ -132,7 +131,7 @@ pub(crate) fn ends() -> io::Result<OwnedFd> {
     }
 }
 
-/// Undoes in a child what [`ends`] did to signals.
+/// Unblocks in a child what [`ends`] has blocked.
 pub(crate) fn let_signals_through() -> io::Result<()> {
     let set = children();
     // SAFETY: as above.
@@ -150,19 +149,19 @@ fn children() -> libc::sigset_t {
     }
 }
 
-/// Ends this process at once, without any of its exit handlers.
+/// Exits at once, without exit handlers.
 pub(crate) fn leave(code: libc::c_int) -> ! {
     // SAFETY: it does not return.
     unsafe { libc::_exit(code) }
 }
 
-/// Forks; 0 in the child, which must [`leave`]. Only for a process with one thread.
+/// Forks; returns 0 in the child, which must [`leave`]. Only for a process with one thread.
 pub(crate) fn fork() -> io::Result<libc::pid_t> {
     // SAFETY: no other thread holds a lock that the child would wait for.
     checked(unsafe { libc::fork() })
 }
 
-/// Tries to fork; a child that comes to be leaves at once. Says whether it could.
+/// Attempts a fork whose child exits at once; returns whether it succeeded.
 pub(crate) fn can_fork() -> bool {
     // SAFETY: the child does nothing but leave.
     let pid = unsafe { libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) };
@@ -172,7 +171,7 @@ pub(crate) fn can_fork() -> bool {
     pid > 0
 }
 
-/// Tries to make a socket. Says whether it could.
+/// Attempts to create a socket; returns whether it succeeded.
 pub(crate) fn can_connect(family: libc::c_int) -> bool {
     // SAFETY: no memory is involved.
     let fd = unsafe { libc::socket(family, libc::SOCK_STREAM, 0) };
@@ -183,13 +182,13 @@ pub(crate) fn can_connect(family: libc::c_int) -> bool {
     fd >= 0
 }
 
-/// Whether `pid` can be sent signals.
+/// Whether this process can send signals to `pid`.
 pub(crate) fn can_signal(pid: libc::pid_t) -> bool {
     // SAFETY: signal 0 only asks.
     unsafe { libc::kill(pid, 0) == 0 }
 }
 
-/// The number of a process here, as long as it is there.
+/// The process id in this namespace, while the process exists.
 pub(crate) fn number(process: BorrowedFd<'_>) -> Option<libc::pid_t> {
     let about = format!("/proc/self/fdinfo/{}", process.as_raw_fd());
     let about = std::fs::read_to_string(about).ok()?;
@@ -197,7 +196,7 @@ pub(crate) fn number(process: BorrowedFd<'_>) -> Option<libc::pid_t> {
     pid.trim().parse().ok().filter(|pid| *pid > 0)
 }
 
-/// Names of the children of a process, as far as the system tells.
+/// Pidfds of the children of a process, as far as known.
 pub(crate) fn children_of(of: u32) -> Vec<OwnedFd> {
     let list = || std::fs::read_to_string(format!("/proc/{of}/task/{of}/children"));
     let numbers = |text: &str| -> Vec<libc::pid_t> {
@@ -205,14 +204,14 @@ pub(crate) fn children_of(of: u32) -> Vec<OwnedFd> {
     };
     let named = numbers(&list().unwrap_or_default()).into_iter();
     let named: Vec<_> = named.filter_map(|pid| Some((pid, open(pid).ok()?))).collect();
-    // A number that is still a child's after it was opened was the child's then.
+    // Still a child after its pidfd was opened: so the pidfd is that child's.
     let known = numbers(&list().unwrap_or_default());
     named.into_iter().filter(|(pid, _)| known.contains(pid)).map(|(_, name)| name).collect()
 }
 
-/// Processor time that a process has taken so far.
+/// The processor time of a process.
 pub(crate) fn cpu(pid: libc::pid_t) -> Option<Duration> {
-    // How the kernel numbers the clock of a whole process that is not ours.
+    // The kernel's encoding of the processor clock of another process.
     const SCHEDULED: libc::clockid_t = 2;
     let clock = (!pid << 3) | SCHEDULED;
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
@@ -222,13 +221,12 @@ pub(crate) fn cpu(pid: libc::pid_t) -> Option<Duration> {
     Some(Duration::new(u64::try_from(time.tv_sec).ok()?, nanos))
 }
 
-/// Where the system tells of a process; opened early, because that takes longer
-/// than to read it.
+/// Opens the `/proc` status file of a process; early, because opening takes longer than reading.
 pub(crate) fn status(pid: libc::pid_t) -> Option<File> {
     File::open(format!("/proc/{pid}/status")).ok()
 }
 
-/// Most bytes of a process that were resident at once.
+/// The peak of a process's resident memory, in bytes.
 pub(crate) fn memory(status: &File) -> Option<u64> {
     let mut text = [0; 4_096];
     let length = status.read_at(&mut text, 0).ok()?;
@@ -239,7 +237,7 @@ pub(crate) fn memory(status: &File) -> Option<u64> {
     kilobytes.checked_mul(1_024)
 }
 
-/// Bytes of a page of memory.
+/// The size of a page in bytes.
 pub(crate) fn page() -> u64 {
     // SAFETY: no memory is involved.
     u64::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4_096)

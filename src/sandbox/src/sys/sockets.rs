@@ -1,4 +1,4 @@
-//! Sockets that keep messages apart and carry descriptors.
+//! Sockets that preserve message boundaries and pass descriptors.
 
 use std::io;
 use std::mem::size_of;
@@ -6,12 +6,12 @@ use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
 use super::checked;
 
-/// Most descriptors in a message.
+/// The most descriptors in a message.
 pub(crate) const MOST: usize = 4;
-/// Room for a control message with that many, in words for the alignment.
+/// The size of a control message with that many, in words for the alignment.
 const WORDS: u32 = 8;
 
-/// Two ends of a connection that keeps messages apart.
+/// A pair of connected sockets.
 pub(crate) fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
     let mut ends: [RawFd; 2] = [-1; 2];
     let kind = libc::SOCK_SEQPACKET | libc::SOCK_CLOEXEC;
@@ -63,14 +63,13 @@ pub(crate) fn send(to: BorrowedFd<'_>, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> 
     }
 }
 
-/// Ends a connection, also for whoever else has this end of it.
+/// Shuts a connection down, for all processes that share this end.
 pub(crate) fn shut(end: BorrowedFd<'_>) {
     // SAFETY: no memory is involved; an end that is alone already is no error.
     unsafe { libc::shutdown(end.as_raw_fd(), libc::SHUT_RDWR) };
 }
 
-/// Receives one message; no bytes and no descriptors mean that the other end
-/// is gone.
+/// Receives one message; no bytes and no descriptors mean that the other end is closed.
 pub(crate) fn receive(
     from: BorrowedFd<'_>,
     buffer: &mut [u8],
@@ -98,7 +97,7 @@ pub(crate) fn receive(
     Ok((got, descriptors(&header)))
 }
 
-/// Takes over the descriptors that a message brought.
+/// Takes ownership of the descriptors in a message.
 fn descriptors(header: &libc::msghdr) -> Vec<OwnedFd> {
     let mut found = Vec::new();
     // SAFETY: the kernel filled in the header, and its control messages lie in

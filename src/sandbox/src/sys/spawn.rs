@@ -1,4 +1,4 @@
-//! Starting a program with one descriptor of ours and no other.
+//! Starts a program with exactly one inherited descriptor.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -7,8 +7,8 @@ use std::process::{Child, Command};
 
 use super::{checked, checked_long, process};
 
-/// Starts `command`, which inherits its standard streams and `given`, and dies
-/// with the thread that calls this.
+/// Starts `command`, which inherits the standard streams and `given`, and dies with the calling
+/// thread.
 pub(crate) fn start(command: &mut Command, given: BorrowedFd<'_>) -> io::Result<Child> {
     let given = given.as_raw_fd();
     let prepare = move || {
