@@ -119,12 +119,12 @@ impl<'e> FaultFactory<'e> {
     }
 
     fn complaint(self, status: u16, complaint: &ServerError) -> Fault {
-        let (code, what) = verdict(status, complaint);
+        let (code, what) = classify(status, complaint);
         let words = match complaint.message.as_str() {
             "" => format!("status {status}"),
             words => words.to_owned(),
         };
-        let hint = way_out(&code);
+        let hint = hint_for(&code);
         let mut fault = self.fault(code, what, &words);
         if let Some(hint) = hint {
             fault = fault.hint(hint);
@@ -157,7 +157,7 @@ impl<'e> FaultFactory<'e> {
 }
 
 /// The meaning of a status and the error beside it.
-fn verdict(status: u16, complaint: &ServerError) -> (FaultCode, &'static str) {
+fn classify(status: u16, complaint: &ServerError) -> (FaultCode, &'static str) {
     let says = |word: &str| complaint.code == word || complaint.kind == word;
     match StatusKind::of(status) {
         StatusKind::RateLimited if says("insufficient_quota") => quota(),
@@ -186,7 +186,7 @@ fn verdict(status: u16, complaint: &ServerError) -> (FaultCode, &'static str) {
 }
 
 /// What the caller can do about it.
-const fn way_out(code: &FaultCode) -> Option<&'static str> {
+const fn hint_for(code: &FaultCode) -> Option<&'static str> {
     Some(match code {
         FaultCode::ModelKeyRefused => "check the key, and that it may use this model",
         FaultCode::ModelQuotaExhausted => "top the account up, or name another model",

@@ -115,7 +115,7 @@ impl FrameParser {
     }
 
     /// Adds bytes that have arrived.
-    pub fn feed(&mut self, bytes: &[u8]) {
+    pub fn push(&mut self, bytes: &[u8]) {
         if self.read > 0 {
             self.held.drain(..self.read);
             self.read = 0;

@@ -17,7 +17,7 @@ fn framed(kind: FrameKind, body: &[u8]) -> Vec<u8> {
 fn a_frame_that_is_too_long_is_refused_at_its_header() {
     let wire = framed(FrameKind::Call, &[b'x'; 65]);
     let mut parser = FrameParser::new();
-    parser.feed(&wire[..HEADER]);
+    parser.push(&wire[..HEADER]);
     assert_eq!(parser.next(&BOUNDS), Err(ProtocolFault::TooLong(FrameKind::Call, 65)));
     assert_eq!(parser.wants(&BOUNDS), Err(ProtocolFault::TooLong(FrameKind::Call, 65)));
 }
@@ -26,11 +26,11 @@ fn a_frame_that_is_too_long_is_refused_at_its_header() {
 fn what_nobody_waits_for_is_refused() {
     for kind in [FrameKind::Job, FrameKind::Reply] {
         let mut parser = FrameParser::new();
-        parser.feed(&framed(kind, b"{}"));
+        parser.push(&framed(kind, b"{}"));
         assert_eq!(parser.next(&BOUNDS), Err(ProtocolFault::Unexpected(kind)));
     }
     let mut parser = FrameParser::new();
-    parser.feed(&framed(FrameKind::Outcome, b"{}"));
+    parser.push(&framed(FrameKind::Outcome, b"{}"));
     let idle = FrameBounds { ready: 2, ..FrameBounds::default() };
     assert_eq!(parser.next(&idle), Err(ProtocolFault::Unexpected(FrameKind::Outcome)));
 }
@@ -38,14 +38,14 @@ fn what_nobody_waits_for_is_refused() {
 #[test]
 fn a_kind_that_is_not_known_is_refused() {
     let mut parser = FrameParser::new();
-    parser.feed(&[1, 0, 0, 0, b'Z']);
+    parser.push(&[1, 0, 0, 0, b'Z']);
     assert_eq!(parser.next(&BOUNDS), Err(ProtocolFault::Unknown(b'Z')));
 }
 
 #[test]
 fn a_frame_without_a_kind_is_refused() {
     let mut parser = FrameParser::new();
-    parser.feed(&[0, 0, 0, 0, b'C']);
+    parser.push(&[0, 0, 0, 0, b'C']);
     assert_eq!(parser.next(&BOUNDS), Err(ProtocolFault::Empty));
 }
 
@@ -54,11 +54,11 @@ fn a_parser_asks_for_no_more_than_the_frame_it_reads_once_it_knows_its_length() 
     let wire = framed(FrameKind::Call, b"four");
     let mut parser = FrameParser::new();
     assert_eq!(parser.wants(&BOUNDS), Ok(AHEAD));
-    parser.feed(&wire[..3]);
+    parser.push(&wire[..3]);
     assert_eq!(parser.wants(&BOUNDS), Ok(AHEAD - 3));
-    parser.feed(&wire[3..HEADER]);
+    parser.push(&wire[3..HEADER]);
     assert_eq!(parser.wants(&BOUNDS), Ok(4));
-    parser.feed(&wire[HEADER..]);
+    parser.push(&wire[HEADER..]);
     assert_eq!(parser.wants(&BOUNDS), Ok(0));
     assert_eq!(parser.next(&BOUNDS), Ok(Some((FrameKind::Call, b"four".to_vec()))));
     assert!(parser.is_empty());
@@ -84,7 +84,7 @@ proptest! {
                 break;
             }
             let end = (at + cut).min(wire.len());
-            parser.feed(&wire[at..end]);
+            parser.push(&wire[at..end]);
             at = end;
             while let Some(frame) = parser.next(&BOUNDS).unwrap() {
                 found.push(frame);
@@ -99,7 +99,7 @@ proptest! {
         bytes in prop::collection::vec(any::<u8>(), 0..256),
     ) {
         let mut parser = FrameParser::new();
-        parser.feed(&bytes);
+        parser.push(&bytes);
         while let Ok(Some((_, body))) = parser.next(&BOUNDS) {
             prop_assert!(body.len() <= 4096);
         }

@@ -8,7 +8,7 @@ use antiphon_core::checkpoint::{Callee, Commit, CommitChange, GraphSnapshot, Rec
 use antiphon_core::graph::Graph;
 use antiphon_core::{Fault, FaultCode};
 
-mod called;
+mod calls;
 mod change;
 mod names;
 mod pending_work;
@@ -93,7 +93,7 @@ impl<'a, V: antiphon_core::value::Value, C: ValueCodec<V>> Codec<'a, V, C> {
         out.spent(&memory.spent);
         out.number(memory.events);
         out.number(memory.root.step);
-        out.held(self.values, &names, &memory.root.state)?;
+        out.state(self.values, &names, &memory.root.state)?;
         out.pending_work(self.values, &names, &memory.root.pending_work)?;
         Ok(out.into_bytes())
     }
@@ -108,7 +108,7 @@ impl<'a, V: antiphon_core::value::Value, C: ValueCodec<V>> Codec<'a, V, C> {
         from.expect_array(6)?;
         from.expect_version()?;
         let (spent, events, step) = (from.spent()?, from.number()?, from.number()?);
-        let state = from.held(self.values, &names)?;
+        let state = from.state(self.values, &names)?;
         let pending_work = from.pending_work(self.values, &names)?;
         from.expect_end()?;
         let root = GraphSnapshot { state, step, pending_work, ..GraphSnapshot::new(self.graph) };

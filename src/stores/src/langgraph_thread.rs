@@ -60,7 +60,7 @@ pub struct LangGraphThread {
 struct NamespaceCheckpoints {
     marks: BTreeMap<String, CheckpointMark>,
     /// The checkpoints since the last snapshot, and the last one before it.
-    shots: BTreeMap<String, CheckpointRecord>,
+    records: BTreeMap<String, CheckpointRecord>,
     /// The writes since the last snapshot, and those in it.
     writes: BTreeMap<String, Vec<TaskWrite>>,
     /// The entries of writes at checkpoints that are not yet stored.
@@ -213,27 +213,27 @@ impl LangGraphThread {
     /// The checkpoint that the next one is stored as a difference from: the parent if it is
     /// loaded, else the latest loaded one.
     pub fn before(&self, space: &str, parent: Option<&str>) -> Option<String> {
-        let shots = &self.spaces.get(space)?.shots;
-        let parent = parent.filter(|parent| shots.contains_key(*parent));
-        parent.map(str::to_owned).or_else(|| shots.last_key_value().map(|(id, _)| id.clone()))
+        let records = &self.spaces.get(space)?.records;
+        let parent = parent.filter(|parent| records.contains_key(*parent));
+        parent.map(str::to_owned).or_else(|| records.last_key_value().map(|(id, _)| id.clone()))
     }
 
     /// The stamp and the length of a value of a loaded checkpoint.
     pub fn stamp(&self, space: &str, id: &str, name: &str) -> Option<(u64, usize)> {
-        let version = *self.spaces.get(space)?.shots.get(id)?.values.get(name)?;
+        let version = *self.spaces.get(space)?.records.get(id)?.values.get(name)?;
         Some((self.values.stamp(version), self.values.length(version)))
     }
 
     /// The head of a loaded checkpoint.
     pub fn head(&self, space: &str, id: &str) -> Option<Arc<[u8]>> {
-        let shot = self.spaces.get(space)?.shots.get(id)?;
-        Some(self.values.bytes(shot.head))
+        let record = self.spaces.get(space)?.records.get(id)?;
+        Some(self.values.bytes(record.head))
     }
 
     /// A loaded checkpoint: one since the last snapshot, or the last one before it.
     pub fn picture(&self, space: &str, id: &str) -> Option<FullCheckpoint> {
         let held = self.spaces.get(space)?;
-        let (mark, shot) = (held.marks.get(id)?, held.shots.get(id)?);
+        let (mark, record) = (held.marks.get(id)?, held.records.get(id)?);
         let valued = |(name, version): (&Arc<str>, &ValueVersion)| CheckpointValue {
             name: name.to_string(),
             stamp: self.values.stamp(*version),
@@ -241,9 +241,9 @@ impl LangGraphThread {
         };
         Some(FullCheckpoint {
             parent: mark.parent.clone(),
-            head: self.values.bytes(shot.head),
-            values: shot.values.iter().map(valued).collect(),
-            writes: in_order(held.writes.get(id).cloned().unwrap_or_default()),
+            head: self.values.bytes(record.head),
+            values: record.values.iter().map(valued).collect(),
+            writes: sorted_writes(held.writes.get(id).cloned().unwrap_or_default()),
         })
     }
 
@@ -254,13 +254,13 @@ impl LangGraphThread {
     pub fn put(&mut self, new: NewCheckpoint) -> Result<(), Fault> {
         let base = self.before(&new.space, new.parent.as_deref());
         let step = new.step;
-        let (put, flats) = self.told(new, base)?;
+        let (put, flats) = self.difference(new, base)?;
         let (space, id) = (put.space.clone(), put.id.clone());
-        let before = self.shot(&space, put.base.as_deref());
+        let before = self.record(&space, put.base.as_deref());
         self.draft(EntryKind::Step, step, put.encode());
         self.add(put, self.tip)?;
-        if let Some(shot) = self.shot(&space, Some(&id)) {
-            self.values.keep_all(flats, &shot, before.as_ref());
+        if let Some(record) = self.record(&space, Some(&id)) {
+            self.values.cache_all(flats, &record, before.as_ref());
         }
         self.weigh(&space);
         Ok(())
@@ -283,8 +283,8 @@ impl LangGraphThread {
         self.weigh(space);
     }
 
-    fn shot(&self, space: &str, id: Option<&str>) -> Option<CheckpointRecord> {
-        self.spaces.get(space)?.shots.get(id?).cloned()
+    fn record(&self, space: &str, id: Option<&str>) -> Option<CheckpointRecord> {
+        self.spaces.get(space)?.records.get(id?).cloned()
     }
 
     /// The values that tasks wrote to a channel at a checkpoint: the next value of the channel
@@ -298,12 +298,12 @@ impl LangGraphThread {
 
     fn add(&mut self, put: CheckpointDiff, seq: u64) -> Result<(), Fault> {
         let base = put.base.as_deref();
-        let shot = self.shot(&put.space, base);
-        if base.is_some() && shot.is_none() {
+        let record = self.record(&put.space, base);
+        if base.is_some() && record.is_none() {
             return Err(corrupt(&format!("a checkpoint comes from none: {}", put.id)));
         }
-        let head = self.values.add(put.head, shot.as_ref().map(|shot| shot.head), &[])?;
-        let mut values = shot.map_or_else(BTreeMap::new, |shot| shot.values);
+        let head = self.values.add(put.head, record.as_ref().map(|record| record.head), &[])?;
+        let mut values = record.map_or_else(BTreeMap::new, |record| record.values);
         for (name, delta) in put.changed {
             let written = self.written(&put.space, base, &name);
             let before = values.get(name.as_str()).copied();
@@ -318,7 +318,7 @@ impl LangGraphThread {
         let wrote = known.or_else(|| held.early.remove(&put.id)).unwrap_or_default();
         let mark = CheckpointMark { seq, parent: put.parent, run: put.run, wrote };
         held.marks.insert(put.id.clone(), mark);
-        held.shots.insert(put.id, CheckpointRecord { head, values });
+        held.records.insert(put.id, CheckpointRecord { head, values });
         Ok(())
     }
 
@@ -342,8 +342,8 @@ impl LangGraphThread {
     fn weigh(&mut self, space: &str) {
         let Some(held) = self.spaces.get_mut(space) else { return };
         let mut live = held.marks.len() * Self::MARK;
-        if let Some((id, shot)) = held.shots.last_key_value() {
-            let values = shot.values.values().chain([&shot.head]);
+        if let Some((id, record)) = held.records.last_key_value() {
+            let values = record.values.values().chain([&record.head]);
             live += values.map(|version| self.values.length(*version)).sum::<usize>();
             let writes = held.writes.get(id).into_iter().flatten();
             live += writes.map(|write| write.value.len() + Self::ENTRY).sum::<usize>();
@@ -365,7 +365,7 @@ fn merge(known: &mut Vec<TaskWrite>, writes: Vec<TaskWrite>) {
     }
 }
 
-fn in_order(mut writes: Vec<TaskWrite>) -> Vec<TaskWrite> {
+fn sorted_writes(mut writes: Vec<TaskWrite>) -> Vec<TaskWrite> {
     writes.sort_by(|a, b| (&a.path, &a.task, a.place).cmp(&(&b.path, &b.task, b.place)));
     writes
 }

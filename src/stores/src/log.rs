@@ -175,7 +175,7 @@ impl SealedStore {
     }
 
     /// The entries that lead to the tip of an acquired thread, and the tip's sequence number.
-    async fn way_from(
+    async fn entries_from(
         &self,
         thread: &str,
         head: &ThreadHead,
@@ -286,7 +286,7 @@ impl ThreadLog {
         term: Duration,
     ) -> Result<(Self, Vec<OpenedEntry>), Fault> {
         let head = sealed_store.store.claim(thread, owner, term).await?;
-        let way = sealed_store.way_from(thread, &head).await;
+        let way = sealed_store.entries_from(thread, &head).await;
         let (last, way) = match way {
             Ok(found) => found,
             Err(fault) => {

@@ -94,7 +94,7 @@ impl Store for PostgresStore {
     fn release(&self, thread: &str, owner: &str) -> StoreFuture<()> {
         let (name, owner) = (thread.to_owned(), owner.to_owned());
         // Owed: otherwise nobody could resume the thread until the lease expires.
-        self.pool.owe(thread, async move |link| sql::release(link, &name, &owner).await)
+        self.pool.ask_owed(thread, async move |link| sql::release(link, &name, &owner).await)
     }
 
     fn append(&self, batch: EntryBatch) -> StoreFuture<()> {

@@ -102,20 +102,20 @@ impl OpenAiChat {
             size += bytes.len();
             let events = if size > limit { None } else { parser.push(&bytes).ok() };
             for event in events.ok_or_else(|| failure.too_large(limit))? {
-                if pass_on(pieces.take(&event)?, cx) {
+                if forward(pieces.take(&event)?, cx) {
                     return pieces.finish();
                 }
             }
         }
         if let Some(event) = parser.finish() {
-            pass_on(pieces.take(&event)?, cx);
+            forward(pieces.take(&event)?, cx);
         }
         pieces.finish()
     }
 }
 
 /// Forwards a chunk to the observer; returns whether it was the last one.
-fn pass_on(piece: StreamDelta, cx: &CallContext) -> bool {
+fn forward(piece: StreamDelta, cx: &CallContext) -> bool {
     match piece {
         StreamDelta::Text(text) => cx.emit(ReplyChunk::Text(text)),
         StreamDelta::Silent => {}

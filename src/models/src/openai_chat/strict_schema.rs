@@ -61,7 +61,7 @@ impl StrictSchema {
         let root = inline_root(schema);
         let json = rewriter.schema(&root)?;
         if json.get("type") != Some(&json!("object")) {
-            return Err(rewriter.unfit("the root is not an object"));
+            return Err(rewriter.unsupported("the root is not an object"));
         }
         Ok(Self { json, dropped: rewriter.dropped })
     }
@@ -88,10 +88,10 @@ struct Rewriter {
 impl Rewriter {
     fn schema(&mut self, schema: &Json) -> Result<Json, StrictSchemaFault> {
         let Json::Object(fields) = schema else {
-            return Err(self.unfit("a schema that allows anything or nothing"));
+            return Err(self.unsupported("a schema that allows anything or nothing"));
         };
         if self.path.len() > DEPTH {
-            return Err(self.unfit("a schema that is too deep"));
+            return Err(self.unsupported("a schema that is too deep"));
         }
         if let Some(only) = single_all_of(fields) {
             return self.schema(&only);
@@ -105,7 +105,7 @@ impl Rewriter {
         if says_what.iter().any(|keyword| strict.contains_key(*keyword)) {
             Ok(Json::Object(strict))
         } else {
-            Err(self.unfit("a value without a type"))
+            Err(self.unsupported("a value without a type"))
         }
     }
 
@@ -130,7 +130,7 @@ impl Rewriter {
                 strict.insert("anyOf".to_owned(), any);
                 return Ok(());
             }
-            "allOf" | "prefixItems" => return Err(self.unfit("an `allOf` or a tuple")),
+            "allOf" | "prefixItems" => return Err(self.unsupported("an `allOf` or a tuple")),
             "required" | "additionalProperties" => return Ok(()),
             _ => takes(keyword, value).then(|| value.clone()),
         };
@@ -143,7 +143,7 @@ impl Rewriter {
 
     fn each(&mut self, keyword: &str, schemas: &Json) -> Result<Json, StrictSchemaFault> {
         let Json::Object(schemas) = schemas else {
-            return Err(self.unfit("a keyword that should hold schemas by name"));
+            return Err(self.unsupported("a keyword that should hold schemas by name"));
         };
         let mut strict = Map::new();
         for (name, schema) in schemas {
@@ -155,7 +155,7 @@ impl Rewriter {
 
     fn any_of(&mut self, keyword: &str, schemas: &Json) -> Result<Json, StrictSchemaFault> {
         let Json::Array(schemas) = schemas else {
-            return Err(self.unfit("a keyword that should hold a list of schemas"));
+            return Err(self.unsupported("a keyword that should hold a list of schemas"));
         };
         let mut strict = Vec::with_capacity(schemas.len());
         for (index, schema) in schemas.iter().enumerate() {
@@ -184,7 +184,7 @@ impl Rewriter {
         if matches!(free, Some(Json::Object(_)))
             || (names.is_empty() && free != Some(&json!(false)))
         {
-            return Err(self.unfit("an object with free keys"));
+            return Err(self.unsupported("an object with free keys"));
         }
         if free == Some(&json!(true)) {
             self.drop("additionalProperties");
@@ -205,7 +205,7 @@ impl Rewriter {
         self.dropped.push(DroppedKeyword { path: self.pointer(), keyword: keyword.to_owned() });
     }
 
-    fn unfit(&self, reason: &'static str) -> StrictSchemaFault {
+    fn unsupported(&self, reason: &'static str) -> StrictSchemaFault {
         StrictSchemaFault { path: self.pointer(), reason }
     }
 

@@ -40,7 +40,7 @@ impl Cgroup {
         let mut group = Self::default();
         for (controller, limit) in [("memory", memory), ("pids", PROCESSES)] {
             for (parent, file) in places(&own, controller) {
-                sweep(&parent);
+                remove_leftovers(&parent);
                 group.add(&parent.join(&name), file, limit);
             }
         }
@@ -53,7 +53,7 @@ impl Cgroup {
     }
 
     /// Moves a process into the group, before it has forked.
-    pub(super) fn admit(&mut self, pid: u32) {
+    pub(super) fn add_process(&mut self, pid: u32) {
         let enters = |folder: &PathBuf| {
             let entered = fs::write(folder.join("cgroup.procs"), pid.to_string()).is_ok();
             if !entered {
@@ -103,7 +103,7 @@ impl Drop for Cgroup {
 }
 
 /// Removes the groups of hosts that were killed. A group with members cannot be removed.
-fn sweep(parent: &Path) {
+fn remove_leftovers(parent: &Path) {
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         let name = entry.file_name();
         let Some(rest) = name.to_str().and_then(|name| name.strip_prefix("antiphon-")) else {

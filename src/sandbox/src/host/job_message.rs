@@ -21,7 +21,7 @@ struct JobMessage<'a> {
 }
 
 /// The frames of a job.
-pub(super) fn letter(
+pub(super) fn job_frames(
     job: &SandboxJob,
     limits: &SandboxLimits,
     budget: &SandboxBudget,

@@ -101,7 +101,7 @@ impl ProcessEngine {
         let unavailable = |why: String| Box::new(GuestFault::new(GuestFaultKind::Unavailable, why));
         if self.isolation() != Isolation::None {
             // A zygote with fewer layers than the probe found is refused later on.
-            let probe = self.probe.get_or_init(|| self.remembered());
+            let probe = self.probe.get_or_init(|| self.cached_probe());
             if !probe.ok {
                 return Err(unavailable(probe.missing.join("; ")));
             }
@@ -137,7 +137,7 @@ impl ProcessEngine {
     }
 
     /// The probe of this process with the same settings, made at most once.
-    fn remembered(&self) -> SandboxProbe {
+    fn cached_probe(&self) -> SandboxProbe {
         static SEEN: OnceLock<Lineage<ProbeCache>> = OnceLock::new();
         let own = SEEN.get_or_init(Lineage::new).own(Mutex::default);
         let mut seen = own.lock().unwrap_or_else(PoisonError::into_inner);
@@ -165,7 +165,7 @@ impl ProcessEngine {
 
     fn look(&self) -> SandboxProbe {
         let name = self.settings.engine.as_str();
-        let canary = match CanaryFile::plant() {
+        let canary = match CanaryFile::create() {
             Ok(canary) => canary,
             Err(error) => {
                 return SandboxProbe::refused(name, format!("no file to look for: {error}"));
@@ -192,7 +192,7 @@ impl ProcessEngine {
             probe.ok = true;
             return probe;
         }
-        match prove(&parent) {
+        match run_probe(&parent) {
             Ok(through) if through.is_empty() => {
                 probe.ok = parent.report.is_enough(self.settings.landlock_only);
             }
@@ -212,7 +212,7 @@ impl ProcessEngine {
 
 impl Sandbox for ProcessEngine {
     fn probe(&self) -> SandboxProbe {
-        self.probe.get_or_init(|| self.remembered()).clone()
+        self.probe.get_or_init(|| self.cached_probe()).clone()
     }
 
     fn run(
@@ -239,7 +239,7 @@ impl Sandbox for ProcessEngine {
             let ready = self.settings.ready;
             let terms = JobTerms { limits: &self.limits, ready, halt, lives_on: false };
             let mut outcome = run(&mut worker, job, host.clone(), &terms);
-            blame(&self.closed, &mut outcome);
+            blame_closing(&self.closed, &mut outcome);
             if let Some(trouble) = &mut outcome.error
                 && trouble.kind == GuestFaultKind::Crashed
                 && !worker.has_begun
@@ -277,7 +277,7 @@ impl Sandbox for ProcessEngine {
 }
 
 /// A worker that died with its zygote because the engine was closed did not crash.
-fn blame(closed: &AtomicBool, outcome: &mut JobOutcome) {
+fn blame_closing(closed: &AtomicBool, outcome: &mut JobOutcome) {
     if let Some(trouble) = &mut outcome.error
         && matches!(trouble.kind, GuestFaultKind::Crashed | GuestFaultKind::Unavailable)
         && closed.load(Ordering::Acquire)
@@ -322,7 +322,7 @@ impl Session for WorkerSession {
         let mut outcome = run(worker, job, host, &terms);
         // Whatever it would do between jobs belongs to no run, and no limit would apply.
         worker.stop();
-        blame(&self.closed, &mut outcome);
+        blame_closing(&self.closed, &mut outcome);
         outcome.usage.start = std::mem::replace(&mut self.start, WorkerOrigin::Session);
         if !worker.is_alive() {
             self.worker = None;
@@ -339,7 +339,7 @@ impl Session for WorkerSession {
 struct CanaryFile(std::path::PathBuf);
 
 impl CanaryFile {
-    fn plant() -> io::Result<Self> {
+    fn create() -> io::Result<Self> {
         // A random name: with a predictable one, others could keep the engine from being used.
         let mut chance = [0; 16];
         fs::File::open("/dev/urandom")?.read_exact(&mut chance)?;
@@ -359,7 +359,7 @@ impl Drop for CanaryFile {
 }
 
 /// What a sealed worker can still do; it should be nothing.
-fn prove(parent: &ZygoteProcess) -> Result<Vec<String>, String> {
+fn run_probe(parent: &ZygoteProcess) -> Result<Vec<String>, String> {
     let mut worker = parent.fork(WorkerRequest::Probe).map_err(|error| error.to_string())?;
     worker.wait_for_end(PROOF);
     let mut text = vec![0; 4_096];

@@ -15,7 +15,7 @@ use super::attached::ReceivedAttachments;
 use super::body::{self, OutcomeBody};
 use super::calls::{self, PendingHostCalls};
 use super::classify::{StopReason, WorkerEnd, trouble};
-use super::job_message::letter;
+use super::job_message::job_frames;
 use super::output_head::{OutputHead, is_temporary};
 use super::worker::Worker;
 use crate::frame::{self, FrameBounds};
@@ -75,7 +75,7 @@ pub(super) fn run(
     terms: &JobTerms<'_>,
 ) -> JobOutcome {
     let budget = terms.limits.budget();
-    let outbox = match letter(job, terms.limits, &budget) {
+    let outbox = match job_frames(job, terms.limits, &budget) {
         Ok(outbox) => outbox,
         Err(trouble) => return JobOutcome { error: Some(*trouble), ..JobOutcome::default() },
     };
@@ -143,13 +143,13 @@ impl Supervisor<'_> {
             }
             if now.duration_since(asked) >= TICK {
                 asked = now;
-                self.look_up()?;
+                self.check_limits()?;
             }
         }
     }
 
     /// Checks what cannot be polled.
-    fn look_up(&self) -> Result<(), StopReason> {
+    fn check_limits(&self) -> Result<(), StopReason> {
         if let Some(reason) = (self.terms.halt)() {
             return Err(StopReason::Halted(reason));
         }
@@ -252,7 +252,7 @@ impl Supervisor<'_> {
         match self.worker.channel.read(chunk) {
             Ok(0) => Err(StopReason::Gone),
             Ok(length) => {
-                self.worker.parser.feed(chunk.get(..length).unwrap_or_default());
+                self.worker.parser.push(chunk.get(..length).unwrap_or_default());
                 Ok(length == chunk.len())
             }
             Err(error) if is_temporary(&error) => Ok(false),

@@ -92,7 +92,7 @@ impl ZygoteProcess {
         // Before the zygote receives its plan it does nothing, so everything that it forks is in
         // the group.
         let mut group = Cgroup::make(limits, settings.spares);
-        group.admit(child.id());
+        group.add_process(child.id());
         let mut parent = Self {
             process: std::process::id(),
             control: Some(control),
@@ -107,7 +107,7 @@ impl ZygoteProcess {
             report: JailReport::default(),
         };
         let messages = [text, if plan.files.is_empty() { Vec::new() } else { files }];
-        parent.report = parent.greet(&messages, is_unwanted)?;
+        parent.report = parent.wait_until_ready(&messages, is_unwanted)?;
         parent.is_ready = true;
         Ok(parent)
     }
@@ -181,7 +181,7 @@ impl ZygoteProcess {
         waited.is_ok() && ended.iter().any(|one| one.is_readable())
     }
 
-    fn greet(
+    fn wait_until_ready(
         &mut self,
         messages: &[Vec<u8>],
         is_unwanted: &dyn Fn() -> bool,

@@ -207,14 +207,14 @@ impl Zygote {
         self.ends = Some(process::ends().step("watch children")?);
         heap::fill_holes();
         version.clone_into(&mut self.report.version);
-        self.say()
+        self.send_report()
     }
 
     /// Tells the host why there will be no workers.
     pub fn fail(&mut self, why: &str) {
         self.report.failed = Some(why.chars().take(2_000).collect());
         // Nobody is left to tell if the host is gone.
-        let _ = self.say();
+        let _ = self.send_report();
     }
 
     /// Waits for the next request, and meanwhile reports to the host how workers ended.
@@ -232,7 +232,7 @@ impl Zygote {
             if ends {
                 self.reap().step("reap")?;
             }
-            if control && let Some(next) = self.hear()? {
+            if control && let Some(next) = self.read_request()? {
                 return Ok(next);
             }
         }
@@ -311,7 +311,7 @@ impl Zygote {
     }
 
     /// Reads a request; `None` if the message is not one.
-    fn hear(&mut self) -> Result<Option<ZygoteRequest>, JailFault> {
+    fn read_request(&mut self) -> Result<Option<ZygoteRequest>, JailFault> {
         let mut buffer = [0; 16];
         let (length, mut fds) =
             sockets::receive(self.control.as_fd(), &mut buffer).step("receive a request")?;
@@ -350,15 +350,15 @@ impl Zygote {
             }
         }
         if !self.holds(JailLayer::Namespaces) {
-            self.end_strays();
+            self.kill_orphans();
         }
         for (pid, end) in gone {
-            self.bury(pid, end);
+            self.report_end(pid, end);
         }
         Ok(())
     }
 
-    fn bury(&mut self, pid: i32, end: ProcessEnd) {
+    fn report_end(&mut self, pid: i32, end: ProcessEnd) {
         let Some(ForkedWorker { status, folder }) = self.born.remove(&pid) else { return };
         if let Some(folder) = folder {
             // The host removes the parent folder.
@@ -371,15 +371,15 @@ impl Zygote {
 
     /// Kills the processes that workers left behind, which the zygote has adopted, and waits for
     /// them.
-    fn end_strays(&self) {
+    fn kill_orphans(&self) {
         const ROUNDS: u32 = 1_000;
         for _ in 0..ROUNDS {
-            let strays = self.strays();
-            if strays.is_empty() {
+            let orphans = self.orphans();
+            if orphans.is_empty() {
                 return;
             }
             // The death of one may orphan others, which the zygote adopts in turn.
-            for pid in strays {
+            for pid in orphans {
                 process::kill_number(pid);
                 let _ = process::ended(pid, true);
             }
@@ -387,7 +387,7 @@ impl Zygote {
     }
 
     /// Children that are not workers.
-    fn strays(&self) -> Vec<i32> {
+    fn orphans(&self) -> Vec<i32> {
         let own = std::process::id();
         let list = fs::read_to_string(format!("/proc/self/task/{own}/children"));
         let list = list.unwrap_or_default();
@@ -404,12 +404,12 @@ impl Zygote {
             process::kill_number(*pid);
         }
         while let Ok(Some((pid, end))) = process::ended(-1, true) {
-            self.bury(pid, end);
-            self.end_strays();
+            self.report_end(pid, end);
+            self.kill_orphans();
         }
     }
 
-    fn say(&self) -> Result<(), JailFault> {
+    fn send_report(&self) -> Result<(), JailFault> {
         let text = serde_json::to_vec(&self.report).step("write the report")?;
         sockets::send(self.control.as_fd(), &text, &[]).step("send the report")
     }

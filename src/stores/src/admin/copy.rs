@@ -51,13 +51,13 @@ impl ThreadAdmin {
             };
         };
         if self.store().head(to).await?.is_some_and(|head| head.last > 0) {
-            return Err(taken(to));
+            return Err(thread_taken(to));
         }
         let entries = self.sealed(to, records, &way, added)?;
         let head = self.claim(to).await?;
         if head.last.max(head.stored) > 0 {
             self.release(to).await?;
-            return Err(taken(to));
+            return Err(thread_taken(to));
         }
         let batch = self.sealed_store.batch((to.into(), self.owner.as_str().into()), 0, entries);
         let copied = match batch {
@@ -75,14 +75,14 @@ impl ThreadAdmin {
 
     /// The entries to copy, and the entries to add behind them.
     async fn read_original(&self, copying: CopyRequest<'_>) -> Result<SourceEntries, Fault> {
-        let way = self.whole_way(copying.from, copying.checkpoint).await?;
+        let way = self.marks_to(copying.from, copying.checkpoint).await?;
         let records = self.records(copying.from, &way).await?;
         let added = self.added(copying, &records).await?;
         Ok((way, records, added))
     }
 
     /// The marks that lead to `seq` from the oldest entry that is left.
-    async fn whole_way(&self, thread: &str, seq: Option<u64>) -> Result<Vec<EntryMark>, Fault> {
+    async fn marks_to(&self, thread: &str, seq: Option<u64>) -> Result<Vec<EntryMark>, Fault> {
         let last = self.sealed_store.head(thread).await?.unwrap_or_default();
         if last == 0 {
             return Err(empty(thread));
@@ -155,7 +155,7 @@ impl ThreadAdmin {
         let mut bodies = vec![(EntryKind::Run, run.encode())];
         match self.tail(copying.from, last.seq).await?.status {
             RunStatus::Unreadable(fault) => return Err(fault),
-            RunStatus::Orphaned => bodies.push((EntryKind::End, ended(records)?)),
+            RunStatus::Orphaned => bodies.push((EntryKind::End, end_of_copy(records)?)),
             _ => {}
         }
         let base = records.iter().rev().find(|record| record.kind == EntryKind::Snapshot);
@@ -169,7 +169,7 @@ impl ThreadAdmin {
 }
 
 /// The entry that ends the copy of an unfinished run.
-fn ended(records: &[OpenedEntry]) -> Result<Vec<u8>, Fault> {
+fn end_of_copy(records: &[OpenedEntry]) -> Result<Vec<u8>, Fault> {
     let last = records.iter().rev().find(|record| record.kind != EntryKind::Run);
     let summary = match last {
         Some(record) if record.kind == EntryKind::Snapshot => {
@@ -181,7 +181,7 @@ fn ended(records: &[OpenedEntry]) -> Result<Vec<u8>, Fault> {
     end((&summary.spent, summary.events), &Ok(Ending::Cancelled(COPIED.to_owned())))
 }
 
-fn taken(thread: &str) -> Fault {
+fn thread_taken(thread: &str) -> Fault {
     let message = format!("a thread of that name holds something already: {thread}");
     Fault::new(FaultCode::ThreadTaken, message)
         .with("thread", thread)

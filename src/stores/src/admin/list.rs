@@ -114,7 +114,7 @@ impl ThreadAdmin {
                     page.next = after;
                     return Ok(page);
                 }
-                let (now, later) = rest.split_at(Self::together(rest).min(wanted));
+                let (now, later) = rest.split_at(Self::batch_size(rest).min(wanted));
                 let listed = now.iter().map(|thread| self.matching(thread, filter));
                 page.threads.extend(try_join_all(listed).await?.into_iter().flatten());
                 after = now.last().map(|thread| thread.name.clone());
@@ -125,7 +125,7 @@ impl ThreadAdmin {
 
     /// The number of threads to read concurrently, so that the store can group their statements;
     /// limited by what they need in memory.
-    pub(super) fn together(threads: &[StoredThreadInfo]) -> usize {
+    pub(super) fn batch_size(threads: &[StoredThreadInfo]) -> usize {
         let mut bytes = 0_u64;
         let fits = |thread: &&StoredThreadInfo| {
             bytes = bytes.saturating_add(thread.size);
@@ -151,7 +151,7 @@ impl ThreadAdmin {
     /// `thread_empty` if there is none, and those of the store.
     pub async fn listed(&self, thread: &str) -> Result<ThreadSummary, Fault> {
         let Some(thread) = self.store().thread(thread).await? else { return Err(empty(thread)) };
-        self.told(&thread).await
+        self.summarize(&thread).await
     }
 
     async fn matching(
@@ -159,7 +159,7 @@ impl ThreadAdmin {
         thread: &StoredThreadInfo,
         filter: &ThreadFilter,
     ) -> Result<Option<ThreadSummary>, Fault> {
-        let listed = self.told(thread).await?;
+        let listed = self.summarize(thread).await?;
         let has_status = filter.status.as_ref().is_none_or(|name| listed.status.as_str() == *name);
         let has_graph = filter.graph.as_ref().is_none_or(|name| listed.graph == *name);
         Ok((has_status && has_graph).then_some(listed))
@@ -167,7 +167,7 @@ impl ThreadAdmin {
 
     /// Reads the summary of a thread. A damaged thread is listed as such and does not fail the
     /// list.
-    async fn told(&self, thread: &StoredThreadInfo) -> Result<ThreadSummary, Fault> {
+    async fn summarize(&self, thread: &StoredThreadInfo) -> Result<ThreadSummary, Fault> {
         let mut thread = thread.clone();
         let mut failed = FailedReadings::default();
         let mut listed = loop {

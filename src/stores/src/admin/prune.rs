@@ -91,7 +91,7 @@ impl ThreadAdmin {
             after = Some(last.name.clone());
             let mut rest = page.as_slice();
             while !rest.is_empty() {
-                let (now, later) = rest.split_at(Self::together(rest));
+                let (now, later) = rest.split_at(Self::batch_size(rest));
                 let prune = async |thread: &StoredThreadInfo| {
                     let mut own = PruneReport::default();
                     (self.prune_one(thread, pruning, &mut own).await, own)

@@ -64,20 +64,20 @@ impl ThreadAdmin {
         }
         self.claim(thread).await?;
         let lease = Lease::keep(self.sealed_store.clone(), thread.to_owned(), self.owner.clone());
-        let closed = self.close_anew(thread, entries).await;
+        let closed = self.reseal(thread, entries).await;
         drop(lease);
         self.release(thread).await?;
         closed
     }
 
     /// The caller must hold the lease of the thread.
-    async fn close_anew(&self, thread: &str, entries: &mut u64) -> Result<(), Fault> {
+    async fn reseal(&self, thread: &str, entries: &mut u64) -> Result<(), Fault> {
         let last = self.sealed_store.head(thread).await?.unwrap_or_default();
         for span in self.outdated(thread).await? {
             let found = self.store().read(thread, span).await?;
             let old =
                 found.into_iter().filter(|entry| !self.sealed_store.seal().is_current(&entry.tag));
-            let closed = old.map(|entry| self.closed_anew(thread, entry));
+            let closed = old.map(|entry| self.resealed(thread, entry));
             let closed = closed.collect::<Result<Vec<_>, Fault>>()?;
             let count = closed.len() as u64;
             let about = (thread.into(), self.owner.as_str().into());
@@ -92,7 +92,7 @@ impl ThreadAdmin {
         Ok(())
     }
 
-    fn closed_anew(&self, thread: &str, entry: Entry) -> Result<Entry, Fault> {
+    fn resealed(&self, thread: &str, entry: Entry) -> Result<Entry, Fault> {
         let base = entry.base;
         self.sealed_store.close(thread, self.sealed_store.open(thread, entry)?, base)
     }

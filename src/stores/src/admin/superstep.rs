@@ -64,7 +64,8 @@ impl Superstep {
 
     /// Whether the run waits only for answers: every task is done or asks.
     pub(super) fn is_paused(&self) -> bool {
-        self.tasks.values().any(|task| task.asks.is_some()) && self.rests(None, ByteReader::DEPTH)
+        self.tasks.values().any(|task| task.asks.is_some())
+            && self.is_at_rest(None, ByteReader::DEPTH)
     }
 
     /// The open questions in the order of their tasks.
@@ -85,7 +86,7 @@ impl Superstep {
     }
 
     /// Whether every task in the open superstep of a graph is done or asks.
-    fn rests(&self, unit: Option<u64>, depth: usize) -> bool {
+    fn is_at_rest(&self, unit: Option<u64>, depth: usize) -> bool {
         let found = self.units.get(&unit).filter(|_| depth > 0);
         let Some(found) = found else { return false };
         let is_own = |within: &[u64]| within.last().copied() == unit;
@@ -94,13 +95,13 @@ impl Superstep {
             let around = inner.within.iter().rev().nth(1).copied();
             key.is_some_and(|key| !self.tasks.contains_key(&key))
                 && around == unit
-                && self.rests(**key, depth - 1)
+                && self.is_at_rest(**key, depth - 1)
         });
-        settled + resting.count() + self.asleep(unit) >= found.tasks
+        settled + resting.count() + self.waiting_agents(unit) >= found.tasks
     }
 
     /// The number of agents in a graph that wait for the approval of their calls.
-    fn asleep(&self, unit: Option<u64>) -> usize {
+    fn waiting_agents(&self, unit: Option<u64>) -> usize {
         let asking = self.tasks.values().filter(|task| self.is_call(&task.within));
         let of_unit = asking.filter_map(|task| {
             let around = task.within.iter().rev().nth(1).copied();

@@ -57,7 +57,7 @@ impl ByteWriter {
             CommitChange::Called(task, attempt, made) => {
                 self.number(5);
                 self.task(names, *task);
-                self.called(values, *attempt, made)?;
+                self.call(values, *attempt, made)?;
             }
             CommitChange::Subrun(task, attempt, commit) => {
                 self.number(6);
@@ -224,7 +224,7 @@ impl ByteReader<'_> {
             4 => CommitChange::Ended(self.ending()?),
             5 => {
                 let task = self.task(names)?;
-                let (attempt, made) = self.called(values)?;
+                let (attempt, made) = self.call(values)?;
                 CommitChange::Called(task, attempt, Box::new(made))
             }
             6 => {

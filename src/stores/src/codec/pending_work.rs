@@ -37,7 +37,7 @@ impl ByteWriter {
         values.write(value, self).map_err(|problem| unstorable(channel, &problem))
     }
 
-    pub(super) fn held<V: antiphon_core::value::Value>(
+    pub(super) fn state<V: antiphon_core::value::Value>(
         &mut self,
         values: &impl ValueCodec<V>,
         names: &GraphNames<'_, V>,
@@ -114,7 +114,7 @@ impl ByteReader<'_> {
     }
 
     /// Reads a state without the values whose channels the graph no longer has.
-    pub(super) fn held<V: antiphon_core::value::Value>(
+    pub(super) fn state<V: antiphon_core::value::Value>(
         &mut self,
         values: &impl ValueCodec<V>,
         names: &GraphNames<'_, V>,

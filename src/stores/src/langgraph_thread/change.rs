@@ -17,26 +17,28 @@ pub(super) type FlatValue = (Option<String>, Vec<u8>);
 type EncodedChange = Option<(VersionDelta, Option<Vec<u8>>)>;
 
 impl LangGraphThread {
-    pub(super) fn told(
+    pub(super) fn difference(
         &self,
         new: NewCheckpoint,
         base: Option<String>,
     ) -> Result<(CheckpointDiff, Vec<FlatValue>), Fault> {
         let NewCheckpoint { space, id, parent, run, head, values, .. } = new;
-        let shot = self.shot(&space, base.as_deref());
+        let record = self.record(&space, base.as_deref());
         let names: Vec<_> = values.iter().map(|(name, _)| name.clone()).collect();
-        let (head, flat) = self.values.told_head(head, shot.as_ref().map(|shot| shot.head))?;
+        let (head, flat) =
+            self.values.head_difference(head, record.as_ref().map(|record| record.head))?;
         let mut flats: Vec<FlatValue> = flat.into_iter().map(|flat| (None, flat)).collect();
         let mut changed = Vec::new();
         for (name, change) in values {
-            let before = shot.as_ref().and_then(|shot| shot.values.get(name.as_str())).copied();
+            let before =
+                record.as_ref().and_then(|record| record.values.get(name.as_str())).copied();
             let written = self.written(&space, base.as_deref(), &name);
-            if let Some((delta, flat)) = self.values.told(change, before, &written)? {
+            if let Some((delta, flat)) = self.values.difference(change, before, &written)? {
                 flats.extend(flat.map(|flat| (Some(name.clone()), flat)));
                 changed.push((name, delta));
             }
         }
-        let had = shot.iter().flat_map(|shot| shot.values.keys());
+        let had = record.iter().flat_map(|record| record.values.keys());
         let gone = had.filter(|name| !names.iter().any(|known| **known == ***name));
         let gone = gone.map(ToString::to_string).collect();
         Ok((CheckpointDiff { space, id, parent, run, base, head, changed, gone }, flats))
@@ -44,19 +46,19 @@ impl LangGraphThread {
 }
 
 impl ValueVersions {
-    fn told_head(
+    fn head_difference(
         &self,
         head: Vec<u8>,
         before: Option<ValueVersion>,
     ) -> Result<(VersionDelta, Option<Vec<u8>>), Fault> {
-        let told = self.told(ValueChange::Whole(head), before, &[])?;
+        let told = self.difference(ValueChange::Whole(head), before, &[])?;
         let length = before.map_or(0, |before| self.length(before));
         Ok(told.unwrap_or_else(|| {
             (VersionDelta::Pieces(vec![VersionPiece::Base { from: 0, length }]), None)
         }))
     }
 
-    fn told(
+    fn difference(
         &self,
         change: ValueChange,
         before: Option<ValueVersion>,
@@ -65,16 +67,16 @@ impl ValueVersions {
         match (change, before) {
             (ValueChange::Same, Some(_)) => Ok(None),
             (ValueChange::Spliced { head, middle, tail }, Some(before)) => {
-                let delta = self.spliced(before, (head, &middle, tail), written)?;
+                let delta = self.splice(before, (head, &middle, tail), written)?;
                 Ok(Some((VersionDelta::Pieces(delta), None)))
             }
-            (ValueChange::Whole(bytes), Some(before)) => self.compared(before, bytes, written),
-            (ValueChange::Whole(bytes), None) => Ok(Some(told_new(bytes, written))),
+            (ValueChange::Whole(bytes), Some(before)) => self.compare(before, bytes, written),
+            (ValueChange::Whole(bytes), None) => Ok(Some(new_difference(bytes, written))),
             (_, None) => Err(corrupt("a value that is told by one that is not there")),
         }
     }
 
-    fn compared(
+    fn compare(
         &self,
         before: ValueVersion,
         bytes: Vec<u8>,
@@ -86,11 +88,11 @@ impl ValueVersions {
             return Ok(None);
         }
         let middle = bytes.get(head..bytes.len() - tail).unwrap_or_default();
-        let delta = self.spliced(before, (head, middle, tail), written)?;
-        Ok(Some(shorter(delta, bytes)))
+        let delta = self.splice(before, (head, middle, tail), written)?;
+        Ok(Some(smaller_form(delta, bytes)))
     }
 
-    fn spliced(
+    fn splice(
         &self,
         before: ValueVersion,
         (head, middle, tail): (usize, &[u8], usize),
@@ -112,33 +114,33 @@ impl ValueVersions {
 
     /// Keeps all bytes of these values in memory, because the next checkpoint is compared with
     /// them.
-    pub(super) fn keep_all(
+    pub(super) fn cache_all(
         &mut self,
         flats: Vec<FlatValue>,
-        shot: &CheckpointRecord,
+        record: &CheckpointRecord,
         before: Option<&CheckpointRecord>,
     ) {
         for (name, bytes) in flats {
-            let of = |shot: &CheckpointRecord| match &name {
-                Some(name) => shot.values.get(name.as_str()).copied(),
-                None => Some(shot.head),
+            let of = |record: &CheckpointRecord| match &name {
+                Some(name) => record.values.get(name.as_str()).copied(),
+                None => Some(record.head),
             };
-            if let Some(version) = of(shot) {
-                self.keep(version, before.and_then(of), bytes);
+            if let Some(version) = of(record) {
+                self.cache_bytes(version, before.and_then(of), bytes);
             }
         }
     }
 }
 
-fn told_new(bytes: Vec<u8>, written: &[Arc<[u8]>]) -> (VersionDelta, Option<Vec<u8>>) {
+fn new_difference(bytes: Vec<u8>, written: &[Arc<[u8]>]) -> (VersionDelta, Option<Vec<u8>>) {
     if written.is_empty() {
         return (VersionDelta::Whole(bytes), None);
     }
-    shorter(pieces(&KnownBytes { base: &[], from: 0, written }, &bytes), bytes)
+    smaller_form(pieces(&KnownBytes { base: &[], from: 0, written }, &bytes), bytes)
 }
 
 /// Pieces, unless the whole value is smaller.
-fn shorter(pieces: Vec<VersionPiece>, bytes: Vec<u8>) -> (VersionDelta, Option<Vec<u8>>) {
+fn smaller_form(pieces: Vec<VersionPiece>, bytes: Vec<u8>) -> (VersionDelta, Option<Vec<u8>>) {
     /// The size of a piece beside its bytes.
     const PIECE: usize = 6;
     let size = |piece: &VersionPiece| match piece {

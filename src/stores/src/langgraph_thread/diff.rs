@@ -40,7 +40,8 @@ pub(super) fn pieces(known: &KnownBytes<'_>, new: &[u8]) -> Vec<VersionPiece> {
     let index = KeyIndex::of(&buffer.bytes);
     let (mut found, mut done, mut at) = (Vec::new(), 0, 0);
     while at + index.key <= new.len() {
-        let Some(run) = index.look_up(new, at).and_then(|place| buffer.run(place, new, (done, at)))
+        let Some(run) =
+            index.find(new, at).and_then(|place| buffer.longest_match(place, new, (done, at)))
         else {
             at += 1;
             continue;
@@ -94,7 +95,12 @@ impl SearchBuffer {
     }
 
     /// The longest common substring through a position, within one part.
-    fn run(&self, place: usize, new: &[u8], (done, at): (usize, usize)) -> Option<MatchedBytes> {
+    fn longest_match(
+        &self,
+        place: usize,
+        new: &[u8],
+        (done, at): (usize, usize),
+    ) -> Option<MatchedBytes> {
         let (start, end, _) = self.part(place);
         let ahead = self.bytes.get(place..end)?.iter().zip(new.get(at..)?);
         let after = ahead.take_while(|(old, new)| old == new).count();
@@ -151,7 +157,7 @@ impl<'a> KeyIndex<'a> {
         index
     }
 
-    fn look_up(&self, new: &[u8], at: usize) -> Option<usize> {
+    fn find(&self, new: &[u8], at: usize) -> Option<usize> {
         let number = *self.table.get(self.slot(new, at)?)?;
         let place = usize::try_from(number.checked_sub(1)?).ok()?;
         let is_same = self.buffer.get(place..place + self.key)? == new.get(at..at + self.key)?;

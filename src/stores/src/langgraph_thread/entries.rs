@@ -5,7 +5,7 @@ use antiphon_runtime::store::{Entry, EntryBatch, EntryKind, EntryRange, EntryTag
 
 use super::wire::{CheckpointDiff, TaskWrites, ThreadSnapshot};
 use super::{
-    CheckpointMark, DraftEntry, FullCheckpoint, LangGraphThread, TaskWrite, in_order, merge,
+    CheckpointMark, DraftEntry, FullCheckpoint, LangGraphThread, TaskWrite, merge, sorted_writes,
 };
 use crate::codec::{corrupt, damaged_chain};
 use crate::log::{OpenedEntry, SealedStore};
@@ -86,7 +86,7 @@ impl LangGraphThread {
             let here = wrote.into_iter().filter(|wrote| wrote.space == space && wrote.id == id);
             here.for_each(|wrote| merge(&mut found, wrote.writes));
         }
-        Ok(in_order(found))
+        Ok(sorted_writes(found))
     }
 
     pub(super) fn replayed(thread: &str, way: &[OpenedEntry]) -> Result<Self, Fault> {

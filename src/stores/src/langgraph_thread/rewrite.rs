@@ -130,9 +130,9 @@ impl CheckpointCopy<'_> {
     /// Adds the checkpoints of a snapshot; most of them were met in the part before it.
     fn add_snapshot(&mut self, source: &LangGraphThread) -> Result<(), Fault> {
         for (space, held) in &source.spaces {
-            for (id, shot) in &held.shots {
-                match self.target.shot(space, Some(id)) {
-                    Some(met) => self.meet(source, shot, &met),
+            for (id, record) in &held.records {
+                match self.target.record(space, Some(id)) {
+                    Some(met) => self.map_stamps(source, record, &met),
                     None => self.add(source, (space, id), 0)?,
                 }
             }
@@ -146,8 +146,13 @@ impl CheckpointCopy<'_> {
     }
 
     /// Two records of the same checkpoint have the same values: maps their stamps.
-    fn meet(&mut self, source: &LangGraphThread, shot: &CheckpointRecord, met: &CheckpointRecord) {
-        for (name, version) in &shot.values {
+    fn map_stamps(
+        &mut self,
+        source: &LangGraphThread,
+        record: &CheckpointRecord,
+        met: &CheckpointRecord,
+    ) {
+        for (name, version) in &record.values {
             if let Some(met) = met.values.get(name) {
                 let met = self.target.values.stamp(*met);
                 self.known.insert(source.values.stamp(*version), met);
@@ -168,7 +173,7 @@ impl CheckpointCopy<'_> {
         (space, id): (&str, &str),
         step: u64,
     ) -> Result<(), Fault> {
-        let (Some(mark), Some(shot)) = (source.mark(space, id), source.shot(space, Some(id)))
+        let (Some(mark), Some(record)) = (source.mark(space, id), source.record(space, Some(id)))
         else {
             return Ok(());
         };
@@ -177,23 +182,23 @@ impl CheckpointCopy<'_> {
         }
         self.target.make_room()?;
         let before = self.target.before(space, mark.parent.as_deref());
-        let before = self.target.shot(space, before.as_deref());
+        let before = self.target.record(space, before.as_deref());
         let change = |(name, version): (&Arc<str>, &ValueVersion)| {
-            let before = before.as_ref().and_then(|shot| shot.values.get(name)).copied();
+            let before = before.as_ref().and_then(|record| record.values.get(name)).copied();
             (name.to_string(), self.change(source, *version, before))
         };
-        let values = shot.values.iter().map(change).collect();
+        let values = record.values.iter().map(change).collect();
         self.target.put(NewCheckpoint {
             space: space.to_owned(),
             id: id.to_owned(),
             parent: mark.parent.clone(),
             run: mark.run.clone(),
             step,
-            head: source.values.bytes(shot.head).to_vec(),
+            head: source.values.bytes(record.head).to_vec(),
             values,
         })?;
-        if let Some(met) = self.target.shot(space, Some(id)) {
-            self.meet(source, &shot, &met);
+        if let Some(met) = self.target.record(space, Some(id)) {
+            self.map_stamps(source, &record, &met);
         }
         Ok(())
     }
@@ -214,13 +219,13 @@ impl CheckpointCopy<'_> {
         }
         let origin = source.values.origin(version).filter(|(origin, _)| is_here(*origin));
         let splice =
-            origin.and_then(|(origin, pieces)| spliced(&pieces, source.values.length(origin)));
+            origin.and_then(|(origin, pieces)| to_splice(&pieces, source.values.length(origin)));
         splice.unwrap_or_else(|| ValueChange::Whole(source.values.bytes(version).to_vec()))
     }
 }
 
 /// Converts pieces to a splice, if they have its form.
-fn spliced(pieces: &[VersionPiece], length: usize) -> Option<ValueChange> {
+fn to_splice(pieces: &[VersionPiece], length: usize) -> Option<ValueChange> {
     let head = match pieces.first() {
         Some(VersionPiece::Base { from: 0, length }) => Some(*length),
         _ => None,

@@ -28,10 +28,10 @@ impl LangGraphThread {
         self.restore(whole, self.tip)?;
         self.weigh_all();
         for (space, id, name, stamp) in stamps {
-            let shot = self.shot(&space, Some(&id));
-            let version = shot.and_then(|shot| match name {
-                Some(name) => shot.values.get(name.as_str()).copied(),
-                None => Some(shot.head),
+            let record = self.record(&space, Some(&id));
+            let version = record.and_then(|record| match name {
+                Some(name) => record.values.get(name.as_str()).copied(),
+                None => Some(record.head),
             });
             if let Some(version) = version {
                 self.values.restamp(version, stamp);
@@ -49,9 +49,9 @@ impl LangGraphThread {
     fn stamps(&self) -> Vec<StampedValue> {
         let mut stamps = Vec::new();
         for (space, held) in &self.spaces {
-            let Some((id, shot)) = held.shots.last_key_value() else { continue };
-            let values = shot.values.iter().map(|(name, version)| (Some(name), version));
-            stamps.extend(values.chain([(None, &shot.head)]).map(|(name, version)| {
+            let Some((id, record)) = held.records.last_key_value() else { continue };
+            let values = record.values.iter().map(|(name, version)| (Some(name), version));
+            stamps.extend(values.chain([(None, &record.head)]).map(|(name, version)| {
                 let stamp = self.values.stamp(*version);
                 (space.clone(), id.clone(), name.map(ToString::to_string), stamp)
             }));
@@ -62,9 +62,11 @@ impl LangGraphThread {
     fn whole(&self) -> ThreadSnapshot {
         let mut whole = ThreadSnapshot::default();
         for (space, held) in &self.spaces {
-            whole.marks.extend(held.marks.iter().map(|(id, mark)| mark.told(space, id)));
-            let last = held.shots.last_key_value();
-            whole.shots.extend(last.map(|(id, shot)| self.taken(space, id, shot)));
+            whole.marks.extend(held.marks.iter().map(|(id, mark)| mark.location(space, id)));
+            let last = held.records.last_key_value();
+            whole
+                .records
+                .extend(last.map(|(id, record)| self.stored_checkpoint(space, id, record)));
             let is_needed =
                 |id: &str| last.is_some_and(|(last, _)| last == id) || held.early.contains_key(id);
             let writes = held.writes.iter().filter(|(id, _)| is_needed(id));
@@ -77,13 +79,18 @@ impl LangGraphThread {
         whole
     }
 
-    fn taken(&self, space: &str, id: &str, shot: &CheckpointRecord) -> StoredCheckpoint {
+    fn stored_checkpoint(
+        &self,
+        space: &str,
+        id: &str,
+        record: &CheckpointRecord,
+    ) -> StoredCheckpoint {
         let bytes = |version| self.values.bytes(version).to_vec();
-        let values = shot.values.iter().map(|(name, value)| (name.to_string(), bytes(*value)));
+        let values = record.values.iter().map(|(name, value)| (name.to_string(), bytes(*value)));
         StoredCheckpoint {
             space: space.to_owned(),
             id: id.to_owned(),
-            head: bytes(shot.head),
+            head: bytes(record.head),
             values: values.collect(),
         }
     }
@@ -99,8 +106,8 @@ impl LangGraphThread {
             let held = self.spaces.entry(space).or_default();
             held.marks.insert(id, CheckpointMark { seq, parent, run, wrote });
         }
-        for taken in whole.shots {
-            self.take(taken, seq)?;
+        for checkpoint in whole.records {
+            self.load_checkpoint(checkpoint, seq)?;
         }
         for TaskWrites { space, id, writes } in whole.wrote {
             let held = self.spaces.entry(space).or_default();
@@ -113,24 +120,24 @@ impl LangGraphThread {
         Ok(())
     }
 
-    fn take(&mut self, taken: StoredCheckpoint, seq: u64) -> Result<(), Fault> {
-        let head = self.values.add(VersionDelta::Whole(taken.head), None, &[])?;
+    fn load_checkpoint(&mut self, checkpoint: StoredCheckpoint, seq: u64) -> Result<(), Fault> {
+        let head = self.values.add(VersionDelta::Whole(checkpoint.head), None, &[])?;
         let mut values = BTreeMap::new();
-        for (name, bytes) in taken.values {
+        for (name, bytes) in checkpoint.values {
             values.insert(name.into(), self.values.add(VersionDelta::Whole(bytes), None, &[])?);
         }
-        let held: &mut NamespaceCheckpoints = self.spaces.entry(taken.space).or_default();
-        if let Some(mark) = held.marks.get_mut(&taken.id) {
+        let held: &mut NamespaceCheckpoints = self.spaces.entry(checkpoint.space).or_default();
+        if let Some(mark) = held.marks.get_mut(&checkpoint.id) {
             mark.seq = seq;
             mark.wrote.clear();
         }
-        held.shots.insert(taken.id, CheckpointRecord { head, values });
+        held.records.insert(checkpoint.id, CheckpointRecord { head, values });
         Ok(())
     }
 }
 
 impl CheckpointMark {
-    fn told(&self, space: &str, id: &str) -> CheckpointLocation {
+    fn location(&self, space: &str, id: &str) -> CheckpointLocation {
         CheckpointLocation {
             space: space.to_owned(),
             id: id.to_owned(),

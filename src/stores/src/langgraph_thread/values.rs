@@ -89,14 +89,14 @@ impl ValueVersions {
     ) -> Result<ValueVersion, Fault> {
         let (length, body) = match delta {
             VersionDelta::Whole(bytes) => (bytes.len(), VersionBody::Whole(bytes.into())),
-            VersionDelta::Pieces(pieces) => self.derived(pieces, base, written)?,
+            VersionDelta::Pieces(pieces) => self.derive(pieces, base, written)?,
         };
         self.stamps += 1;
         self.nodes.push(VersionNode { stamp: self.stamps, length, body, flat: None });
         Ok(ValueVersion(self.nodes.len() - 1))
     }
 
-    fn derived(
+    fn derive(
         &self,
         pieces: Vec<VersionPiece>,
         base: Option<ValueVersion>,
@@ -153,7 +153,7 @@ impl ValueVersions {
     }
 
     /// Keeps all bytes of a version in memory, and drops those of the previous one.
-    pub(super) fn keep(
+    pub(super) fn cache_bytes(
         &mut self,
         version: ValueVersion,
         before: Option<ValueVersion>,
@@ -193,13 +193,13 @@ impl ValueVersions {
         match (&node.flat, &node.body) {
             (Some(flat), _) => Arc::clone(flat),
             (None, VersionBody::Whole(bytes)) => Arc::clone(bytes),
-            (None, VersionBody::Derived { .. }) => self.gathered(node).into(),
+            (None, VersionBody::Derived { .. }) => self.assemble(node).into(),
         }
     }
 
     /// Assembles a version: resolves its ranges in one version after the other, back to one that
     /// has all its bytes.
-    fn gathered<'a>(&'a self, mut node: &'a VersionNode) -> Vec<u8> {
+    fn assemble<'a>(&'a self, mut node: &'a VersionNode) -> Vec<u8> {
         let mut out = vec![0; node.length];
         let mut wanted = vec![ByteRange { to: 0, from: 0, length: node.length }];
         while !wanted.is_empty() {

@@ -39,7 +39,7 @@ pub(super) struct TaskWrites {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct ThreadSnapshot {
     pub(super) marks: Vec<CheckpointLocation>,
-    pub(super) shots: Vec<StoredCheckpoint>,
+    pub(super) records: Vec<StoredCheckpoint>,
     pub(super) wrote: Vec<TaskWrites>,
 }
 
@@ -65,7 +65,7 @@ pub(super) struct StoredCheckpoint {
 
 impl CheckpointDiff {
     pub(super) fn encode(&self) -> Vec<u8> {
-        let mut out = begun();
+        let mut out = start_entry();
         out.text(&self.space);
         for id in [Some(&self.id), self.parent.as_ref(), self.run.as_ref(), self.base.as_ref()] {
             out.optional(id, |out, id| write_id(out, id));
@@ -80,7 +80,7 @@ impl CheckpointDiff {
     }
 
     pub(super) fn decode(bytes: &[u8]) -> Result<Self, Fault> {
-        let mut from = opened(bytes)?;
+        let mut from = open_entry(bytes)?;
         let put = Self {
             space: from.text()?.to_owned(),
             id: read_id(&mut from)?,
@@ -98,13 +98,13 @@ impl CheckpointDiff {
 
 impl TaskWrites {
     pub(super) fn encode(&self) -> Vec<u8> {
-        let mut out = begun();
+        let mut out = start_entry();
         self.write(&mut out);
         out.into_bytes()
     }
 
     pub(super) fn decode(bytes: &[u8]) -> Result<Self, Fault> {
-        let mut from = opened(bytes)?;
+        let mut from = open_entry(bytes)?;
         let wrote = Self::read(&mut from)?;
         from.expect_end()?;
         Ok(wrote)
@@ -151,7 +151,7 @@ impl TaskWrites {
 
 impl ThreadSnapshot {
     pub(super) fn encode(&self) -> Vec<u8> {
-        let mut out = begun();
+        let mut out = start_entry();
         out.list(&self.marks, |out, mark| {
             out.text(&mark.space);
             write_id(out, &mark.id);
@@ -160,11 +160,11 @@ impl ThreadSnapshot {
             out.number(mark.seq);
             out.list(&mark.wrote, |out, seq| out.number(*seq));
         });
-        out.list(&self.shots, |out, taken| {
-            out.text(&taken.space);
-            write_id(out, &taken.id);
-            out.bytes(&taken.head);
-            out.list(&taken.values, |out, (name, bytes)| {
+        out.list(&self.records, |out, checkpoint| {
+            out.text(&checkpoint.space);
+            write_id(out, &checkpoint.id);
+            out.bytes(&checkpoint.head);
+            out.list(&checkpoint.values, |out, (name, bytes)| {
                 out.text(name);
                 out.bytes(bytes);
             });
@@ -174,10 +174,10 @@ impl ThreadSnapshot {
     }
 
     pub(super) fn decode(bytes: &[u8]) -> Result<Self, Fault> {
-        let mut from = opened(bytes)?;
+        let mut from = open_entry(bytes)?;
         let whole = Self {
             marks: from.list(read_mark)?,
-            shots: from.list(read_taken)?,
+            records: from.list(read_checkpoint)?,
             wrote: from.list(TaskWrites::read)?,
         };
         from.expect_end()?;
@@ -196,7 +196,7 @@ fn read_mark(from: &mut ByteReader<'_>) -> Result<CheckpointLocation, Fault> {
     })
 }
 
-fn read_taken(from: &mut ByteReader<'_>) -> Result<StoredCheckpoint, Fault> {
+fn read_checkpoint(from: &mut ByteReader<'_>) -> Result<StoredCheckpoint, Fault> {
     Ok(StoredCheckpoint {
         space: from.text()?.to_owned(),
         id: read_id(from)?,
@@ -205,13 +205,13 @@ fn read_taken(from: &mut ByteReader<'_>) -> Result<StoredCheckpoint, Fault> {
     })
 }
 
-fn begun() -> ByteWriter {
+fn start_entry() -> ByteWriter {
     let mut out = ByteWriter::new();
     out.number(VERSION);
     out
 }
 
-fn opened(bytes: &[u8]) -> Result<ByteReader<'_>, Fault> {
+fn open_entry(bytes: &[u8]) -> Result<ByteReader<'_>, Fault> {
     let mut from = ByteReader::new(bytes);
     match from.number()? {
         VERSION => Ok(from),

@@ -198,7 +198,7 @@ pub(super) fn gone() -> Fault {
         .hint("open the store again")
 }
 
-pub(super) fn unstarted(error: &io::Error) -> Fault {
+pub(super) fn thread_not_started(error: &io::Error) -> Fault {
     let message = format!("a thread for the store could not be started: {error}");
     Fault::new(FaultCode::StoreFailed, message)
         .hint("end some of the threads or processes that run")

@@ -71,7 +71,7 @@ impl BatchGroup {
         };
         if again {
             for (added, batch) in added.iter_mut().zip(batches) {
-                *added = *added || sql::is_there(link, batch).await?;
+                *added = *added || sql::contains(link, batch).await?;
             }
         }
         for (chain, added) in std::mem::take(&mut self.chains).into_values().zip(added) {

@@ -77,13 +77,13 @@ impl Connection {
              SELECT pg_advisory_lock({key})",
             address.timeout().as_millis()
         );
-        link.say(&settings).await?;
+        link.execute_all(&settings).await?;
         schema::prepare(&link, address.schema()).await?;
         Ok(link)
     }
 
     /// Whether the connection can still be used, as far as is known.
-    pub(super) async fn is_well(&self) -> bool {
+    pub(super) async fn is_usable(&self) -> bool {
         if self.client.is_closed() {
             return false;
         }
@@ -153,7 +153,7 @@ impl Connection {
     }
 
     /// Runs statements without values, one after the other.
-    pub(super) async fn say(&self, statements: &str) -> PostgresResult<()> {
+    pub(super) async fn execute_all(&self, statements: &str) -> PostgresResult<()> {
         self.used.set(Instant::now());
         let statements = statements.replace(SCHEMA, &self.schema);
         within(self.patience, self.client.batch_execute(&statements)).await
@@ -165,12 +165,12 @@ impl Connection {
         &self,
         work: impl AsyncFnOnce() -> PostgresResult<T>,
     ) -> PostgresResult<T> {
-        self.say("BEGIN").await?;
+        self.execute_all("BEGIN").await?;
         match work().await {
-            Ok(done) => self.say("COMMIT").await.map(|()| done),
+            Ok(done) => self.execute_all("COMMIT").await.map(|()| done),
             Err(trouble @ (PostgresFault::Lost(_) | PostgresFault::Absent(_))) => Err(trouble),
             Err(trouble) => {
-                self.say("ROLLBACK").await?;
+                self.execute_all("ROLLBACK").await?;
                 Err(trouble)
             }
         }

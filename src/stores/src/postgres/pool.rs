@@ -34,7 +34,7 @@ impl ConnectionPool {
         let (opened, answer) = sync_channel(1);
         let work = move || serve(address, queues, &opened);
         let thread = std::thread::Builder::new().name("antiphon-postgres".into()).spawn(work);
-        let thread = thread.map_err(|error| fault::unstarted(&error))?;
+        let thread = thread.map_err(|error| fault::thread_not_started(&error))?;
         answer.recv().map_err(|_| fault::gone())??;
         Ok(Self { workers, thread: Some(thread) })
     }
@@ -52,7 +52,7 @@ impl ConnectionPool {
 
     /// As [`Self::ask`]; if the database is away, the caller receives the fault, and the work is
     /// still done once the database is back.
-    pub(super) fn owe<T: Send + 'static>(
+    pub(super) fn ask_owed<T: Send + 'static>(
         &self,
         thread: &str,
         work: impl AsyncFnMut(&Connection) -> PostgresResult<T> + Send + 'static,
@@ -146,7 +146,7 @@ fn serve(
     let tell = |told| drop(opened.send(told));
     let runtime = match Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
-        Err(error) => return tell(Err(fault::unstarted(&error))),
+        Err(error) => return tell(Err(fault::thread_not_started(&error))),
     };
     let first = match runtime.block_on(open_first(&address)) {
         Ok(link) => link,

@@ -87,7 +87,7 @@ pub(super) async fn prepare(link: &Connection, schema: &str) -> PostgresResult<(
             return Err(too_old(done).into());
         }
         for step in MIGRATIONS.iter().skip(usize::try_from(done + 1 - FIRST).unwrap_or_default()) {
-            link.say(step).await?;
+            link.execute_all(step).await?;
         }
         link.change("UPDATE @.antiphon SET version = $1", &[(&latest, Type::INT8)]).await?;
         Ok(())
@@ -131,10 +131,10 @@ async fn version(link: &Connection, schema: &str) -> PostgresResult<Option<i64>>
 async fn begin(link: &Connection, schema: &str) -> PostgresResult<()> {
     let found = "SELECT 1 FROM pg_namespace WHERE nspname = $1";
     if link.row(found, &[(&schema, Type::TEXT)]).await?.is_none() {
-        link.say("CREATE SCHEMA @").await?;
+        link.execute_all("CREATE SCHEMA @").await?;
     }
-    link.say("CREATE TABLE @.antiphon (version bigint NOT NULL)").await?;
-    link.say("INSERT INTO @.antiphon VALUES (0)").await
+    link.execute_all("CREATE TABLE @.antiphon (version bigint NOT NULL)").await?;
+    link.execute_all("INSERT INTO @.antiphon VALUES (0)").await
 }
 
 /// The advisory lock of processes that create the same schema.

@@ -81,7 +81,7 @@ pub(super) async fn claim(
             return head_of(&row);
         }
         // The lease may have been released since.
-        if let Some(busy) = held(link, thread).await? {
+        if let Some(busy) = busy_fault(link, thread).await? {
             return Err(busy.into());
         }
     }
@@ -198,7 +198,7 @@ pub(super) async fn append_all(
 
 /// Whether a batch is in its thread. Called after the server process that may have appended it
 /// was terminated, so the answer cannot change.
-pub(super) async fn is_there(link: &Connection, batch: &EntryBatch) -> PostgresResult<bool> {
+pub(super) async fn contains(link: &Connection, batch: &EntryBatch) -> PostgresResult<bool> {
     let span = EntryRange { from: batch.after + 1, to: last(batch) };
     Ok(!batch.entries.is_empty() && read(link, &batch.thread, span).await? == batch.entries)
 }
@@ -406,7 +406,7 @@ pub(super) async fn delete_all(
 }
 
 /// The fault of a thread that another owner holds.
-async fn held(link: &Connection, thread: &str) -> PostgresResult<Option<Fault>> {
+async fn busy_fault(link: &Connection, thread: &str) -> PostgresResult<Option<Fault>> {
     let held = concat!(
         "SELECT owner, ",
         micros!("until"),

@@ -166,17 +166,17 @@ impl ConnectionWorker {
                     Err(trouble) => trouble,
                 },
                 Err(trouble) => {
-                    self.lose(&trouble);
-                    if let Some(fault) = self.stays_away(&mut retries, trouble).await {
+                    self.forget_connection(&trouble);
+                    if let Some(fault) = self.wait_for_database(&mut retries, trouble).await {
                         self.shared.hopeful.set(false);
                         self.put_off(work, &fault);
-                        return self.give_up(&fault);
+                        return self.fail_queued(&fault);
                     }
                     continue;
                 }
             };
-            self.lose(&trouble);
-            if let Err(fault) = retries.pause(trouble, self.haste()).await {
+            self.forget_connection(&trouble);
+            if let Err(fault) = retries.pause(trouble, self.closing_deadline()).await {
                 return self.put_off(work, &fault);
             }
         }
@@ -185,7 +185,7 @@ impl ConnectionWorker {
     /// A usable connection on which no request is owed.
     async fn connected(&mut self, retries: &RetrySchedule) -> PostgresResult<&Connection> {
         let is_well = match &self.link {
-            Some(link) => link.is_well().await,
+            Some(link) => link.is_usable().await,
             None => false,
         };
         if !is_well {
@@ -209,7 +209,7 @@ impl ConnectionWorker {
 
     /// Waits for a database that refuses connections; returns the failure if it is not waited
     /// for any longer.
-    async fn stays_away(
+    async fn wait_for_database(
         &self,
         retries: &mut RetrySchedule,
         trouble: PostgresFault,
@@ -219,16 +219,16 @@ impl ConnectionWorker {
             trouble if !self.shared.hopeful.get() => Some(trouble.into_fault()),
             // A store that is being closed does not wait for a server to come back.
             PostgresFault::Absent(_) if self.jobs.is_closed() => Some(trouble.into_fault()),
-            trouble => retries.pause(trouble, self.haste()).await.err(),
+            trouble => retries.pause(trouble, self.closing_deadline()).await.err(),
         }
     }
 
     /// The deadline for jobs of a store that is being closed.
-    fn haste(&self) -> Option<Duration> {
+    fn closing_deadline(&self) -> Option<Duration> {
         self.jobs.is_closed().then_some(Self::CLOSING)
     }
 
-    fn lose(&mut self, trouble: &PostgresFault) {
+    fn forget_connection(&mut self, trouble: &PostgresFault) {
         if matches!(trouble, PostgresFault::Lost(_) | PostgresFault::Absent(_))
             && let Some(link) = self.link.take()
         {
@@ -237,7 +237,7 @@ impl ConnectionWorker {
     }
 
     /// Fails the queued jobs too, so that none of them waits as long again.
-    fn give_up(&mut self, fault: &Fault) {
+    fn fail_queued(&mut self, fault: &Fault) {
         while let Some(job) = self.next.take().or_else(|| self.jobs.try_recv().ok()) {
             match job {
                 ConnectionJob::Pass(done) => drop(done.send(())),

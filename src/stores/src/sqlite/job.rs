@@ -76,15 +76,15 @@ pub(super) fn in_savepoint<T>(
     file: &Connection,
     work: impl FnOnce(&Connection) -> Result<T, Fault>,
 ) -> Result<T, Fault> {
-    said(file, "SAVEPOINT change")?;
+    execute_cached(file, "SAVEPOINT change")?;
     let done = work(file);
-    let undone = if done.is_ok() { Ok(()) } else { said(file, "ROLLBACK TO change") };
-    let ended = undone.and_then(|()| said(file, "RELEASE change"));
+    let undone = if done.is_ok() { Ok(()) } else { execute_cached(file, "ROLLBACK TO change") };
+    let ended = undone.and_then(|()| execute_cached(file, "RELEASE change"));
     done.and_then(|done| ended.map(|()| done))
 }
 
 /// Runs a statement that is used for every change, so that it is prepared once.
-fn said(file: &Connection, words: &str) -> Result<(), Fault> {
+fn execute_cached(file: &Connection, words: &str) -> Result<(), Fault> {
     let said = file.prepare_cached(words).and_then(|mut words| words.execute([]));
     said.map(|_| ()).map_err(|error| fault::of(&error))
 }

@@ -107,7 +107,7 @@ impl<J> Producer<J> {
     }
 
     /// Lets an idle consumer call `rest` once more.
-    pub(super) fn nudge(&self) {
+    pub(super) fn request_rest(&self) {
         self.0.announce(self.0.lock());
     }
 }

@@ -75,7 +75,7 @@ pub(super) fn claim(
 ) -> SqliteResult<Result<ThreadHead, Fault>> {
     let (now, until) = (present.now, present.shared + term);
     // The transaction commits all the same, to keep the observation of the lease.
-    if let Some(busy) = held(file, thread, owner, (present, term))? {
+    if let Some(busy) = busy_fault(file, thread, owner, (present, term))? {
         return Ok(Err(busy));
     }
     let claim = concat!(
@@ -233,7 +233,7 @@ pub(super) fn delete(
     thread: &str,
     present: ClockReading,
 ) -> SqliteResult<Result<bool, Fault>> {
-    if let Some(busy) = held(file, thread, "", (present, TERM))? {
+    if let Some(busy) = busy_fault(file, thread, "", (present, TERM))? {
         return Ok(Err(busy));
     }
     let delete = "DELETE FROM thread WHERE name = ?1";
@@ -261,7 +261,7 @@ pub(super) fn replace(file: &Connection, batch: &EntryBatch) -> SqliteResult<()>
 }
 
 /// The fault of a thread that another owner holds.
-fn held(
+fn busy_fault(
     file: &Connection,
     thread: &str,
     owner: &str,

@@ -50,7 +50,7 @@ impl WriterThread {
             drop(open_file_guard);
         };
         let thread = std::thread::Builder::new().name("antiphon-sqlite".into()).spawn(work);
-        let thread = thread.map_err(|error| unstarted(&error))?;
+        let thread = thread.map_err(|error| thread_not_started(&error))?;
         let file = answer.recv().unwrap_or_else(|_| Err(fault::gone()));
         let file = file.map_err(|fault| fault::about(fault, &name))?;
         Ok(Self {
@@ -145,7 +145,7 @@ impl WriterThread {
         let wants_rest = file.wants_rest();
         drop(file);
         if wants_rest {
-            jobs.nudge();
+            jobs.request_rest();
         }
         done.unwrap_or_else(|fault| Some(Err(fault)))
     }
@@ -254,7 +254,7 @@ fn carry_out(
     (replies, next)
 }
 
-fn unstarted(error: &std::io::Error) -> Fault {
+fn thread_not_started(error: &std::io::Error) -> Fault {
     let message = format!("a thread for the store could not be started: {error}");
     Fault::new(antiphon_core::FaultCode::StoreFailed, message)
         .hint("end some of the threads or processes that run")

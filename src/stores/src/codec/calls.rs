@@ -11,7 +11,7 @@ use super::value::{JsonCodec, ValueCodec};
 use super::writer::ByteWriter;
 
 impl ByteWriter {
-    pub(super) fn called<V>(
+    pub(super) fn call<V>(
         &mut self,
         values: &impl ValueCodec<V>,
         attempt: u32,
@@ -27,13 +27,13 @@ impl ByteWriter {
         self.number(call.digest);
         self.flag(call.repeatable);
         if let Some(came) = came {
-            return self.came(values, &call.name, came);
+            return self.outcome(values, &call.name, came);
         }
         self.nil();
         Ok(())
     }
 
-    fn came<V>(
+    fn outcome<V>(
         &mut self,
         values: &impl ValueCodec<V>,
         name: &str,
@@ -78,7 +78,7 @@ impl ByteWriter {
 }
 
 impl ByteReader<'_> {
-    pub(super) fn called<V>(
+    pub(super) fn call<V>(
         &mut self,
         values: &impl ValueCodec<V>,
     ) -> Result<(u32, CallRecord<V>), Fault> {
@@ -89,11 +89,11 @@ impl ByteReader<'_> {
         let callee = callee.ok_or_else(|| corrupt("a call of an unknown kind"))?;
         let name = self.text()?.to_owned();
         let call = Call { callee, name, digest: self.number()?, repeatable: self.flag()? };
-        let came = self.optional(|from| from.came(values))?;
+        let came = self.optional(|from| from.outcome(values))?;
         Ok((attempt, CallRecord { index, alone, call, came }))
     }
 
-    fn came<V>(&mut self, values: &impl ValueCodec<V>) -> Result<CallOutcome<V>, Fault> {
+    fn outcome<V>(&mut self, values: &impl ValueCodec<V>) -> Result<CallOutcome<V>, Fault> {
         self.expect_array(2)?;
         Ok(match self.number()? {
             0 => CallOutcome::Value(values.read(self)?),
