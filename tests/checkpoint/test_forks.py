@@ -61,7 +61,7 @@ def test_a_forked_child_of_any_thread_continues_nothing(url: str, way: str, act:
 def test_a_child_that_nobody_waits_for_says_so_and_ends(tmp_path: Path, way: str, act: str) -> None:
     said, complaints = fork(f"sqlite:{tmp_path / 'runs.db'}", way, act)
     assert said == ["status 1", "after parent", end(way)], complaints
-    assert "cannot go on in a fork" in complaints
+    assert "cannot be used in a fork" in complaints
     if act == "raise" and "wide ainvoke-async" not in way:
         assert "ValueError: in the child" in complaints
 
@@ -110,4 +110,4 @@ def test_a_child_opens_a_saver_of_its_own_of_the_same_database(postgres: Server)
 def test_a_review_loop_survives_forks_of_its_model(url: str) -> None:
     said, complaints = fork(url, "loop", "return")
     assert said == ["status 1", "end retry_limit ended"], complaints
-    assert "cannot go on in a fork" in complaints
+    assert "cannot be used in a fork" in complaints

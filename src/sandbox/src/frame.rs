@@ -92,7 +92,7 @@ impl fmt::Display for ProtocolFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unknown(byte) => write!(f, "a frame of an unknown kind: {byte:#04x}"),
-            Self::Unexpected(kind) => write!(f, "a frame that nobody waits for: {kind:?}"),
+            Self::Unexpected(kind) => write!(f, "an unexpected frame: {kind:?}"),
             Self::TooLong(kind, length) => {
                 write!(f, "a frame of kind {kind:?} is too long: {length} bytes")
             }

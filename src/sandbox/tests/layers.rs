@@ -102,7 +102,7 @@ fn an_engine_that_becomes_weaker_in_the_middle_of_its_life_runs_nothing() {
         }
     };
     assert_eq!(trouble.kind, GuestFaultKind::Unavailable);
-    assert_eq!(trouble.message, "a layer that was there is gone: namespaces");
+    assert_eq!(trouble.message, "a layer of the jail is no longer available: namespaces");
     fs::remove_file(guest.path().join("weaker")).unwrap();
     assert_eq!(value(&engine, "1"), json!(1));
 }

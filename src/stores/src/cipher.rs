@@ -334,7 +334,7 @@ fn refused(found: &ParsedTag<'_>, place: EntryPosition<'_>) -> Fault {
 }
 
 fn damaged(place: EntryPosition<'_>) -> Fault {
-    let message = place.told("what was stored is damaged");
+    let message = place.told("the stored data is damaged");
     Fault::new(FaultCode::CheckpointCorrupt, message)
         .with("thread", place.thread)
         .with("entry", place.seq)
@@ -358,14 +358,14 @@ fn cut(thread: &str, found: &ThreadHead) -> Fault {
 }
 
 fn locked(place: EntryPosition<'_>) -> Fault {
-    let message = place.told("what was stored is encrypted");
+    let message = place.told("the stored data is encrypted");
     Fault::new(FaultCode::CheckpointEncrypted, message)
         .with("thread", place.thread)
         .hint("open the store with the key it was written with")
 }
 
 fn plain(place: EntryPosition<'_>) -> Fault {
-    let message = place.told("what was stored is not encrypted");
+    let message = place.told("the stored data is not encrypted");
     Fault::new(FaultCode::CheckpointPlain, message)
         .with("thread", place.thread)
         .hint("open the store without a key, or begin a new thread")

@@ -128,9 +128,9 @@ fn format_of<V>(change: &CommitChange<V>) -> u64 {
 
 /// `checkpoint_corrupt`: the bytes are not what was written.
 pub fn corrupt(problem: &str) -> Fault {
-    let message = format!("what was stored is damaged: {problem}");
+    let message = format!("the stored data is damaged: {problem}");
     Fault::new(FaultCode::CheckpointCorrupt, message)
-        .hint("restore the store from a copy, or delete the thread")
+        .hint("restore the store from a backup, or delete the thread")
 }
 
 /// `checkpoint_corrupt`: an entry is missing.
@@ -141,14 +141,14 @@ pub(crate) fn damaged_chain(thread: &str, seq: u64) -> Fault {
 }
 
 pub(crate) fn version(found: u64) -> Fault {
-    let message = format!("it was stored by a later antiphon: format {found}");
+    let message = format!("the data was stored by a later antiphon: format {found}");
     Fault::new(FaultCode::StoreVersion, message).hint("install that version or a later one")
 }
 
 fn misfit(what: &str, name: &str) -> Fault {
     let message = format!("the graph no longer has the {what}: {name}");
     Fault::new(FaultCode::CheckpointMisfit, message)
-        .hint("go on with the graph that stored it, or begin a new run")
+        .hint("resume with the graph that stored it, or start a new run")
 }
 
 /// `value_unstorable`: a value that has no stored form.
@@ -157,7 +157,7 @@ pub fn unstorable(channel: &str, problem: &str) -> Fault {
     let message = format!("a value of `{channel}` cannot be stored: {problem}");
     Fault::new(FaultCode::ValueUnstorable, message)
         .with("channel", channel)
-        .hint("turn it into plain data, or register its type: antiphon.checkpoint.register")
+        .hint("convert it to plain data, or register its type: antiphon.checkpoint.register")
 }
 
 /// The keys of a record channel are what its users know, not the channel itself, whose name

@@ -300,7 +300,7 @@ impl LangGraphThread {
         let base = put.base.as_deref();
         let record = self.record(&put.space, base);
         if base.is_some() && record.is_none() {
-            return Err(corrupt(&format!("a checkpoint comes from none: {}", put.id)));
+            return Err(corrupt(&format!("the base of a checkpoint is missing: {}", put.id)));
         }
         let head = self.values.add(put.head, record.as_ref().map(|record| record.head), &[])?;
         let mut values = record.map_or_else(BTreeMap::new, |record| record.values);

@@ -40,7 +40,8 @@ pub fn entered() {
 
 /// `process_forked`: the object belongs to the process `owner`, of which this is a fork.
 pub fn forked(owner: u32) -> Fault {
-    let message = format!("native work of antiphon cannot go on in a fork of process: {owner}");
+    let message =
+        format!("antiphon's native objects cannot be used in a fork of the process: {owner}");
     Fault::new(FaultCode::ProcessForked, message).hint(
         "start processes by multiprocessing's `spawn` or `forkserver`, \
          or open stores and begin runs after the fork",

@@ -364,7 +364,7 @@ fn bytes_that_nest_without_end_are_refused() {
     bytes.extend(std::iter::repeat_n(0x91, 1_000_000));
     let fault = Codec::new(&graph, &JsonCodec).decode(&bytes).unwrap_err();
     assert_eq!(fault.code, "checkpoint_corrupt");
-    assert!(fault.message.ends_with("too deep inside one another"), "{}", fault.message);
+    assert!(fault.message.ends_with("nested too deeply"), "{}", fault.message);
 }
 
 #[test]

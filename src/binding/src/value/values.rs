@@ -38,7 +38,7 @@ impl Values {
             Err(problem) => {
                 let message = format!("a value cannot be stored: {problem}");
                 let fault = Fault::new(FaultCode::ValueUnstorable, message).hint(
-                    "turn it into plain data, or register its type: antiphon.checkpoint.register",
+                    "convert it to plain data, or register its type: antiphon.checkpoint.register",
                 );
                 Err(to_exception(value.py(), &fault))
             }

@@ -111,7 +111,7 @@ impl<'a> FlatTable<'a> {
         let bytes = found.bytes.get(found.at..found.at + found.length).ok_or(OUTSIDE)?;
         // Readers in C rely on the terminating zero.
         ensure(found.bytes.get(found.at + found.length) == Some(&0), "a text has no end")?;
-        std::str::from_utf8(bytes).map(Some).map_err(|_| Refusal("a text is no UTF-8"))
+        std::str::from_utf8(bytes).map(Some).map_err(|_| Refusal("a text is not UTF-8"))
     }
 
     /// Whether a field is absent, or an empty vector.

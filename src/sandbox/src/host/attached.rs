@@ -36,15 +36,15 @@ impl ReceivedAttachments {
     ) -> Result<(), String> {
         let size = bytes.len() as u64;
         if let Some(about) = announced.get(self.tables.len()) {
-            let extent =
-                check::table(&bytes).map_err(|why| format!("what it sent is no table: {why}"))?;
+            let extent = check::table(&bytes)
+                .map_err(|why| format!("an attachment is not a valid table: {why}"))?;
             // The announced size is not trusted.
             let check::TableExtent { rows, columns } = extent;
             self.tables.push(JobTable { name: about.name.clone(), rows, columns, bytes });
             self.taken.0 += size;
         } else {
             check::figure(&bytes, budget.figure_pixels)
-                .map_err(|why| format!("what it sent is no figure: {why}"))?;
+                .map_err(|why| format!("an attachment is not a valid figure: {why}"))?;
             self.figures.push(bytes);
             self.taken.1 += size;
         }

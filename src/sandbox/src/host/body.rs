@@ -83,18 +83,18 @@ impl OutcomeBody {
             ValueFault::Malformed(why) => why,
         })?;
         // serde would accept a list as the fields in order.
-        let json = json.is_object().then_some(json).ok_or("an outcome of another form")?;
+        let json = json.is_object().then_some(json).ok_or("an outcome with unexpected fields")?;
         let mut body: Self =
-            serde_json::from_value(json).map_err(|_| "an outcome of another form")?;
+            serde_json::from_value(json).map_err(|_| "an outcome with unexpected fields")?;
         if body.tables.len() as u64 > budget.tables || body.figures > budget.figures {
-            return Err("more tables or figures than there may be");
+            return Err("too many tables or figures");
         }
         body.check_wanted(budget)?;
         body.check_names()?;
         let troubles = body.local_errors.values_mut().chain(body.table_errors.values_mut());
         for trouble in troubles.chain(&mut body.value_error).chain(&mut body.error) {
             if !trouble.kind.may_be_claimed() {
-                return Err("a trouble that is not a worker's to tell");
+                return Err("a kind of fault that a worker cannot report");
             }
             cut(trouble);
         }
@@ -107,7 +107,7 @@ impl OutcomeBody {
         let locals =
             budget.local_names > 0 || (self.locals.is_empty() && self.local_errors.is_empty());
         let tables = budget.tables > 0 || self.table_errors.is_empty();
-        if value && locals && tables { Ok(()) } else { Err("what it was not asked for") }
+        if value && locals && tables { Ok(()) } else { Err("an output that was not requested") }
     }
 
     /// Refuses names that the guest package would not send.
@@ -117,13 +117,13 @@ impl OutcomeBody {
             return Err("two tables of the same name");
         }
         if self.local_errors.len() > LOST || self.table_errors.len() > LOST {
-            return Err("more losses than anybody would read");
+            return Err("too many lost names");
         }
         let mut names = self.locals.keys().chain(self.local_errors.keys());
         let names_are_plain = names.all(|name| is_plain(name))
             && self.table_errors.keys().all(|name| is_plain(name))
             && tables.iter().all(|name| is_plain(name));
-        if names_are_plain { Ok(()) } else { Err("a name that is none") }
+        if names_are_plain { Ok(()) } else { Err("a name with forbidden characters") }
     }
 
     /// Checks the values, and builds the outcome.
@@ -151,7 +151,7 @@ impl OutcomeBody {
             }
             left -= length;
             if locals.len() as u64 >= budget.local_names {
-                return Err("more variables than there may be");
+                return Err("too many variables");
             }
             locals.insert(name, value);
         }

@@ -101,9 +101,9 @@ impl<'a> PendingHostCalls<'a> {
         if unread > 0 {
             return Err(CallFault::Breach("a call before the reply to the last one was read"));
         }
-        let breach = |_| CallFault::Breach("a call that cannot be read");
+        let breach = |_| CallFault::Breach("a call that cannot be parsed");
         let value = tagged::parse(text, self.size).map_err(breach)?;
-        let form = || CallFault::Breach("a call of another form");
+        let form = || CallFault::Breach("a call with unexpected fields");
         let value = value.is_object().then_some(value).ok_or_else(form)?;
         let call: CallBody = serde_json::from_value(value).map_err(|_| form())?;
         let arguments = call.args.iter().chain(call.kwargs.values());

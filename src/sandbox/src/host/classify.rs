@@ -56,7 +56,7 @@ fn reason(stop: StopReason, manner: &WorkerEnd, limits: &SandboxLimits) -> Guest
     let (kind, message) = match stop {
         StopReason::Late(limit) if manner.has_begun => (
             GuestFaultKind::TimeLimit,
-            format!("the run before went on for longer than {limit:?} more"),
+            format!("the previous run continued for more than {limit:?}"),
         ),
         StopReason::Late(limit) => (
             GuestFaultKind::Crashed,
@@ -65,13 +65,11 @@ fn reason(stop: StopReason, manner: &WorkerEnd, limits: &SandboxLimits) -> Guest
         StopReason::Time => {
             (GuestFaultKind::TimeLimit, format!("it ran longer than {:?}", limits.wall))
         }
-        StopReason::Output => {
-            (GuestFaultKind::OutputLimit, "it wrote more than anybody would read".to_owned())
-        }
+        StopReason::Output => (GuestFaultKind::OutputLimit, "it wrote too much output".to_owned()),
         StopReason::Halted(reason) => (GuestFaultKind::Cancelled, reason),
         StopReason::Call(CallFault::Denied(name)) => (
             GuestFaultKind::HostCallDenied,
-            format!("it called a function that it was not given: {name}"),
+            format!("it called a function that was not granted: {name}"),
         ),
         StopReason::Call(CallFault::TooMany(most)) => {
             (GuestFaultKind::HostCallLimit, format!("it called the host more than {most} times"))
@@ -89,7 +87,7 @@ fn reason(stop: StopReason, manner: &WorkerEnd, limits: &SandboxLimits) -> Guest
 
 fn gone(&WorkerEnd { end, starved, has_begun }: &WorkerEnd, limits: &SandboxLimits) -> GuestFault {
     let Some(end) = end else {
-        return GuestFault::new(GuestFaultKind::Crashed, "the worker is gone, and nobody says why");
+        return GuestFault::new(GuestFaultKind::Crashed, "the worker ended for an unknown reason");
     };
     // A guest can send itself any signal and exit with any code, so these count only together
     // with what the host measures. Half of the limit is enough: the kernel enforces the limit by
@@ -112,14 +110,14 @@ fn gone(&WorkerEnd { end, starved, has_begun }: &WorkerEnd, limits: &SandboxLimi
             (GuestFaultKind::Crashed, "the worker closed its channel, or was killed".to_owned())
         }
         (Some(signal), _) => {
-            (GuestFaultKind::Crashed, format!("a signal ended the worker: {signal}"))
+            (GuestFaultKind::Crashed, format!("the worker was killed by signal: {signal}"))
         }
         (None, Some(UNSEALED)) if !has_begun => {
             (GuestFaultKind::Unavailable, "the worker could not be sealed".to_owned())
         }
         (None, code) => (
             GuestFaultKind::Crashed,
-            format!("the worker left without an outcome, with code: {}", code.unwrap_or(-1)),
+            format!("the worker exited without an outcome, with code: {}", code.unwrap_or(-1)),
         ),
     };
     GuestFault::new(kind, message)

@@ -28,7 +28,7 @@ pub(super) fn job_frames(
 ) -> Result<Vec<u8>, Box<GuestFault>> {
     const LARGEST: usize = 64 << 20;
     let too_large = |what: &str| {
-        let message = format!("what goes in is larger than it may be: {what}");
+        let message = format!("the input of the job is too large: {what}");
         Box::new(GuestFault::new(GuestFaultKind::ResultTooLarge, message))
     };
     if job.code.len() as u64 > limits.source {

@@ -131,7 +131,7 @@ impl ProcessEngine {
             let lost =
                 JailLayer::ALL.iter().filter(held).find(|layer| !report.layers.contains(layer));
             lost.map_or(Ok(()), |layer| {
-                Err(format!("a layer that was there is gone: {}", layer.as_str()))
+                Err(format!("a layer of the jail is no longer available: {}", layer.as_str()))
             })
         })
     }
@@ -168,7 +168,10 @@ impl ProcessEngine {
         let canary = match CanaryFile::create() {
             Ok(canary) => canary,
             Err(error) => {
-                return SandboxProbe::refused(name, format!("no file to look for: {error}"));
+                return SandboxProbe::refused(
+                    name,
+                    format!("the canary file could not be created: {error}"),
+                );
             }
         };
         let shown = Shown { files: Arc::default(), canary: Some(canary.0.clone()) };

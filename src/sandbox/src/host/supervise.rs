@@ -299,7 +299,7 @@ impl Supervisor<'_> {
             }
             _ => {
                 let JobPhase::Collecting(body) = &self.phase else {
-                    return Err(StopReason::Breach("an attachment of nothing".to_owned()));
+                    return Err(StopReason::Breach("an attachment without an outcome".to_owned()));
                 };
                 self.attached.take(text, &body.tables, &self.budget).map_err(StopReason::Breach)?;
             }

@@ -182,8 +182,8 @@ fn end_of_copy(records: &[OpenedEntry]) -> Result<Vec<u8>, Fault> {
 }
 
 fn thread_taken(thread: &str) -> Fault {
-    let message = format!("a thread of that name holds something already: {thread}");
+    let message = format!("the thread already exists: {thread}");
     Fault::new(FaultCode::ThreadTaken, message)
         .with("thread", thread)
-        .hint("name another one, or delete it before")
+        .hint("choose another name, or delete the thread first")
 }

@@ -137,5 +137,5 @@ pub(super) fn random_id() -> Result<StoreId, Fault> {
 
 fn failed() -> Fault {
     Fault::new(FaultCode::StoreFailed, "an entry could not be encrypted")
-        .hint("the operating system gives no random numbers")
+        .hint("the operating system provides no random numbers")
 }

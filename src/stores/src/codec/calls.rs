@@ -71,7 +71,8 @@ impl ByteWriter {
 
     /// Writes a value as JSON text.
     pub(super) fn serialized(&mut self, value: &impl Serialize) -> Result<(), Fault> {
-        let text = serde_json::to_string(value).map_err(|_| corrupt("something without a text"))?;
+        let text =
+            serde_json::to_string(value).map_err(|_| corrupt("a value without a JSON form"))?;
         self.text(&text);
         Ok(())
     }
@@ -102,7 +103,7 @@ impl ByteReader<'_> {
             3 => CallOutcome::Json(JsonCodec.read(self)?),
             4 => CallOutcome::Failed(self.deserialized()?),
             5 => {
-                self.optional(|_| Err::<(), _>(corrupt("nothing with a value")))?;
+                self.optional(|_| Err::<(), _>(corrupt("an empty outcome with a value")))?;
                 CallOutcome::Left
             }
             _ => return Err(corrupt("an unknown outcome of a call")),
@@ -110,6 +111,7 @@ impl ByteReader<'_> {
     }
 
     pub(super) fn deserialized<T: DeserializeOwned>(&mut self) -> Result<T, Fault> {
-        serde_json::from_str(self.text()?).map_err(|_| corrupt("a text that is not what it was"))
+        serde_json::from_str(self.text()?)
+            .map_err(|_| corrupt("a reply or fault that is not valid JSON"))
     }
 }

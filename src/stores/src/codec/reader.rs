@@ -92,7 +92,7 @@ impl<'a> ByteReader<'a> {
                 let length = self.length(width(marker))?;
                 self.extension(length)?
             }
-            Marker::Reserved => return Err(corrupt("a byte that means nothing")),
+            Marker::Reserved => return Err(corrupt("an unknown marker")),
         })
     }
 
@@ -197,7 +197,7 @@ impl<'a> ByteReader<'a> {
         read: impl FnOnce(&mut Self) -> Result<T, Fault>,
     ) -> Result<T, Fault> {
         if self.depth >= Self::DEPTH {
-            return Err(corrupt("values too deep inside one another"));
+            return Err(corrupt("values are nested too deeply"));
         }
         self.depth += 1;
         let read = read(self);
@@ -253,7 +253,7 @@ impl<'a> ByteReader<'a> {
     pub(super) fn expect_array(&mut self, length: usize) -> Result<(), Fault> {
         match self.array()? {
             found if found == length => Ok(()),
-            found => Err(corrupt(&format!("a list of {found} where {length} items belong"))),
+            found => Err(corrupt(&format!("found a list of {found} items, expected {length}"))),
         }
     }
 
@@ -269,7 +269,7 @@ impl<'a> ByteReader<'a> {
     /// # Errors
     /// `checkpoint_corrupt` if there are any.
     pub fn expect_end(&self) -> Result<(), Fault> {
-        if self.rest.is_empty() { Ok(()) } else { Err(corrupt("more bytes than belong to it")) }
+        if self.rest.is_empty() { Ok(()) } else { Err(corrupt("trailing bytes")) }
     }
 
     fn byte(&mut self) -> Result<u8, Fault> {
@@ -298,7 +298,7 @@ impl<'a> ByteReader<'a> {
     }
 
     fn characters(&mut self, length: usize) -> Result<&'a str, Fault> {
-        std::str::from_utf8(self.take(length)?).map_err(|_| corrupt("a text that is no UTF-8"))
+        std::str::from_utf8(self.take(length)?).map_err(|_| corrupt("a text that is not UTF-8"))
     }
 
     fn extension(&mut self, length: usize) -> Result<Item<'a>, Fault> {
@@ -336,5 +336,5 @@ fn unexpected(wanted: &str, found: &Item<'_>) -> Fault {
         Item::Array(_) => "a list",
         Item::Map(_) => "an object",
     };
-    corrupt(&format!("{found} where {wanted} belongs"))
+    corrupt(&format!("found {found}, expected {wanted}"))
 }

@@ -58,7 +58,7 @@ impl ValueCodec<Json> for JsonCodec {
             Item::Unsigned(value) => Json::Number(value.into()),
             Item::Signed(value) => Json::Number(value.into()),
             Item::Float(value) => Json::Number(
-                Number::from_f64(value).ok_or_else(|| corrupt("a number without a value"))?,
+                Number::from_f64(value).ok_or_else(|| corrupt("a number that is not finite"))?,
             ),
             Item::Text(text) => Json::String(text.to_owned()),
             Item::Array(length) => {
@@ -82,7 +82,9 @@ impl ValueCodec<Json> for JsonCodec {
                 })?;
                 Json::Object(fields)
             }
-            Item::Bytes(_) | Item::Extension(..) => return Err(corrupt("a value that is no JSON")),
+            Item::Bytes(_) | Item::Extension(..) => {
+                return Err(corrupt("a value that is not JSON"));
+            }
         })
     }
 }

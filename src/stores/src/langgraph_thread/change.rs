@@ -72,7 +72,7 @@ impl ValueVersions {
             }
             (ValueChange::Whole(bytes), Some(before)) => self.compare(before, bytes, written),
             (ValueChange::Whole(bytes), None) => Ok(Some(new_difference(bytes, written))),
-            (_, None) => Err(corrupt("a value that is told by one that is not there")),
+            (_, None) => Err(corrupt("the base of a value is missing")),
         }
     }
 
@@ -100,7 +100,7 @@ impl ValueVersions {
     ) -> Result<Vec<VersionPiece>, Fault> {
         let length = self.length(before);
         let Some(left) = length.checked_sub(head).and_then(|left| left.checked_sub(tail)) else {
-            return Err(corrupt("a value that shares more than there is"));
+            return Err(corrupt("a value shares more bytes than its base has"));
         };
         // Only bytes that were replaced can be found again in the middle; often there are none,
         // and the old value need not be assembled.

@@ -111,15 +111,16 @@ fn check(settings: &PostgresSettings) -> Result<(), Fault> {
     let begins = letters.next().is_some_and(|first| first.is_ascii_alphabetic() || first == '_');
     let goes_on = letters.all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
     if !begins || !goes_on || schema.len() > 63 || schema.starts_with("pg_") {
-        let problem = format!("a schema is named by at most 63 of A-Z, a-z, 0-9 and _: {schema}");
+        let problem =
+            format!("a schema name has at most 63 of the characters A-Z, a-z, 0-9 and _: {schema}");
         return Err(fault::setting(&problem));
     }
     if settings.pool == 0 || settings.pool > 64 {
-        let problem = format!("a pool has 1 to 64 connections: {}", settings.pool);
+        let problem = format!("`pool` must be 1 to 64 connections: {}", settings.pool);
         return Err(fault::setting(&problem));
     }
     if settings.timeout < Duration::from_millis(1) || settings.timeout > Duration::from_hours(24) {
-        let problem = format!("a time-out is 1 ms to a day: {:?}", settings.timeout);
+        let problem = format!("`timeout` must be 1 ms to a day: {:?}", settings.timeout);
         return Err(fault::setting(&problem));
     }
     Ok(())
@@ -136,7 +137,7 @@ fn split(url: &str) -> Result<(String, TlsMode), Fault> {
     let (place, options) = rest.split_once('?').unwrap_or((rest, ""));
     if place.contains('@') {
         // Otherwise a part of the password would be taken for the host.
-        return Err(fault::setting("an @ in a user or password is written %40"));
+        return Err(fault::setting("write an @ in a user or password as %40"));
     }
     let mut secrecy = TlsMode::default();
     let mut others = Vec::new();
@@ -159,7 +160,7 @@ fn named(mode: &str) -> Result<(SslMode, Check), Fault> {
         "verify-ca" => Ok((SslMode::Require, Check::Issuer)),
         "verify-full" => Ok((SslMode::Require, Check::IssuerAndName)),
         _ => Err(fault::setting(
-            "`sslmode` is none of disable, prefer, require, verify-ca and verify-full",
+            "`sslmode` must be disable, prefer, require, verify-ca or verify-full",
         )),
     }
 }
@@ -169,7 +170,7 @@ fn decoded(text: &str) -> Result<String, Fault> {
 }
 
 fn unread() -> Fault {
-    fault::setting("its URL cannot be read, or has an option that is not known")
+    fault::setting("the URL cannot be parsed, or has an unknown option")
 }
 
 fn place(config: &Config) -> String {

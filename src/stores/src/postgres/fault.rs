@@ -85,13 +85,13 @@ fn unusable(kind: &str, problem: &str) -> Fault {
             .hint("write it into the URL: postgres://user:password@host:5432/database");
     }
     if kind == "authentication error" {
-        let message = format!("no login to the database is possible: {problem}");
+        let message = format!("the login to the database failed: {problem}");
         return Fault::new(FaultCode::StoreRefused, message).hint(
             "use `scram-sha-256` or `md5` in pg_hba.conf, and see `channel_binding` in the URL",
         );
     }
     Fault::new(FaultCode::StoreFailed, format!("the database cannot be used: {problem}"))
-        .hint("check what the URL says of TLS: `sslmode`")
+        .hint("check `sslmode` in the URL")
 }
 
 /// The fault of a server whose certificate is not accepted.
@@ -118,7 +118,7 @@ fn told_by(told: &DbError) -> PostgresFault {
     {
         return PostgresFault::Lost(problem);
     }
-    let message = format!("the database refuses it: {problem}");
+    let message = format!("the database refused the request: {problem}");
     let state = |code, hint: &str| Fault::new(code, message.clone()).hint(hint);
     match *code {
         SqlState::T_R_DEADLOCK_DETECTED | SqlState::T_R_SERIALIZATION_FAILURE => {
@@ -142,16 +142,18 @@ fn refused(code: &SqlState, problem: &str, state: impl Fn(FaultCode, &str) -> Fa
             FaultCode::StoreReadOnly,
             "give the role the right to write to the schema of the store",
         ),
-        SqlState::DISK_FULL => state(FaultCode::StoreFull, "make room on the disk of the database"),
+        SqlState::DISK_FULL => {
+            state(FaultCode::StoreFull, "free space on the disk of the database")
+        }
         SqlState::QUERY_CANCELED => timeout(problem),
         SqlState::LOCK_NOT_AVAILABLE => {
-            state(FaultCode::StoreLocked, "end the other program that locks the tables")
+            state(FaultCode::StoreLocked, "stop the program that locks the tables")
         }
         SqlState::DUPLICATE_TABLE | SqlState::UNDEFINED_TABLE | SqlState::UNDEFINED_COLUMN => {
             corrupt(problem)
         }
         SqlState::DATA_CORRUPTED | SqlState::INDEX_CORRUPTED => corrupt(problem),
-        _ => state(FaultCode::StoreFailed, "look at the message: it is the database's own"),
+        _ => state(FaultCode::StoreFailed, "see the message, which is the database's own"),
     }
 }
 
@@ -170,36 +172,35 @@ fn unreached(tries: &str, problem: &str) -> Fault {
 fn timeout(problem: &str) -> Fault {
     let message = format!("the database took too long: {problem}");
     Fault::new(FaultCode::StoreTimeout, message)
-        .hint("raise the store's `timeout`, or see what holds the database up")
+        .hint("raise the store's `timeout`, or check what blocks the database")
 }
 
 /// The fault of a schema in which something was dropped or altered.
 pub(super) fn altered(schema: &str, lacks: &str) -> Fault {
     let message = format!("the store's tables were altered; the schema {schema} lacks: {lacks}");
     Fault::new(FaultCode::StoreCorrupt, message).hint(
-        "restore the schema from a copy; or name another one, or drop this one, to begin anew",
+        "restore the schema from a backup, choose another one, or drop this one to start anew",
     )
 }
 
 pub(super) fn corrupt(problem: &str) -> Fault {
-    let message = format!("the schema does not hold what a store needs: {problem}");
+    let message = format!("the schema is not that of a store: {problem}");
     Fault::new(FaultCode::StoreCorrupt, message)
-        .hint("name another schema, or restore this one from a copy")
+        .hint("choose another schema, or restore this one from a backup")
 }
 
 pub(super) fn setting(problem: &str) -> Fault {
-    let message = format!("the store cannot be opened like this: {problem}");
+    let message = format!("the settings of the store are not valid: {problem}");
     Fault::new(FaultCode::StoreSettingInvalid, message)
-        .hint("a URL reads postgres://user:password@host:5432/database")
+        .hint("the form of a URL is postgres://user:password@host:5432/database")
 }
 
 pub(super) fn gone() -> Fault {
-    Fault::new(FaultCode::StoreFailed, "the store's own thread has ended")
+    Fault::new(FaultCode::StoreFailed, "the store's background thread has ended")
         .hint("open the store again")
 }
 
 pub(super) fn thread_not_started(error: &io::Error) -> Fault {
     let message = format!("a thread for the store could not be started: {error}");
-    Fault::new(FaultCode::StoreFailed, message)
-        .hint("end some of the threads or processes that run")
+    Fault::new(FaultCode::StoreFailed, message).hint("stop some threads or processes")
 }

@@ -18,7 +18,7 @@ pub(super) async fn of(link: &Connection, proposed: &EntryTag) -> PostgresResult
     link.change(begin, &[(&proposed.as_bytes(), Type::BYTEA)]).await?;
     match link.row(found, &[]).await? {
         Some(row) => tag_of(&row, 0),
-        None => Err(fault::corrupt("it does not say how it is protected").into()),
+        None => Err(fault::corrupt("its protection tag is missing").into()),
     }
 }
 

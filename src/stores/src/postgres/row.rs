@@ -72,7 +72,7 @@ pub(super) fn count(row: &Row, column: usize) -> PostgresResult<u64> {
 pub(super) fn text(row: &Row, column: usize) -> PostgresResult<String> {
     let bytes: &[u8] = at(row, column)?;
     let text = String::from_utf8(bytes.to_vec());
-    text.map_err(|_| fault::corrupt(&format!("a name that is no text: {bytes:?}")).into())
+    text.map_err(|_| fault::corrupt(&format!("a name that is not UTF-8: {bytes:?}")).into())
 }
 
 pub(super) fn at<'a, T: FromSql<'a>>(row: &'a Row, column: usize) -> PostgresResult<T> {

@@ -149,5 +149,5 @@ fn too_new(version: i64) -> Fault {
 
 fn too_old(version: i64) -> Fault {
     let message = format!("the store was written before the first release: version {version}");
-    Fault::new(FaultCode::StoreVersion, message).hint("name another schema, or drop this one")
+    Fault::new(FaultCode::StoreVersion, message).hint("choose another schema, or drop this one")
 }

@@ -8,21 +8,21 @@ use rusqlite::ErrorCode;
 /// Classifies a failure of SQLite by what its reader can do about it. The text may contain a
 /// path, and never contents.
 pub(super) fn of(error: &rusqlite::Error) -> Fault {
-    let message = format!("the store does not work: {error}");
+    let message = format!("the store failed: {error}");
     match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => Fault::new(FaultCode::StoreFull, message)
-            .hint("make room on the disk of the store, or raise its `max_bytes`"),
+            .hint("free space on the disk of the store, or raise its `max_bytes`"),
         Some(ErrorCode::ReadOnly) => Fault::new(FaultCode::StoreReadOnly, message)
-            .hint("give the process the right to write to the file and its folder"),
+            .hint("give the process write permission for the file and its folder"),
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
             Fault::new(FaultCode::StoreLocked, message)
-                .hint("end the other program that writes to the file")
+                .hint("stop the other program that writes to the file")
         }
         Some(ErrorCode::CannotOpen) => Fault::new(FaultCode::StoreUnavailable, message)
-            .hint("check that the folder exists and can be written to"),
+            .hint("check that the folder exists and is writable"),
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => corrupt(&error.to_string()),
         _ => Fault::new(FaultCode::StoreFailed, message)
-            .hint("look at the message: it is SQLite's own"),
+            .hint("see the message, which is SQLite's own"),
     }
 }
 
@@ -41,41 +41,41 @@ pub(super) fn about(fault: Fault, file: &str) -> Fault {
 
 /// The path now leads to another file, or to none.
 pub(super) fn moved() -> Fault {
-    let message = "the store does not work: its file was moved, replaced or deleted";
+    let message = "the store failed: its file was moved, replaced or deleted";
     Fault::new(FaultCode::StoreUnavailable, message)
         .hint("put the file back, or open the store again")
 }
 
 /// Another process writes to a file that was opened as immutable.
 pub(super) fn thawed() -> Fault {
-    let message = "the store does not work: its file can only be read here, and was changed";
+    let message = "the store failed: its read-only file was changed";
     Fault::new(FaultCode::StoreUnavailable, message).hint("open the store again")
 }
 
 pub(super) fn corrupt(problem: &str) -> Fault {
     Fault::new(FaultCode::StoreCorrupt, format!("the store is damaged: {problem}"))
-        .hint("name another file, or restore this one from a copy")
+        .hint("choose another file, or restore this one from a backup")
 }
 
 /// The tables are from before the first release.
 pub(super) fn too_old(version: i64) -> Fault {
     let message = format!("the store was written before the first release: version {version}");
-    Fault::new(FaultCode::StoreVersion, message).hint("name another file, or delete this one")
+    Fault::new(FaultCode::StoreVersion, message).hint("choose another file, or delete this one")
 }
 
 /// The path has a meaning for SQLite other than a file.
 pub(super) fn no_file(path: &Path) -> Fault {
-    let message = format!("a store in a file needs the name of one, found: `{}`", path.display());
+    let message = format!("the path is not that of a file: `{}`", path.display());
     Fault::new(FaultCode::StoreSettingInvalid, message)
-        .hint("name a file, or keep threads in memory: `MemorySaver()`, or the URL `memory:`")
+        .hint("give the path of a file, or store threads in memory with `MemorySaver()` or the URL `memory:`")
 }
 
 pub(super) fn undone() -> Fault {
-    let message = "a change was undone together with another one that failed";
+    let message = "a change was rolled back together with another one that failed";
     Fault::new(FaultCode::StoreFailed, message).hint("try it again")
 }
 
 pub(super) fn gone() -> Fault {
-    Fault::new(FaultCode::StoreFailed, "the store's own thread has ended")
+    Fault::new(FaultCode::StoreFailed, "the store's background thread has ended")
         .hint("open the store again")
 }

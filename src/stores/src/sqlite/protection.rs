@@ -13,7 +13,7 @@ pub(super) fn of(file: &Connection, proposed: &EntryTag) -> Result<EntryTag, Fau
     }
     let begin = "INSERT OR IGNORE INTO store (id, tag) VALUES (1, ?1)";
     file.execute(begin, [proposed.as_bytes()]).map_err(|error| fault::of(&error))?;
-    found(file)?.ok_or_else(|| fault::corrupt("it does not say how it is protected"))
+    found(file)?.ok_or_else(|| fault::corrupt("its protection tag is missing"))
 }
 
 pub(super) fn set(file: &Connection, tag: &EntryTag) -> Result<(), Fault> {

@@ -257,5 +257,5 @@ fn carry_out(
 fn thread_not_started(error: &std::io::Error) -> Fault {
     let message = format!("a thread for the store could not be started: {error}");
     Fault::new(antiphon_core::FaultCode::StoreFailed, message)
-        .hint("end some of the threads or processes that run")
+        .hint("stop some threads or processes")
 }
