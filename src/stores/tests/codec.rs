@@ -228,7 +228,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_glance_sees_what_is_there(commit in commits()) {
+    fn a_summary_agrees_with_the_commit(commit in commits()) {
         let graph = graph();
         let bytes = Codec::new(&graph, &JsonCodec).encode(&commit).unwrap();
         let note = CommitSummary::at_commit(&bytes).unwrap().note;

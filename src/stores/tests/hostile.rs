@@ -214,12 +214,12 @@ fn look_at(about: &(Arc<Graph<Value>>, Vec<u8>), kind: EntryKind, bytes: &[u8]) 
     let alone = read(graph, &JsonCodec, &[record(kind, bytes, 1)]);
     let way = [record(EntryKind::Step, before, 1), record(kind, bytes, 2)];
     let further = read(graph, &JsonCodec, &way);
-    let glanced = match kind {
+    let summary = match kind {
         EntryKind::Snapshot => CommitSummary::at_memory(bytes).map(|_| ()),
         EntryKind::Run => RunHeader::decode(bytes).map(|_| ()),
         _ => CommitSummary::at_commit(bytes).map(|_| ()),
     };
-    let found = [alone.map(|_| ()), further.map(|_| ()), glanced];
+    let found = [alone.map(|_| ()), further.map(|_| ()), summary];
     found.iter().filter_map(|found| found.as_ref().err()).for_each(expect_refused);
     found[..2].iter().all(Result::is_err)
 }

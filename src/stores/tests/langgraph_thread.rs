@@ -1,4 +1,4 @@
-//! Shelves: whole checkpoints kept as what is different, and read as they were.
+//! LangGraph threads: checkpoints stored as differences, and read as they were.
 #![expect(
     clippy::unwrap_used,
     reason = "a test stops at the first surprise, in what it shares too"
@@ -59,8 +59,8 @@ fn write(task: &str, place: i64, value: &[u8]) -> TaskWrite {
     TaskWrite { task: task.to_owned(), path: String::new(), place, channel, value }
 }
 
-fn values(picture: &FullCheckpoint) -> BTreeMap<String, Vec<u8>> {
-    picture.values.iter().map(|value| (value.name.clone(), value.bytes.to_vec())).collect()
+fn values(found: &FullCheckpoint) -> BTreeMap<String, Vec<u8>> {
+    found.values.iter().map(|value| (value.name.clone(), value.bytes.to_vec())).collect()
 }
 
 async fn read(
@@ -68,8 +68,8 @@ async fn read(
     langgraph_thread: &LangGraphThread,
     id: usize,
 ) -> Option<FullCheckpoint> {
-    if let Some(picture) = langgraph_thread.picture("", &name(id)) {
-        return Some(picture);
+    if let Some(found) = langgraph_thread.picture("", &name(id)) {
+        return Some(found);
     }
     let mark = langgraph_thread.mark("", &name(id))?;
     let past = LangGraphThread::past(sealed_store, THREAD, mark).await.unwrap();
@@ -142,8 +142,8 @@ async fn what_must_be_read_stays_near_what_is_there() {
     let again = LangGraphThread::load(&sealed_store, THREAD).await.unwrap();
     assert!(again.weight() < 250_000, "{}", again.weight());
     for id in [1, 250, 499, 500] {
-        let picture = read(&sealed_store, &again, id).await.unwrap();
-        assert_eq!(values(&picture)["noise"], noise(id, 1_000));
+        let found = read(&sealed_store, &again, id).await.unwrap();
+        assert_eq!(values(&found)["noise"], noise(id, 1_000));
     }
 }
 
@@ -193,7 +193,7 @@ async fn writes_of_an_old_checkpoint_are_found_where_they_are() {
 }
 
 #[tokio::test]
-async fn a_shelf_learns_what_others_have_written() {
+async fn a_thread_catches_up_with_other_writers() {
     let (sealed_store, mut mine) = (sealed_store(), LangGraphThread::new(THREAD));
     mine.put(checkpoint(1, None, &[("a", b"1")])).unwrap();
     store(&sealed_store, THREAD, &mut mine).await.unwrap();
@@ -299,8 +299,8 @@ enum Mutation {
     Copy,
 }
 
-fn deeds() -> impl Strategy<Value = Vec<Mutation>> {
-    let deed = prop_oneof![
+fn mutations() -> impl Strategy<Value = Vec<Mutation>> {
+    let mutation = prop_oneof![
         12 => (0..4_usize, 0..3_000_usize, 0..4_000_usize, any::<bool>())
             .prop_map(|(parent, gain, text, drops)| Mutation::Put { parent, gain, text, drops }),
         6 => (0..4_usize, -3..3_i64).prop_map(|(at, place)| Mutation::Write { at, place }),
@@ -308,7 +308,7 @@ fn deeds() -> impl Strategy<Value = Vec<Mutation>> {
         1 => (1..4_usize).prop_map(|every| Mutation::Keep { every }),
         1 => Just(Mutation::Copy),
     ];
-    prop::collection::vec(deed, 1..120)
+    prop::collection::vec(mutation, 1..120)
 }
 
 type Held = BTreeMap<String, Vec<u8>>;
@@ -362,8 +362,8 @@ impl Model {
         let ids: Vec<_> = langgraph_thread.marks().map(|(_, id, _)| id.to_owned()).collect();
         assert_eq!(ids, self.held.keys().map(|id| name(*id)).collect::<Vec<_>>());
         for (id, held) in &self.held {
-            let picture = read(sealed_store, langgraph_thread, *id).await.unwrap();
-            assert_eq!(values(&picture), *held);
+            let found = read(sealed_store, langgraph_thread, *id).await.unwrap();
+            assert_eq!(values(&found), *held);
             let id_name = name(*id);
             let mark = langgraph_thread.mark("", &id_name).unwrap();
             let writes = LangGraphThread::writes_of(sealed_store, THREAD, ("", &id_name), mark)
@@ -401,11 +401,11 @@ async fn keep(
         .unwrap();
 }
 
-async fn run(deeds: Vec<Mutation>) {
+async fn run(mutations: Vec<Mutation>) {
     let (sealed_store, mut langgraph_thread, mut model) =
         (sealed_store(), LangGraphThread::new(THREAD), Model::default());
-    for deed in deeds {
-        match deed {
+    for mutation in mutations {
+        match mutation {
             Mutation::Put { parent, gain, text, drops } => {
                 langgraph_thread.make_room().unwrap();
                 langgraph_thread.put(model.put((parent, gain, text, drops))).unwrap();
@@ -426,8 +426,8 @@ async fn run(deeds: Vec<Mutation>) {
                     .await
                     .unwrap();
                 for (id, held) in &model.held {
-                    if let Some(picture) = copy.picture("", &name(*id)) {
-                        assert_eq!(values(&picture), *held);
+                    if let Some(found) = copy.picture("", &name(*id)) {
+                        assert_eq!(values(&found), *held);
                     }
                 }
                 assert_eq!(copy.marks().count(), model.held.len());
@@ -443,13 +443,13 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
 
     #[test]
-    fn whatever_happens_each_checkpoint_is_read_as_it_was(deeds in deeds()) {
+    fn whatever_happens_each_checkpoint_is_read_as_it_was(mutations in mutations()) {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        runtime.block_on(run(deeds));
+        runtime.block_on(run(mutations));
     }
 
     #[test]
-    fn bytes_that_are_no_shelf_never_make_one_panic(
+    fn arbitrary_bytes_never_cause_a_panic(
         body in prop::collection::vec(any::<u8>(), 0..200),
         kind in 0..5_usize,
     ) {

@@ -27,10 +27,10 @@ use async_trait::async_trait;
 use serde_json::{Value, json};
 
 /// One node asks, the next writes down what both have heard.
-struct Clerk;
+struct AskingHost;
 
 #[async_trait]
-impl Host for Clerk {
+impl Host for AskingHost {
     async fn node(&self, call: NodeCall) -> TaskOutcome<Value> {
         match call.answers.first() {
             None => TaskOutcome::Ask(json!("who?")),
@@ -76,7 +76,7 @@ impl Scene {
     }
 
     async fn drive(&self, kept: &mut KeptRun) -> DriveOutcome {
-        self.drive_by(Arc::new(Clerk), kept).await
+        self.drive_by(Arc::new(AskingHost), kept).await
     }
 
     async fn drive_by(&self, host: Arc<impl Host + 'static>, kept: &mut KeptRun) -> DriveOutcome {
