@@ -58,7 +58,7 @@ class TestFiles:
 
     @pytest.mark.parametrize("path", ["", ":memory:", "sqlite:", "sqlite::memory:"])
     def test_what_would_be_lost_is_refused(self, path: str) -> None:
-        with pytest.raises(AntiphonError, match="needs the name of one") as raised:
+        with pytest.raises(AntiphonError, match="not that of a file") as raised:
             SqliteSaver.open(path)
         assert raised.value.code == "store_setting_invalid"
         assert "memory:" in (raised.value.hint or "")

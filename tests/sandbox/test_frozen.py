@@ -67,7 +67,7 @@ def test_the_next_run_waits_no_longer_than_a_run_may_take(box: Sandbox) -> None:
         assert error is not None
         assert (error.kind, str(error)) == (
             "time_limit",
-            "the run before went on for longer than 2s more",
+            "the previous run continued for more than 2s",
         )
 
 
