@@ -3,6 +3,7 @@
 pub(crate) mod begin_subrun;
 pub(crate) mod blocking;
 pub(crate) mod call_queue;
+pub(crate) mod cancel_callbacks;
 pub(crate) mod chance;
 pub(crate) mod core;
 pub(crate) mod coroutine;
@@ -14,7 +15,6 @@ pub(crate) mod fork_guard;
 pub(crate) mod forks;
 pub(crate) mod handle;
 pub(crate) mod inbox;
-pub(crate) mod leash;
 pub(crate) mod native;
 pub(crate) mod native_runtime;
 pub(crate) mod parent_task;

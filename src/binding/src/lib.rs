@@ -72,6 +72,7 @@ mod _antiphon {
 
     #[pymodule_init]
     fn init(module: &pyo3::Bound<'_, pyo3::types::PyModule>) -> pyo3::PyResult<()> {
+        crate::driver::forks::install(module.py())?;
         crate::driver::exit_gate::install(module.py())
     }
 }

@@ -1,23 +1,21 @@
-//! Forks of the process, which are told apart from it.
+//! Forks of the process: what a child must not count on.
 
 use antiphon_stores::process;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::PyDict;
 
-/// Lets every fork that Python makes tell of itself. Code of other languages that
-/// forks has to tell Python so before it calls it.
-pub(crate) fn watch(py: Python<'_>) {
-    static WATCHED: PyOnceLock<()> = PyOnceLock::new();
-    // Where that fails the operating system is asked each time.
-    let _ = WATCHED.get_or_try_init(py, || register(py));
-}
+use crate::driver::worker_pool;
 
-fn register(py: Python<'_>) -> PyResult<()> {
+/// Has every fork that Python makes announce itself. Code of other languages that forks has
+/// to tell Python so before it calls it.
+///
+/// # Errors
+/// What Python raises if it knows of forks and takes no callback.
+pub(crate) fn install(py: Python<'_>) -> PyResult<()> {
     // Not there on Windows, where nothing forks.
     if let Some(register) = py.import("os")?.getattr_opt("register_at_fork")? {
         let options = PyDict::new(py);
-        options.set_item("after_in_child", wrap_pyfunction!(forked, py)?)?;
+        options.set_item("after_in_child", wrap_pyfunction!(enter_child, py)?)?;
         register.call((), Some(&options))?;
     }
     process::entered();
@@ -25,6 +23,7 @@ fn register(py: Python<'_>) -> PyResult<()> {
 }
 
 #[pyfunction]
-fn forked() {
+fn enter_child() {
     process::entered();
+    worker_pool::forget_threads();
 }

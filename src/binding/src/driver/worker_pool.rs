@@ -5,8 +5,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDict, PyWeakrefMethods, PyWeakrefReference};
+use pyo3::types::{PyWeakrefMethods, PyWeakrefReference};
 
 /// Threads that make calls of nodes.
 pub(crate) static CALLERS: WorkerPool = WorkerPool::new();
@@ -55,7 +54,6 @@ impl WorkerPool {
         work: Work,
         most: usize,
     ) -> bool {
-        watch_forks(run.py());
         let mut state = self.lock();
         state.runs.push_back((run.clone().unbind(), work));
         if state.idle >= state.runs.len() {
@@ -115,7 +113,6 @@ impl WorkerPool {
         drop(waited.unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// A fork has none of its parent's threads; it starts its own.
     fn forget_threads(&self) {
         // Held by a thread that is not there, it would never be given back.
         let Ok(mut state) = self.state.try_lock() else { return };
@@ -131,20 +128,8 @@ pub(crate) fn close(until: Instant) {
     DRIVERS.close(until);
 }
 
-/// Makes sure that a fork does not count on the threads of its parent.
-fn watch_forks(py: Python<'_>) {
-    static WATCHED: PyOnceLock<()> = PyOnceLock::new();
-    // Where that fails, a fork waits for threads that it does not have.
-    let _ = WATCHED.get_or_try_init(py, || {
-        let forget = wrap_pyfunction!(forget_threads, py)?;
-        let when = PyDict::new(py);
-        when.set_item("after_in_child", forget)?;
-        py.import("os")?.call_method("register_at_fork", (), Some(&when)).map(|_| ())
-    });
-}
-
-#[pyfunction]
-fn forget_threads() {
+/// A fork has none of its parent's threads; it starts its own.
+pub(crate) fn forget_threads() {
     CALLERS.forget_threads();
     DRIVERS.forget_threads();
 }

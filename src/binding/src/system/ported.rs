@@ -17,7 +17,7 @@ use serde_json::{Value as Json, json};
 
 use crate::driver::exit_gate;
 use crate::driver::fork_guard::ForkGuard;
-use crate::driver::leash::Leash;
+use crate::driver::cancel_callbacks::CancelCallbacks;
 use crate::fault::Retry;
 use crate::graph::agent::decision;
 use crate::graph::model::reply_of;
@@ -43,11 +43,11 @@ impl Role for CallableRole {
     }
 
     async fn act(&self, brief: RoleBrief, cx: RoleContext) -> Result<Json, Failure> {
-        let (leash, grip) = Leash::new();
+        let (on_cancel, drop_guard) = CancelCallbacks::new();
         let (callable, retries) = (Arc::clone(&self.call), Arc::clone(&self.retries));
         let carried = Carried::of(cx.user_context.as_ref());
         let called = apart(move |py| {
-            let call = RoleCall::new(cx, carried.clone(), leash);
+            let call = RoleCall::new(cx, carried.clone(), on_cancel);
             let played = || {
                 let brief = pythonize::pythonize(py, &brief)?;
                 let returned = callable.bind(py).call1((brief, call))?;
@@ -56,7 +56,7 @@ impl Role for CallableRole {
             played().map_err(|error| failure(py, error, &retries, carried.as_deref()))
         });
         let played = called.await;
-        grip.let_go();
+        drop_guard.disarm();
         played.unwrap_or_else(|lost| Err(lost.into()))
     }
 }
@@ -125,14 +125,14 @@ impl ModelPort for CallableModel {
     }
 
     async fn call(&self, request: &ModelRequest, cx: &CallContext) -> Result<ModelReply, Fault> {
-        let (leash, grip) = Leash::new();
+        let (on_cancel, drop_guard) = CancelCallbacks::new();
         let started = cx.clock.now();
         let (request, cx, callable) = (request.clone(), cx.clone(), Arc::clone(&self.call));
         let clock = Arc::clone(&cx.clock);
         let called = apart(move |py| {
             let asked = || {
                 let request = in_python(py, &request)?;
-                let call = ModelCall::new(cx, leash);
+                let call = ModelCall::new(cx, on_cancel);
                 reply_of(&callable.bind(py).call1((request, call))?)
             };
             asked().map_err(|error: PyErr| {
@@ -141,7 +141,7 @@ impl ModelPort for CallableModel {
             })
         });
         let replied = called.await;
-        grip.let_go();
+        drop_guard.disarm();
         let mut reply = replied??;
         reply.latency = clock.now().since(started);
         Ok(reply)

@@ -14,7 +14,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use serde_json::json;
 
-use crate::driver::leash::Leash;
+use crate::driver::cancel_callbacks::CancelCallbacks;
 use crate::driver::wait::block_on_native;
 use crate::fault::to_exception;
 use crate::graph::call_trace::callee;
@@ -72,16 +72,16 @@ impl Drop for Keeper {
 pub(crate) struct RoleCall {
     cx: RoleContext,
     carried: Option<Arc<Carried>>,
-    leash: Arc<Leash>,
+    on_cancel: Arc<CancelCallbacks>,
 }
 
 impl RoleCall {
     pub(crate) const fn new(
         cx: RoleContext,
         carried: Option<Arc<Carried>>,
-        leash: Arc<Leash>,
+        on_cancel: Arc<CancelCallbacks>,
     ) -> Self {
-        Self { cx, carried, leash }
+        Self { cx, carried, on_cancel }
     }
 }
 
@@ -179,7 +179,7 @@ impl RoleCall {
 
     /// Has `callback` called, on some thread, once nobody waits for the role.
     fn when_cancelled(&self, py: Python<'_>, callback: Py<PyAny>) -> PyResult<()> {
-        self.leash.when_pulled(py, callback)
+        self.on_cancel.add(py, callback)
     }
 
     fn __repr__(&self) -> String {
@@ -191,12 +191,12 @@ impl RoleCall {
 #[pyclass(module = "antiphon._antiphon", frozen)]
 pub(crate) struct ModelCall {
     cx: CallContext,
-    leash: Arc<Leash>,
+    on_cancel: Arc<CancelCallbacks>,
 }
 
 impl ModelCall {
-    pub(crate) const fn new(cx: CallContext, leash: Arc<Leash>) -> Self {
-        Self { cx, leash }
+    pub(crate) const fn new(cx: CallContext, on_cancel: Arc<CancelCallbacks>) -> Self {
+        Self { cx, on_cancel }
     }
 }
 
@@ -215,7 +215,7 @@ impl ModelCall {
 
     /// Has `callback` called, on some thread, once nobody waits for the reply.
     fn when_cancelled(&self, py: Python<'_>, callback: Py<PyAny>) -> PyResult<()> {
-        self.leash.when_pulled(py, callback)
+        self.on_cancel.add(py, callback)
     }
 }
 

@@ -11,7 +11,6 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 
-use crate::driver::forks;
 use crate::driver::wait::{awaitable_result, block_on_result};
 use crate::fault::to_exception;
 use crate::thread::admin::{self, ThreadQuery};
@@ -47,7 +46,6 @@ impl Saver {
     /// What was opened, if it is protected by this seal.
     fn open(py: Python<'_>, store: impl Store + 'static, cipher: Cipher) -> PyResult<Self> {
         // Each step that is kept asks which process this is.
-        forks::watch(py);
         let name = store.name().to_owned();
         let sealed_store = block_on_result(
             py,
