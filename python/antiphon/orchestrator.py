@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from antiphon._antiphon import Limits, Shape, enclosing_context
+from antiphon._antiphon import Limits, StreamOptions, enclosing_context
 from antiphon._orchestrator.agent_spec import read_budget, read_count, read_retry, read_seconds
 from antiphon._orchestrator.assemble import Settings, assemble
 from antiphon._orchestrator.batch import abatch, batch
@@ -277,7 +277,7 @@ class Orchestrator(Resumes):
                 config=self._budget,
                 limits=Limits(**limits, supersteps=self._built.supersteps),
                 events=True,
-                shape=Shape(("events",)) if watched else None,
+                stream_options=StreamOptions(("events",)) if watched else None,
                 above=outer,
                 registry=registry,
                 place=place,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from antiphon._antiphon import Builder, Shape
+from antiphon._antiphon import Builder, StreamOptions
 from antiphon._model.adapters import as_model
 from antiphon._node.calls import Call
 from antiphon._orchestrator.messages import listed, wire
@@ -54,8 +54,8 @@ class ModelRequest:
             **{name: value for name, value in options.items() if value is not None},
         )
         builder.edge("__start__", agent)
-        shape = Shape(("events",)) if ctx.watched else None
-        self.run: Run = builder.build().start({_MESSAGES: messages}, shape=shape)
+        stream_options = StreamOptions(("events",)) if ctx.watched else None
+        self.run: Run = builder.build().start({_MESSAGES: messages}, stream_options=stream_options)
         """The run that asks."""
 
     def drain(self) -> None:

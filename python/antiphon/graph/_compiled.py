@@ -11,7 +11,7 @@ from antiphon.graph._input import concurrency_of, context_of, entry, limit_of, m
 from antiphon.graph._langchain import entering, handed_on, without_tokens
 from antiphon.graph._run_handle import GraphOutput, Paused, RunHandle, by_id
 from antiphon.graph._runnable import RunnableFace
-from antiphon.graph._stream import check_version, pauses, read_shape
+from antiphon.graph._stream import check_version, pauses, read_stream_options
 from antiphon.graph._thread_ref import thread_ref_of
 from antiphon.graph._threads import Threads
 from antiphon.graph._trace import Trace, is_traced
@@ -19,7 +19,7 @@ from antiphon.graph._trace import Trace, is_traced
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 
-    from antiphon._antiphon import Engine, Saver, Shape
+    from antiphon._antiphon import Engine, Saver, StreamOptions
     from antiphon._diagram import Diagram
     from antiphon.graph._plan import Plan
     from antiphon.graph._runtime import RunnableConfig
@@ -156,19 +156,19 @@ class CompiledGraph(RunnableFace, Batches, Threads):
 
         It also raises what `invoke` raises. Closing the stream cancels the run.
         """
-        shape = read_shape(
+        stream_options = read_stream_options(
             stream_mode or self.stream_mode,
             subgraphs=subgraphs,
             keys=output_keys,
             version=version,
             schema=self._plan.output,
         )
-        handle = self._launch(input, config, (context, durability), shape)
+        handle = self._launch(input, config, (context, durability), stream_options)
         with handle as run:
             yield from run
             while handle.asks_above():
                 yield from run
-        yield from pauses(handle, shape, output_keys, version)
+        yield from pauses(handle, stream_options, output_keys, version)
 
     async def astream(
         self,
@@ -183,21 +183,21 @@ class CompiledGraph(RunnableFace, Batches, Threads):
         version: Version = "v1",
     ) -> AsyncIterator[Any]:
         """`stream` on the caller's event loop."""
-        shape = read_shape(
+        stream_options = read_stream_options(
             stream_mode or self.stream_mode,
             subgraphs=subgraphs,
             keys=output_keys,
             version=version,
             schema=self._plan.output,
         )
-        handle = self._launch(input, config, (context, durability), shape)
+        handle = self._launch(input, config, (context, durability), stream_options)
         async with handle as run:
             async for chunk in run:
                 yield chunk
             while handle.asks_above():
                 async for chunk in run:
                     yield chunk
-        for chunk in pauses(handle, shape, output_keys, version):
+        for chunk in pauses(handle, stream_options, output_keys, version):
             yield chunk
 
     def resume(self, paused: Paused | GraphOutput, answer: Any) -> Any:
@@ -305,7 +305,7 @@ class CompiledGraph(RunnableFace, Batches, Threads):
         start: Any,
         config: Any,
         about: tuple[Any, Durability | None],
-        shape: Shape | None = None,
+        stream_options: StreamOptions | None = None,
     ) -> RunHandle:
         context, durability = about
         outer, plan = enclosing_context(), self._plan
@@ -318,8 +318,8 @@ class CompiledGraph(RunnableFace, Batches, Threads):
             settings["callbacks"] = without_tokens(settings.get("callbacks"))
             context = outer.context if context is None else context
             readers = outer.readers
-        if shape is not None and shape.tokens is not None:
-            readers.append(shape.tokens)
+        if stream_options is not None and stream_options.tokens is not None:
+            readers.append(stream_options.tokens)
         for tokens in readers:
             tokens.begin(settings["metadata"])
         limit = limit_of(settings)
@@ -337,7 +337,7 @@ class CompiledGraph(RunnableFace, Batches, Threads):
             limits=plan.limits,
             supersteps=limit,
             max_concurrency=concurrency_of(settings),
-            shape=shape,
+            stream_options=stream_options,
             above=outer,
             enter=entering(
                 settings,

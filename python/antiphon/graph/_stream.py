@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
-from antiphon._antiphon import Shape, select
+from antiphon._antiphon import StreamOptions, select
 from antiphon._graph_errors import GraphBuildError
 from antiphon.graph._tokens import Tokens
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from antiphon._state_schema import Schema
     from antiphon.graph._run_handle import RunHandle
 
-__all__ = ["StreamMode", "Version", "check_version", "pauses", "read_shape"]
+__all__ = ["StreamMode", "Version", "check_version", "pauses", "read_stream_options"]
 
 StreamMode = Literal["values", "updates", "custom", "messages", "tasks", "debug"]
 """What a stream carries.
@@ -44,14 +44,14 @@ _NATIVE = frozenset(("values", "updates", "custom"))
 _MODES = ("values", "updates", "custom", "messages", "tasks", "debug")
 
 
-def read_shape(
+def read_stream_options(
     mode: StreamMode | Sequence[StreamMode],
     *,
     subgraphs: bool,
     keys: str | Sequence[str] | None,
     version: Version,
     schema: Schema,
-) -> Shape:
+) -> StreamOptions:
     """Reads the arguments of ``stream``.
 
     Args:
@@ -74,7 +74,7 @@ def read_shape(
                 hint=f"use one or several of: {', '.join(_MODES)}",
             )
     told = None if _NATIVE.issuperset(modes) else _Told(modes)
-    return Shape(
+    return StreamOptions(
         [name for name in modes if name in _NATIVE],
         tagged=not isinstance(mode, str),
         subgraphs=subgraphs,
@@ -137,22 +137,22 @@ def _stamped(step: int, payload: dict[str, Any]) -> dict[str, Any]:
 
 
 def pauses(
-    handle: RunHandle, shape: Shape, keys: str | Sequence[str] | None, version: Version
+    handle: RunHandle, stream_options: StreamOptions, keys: str | Sequence[str] | None, version: Version
 ) -> Iterator[Any]:
     """The chunks that end the stream of a run that pauses."""
     questions = handle.questions()
     if not questions:
         return
-    if shape.has("updates"):
+    if stream_options.has("updates"):
         for question in questions:
-            yield shape.wrap("updates", {"__interrupt__": (question,)})
-    if shape.has("values"):
+            yield stream_options.wrap("updates", {"__interrupt__": (question,)})
+    if stream_options.has("values"):
         shown = select(handle.state(), keys)
         if version == "v2":
-            yield {**shape.wrap("values", shown), "interrupts": questions}
+            yield {**stream_options.wrap("values", shown), "interrupts": questions}
         else:
             shown = shown if isinstance(shown, dict) else {}
-            yield shape.wrap("values", {**shown, "__interrupt__": questions})
+            yield stream_options.wrap("values", {**shown, "__interrupt__": questions})
         preview = handle.preview()
         if preview is not None:
-            yield shape.wrap("values", select(preview, keys))
+            yield stream_options.wrap("values", select(preview, keys))

@@ -26,9 +26,9 @@ mod _antiphon {
             event::Event,
             pool::set_thread_limit,
             run::Run,
-            shape::{Shape, select},
             standby_driver::drive_meanwhile,
             step::{begin_inside, resume_inside},
+            stream_options::{StreamOptions, select},
         },
         fault::Retry,
         graph::{

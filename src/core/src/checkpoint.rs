@@ -19,6 +19,7 @@ mod graph_snapshot;
 mod journal;
 mod memory;
 mod outward;
+mod raised;
 mod subrun;
 
 pub use graph_snapshot::GraphSnapshot;
@@ -27,6 +28,7 @@ pub use journal::{Call, CallJournal, CallOutcome, CallRecord, Callee, digest, ma
 pub(crate) use journal::{diverged, key, unknown_outcome};
 pub use memory::{RecoveredGraph, RecoveredRun, TaskSnapshot, TaskSnapshotState};
 pub use outward::OutwardWrites;
+pub use raised::{RaisedByCall, RaisedVerdict};
 pub use subrun::{KnownSubrun, SubrunCommit, SubrunLog};
 
 /// Something that must not be lost.

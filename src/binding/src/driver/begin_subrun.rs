@@ -13,16 +13,16 @@ use antiphon_stores::codec::Codec;
 use pyo3::prelude::*;
 
 use crate::driver::core::Phase;
-use crate::driver::inbox::{Emitted, Told};
+use crate::driver::mailbox::{Emission, EmittedItem};
 use crate::driver::parent_task::ParentTask;
 use crate::driver::run::Run;
-use crate::driver::shape::Item;
+use crate::driver::stream_options::Item;
 use crate::driver::subrun::Subrun;
 use crate::fault::to_exception;
 use crate::graph::call_trace::digest_within;
 use crate::graph::engine::Engine;
 use crate::graph::question::scope_key;
-use crate::graph::task_context::{Context, Errand};
+use crate::graph::task_context::{Context, TaskContext};
 use crate::value::codec::ObjectCodec;
 use crate::value::object::Object;
 
@@ -36,20 +36,20 @@ impl SubrunStart {
     /// Makes a run that is about to start a part of the node that starts it; none if
     /// it cannot be. `options` become those it has there.
     pub(crate) fn begin(
-        errand: &Arc<Errand>,
+        cx: &Arc<TaskContext>,
         engine: &Bound<'_, Engine>,
         (input, registry): (Option<&Bound<'_, PyAny>>, Option<Py<PyAny>>),
         options: &mut Options,
     ) -> PyResult<Option<Self>> {
         let py = engine.py();
-        let (run, id) = (errand.run.get(), errand.id);
+        let (run, id) = (cx.run.get(), cx.id);
         let values = registry.map(ObjectCodec::new);
         let digest = match (input, &values) {
             (None, _) => 0,
             (Some(input), Some(values)) => values.digest(input),
             (Some(input), None) => ObjectCodec::shared(py)?.digest(input),
         };
-        let within = scope_key(Context::of(py, errand)?.as_any())?;
+        let within = scope_key(Context::of(py, cx)?.as_any())?;
         let digest = digest_within(digest, within.as_deref());
         let name = engine.get().graph.name();
         let begun = run.with(|core| Ok(core.machine.begin_subrun(id, name, digest)))?;
@@ -64,7 +64,7 @@ impl SubrunStart {
         };
         (options.seed, options.mark) = (seed, mark);
         options.commits = values.is_some();
-        let parent: Weak<dyn ParentTask> = Arc::<Errand>::downgrade(errand);
+        let parent: Weak<dyn ParentTask> = Arc::<TaskContext>::downgrade(cx);
         let subrun = Subrun::new(parent, index, (&engine.get().graph, values), answer);
         Ok(Some(Self { subrun: Box::new(subrun), known }))
     }
@@ -124,9 +124,9 @@ fn parked(handle: &Object, options: &Options, now: Time) -> Option<Machine<Objec
     Some(machine)
 }
 
-impl ParentTask for Errand {
+impl ParentTask for TaskContext {
     fn show(&self, py: Python<'_>, item: Item, space: Vec<String>) {
-        self.run.get().tell(py, Emitted { id: self.id, told: Told::Below(item, space) });
+        self.run.get().tell(py, Emission { id: self.id, item: EmittedItem::Nested(item, space) });
     }
 
     fn commit_subrun(&self, commit: SubrunCommit) -> Result<Option<StoreFuture<()>>, Fault> {
@@ -157,7 +157,7 @@ impl ParentTask for Errand {
             Ok(core.machine.is_ready())
         });
         if ready.unwrap_or(true) {
-            run.inbox.rouse();
+            run.mailbox.wake();
         }
     }
 
@@ -172,7 +172,7 @@ impl ParentTask for Errand {
     fn abandon_subrun(&self, index: u32) {
         let call = (self.id, index);
         Python::try_attach(|py| {
-            self.run.get().inbox.put(py, |letters| letters.abandoned.push(call));
+            self.run.get().mailbox.post(py, |mail| mail.abandoned.push(call));
         });
     }
 

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use crate::driver::coroutine::NodeCoroutine;
 use crate::driver::drive_lock::LockTicket;
 use crate::driver::handle::Handle;
-use crate::driver::inbox::Answer;
+use crate::driver::mailbox::Answer;
 use crate::driver::pool;
 use crate::driver::run::{Goal, Run};
 use crate::driver::turn::{Next, TimerState};
@@ -33,7 +33,7 @@ pub(crate) fn drive(run: &Bound<'_, Run>, goal: Goal) -> PyResult<Option<Py<PyAn
     let py = run.py();
     let this = run.get();
     let _driving = this.begin(py)?;
-    this.inbox.standby.lock.claim();
+    this.mailbox.standby.lock.claim();
     let mut interrupted = None;
     let mut done = None;
     loop {
@@ -43,7 +43,7 @@ pub(crate) fn drive(run: &Bound<'_, Run>, goal: Goal) -> PyResult<Option<Py<PyAn
                 return Err(error);
             }
             interrupted = Some(error);
-            this.inbox.put(py, |letters| letters.cancel = Some("interrupted".to_owned()));
+            this.mailbox.post(py, |mail| mail.cancel = Some("interrupted".to_owned()));
         }
         let goal = if interrupted.is_some() { Goal::End } else { goal };
         match this.with(|core| core.turn(run, goal, done.take()))? {
@@ -57,7 +57,7 @@ pub(crate) fn drive(run: &Bound<'_, Run>, goal: Goal) -> PyResult<Option<Py<PyAn
             Next::Cancel(stopped) => cancel(run, stopped)?,
             Next::Wait(limit) => {
                 let limit = limit.map_or(SIGNAL_INTERVAL, |limit| limit.min(SIGNAL_INTERVAL));
-                this.inbox.wait(py, limit.max(Duration::from_micros(100)));
+                this.mailbox.wait(py, limit.max(Duration::from_micros(100)));
             }
             Next::Item(item) => return Ok(Some(item)),
             Next::Rest => {
@@ -95,7 +95,7 @@ pub(crate) fn start(
         match call.kind {
             Kind::Coroutine | Kind::TimedCoroutine | Kind::Inline => here.push(call),
             Kind::Blocking | Kind::Timed => {
-                keep(run, call.errand.id, Handle::Pooled)?;
+                keep(run, call.cx.id, Handle::Pooled)?;
                 run.get().calls.push(call.queued());
                 pooled = true;
             }
@@ -121,7 +121,7 @@ pub(crate) fn start(
     if pooled && role == DriverRole::Caller {
         // Whoever stands in for this thread meanwhile finds it there.
         if let Some(answer) = done.take() {
-            this.inbox.put(py, |letters| letters.answers.push(answer));
+            this.mailbox.post(py, |mail| mail.answers.push(answer));
         }
         work_along(run)?;
     }
@@ -130,7 +130,7 @@ pub(crate) fn start(
 
 /// Whether the task of a call has not been given up since the call was prepared.
 fn is_wanted(run: &Bound<'_, Run>, call: &Call) -> PyResult<bool> {
-    run.get().with(|core| Ok(core.machine.is_under_way(call.errand.id)))
+    run.get().with(|core| Ok(core.machine.is_under_way(call.cx.id)))
 }
 
 /// Makes calls that wait for the pool on the caller's own thread, until none is left or
@@ -141,7 +141,7 @@ fn work_along(run: &Bound<'_, Run>) -> PyResult<()> {
         let opened = open(run);
         let answer = (call.make)(py);
         let undisturbed = close(run, opened)?;
-        this.inbox.put(py, |letters| letters.answers.push((call.id, answer)));
+        this.mailbox.post(py, |mail| mail.answers.push((call.id, answer)));
         if !undisturbed {
             if !this.calls.is_empty() {
                 pool::summon(run);
@@ -155,25 +155,25 @@ fn work_along(run: &Bound<'_, Run>) -> PyResult<()> {
 /// Lets a standby driver in while the caller's thread is inside a call.
 fn open(run: &Bound<'_, Run>) -> LockTicket {
     let this = run.get();
-    let opened = this.inbox.standby.lock.open();
-    if this.inbox.is_filled() && !this.calls.has_help() {
-        this.inbox.standby.request(run.py());
+    let opened = this.mailbox.standby.lock.open();
+    if this.mailbox.is_filled() && !this.calls.has_help() {
+        this.mailbox.standby.request(run.py());
     }
     opened
 }
 
 /// Takes the run back after a call; says whether it was never away.
 fn close(run: &Bound<'_, Run>, opened: LockTicket) -> PyResult<bool> {
-    let (py, inbox) = (run.py(), &run.get().inbox);
-    let lock = &inbox.standby.lock;
+    let (py, mailbox) = (run.py(), &run.get().mailbox);
+    let lock = &mailbox.standby.lock;
     if lock.close(opened) {
         return Ok(true);
     }
     while !lock.reclaim(py, SIGNAL_INTERVAL) {
         // In a fork there is nobody who would give it back.
-        inbox.standby.check_process(py)?;
+        mailbox.standby.check_process(py)?;
     }
-    inbox.wake_waiting();
+    mailbox.wake_waiting();
     lock.take_failure().map_or(Ok(false), Err)
 }
 
@@ -198,7 +198,7 @@ fn make(
     opened: Option<LockTicket>,
 ) -> PyResult<(Option<(TaskId, Answer)>, bool)> {
     let py = run.py();
-    let id = call.errand.id;
+    let id = call.cx.id;
     let made = call.make(py);
     let undisturbed = opened.map_or(Ok(true), |opened| close(run, opened))?;
     if let Ok(value) = made.as_ref()
@@ -221,7 +221,7 @@ fn make(
 /// that antiphon keeps.
 fn await_elsewhere(run: &Bound<'_, Run>, call: Call, value: &Bound<'_, PyAny>) -> PyResult<()> {
     let py = run.py();
-    let id = call.errand.id;
+    let id = call.cx.id;
     let event_loop =
         py.import(intern!(py, "antiphon._event_loop"))?.call_method0(intern!(py, "running"))?;
     let coroutine = NodeCoroutine::spawn_elsewhere(&event_loop, call, steppable(value)?)?;

@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use antiphon_core::task::TaskId;
 use pyo3::prelude::*;
 
-use crate::driver::inbox::Answer;
+use crate::driver::mailbox::Answer;
 
 /// A call of a node, ready for any thread.
 pub(crate) struct QueuedCall {
@@ -80,7 +80,7 @@ impl CallQueue {
         self.summoned.store(false, Ordering::SeqCst);
     }
 
-    /// Whether a worker is on its way, which will look whether letters wait.
+    /// Whether a worker is on its way, which will look whether mail wait.
     pub(crate) fn has_help(&self) -> bool {
         self.summoned.load(Ordering::SeqCst) && self.coming.load(Ordering::Acquire)
     }

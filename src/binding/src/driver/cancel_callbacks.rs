@@ -21,7 +21,7 @@ struct State {
 /// Calls the callbacks when it is dropped, unless it was disarmed before.
 pub(crate) struct DropGuard(Option<Arc<CancelCallbacks>>);
 
-impl Leash {
+impl CancelCallbacks {
     /// An empty set of callbacks, and the guard for the native future to hold.
     pub(crate) fn new() -> (Arc<Self>, DropGuard) {
         let callbacks = Arc::new(Self::default());

@@ -75,7 +75,7 @@ impl NodeCoroutine {
     ) -> PyResult<()> {
         let options = PyDict::new(py);
         options.set_item(intern!(py, "context"), self.call.variables(py))?;
-        options.set_item(intern!(py, "name"), &*self.call.errand.name)?;
+        options.set_item(intern!(py, "name"), &*self.call.cx.name)?;
         let task = event_loop.call_method(intern!(py, "create_task"), (this,), Some(&options))?;
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.task = Some(task.clone().unbind());
@@ -105,8 +105,8 @@ impl NodeCoroutine {
         let first = !std::mem::replace(&mut state.answered, true);
         drop(state);
         if first {
-            let (errand, answer) = (&self.call.errand, self.call.answer(py, came));
-            errand.run.get().inbox.put(py, |letters| letters.answers.push((errand.id, answer)));
+            let (cx, answer) = (&self.call.cx, self.call.answer(py, came));
+            cx.run.get().mailbox.post(py, |mail| mail.answers.push((cx.id, answer)));
         }
         None
     }
@@ -168,12 +168,12 @@ impl NodeCoroutine {
 
     #[getter]
     fn __name__(&self) -> &str {
-        &self.call.errand.name
+        &self.call.cx.name
     }
 
     #[getter]
     fn __qualname__(&self) -> &str {
-        &self.call.errand.name
+        &self.call.cx.name
     }
 
     #[getter]

@@ -17,7 +17,7 @@ use crate::driver::blocking::{cancel, keep};
 use crate::driver::coroutine::NodeCoroutine;
 use crate::driver::fork_guard::ForkGuard;
 use crate::driver::handle::Handle;
-use crate::driver::inbox::Answer;
+use crate::driver::mailbox::Answer;
 use crate::driver::pool;
 use crate::driver::run::{Goal, Run};
 use crate::driver::step::{self, Stepped, raised_by};
@@ -73,11 +73,11 @@ impl State {
     }
 }
 
-/// How far a wait has come.
-enum Way {
-    /// The caller's loop is to wait for this.
+/// What a step of the wait gives the caller's event loop.
+enum DriveStep {
+    /// Something to wait for.
     Waits(Py<PyAny>),
-    /// Here is the next item.
+    /// The next item.
     Item(Py<PyAny>),
 }
 
@@ -91,10 +91,10 @@ enum Current {
     Arrival(Option<Py<PyAny>>),
 }
 
-/// What doing something came to.
-enum Came {
+/// What progress of one thing that a turn asked for.
+enum Progress {
     Nothing,
-    /// The caller's loop is to wait for this.
+    /// The caller's event loop is to wait for this.
     Waits(Py<PyAny>),
     /// A node is done, not yet taken over.
     Done(TaskId, Answer),
@@ -116,7 +116,7 @@ impl Drive {
     }
 
     /// Goes on: steps what is awaited, then whatever comes after it.
-    fn go(&self, py: Python<'_>, value: &Bound<'_, PyAny>) -> PyResult<Way> {
+    fn go(&self, py: Python<'_>, value: &Bound<'_, PyAny>) -> PyResult<DriveStep> {
         Turn { drive: self, state: &mut *self.state()? }.go(py, value)
     }
 }
@@ -138,30 +138,30 @@ impl Turn<'_> {
         Ok(event_loop)
     }
 
-    fn go(&mut self, py: Python<'_>, value: &Bound<'_, PyAny>) -> PyResult<Way> {
+    fn go(&mut self, py: Python<'_>, value: &Bound<'_, PyAny>) -> PyResult<DriveStep> {
         let run = self.drive.run.bind(py);
         let this = run.get();
         let _driving = this.begin(py)?;
         let mut done = match self.step_current(py, value)? {
-            Came::Waits(waits) => return Ok(self.waiting(waits)),
-            Came::Done(id, answer) => Some((id, answer)),
-            Came::Nothing => None,
+            Progress::Waits(waits) => return Ok(self.waiting(waits)),
+            Progress::Done(id, answer) => Some((id, answer)),
+            Progress::Nothing => None,
         };
         loop {
             let goal = if self.state.cancelled.is_some() { Goal::End } else { self.drive.goal };
             let turned = this.with(|core| core.turn(run, goal, done.take()));
-            let came = match turned.map_err(|error| self.drive.guard.check_loop(py, error))? {
+            let progress = match turned.map_err(|error| self.drive.guard.check_loop(py, error))? {
                 Next::Call(call) => self.call_alone(py, call)?,
                 Next::Start(calls, _) => self.start(py, calls)?,
-                Next::Cancel(stopped) => cancel(run, stopped).map(|()| Came::Nothing)?,
+                Next::Cancel(stopped) => cancel(run, stopped).map(|()| Progress::Nothing)?,
                 Next::Wait(limit) => self.wait(py, limit)?,
-                Next::Item(item) => return Ok(Way::Item(item)),
+                Next::Item(item) => return Ok(DriveStep::Item(item)),
                 Next::Rest => return Err(self.rest(py)?),
             };
-            match came {
-                Came::Waits(waits) => return Ok(self.waiting(waits)),
-                Came::Done(id, answer) => done = Some((id, answer)),
-                Came::Nothing => {}
+            match progress {
+                Progress::Waits(waits) => return Ok(self.waiting(waits)),
+                Progress::Done(id, answer) => done = Some((id, answer)),
+                Progress::Nothing => {}
             }
             if self.is_unfair() {
                 if let Some((id, answer)) = done {
@@ -181,10 +181,10 @@ impl Turn<'_> {
     }
 
     /// Other tasks have their turn now.
-    fn waiting(&mut self, waits: Py<PyAny>) -> Way {
+    fn waiting(&mut self, waits: Py<PyAny>) -> DriveStep {
         self.state.supersteps = 0;
         self.state.since = Instant::now();
-        Way::Waits(waits)
+        DriveStep::Waits(waits)
     }
 
     /// The end of the wait, as the exception that carries it.
@@ -199,30 +199,30 @@ impl Turn<'_> {
         })
     }
 
-    fn step_current(&mut self, py: Python<'_>, value: &Bound<'_, PyAny>) -> PyResult<Came> {
+    fn step_current(&mut self, py: Python<'_>, value: &Bound<'_, PyAny>) -> PyResult<Progress> {
         match std::mem::replace(&mut self.state.current, Current::Nothing) {
-            Current::Nothing => Ok(Came::Nothing),
+            Current::Nothing => Ok(Progress::Nothing),
             Current::Node(call, inner) => {
                 let stepped = step::resume(&call, inner.bind(py), value);
                 Ok(self.stepped(py, call, stepped))
             }
-            Current::Arrival(timer) => self.arrived(py, timer).map(|()| Came::Nothing),
+            Current::Arrival(timer) => self.arrived(py, timer).map(|()| Progress::Nothing),
         }
     }
 
     fn arrived(&self, py: Python<'_>, timer: Option<Py<PyAny>>) -> PyResult<()> {
-        self.drive.run.bind(py).get().inbox.forget_waker();
+        self.drive.run.bind(py).get().mailbox.forget_waker();
         if let Some(timer) = timer {
             timer.call_method0(py, intern!(py, "cancel"))?;
         }
         Ok(())
     }
 
-    fn stepped(&mut self, py: Python<'_>, call: Call, stepped: PyResult<Stepped<'_>>) -> Came {
+    fn stepped(&mut self, py: Python<'_>, call: Call, stepped: PyResult<Stepped<'_>>) -> Progress {
         let answer = match stepped {
             Ok(Stepped::Waits(inner, value)) => {
                 self.state.current = Current::Node(call, inner.unbind());
-                return Came::Waits(value.unbind());
+                return Progress::Waits(value.unbind());
             }
             Ok(Stepped::Done(value)) => call.answer(py, Ok(value)),
             Err(error) => {
@@ -233,13 +233,13 @@ impl Turn<'_> {
             }
         };
         self.state.leaving = false;
-        let id = call.errand.id;
+        let id = call.cx.id;
         call.finish(py);
-        Came::Done(id, answer)
+        Progress::Done(id, answer)
     }
 
     /// A call beside which nothing else is under way needs no task of its own.
-    fn call_alone(&mut self, py: Python<'_>, call: Call) -> PyResult<Came> {
+    fn call_alone(&mut self, py: Python<'_>, call: Call) -> PyResult<Progress> {
         match call.kind {
             Kind::Coroutine if !self.drive.run.get().live => Ok(self.delegate(py, call)),
             Kind::Inline => self.call_here(py, call),
@@ -247,31 +247,31 @@ impl Turn<'_> {
         }
     }
 
-    fn start(&mut self, py: Python<'_>, calls: Vec<Call>) -> PyResult<Came> {
+    fn start(&mut self, py: Python<'_>, calls: Vec<Call>) -> PyResult<Progress> {
         let run = self.drive.run.bind(py).clone();
         let this = run.get();
         let mut pooled = false;
-        let mut came = Came::Nothing;
+        let mut progress = Progress::Nothing;
         let _pause = self.may_pause_collection(py, &calls)?.then(|| CollectionPause::new(py));
         for call in calls {
             let made = match call.kind {
                 Kind::Coroutine | Kind::TimedCoroutine => self.spawn(py, call)?,
                 Kind::Inline => self.call_here(py, call)?,
                 Kind::Blocking | Kind::Timed => {
-                    keep(&run, call.errand.id, Handle::Pooled)?;
+                    keep(&run, call.cx.id, Handle::Pooled)?;
                     this.calls.push(call.queued());
                     pooled = true;
-                    Came::Nothing
+                    Progress::Nothing
                 }
             };
-            if let Came::Done(id, answer) = std::mem::replace(&mut came, made) {
+            if let Progress::Done(id, answer) = std::mem::replace(&mut progress, made) {
                 this.with(|core| core.answer(py, id, answer))?;
             }
         }
         if pooled {
             pool::summon(&run);
         }
-        Ok(came)
+        Ok(progress)
     }
 
     /// Whether the garbage collector had better not run while these are started: each leaves
@@ -287,15 +287,15 @@ impl Turn<'_> {
     }
 
     /// Steps a node in the caller's own task.
-    fn delegate(&mut self, py: Python<'_>, mut call: Call) -> Came {
+    fn delegate(&mut self, py: Python<'_>, mut call: Call) -> Progress {
         let stepped = step::begin(py, &mut call);
         self.stepped(py, call, stepped)
     }
 
-    fn spawn(&mut self, py: Python<'_>, mut call: Call) -> PyResult<Came> {
+    fn spawn(&mut self, py: Python<'_>, mut call: Call) -> PyResult<Progress> {
         match call.begin(py) {
             Ok(inner) => self.spawn_begun(py, call, inner),
-            Err(error) => Ok(Came::Done(call.errand.id, call.answer(py, Err(error)))),
+            Err(error) => Ok(Progress::Done(call.cx.id, call.answer(py, Err(error)))),
         }
     }
 
@@ -304,16 +304,16 @@ impl Turn<'_> {
         py: Python<'_>,
         call: Call,
         inner: Bound<'_, PyAny>,
-    ) -> PyResult<Came> {
-        let id = call.errand.id;
+    ) -> PyResult<Progress> {
+        let id = call.cx.id;
         let event_loop = self.event_loop(py)?;
         let coroutine = NodeCoroutine::spawn(&event_loop, call, inner)?;
         keep(self.drive.run.bind(py), id, Handle::Coroutine(coroutine.into_any()))?;
-        Ok(Came::Nothing)
+        Ok(Progress::Nothing)
     }
 
-    fn call_here(&mut self, py: Python<'_>, mut call: Call) -> PyResult<Came> {
-        let id = call.errand.id;
+    fn call_here(&mut self, py: Python<'_>, mut call: Call) -> PyResult<Progress> {
+        let id = call.cx.id;
         let made = call.make(py);
         if let Ok(value) = made.as_ref()
             && is_awaitable(value)
@@ -323,17 +323,17 @@ impl Turn<'_> {
         }
         let answer = call.answer(py, made);
         call.finish(py);
-        Ok(Came::Done(id, answer))
+        Ok(Progress::Done(id, answer))
     }
 
     /// Gives the loop a future that is completed by whatever comes first.
-    fn wait(&mut self, py: Python<'_>, limit: Option<Duration>) -> PyResult<Came> {
+    fn wait(&mut self, py: Python<'_>, limit: Option<Duration>) -> PyResult<Progress> {
         let event_loop = self.event_loop(py)?;
         let future = event_loop.call_method0(intern!(py, "create_future"))?;
         let wake = Py::new(py, Wake { future: future.clone().unbind() })?.into_any();
         let this = self.drive.run.bind(py).get();
-        if !this.inbox.on_arrival(event_loop.clone().unbind(), wake.clone_ref(py)) {
-            return Ok(Came::Nothing);
+        if !this.mailbox.on_arrival(event_loop.clone().unbind(), wake.clone_ref(py)) {
+            return Ok(Progress::Nothing);
         }
         let timer = match limit {
             Some(limit) => {
@@ -345,10 +345,10 @@ impl Turn<'_> {
         let iterator = future.call_method0(intern!(py, "__await__"))?;
         let yielded = match ffi::send(&iterator, py.None().bind(py))? {
             Step::Yield(yielded) => yielded,
-            Step::Return(_) => return Ok(Came::Nothing),
+            Step::Return(_) => return Ok(Progress::Nothing),
         };
         self.state.current = Current::Arrival(timer);
-        Ok(Came::Waits(yielded.unbind()))
+        Ok(Progress::Waits(yielded.unbind()))
     }
 
     /// The caller's task was cancelled, or something was thrown into it. Gives
@@ -364,11 +364,11 @@ impl Turn<'_> {
                 self.state.leaving = true;
                 let stepped = step::throw(&call, inner.bind(py), &raised);
                 match self.stepped(py, call, stepped) {
-                    Came::Waits(waits) => return Ok(Some(waits)),
-                    Came::Done(id, answer) => {
+                    Progress::Waits(waits) => return Ok(Some(waits)),
+                    Progress::Done(id, answer) => {
                         self.drive.run.bind(py).get().with(|core| core.answer(py, id, answer))?;
                     }
-                    Came::Nothing => {}
+                    Progress::Nothing => {}
                 }
             }
             Current::Arrival(timer) => {
@@ -383,8 +383,8 @@ impl Turn<'_> {
     /// The caller wants to leave: everything is stopped, and awaited, first.
     fn leave(&mut self, py: Python<'_>, error: PyErr) {
         self.state.cancelled = Some(error);
-        let inbox = &self.drive.run.get().inbox;
-        inbox.put(py, |letters| letters.cancel = Some("cancelled".to_owned()));
+        let mailbox = &self.drive.run.get().mailbox;
+        mailbox.post(py, |mail| mail.cancel = Some("cancelled".to_owned()));
     }
 }
 
@@ -424,8 +424,8 @@ impl Drive {
 
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
         Ok(match self.go(py, py.None().bind(py))? {
-            Way::Waits(waits) => Some(waits),
-            Way::Item(item) => {
+            DriveStep::Waits(waits) => Some(waits),
+            DriveStep::Item(item) => {
                 ffi::stop(item.bind(py));
                 None
             }
@@ -434,8 +434,8 @@ impl Drive {
 
     fn send(&self, value: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
         match self.go(value.py(), value)? {
-            Way::Waits(waits) => Ok(waits),
-            Way::Item(item) => Err(PyStopIteration::new_err((item,))),
+            DriveStep::Waits(waits) => Ok(waits),
+            DriveStep::Item(item) => Err(PyStopIteration::new_err((item,))),
         }
     }
 

@@ -17,7 +17,7 @@ const MODES: usize = 0b11;
 const HELD: usize = 0;
 /// The caller's thread is inside a call.
 const IN_CALL: usize = 1;
-/// The caller's thread is inside a call, and a standby driver waits for the inbox.
+/// The caller's thread is inside a call, and a standby driver waits for the mailbox.
 const STANDBY: usize = 2;
 /// What one change of the lock adds to its state.
 const CHANGE: usize = 4;
@@ -45,10 +45,10 @@ impl DriveLock {
     }
 
     /// Opens the lock for a call; only its holder may. Whoever puts something into
-    /// the inbox from now on sees that nobody reads it, so look there afterwards.
+    /// the mailbox from now on sees that nobody reads it, so look there afterwards.
     pub(crate) fn open(&self) -> LockTicket {
         let state = Self::after(self.state.load(Ordering::Relaxed)) | IN_CALL;
-        // Ordered with the look into the inbox that follows, as its writers order
+        // Ordered with the look into the mailbox that follows, as its writers order
         // theirs: one of the two sides sees the other.
         self.state.swap(state, Ordering::SeqCst);
         LockTicket(state)

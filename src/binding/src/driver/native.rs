@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 use crate::driver::core::Core;
 use crate::driver::exit_gate;
 use crate::driver::handle::Handle;
-use crate::driver::inbox::Answer;
+use crate::driver::mailbox::Answer;
 use crate::driver::native_runtime::native_runtime;
 use crate::driver::run::Run;
 use crate::graph::model::Model;
@@ -52,7 +52,7 @@ pub(crate) fn ask(core: &mut Core, run: &Bound<'_, Run>, task: Task<Object>, mod
         // The interpreter may be going down, and nobody waits any more.
         exit_gate::enter(|py| {
             let answer = Answer::Native(Box::new(outcome));
-            owner.get().inbox.put(py, |letters| letters.answers.push((id, answer)));
+            owner.get().mailbox.post(py, |mail| mail.answers.push((id, answer)));
         });
     });
     core.handles.insert(id, Handle::Native(asked.abort_handle()));
@@ -62,7 +62,7 @@ pub(crate) fn ask(core: &mut Core, run: &Bound<'_, Run>, task: Task<Object>, mod
 async fn forward(run: Py<Run>, id: TaskId, mut pieces: mpsc::UnboundedReceiver<ReplyChunk>) {
     while let Some(piece) = pieces.recv().await {
         exit_gate::enter(|py| {
-            run.get().inbox.put(py, |letters| letters.chunks.push((id, piece)));
+            run.get().mailbox.post(py, |mail| mail.chunks.push((id, piece)));
         });
     }
 }

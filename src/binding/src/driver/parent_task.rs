@@ -7,7 +7,7 @@ use antiphon_core::checkpoint::{RecoveredRun, SubrunCommit};
 use antiphon_runtime::store::StoreFuture;
 use pyo3::prelude::*;
 
-use crate::driver::shape::Item;
+use crate::driver::stream_options::Item;
 use crate::value::object::Object;
 
 /// The task of a node that has started a run.

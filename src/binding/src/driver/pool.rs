@@ -48,17 +48,17 @@ fn work(run: &Bound<'_, PyAny>) {
     this.calls.arrive();
     // The caller's thread may have counted on this one when it began a call, and the first
     // call here may take long.
-    if this.inbox.is_filled() {
-        this.inbox.standby.notice(py);
+    if this.mailbox.is_filled() {
+        this.mailbox.standby.notice(py);
     }
     while let Some(call) = take(run, |_| true) {
         let guard = ForkGuard::new();
         let answer = (call.make)(py);
         guard.check(py, answer.raised());
-        this.inbox.put(py, |letters| letters.answers.push((call.id, answer)));
+        this.mailbox.post(py, |mail| mail.answers.push((call.id, answer)));
     }
     // The caller's thread may have counted on this one when it began its last call.
-    if this.inbox.is_filled() {
-        this.inbox.standby.notice(py);
+    if this.mailbox.is_filled() {
+        this.mailbox.standby.notice(py);
     }
 }

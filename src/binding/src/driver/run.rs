@@ -14,10 +14,10 @@ use pyo3::{PyTraverseError, PyVisit};
 
 use crate::driver::call_queue::CallQueue;
 use crate::driver::core::{Core, Phase};
-use crate::driver::inbox::{Emitted, Inbox};
+use crate::driver::mailbox::{Emission, Mailbox};
 use crate::driver::parent_task::ParentTask;
 use crate::driver::run_id::RunId;
-use crate::driver::stream::Below;
+use crate::driver::stream::NestedStreams;
 use crate::driver::thread_id::thread_id;
 use crate::driver::worker_pool::Work;
 use crate::fault::{busy, noted, to_exception};
@@ -42,7 +42,7 @@ pub(crate) struct Run {
     core: Mutex<Core>,
     /// The thread that works on the core, by its [`thread_id`]; 0 if none does.
     holder: AtomicUsize,
-    pub(crate) inbox: Inbox,
+    pub(crate) mailbox: Mailbox,
     pub(crate) calls: CallQueue,
     /// Each attempt of a node gets a copy.
     pub(crate) variables: CallerVariables,
@@ -51,7 +51,7 @@ pub(crate) struct Run {
     /// Called for each node, in the copy of the context variables that is the node's.
     pub(crate) enter: Option<Py<PyAny>>,
     /// What runs that its nodes start are to show in its own stream.
-    pub(crate) below: Below,
+    pub(crate) below: NestedStreams,
     /// Whether something can happen in the middle of a superstep: an item of the
     /// stream, or the end of its time.
     pub(crate) live: bool,
@@ -63,11 +63,11 @@ pub(crate) struct Run {
 
 /// What a run has beside its core from the start.
 #[derive(Debug)]
-pub(crate) struct Surroundings {
+pub(crate) struct RunSettings {
     pub(crate) config: Py<PyAny>,
     pub(crate) context: Py<PyAny>,
     pub(crate) enter: Option<Py<PyAny>>,
-    pub(crate) below: Below,
+    pub(crate) below: NestedStreams,
     pub(crate) live: bool,
     /// The thread that it is kept in.
     pub(crate) thread: Option<String>,
@@ -115,16 +115,16 @@ impl Run {
         py: Python<'_>,
         id: RunId,
         core: Core,
-        around: Surroundings,
+        around: RunSettings,
         standby_driver: Work,
     ) -> PyResult<Bound<'_, Self>> {
-        let Surroundings { config, context, enter, below, live, thread, caller, kept_in } = around;
+        let RunSettings { config, context, enter, below, live, thread, caller, kept_in } = around;
         let run = Self {
             id,
             thread,
             core: Mutex::new(core),
             holder: AtomicUsize::new(0),
-            inbox: Inbox::default(),
+            mailbox: Mailbox::default(),
             calls: CallQueue::default(),
             variables: CallerVariables::here(py)?,
             config,
@@ -139,7 +139,7 @@ impl Run {
         let run = Bound::new(py, run)?;
         // Weak, because the run owns what holds it.
         let weak = PyWeakrefReference::new(&run)?.unbind();
-        run.get().inbox.standby.belong_to(weak.clone_ref(py), standby_driver);
+        run.get().mailbox.standby.belong_to(weak.clone_ref(py), standby_driver);
         run.get().with(|core| {
             core.host.run = Some(weak);
             Ok(())
@@ -193,8 +193,8 @@ impl Run {
     }
 
     /// Lets a node tell something to whoever watches.
-    pub(crate) fn tell(&self, py: Python<'_>, emitted: Emitted) {
-        self.inbox.put(py, |letters| letters.emitted.push(emitted));
+    pub(crate) fn tell(&self, py: Python<'_>, emitted: Emission) {
+        self.mailbox.post(py, |mail| mail.emitted.push(emitted));
     }
 
     pub(crate) fn request(&self, py: Python<'_>, id: TaskId, kind: &str) -> PyResult<()> {

@@ -137,7 +137,7 @@ impl Run {
     /// Stops the run, from any thread; whoever drives it sees it end.
     #[pyo3(signature = (reason="cancelled"))]
     fn cancel(&self, py: Python<'_>, reason: &str) {
-        self.inbox.put(py, |letters| letters.cancel = Some(reason.to_owned()));
+        self.mailbox.post(py, |mail| mail.cancel = Some(reason.to_owned()));
     }
 
     /// Stops what runs for it, from any thread: nobody will drive it any more.

@@ -13,8 +13,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 
 use crate::driver::core::Core;
-use crate::driver::inbox::{Emitted, Told};
-use crate::driver::shape::{Item, Mode};
+use crate::driver::mailbox::{Emission, EmittedItem};
+use crate::driver::stream_options::{Item, Mode};
 use crate::fault::to_exception;
 use crate::ffi;
 use crate::graph::engine::Engine;
@@ -48,18 +48,18 @@ impl Core {
     }
 
     /// Takes over what a node tells whoever watches.
-    pub(crate) fn emit(&mut self, py: Python<'_>, emitted: Emitted) -> PyResult<()> {
-        let Emitted { id, told } = emitted;
+    pub(crate) fn emit(&mut self, py: Python<'_>, emitted: Emission) -> PyResult<()> {
+        let Emission { id, item } = emitted;
         let mut space = self.machine.namespace(id.unit);
-        let item = match told {
-            Told::Own(payload, name) => {
+        let item = match item {
+            EmittedItem::Custom(payload, name) => {
                 if self.stream.wants_events() {
                     self.note(id, payload.bind(py), name.as_deref());
                 }
                 Item::Custom(payload)
             }
-            Told::Token(reader, payload) => Item::Token(reader, payload),
-            Told::Below(item, below) => {
+            EmittedItem::Token(reader, payload) => Item::Token(reader, payload),
+            EmittedItem::Nested(item, below) => {
                 space.extend(below);
                 item
             }

@@ -35,7 +35,7 @@ impl Standby {
         checked.map_err(|fault| to_exception(py, &fault))
     }
 
-    /// Something is in the inbox: sends for a standby driver if nobody reads it. What
+    /// Something is in the mailbox: sends for a standby driver if nobody reads it. What
     /// the call itself puts there can wait for its end.
     pub(crate) fn notice(&self, py: Python<'_>) {
         if self.lock.is_open() && !self.lock.is_callers() {

@@ -13,7 +13,7 @@ use crate::driver::fork_guard::ForkGuard;
 use crate::driver::run::{Goal, Run};
 use crate::driver::turn::Next;
 
-/// How long a call may keep letters waiting. Most calls are over by then, and the
+/// How long a call may keep mail waiting. Most calls are over by then, and the
 /// caller's thread reads all that has arrived in one turn, which costs one commit
 /// rather than one for each task.
 const GRACE: Duration = Duration::from_millis(2);
@@ -24,14 +24,14 @@ const LONGEST: Duration = Duration::from_mins(1);
 /// The task of a standby driver.
 pub(crate) fn stand_in(run: &Bound<'_, PyAny>) {
     let Ok(run) = run.cast::<Run>() else { return };
-    let (py, inbox) = (run.py(), &run.get().inbox);
-    let standby = &inbox.standby;
+    let (py, mailbox) = (run.py(), &run.get().mailbox);
+    let standby = &mailbox.standby;
     if standby.lock.is_open() {
         py.detach(|| std::thread::sleep(GRACE));
     }
     // Before the look at what has arrived: what comes after it sends for another.
     standby.arrive();
-    if !inbox.is_filled() || !standby.take_over() {
+    if !mailbox.is_filled() || !standby.take_over() {
         return;
     }
     let guard = ForkGuard::new();
@@ -57,7 +57,7 @@ fn drive_in_variables(run: &Bound<'_, Run>) -> PyResult<bool> {
 #[pyo3(name = "_drive_meanwhile")]
 pub(crate) fn drive_meanwhile(run: &Bound<'_, Run>) -> PyResult<bool> {
     let (py, this) = (run.py(), run.get());
-    let lock = &this.inbox.standby.lock;
+    let lock = &this.mailbox.standby.lock;
     loop {
         let begun = match this.with(|core| core.turn(run, Goal::End, None))? {
             Next::Call(call) => vec![call],
@@ -69,7 +69,7 @@ pub(crate) fn drive_meanwhile(run: &Bound<'_, Run>) -> PyResult<bool> {
             Next::Wait(limit) => {
                 let opened = lock.stand_by();
                 let limit = limit.unwrap_or(LONGEST).max(Duration::from_micros(100));
-                this.inbox.wait_unless(py, limit, || lock.is_lost(opened));
+                this.mailbox.wait_unless(py, limit, || lock.is_lost(opened));
                 if !lock.resume(opened) {
                     return Ok(true);
                 }
@@ -79,7 +79,7 @@ pub(crate) fn drive_meanwhile(run: &Bound<'_, Run>) -> PyResult<bool> {
             Next::Item(_) | Next::Rest => return Ok(false),
         };
         if let Some(answer) = start(run, begun, DriverRole::Standby)? {
-            this.inbox.put(py, |letters| letters.answers.push(answer));
+            this.mailbox.post(py, |mail| mail.answers.push(answer));
         }
         let opened = lock.stand_by();
         if !lock.resume(opened) {

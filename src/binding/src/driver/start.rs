@@ -17,15 +17,15 @@ use crate::driver::begin_subrun::SubrunStart;
 use crate::driver::chance;
 use crate::driver::core::{Core, Phase};
 use crate::driver::parent_task::ParentTask;
-use crate::driver::run::{Run, Surroundings};
+use crate::driver::run::{Run, RunSettings};
 use crate::driver::run_id::RunId;
-use crate::driver::shape::Shape;
 use crate::driver::standby_driver::stand_in;
-use crate::driver::stream::{Above, Below, Stream};
+use crate::driver::stream::{NestedStreams, ParentStream, Stream};
+use crate::driver::stream_options::StreamOptions;
 use crate::fault::to_exception;
 use crate::graph::engine::Engine;
 use crate::graph::host::Host;
-use crate::graph::task_context::Errand;
+use crate::graph::task_context::TaskContext;
 use crate::graph::update;
 use crate::thread::session::ThreadSession;
 use crate::thread::thread_ref::ThreadRef;
@@ -38,9 +38,9 @@ pub(crate) struct Request {
     pub(crate) context: Option<Py<PyAny>>,
     pub(crate) limits: Limits,
     pub(crate) max_concurrency: Option<usize>,
-    pub(crate) shape: Option<Py<Shape>>,
+    pub(crate) stream_options: Option<Py<StreamOptions>>,
     /// The task that starts it.
-    pub(crate) above: Option<Arc<Errand>>,
+    pub(crate) above: Option<Arc<TaskContext>>,
     pub(crate) enter: Option<Py<PyAny>>,
     pub(crate) on_task: Option<Py<PyAny>>,
     pub(crate) step_timeout: Option<Duration>,
@@ -68,18 +68,18 @@ impl Request {
         let named = self.id.is_some();
         let id = RunId::new(self.id, seed, now);
         let place = self.place.as_ref().map(|place| place.bind(py).get());
-        let shown = self.above.as_ref().filter(|errand| !errand.run.get().below.is_empty());
-        let above = shown.map(|errand| {
-            let place = format!("{}:{}", errand.name, id.get());
-            Above::new(weak(errand), &errand.run.get().below, place)
+        let shown = self.above.as_ref().filter(|cx| !cx.run.get().below.is_empty());
+        let above = shown.map(|cx| {
+            let place = format!("{}:{}", cx.name, id.get());
+            ParentStream::new(weak(cx), &cx.run.get().below, place)
         });
-        let further = shown.map(|errand| &errand.run.get().below);
-        let below = Below::new(py, self.shape.as_ref().map(Py::get), further);
-        let mut stream = Stream::new(self.shape, above, self.events);
+        let further = shown.map(|cx| &cx.run.get().below);
+        let below = NestedStreams::new(py, self.stream_options.as_ref().map(Py::get), further);
+        let mut stream = Stream::new(self.stream_options, above, self.events);
         stream.listen(self.on_task);
         stream.look_within(!engine.get().nested.is_empty());
-        let around = self.above.as_ref().and_then(|errand| errand.run.get().kept_in.clone());
-        let around = Surroundings {
+        let around = self.above.as_ref().and_then(|cx| cx.run.get().kept_in.clone());
+        let around = RunSettings {
             config: self.config.unwrap_or_else(|| py.None()),
             context: self.context.unwrap_or_else(|| py.None()),
             enter: self.enter,
@@ -110,7 +110,7 @@ impl Request {
         let parts = Parts { clock, now, stream, settings, around, id };
         match (self.place, self.above) {
             (Some(place), _) => parts.in_thread(engine, input, (place.bind(py).get(), named)),
-            (None, Some(errand)) => parts.within(engine, input, (&errand, self.registry)),
+            (None, Some(cx)) => parts.within(engine, input, (&cx, self.registry)),
             (None, None) => parts.alone(engine, input),
         }
     }
@@ -122,7 +122,7 @@ struct Parts {
     now: Time,
     stream: Stream,
     settings: Options,
-    around: Surroundings,
+    around: RunSettings,
     id: RunId,
 }
 
@@ -145,10 +145,10 @@ impl Parts {
         mut self,
         engine: &Bound<'py, Engine>,
         input: Option<&Bound<'_, PyAny>>,
-        (errand, registry): (&Arc<Errand>, Option<Py<PyAny>>),
+        (cx, registry): (&Arc<TaskContext>, Option<Py<PyAny>>),
     ) -> PyResult<Bound<'py, Run>> {
         let registry = registry.filter(|_| self.around.kept_in.is_some());
-        let begun = SubrunStart::begin(errand, engine, (input, registry), &mut self.settings)?;
+        let begun = SubrunStart::begin(cx, engine, (input, registry), &mut self.settings)?;
         let Some(mut begun) = begun else { return self.alone(engine, input) };
         let known = begun.machine(engine.get(), &mut self.settings, self.now);
         let known = known.map_err(|fault| to_exception(engine.py(), &fault))?;
@@ -236,6 +236,6 @@ fn call_mark(seed: Option<u64>, run_id: &str, now: Time) -> u64 {
     }
 }
 
-fn weak(errand: &Arc<Errand>) -> Weak<dyn ParentTask> {
-    Arc::<Errand>::downgrade(errand)
+fn weak(cx: &Arc<TaskContext>) -> Weak<dyn ParentTask> {
+    Arc::<TaskContext>::downgrade(cx)
 }

@@ -11,14 +11,14 @@ use pyo3::{PyTraverseError, PyVisit};
 
 use crate::driver::event::Event;
 use crate::driver::parent_task::ParentTask;
-use crate::driver::shape::{Item, Mode, Modes, Shape};
+use crate::driver::stream_options::{Item, Mode, Modes, StreamOptions};
 use crate::ffi;
 
 /// Chunks that wait for the consumer, and the events that are kept for the result.
 #[derive(Debug, Default)]
 pub(crate) struct Stream {
-    shape: Option<Py<Shape>>,
-    above: Option<Above>,
+    options: Option<Py<StreamOptions>>,
+    above: Option<ParentStream>,
     /// What is shown to anyone.
     modes: Modes,
     /// Called with what is told of tasks.
@@ -37,10 +37,14 @@ impl Stream {
     /// Events that are kept for the result of a run.
     const KEPT: usize = 10_000;
 
-    pub(crate) fn new(shape: Option<Py<Shape>>, above: Option<Above>, record: bool) -> Self {
-        let own = shape.as_ref().map(|shape| shape.get().modes).unwrap_or_default();
-        let modes = own | above.as_ref().map(Above::modes).unwrap_or_default();
-        Self { shape, above, modes, record, ..Self::default() }
+    pub(crate) fn new(
+        options: Option<Py<StreamOptions>>,
+        above: Option<ParentStream>,
+        record: bool,
+    ) -> Self {
+        let own = options.as_ref().map(|options| options.get().modes).unwrap_or_default();
+        let modes = own | above.as_ref().map(ParentStream::modes).unwrap_or_default();
+        Self { options, above, modes, record, ..Self::default() }
     }
 
     /// Tells `on_task` how tasks begin and end.
@@ -51,8 +55,8 @@ impl Stream {
     /// Shows the states of nested graphs too, to those who want to see them, and
     /// keeps states and tasks in order.
     pub(crate) fn look_within(&mut self, nests: bool) {
-        let deep =
-            self.above.is_some() || self.shape.as_ref().is_some_and(|shape| shape.get().subgraphs);
+        let deep = self.above.is_some()
+            || self.options.as_ref().is_some_and(|options| options.get().subgraphs);
         self.within = self.has(Mode::Values) && ((nests && deep) || self.wants_tasks());
     }
 
@@ -105,10 +109,10 @@ impl Stream {
         item: &Item,
         space: &[String],
     ) -> PyResult<()> {
-        if let Some(shape) = self.shape.as_ref().map(Py::get)
-            && shape.shows(item, space)
+        if let Some(options) = self.options.as_ref().map(Py::get)
+            && options.shows(item, space)
         {
-            shape.chunks(py, item, space, |chunk| self.chunks.push_back(chunk))?;
+            options.chunks(py, item, space, |chunk| self.chunks.push_back(chunk))?;
         }
         Ok(())
     }
@@ -140,7 +144,7 @@ impl Stream {
     }
 
     pub(crate) fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.shape)?;
+        visit.call(&self.options)?;
         visit.call(&self.on_task)?;
         self.chunks.iter().try_for_each(|chunk| visit.call(chunk))
     }
@@ -148,7 +152,7 @@ impl Stream {
 
 /// The run whose node started this one, and which wants to show it too.
 #[derive(Debug)]
-pub(crate) struct Above {
+pub(crate) struct ParentStream {
     /// The task of the node. Weak, because its run keeps this one until the node is done.
     task: Weak<dyn ParentTask>,
     modes: Modes,
@@ -156,9 +160,13 @@ pub(crate) struct Above {
     place: String,
 }
 
-impl Above {
+impl ParentStream {
     /// The run of `task`, in whose stream `below` is to be seen as `place`.
-    pub(crate) const fn new(task: Weak<dyn ParentTask>, below: &Below, place: String) -> Self {
+    pub(crate) const fn new(
+        task: Weak<dyn ParentTask>,
+        below: &NestedStreams,
+        place: String,
+    ) -> Self {
         Self { task, modes: below.modes, place }
     }
 
@@ -175,19 +183,23 @@ impl Above {
 
 /// What runs that are started by nodes of a run are to show there.
 #[derive(Debug, Default)]
-pub(crate) struct Below {
+pub(crate) struct NestedStreams {
     modes: Modes,
     /// The streams that want tokens.
     pub(crate) tokens: Vec<Py<PyAny>>,
 }
 
-impl Below {
+impl NestedStreams {
     /// What a stream wants to see of nested graphs, and what those above want.
-    pub(crate) fn new(py: Python<'_>, shape: Option<&Shape>, above: Option<&Self>) -> Self {
+    pub(crate) fn new(
+        py: Python<'_>,
+        options: Option<&StreamOptions>,
+        above: Option<&Self>,
+    ) -> Self {
         let mut below = Self::default();
-        if let Some(shape) = shape.filter(|shape| shape.subgraphs) {
-            below.modes = shape.modes;
-            below.tokens.extend(shape.tokens.as_ref().map(|tokens| tokens.clone_ref(py)));
+        if let Some(options) = options.filter(|options| options.subgraphs) {
+            below.modes = options.modes;
+            below.tokens.extend(options.tokens.as_ref().map(|tokens| tokens.clone_ref(py)));
         }
         if let Some(further) = above {
             below.modes = below.modes | further.modes;

@@ -16,10 +16,10 @@ use smallvec::SmallVec;
 use crate::driver::core::{Core, Phase};
 use crate::driver::fork_guard;
 use crate::driver::handle::Handle;
-use crate::driver::inbox::{Answer, Inbox};
+use crate::driver::mailbox::{Answer, Mailbox};
 use crate::driver::native;
 use crate::driver::run::{Goal, Run};
-use crate::driver::shape::Mode;
+use crate::driver::stream_options::Mode;
 use crate::fault::{failure, to_exception};
 use crate::graph::agent::{self, Purpose};
 use crate::graph::call::Call;
@@ -70,7 +70,7 @@ impl Core {
             return Err(refusal);
         }
         self.now = self.clock.now();
-        self.read_letters(py, &run.get().inbox)?;
+        self.read_letters(py, &run.get().mailbox)?;
         if let Some((id, answer)) = done {
             self.answer(py, id, answer)?;
         }
@@ -175,29 +175,29 @@ impl Core {
         }
     }
 
-    fn read_letters(&mut self, py: Python<'_>, inbox: &Inbox) -> PyResult<()> {
-        let Some(letters) = inbox.take() else { return Ok(()) };
-        if let Some(reason) = letters.cancel
+    fn read_letters(&mut self, py: Python<'_>, mailbox: &Mailbox) -> PyResult<()> {
+        let Some(mail) = mailbox.take() else { return Ok(()) };
+        if let Some(reason) = mail.cancel
             && !self.session.as_mut().is_some_and(|session| session.defers(&reason))
         {
             self.machine.cancel(&reason, self.now);
         }
-        for (id, sign) in letters.signs {
+        for (id, sign) in mail.heartbeats {
             self.machine.alive(id, sign, self.now);
         }
-        for (id, chunk) in letters.chunks {
+        for (id, chunk) in mail.chunks {
             self.machine.alive(id, Heartbeat::Progress, self.now);
             native::note(self, id, chunk);
         }
-        for emitted in letters.emitted {
+        for emitted in mail.emitted {
             self.machine.alive(emitted.id, Heartbeat::Progress, self.now);
             self.emit(py, emitted)?;
         }
-        for (id, answer) in letters.answers {
+        for (id, answer) in mail.answers {
             self.answer(py, id, answer)?;
         }
         // After the answers: a node that ends with its calls open has not asked for them.
-        for (id, index) in letters.abandoned {
+        for (id, index) in mail.abandoned {
             self.machine.abandon_call(id, index);
         }
         Ok(())

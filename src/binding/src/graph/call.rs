@@ -9,7 +9,7 @@ use pyo3::sync::PyOnceLock;
 
 use crate::driver::call_queue::QueuedCall;
 use crate::driver::core::Core;
-use crate::driver::inbox::Answer;
+use crate::driver::mailbox::Answer;
 use crate::driver::run::Run;
 use crate::driver::show;
 use crate::ffi;
@@ -17,13 +17,13 @@ use crate::graph::agent::{self, AgentEntry, ModelEntry, Purpose};
 use crate::graph::call_kind::Kind;
 use crate::graph::engine::Engine;
 use crate::graph::node_variables::{self, NodeVariables};
-use crate::graph::task_context::{Context, Errand, variables_of};
+use crate::graph::task_context::{Context, TaskContext, variables_of};
 use crate::value::object::Object;
 
 /// Everything needed to call a node, on whatever thread.
 #[derive(Debug)]
 pub(crate) struct Call {
-    pub(crate) errand: Arc<Errand>,
+    pub(crate) cx: Arc<TaskContext>,
     pub(crate) kind: Kind,
     /// Made when the node is entered: a thousand that wait cost the garbage collector.
     variables: Option<NodeVariables>,
@@ -47,28 +47,28 @@ impl Call {
         let (Some(entry), Some(node)) = (inner.node(task.node), inner.graph.node(task.node)) else {
             return Ok(None);
         };
-        let mut errand = Errand::new(run.clone().unbind(), task.id, Arc::clone(&node.name));
-        errand.attempt = task.attempt;
-        errand.deadline = task.deadline;
+        let mut cx = TaskContext::new(run.clone().unbind(), task.id, Arc::clone(&node.name));
+        cx.attempt = task.attempt;
+        cx.deadline = task.deadline;
         let Some(call) = &entry.call else {
             let Some(agent) = entry.agent.as_deref() else { return Ok(None) };
-            return Request { engine: &engine, task, agent }.call(core, errand);
+            return Request { engine: &engine, task, agent }.call(core, cx);
         };
         let mut variables = None;
-        errand.answers = core.machine.answers(task.id.unit, task.id.slot).to_vec();
+        cx.answers = core.machine.answers(task.id.unit, task.id.slot).to_vec();
         let input = Some(core.input(&engine, task)?.unbind());
         let enter = run.get().enter.as_ref();
-        let (errand, arguments) = if entry.wants_ctx || enter.is_some() {
-            let errand = introduce(core, errand);
-            let context = Context::of(py, &errand)?;
+        let (cx, arguments) = if entry.wants_ctx || enter.is_some() {
+            let cx = introduce(core, cx);
+            let context = Context::of(py, &cx)?;
             if let Some(enter) = enter {
-                let made = variables.insert(variables_of(py, &errand)?);
+                let made = variables.insert(variables_of(py, &cx)?);
                 enter_node(core, enter, made.context(py), (&context, input.as_ref()))?;
             }
             let context = entry.wants_ctx.then(|| context.into_any().unbind());
-            (errand, [input, context, None])
+            (cx, [input, context, None])
         } else {
-            (Arc::new(errand), [input, None, None])
+            (Arc::new(cx), [input, None, None])
         };
         let kind = match (entry.asynchronous, entry.inline, entry.timed) {
             (true, _, false) => Kind::Coroutine,
@@ -78,7 +78,7 @@ impl Call {
             (false, false, false) => Kind::Blocking,
         };
         let callable = call.clone_ref(py);
-        Ok(Some(Self { errand, kind, variables, callable, arguments }))
+        Ok(Some(Self { cx, kind, variables, callable, arguments }))
     }
 
     /// Calls the node here and now.
@@ -105,19 +105,19 @@ impl Call {
 
     /// What the node's code has come to: a question that it has caught stays one.
     pub(crate) fn answer(&self, py: Python<'_>, came: PyResult<Bound<'_, PyAny>>) -> Answer {
-        self.errand.question.first_of(py, came.map(Bound::unbind))
+        self.cx.question.first_of(py, came.map(Bound::unbind))
     }
 
     /// The call is over.
     pub(crate) fn finish(self, py: Python<'_>) {
         if let Some(variables) = self.variables {
-            variables.give_back(py, &self.errand.run.get().variables);
+            variables.give_back(py, &self.cx.run.get().variables);
         }
     }
 
     /// The call for the queue of the pool.
     pub(crate) fn queued(mut self) -> QueuedCall {
-        let (id, is_timed) = (self.errand.id, self.kind == Kind::Timed);
+        let (id, is_timed) = (self.cx.id, self.kind == Kind::Timed);
         let make = move |py: Python<'_>| {
             let made = self.make(py);
             let answer = self.answer(py, made);
@@ -130,7 +130,7 @@ impl Call {
     /// Makes the node's context variables, unless they are made.
     pub(crate) fn prepare(&mut self, py: Python<'_>) -> PyResult<()> {
         if self.variables.is_none() {
-            self.variables = Some(variables_of(py, &self.errand)?);
+            self.variables = Some(variables_of(py, &self.cx)?);
         }
         Ok(())
     }
@@ -152,14 +152,14 @@ impl Call {
     }
 }
 
-/// Tells an errand where it stands, for code that wants to know.
-fn introduce(core: &Core, mut errand: Errand) -> Arc<Errand> {
-    let TaskId { unit, slot, .. } = errand.id;
-    errand.path = core.machine.path(errand.id);
-    errand.step = core.machine.supersteps();
+/// Tells a task where it stands, for code that wants to know.
+fn introduce(core: &Core, mut cx: TaskContext) -> Arc<TaskContext> {
+    let TaskId { unit, slot, .. } = cx.id;
+    cx.path = core.machine.path(cx.id);
+    cx.step = core.machine.supersteps();
     let handled = core.machine.handled(unit, slot);
-    errand.handled = handled.map(|(name, fault)| (name, fault.clone()));
-    Arc::new(errand)
+    cx.handled = handled.map(|(name, fault)| (name, fault.clone()));
+    Arc::new(cx)
 }
 
 /// Lets whoever started the run prepare the context variables of a node.
@@ -170,7 +170,7 @@ fn enter_node(
     (context, input): (&Bound<'_, Context>, Option<&Py<PyAny>>),
 ) -> PyResult<()> {
     let py = context.py();
-    let place = core.machine.place_of(context.get().errand.id);
+    let place = core.machine.place_of(context.get().cx.id);
     let about = place.as_ref().map(|place| show::about(py, place)).transpose()?;
     node_variables::run(py)?.call1((variables, enter, context, about, input))?;
     Ok(())
@@ -184,10 +184,10 @@ struct Request<'a, 'py> {
 }
 
 impl Request<'_, '_> {
-    fn call(self, core: &mut Core, errand: Errand) -> PyResult<Option<Call>> {
+    fn call(self, core: &mut Core, cx: TaskContext) -> PyResult<Option<Call>> {
         let py = self.engine.py();
-        let errand = introduce(core, errand);
-        let context = || Context::of(py, &errand).map(|context| Some(context.into_any().unbind()));
+        let cx = introduce(core, cx);
+        let context = || Context::of(py, &cx).map(|context| Some(context.into_any().unbind()));
         let given = |given: Bound<'_, PyAny>| Some(given.unbind());
         let (purpose, kind, callable, arguments) = match &self.task.work {
             TaskWork::Open(_) => {
@@ -226,7 +226,7 @@ impl Request<'_, '_> {
         };
         core.purposes.insert(self.task.id, purpose);
         let callable = callable.clone_ref(py);
-        Ok(Some(Call { errand, kind, variables: None, callable, arguments }))
+        Ok(Some(Call { cx, kind, variables: None, callable, arguments }))
     }
 }
 

@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use pyo3::{PyTraverseError, PyVisit};
 
-use crate::driver::inbox::{Emitted, Told};
+use crate::driver::mailbox::{Emission, EmittedItem};
 use crate::driver::run::Run;
 use crate::fault::to_exception;
 use crate::graph::effect::Effect;
@@ -22,7 +22,7 @@ use crate::graph::task_context::{Context, CurrentCall, Enclosing, node_ended};
 #[pyfunction]
 pub(crate) fn current_context(py: Python<'_>) -> PyResult<Context> {
     match CurrentCall::enclosing(py)? {
-        Enclosing::Present(errand) => Ok(Context { errand }),
+        Enclosing::Present(cx) => Ok(Context { cx }),
         Enclosing::Ended(node) => Err(to_exception(py, &node_ended(&node))),
         Enclosing::Nothing => {
             Err(PyRuntimeError::new_err("no node is running here: call this from within a node"))
@@ -35,7 +35,7 @@ pub(crate) fn current_context(py: Python<'_>) -> PyResult<Context> {
 #[pyfunction]
 pub(crate) fn enclosing_context(py: Python<'_>) -> PyResult<Option<Context>> {
     Ok(match CurrentCall::enclosing(py)? {
-        Enclosing::Present(errand) => Some(Context { errand }),
+        Enclosing::Present(cx) => Some(Context { cx }),
         Enclosing::Ended(_) | Enclosing::Nothing => None,
     })
 }
@@ -54,82 +54,82 @@ impl Context {
     /// The run's id.
     #[getter]
     fn run_id(&self) -> &str {
-        self.errand.run.get().id()
+        self.cx.run.get().id()
     }
 
     /// The node's name.
     #[getter]
     fn node(&self) -> &str {
-        &self.errand.name
+        &self.cx.name
     }
 
     /// The names of the nodes that lead here, the node's own last.
     #[getter]
     fn path<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        PyTuple::new(py, self.errand.path.iter().map(|name| &**name))
+        PyTuple::new(py, self.cx.path.iter().map(|name| &**name))
     }
 
     /// 1 for the first attempt.
     #[getter]
     fn attempt(&self) -> u32 {
-        self.errand.attempt
+        self.cx.attempt
     }
 
     /// The superstep, from 1.
     #[getter]
     fn step(&self) -> u64 {
-        self.errand.step
+        self.cx.step
     }
 
     /// When the attempt will be given up, in seconds since the Unix epoch.
     #[getter]
     #[expect(clippy::cast_precision_loss, reason = "microseconds fit a double until the year 2255")]
     fn deadline(&self) -> Option<f64> {
-        self.errand.deadline.map(|at| at.as_micros() as f64 / 1e6)
+        self.cx.deadline.map(|at| at.as_micros() as f64 / 1e6)
     }
 
     /// What the caller passed as `config`.
     #[getter]
     fn config(&self, py: Python<'_>) -> Py<PyAny> {
-        self.errand.run.get().config.clone_ref(py)
+        self.cx.run.get().config.clone_ref(py)
     }
 
     /// What the caller passed as `context`.
     #[getter]
     fn context(&self, py: Python<'_>) -> Py<PyAny> {
-        self.errand.run.get().context.clone_ref(py)
+        self.cx.run.get().context.clone_ref(py)
     }
 
     /// The failure that this node handles in another's place.
     #[getter]
     fn error(&self, py: Python<'_>) -> Option<Py<PyAny>> {
-        let (_, fault) = self.errand.handled.as_ref()?;
-        let kept = self.errand.run.get().kept_error(py, fault);
+        let (_, fault) = self.cx.handled.as_ref()?;
+        let kept = self.cx.run.get().kept_error(py, fault);
         Some(kept.unwrap_or_else(|| to_exception(py, fault)).into_value(py).into_any())
     }
 
     /// The name of the node whose failure this one handles.
     #[getter]
     fn failed_node(&self) -> Option<&str> {
-        self.errand.handled.as_ref().map(|(name, _)| &**name)
+        self.cx.handled.as_ref().map(|(name, _)| &**name)
     }
 
     /// The answers given to this node so far, in the order it asked.
     #[getter]
     fn answers(&self, py: Python<'_>) -> Vec<Py<PyAny>> {
-        self.errand.answers.iter().map(|answer| answer.0.clone_ref(py)).collect()
+        self.cx.answers.iter().map(|answer| answer.0.clone_ref(py)).collect()
     }
 
     /// The run this node belongs to.
     #[getter]
     fn run(&self, py: Python<'_>) -> Py<Run> {
-        self.errand.run.clone_ref(py)
+        self.cx.run.clone_ref(py)
     }
 
     /// The next answer, if this question was asked before and answered.
     fn next_answer(&self, py: Python<'_>) -> Option<Py<PyAny>> {
-        let index = self.errand.asked.fetch_add(1, Ordering::Relaxed);
-        self.errand.answers.get(index).map(|answer| answer.0.clone_ref(py))
+        let index = self.cx.asked.fetch_add(1, Ordering::Relaxed);
+        self.cx.answers.get(index).map(|answer| answer.0.clone_ref(py))
     }
 
     /// Asks whoever runs the graph. Gives the answer if there is one; else the
@@ -155,9 +155,9 @@ impl Context {
     /// The answer to a question of a run that the node has started, by the question's id
     /// there, in a tuple; none if there is no answer yet.
     fn relayed(&self, py: Python<'_>, id: &str) -> PyResult<Option<(Py<PyAny>,)>> {
-        let errand = &self.errand;
-        errand.run.get().with(|core| {
-            let answer = core.machine.relayed_answer(errand.id, id);
+        let cx = &self.cx;
+        cx.run.get().with(|core| {
+            let answer = core.machine.relayed_answer(cx.id, id);
             Ok(answer.map(|answer| (answer.0.clone_ref(py),)))
         })
     }
@@ -165,33 +165,33 @@ impl Context {
     /// Tells whoever watches the run.
     #[pyo3(signature = (payload, name=None))]
     fn emit(&self, py: Python<'_>, payload: Py<PyAny>, name: Option<String>) {
-        let emitted = Emitted { id: self.errand.id, told: Told::Own(payload, name) };
-        self.errand.run.get().tell(py, emitted);
+        let emitted = Emission { id: self.cx.id, item: EmittedItem::Custom(payload, name) };
+        self.cx.run.get().tell(py, emitted);
     }
 
     /// The streams that show tokens of graphs that the node invokes.
     #[getter]
     fn readers(&self, py: Python<'_>) -> Vec<Py<PyAny>> {
-        let tokens = &self.errand.run.get().below.tokens;
+        let tokens = &self.cx.run.get().below.tokens;
         tokens.iter().map(|tokens| tokens.clone_ref(py)).collect()
     }
 
     /// Shows a token to the one stream that has `reader` as its `tokens`.
     fn token(&self, py: Python<'_>, reader: Py<PyAny>, payload: Py<PyAny>) {
-        let emitted = Emitted { id: self.errand.id, told: Told::Token(reader, payload) };
-        self.errand.run.get().tell(py, emitted);
+        let emitted = Emission { id: self.cx.id, item: EmittedItem::Token(reader, payload) };
+        self.cx.run.get().tell(py, emitted);
     }
 
     /// Whether somebody wants to see events while the node runs.
     #[getter]
     fn watched(&self) -> bool {
-        self.errand.run.get().live
+        self.cx.run.get().live
     }
 
     /// Shows a piece of a reply that is still being written.
     fn chunk(&self, py: Python<'_>, text: String) {
-        let piece = (self.errand.id, ReplyChunk::Text(text));
-        self.errand.run.get().inbox.put(py, |letters| letters.chunks.push(piece));
+        let piece = (self.cx.id, ReplyChunk::Text(text));
+        self.cx.run.get().mailbox.post(py, |mail| mail.chunks.push(piece));
     }
 
     /// Says that the node is alive, which puts its idle time-out off.
@@ -208,8 +208,8 @@ impl Context {
     /// Counts what a call of a model cost against the budgets.
     fn charge(&self, input_tokens: u64, output_tokens: u64) -> PyResult<()> {
         let usage = Usage { input_tokens, output_tokens };
-        self.errand.run.get().with(|core| {
-            core.machine.charge(self.errand.id, usage);
+        self.cx.run.get().with(|core| {
+            core.machine.charge(self.cx.id, usage);
             Ok(())
         })
     }
@@ -249,28 +249,28 @@ impl Context {
 
     /// Counts a call of a model or tool against the budgets.
     fn request(&self, py: Python<'_>, kind: &str) -> PyResult<()> {
-        self.errand.run.get().request(py, self.errand.id, kind)
+        self.cx.run.get().request(py, self.cx.id, kind)
     }
 
     fn __repr__(&self) -> String {
-        format!("Context(node={:?}, attempt={})", self.errand.name, self.errand.attempt)
+        format!("Context(node={:?}, attempt={})", self.cx.name, self.cx.attempt)
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         // The traceback of a failed node leads to here, and from here to the run that keeps
-        // the failure. While others share the errand, its references are not ours to count.
-        if Arc::strong_count(&self.errand) > 1 {
+        // the failure. While others share the task context, its references are not ours to count.
+        if Arc::strong_count(&self.cx) > 1 {
             return Ok(());
         }
-        visit.call(&self.errand.run)?;
-        self.errand.question.traverse(&visit)?;
-        self.errand.answers.iter().try_for_each(|answer| visit.call(&answer.0))
+        visit.call(&self.cx.run)?;
+        self.cx.question.traverse(&visit)?;
+        self.cx.answers.iter().try_for_each(|answer| visit.call(&answer.0))
     }
 }
 
 impl Context {
     fn sign(&self, py: Python<'_>, sign: Heartbeat) {
-        let id = self.errand.id;
-        self.errand.run.get().inbox.put(py, |letters| letters.signs.push((id, sign)));
+        let id = self.cx.id;
+        self.cx.run.get().mailbox.post(py, |mail| mail.heartbeats.push((id, sign)));
     }
 }

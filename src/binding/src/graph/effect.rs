@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use antiphon_core::checkpoint::{Call, CallOutcome, Callee};
+use antiphon_core::checkpoint::{Call, CallOutcome, Callee, RaisedByCall, RaisedVerdict};
 use antiphon_core::run::CallStart;
 use antiphon_core::task::TaskId;
 use antiphon_core::value::Value;
@@ -45,7 +45,7 @@ pub(crate) struct Effect {
 /// Whose call it is.
 #[derive(Debug)]
 pub(crate) enum Owner {
-    /// The context and not its errand: of that, garbage collection must see one owner alone.
+    /// The context and not its task context: of that, garbage collection must see one owner alone.
     Node(Py<Context>),
     Role(Asking),
 }
@@ -75,8 +75,8 @@ impl std::fmt::Debug for Waits {
 impl Effect {
     /// Begins a call of a node.
     pub(crate) fn begin(context: &Bound<'_, Context>, call: Call) -> PyResult<Self> {
-        let errand = &context.get().errand;
-        let begun = errand.run.get().with(|core| Ok(core.begin_call(errand.id, &call)))?;
+        let cx = &context.get().cx;
+        let begun = cx.run.get().with(|core| Ok(core.begin_call(cx.id, &call)))?;
         let (stage, waits) = begun.map_err(|fault| to_exception(context.py(), &fault))?;
         let owner = Owner::Node(context.clone().unbind());
         Ok(Self::of((owner, call), stage, Waits(Mutex::new(waits))))
@@ -84,8 +84,8 @@ impl Effect {
 
     /// A call of a node that was made before; none if it was not.
     pub(crate) fn look_up(context: &Bound<'_, Context>, call: Call) -> PyResult<Option<Self>> {
-        let errand = &context.get().errand;
-        let known = errand.run.get().with(|core| Ok(core.known_call(errand.id, &call)))?;
+        let cx = &context.get().cx;
+        let known = cx.run.get().with(|core| Ok(core.known_call(cx.id, &call)))?;
         let came = known.map_err(|fault| to_exception(context.py(), &fault))?;
         let owner = Owner::Node(context.clone().unbind());
         Ok(came.map(|came| Self::of((owner, call), Stage::Known(came), Waits::default())))
@@ -100,7 +100,7 @@ impl Effect {
     ) -> PyResult<Call> {
         let py = given.py();
         let callee = callee(&kind)?;
-        let run = context.get().errand.run.get();
+        let run = context.get().cx.run.get();
         let values = run.with(|core| Ok(core.values_codec().cloned()))?;
         let digest = match (values, callee) {
             (Some(values), _) => values.digest(given),
@@ -132,20 +132,20 @@ impl Effect {
         let Stage::Due { index, key } = &self.stage else {
             return Err(PyRuntimeError::new_err("the call was made before"));
         };
-        let errand = match &self.owner {
-            Owner::Node(context) => &context.get().errand,
+        let cx = match &self.owner {
+            Owner::Node(context) => &context.get().cx,
             Owner::Role(role) => return role.end(py, (&self.call, *index, key), came),
         };
         let about = (&self.call, key.as_str());
         self.settled.store(true, Ordering::Relaxed);
-        let run = errand.run.get();
+        let run = cx.run.get();
         let is_ready = run.with(|core| {
-            *self.waits.lock() = core.end_call(errand.id, *index, came, about);
+            *self.waits.lock() = core.end_call(cx.id, *index, came, about);
             Ok(core.machine.is_ready())
         })?;
         if is_ready {
             // Whoever drives the run may wait for this call alone.
-            run.inbox.rouse();
+            run.mailbox.wake();
         }
         Ok(())
     }
@@ -157,9 +157,9 @@ impl Effect {
             return;
         }
         if let (Owner::Node(context), Stage::Due { index, .. }) = (&self.owner, &self.stage) {
-            let errand = &context.get().errand;
-            let call = (errand.id, *index);
-            errand.run.get().inbox.put(py, |letters| letters.abandoned.push(call));
+            let cx = &context.get().cx;
+            let call = (cx.id, *index);
+            cx.run.get().mailbox.post(py, |mail| mail.abandoned.push(call));
         }
     }
 
@@ -167,7 +167,7 @@ impl Effect {
     fn problem(&self, py: Python<'_>, value: &Object) -> PyResult<Option<String>> {
         let values = match &self.owner {
             Owner::Node(context) => {
-                let run = context.get().errand.run.get();
+                let run = context.get().cx.run.get();
                 run.with(|core| Ok(core.values_codec().cloned()))?
             }
             Owner::Role(role) => role.values(py)?,
@@ -230,8 +230,8 @@ impl Effect {
     fn is_of(&self, context: &Bound<'_, PyAny>) -> bool {
         // A role has another kind of context.
         let Ok(context) = context.cast::<Context>() else { return false };
-        let errand = &context.get().errand;
-        matches!(&self.owner, Owner::Node(own) if Arc::ptr_eq(&own.get().errand, errand))
+        let cx = &context.get().cx;
+        matches!(&self.owner, Owner::Node(own) if Arc::ptr_eq(&own.get().cx, cx))
     }
 
     /// Keeps a question without an answer that part of the call has asked.
@@ -263,22 +263,20 @@ impl Effect {
     /// The call has raised an exception. One that only stops the node, and says nothing about
     /// the call, leaves open what came of it.
     fn raised(&self, error: &Bound<'_, PyAny>, py: Python<'_>) -> PyResult<()> {
-        let asks = error.hasattr(intern!(py, "__antiphon_question__"))?
-            || error.hasattr(intern!(py, "__antiphon_command__"))?;
-        match known(error).map(|(category, _)| category) {
-            // It was to ask, or had no budget left: it is made again.
-            Some(Category::Budget) => return self.end(py, CallOutcome::Left),
-            _ if asks => return self.end(py, CallOutcome::Left),
-            Some(Category::Cancelled) => {
+        let raised = RaisedByCall {
+            category: known(error).map(|(category, _)| category),
+            is_signal: error.hasattr(intern!(py, "__antiphon_question__"))?
+                || error.hasattr(intern!(py, "__antiphon_command__"))?,
+            is_exit: !error.is_instance_of::<PyException>(),
+            has_asked: self.question.get().is_some(),
+        };
+        match raised.verdict() {
+            RaisedVerdict::Repeat => return self.end(py, CallOutcome::Left),
+            RaisedVerdict::Unknown => {
                 self.abandon(py);
                 return Ok(());
             }
-            _ if !error.is_instance_of::<PyException>() => {
-                self.abandon(py);
-                return Ok(());
-            }
-            _ if self.question.get().is_some() => return self.end(py, CallOutcome::Left),
-            _ => {}
+            RaisedVerdict::Settled => {}
         }
         let raised = Object::of(error);
         let came = match self.problem(py, &raised)? {

@@ -10,8 +10,8 @@ use pyo3::types::{PyDict, PyList};
 use pyo3::{PyTraverseError, PyVisit};
 
 use crate::driver::run::Run;
-use crate::driver::shape::Shape;
 use crate::driver::start::Request;
+use crate::driver::stream_options::StreamOptions;
 use crate::driver::wait::{awaitable_result, block_on_result};
 use crate::fault::seconds;
 use crate::graph::engine::Engine;
@@ -37,7 +37,7 @@ impl Engine {
     ///     limits: what the run may spend.
     ///     supersteps: in place of the supersteps of `limits`.
     ///     `max_concurrency`: nodes that run at a time; no limit by default.
-    ///     shape: what the caller wants to see by iterating; nothing by default.
+    ///     `stream_options`: what the caller wants to see by iterating; nothing by default.
     ///     above: the node that starts it: it is a part of that node, and goes on where it was
     ///         when the node begins again, unless it has a `place` of its own. The node's run may
     ///         want to show it too.
@@ -53,7 +53,7 @@ impl Engine {
     ///     seed: where ids and jitter come from; drawn by default.
     #[pyo3(signature = (
         input=None, *, config=None, context=None, limits=None, supersteps=None,
-        max_concurrency=None, shape=None, above=None, enter=None, on_task=None, step_timeout=None, events=false,
+        max_concurrency=None, stream_options=None, above=None, enter=None, on_task=None, step_timeout=None, events=false,
         place=None, registry=None, run_id=None, seed=None
     ))]
     #[expect(clippy::too_many_arguments, reason = "keyword options")]
@@ -65,7 +65,7 @@ impl Engine {
         limits: Option<&Bound<'_, Limits>>,
         supersteps: Option<u64>,
         max_concurrency: Option<usize>,
-        shape: Option<Py<Shape>>,
+        stream_options: Option<Py<StreamOptions>>,
         above: Option<&Bound<'_, Context>>,
         enter: Option<Py<PyAny>>,
         on_task: Option<Py<PyAny>>,
@@ -83,8 +83,8 @@ impl Engine {
             context,
             limits,
             max_concurrency,
-            shape,
-            above: above.map(|above| Arc::clone(&above.get().errand)),
+            stream_options,
+            above: above.map(|above| Arc::clone(&above.get().cx)),
             enter,
             on_task,
             step_timeout: step_timeout.map(|given| seconds("step_timeout", given)).transpose()?,

@@ -6,7 +6,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::{PyTraverseError, PyVisit};
 
-use crate::driver::inbox::Answer;
+use crate::driver::mailbox::Answer;
 
 /// The first question that some code has asked without getting an answer. It pauses the
 /// node also if the code catches what carries it, and goes on as if nothing had been asked.

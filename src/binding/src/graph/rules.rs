@@ -17,7 +17,7 @@ use crate::fault::{failure, to_exception};
 use crate::ffi;
 use crate::graph::engine::{Engine, RouterEntry};
 use crate::graph::host::Host;
-use crate::graph::task_context::{Context, Errand};
+use crate::graph::task_context::{Context, TaskContext};
 use crate::graph::update;
 use crate::value::command::Send;
 use crate::value::object::Object;
@@ -117,8 +117,8 @@ impl Host {
         let run = self.run.as_ref().and_then(|run| run.bind(py).upgrade());
         let run = run.ok_or_else(|| PyValueError::new_err("the run is gone"))?;
         let id = TaskId { unit: view.unit, slot: view.slot, serial: 0 };
-        let errand = Errand::new(run.cast_into::<Run>()?.unbind(), id, "router".into());
-        Context::of(py, &Arc::new(errand))
+        let cx = TaskContext::new(run.cast_into::<Run>()?.unbind(), id, "router".into());
+        Context::of(py, &Arc::new(cx))
     }
 }
 

@@ -18,7 +18,7 @@ use crate::value::object::Object;
 
 /// One task under way, as the code that runs for it sees it.
 #[derive(Debug)]
-pub(crate) struct Errand {
+pub(crate) struct TaskContext {
     pub(crate) run: Py<Run>,
     pub(crate) id: TaskId,
     pub(crate) name: Arc<str>,
@@ -33,7 +33,7 @@ pub(crate) struct Errand {
     pub(crate) asked: AtomicUsize,
 }
 
-impl Errand {
+impl TaskContext {
     pub(crate) fn new(run: Py<Run>, id: TaskId, name: Arc<str>) -> Self {
         Self {
             run,
@@ -67,38 +67,38 @@ impl Errand {
 #[pyclass(module = "antiphon._antiphon", frozen)]
 #[derive(Debug)]
 pub(crate) struct CurrentCall {
-    call: Mutex<(Weak<Errand>, Arc<str>)>,
+    call: Mutex<(Weak<TaskContext>, Arc<str>)>,
 }
 
 /// What the context variables of some code say about the node that it runs for.
 pub(crate) enum Enclosing {
     Nothing,
-    Present(Arc<Errand>),
+    Present(Arc<TaskContext>),
     /// The node, by its name, has ended.
     Ended(Arc<str>),
 }
 
 impl CurrentCall {
-    /// Makes an errand the current one in a node's own context variables.
+    /// Makes a task the current one in a node's own context variables.
     pub(crate) fn set<'py>(
         variables: &Bound<'py, PyAny>,
-        errand: &Arc<Errand>,
+        cx: &Arc<TaskContext>,
     ) -> PyResult<Bound<'py, Self>> {
         static SET: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
         let py = variables.py();
         let (run, set) = (node_variables::run(py)?, method(py, &SET, ("ContextVar", "set"))?);
-        let call = Bound::new(py, Self { call: Mutex::new(Self::of(errand)) })?;
+        let call = Bound::new(py, Self { call: Mutex::new(Self::of(cx)) })?;
         ffi::call(run, [Some(variables), Some(set), Some(variable(py)?), Some(call.as_any())])?;
         Ok(call)
     }
 
-    /// Makes another errand the current one, wherever this is set.
-    pub(crate) fn begin(&self, errand: &Arc<Errand>) {
-        *self.call.lock().unwrap_or_else(PoisonError::into_inner) = Self::of(errand);
+    /// Makes another task the current one, wherever this is set.
+    pub(crate) fn begin(&self, cx: &Arc<TaskContext>) {
+        *self.call.lock().unwrap_or_else(PoisonError::into_inner) = Self::of(cx);
     }
 
-    fn of(errand: &Arc<Errand>) -> (Weak<Errand>, Arc<str>) {
-        (Arc::downgrade(errand), Arc::clone(&errand.name))
+    fn of(cx: &Arc<TaskContext>) -> (Weak<TaskContext>, Arc<str>) {
+        (Arc::downgrade(cx), Arc::clone(&cx.name))
     }
 
     pub(crate) fn enclosing(py: Python<'_>) -> PyResult<Enclosing> {
@@ -107,11 +107,11 @@ impl CurrentCall {
         let found = ffi::call(get, [Some(variable(py)?)])?;
         let Ok(call) = found.cast_exact::<Self>() else { return Ok(Enclosing::Nothing) };
         let call = call.get().call.lock().unwrap_or_else(PoisonError::into_inner);
-        let (errand, node) = (call.0.upgrade(), Arc::clone(&call.1));
+        let (cx, node) = (call.0.upgrade(), Arc::clone(&call.1));
         drop(call);
         let ended = || Enclosing::Ended(Arc::clone(&node));
-        let Some(errand) = errand else { return Ok(ended()) };
-        Ok(if errand.is_under_way() { Enclosing::Present(errand) } else { ended() })
+        let Some(cx) = cx else { return Ok(ended()) };
+        Ok(if cx.is_under_way() { Enclosing::Present(cx) } else { ended() })
     }
 }
 
@@ -140,35 +140,35 @@ pub(crate) fn node_ended(node: &str) -> Fault {
 #[pyclass(module = "antiphon._antiphon", frozen)]
 #[derive(Debug)]
 pub(crate) struct Context {
-    pub(crate) errand: Arc<Errand>,
+    pub(crate) cx: Arc<TaskContext>,
 }
 
 impl Context {
-    /// The context of an errand, as an object.
-    pub(crate) fn of<'py>(py: Python<'py>, errand: &Arc<Errand>) -> PyResult<Bound<'py, Self>> {
-        Bound::new(py, Self { errand: Arc::clone(errand) })
+    /// The context of a task, as an object.
+    pub(crate) fn of<'py>(py: Python<'py>, cx: &Arc<TaskContext>) -> PyResult<Bound<'py, Self>> {
+        Bound::new(py, Self { cx: Arc::clone(cx) })
     }
 
     /// What carries a question out of the node, or says that nobody would see it. The node
     /// pauses for it even if its code catches that.
     pub(crate) fn raised(slf: &Bound<'_, Self>, question: &Question) -> PyErr {
-        let (py, errand) = (slf.py(), &slf.get().errand);
-        if !errand.is_under_way() {
-            return to_exception(py, &node_ended(&errand.name));
+        let (py, cx) = (slf.py(), &slf.get().cx);
+        if !cx.is_under_way() {
+            return to_exception(py, &node_ended(&cx.name));
         }
-        errand.question.keep(py, question);
+        cx.question.keep(py, question);
         question.raised_in(slf).unwrap_or_else(|error| error)
     }
 }
 
 /// The context variables of a call that begins.
-pub(crate) fn variables_of(py: Python<'_>, errand: &Arc<Errand>) -> PyResult<NodeVariables> {
-    let caller = &errand.run.get().variables;
+pub(crate) fn variables_of(py: Python<'_>, cx: &Arc<TaskContext>) -> PyResult<NodeVariables> {
+    let caller = &cx.run.get().variables;
     if let Some(spare) = caller.spare() {
-        spare.call(py).cast::<CurrentCall>()?.get().begin(errand);
+        spare.call(py).cast::<CurrentCall>()?.get().begin(cx);
         return Ok(spare);
     }
     let context = caller.copy(py)?;
-    let call = CurrentCall::set(&context, errand)?;
+    let call = CurrentCall::set(&context, cx)?;
     Ok(NodeVariables::new(context, call.into_any()))
 }

@@ -15,9 +15,9 @@ use pyo3::prelude::*;
 use serde::Serialize;
 use serde_json::{Value as Json, json};
 
+use crate::driver::cancel_callbacks::CancelCallbacks;
 use crate::driver::exit_gate;
 use crate::driver::fork_guard::ForkGuard;
-use crate::driver::cancel_callbacks::CancelCallbacks;
 use crate::fault::Retry;
 use crate::graph::agent::decision;
 use crate::graph::model::reply_of;

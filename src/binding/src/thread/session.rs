@@ -249,7 +249,7 @@ struct WakeRun(Py<Run>);
 
 impl Wake for WakeRun {
     fn wake(self: Arc<Self>) {
-        self.0.get().inbox.rouse();
+        self.0.get().mailbox.wake();
     }
 }
 

@@ -119,7 +119,7 @@ impl Item {
 /// (namespace, mode, payload).
 #[pyclass(module = "antiphon._antiphon", frozen)]
 #[derive(Debug)]
-pub(crate) struct Shape {
+pub(crate) struct StreamOptions {
     pub(crate) modes: Modes,
     tagged: bool,
     pub(crate) subgraphs: bool,
@@ -209,7 +209,7 @@ pub(crate) fn select<'py>(state: &Bound<'py, PyDict>, keys: Keys) -> PyResult<Bo
     keys.of(state)
 }
 
-impl Shape {
+impl StreamOptions {
     /// Whether an item from there is to be seen.
     pub(crate) fn shows(&self, item: &Item, space: &[String]) -> bool {
         let meant = match (item, &self.tokens) {
@@ -275,7 +275,7 @@ impl Shape {
 }
 
 #[pymethods]
-impl Shape {
+impl StreamOptions {
     #[new]
     #[pyo3(signature = (
         modes, *, tagged=false, subgraphs=false, keys=Keys::All, part=None, told=None, tokens=None

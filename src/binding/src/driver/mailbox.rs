@@ -11,8 +11,8 @@ use antiphon_runtime::ReplyChunk;
 use pyo3::intern;
 use pyo3::prelude::*;
 
-use crate::driver::shape::Item;
 use crate::driver::standby::Standby;
+use crate::driver::stream_options::Item;
 use crate::driver::{exit_gate, wait};
 use crate::value::object::Object;
 
@@ -36,46 +36,46 @@ impl Answer {
 
 /// Something a node tells whoever watches.
 #[derive(Debug)]
-pub(crate) struct Emitted {
+pub(crate) struct Emission {
     pub(crate) id: TaskId,
-    pub(crate) told: Told,
+    pub(crate) item: EmittedItem,
 }
 
 #[derive(Debug)]
-pub(crate) enum Told {
+pub(crate) enum EmittedItem {
     /// Something of its own, perhaps with a name.
-    Own(Py<PyAny>, Option<String>),
+    Custom(Py<PyAny>, Option<String>),
     /// A token, for one stream.
     Token(Py<PyAny>, Py<PyAny>),
     /// What a run that it started shows, and the way down to where it is from.
-    Below(Item, Vec<String>),
+    Nested(Item, Vec<String>),
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Letters {
+pub(crate) struct Mail {
     pub(crate) answers: Vec<(TaskId, Answer)>,
-    pub(crate) emitted: Vec<Emitted>,
+    pub(crate) emitted: Vec<Emission>,
     pub(crate) chunks: Vec<(TaskId, ReplyChunk)>,
     /// Calls of tasks that nobody will say any more what came of.
     pub(crate) abandoned: Vec<(TaskId, u32)>,
     /// Signs that tasks are alive.
-    pub(crate) signs: Vec<(TaskId, Heartbeat)>,
+    pub(crate) heartbeats: Vec<(TaskId, Heartbeat)>,
     pub(crate) cancel: Option<String>,
     /// Something else that the run waits for has happened.
-    roused: bool,
-    /// How to wake an event loop that waits for letters.
+    woken: bool,
+    /// How to wake an event loop that waits for mail.
     waker: Option<Waker>,
 }
 
-impl Letters {
+impl Mail {
     pub(crate) fn is_empty(&self) -> bool {
         self.answers.is_empty()
             && self.emitted.is_empty()
             && self.chunks.is_empty()
-            && self.signs.is_empty()
+            && self.heartbeats.is_empty()
             && self.abandoned.is_empty()
             && self.cancel.is_none()
-            && !self.roused
+            && !self.woken
     }
 }
 
@@ -88,28 +88,28 @@ struct Waker {
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Inbox {
-    letters: Mutex<Letters>,
+pub(crate) struct Mailbox {
+    mail: Mutex<Mail>,
     arrived: Condvar,
-    /// Whether letters may be there: a look that takes no lock.
+    /// Whether mail may be there: a look that takes no lock.
     filled: AtomicBool,
     /// Who reads them while the caller's thread is inside a call.
     pub(crate) standby: Standby,
 }
 
-impl Inbox {
-    pub(crate) fn lock(&self) -> MutexGuard<'_, Letters> {
-        self.letters.lock().unwrap_or_else(PoisonError::into_inner)
+impl Mailbox {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Mail> {
+        self.mail.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Puts something in and wakes whoever waits for it.
-    pub(crate) fn put(&self, py: Python<'_>, put: impl FnOnce(&mut Letters)) {
-        let mut letters = self.lock();
-        put(&mut letters);
+    pub(crate) fn post(&self, py: Python<'_>, write: impl FnOnce(&mut Mail)) {
+        let mut mail = self.lock();
+        write(&mut mail);
         // Ordered with the look at who reads it, below.
         self.filled.store(true, Ordering::SeqCst);
-        let waker = letters.waker.take();
-        drop(letters);
+        let waker = mail.waker.take();
+        drop(mail);
         self.arrived.notify_all();
         if let Some(waker) = waker {
             waker.wake(py);
@@ -123,12 +123,12 @@ impl Inbox {
     }
 
     /// Wakes whoever waits, from a thread that need not hold the interpreter.
-    pub(crate) fn rouse(&self) {
-        let mut letters = self.lock();
-        letters.roused = true;
+    pub(crate) fn wake(&self) {
+        let mut mail = self.lock();
+        mail.woken = true;
         self.filled.store(true, Ordering::Release);
-        let waker = letters.waker.take();
-        drop(letters);
+        let waker = mail.waker.take();
+        drop(mail);
         self.arrived.notify_all();
         if let Some(waker) = waker {
             // The interpreter may be going down, and nobody waits any more.
@@ -137,14 +137,14 @@ impl Inbox {
     }
 
     /// Takes everything out; none if nothing is there.
-    pub(crate) fn take(&self) -> Option<Letters> {
+    pub(crate) fn take(&self) -> Option<Mail> {
         if !self.filled.load(Ordering::Acquire) {
             return None;
         }
-        let mut letters = self.lock();
+        let mut mail = self.lock();
         self.filled.store(false, Ordering::Release);
-        let waker = letters.waker.take();
-        Some(std::mem::replace(&mut *letters, Letters { waker, ..Letters::default() }))
+        let waker = mail.waker.take();
+        Some(std::mem::replace(&mut *mail, Mail { waker, ..Mail::default() }))
     }
 
     /// Waits on this thread, with the interpreter released, until something
@@ -153,7 +153,7 @@ impl Inbox {
         self.wait_unless(py, limit, || false);
     }
 
-    /// The same, but no longer than until `stop` says so; see [`Inbox::wake_waiting`].
+    /// The same, but no longer than until `stop` says so; see [`Mailbox::wake_waiting`].
     pub(crate) fn wait_unless(
         &self,
         py: Python<'_>,
@@ -161,10 +161,9 @@ impl Inbox {
         stop: impl Fn() -> bool + Send + Sync,
     ) {
         wait::release(py, || {
-            let letters = self.lock();
-            let waited = self
-                .arrived
-                .wait_timeout_while(letters, limit, |letters| letters.is_empty() && !stop());
+            let mail = self.lock();
+            let waited =
+                self.arrived.wait_timeout_while(mail, limit, |mail| mail.is_empty() && !stop());
             drop(waited.unwrap_or_else(PoisonError::into_inner));
         });
     }
@@ -178,11 +177,11 @@ impl Inbox {
     /// Calls `wake` on the event loop as soon as something is there. False if
     /// something is there already.
     pub(crate) fn on_arrival(&self, event_loop: Py<PyAny>, wake: Py<PyAny>) -> bool {
-        let mut letters = self.lock();
-        if !letters.is_empty() {
+        let mut mail = self.lock();
+        if !mail.is_empty() {
             return false;
         }
-        letters.waker = Some(Waker { event_loop, wake, thread: std::thread::current().id() });
+        mail.waker = Some(Waker { event_loop, wake, thread: std::thread::current().id() });
         true
     }
 
