@@ -137,7 +137,10 @@ def _stamped(step: int, payload: dict[str, Any]) -> dict[str, Any]:
 
 
 def pauses(
-    handle: RunHandle, stream_options: StreamOptions, keys: str | Sequence[str] | None, version: Version
+    handle: RunHandle,
+    stream_options: StreamOptions,
+    keys: str | Sequence[str] | None,
+    version: Version,
 ) -> Iterator[Any]:
     """The chunks that end the stream of a run that pauses."""
     questions = handle.questions()

@@ -7,7 +7,7 @@ use antiphon_core::checkpoint::{Call, CallOutcome, Callee, RaisedByCall, RaisedV
 use antiphon_core::run::CallStart;
 use antiphon_core::task::TaskId;
 use antiphon_core::value::Value;
-use antiphon_core::{Category, Fault, FaultCode};
+use antiphon_core::{Fault, FaultCode};
 use antiphon_runtime::store::StoreFuture;
 use antiphon_stores::codec::unstorable;
 use antiphon_stores::process;
