@@ -399,7 +399,7 @@ class Engine:
         The threads in the store of `place` whose last run was one of this graph and was
         lost: it neither ended nor paused, and nobody drives it.
         """
-    def start(self, /, input: Any | None = None, *, config: Any | None = None, context: Any | None = None, limits: Limits | None = None, supersteps: int | None = None, max_concurrency: int | None = None, shape: Shape | None = None, above: Context | None = None, enter: Any | None = None, on_task: Any | None = None, step_timeout: float | None = None, events: bool = False, place: ThreadRef | None = None, registry: Any | None = None, run_id: str | None = None, seed: int | None = None) -> Run:
+    def start(self, /, input: Any | None = None, *, config: Any | None = None, context: Any | None = None, limits: Limits | None = None, supersteps: int | None = None, max_concurrency: int | None = None, stream_options: StreamOptions | None = None, above: Context | None = None, enter: Any | None = None, on_task: Any | None = None, step_timeout: float | None = None, events: bool = False, place: ThreadRef | None = None, registry: Any | None = None, run_id: str | None = None, seed: int | None = None) -> Run:
         """
         Starts a run. Nothing happens before it is waited for, awaited or iterated.
 
@@ -410,7 +410,7 @@ class Engine:
             limits: what the run may spend.
             supersteps: in place of the supersteps of `limits`.
             `max_concurrency`: nodes that run at a time; no limit by default.
-            shape: what the caller wants to see by iterating; nothing by default.
+            `stream_options`: what the caller wants to see by iterating; nothing by default.
             above: the node that starts it: it is a part of that node, and goes on where it was
                 when the node begins again, unless it has a `place` of its own. The node's run may
                 want to show it too.
@@ -1432,42 +1432,6 @@ class Send:
     def timeout(self, /) -> float | None: ...
 
 @final
-class Shape:
-    """
-    What a caller wants to see of a run, and what the chunks look like.
-
-    Args:
-        modes: of `values`, `updates`, `custom` and `events`.
-        tagged: whether each chunk says its mode.
-        subgraphs: whether nested graphs show too; each chunk then says its
-            namespace, a tuple that is empty for the run's own graph.
-        keys: the keys to show of states and updates; a text shows the bare
-            value of that key, `None` shows all.
-        part: makes a chunk of mode, namespace and payload.
-        told: called when a task begins and when it ends, with its namespace
-            and (superstep, number among the sends, dict); gives the chunks, as
-            pairs of a mode and a payload.
-        tokens: what `Context.token` names this stream by.
-
-    Without `part` a chunk is the payload, (mode, payload), (namespace, payload) or
-    (namespace, mode, payload).
-    """
-    def __new__(cls, /, modes: Sequence[str], *, tagged: bool = False, subgraphs: bool = False, keys: Incomplete = ..., part: Any | None = None, told: Any | None = None, tokens: Any | None = None) -> Shape: ...
-    def has(self, /, mode: str) -> bool:
-        """
-        Whether items of that mode are shown.
-        """
-    @property
-    def tokens(self, /) -> Any | None:
-        """
-        Names this stream in `Context.token`.
-        """
-    def wrap(self, /, mode: str, payload: Any) -> Any:
-        """
-        A chunk of the run's own graph that carries the payload as it is.
-        """
-
-@final
 class SqliteSaver(Saver):
     """
     Threads in one SQLite file, which several processes may share.
@@ -1517,6 +1481,42 @@ class Stopper:
     def stop(self, /, reason: str) -> None:
         """
         Stops the question; the first reason counts.
+        """
+
+@final
+class StreamOptions:
+    """
+    What a caller wants to see of a run, and what the chunks look like.
+
+    Args:
+        modes: of `values`, `updates`, `custom` and `events`.
+        tagged: whether each chunk says its mode.
+        subgraphs: whether nested graphs show too; each chunk then says its
+            namespace, a tuple that is empty for the run's own graph.
+        keys: the keys to show of states and updates; a text shows the bare
+            value of that key, `None` shows all.
+        part: makes a chunk of mode, namespace and payload.
+        told: called when a task begins and when it ends, with its namespace
+            and (superstep, number among the sends, dict); gives the chunks, as
+            pairs of a mode and a payload.
+        tokens: what `Context.token` names this stream by.
+
+    Without `part` a chunk is the payload, (mode, payload), (namespace, payload) or
+    (namespace, mode, payload).
+    """
+    def __new__(cls, /, modes: Sequence[str], *, tagged: bool = False, subgraphs: bool = False, keys: Incomplete = ..., part: Any | None = None, told: Any | None = None, tokens: Any | None = None) -> StreamOptions: ...
+    def has(self, /, mode: str) -> bool:
+        """
+        Whether items of that mode are shown.
+        """
+    @property
+    def tokens(self, /) -> Any | None:
+        """
+        Names this stream in `Context.token`.
+        """
+    def wrap(self, /, mode: str, payload: Any) -> Any:
+        """
+        A chunk of the run's own graph that carries the payload as it is.
         """
 
 @final
