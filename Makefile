@@ -8,7 +8,7 @@ BIN         := $(abspath $(VENV))/bin
 export VIRTUAL_ENV := $(abspath $(VENV))
 # The extension is built by maturin, and has no tests on the Rust side: leaving
 # it out lets the rest share one set of dependencies.
-RUST_TESTED := --workspace --exclude antiphon-binding --locked
+RUST_TESTED := --workspace --exclude antiphon-binding --features antiphon-systems/echo --locked
 # A command that follows this meets a real PostgreSQL server.
 BESIDE_A_DATABASE = $(BIN)/python tests/support/postgres.py
 CRATES      := $(shell find src -name '*.rs' -o -name Cargo.toml -o -name '*.md' -path '*/prompts/*')
@@ -26,7 +26,7 @@ $(VENV)/.tools: pyproject.toml
 	touch $@
 
 $(VENV)/.built-$(PROFILE): $(VENV)/.tools Cargo.toml Cargo.lock $(CRATES)
-	$(BIN)/maturin develop --profile $(PROFILE) --extras local
+	$(BIN)/maturin develop --profile $(PROFILE) --extras local $(if $(filter dev,$(PROFILE)),--features echo)
 	rm -f $(VENV)/.built-*
 	touch $@
 

@@ -146,30 +146,6 @@ class Command(Generic[_N]):
     def update(self, /) -> Any | None: ...
 
 @final
-class Computation:
-    """
-    The computation, ready for any number of questions at once.
-    """
-    def __new__(cls, /, settings: dict, role_model: Any, engine: Any, stopper: Any) -> Computation:
-        """
-        Checks the settings; nothing is called yet. `engine` has
-        `run(job, call, stop)` and `session()`; `stopper` makes what stops a job.
-        """
-    def aask(self, /, task: dict, **options) -> Any:
-        """
-        Answers a question, awaited. Cancelling the caller's task drops it at
-        once; `stop`, a `Stopper`, has it end in order. Options as for `ask`;
-        `watch` is called on threads of its own, one event after the other.
-        """
-    def ask(self, /, task: dict, **options) -> dict:
-        """
-        Answers a question and waits for it. Ctrl-C stops it. `task` has
-        `question`, `context`, `inputs` (tagged), `tables` (Arrow by name) and
-        `functions`. Options: `call` (answers calls of these functions),
-        `run_id`, `seed`, `stop`, and `watch` (called with each event).
-        """
-
-@final
 class Context:
     """
     What a node can reach while it runs: who it is, what it was given to do,
@@ -848,6 +824,39 @@ class NativeSession:
         """
 
 @final
+class NativeSystem:
+    """
+    A ready system, for any number of questions at once.
+    """
+    def __new__(cls, /, name: str, settings: dict, given: dict) -> NativeSystem:
+        """
+        Checks settings and parts; nothing is called yet. `given` has `roles` and `tools` by
+        name, `prompts` by name, and `sandbox`, an engine with what stops its jobs.
+        """
+    def __repr__(self, /) -> str: ...
+    def aask(self, /, question: Any, **options) -> Any:
+        """
+        The same, awaited. Cancelling the caller's task drops the question at once; `stop`, a
+        `Stopper`, has it end in order. `watch` is called on threads of its own, one event after
+        the other.
+        """
+    def ask(self, /, question: Any, **options) -> dict:
+        """
+        Takes a question to where it rests and waits for it. Ctrl-C cancels it. Options:
+        `thread` (where it is kept), `how` (`once`: a question that the thread holds is not
+        started again; `again`: unless it has ended; `resume`: the question in the thread goes
+        on, and the one that is given does not count), `answers` (pairs of the id of a question
+        and its answer), `attachments` (bytes by name), `call` (answers the calls of code in a
+        sandbox), `run_id`, `seed`, `stop`, `watch` (called with each event), and `about` (what
+        the Python code of roles sees of the caller).
+        """
+    @property
+    def prompts(self, /) -> dict[str, str]:
+        """
+        Its prompts as they are read, by `NAME.TIER`.
+        """
+
+@final
 class Overwrite:
     """
     Replaces what a key holds, whatever its merge rule.
@@ -1017,32 +1026,6 @@ class RetryPolicy:
     def max_interval(self, /) -> float: ...
     @property
     def retry_on(self, /) -> Any: ...
-
-@final
-class ReviewLoop:
-    """
-    The review loop, ready for any number of questions at once.
-    """
-    def __new__(cls, /, settings: dict, roles: dict) -> ReviewLoop:
-        """
-        Checks settings and roles; nothing is called yet.
-        """
-    def __repr__(self, /) -> str: ...
-    def aask(self, /, question: Any, **options) -> Any:
-        """
-        Answers a question, awaited. Cancelling the caller's task drops it at
-        once; `stop`, a `Stopper`, has it end in order.
-        Options as for `ask`; `watch` is called on threads of its own, one
-        event after the other.
-        """
-    def ask(self, /, question: Any, **options) -> dict:
-        """
-        Answers a question and waits for it. Ctrl-C stops it. Options: `place`
-        (where it is kept), `how` (`once`: a question that `place` holds is not
-        begun again; `again`: unless it is over; `resume`: the question in `place` goes on, whichever it
-        is, and the one that is given does not count), `file`, `run_id`, `seed`, `watch` (called with each event), and `about` (what
-        the Python code of roles gets to see of the caller).
-        """
 
 @final
 class RoleCall:
@@ -1781,5 +1764,11 @@ def select(state: dict, keys: Incomplete) -> Any:
 def set_thread_limit(limit: int) -> None:
     """
     Sets how many threads may run blocking functions at once; 64 by default.
+    """
+
+def systems() -> list:
+    """
+    All ready systems, each as a dict with its name, description, roles and prompts, and the JSON
+    Schemas of its settings, input and output.
     """
 

@@ -89,7 +89,7 @@ def _parser() -> argparse.ArgumentParser:
         "--model", help="provider:model, local:1.5b, local:0.5b, or the path of a .gguf file"
     )
     ask.add_argument("--file", help="a text file that comes with the question, at most 64 KiB")
-    ask.add_argument("--system", choices=["review-loop"], default="review-loop")
+    ask.add_argument("--system", default="review-loop", help="who answers; default: review-loop")
     ask.add_argument(
         "--set", action="append", metavar="KEY=VALUE", help="a setting; may be repeated"
     )

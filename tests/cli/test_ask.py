@@ -34,13 +34,19 @@ def test_json_is_one_object(antiphon: Antiphon) -> None:
     told = json.loads(done.stdout)
     assert done.stdout.count("\n") == 1
     assert set(told) == {
+        "answer",
+        "caveat",
         "error",
+        "error_component",
         "final_answer",
         "final_reasoning_trace",
         "model",
-        "caveat",
         "outcome",
+        "questions",
+        "retries_by_agent",
         "retry_count",
+        "run_id",
+        "thread",
         "usage",
     }
     assert (told["final_answer"], told["outcome"]) == ("Lima", "answered")

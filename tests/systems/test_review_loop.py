@@ -298,7 +298,7 @@ def test_settings_are_checked_before_a_model_is_looked_for(
 ) -> None:
     monkeypatch.setenv("ANTIPHON_MODEL", "nobody:x")
     with pytest.raises(ValidationError, match="retries"):
-        ReviewLoop(retries=3)
+        ReviewLoop(retries=3)  # type: ignore[call-arg]
     with pytest.raises(ValidationError, match="nobody"):
         ReviewLoop()
 

@@ -16,17 +16,15 @@ from antiphon._text import well_formed
 from antiphon.errors import ValidationError
 from antiphon.local import ProgressBar
 from antiphon.models import Model
-from antiphon.systems import ReviewLoop, ReviewLoopResult
-from antiphon.systems._file import read_file
+from antiphon.systems import ReviewLoopResult, System, SystemResult, find
+from antiphon.systems._inputs import read_file
 
 if TYPE_CHECKING:
     import argparse
 
     from antiphon.errors import AntiphonError
 
-__all__ = ["ask", "checked_settings"]
-
-_ARGUMENTS = set(inspect.signature(ReviewLoop).parameters)
+__all__ = ["ask", "checked_settings", "system_of"]
 
 
 def ask(options: argparse.Namespace) -> Exit:
@@ -37,13 +35,14 @@ def ask(options: argparse.Namespace) -> Exit:
     """
     settings = checked_settings(options)
     attached = read_file(options.file)
+    given = {} if attached is None else {"file": attached}
     _require_question(options.question)
     choice = choose(options.model, os.environ)
     with ProgressView(sys.stderr) as view:
         view.say(f"model: {choice.description}")
         with ProgressBar() as bar, open_model(choice, bar) as model:
-            loop = ReviewLoop(model, **settings)
-            result = loop.run(options.question, file=attached, watch=view)
+            system = system_of(options)(model, **settings)
+            result = system.run(options.question, watch=view, **given)
         _report(view, result)
     sys.stdout.write(_told(result, options) + "\n")
     sys.stdout.flush()
@@ -58,10 +57,20 @@ def checked_settings(options: argparse.Namespace) -> dict[str, Any]:
             ``system_setting_invalid``).
     """
     settings = dict(map(_setting, options.set or ()))
-    for name in settings.keys() & _ARGUMENTS:
+    system = system_of(options)
+    for name in settings.keys() & set(inspect.signature(system).parameters):
         raise ValidationError(f"this is no setting: {name}", code="system_setting_invalid")
-    ReviewLoop(Model.scripted([]), **settings)
+    system(Model.scripted([]), **settings)
     return settings
+
+
+def system_of(options: argparse.Namespace) -> type[System[Any]]:
+    """The system of a command.
+
+    Raises:
+        ValidationError: there is none of that name (``system_unknown``).
+    """
+    return find(options.system.replace("-", "_"))
 
 
 def _require_question(question: str) -> None:
@@ -89,40 +98,41 @@ def _setting(given: str) -> tuple[str, Any]:
         return key.strip(), value
 
 
-def _report(view: ProgressView, result: ReviewLoopResult) -> None:
+def _report(view: ProgressView, result: SystemResult) -> None:
     usage = result.usage
     if result.outcome != "answered":
-        view.say(f"no answer ({result.outcome}) at the step: {result.error_component}")
+        step = result.error_component if isinstance(result, ReviewLoopResult) else None
+        view.say(f"no answer ({result.outcome})" + (f" at the step: {step}" if step else ""))
+    for question in result.questions:
+        view.say(f"question of {question.agent}: {question.value}")
     if result.outcome != "answered" and result.error is not None:
         view.say(f"error: {result.error.message}")
         if result.error.hint:
             view.say(f"hint: {result.error.hint}")
     view.say(
-        f"tokens: {usage.get('input_tokens', 0)} read, {usage.get('output_tokens', 0)} written; "
-        f"retries: {result.retry_count}"
+        f"tokens: {usage.get('input_tokens', 0)} read, {usage.get('output_tokens', 0)} written"
+        + (f"; retries: {result.retry_count}" if isinstance(result, ReviewLoopResult) else "")
     )
 
 
-def _told(result: ReviewLoopResult, options: argparse.Namespace) -> str:
+def _told(result: SystemResult, options: argparse.Namespace) -> str:
     if options.json:
         return json.dumps(_object(result, trace=options.trace))
-    lines = [result.final_answer]
+    lines = [result.answer]
     if options.trace:
         lines = [json.dumps(event.to_dict()) for event in result.trace] + lines
     text = "\n".join(lines)
     return safe(text) if sys.stdout.isatty() else text
 
 
-def _object(result: ReviewLoopResult, *, trace: bool) -> dict[str, Any]:
+def _object(result: SystemResult, *, trace: bool) -> dict[str, Any]:
     error = result.error
-    told: dict[str, Any] = {
-        "final_answer": result.final_answer,
-        "final_reasoning_trace": result.final_reasoning_trace,
-        "outcome": result.outcome,
+    told = result.to_dict(trace=False)
+    for name in ("state", "trace_dropped", "models"):
+        told.pop(name, None)
+    told |= {
+        "answer": result.answer,
         "model": ", ".join(result.models),
-        "caveat": result.caveat,
-        "usage": result.usage,
-        "retry_count": result.retry_count,
         "error": None if error is None else _fault(error),
     }
     if trace:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from antiphon._command.ask import checked_settings
+from antiphon._command.ask import checked_settings, system_of
 from antiphon._command.exits import Exit
 from antiphon._command.plain import safe
 from antiphon._command.progress import ProgressView
@@ -18,7 +18,6 @@ from antiphon._lines import open_questions
 from antiphon._model.default_model import choose, open_model
 from antiphon.checkpoint import SqliteSaver
 from antiphon.local import ProgressBar
-from antiphon.systems import ReviewLoop
 
 if TYPE_CHECKING:
     import argparse
@@ -48,7 +47,7 @@ def batch(options: argparse.Namespace) -> Exit:
     with ProgressView(sys.stderr) as view, _kept(options.store, output) as saver:
         view.say(f"model: {choice.description}")
         with ProgressBar() as bar, open_model(choice, bar) as model:
-            report = ReviewLoop(model, **settings, checkpointer=saver).batch_file(
+            report = system_of(options)(model, **settings, checkpointer=saver).batch_file(
                 questions,
                 output,
                 files=options.files,

@@ -9,7 +9,7 @@ from antiphon.errors import AuthError, ModelTransportError, ValidationError
 
 if TYPE_CHECKING:
     from antiphon.errors import AntiphonError
-    from antiphon.systems import ReviewLoopResult
+    from antiphon.systems import SystemResult
 
 __all__ = ["Exit", "after", "failed"]
 
@@ -27,7 +27,7 @@ class Exit(IntEnum):
     INTERRUPTED = 130
 
 
-def after(result: ReviewLoopResult) -> Exit:
+def after(result: SystemResult) -> Exit:
     """The exit code of a question that was put."""
     if result.outcome == "answered":
         return Exit.ANSWERED

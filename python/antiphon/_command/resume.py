@@ -17,7 +17,7 @@ from antiphon._json_values import encode_or
 from antiphon.errors import ValidationError
 from antiphon.graph import Command, CompiledGraph
 from antiphon.orchestrator import Orchestrator
-from antiphon.systems import ReviewLoop
+from antiphon.systems import System
 
 if TYPE_CHECKING:
     import argparse
@@ -40,7 +40,7 @@ def resume(options: argparse.Namespace) -> Exit:
     found = _imported(options.team)
     if isinstance(found, Orchestrator):
         return _team(found, options)
-    if isinstance(found, ReviewLoop):
+    if isinstance(found, System):
         return _system(found, options)
     return _graph(found, options)
 
@@ -64,15 +64,19 @@ def _team(team: Orchestrator, options: argparse.Namespace) -> Exit:
     return Exit.ERROR if result.outcome == "error" else Exit.NO_ANSWER
 
 
-def _system(system: ReviewLoop, options: argparse.Namespace) -> Exit:
-    if options.answer:
-        raise ValidationError("a review loop asks nothing: --answer", code="answer_invalid")
+def _system(system: System[Any], options: argparse.Namespace) -> Exit:
     result = system.resume(options.thread)
+    if options.answer:
+        asked_ids = [one.id for one in result.questions]
+        has_ended = result.outcome != "paused"
+        answers = _answers(options, asked_ids, has_ended=has_ended)
+        result = system.resume(options.thread, *answers)
     if options.json:
-        told = {"final_answer": result.final_answer, "outcome": result.outcome}
+        told = {"answer": result.answer, "outcome": result.outcome}
         _write(json.dumps(told | {"run_id": result.run_id, "thread": result.thread}))
     else:
-        _write(_text(result.final_answer))
+        _write(_text(result.answer))
+    _ask([(one.id, one.agent, one.value) for one in result.questions])
     return after(result)
 
 
@@ -101,7 +105,7 @@ def _graph(graph: CompiledGraph, options: argparse.Namespace) -> Exit:
     return Exit.NO_ANSWER if questions else Exit.ANSWERED
 
 
-def _imported(target: str) -> Orchestrator | CompiledGraph | ReviewLoop:
+def _imported(target: str) -> Orchestrator | CompiledGraph | System[Any]:
     module, colon, path = target.partition(":")
     if not (module and colon and path):
         raise ValidationError(f"a team is named `module:attribute`: {target}", code="team_unknown")
@@ -121,9 +125,9 @@ def _imported(target: str) -> Orchestrator | CompiledGraph | ReviewLoop:
             code="team_unknown",
             hint="run the command where the module is, or install it",
         ) from error
-    if not isinstance(found, Orchestrator | CompiledGraph | ReviewLoop):
+    if not isinstance(found, Orchestrator | CompiledGraph | System):
         raise ValidationError(
-            f"`{target}` is no team, compiled graph or review loop: {type(found).__name__}",
+            f"`{target}` is no team, compiled graph or system: {type(found).__name__}",
             code="team_unknown",
         )
     return found

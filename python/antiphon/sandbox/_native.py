@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from antiphon.sandbox._engine import Probe
 
-__all__ = ["PROCESS", "SUBPROCESS", "NativeEngine"]
+__all__ = ["PROCESS", "SUBPROCESS", "NativeEngine", "named_call"]
 
 
 class NativeEngine:
@@ -31,9 +31,14 @@ class NativeEngine:
     def __init__(self, settings: Mapping[str, Any]) -> None:
         self._sandbox = NativeSandbox(_complete(settings))
 
+    @property
+    def native(self) -> NativeSandbox:
+        """The engine of the extension module, for a native system."""
+        return self._sandbox
+
     def run(self, job: Any, call: Any, stop: Any) -> dict[str, Any]:
         """Run a job in a clean interpreter."""
-        return self._sandbox.run(job, None if call is None else _named(call), stop)
+        return self._sandbox.run(job, None if call is None else named_call(call), stop)
 
     def session(self) -> _Session:
         """Open an interpreter that keeps its variables."""
@@ -56,7 +61,7 @@ class _Session:
 
     def run(self, job: Any, call: Any, stop: Any) -> dict[str, Any]:
         """Run a job with the variables of the jobs before it."""
-        found: dict[str, Any] = self._session.run(job, None if call is None else _named(call), stop)
+        found: dict[str, Any] = self._session.run(job, None if call is None else named_call(call), stop)
         return found
 
     def close(self) -> None:
@@ -93,7 +98,7 @@ def _complete(settings: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _named(call: Any) -> Any:
+def named_call(call: Any) -> Any:
     """Return the same call, with failures as exceptions of the class name that the guest sees."""
 
     def calling(name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:

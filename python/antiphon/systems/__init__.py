@@ -19,14 +19,17 @@ Example:
 
 from antiphon._lines import BatchReport, LineProblem
 from antiphon._role import RoleContext
+from antiphon.systems._system import System
 from antiphon.systems.computation import Computation
 from antiphon.systems.computation_result import ComputationAttempt, ComputationResult
-from antiphon.systems.result import ReviewLoopResult
+from antiphon.systems.registry import SystemInfo, find, systems
+from antiphon.systems.result import SystemResult
 from antiphon.systems.review_loop import ReviewLoop
-from antiphon.systems.stream import AsyncReviewLoopStream, ReviewLoopStream
+from antiphon.systems.review_loop_result import ReviewLoopResult
+from antiphon.systems.stream import AsyncSystemStream, SystemStream
 
 __all__ = [
-    "AsyncReviewLoopStream",
+    "AsyncSystemStream",
     "BatchReport",
     "Computation",
     "ComputationAttempt",
@@ -34,6 +37,11 @@ __all__ = [
     "LineProblem",
     "ReviewLoop",
     "ReviewLoopResult",
-    "ReviewLoopStream",
     "RoleContext",
+    "System",
+    "SystemInfo",
+    "SystemResult",
+    "SystemStream",
+    "find",
+    "systems",
 ]

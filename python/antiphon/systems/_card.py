@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from antiphon.event import Event
-    from antiphon.systems.result import ReviewLoopResult
+    from antiphon.systems.review_loop_result import ReviewLoopResult
 
 _ROWS = 200
 """Verdicts and other steps that are shown."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from antiphon._role import Part
 
-__all__ = ["parts"]
+__all__ = ["PARTS", "brief_view"]
 
 _REPLIES = {
     "planner": ("research_steps", "expert_steps"),
@@ -33,20 +33,14 @@ _REVIEWED = {
 }
 
 
-def parts(*, minimal: bool) -> dict[str, Part]:
-    """The roles, by name.
+def brief_view(role: str, brief: dict[str, Any], *, minimal: bool) -> dict[str, Any]:
+    """The brief as an agent sees it, by the keys that docs/guides/review-loop.md lists.
 
     Args:
+        role: the role.
+        brief: what the engine knows.
         minimal: whether a critic sees the work under review alone.
     """
-    return {
-        role: Part(role, replies, role in _SPEAKING, partial(_state, role, minimal=minimal))
-        for role, replies in _REPLIES.items()
-    }
-
-
-def _state(role: str, brief: dict[str, Any], *, minimal: bool) -> dict[str, Any]:
-    """What the role is given, by the keys that docs/guides/review-loop.md lists."""
     known = {**brief, "index": brief["step_id"], **_research(brief)}
     if role != "critic":
         return {key: known[key] for key in (*_WORK, *_ASKED, *_OWN[role])}
@@ -71,3 +65,10 @@ def _work(target: str, known: dict[str, Any]) -> str:
     if target == "planner":
         return "\n".join([*known["research_steps"], *known["expert_steps"]])
     return str(known["result"] if target == "researcher" else known["expert_answer"])
+
+
+PARTS = {
+    role: Part(role, replies, role in _SPEAKING, partial(brief_view, role, minimal=False))
+    for role, replies in _REPLIES.items()
+}
+"""The roles, by name."""

@@ -2,30 +2,46 @@
 
 from __future__ import annotations
 
-import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, Unpack
 
-from antiphon._antiphon import Computation as Native
-from antiphon._model.default_model import default_model
-from antiphon._role.played import played_by
-from antiphon.errors import ValidationError
-from antiphon.models import Model, scripted
+from antiphon._role import Part
 from antiphon.sandbox import Sandbox
+from antiphon.sandbox._native import named_call
 from antiphon.sandbox._sandbox import runner_of
-from antiphon.systems._awaiting import awaited
+from antiphon.systems._system import System
 from antiphon.systems.computation_result import ComputationResult
 from antiphon.tools import encode_result
 
 if TYPE_CHECKING:
+    import asyncio
+    import os
     from collections.abc import Callable, Mapping, Sequence
 
+    from antiphon._thread_store import Durability
+    from antiphon.checkpoint import Saver
     from antiphon.event import Event
+    from antiphon.models import Model
+    from antiphon.systems.stream import AsyncSystemStream, SystemStream
+
+__all__ = ["Computation", "ComputationSettings"]
 
 
-__all__ = ["Computation"]
+class ComputationSettings(TypedDict, total=False):
+    """The settings of a computation; docs/guides/computation.md describes each."""
+
+    max_attempts: int
+    temperature: float | None
+    max_reasks: int
+    max_highlights: int
+    max_shown: int
+    guidance: str
+    packages: Sequence[str]
+    summarise: bool
+    reasoning: bool
+    question_timeout_s: float
 
 
-class Computation:
+class Computation(System[ComputationResult]):
     """Answers questions about data by computing: the specialist for numbers of a team.
 
     The model sees the question and a description of the inputs: of a table its columns, types
@@ -38,6 +54,14 @@ class Computation:
         model: who writes the code and the words: a name such as ``openai:gpt-5-mini`` or
             ``local:1.5b``, a list of names, a `antiphon.models.Model`, or a LangChain chat
             model. Default: as for `ReviewLoop`.
+        planner: the implementation of the role that writes the code: an `antiphon.Agent`, a
+            name, a model, or a function that takes the brief and returns ``{"python": ...,
+            "explain": ...}``. Default: `model`.
+        summariser: that of the role that puts the result into words; returns ``{"answer": ...,
+            "highlights": [...]}``. Default: `model`.
+        prompts: texts or paths in place of the system's prompts, by their names in `prompts`.
+        checkpointer: where questions are kept, each in a thread, as for `ReviewLoop`.
+        durability: as for `ReviewLoop`.
         sandbox: where the code runs; its limits, tools, files and packages hold. Default: a
             `Sandbox` of its own, with pandas and numpy if they are installed.
         **settings: ``max_attempts`` (2) pieces of code, ``max_highlights`` (5), ``max_shown``
@@ -66,23 +90,36 @@ class Computation:
         ('Sales came to 60.', 60)
     """
 
+    name = "computation"
+    _result = ComputationResult
+    _roles: ClassVar[Mapping[str, Part]] = {
+        "planner": Part("planner", ("python", "explain", "reasoning"), speaks=True, view=dict),
+        "summariser": Part("summariser", ("answer", "highlights"), speaks=False, view=dict),
+    }
+
     def __init__(
         self,
         model: str | Sequence[str | Model] | Model | None = None,
         *,
+        planner: Any = None,
+        summariser: Any = None,
         sandbox: Sandbox | None = None,
-        **settings: Any,
+        prompts: Mapping[str, str | os.PathLike[str]] | None = None,
+        checkpointer: Saver | str | None = None,
+        durability: Durability = "async",
+        **settings: Unpack[ComputationSettings],
     ) -> None:
         self._sandbox = _own_sandbox() if sandbox is None else sandbox
+        self._runner = runner_of(self._sandbox)
         settings.setdefault("packages", list(self._sandbox.packages))
-        self._runner = runner = runner_of(self._sandbox)
-
-        def build(player: Any) -> Native:
-            return Native(settings, played_by(player, "the model"), runner.engine, runner.stopper)
-
-        build(scripted([]))  # what is wrong is said before it costs
-        opened = default_model(model) if model is None or isinstance(model, str) else model
-        self._native = build(opened)
+        super().__init__(
+            model,
+            roles={"planner": planner, "summariser": summariser},
+            checkpointer=checkpointer,
+            durability=durability,
+            prompts=prompts,
+            **settings,
+        )
 
     def run(
         self,
@@ -90,25 +127,26 @@ class Computation:
         inputs: Mapping[str, Any] | None = None,
         *,
         context: Mapping[str, Any] | None = None,
+        thread: str | None = None,
         watch: Callable[[Event], None] | None = None,
     ) -> ComputationResult:
-        """Answers a question and waits for it. Ctrl-C stops it, and the code that runs for it.
+        """Answer a question and wait for it, as `System.run`. Ctrl-C also stops the code.
 
         Args:
-            question: what is asked.
-            inputs: what it is asked of, by the names that the code has for it: tables, lists,
-                numbers, as `Sandbox.run` takes them.
-            context: what the model should know besides, such as the date: JSON. It becomes part
-                of the prompt, so no secrets.
-            watch: called on this thread with each event, pieces of replies included.
+            question: the question.
+            inputs: the data, by the names that the code has for it: tables, lists, numbers, as
+                `Sandbox.run` takes them.
+            context: what else the model should know, such as the date: JSON. It becomes part of
+                the prompt, so no secrets.
+            thread: as in `System.run`; it keeps the data too.
+            watch: as in `System.run`.
 
         Raises:
-            ValidationError: the question is blank (``question_blank``), or an input cannot go
-                in (``sandbox_input_invalid``). Whatever happens later is an outcome of the
-                result.
+            ValidationError: as `System.run`; or an input cannot go in
+                (``sandbox_input_invalid``).
+            StateError: as `System.run`.
         """
-        task, calls = self._task(question, inputs, context), self._runner.calls(None)
-        return self._result(self._native.ask(task, call=calls, watch=watch))
+        return super().run(question, inputs, context=context, thread=thread, watch=watch)
 
     async def arun(
         self,
@@ -116,36 +154,79 @@ class Computation:
         inputs: Mapping[str, Any] | None = None,
         *,
         context: Mapping[str, Any] | None = None,
+        thread: str | None = None,
+        watch: Callable[[Event], None] | None = None,
     ) -> ComputationResult:
-        """`run`, awaited. Cancelling the awaiting task stops it, and kills the code.
+        """Answer a question, awaited, as `System.arun`. Cancelling it also kills the code.
 
         Args:
-            question: as in `run`.
+            question: the question.
             inputs: as in `run`.
             context: as in `run`.
-
-        Raises:
-            ValidationError: as in `run`.
+            thread: as in `run`.
+            watch: as in `System.arun`.
         """
-        task = self._task(question, inputs, context)
-        calls = self._runner.calls(asyncio.get_running_loop())
-        ask = self._native.aask
-        return self._result(await awaited(lambda stop: ask(task, call=calls, stop=stop)))
+        return await super().arun(question, inputs, context=context, thread=thread, watch=watch)
 
-    def _task(
-        self, question: Any, inputs: Mapping[str, Any] | None, context: Mapping[str, Any] | None
+    def stream(
+        self,
+        question: str,
+        inputs: Mapping[str, Any] | None = None,
+        *,
+        context: Mapping[str, Any] | None = None,
+        thread: str | None = None,
+    ) -> SystemStream[ComputationResult]:
+        """Answer a question event by event, as `System.stream`.
+
+        Args:
+            question: the question.
+            inputs: as in `run`.
+            context: as in `run`.
+            thread: as in `run`.
+        """
+        return super().stream(question, inputs, context=context, thread=thread)
+
+    def astream(
+        self,
+        question: str,
+        inputs: Mapping[str, Any] | None = None,
+        *,
+        context: Mapping[str, Any] | None = None,
+        thread: str | None = None,
+    ) -> AsyncSystemStream[ComputationResult]:
+        """`stream` for ``async for``.
+
+        Args:
+            question: the question.
+            inputs: as in `run`.
+            context: as in `run`.
+            thread: as in `run`.
+        """
+        return super().astream(question, inputs, context=context, thread=thread)
+
+    def _parts(
+        self, known: Mapping[str, dict[str, Any]], parts: Mapping[str, Any]
     ) -> dict[str, Any]:
-        if not isinstance(question, str):
-            raise ValidationError(
-                f"the question has to be a text: {type(question).__name__}",
-                code="question_malformed",
-            )
-        job = self._runner.job("", inputs, ())
-        given = {name: job[name] for name in ("inputs", "tables", "functions")}
-        return {"question": question, "context": encode_result(dict(context or {})), **given}
+        del known, parts
+        engine = self._runner.engine
+        return {"sandbox": (getattr(engine, "native", engine), self._runner.stopper)}
 
-    def _result(self, native: dict[str, Any]) -> ComputationResult:
-        return ComputationResult.of(native, self._sandbox.engine, self._sandbox.isolation)
+    def _input(self, question: Any, *data: Any, **inputs: Any) -> dict[str, Any]:
+        job = self._runner.job("", data[0] if data else None, ())
+        task = {name: job[name] for name in ("inputs", "functions") if job[name]}
+        context = encode_result(dict(inputs.get("context") or {}))
+        return {
+            "question": {"question": question, "context": context, **task},
+            "attachments": job["tables"],
+        }
+
+    def _resumed(self, loop: asyncio.AbstractEventLoop | None) -> dict[str, Any]:
+        calls = self._runner.calls(loop)
+        return {"call": None if calls is None else named_call(calls)}
+
+    def _result_of(self, native: dict[str, Any], put: dict[str, Any]) -> ComputationResult:
+        told = {"engine": self._sandbox.engine, "isolation": self._sandbox.isolation}
+        return super()._result_of({**native, **told}, put)
 
     def __repr__(self) -> str:
         return f"Computation(sandbox={self._sandbox!r})"

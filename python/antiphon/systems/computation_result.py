@@ -1,25 +1,22 @@
-"""What came of a question that was computed."""
+"""What a computation returns for a question."""
 
 from __future__ import annotations
 
+from base64 import b64decode
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Self
 
-from antiphon._faults import from_fault
-from antiphon.errors import AntiphonError, BudgetError, RunCancelled, SandboxError
-from antiphon.sandbox._faults import sandbox_error
 from antiphon.sandbox._outcome import result_of
+from antiphon.sandbox._faults import sandbox_error
+from antiphon.systems.result import SystemResult, fault_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from antiphon.event import Event
+    from antiphon.errors import AntiphonError, SandboxError
     from antiphon.sandbox import SandboxFigure, SandboxResult
 
-__all__ = ["ComputationAttempt", "ComputationOutcome", "ComputationResult"]
-
-ComputationOutcome = Literal["answered", "failed", "error", "budget", "cancelled"]
-"""How a question ended."""
+__all__ = ["ComputationAttempt", "ComputationResult"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,38 +37,29 @@ class ComputationAttempt:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class ComputationResult:
-    """What came of a question that was computed.
+class ComputationResult(SystemResult):
+    """What a computation returns for a question, beside the fields of `SystemResult`.
 
     Attributes:
-        answer: in words; the result as text if no model put it into words; empty if there is
-            none.
+        text: the answer in words; the result as text if no model put it into words; empty if
+            there is none.
         highlights: further facts that the result shows.
-        outcome: ``answered``; ``failed``, no code came to a result; ``error``, something failed
-            that other code does not mend; ``budget``, time is spent; or ``cancelled``.
         is_summarised: whether a model put the result into words.
-        attempts: all code, in order; the last came to the result, if there is one.
-        computed: what the sandbox brought out: variables, tables, figures, output. It is the
-            code's word.
-        error: what ended it, or why no model put the result into words.
-        usage: tokens: ``input_tokens``, ``output_tokens``, and others where the provider counts
-            them.
-        trace: what happened, in order; at most 10,000 events, pieces of replies left out.
-        trace_dropped: how many events came after those.
-        run_id: names the run in its events.
+        attempts: all code, in order; the last computed the result, if there is one.
+        computed: what the sandbox returned: variables, tables, figures, output. Reported by the
+            code; not verified.
     """
 
-    answer: str
+    text: str
     highlights: tuple[str, ...]
-    outcome: ComputationOutcome
     is_summarised: bool
     attempts: tuple[ComputationAttempt, ...]
     computed: SandboxResult | None
-    error: AntiphonError | None
-    usage: dict[str, int]
-    trace: tuple[Event, ...]
-    trace_dropped: int
-    run_id: str
+
+    @property
+    def answer(self) -> str:
+        """The same as `text`."""
+        return self.text
 
     @property
     def python(self) -> str:
@@ -96,50 +84,55 @@ class ComputationResult:
         return () if self.computed is None else self.computed.figures
 
     @classmethod
-    def of(cls, native: Mapping[str, Any], engine: str, isolation: str) -> Self:
+    def of(cls, native: Mapping[str, Any]) -> Self:
         """The result as the engine has it, in Python's own types."""
-        computed, fault = native["computed"], native["error"]
+        computed = native["computed"]
         if computed is not None:
-            computed = result_of({**computed, "engine": engine, "isolation": isolation})
-        return cls(
-            answer=native["answer"],
-            highlights=tuple(native["highlights"]),
-            outcome=native["outcome"],
-            is_summarised=native["is_summarised"],
-            attempts=tuple(map(_attempt, native["attempts"])),
-            computed=computed,
-            error=None if fault is None else from_fault(fault),
-            usage=native["usage"],
-            trace=tuple(native["trace"]),
-            trace_dropped=native["trace_dropped"],
-            run_id=native["run_id"],
+            told = {name: native[name] for name in ("engine", "isolation")}
+            computed = result_of({**_outcome(computed), **told})
+        return super(ComputationResult, cls).of(
+            {
+                **native,
+                "text": native["answer"],
+                "highlights": tuple(native["highlights"]),
+                "attempts": tuple(map(_attempt, native["attempts"])),
+                "computed": computed,
+            }
         )
 
-    def raise_for_outcome(self) -> Self:
-        """The result itself, if the question was answered.
+    def to_dict(self, *, trace: bool = True) -> dict[str, Any]:
+        """All of it as JSON values; of what the sandbox returned, what it printed.
 
-        Raises:
-            SandboxError: what the last piece of code failed with.
-            AntiphonError: what ended the question.
-            BudgetError: its time was spent (``question_unanswered``).
-            RunCancelled: it was cancelled (``run_cancelled``).
+        Args:
+            trace: whether the events are in it.
         """
-        if self.outcome == "answered":
-            return self
-        if self.outcome == "cancelled":
-            raise RunCancelled("the computation was cancelled", code="run_cancelled")
-        last = self.attempts[-1].error if self.attempts else None
-        failed = last if self.outcome == "failed" else self.error
-        if failed is not None:
-            raise failed
-        raise BudgetError(
-            f"the computation was given up: {self.outcome}",
-            code="question_unanswered",
-            hint="a higher `question_timeout_s` may help",
-        )
+        plain = super(ComputationResult, self).to_dict(trace=trace)
+        plain["answer"] = plain.pop("text")
+        plain["highlights"] = list(self.highlights)
+        plain["attempts"] = [
+            {
+                "reasoning": one.reasoning,
+                "python": one.python,
+                "explain": one.explain,
+                "error": None if one.error is None else fault_of(one.error),
+            }
+            for one in self.attempts
+        ]
+        plain["computed"] = None if self.computed is None else {"stdout": self.computed.stdout}
+        return plain
 
-    def __repr__(self) -> str:
-        return f"ComputationResult(outcome={self.outcome!r}, answer={self.answer!r})"
+    def record(self) -> dict[str, Any]:
+        """The result as a line of `Computation.batch_file`."""
+        told = super(ComputationResult, self).record()
+        del told["answer"]
+        return told
+
+    def _failure(self) -> AntiphonError | None:
+        last = self.attempts[-1].error if self.attempts else None
+        return last if self.outcome == "failed" else self.error
+
+    def _hint(self) -> str:
+        return "a higher `question_timeout_s` may help"
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         from antiphon.systems._computation_card import html, text
@@ -155,3 +148,11 @@ def _attempt(native: Mapping[str, Any]) -> ComputationAttempt:
         explain=native["explain"],
         error=None if trouble is None else sandbox_error(trouble),
     )
+
+
+def _outcome(native: Mapping[str, Any]) -> dict[str, Any]:
+    """What the sandbox returned, in the form of an engine's outcome."""
+    outcome = {name: value for name, value in native.items() if value not in (None, [], {}, "")}
+    outcome["tables"] = [(name, b64decode(data)) for name, data in native["tables"]]
+    outcome["figures"] = list(map(b64decode, native["figures"]))
+    return outcome

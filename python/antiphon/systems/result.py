@@ -1,4 +1,4 @@
-"""What came of a question."""
+"""What a ready system returns for a question."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from antiphon._faults import from_fault
-from antiphon.errors import AntiphonError, BudgetError, RunCancelled
+from antiphon.errors import AntiphonError, BudgetError, RunCancelled, StateError
+from antiphon.result import Question
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -15,70 +16,63 @@ if TYPE_CHECKING:
     from antiphon._faults import FaultRecord
     from antiphon.event import Event
 
-__all__ = ["ReviewLoopOutcome", "ReviewLoopResult"]
+__all__ = ["PlainResult", "SystemOutcome", "SystemResult", "fault_of"]
 
-ReviewLoopOutcome = Literal["answered", "retry_limit", "error", "budget", "cancelled"]
+SystemOutcome = Literal[
+    "answered", "paused", "failed", "retry_limit", "error", "budget", "cancelled"
+]
 """How a question ended."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReviewLoopResult:
-    """What came of a question that was put to a review loop.
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class SystemResult:
+    """What a ready system returns for a question; each system adds fields.
 
     Attributes:
-        final_answer: the answer, or ``The question could not be answered.``
-        final_reasoning_trace: how it was reached, or the same sentence.
-        outcome: ``answered``; ``retry_limit``, too much was rejected; ``error``, something
-            failed that trying again does not mend; ``budget``, rounds or time are spent;
+        outcome: ``answered``; ``paused``, it waits for the answers to `questions`; ``failed``,
+            no attempt came to a result; ``retry_limit``, too much was rejected; ``error``, a
+            fault ended it that another attempt does not mend; ``budget``, a limit was reached;
             or ``cancelled``.
-        retry_count: rejections, and errors that were counted like one.
-        retries_by_agent: the same by whose work it was.
-        error: what it failed with; after ``retry_limit`` what failed last, if anything did.
-        error_component: the step at which it ended without an answer.
-        models: the names of the models behind the roles, each once.
+        questions: what a person is asked, if it is paused.
+        error: what it failed with, if anything did.
+        models: the names of the models of the roles, each once.
         usage: tokens of all models: ``input_tokens``, ``output_tokens``, and others where the
             provider counts them.
-        trace: what happened, in order; at most 10,000 events, pieces of replies left out.
+        trace: what happened, in order; at most 10,000 events, without the chunks of replies.
         trace_dropped: how many events came after those.
-        state: everything known of the question, also when it was given up.
-        run_id: names the run in its events; a question that goes on keeps it.
-        thread: where the question is kept; none if it is not.
+        run_id: names the run in its events; a resumed question keeps it.
+        thread: the thread that keeps the question, if one does.
     """
 
-    final_answer: str
-    final_reasoning_trace: str
-    outcome: ReviewLoopOutcome
-    retry_count: int
-    retries_by_agent: dict[str, int]
-    error: AntiphonError | None
-    error_component: str | None
-    models: tuple[str, ...]
+    outcome: SystemOutcome
+    questions: tuple[Question, ...] = ()
+    error: AntiphonError | None = None
+    models: tuple[str, ...] = ()
     usage: dict[str, int]
-    trace: tuple[Event, ...]
-    trace_dropped: int
-    state: dict[str, Any]
+    trace: tuple[Event, ...] = ()
+    trace_dropped: int = 0
     run_id: str
     thread: str | None = None
 
     @property
     def answer(self) -> str:
-        """The same as `final_answer`."""
-        return self.final_answer
+        """The answer in words; empty if there is none."""
+        return ""
 
     @property
     def caveat(self) -> str | None:
-        """What to know before trusting the answer: that a model behind it is a small one."""
+        """What to know before trusting the answer: that a small model is behind it."""
         from antiphon._model.default_model import caveat
 
         return caveat(self.models)
 
     @classmethod
-    def of(cls, native: Mapping[str, Any], thread: str | None = None) -> Self:
+    def of(cls, native: Mapping[str, Any]) -> Self:
         """The result as the engine has it, in Python's own types."""
         given = {field.name: native[field.name] for field in fields(cls) if field.name in native}
-        given["thread"] = thread
         fault = given["error"]
         given["error"] = None if fault is None else _error(fault, native["raised"])
+        given["questions"] = tuple(map(_question, given["questions"]))
         given["models"] = tuple(given["models"])
         given["trace"] = tuple(given["trace"])
         return cls(**given)
@@ -88,24 +82,30 @@ class ReviewLoopResult:
 
         Raises:
             AntiphonError: what the question failed with.
+            StateError: it waits for an answer (``question_unanswered``).
             BudgetError: it was given up at a limit (``question_unanswered``).
             RunCancelled: it was cancelled (``run_cancelled``).
         """
         if self.outcome == "answered":
             return self
         if self.outcome == "cancelled":
-            raise RunCancelled(
-                f"the question was cancelled at the step: {self.error_component}",
-                code="run_cancelled",
+            raise RunCancelled(f"the question was cancelled{self._where()}", code="run_cancelled")
+        if self.outcome == "paused":
+            asked = self.questions[0].value if self.questions else ""
+            raise StateError(
+                f"the question waits for an answer to: {asked}",
+                code="question_unanswered",
+                details={"outcome": self.outcome},
+                hint="`resume(thread, answer)`",
             )
-        if self.outcome == "error" and self.error is not None:
-            raise self.error
+        failure = self._failure()
+        if failure is not None:
+            raise failure
         raise BudgetError(
-            f"the question was given up at the step `{self.error_component}`: {self.outcome}",
+            f"the question was given up{self._where()}: {self.outcome}",
             code="question_unanswered",
-            details={"outcome": self.outcome, "component": self.error_component},
-            hint="look at the verdicts in `result.trace`; a higher `retry_limit`, another model "
-            "or tools for the researcher may help",
+            details=self._unanswered(),
+            hint=self._hint(),
         ) from self.error
 
     def to_dict(self, *, trace: bool = True) -> dict[str, Any]:
@@ -115,7 +115,10 @@ class ReviewLoopResult:
             trace: whether the events are in it.
         """
         plain = {field.name: getattr(self, field.name) for field in fields(self)}
-        plain["error"] = None if self.error is None else _fault(self.error)
+        plain["error"] = None if self.error is None else fault_of(self.error)
+        plain["questions"] = [
+            {"id": one.id, "agent": one.agent, "value": one.value} for one in self.questions
+        ]
         plain["models"] = list(self.models)
         plain["caveat"] = self.caveat
         plain["trace"] = [event.to_dict() for event in self.trace]
@@ -131,23 +134,65 @@ class ReviewLoopResult:
         """
         return json.dumps(self.to_dict(), ensure_ascii=False, indent=indent)
 
+    def record(self) -> dict[str, Any]:
+        """The result as a line of `System.batch_file`."""
+        told = self.to_dict(trace=False)
+        del told["trace_dropped"]
+        return {"model_answer": self.answer, **told}
+
     def __repr__(self) -> str:
-        return f"ReviewLoopResult(outcome={self.outcome!r}, answer={self.answer!r})"
+        return f"{type(self).__name__}(outcome={self.outcome!r}, answer={self.answer!r})"
 
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        from antiphon.systems._card import html, text
+    def _failure(self) -> AntiphonError | None:
+        """The error that ended it, if one did."""
+        return self.error if self.outcome in {"error", "failed"} else None
 
-        return {"text/plain": text(self), "text/html": html(self)}
+    def _where(self) -> str:
+        return ""
+
+    def _unanswered(self) -> dict[str, Any]:
+        return {"outcome": self.outcome}
+
+    def _hint(self) -> str:
+        return "a higher limit may help"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class PlainResult(SystemResult):
+    """The result of a system without a result of its own.
+
+    Attributes:
+        output: what only this system returns.
+    """
+
+    output: dict[str, Any]
+
+    @property
+    def answer(self) -> str:
+        """The ``answer`` of the output, if there is one."""
+        return str(self.output.get("answer", ""))
+
+    @classmethod
+    def of(cls, native: Mapping[str, Any]) -> Self:
+        """The result as the engine has it, in Python's own types."""
+        known = {field.name for field in fields(SystemResult)} | {"raised"}
+        output = {name: value for name, value in native.items() if name not in known}
+        return super(PlainResult, cls).of({**native, "output": output})
+
+
+def fault_of(error: AntiphonError) -> dict[str, Any]:
+    """An error as JSON values."""
+    return {"category": error.category, "code": error.code, "message": error.message}
+
+
+def _question(native: Mapping[str, Any]) -> Question:
+    return Question(native["id"], native["path"][-1], native["value"])
 
 
 def _error(fault: FaultRecord, raised: BaseException | None) -> AntiphonError:
-    """What the question failed with, and behind it what the code of a role raised."""
+    """What the question failed with, caused by the exception of a role's code."""
     if isinstance(raised, AntiphonError):
         return raised
     error = from_fault(fault)
     error.__cause__ = raised
     return error
-
-
-def _fault(error: AntiphonError) -> dict[str, Any]:
-    return {"category": error.category, "code": error.code, "message": error.message}

@@ -2,37 +2,56 @@
 
 from __future__ import annotations
 
-import asyncio
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
-from antiphon._antiphon import ReviewLoop as Native
-from antiphon._model.default_model import default_model
-from antiphon._role import Question, aask_all, as_role, ask_all
-from antiphon.models import Model, scripted
-from antiphon.systems._awaiting import awaited
-from antiphon.systems._batch import FileBatches
-from antiphon.systems._cast import everyone, played, tools_of
-from antiphon.systems._file import read_file
-from antiphon.systems._parts import parts
-from antiphon.systems._place import Places, thread_of
-from antiphon.systems.result import ReviewLoopResult
-from antiphon.systems.stream import AsyncReviewLoopStream, ReviewLoopStream
+from antiphon.systems._inputs import read_file
+from antiphon.systems._parts import PARTS, brief_view
+from antiphon.systems._roles import tools_of
+from antiphon.systems._system import System
+from antiphon.systems.review_loop_result import ReviewLoopResult
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    import os
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from antiphon._lines import Task
+    from antiphon._role import Part
     from antiphon._thread_store import Durability
     from antiphon.checkpoint import Saver
     from antiphon.event import Event
-    from antiphon.systems._file import FileGiven
+    from antiphon.models import Model
+    from antiphon.systems._inputs import FileGiven
+    from antiphon.systems.stream import AsyncSystemStream, SystemStream
 
-    _Show = Callable[[Event], None]
-
-__all__ = ["ReviewLoop"]
+__all__ = ["ReviewLoop", "ReviewLoopSettings"]
 
 
-class ReviewLoop(FileBatches):
+class ReviewLoopSettings(TypedDict, total=False):
+    """The settings of a review loop; docs/guides/review-loop.md describes each."""
+
+    retry_limit: int
+    per_agent_limits: Mapping[str, int] | None
+    researcher_limit_scope: Literal["question", "step"]
+    recursion_limit: int
+    researcher_max_tool_calls: int
+    expert_max_tool_calls: int
+    temperature: float | None
+    max_reasks: int
+    tool_timeout_s: float
+    question_timeout_s: float
+    research_mode: Literal["sequential", "parallel"]
+    max_research_steps: int
+    max_expert_steps: int
+    critic_context: Literal["full", "minimal"]
+    finalizer_on_failure: Literal["bypass", "model"]
+    answer_format: Literal["plain", "gaia"]
+    feedback_type: Literal["instruction", "feedback"]
+    strict_state: bool
+    stop_on_no_progress: bool
+
+
+class ReviewLoop(System[ReviewLoopResult]):
     """Answers one question at a time with a planner, a researcher, an expert and a critic.
 
     The planner splits the question into research steps and expert steps. Each piece of work
@@ -59,6 +78,7 @@ class ReviewLoop(FileBatches):
         tools: what researcher and expert may call: functions, `Tool`s or LangChain tools.
         research_tools: those of the researcher alone. Default: `tools`.
         expert_tools: those of the expert alone. Default: `tools`.
+        prompts: texts or paths in place of the system's prompts, by their names in `prompts`.
         checkpointer: where questions are kept, each in a thread, so that one which was lost can
             go on: a saver of `antiphon.checkpoint`, or a URL such as ``sqlite:runs.db``.
             Default: nowhere.
@@ -90,6 +110,10 @@ class ReviewLoop(FileBatches):
         ReviewLoopResult(outcome='answered', answer='3')
     """
 
+    name = "review_loop"
+    _result = ReviewLoopResult
+    _roles = PARTS
+
     def __init__(
         self,
         model: str | Sequence[str | Model] | Model | None = None,
@@ -102,32 +126,29 @@ class ReviewLoop(FileBatches):
         tools: Iterable[Any] = (),
         research_tools: Iterable[Any] | None = None,
         expert_tools: Iterable[Any] | None = None,
+        prompts: Mapping[str, str | os.PathLike[str]] | None = None,
         checkpointer: Saver | str | None = None,
         durability: Durability = "async",
-        **settings: Any,
+        **settings: Unpack[ReviewLoopSettings],
     ) -> None:
-        self._places = Places(checkpointer, durability)
-        given = {
-            "planner": planner,
-            "critic": critic,
-            "researcher": researcher,
-            "expert": expert,
-            "finalizer": finalizer,
-        }
-        every = parts(minimal=settings.get("critic_context") == "minimal")
-        known = {
-            name: as_role(every[name], role) for name, role in given.items() if role is not None
-        }
-        used = tools_of(known, list(tools), {"researcher": research_tools, "expert": expert_tools})
-
-        def build(actor: dict[str, Any]) -> Native:
-            roles = {name: played(name, known.get(name, {}), actor) for name in given}
-            return Native(settings, {**roles, **used})
-
-        self._native = build({"model": scripted([])})  # what is wrong is said before it costs
-        if any(known.get(name, {}).keys().isdisjoint({"act", "model"}) for name in given):
-            opened = default_model(model) if model is None or isinstance(model, str) else model
-            self._native = build(everyone(opened))
+        super().__init__(
+            model,
+            roles={
+                "planner": planner,
+                "critic": critic,
+                "researcher": researcher,
+                "expert": expert,
+                "finalizer": finalizer,
+            },
+            checkpointer=checkpointer,
+            durability=durability,
+            prompts=prompts,
+            parts={
+                "own": {"researcher": research_tools, "expert": expert_tools},
+                "all": list(tools),
+            },
+            **settings,
+        )
 
     def run(
         self,
@@ -137,165 +158,78 @@ class ReviewLoop(FileBatches):
         file: FileGiven | None = None,
         watch: Callable[[Event], None] | None = None,
     ) -> ReviewLoopResult:
-        """Answers a question and waits for it. Ctrl-C stops it.
+        """Answer a question and wait for it, as `System.run`.
 
         Args:
-            question: what is asked.
-            thread: where it is kept, by any name. Another question that was there is put aside,
-                also one that was under way. Default: a thread of its own, if there is a
-                checkpointer.
+            question: the question.
+            thread: as in `System.run`.
             file: a text file that comes with it: a path, or a name and bytes; UTF-8, at most
                 64 KiB.
-            watch: called on this thread with each event, pieces of replies included.
+            watch: as in `System.run`.
 
         Raises:
-            ValidationError: the question is blank (``question_blank``), or the file cannot be
-                used (``attachment_unreadable``, ``attachment_too_large``,
-                ``attachment_not_text``); or there is a thread and no checkpointer
-                (``thread_unkept``).
-            StateError: another run writes to the thread (``thread_busy``), or its store fails
-                before the question has begun. Whatever happens later is an outcome of the
-                result.
+            ValidationError: as `System.run`; or the file cannot be used
+                (``attachment_unreadable``, ``attachment_too_large``, ``attachment_not_text``).
+            StateError: as `System.run`.
         """
-        put = {"file": read_file(file), **self._places.put(thread)}
-        return self._ask(question, put, watch)
+        return super().run(question, thread=thread, watch=watch, file=file)
 
     async def arun(
-        self, question: str, *, thread: str | None = None, file: FileGiven | None = None
+        self,
+        question: str,
+        *,
+        thread: str | None = None,
+        file: FileGiven | None = None,
+        watch: Callable[[Event], None] | None = None,
     ) -> ReviewLoopResult:
-        """Answers a question, awaited. Cancelling the awaiting task stops it.
-
-        Coroutines of roles run on the caller's event loop.
+        """Answer a question, awaited, as `System.arun`.
 
         Args:
-            question: as in `run`.
-            thread: as in `run`.
+            question: the question.
+            thread: as in `System.run`.
             file: as in `run`.
-
-        Raises:
-            ValidationError: as in `run`.
-            StateError: as in `run`.
+            watch: as in `System.arun`.
         """
-        return await self._await(question, {"file": read_file(file), **self._places.put(thread)})
-
-    def resume(
-        self, thread: str, *, watch: Callable[[Event], None] | None = None
-    ) -> ReviewLoopResult:
-        """Goes on with the question in a thread, after a crash, a failure or a cancellation.
-
-        Nothing that was stored is done again. The question's time begins anew, and the trace of
-        the result has what happens from now on. A question that is over is answered with what
-        it came to, and no model is asked.
-
-        Args:
-            thread: its name.
-            watch: as in `run`.
-
-        Raises:
-            ValidationError: the thread holds no question (``thread_empty``), or there is no
-                checkpointer (``thread_unkept``).
-            StateError: another run writes to the thread (``thread_busy``), what it holds is
-                damaged or of another system (``checkpoint_corrupt``, ``checkpoint_misfit``), or
-                its store fails.
-        """
-        return self._ask("", self._places.old(thread), watch)
-
-    async def aresume(self, thread: str) -> ReviewLoopResult:
-        """`resume` on the caller's event loop.
-
-        Args:
-            thread: as in `resume`.
-
-        Raises:
-            ValidationError: as in `resume`.
-            StateError: as in `resume`.
-        """
-        return await self._await("", self._places.old(thread))
+        return await super().arun(question, thread=thread, watch=watch, file=file)
 
     def stream(
         self, question: str, *, thread: str | None = None, file: FileGiven | None = None
-    ) -> ReviewLoopStream:
-        """Answers a question on a thread of its own, event by event.
+    ) -> SystemStream[ReviewLoopResult]:
+        """Answer a question event by event, as `System.stream`.
 
         Args:
-            question: as in `run`.
-            thread: as in `run`.
+            question: the question.
+            thread: as in `System.run`.
             file: as in `run`.
-
-        Returns:
-            What gives the events, and afterwards the `ReviewLoopStream.result`.
-
-        Raises:
-            ValidationError: as in `run`; for the question once the stream is read.
         """
-        put = {"file": read_file(file), **self._places.put(thread)}
-        return ReviewLoopStream(lambda show: self._ask(question, put, show))
+        return super().stream(question, thread=thread, file=file)
 
     def astream(
         self, question: str, *, thread: str | None = None, file: FileGiven | None = None
-    ) -> AsyncReviewLoopStream:
-        """`stream` for ``async for``, on the caller's event loop.
+    ) -> AsyncSystemStream[ReviewLoopResult]:
+        """`stream` for ``async for``.
 
         Args:
-            question: as in `run`.
-            thread: as in `run`.
+            question: the question.
+            thread: as in `System.run`.
             file: as in `run`.
-
-        Returns:
-            What gives the events, and afterwards the `AsyncReviewLoopStream.result`.
-
-        Raises:
-            ValidationError: as in `stream`.
         """
-        put = {"file": read_file(file), **self._places.put(thread)}
-        return AsyncReviewLoopStream(lambda show: self._await(question, put, show))
+        return super().astream(question, thread=thread, file=file)
 
-    def batch(self, questions: Iterable[str], *, concurrency: int = 8) -> list[ReviewLoopResult]:
-        """Answers several questions, some at a time, with a progress bar for whoever watches.
+    def _part(self, name: str, settings: Mapping[str, Any]) -> Part:
+        minimal = settings.get("critic_context") == "minimal"
+        return replace(PARTS[name], view=partial(brief_view, name, minimal=minimal))
 
-        Args:
-            questions: what is asked.
-            concurrency: how many are under way at a time. Default: 8.
+    def _parts(
+        self, known: Mapping[str, dict[str, Any]], parts: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        return {"tools": tools_of(known, parts["all"], parts["own"])}
 
-        Returns:
-            The results, in the order of the questions.
-
-        Raises:
-            ValidationError: a question is blank (``question_blank``), or there is only a text
-                where a list should be (``input_invalid``); none has been asked.
-        """
-        return ask_all(self.arun, questions, concurrency=concurrency, label=_LABEL)
-
-    async def abatch(
-        self, questions: Iterable[str], *, concurrency: int = 8
-    ) -> list[ReviewLoopResult]:
-        """`batch` on the caller's event loop.
-
-        Args:
-            questions: as in `batch`.
-            concurrency: as in `batch`.
-        """
-        return await aask_all(self.arun, questions, concurrency=concurrency, label=_LABEL)
-
-    async def _settle(self, task: Task) -> ReviewLoopResult:
-        put = {"file": read_file(task.file), **self._places.task(task)}
-        return await self._await(task.question, put)
-
-    def __repr__(self) -> str:
-        return "ReviewLoop()"
-
-    def _ask(self, question: str, put: dict[str, Any], show: _Show | None) -> ReviewLoopResult:
-        native = self._native.ask(question, watch=show, about=Question(), **put)
-        return ReviewLoopResult.of(native, thread_of(put))
-
-    async def _await(
-        self, question: str, put: dict[str, Any], show: _Show | None = None
-    ) -> ReviewLoopResult:
-        ask, about = self._native.aask, Question(asyncio.get_running_loop())
-        native = await awaited(
-            lambda stop: ask(question, watch=show, about=about, stop=stop, **put)
-        )
-        return ReviewLoopResult.of(native, thread_of(put))
-
-
-_LABEL = "review loop"
+    def _input(self, question: Any, *data: Any, **inputs: Any) -> dict[str, Any]:
+        del data
+        messages = question
+        if isinstance(question, str):
+            messages = [{"role": "user", "content": question}]
+        file = read_file(inputs.get("file"))
+        attachments = {} if file is None else dict([file])
+        return {"question": {"messages": messages}, "attachments": attachments}

@@ -6,7 +6,7 @@ import asyncio
 import queue
 import threading
 from contextlib import suppress
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from antiphon.errors import StateError
 from antiphon.event import Event
@@ -14,24 +14,23 @@ from antiphon.event import Event
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from antiphon.systems.result import ReviewLoopResult
-
     _Show = Callable[[Event], None]
-    _Ask = Callable[[_Show], ReviewLoopResult]
-    _Letters = queue.SimpleQueue[Event | BaseException | ReviewLoopResult]
+    _Letters = queue.SimpleQueue[Any]
 
-__all__ = ["AsyncReviewLoopStream", "ReviewLoopStream"]
+__all__ = ["AsyncSystemStream", "SystemStream"]
+
+_R = TypeVar("_R")
 
 
-class _Watch:
+class _Watch(Generic[_R]):
     """A question under way, and in the end its result."""
 
     def __init__(self) -> None:
-        self._result: ReviewLoopResult | None = None
+        self._result: _R | None = None
         self._over = False
 
     @property
-    def result(self) -> ReviewLoopResult:
+    def result(self) -> _R:
         """What came of the question, once there are no more events.
 
         Raises:
@@ -46,17 +45,17 @@ class _Watch:
         return self._result
 
 
-class ReviewLoopStream(_Watch):
+class SystemStream(_Watch[_R], Generic[_R]):
     """A question under way: iterate over it for its events, pieces of replies included.
 
-    Made by `ReviewLoop.stream`. Closing it, leaving its ``with``, or throwing it away stops
+    Made by `System.stream`. Closing it, leaving its ``with``, or throwing it away stops
     the question at its next event.
 
     Args:
         ask: puts the question, showing each event to what it is given.
     """
 
-    def __init__(self, ask: _Ask) -> None:
+    def __init__(self, ask: Callable[[_Show], _R]) -> None:
         super().__init__()
         self._letters: _Letters = queue.SimpleQueue()
         self._closed = threading.Event()
@@ -98,7 +97,7 @@ class ReviewLoopStream(_Watch):
         self._closed.set()
 
 
-def _work(ask: _Ask, letters: _Letters, closed: threading.Event) -> None:
+def _work(ask: Callable[[_Show], Any], letters: _Letters, closed: threading.Event) -> None:
     def show(event: Event) -> None:
         if closed.is_set():
             raise _ClosedError
@@ -110,21 +109,21 @@ def _work(ask: _Ask, letters: _Letters, closed: threading.Event) -> None:
         letters.put(error)
 
 
-class AsyncReviewLoopStream(_Watch):
+class AsyncSystemStream(_Watch[_R], Generic[_R]):
     """A question under way, for ``async for``; pieces of replies are included.
 
-    Made by `ReviewLoop.astream`. Closing it, leaving its ``async with``, or throwing it away
+    Made by `System.astream`. Closing it, leaving its ``async with``, or throwing it away
     stops the question.
 
     Args:
         ask: puts the question, showing each event to what it is given, on any thread.
     """
 
-    def __init__(self, ask: Callable[[_Show], Awaitable[ReviewLoopResult]]) -> None:
+    def __init__(self, ask: Callable[[_Show], Awaitable[_R]]) -> None:
         super().__init__()
         self._ask = ask
         self._events: asyncio.Queue[Event | None] = asyncio.Queue()
-        self._task: asyncio.Future[ReviewLoopResult] | None = None
+        self._task: asyncio.Future[_R] | None = None
 
     def __aiter__(self) -> Self:
         return self
@@ -159,7 +158,7 @@ class AsyncReviewLoopStream(_Watch):
     async def __aexit__(self, *exc: object) -> None:
         await self.aclose()
 
-    def _begin(self) -> asyncio.Future[ReviewLoopResult]:
+    def _begin(self) -> asyncio.Future[_R]:
         loop = asyncio.get_running_loop()
         # The task knows nothing of this object, so that it can be thrown away.
         put = self._events.put_nowait

@@ -47,9 +47,8 @@ mod _antiphon {
             native_sandbox::{NativeSandbox, NativeSession, sandbox_probe},
         },
         system::{
-            computation::Computation,
+            native_system::{NativeSystem, systems},
             proposal::Proposal,
-            review_loop::ReviewLoop,
             role_call::{ModelCall, RoleCall},
             stopper::Stopper,
         },

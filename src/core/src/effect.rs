@@ -1,5 +1,6 @@
 //! What a run asks of its driver.
 
+use serde::Serialize;
 use smallvec::SmallVec;
 
 use crate::approval::{Proposal, Schemas};
@@ -46,7 +47,7 @@ pub enum Ending {
 }
 
 /// A question from inside the run.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Question<V> {
     /// Answers are given by this id: 32 hexadecimal digits, the same whenever
     /// the same run asks the same question.

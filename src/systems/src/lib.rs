@@ -3,25 +3,52 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`review_loop`] | one question, planned, researched and answered; a critic after each product |
-//! | [`computation`] | one question, answered by code that a sandbox runs |
-//! | [`session`] | what one question needs from outside |
-//! | [`patch`] | what a node writes to the state |
-//! | [`state`] | the state of a system, its channels and the keys of its patches |
-//! | [`tool_cache`] | what tools have returned in a run |
-//! | [`template`], [`delimited_input`] | how prompts are filled, and how untrusted text stands in them |
+//! | [`review_loop`] | a question, planned, researched and answered; a critic after each product |
+//! | [`computation`] | a question, answered by code that a sandbox runs |
+//! | [`system`] | the traits of a system |
+//! | [`registry`] | all systems by name, with their schemas |
+//! | [`runner`], [`session`], [`result`] | starting, resuming and concluding a question |
+//! | [`parts`], [`role`], [`prompts`] | models, agents, tools, prompts and sandbox of a system |
+//! | [`builder`], [`node`] | the graph of a system, with the code of its nodes |
+//! | [`state`], [`patch`] | the state of a system, and what a node writes to it |
+//! | [`config`], [`reply`] | reading settings, and the replies of roles |
+//! | [`tool_cache`] | the results of tools in a run |
+//! | [`template`], [`delimited_input`] | filling prompts, and untrusted text in them |
 
+pub mod base64_bytes;
+pub mod builder;
 pub mod computation;
+pub mod config;
 pub mod delimited_input;
+#[cfg(feature = "echo")]
+pub mod echo;
+mod host;
+pub mod node;
+pub mod parts;
 pub mod patch;
+pub mod prompts;
+pub mod registry;
+pub mod reply;
+pub mod result;
 pub mod review_loop;
+pub mod role;
+mod role_schema;
+pub mod runner;
 pub mod session;
 pub mod state;
+pub mod system;
 pub mod template;
 pub mod tool_cache;
 
-pub use computation::Computation;
+pub use builder::{RoleDefaults, RoleNode, SystemBuilder};
+pub use node::{NodeContext, NodeExit};
+pub use parts::{Parts, PartsBuilder};
 pub use patch::Patch;
-pub use review_loop::ReviewLoop;
-pub use session::Session;
+pub use prompts::{ModelTier, PromptSpec, Prompts};
+pub use registry::{ReadySystem, SystemEntry, find, registry};
+pub use result::{Outcome, SystemResult};
+pub use role::{Role, RoleContext, RoleImplementation, RoleModel, RoleSpec, Roles};
+pub use runner::{SystemRunner, SystemStart};
+pub use session::{Session, UserContext};
+pub use system::{Conclusion, Finished, RunEnding, System, SystemConfig, SystemInput};
 pub use tool_cache::ToolCache;

@@ -2,10 +2,12 @@
 
 use std::marker::PhantomData;
 
-use antiphon_core::Fault;
 use antiphon_core::channel::{Write, WriteOp};
 use antiphon_core::command::{Route, Update};
-use antiphon_runtime::NodeCall;
+use antiphon_core::event::EventKind;
+use antiphon_core::graph::Graph;
+use antiphon_core::{Fault, FaultCode};
+use antiphon_runtime::TaskReporter;
 use serde::Serialize;
 use serde_json::{Value as Json, json};
 
@@ -81,16 +83,21 @@ impl<S> Patch<S> {
     /// Emits the events, and turns the writes into an update.
     ///
     /// # Errors
-    /// A `Validation` fault if the graph lacks a field of the state.
-    pub fn commit(self, call: &NodeCall) -> Result<Update<Json>, Fault> {
+    /// An `Internal` fault if the graph lacks a field of the state.
+    pub(crate) fn commit(
+        self,
+        reporter: &TaskReporter,
+        graph: &Graph<Json>,
+    ) -> Result<Update<Json>, Fault> {
         for (name, data) in self.notes {
-            call.note(name, data);
+            reporter.note(EventKind::Custom, name, data);
         }
         let mut update = Update::default();
         for (key, op) in self.writes {
-            let Some(channel) = call.state.graph().channel_id(key) else {
-                return call.update([(key, Json::Null)]);
-            };
+            let channel = graph.channel_id(key).ok_or_else(|| {
+                let message = format!("the graph has no channel for a field of the state: {key}");
+                Fault::new(FaultCode::StateKeyUnknown, message)
+            })?;
             update.writes.push(Write { channel, op });
         }
         if self.ends {

@@ -5,19 +5,16 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`config`], [`roles`] | settings; the implementation of each role |
+//! | [`config`] | settings |
 //! | [`brief`] | the input of a role that is code |
-//! | [`input`], [`attachment`] | what is asked |
+//! | [`input`], [`attachment`] | the question |
 //! | [`decide`] | the decision table |
-//! | [`state`], [`step`], [`message`] | what is known of a question on its way |
-//! | [`outcome`] | what comes of it |
+//! | [`state`], [`step`], [`message`] | the state of a question |
+//! | [`outcome`] | the output |
 
 use std::sync::Arc;
 
-use antiphon_core::graph::Graph;
 use antiphon_core::{Fault, FaultCode};
-use antiphon_runtime::ThreadRef;
-use serde_json::{Value as Json, json};
 
 pub mod attachment;
 pub mod brief;
@@ -29,7 +26,6 @@ mod finalize;
 mod graph;
 pub mod input;
 pub mod message;
-mod nodes;
 mod orchestrate;
 pub mod outcome;
 mod parallel;
@@ -37,32 +33,33 @@ mod patch;
 mod progress;
 mod prompt;
 mod reply;
-mod role_schema;
-pub mod roles;
-mod start;
 pub mod state;
 pub mod step;
 
-pub use crate::session::{Session, UserContext};
 pub use attachment::Attachment;
-pub use brief::{RoleBrief, RoleContext, ToolNote};
+pub use brief::{RoleBrief, ToolNote};
 pub use config::Config;
 pub use input::QuestionInput;
 pub use message::{AgentMessage, MessageKind, Participant};
-pub use outcome::{Answer, FAILURE_TEXT, Outcome};
-pub use roles::{Role, RoleImplementation, RoleModel, Roles};
+pub use outcome::{Answer, FAILURE_TEXT};
 pub use state::State;
 pub use step::{StepName, Worker};
 
-use start::QuestionStart;
+use crate::builder::SystemBuilder;
+use crate::parts::Parts;
+use crate::prompts::PromptSpec;
+use crate::role::RoleSpec;
+use crate::session::Session;
+use crate::system::{Conclusion, Finished, System};
 
-/// A review loop, ready for any number of questions at once.
+/// The review loop, for a [`SystemRunner`](crate::SystemRunner).
 ///
 /// ```
 /// use std::sync::Arc;
 /// use antiphon_models::{ScriptBranch, ScriptedModel};
-/// use antiphon_runtime::{Model, SystemClock};
-/// use antiphon_systems::review_loop::{Config, Outcome, ReviewLoop, Roles, Session};
+/// use antiphon_runtime::SystemClock;
+/// use antiphon_systems::review_loop::{Config, ReviewLoop};
+/// use antiphon_systems::{Outcome, PartsBuilder, Session, SystemRunner};
 /// use serde_json::json;
 ///
 /// let approve = json!({"decision": "approve", "feedback": ""});
@@ -71,118 +68,57 @@ use start::QuestionStart;
 ///     .branch(ScriptBranch::tag("role", "expert").replies([json!({"expert_answer": "Lima", "reasoning_trace": "recalled"})]))
 ///     .branch(ScriptBranch::tag("role", "critic").replies([approve.clone(), approve]))
 ///     .branch(ScriptBranch::tag("role", "finalizer").replies([json!({"final_answer": "Lima", "final_reasoning_trace": "recalled"})]));
-/// let model: Arc<dyn Model> = Arc::new(script);
-/// let system = ReviewLoop::new(Config::default(), Roles::of(&model))?;
+/// let parts = PartsBuilder::new().model(Arc::new(script));
+/// let system = SystemRunner::<ReviewLoop>::new(Config::default(), parts)?;
 ///
 /// let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
 /// let session = Session::new(Arc::new(SystemClock::new()));
-/// let answer = runtime.block_on(system.ask("What is the capital of Peru?", session))?;
-/// assert_eq!((answer.final_answer.as_str(), answer.outcome), ("Lima", Outcome::Answered));
+/// let result = runtime.block_on(system.ask("What is the capital of Peru?", session))?;
+/// assert_eq!((result.output.final_answer.as_str(), result.outcome), ("Lima", Outcome::Answered));
 /// # Ok::<(), antiphon_core::Fault>(())
 /// ```
 pub struct ReviewLoop {
-    graph: Arc<Graph<Json>>,
-    config: Arc<Config>,
-    roles: Arc<Roles>,
+    config: Config,
+    parts: Parts,
 }
 
-impl ReviewLoop {
-    /// Checks settings and roles, and builds the graph. Nothing is called.
-    ///
-    /// # Errors
-    /// A `Validation` fault: `system_setting_invalid`, `role_tools_invalid`, or
-    /// `schema_invalid` for the arguments of a tool.
-    pub fn new(config: Config, roles: Roles) -> Result<Self, Fault> {
-        config.check()?;
-        roles.check()?;
-        let graph = graph::build(&config, &roles)?;
-        Ok(Self { graph, config: Arc::new(config), roles: Arc::new(roles) })
+impl System for ReviewLoop {
+    const NAME: &'static str = "review_loop";
+    const DESCRIPTION: &'static str =
+        "Answers a question with a planner, a researcher and an expert, and a critic for each.";
+    const ROLES: &'static [RoleSpec] = graph::ROLES;
+    const PROMPTS: &'static [PromptSpec] = prompt::PROMPTS;
+
+    type Config = Config;
+    type Input = QuestionInput;
+    type State = State;
+    type Output = Answer;
+    type RunData = ();
+
+    fn new(config: Config, parts: Parts) -> Result<Self, Fault> {
+        Ok(Self { config, parts })
     }
 
-    /// The graph, for drawing.
-    pub const fn graph(&self) -> &Arc<Graph<Json>> {
-        &self.graph
-    }
-
-    /// The settings.
-    pub fn config(&self) -> &Config {
+    fn config(&self) -> &Config {
         &self.config
     }
 
-    /// Answers a question. Needs a tokio runtime with its timer. In a thread
-    /// whatever it held of other questions is put aside, also one that was
-    /// under way.
-    ///
-    /// # Errors
-    /// Only for a question that cannot be begun, before any model is called:
-    /// the faults of [`QuestionInput::read`], and those of [`ThreadRef::open`]. Whatever
-    /// happens later is an [`Answer`] with its outcome.
-    pub async fn ask(
-        &self,
-        asked: impl Into<QuestionInput>,
-        session: Session,
-    ) -> Result<Answer, Fault> {
-        let asked: QuestionInput = asked.into();
-        asked.read()?;
-        self.run(QuestionStart::Ask(json!(asked)), session).await
+    fn parts(&self) -> &Parts {
+        &self.parts
     }
 
-    /// As [`ReviewLoop::ask`], unless the thread of the session holds this very
-    /// question: then it goes on with it, and one that is over is answered with
-    /// what it came to. Whoever asks again after a crash asks like this.
-    ///
-    /// # Errors
-    /// As [`ReviewLoop::ask`].
-    pub async fn ask_once(
-        &self,
-        asked: impl Into<QuestionInput>,
-        session: Session,
-    ) -> Result<Answer, Fault> {
-        let asked: QuestionInput = asked.into();
-        asked.read()?;
-        self.run(QuestionStart::AskOnce(json!(asked)), session).await
+    fn build(&self, graph: &mut SystemBuilder<Self>) -> Result<(), Fault> {
+        graph::build(&self.config, self.parts.roles.tier("critic"), graph)
     }
 
-    /// As [`ReviewLoop::ask_once`], but a question that is over is asked anew.
-    ///
-    /// # Errors
-    /// As [`ReviewLoop::ask`].
-    pub async fn ask_again(
-        &self,
-        asked: impl Into<QuestionInput>,
-        session: Session,
-    ) -> Result<Answer, Fault> {
-        let asked: QuestionInput = asked.into();
-        asked.read()?;
-        self.run(QuestionStart::AskAgain(json!(asked)), session).await
+    fn open(&self, _: &Arc<QuestionInput>, _: &Session) {}
+
+    fn verify(state: &State) -> Result<(), Fault> {
+        let corrupt = |broken| Fault::new(FaultCode::ReviewStateCorrupt, broken);
+        state.check().map_err(corrupt)
     }
 
-    /// Resumes the question in a thread, after a crash or a cancellation: no
-    /// stored step runs again. A question that has ended returns its answer.
-    /// Its time limit starts anew, and the trace has the events from now on.
-    ///
-    /// # Errors
-    /// `thread_empty` if there is no question, `review_state_corrupt` if what
-    /// is there does not hold together, and the faults of [`ThreadRef::open`].
-    pub async fn resume(
-        &self,
-        place: Arc<dyn ThreadRef>,
-        session: Session,
-    ) -> Result<Answer, Fault> {
-        self.run(QuestionStart::Resume, Session { place: Some(place), ..session }).await
+    fn conclude(&self, finished: Finished<'_, Self>) -> Conclusion<Answer> {
+        outcome::conclude(finished)
     }
-
-    /// Continues a question from a state, after the step that was done last.
-    ///
-    /// # Errors
-    /// A `State` fault `review_state_corrupt` if the state does not hold
-    /// together, and the faults of [`ThreadRef::open`].
-    pub async fn resume_from(&self, state: &State, session: Session) -> Result<Answer, Fault> {
-        state.check().map_err(corrupt)?;
-        self.run(QuestionStart::State(json!(state)), session).await
-    }
-}
-
-fn corrupt(broken: String) -> Fault {
-    Fault::new(FaultCode::ReviewStateCorrupt, broken)
 }

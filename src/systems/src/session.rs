@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use antiphon_core::Seed;
 use antiphon_core::budget::Limits;
+use antiphon_runtime::sandbox::HostCalls;
 use antiphon_runtime::{CancellationToken, Clock, ThreadRef, Watcher};
 
 /// What a caller sends along with a question for roles that are its own code.
@@ -28,7 +29,9 @@ pub struct Session {
     /// For roles that are the caller's own code.
     pub user_context: Option<UserContext>,
     /// The thread that the question is kept in.
-    pub place: Option<Arc<dyn ThreadRef>>,
+    pub thread: Option<Arc<dyn ThreadRef>>,
+    /// Answers the calls that code in a sandbox makes of the host.
+    pub host_calls: Option<Arc<dyn HostCalls>>,
 }
 
 impl Session {
@@ -43,7 +46,8 @@ impl Session {
             watchers: Vec::new(),
             stop: None,
             user_context: None,
-            place: None,
+            thread: None,
+            host_calls: None,
         }
     }
 }

@@ -5,9 +5,9 @@
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
 
-use antiphon_core::Fault;
 use antiphon_core::channel::{Channel, ChannelId, Reducer, ValueKind};
 use antiphon_core::graph::GraphBuilder;
+use antiphon_core::{Category, Fault, FaultCode};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
@@ -20,9 +20,14 @@ pub(crate) const TOOL_RESULTS: &str = "tool_results";
 const ERROR: &str = "error";
 
 /// A struct that [`state!`](crate::state) has made.
-pub trait SystemState: Default + Serialize + DeserializeOwned {
+pub trait SystemState:
+    Default + Serialize + DeserializeOwned + Send + Sync + std::fmt::Debug + 'static
+{
     /// A channel for each field, in their order.
-    fn channels() -> Vec<Channel<Json>>;
+    ///
+    /// # Errors
+    /// As [`Field::channel`].
+    fn channels() -> Result<Vec<Channel<Json>>, Fault>;
 }
 
 type Types<S, M, T> = PhantomData<fn() -> (S, M, T)>;
@@ -55,10 +60,17 @@ impl<S, M, T> Copy for Field<S, M, T> {}
 
 impl<S, M: Merge<T>, T: FieldType + Serialize> Field<S, M, T> {
     /// The channel. A field that is written once, or may be absent, has no default.
-    pub fn channel(self, default: &T) -> Channel<Json> {
-        let default = serde_json::to_value(default).ok();
-        let default = default.filter(|value| !value.is_null() && M::REDUCER != Reducer::Once);
-        Channel { name: self.name.into(), merge: M::REDUCER, default, kind: T::KIND }
+    ///
+    /// # Errors
+    /// An `Internal` fault `host_incomplete` for a default that JSON cannot hold.
+    pub fn channel(self, default: &T) -> Result<Channel<Json>, Fault> {
+        let default = serde_json::to_value(default).map_err(|error| {
+            let message =
+                format!("the default of a field cannot be stored: {}: {error}", self.name);
+            Fault::new(FaultCode::HostIncomplete, message)
+        })?;
+        let default = Some(default).filter(|it| !it.is_null() && M::REDUCER != Reducer::Once);
+        Ok(Channel { name: self.name.into(), merge: M::REDUCER, default, kind: T::KIND })
     }
 }
 
@@ -149,20 +161,27 @@ impl<T: FieldType> FieldType for Option<T> {
 
 /// Adds the channels of a state to a graph, and those that every system has. Returns the one in
 /// which failures are recorded, if the state has a field `error`.
-pub(crate) fn declare<S: SystemState>(graph: &mut GraphBuilder<Json>) -> Option<ChannelId> {
+pub(crate) fn declare<S: SystemState>(
+    graph: &mut GraphBuilder<Json>,
+) -> Result<Option<ChannelId>, Fault> {
     let own = |name: &str, merge| {
         let kind = ValueKind::Record;
         Channel { name: name.into(), merge, default: None, kind }
     };
     graph.add_channel(own(INPUT, Reducer::Once));
     let mut error = None;
-    for channel in S::channels() {
+    for channel in S::channels()? {
         let is_error = &*channel.name == ERROR;
         let id = graph.add_channel(channel);
         error = error.or_else(|| is_error.then_some(id));
     }
     graph.add_channel(own(TOOL_RESULTS, Reducer::Record));
-    error
+    Ok(error)
+}
+
+/// Whether the same role may well succeed when it tries again.
+pub(crate) const fn is_passing(category: Category) -> bool {
+    category.is_transient() || matches!(category, Category::ModelOutput | Category::Tool)
 }
 
 /// Writes a state once: a struct whose fields name their reducer in brackets, their type, and a
@@ -207,9 +226,12 @@ macro_rules! state {
         }
 
         impl $crate::state::SystemState for $state {
-            fn channels() -> Vec<::antiphon_core::channel::Channel<::serde_json::Value>> {
+            fn channels() -> ::std::result::Result<
+                Vec<::antiphon_core::channel::Channel<::serde_json::Value>>,
+                ::antiphon_core::Fault,
+            > {
                 let defaults = Self::default();
-                vec![$(Self::$field.channel(&defaults.$field),)*]
+                Ok(vec![$(Self::$field.channel(&defaults.$field)?,)*])
             }
         }
     };

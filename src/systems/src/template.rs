@@ -44,6 +44,23 @@ pub fn fill(template: &str, values: &[(&str, &str)]) -> Result<String, Fault> {
     }
 }
 
+/// The names of the fields of a template.
+///
+/// # Errors
+/// An `Internal` fault `prompt_invalid` if a field is not closed.
+pub fn fields(template: &str) -> Result<BTreeSet<&str>, Fault> {
+    let mut names = BTreeSet::new();
+    let mut rest = template;
+    while let Some((_, after)) = rest.split_once("{{") {
+        let Some((name, after)) = after.split_once("}}") else {
+            return Err(invalid("a field of the prompt is not closed", after));
+        };
+        names.insert(name.trim());
+        rest = after;
+    }
+    Ok(names)
+}
+
 fn invalid(what: &str, name: &str) -> Fault {
     let shown: String = name.chars().take(40).collect();
     Fault::new(FaultCode::PromptInvalid, format!("{what}: {shown}"))

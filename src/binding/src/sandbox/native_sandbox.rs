@@ -42,6 +42,13 @@ pub(crate) struct NativeSandbox {
     engine: Arc<ProcessEngine>,
 }
 
+impl NativeSandbox {
+    /// The engine itself, for a system.
+    pub(crate) fn engine(&self) -> Arc<ProcessEngine> {
+        Arc::clone(&self.engine)
+    }
+}
+
 #[pymethods]
 impl NativeSandbox {
     #[new]
@@ -228,7 +235,7 @@ fn interrupted_by() -> Option<PyErr> {
 }
 
 /// The host's functions, behind one callable.
-struct Caller(Py<PyAny>);
+pub(crate) struct Caller(pub(crate) Py<PyAny>);
 
 impl HostCalls for Caller {
     fn call(

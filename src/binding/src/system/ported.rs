@@ -8,7 +8,7 @@ use antiphon_core::graph::NodePolicy;
 use antiphon_core::task::{Failure, RetryVerdict};
 use antiphon_core::{Fault, FaultCode, ModelReply, ModelRequest, ToolOutcome, ToolSpec};
 use antiphon_runtime::{CallContext, Model as ModelPort, Tool};
-use antiphon_systems::review_loop::{Role, RoleBrief, RoleContext};
+use antiphon_systems::{Role, RoleContext};
 use async_trait::async_trait;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
@@ -42,7 +42,7 @@ impl Role for CallableRole {
         self.policy.clone()
     }
 
-    async fn act(&self, brief: RoleBrief, cx: RoleContext) -> Result<Json, Failure> {
+    async fn act(&self, brief: Json, cx: RoleContext) -> Result<Json, Failure> {
         let (on_cancel, drop_guard) = CancelCallbacks::new();
         let (callable, retries) = (Arc::clone(&self.call), Arc::clone(&self.retries));
         let carried = Carried::of(cx.user_context.as_ref());

@@ -6,8 +6,8 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use antiphon_runtime::sandbox::{
-    GuestFault, GuestFaultKind, HostCalls, JobOutcome, JobTable, JobUsage, Sandbox, SandboxJob,
-    SandboxProbe, Session, StopCheck, WorkerOrigin,
+    CallError, GuestFault, GuestFaultKind, HostCalls, JobOutcome, JobTable, JobUsage, Sandbox,
+    SandboxJob, SandboxProbe, Session, StopCheck, WorkerOrigin,
 };
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -24,15 +24,34 @@ const PATIENCE: Duration = Duration::from_millis(20);
 pub(crate) struct PortedSandbox {
     /// Has `run(job, call, stop)` and `session()`.
     pub(crate) engine: Py<PyAny>,
-    pub(crate) hands: Arc<Hands>,
+    /// Makes what stops a job.
+    pub(crate) stopper: Arc<Py<PyAny>>,
 }
 
-/// What a job is run with.
-pub(crate) struct Hands {
-    /// Makes what stops a job.
-    pub(crate) stopper: Py<PyAny>,
-    /// Answers calls of the host's functions.
-    pub(crate) call: Option<Py<PyAny>>,
+/// Calls of the host as Python code makes them.
+#[pyclass(module = "antiphon._antiphon", frozen)]
+struct HostCaller(Arc<dyn HostCalls>);
+
+#[pymethods]
+impl HostCaller {
+    fn __call__<'py>(
+        &self,
+        py: Python<'py>,
+        name: String,
+        args: &Bound<'py, PyAny>,
+        kwargs: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (args, kwargs) = (json::read(args)?, json::read(kwargs)?);
+        let called = py.detach(|| self.0.call(&name, args, kwargs));
+        match called {
+            Ok(value) => Ok(pythonize::pythonize(py, &value)?),
+            Err(CallError { kind, message }) => {
+                let failed = py.import(intern!(py, "antiphon.sandbox._host_calls"))?;
+                let failed = failed.getattr(intern!(py, "CallFailed"))?;
+                Err(PyErr::from_value(failed.call1((kind, message))?))
+            }
+        }
+    }
 }
 
 impl Sandbox for PortedSandbox {
@@ -44,10 +63,10 @@ impl Sandbox for PortedSandbox {
     fn run(
         &self,
         job: &SandboxJob,
-        _: Option<Arc<dyn HostCalls>>,
+        host: Option<Arc<dyn HostCalls>>,
         halt: StopCheck<'_>,
     ) -> JobOutcome {
-        self.hands.run(&self.engine, job, halt)
+        run(&self.stopper, &self.engine, (job, host), halt)
     }
 
     fn open(&self) -> Result<Box<dyn Session>, Box<GuestFault>> {
@@ -56,25 +75,25 @@ impl Sandbox for PortedSandbox {
             let session = opened.map_err(|error| {
                 Box::new(GuestFault::new(GuestFaultKind::Unavailable, error.value(py).to_string()))
             })?;
-            let (session, hands) = (session.unbind(), Arc::clone(&self.hands));
-            Ok(Box::new(PortedSession { session, hands }) as Box<dyn Session>)
+            let (session, stopper) = (session.unbind(), Arc::clone(&self.stopper));
+            Ok(Box::new(PortedSession { session, stopper }) as Box<dyn Session>)
         })
     }
 }
 
 struct PortedSession {
     session: Py<PyAny>,
-    hands: Arc<Hands>,
+    stopper: Arc<Py<PyAny>>,
 }
 
 impl Session for PortedSession {
     fn run(
         &mut self,
         job: &SandboxJob,
-        _: Option<Arc<dyn HostCalls>>,
+        host: Option<Arc<dyn HostCalls>>,
         halt: StopCheck<'_>,
     ) -> JobOutcome {
-        self.hands.run(&self.session, job, halt)
+        run(&self.stopper, &self.session, (job, host), halt)
     }
 
     fn snapshot(&mut self) -> Result<Option<Vec<u8>>, Box<GuestFault>> {
@@ -92,27 +111,30 @@ impl Drop for PortedSession {
     }
 }
 
-impl Hands {
-    /// Runs a job by `runner`. What it raises is a crash of the engine's.
-    fn run(&self, runner: &Py<PyAny>, job: &SandboxJob, halt: StopCheck<'_>) -> JobOutcome {
-        let made = Python::attach(|py| self.stopper.call0(py));
-        let stopper = match made {
-            Ok(stopper) => stopper,
-            Err(error) => return crashed(&error),
-        };
-        let (over, ends) = mpsc::channel::<()>();
-        std::thread::scope(|threads| {
-            let stopper = &stopper;
-            threads.spawn(move || stop_when_due(stopper, halt, &ends));
-            let outcome = Python::attach(|py| {
-                let call = self.call.as_ref().map(|call| call.bind(py));
-                let given = (job_in(py, job)?, call, stopper.bind(py));
-                outcome_of(&runner.bind(py).call_method1(intern!(py, "run"), given)?)
-            });
-            drop(over);
-            outcome.unwrap_or_else(|error| crashed(&error))
-        })
-    }
+/// Runs a job by `runner`. What it raises is a crash of the engine's.
+fn run(
+    stopper: &Py<PyAny>,
+    runner: &Py<PyAny>,
+    (job, host): (&SandboxJob, Option<Arc<dyn HostCalls>>),
+    halt: StopCheck<'_>,
+) -> JobOutcome {
+    let made = Python::attach(|py| stopper.call0(py));
+    let stopper = match made {
+        Ok(stopper) => stopper,
+        Err(error) => return crashed(&error),
+    };
+    let (over, ends) = mpsc::channel::<()>();
+    std::thread::scope(|threads| {
+        let stopper = &stopper;
+        threads.spawn(move || stop_when_due(stopper, halt, &ends));
+        let outcome = Python::attach(|py| {
+            let call = host.map(|host| Bound::new(py, HostCaller(host))).transpose()?;
+            let given = (job_in(py, job)?, call, stopper.bind(py));
+            outcome_of(&runner.bind(py).call_method1(intern!(py, "run"), given)?)
+        });
+        drop(over);
+        outcome.unwrap_or_else(|error| crashed(&error))
+    })
 }
 
 /// Stops a job once it must, until the job is over.

@@ -8,7 +8,7 @@ use antiphon_core::checkpoint::Call;
 use antiphon_core::event::EventKind;
 use antiphon_core::run::{CallStart, PendingCall};
 use antiphon_runtime::{CallContext, ReplyChunk, TaskReporter};
-use antiphon_systems::review_loop::{RoleContext, UserContext};
+use antiphon_systems::{RoleContext, UserContext};
 use pyo3::exceptions::{PyBaseException, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;

@@ -1,11 +1,13 @@
 //! The settings of a computation, checked before anything costs.
 
-use std::time::Duration;
-
+use antiphon_core::Fault;
 use antiphon_core::budget::Limits;
-use antiphon_core::{Fault, FaultCode};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
+
+use crate::config::{check_temperature, invalid, read, seconds};
+use crate::system::SystemConfig;
 
 /// How a question is computed. Keys that do not exist are errors.
 ///
@@ -16,7 +18,7 @@ use serde_json::Value as Json;
 /// assert!(Config::from_json(&json!({"max_attempts": 0})).is_err());
 /// assert!(Config::from_json(&json!({"attempts": 3})).is_err());
 /// ```
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// Pieces of code that are tried; 1 to 10, by default 2.
@@ -66,51 +68,28 @@ impl Config {
     /// # Errors
     /// A `Validation` fault `system_setting_invalid`.
     pub fn from_json(settings: &Json) -> Result<Self, Fault> {
-        let config = Self::deserialize(settings).map_err(|error| {
-            invalid(format!("the settings of the computation cannot be read: {error}"))
-        })?;
-        config.check()?;
-        Ok(config)
-    }
-
-    /// Whether every value is within its range.
-    ///
-    /// # Errors
-    /// A `Validation` fault `system_setting_invalid` that names the key.
-    pub fn check(&self) -> Result<(), Fault> {
-        let Self { max_attempts, temperature, max_shown, question_timeout_s, .. } = self;
-        if !(1..=10).contains(max_attempts) {
-            return Err(invalid(format!("`max_attempts` must be from 1 to 10: {max_attempts}")));
-        }
-        if let Some(temperature) = temperature
-            && !(0.0..=2.0).contains(temperature)
-        {
-            return Err(invalid(format!("`temperature` must be between 0 and 2: {temperature}")));
-        }
-        if !(100..=100_000).contains(max_shown) {
-            return Err(invalid(format!("`max_shown` must be from 100 to 100,000: {max_shown}")));
-        }
-        match self.timeout() {
-            Some(_) => Ok(()),
-            None => Err(invalid(format!(
-                "`question_timeout_s` must be a time in seconds above 0: {question_timeout_s}"
-            ))),
-        }
-    }
-
-    /// The narrower of these limits and the caller's.
-    pub(super) fn limits(&self, own: &Limits) -> Limits {
-        let timeout = self.timeout().unwrap_or(Duration::MAX);
-        let narrower = own.wall_time.map_or(timeout, |limit| limit.min(timeout));
-        Limits { wall_time: Some(narrower), ..own.clone() }
-    }
-
-    fn timeout(&self) -> Option<Duration> {
-        let time = Duration::try_from_secs_f64(self.question_timeout_s).ok();
-        time.filter(|time| !time.is_zero())
+        read(settings)
     }
 }
 
-fn invalid(message: String) -> Fault {
-    Fault::new(FaultCode::SystemSettingInvalid, message)
+impl SystemConfig for Config {
+    const LABEL: &'static str = "computation";
+
+    fn check(&self) -> Result<(), Fault> {
+        let Self { max_attempts, max_shown, .. } = self;
+        if !(1..=10).contains(max_attempts) {
+            return Err(invalid(format!("`max_attempts` must be from 1 to 10: {max_attempts}")));
+        }
+        check_temperature(self.temperature)?;
+        if !(100..=100_000).contains(max_shown) {
+            return Err(invalid(format!("`max_shown` must be from 100 to 100,000: {max_shown}")));
+        }
+        seconds("question_timeout_s", self.question_timeout_s)?;
+        Ok(())
+    }
+
+    fn limits(&self) -> Limits {
+        let wall_time = seconds("question_timeout_s", self.question_timeout_s).ok();
+        Limits { wall_time, ..Limits::default() }
+    }
 }

@@ -3,24 +3,41 @@
 use antiphon_core::{Fault, Message};
 use serde_json::json;
 
-use super::config::Config;
+use super::Computation;
 use super::reply::plan_form;
-use super::shown::{cut, trouble};
 use super::state::State;
 use super::task::{RESULT, Task};
+use super::value_text::{cut, fault_text};
 use crate::delimited_input::DelimitedInput;
-use crate::template::fill;
+use crate::prompts::PromptSpec;
 
-const PLAN: &str = include_str!("../../prompts/computation/plan.md");
-const SUMMARY: &str = include_str!("../../prompts/computation/summary.md");
+/// The prompt files.
+pub(super) const PROMPTS: &[PromptSpec] = &[
+    PromptSpec {
+        name: "planner",
+        text: include_str!("../../prompts/computation/planner.md"),
+        large: None,
+    },
+    PromptSpec {
+        name: "summariser",
+        text: include_str!("../../prompts/computation/summariser.md"),
+        large: None,
+    },
+];
 
 /// Asks for code: the inputs, the question, and how earlier code went wrong.
-pub(super) fn planning(task: &Task, state: &State, config: &Config) -> Result<Vec<Message>, Fault> {
+pub(super) fn coding(
+    system: &Computation,
+    task: &Task,
+    state: &State,
+) -> Result<Vec<Message>, Fault> {
+    let Computation { config, parts, .. } = system;
     let packages = match &*config.packages.join(", ") {
         "" => "Nothing but the standard library can be imported.".to_owned(),
         packages => format!("Beside the standard library these can be imported: {packages}."),
     };
-    let instructions = fill(PLAN, &[("packages", &packages), ("form", &plan_form(config))])?;
+    let fields = [("packages", packages.as_str()), ("form", &plan_form(config))];
+    let instructions = parts.instructions("planner", "planner", &fields)?;
     let mut delimited = DelimitedInput::new();
     // What is the same for every question comes first: a server may remember it.
     if !state.inputs.is_empty() {
@@ -45,7 +62,7 @@ pub(super) fn planning(task: &Task, state: &State, config: &Config) -> Result<Ve
         }
         messages.push(Message::assistant(plan.to_string()));
         let mut delimited = DelimitedInput::new();
-        delimited.add("error", &cut(&trouble(wrong), config.max_shown));
+        delimited.add("error", &cut(&fault_text(wrong), config.max_shown));
         let again = format!("Write the whole code again, without that mistake. {}", wanted(task));
         messages.push(Message::user(delimited.then(&again)));
     }
@@ -63,10 +80,11 @@ fn wanted(task: &Task) -> String {
 
 /// Asks for words.
 pub(super) fn summing_up(
+    system: &Computation,
     task: &Task,
     state: &State,
-    config: &Config,
 ) -> Result<Vec<Message>, Fault> {
+    let Computation { config, parts, .. } = system;
     let guidance = match config.guidance.trim() {
         "" => String::new(),
         guidance => format!("\n{guidance}\n"),
@@ -82,5 +100,6 @@ pub(super) fn summing_up(
         delimited.add("printed", &cut(&state.printed, config.max_shown));
     }
     delimited.add("result", &cut(&state.shown, config.max_shown));
-    Ok(vec![Message::system(fill(SUMMARY, &fields)?), Message::user(delimited.text())])
+    let instructions = parts.instructions("summariser", "summariser", &fields)?;
+    Ok(vec![Message::system(instructions), Message::user(delimited.text())])
 }

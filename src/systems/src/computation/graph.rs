@@ -1,61 +1,185 @@
-//! The graph: look at the inputs, plan, run, plan again if need be, summarise.
+//! The graph: describe the inputs, plan, run, plan again if need be, summarise.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use antiphon_core::command::Destinations;
+use antiphon_core::graph::{END, START};
+use antiphon_core::{Fault, FaultCode};
+use antiphon_runtime::sandbox::{GuestFault, GuestFaultKind, JobOutcome};
+use serde_json::{Value as Json, json};
 
-use antiphon_core::agent::AgentSpec;
-use antiphon_core::graph::{END, Graph, Node, NodePolicy, NodeWork, START};
-use antiphon_core::{Fault, Schema};
-use antiphon_reply::CompiledSchema;
-use serde_json::Value as Json;
-
+use super::Computation;
+use super::computed::Computed;
 use super::config::Config;
-use super::reply;
+use super::conversation::{coding, summing_up};
+use super::outcome::Attempt;
+use super::reply::{self, Plan, Summary};
 use super::state::State;
-use crate::state::declare;
+use super::task::RESULT;
+use super::value_text::{cut, value};
+use crate::builder::{RoleDefaults, RoleNode, SystemBuilder};
+use crate::node::{NodeContext, StateView, goto};
+use crate::patch::Patch;
+use crate::role::RoleSpec;
 
-pub(super) const LOOK: &str = "look";
-pub(super) const PLAN: &str = "plan";
-pub(super) const RUN: &str = "run";
-pub(super) const SUMMARISE: &str = "summarise";
+const DESCRIBE: &str = "describe";
+const PLAN: &str = "plan";
+const RUN: &str = "run";
+const SUMMARISE: &str = "summarise";
 
-/// The router after code has run.
-pub(super) const VERDICT: u32 = 0;
-/// Labels of that router.
-pub(super) const COMPUTED: &str = "computed";
-pub(super) const AGAIN: &str = "again";
-pub(super) const OVER: &str = "over";
+/// The roles, in the order in which they work.
+pub(super) const ROLES: &[RoleSpec] = &[
+    RoleSpec { name: "planner", description: "Writes the code.", has_tools: false },
+    RoleSpec { name: "summariser", description: "Puts the result into words.", has_tools: false },
+];
 
-/// Builds the graph.
-pub(super) fn build(config: &Config) -> Result<Arc<Graph<Json>>, Fault> {
-    let mut graph = Graph::builder("computation");
-    let error = declare::<State>(&mut graph);
-    graph.node(LOOK);
-    graph.add_node(agent(PLAN, &reply::plan(config), config)?);
-    graph.node(RUN);
-    graph.add_node(agent(SUMMARISE, &reply::summary(config), config)?);
-    graph.edge(START, LOOK).edge(LOOK, PLAN).edge(PLAN, RUN);
-    let after = if config.summarise { SUMMARISE } else { END };
-    graph.branch(RUN, "verdict", VERDICT, Some(&[(COMPUTED, after), (AGAIN, PLAN), (OVER, END)]));
-    graph.edge(SUMMARISE, END);
-    if let Some(error) = error {
-        // The number is there: a model that cannot word it takes nothing away.
-        graph.on_error_record(SUMMARISE, error);
-    }
-    graph.build().map_err(|error| Fault::new(error.code(), error.to_string()))
+/// Adds everything to the graph.
+pub(super) fn build(config: &Config, graph: &mut SystemBuilder<Computation>) -> Result<(), Fault> {
+    let Config { temperature, max_reasks, max_attempts, .. } = *config;
+    graph.defaults(RoleDefaults { temperature, max_reasks, tool_timeout: None });
+    graph.node(DESCRIBE, describe).node(RUN, run);
+    graph.role(PLAN, planner(config))?.role(SUMMARISE, summariser(config))?;
+    graph.edge(START, DESCRIBE).edge(DESCRIBE, PLAN).edge(PLAN, RUN);
+    let computed = if config.summarise { SUMMARISE } else { END };
+    graph.branch(
+        RUN,
+        "verdict",
+        &[("computed", computed), ("again", PLAN), ("over", END)],
+        move |view| verdict(view, max_attempts as usize),
+    );
+    // The number is there: a model that cannot word it takes nothing away.
+    graph.edge(SUMMARISE, END).on_error_record(SUMMARISE);
+    Ok(())
 }
 
-/// A node where the model speaks.
-fn agent(name: &str, schema: &Schema, config: &Config) -> Result<Node<Json>, Fault> {
-    let spec = AgentSpec {
-        output: Some(Arc::new(CompiledSchema::compile(schema)?)),
-        temperature: config.temperature,
-        max_reasks: config.max_reasks,
+/// Has the inputs described for the model.
+async fn describe(cx: NodeContext<Computation>) -> Result<Patch<State>, Fault> {
+    let inputs = cx.data().describe().await.map_err(|fault| unusable(&fault))?;
+    let mut patch = Patch::default();
+    patch.set(State::inputs, inputs);
+    Ok(patch)
+}
+
+/// Runs the code that was planned.
+async fn run(cx: NodeContext<Computation>) -> Result<Patch<State>, Fault> {
+    let (runner, max_shown) = (cx.data(), cx.system().config.max_shown);
+    let Plan { reasoning, python, explain } = cx.state.plan.clone();
+    let outcome = runner.compute(&python).await.map_err(|fault| unusable(&fault))?;
+    let fault = failure(&outcome);
+    let mut shown = String::new();
+    if fault.is_none() {
+        let text = runner.show(&outcome).await.or_else(|| value(&outcome));
+        shown = cut(&text.unwrap_or_default(), max_shown);
+    }
+    runner.close();
+    let data = json!({
+        "attempt": cx.state.attempts.len() + 1,
+        "trouble": fault.as_ref().map(|fault| fault.kind),
+        "wall_s": outcome.usage.wall.as_secs_f64(),
+    });
+    let printed = cut(&String::from_utf8_lossy(&outcome.stdout), max_shown);
+    let mut patch = Patch::default();
+    if fault.is_none() {
+        patch.set(State::computed, Computed::from(outcome));
+    }
+    patch
+        .note("code_ran", data)
+        .set(State::attempts, [Attempt { reasoning, python, explain, trouble: fault }])
+        .set(State::shown, shown)
+        .set(State::printed, printed);
+    Ok(patch)
+}
+
+fn verdict(view: &StateView<'_, '_>, max_attempts: usize) -> Destinations<Json> {
+    let attempts = view.get(State::attempts);
+    if attempts.last().is_none_or(|last| last.trouble.is_none()) {
+        goto("computed")
+    } else if attempts.len() < max_attempts {
+        goto("again")
+    } else {
+        goto("over")
+    }
+}
+
+fn planner(config: &Config) -> RoleNode<Computation> {
+    RoleNode {
+        role: "planner",
+        schema: reply::plan(config),
         max_tool_calls: 0,
-        max_turns: config.max_reasks.saturating_add(2),
-        tags: BTreeMap::from([("role".to_owned(), name.to_owned())]),
-        ..AgentSpec::default()
+        begin: |_| {},
+        conversation: |cx| coding(cx.system(), cx.input(), &cx.state),
+        brief: |cx| {
+            let (task, state) = (cx.input(), &cx.state);
+            Ok(json!({
+                "question": task.question,
+                "context": task.context,
+                "inputs": state.inputs,
+                "functions": task.functions,
+                "attempts": state.attempts,
+            }))
+        },
+        conclude: |_, mut reply| {
+            let plan: Plan = reply.read()?;
+            let note = json!({"python": plan.python, "explain": plan.explain});
+            let mut patch = Patch::default();
+            patch.note("code_planned", note).set(State::plan, plan);
+            Ok(patch)
+        },
+    }
+}
+
+fn summariser(config: &Config) -> RoleNode<Computation> {
+    RoleNode {
+        role: "summariser",
+        schema: reply::summary(config),
+        max_tool_calls: 0,
+        begin: |_| {},
+        conversation: |cx| summing_up(cx.system(), cx.input(), &cx.state),
+        brief: |cx| {
+            let State { attempts, shown, printed, .. } = &cx.state;
+            Ok(json!({
+                "question": cx.input().question,
+                "code": attempts.last().map(|last| &last.python),
+                "printed": printed,
+                "result": shown,
+            }))
+        },
+        conclude: |_, mut reply| {
+            let mut patch = Patch::default();
+            patch.set(State::summary, reply.read::<Summary>()?);
+            Ok(patch)
+        },
+    }
+}
+
+/// Why there is no result, if there is none.
+fn failure(outcome: &JobOutcome) -> Option<GuestFault> {
+    if outcome.error.is_some() {
+        return outcome.error.clone();
+    }
+    let has_table = outcome.tables.iter().any(|table| table.name == RESULT);
+    if outcome.locals.contains_key(RESULT) || has_table {
+        return None;
+    }
+    let lost = outcome.local_errors.get(RESULT).or_else(|| outcome.table_errors.get(RESULT));
+    if let Some(fault) = lost {
+        return Some(fault.clone());
+    }
+    // A last expression will do: what was meant is plain.
+    if outcome.value.as_ref().is_some_and(|value| !value.is_null()) {
+        return None;
+    }
+    let missing = || {
+        let message = format!("the code assigned nothing to `{RESULT}`");
+        GuestFault::new(GuestFaultKind::PythonError, message)
     };
-    let work = NodeWork::Agent(Arc::new(spec));
-    Ok(Node { name: name.into(), work, policy: NodePolicy::default() })
+    Some(outcome.value_error.clone().unwrap_or_else(missing))
+}
+
+/// A failure of the sandbox that other code does not mend, as the fault of its node.
+fn unusable(fault: &GuestFault) -> Fault {
+    let code = match fault.kind {
+        GuestFaultKind::Cancelled => FaultCode::RunCancelled,
+        GuestFaultKind::Unavailable => FaultCode::SandboxUnavailable,
+        _ => FaultCode::SandboxCrashed,
+    };
+    Fault::new(code, fault.message.clone())
 }

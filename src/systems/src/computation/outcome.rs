@@ -1,40 +1,14 @@
-//! What comes of a question.
+//! The output of a question.
 
-use std::sync::Arc;
-
-use antiphon_core::event::Event;
-use antiphon_core::{Fault, Usage};
-use antiphon_runtime::sandbox::{self, GuestFault};
+use antiphon_runtime::sandbox::GuestFault;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
 
-/// How a question ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Outcome {
-    /// It was answered.
-    Answered,
-    /// No attempt at the code came to a result.
-    Failed,
-    /// Something failed that other code does not mend.
-    Error,
-    /// The time, the calls or the tokens of the question were spent.
-    Budget,
-    /// The caller cancelled.
-    Cancelled,
-}
-
-impl Outcome {
-    /// The name on the wire.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Answered => "answered",
-            Self::Failed => "failed",
-            Self::Error => "error",
-            Self::Budget => "budget",
-            Self::Cancelled => "cancelled",
-        }
-    }
-}
+use super::Computation;
+use super::computed::Computed;
+use crate::result::Outcome;
+use crate::system::{Conclusion, Finished};
 
 /// One piece of code, and what went wrong with it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,31 +23,42 @@ pub struct Attempt {
     pub trouble: Option<GuestFault>,
 }
 
-/// What came of a question.
-#[derive(Clone, Debug)]
+/// What a computation returns beside what all systems do.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Answer {
     /// The answer in words; the result as text if no model put it into words,
     /// and empty if there is none.
     pub answer: String,
     /// Further facts.
     pub highlights: Vec<String>,
-    /// How it ended.
-    pub outcome: Outcome,
     /// Whether a model put the result into words.
     pub is_summarised: bool,
-    /// All code, in the order it was tried; the last came to the result.
+    /// All code, in the order it was tried; the last computed the result.
+    #[schemars(with = "Vec<Json>")]
     pub attempts: Vec<Attempt>,
-    /// What the sandbox brought out of the code that came to a result. Its
-    /// value, variables, tables and figures are the code's word.
-    pub computed: Option<sandbox::JobOutcome>,
-    /// What ended it, or why no model put the result into words.
-    pub fault: Option<Fault>,
-    /// What happened.
-    pub trace: Vec<Arc<Event>>,
-    /// Events that were too many to keep.
-    pub trace_dropped: u64,
-    /// Tokens.
-    pub usage: Usage,
-    /// Names the run in its events.
-    pub run_id: String,
+    /// What the sandbox returned for the code that computed the result. Reported by the code;
+    /// not verified.
+    #[schemars(with = "Option<Json>")]
+    pub computed: Option<Computed>,
+}
+
+/// Makes the output of a run that has come to rest.
+pub(super) fn conclude(finished: Finished<'_, Computation>) -> Conclusion<Answer> {
+    let Finished { state, ending, fault, .. } = finished;
+    let completed = if state.has_computed() { Outcome::Answered } else { Outcome::Failed };
+    let outcome = ending.outcome().unwrap_or(completed);
+    let has_computed = state.has_computed();
+    let summary = state.summary;
+    let output = Answer {
+        answer: match &summary {
+            Some(summary) => summary.answer.clone(),
+            None if outcome == Outcome::Answered => state.shown,
+            None => String::new(),
+        },
+        is_summarised: summary.is_some(),
+        highlights: summary.map(|summary| summary.highlights).unwrap_or_default(),
+        attempts: state.attempts,
+        computed: state.computed.filter(|_| has_computed),
+    };
+    Conclusion { output, outcome, error: fault.or(state.error) }
 }

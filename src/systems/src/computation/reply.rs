@@ -1,29 +1,34 @@
 //! What the model replies: the schema it is given, and the type a reply is
 //! read into. What has to be thought of first comes first.
 
-use antiphon_core::{Fault, FaultCode, Schema};
-use serde::de::DeserializeOwned;
+use antiphon_core::Schema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value as Json, json};
+use serde_json::json;
 
 use super::config::Config;
+use crate::reply::{object, text};
 
 /// Code that is to answer the question.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Plan {
+pub struct Plan {
+    /// How the model gets to the answer.
     #[serde(default)]
-    pub(super) reasoning: String,
-    pub(super) python: String,
+    pub reasoning: String,
+    /// The code.
+    pub python: String,
+    /// What the code does.
     #[serde(default)]
-    pub(super) explain: String,
+    pub explain: String,
 }
 
 /// A result in words.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Summary {
-    pub(super) answer: String,
+pub struct Summary {
+    /// The answer.
+    pub answer: String,
+    /// Further facts.
     #[serde(default)]
-    pub(super) highlights: Vec<String>,
+    pub highlights: Vec<String>,
 }
 
 /// What the fields of a plan hold, in their order.
@@ -54,23 +59,4 @@ pub(super) fn plan_form(config: &Config) -> String {
 pub(super) fn summary(config: &Config) -> Schema {
     let highlights = json!({"type": "array", "items": text(), "maxItems": config.max_highlights});
     Schema::new("summary", object(&json!({"answer": text(), "highlights": highlights})))
-}
-
-/// A value that has passed the schema, as a type.
-pub(super) fn read<T: DeserializeOwned>(value: Option<Json>) -> Result<T, Fault> {
-    T::deserialize(value.unwrap_or_default()).map_err(|error| {
-        let message = format!("the reply does not have the form of its role: {error}");
-        Fault::new(FaultCode::RoleReplyInvalid, message)
-    })
-}
-
-/// A text that is not blank.
-fn text() -> Json {
-    json!({"type": "string", "minLength": 1, "not": {"pattern": "^\\s*$"}})
-}
-
-fn object(properties: &Json) -> Json {
-    let names: Vec<&String> =
-        properties.as_object().into_iter().flat_map(|map| map.keys()).collect();
-    json!({"type": "object", "properties": properties, "required": names})
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use antiphon_runtime::sandbox::{
-    GuestFault, GuestFaultKind, JobOutcome, JobOutput, Sandbox, SandboxJob, Session,
+    GuestFault, GuestFaultKind, HostCalls, JobOutcome, JobOutput, Sandbox, SandboxJob, Session,
 };
 use serde_json::{Value as Json, json};
 
@@ -16,20 +16,24 @@ use super::task::{RESULT, TABLE, Task};
 const DESCRIBE: &str = include_str!("describe.py");
 
 /// The interpreter of one question.
-pub(super) struct SandboxRunner {
+pub struct SandboxRunner {
     sandbox: Arc<dyn Sandbox>,
-    pub(super) task: Task,
+    task: Arc<Task>,
+    host_calls: Option<Arc<dyn HostCalls>>,
     session: Mutex<Option<Box<dyn Session>>>,
-    computed: Mutex<Option<JobOutcome>>,
 }
 
 impl SandboxRunner {
-    pub(super) fn new(sandbox: Arc<dyn Sandbox>, task: Task) -> Self {
-        Self { sandbox, task, session: Mutex::new(None), computed: Mutex::new(None) }
+    pub(super) fn new(
+        sandbox: Arc<dyn Sandbox>,
+        task: Arc<Task>,
+        host_calls: Option<Arc<dyn HostCalls>>,
+    ) -> Self {
+        Self { sandbox, task, host_calls, session: Mutex::new(None) }
     }
 
     /// Opens an interpreter, puts the inputs into it, and has them described.
-    pub(super) async fn look(&self) -> Result<String, Box<GuestFault>> {
+    pub(super) async fn describe(&self) -> Result<String, Box<GuestFault>> {
         if self.task.inputs.is_empty() && self.task.tables.is_empty() {
             return Ok(String::new());
         }
@@ -75,24 +79,17 @@ impl SandboxRunner {
     }
 
     /// Ends the interpreter.
-    pub(super) fn clear(&self) {
+    pub(super) fn close(&self) {
         lock(&self.session).take();
     }
 
-    pub(super) fn keep(&self, outcome: JobOutcome) {
-        *lock(&self.computed) = Some(outcome);
-    }
-
-    pub(super) fn take_computed(&self) -> Option<JobOutcome> {
-        lock(&self.computed).take()
-    }
-
     fn given(&self) -> SandboxJob {
-        let Task { inputs, tables, .. } = &self.task;
+        let Task { inputs, tables, .. } = &*self.task;
+        let tables = tables.iter().map(|(name, bytes)| (name.clone(), bytes.0.clone()));
         SandboxJob {
             want: vec![JobOutput::Value],
             inputs: inputs.clone(),
-            tables: tables.clone(),
+            tables: tables.collect(),
             ..SandboxJob::default()
         }
     }
@@ -101,7 +98,7 @@ impl SandboxRunner {
     /// error.
     async fn run(&self, job: SandboxJob) -> Result<JobOutcome, Box<GuestFault>> {
         let open = lock(&self.session).take();
-        let (sandbox, host) = (Arc::clone(&self.sandbox), self.task.host.clone());
+        let (sandbox, host) = (Arc::clone(&self.sandbox), self.host_calls.clone());
         let wanted = JobGuard::default();
         let dropped = Arc::clone(&wanted.0);
         let work = move || {
@@ -122,13 +119,13 @@ impl SandboxRunner {
         })??;
         *lock(&self.session) = Some(session);
         match outcome.error {
-            Some(trouble)
+            Some(fault)
                 if matches!(
-                    trouble.kind,
+                    fault.kind,
                     GuestFaultKind::Unavailable | GuestFaultKind::Cancelled
                 ) =>
             {
-                Err(Box::new(trouble))
+                Err(Box::new(fault))
             }
             _ => Ok(outcome),
         }

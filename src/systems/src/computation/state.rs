@@ -2,13 +2,14 @@
 
 use antiphon_core::Fault;
 
+use super::computed::Computed;
 use super::outcome::Attempt;
 use super::reply::{Plan, Summary};
 use crate::state::{field_types, state};
 
 state! {
     /// What is known of a question on its way.
-    pub(super) struct State {
+    pub struct State {
         /// The inputs, described for the model.
         [Set] inputs: String,
         /// The code that is to run next.
@@ -21,13 +22,15 @@ state! {
         [Set] printed: String,
         /// The result in words.
         [Set] summary: Option<Summary>,
-        /// Why there are none.
+        /// What the sandbox returned for the code that computed the result.
+        [Set] computed: Option<Computed>,
+        /// Why there are no words.
         [Set] error: Option<Fault>,
     }
 }
 
 field_types! {
-    Record: Plan, Summary;
+    Record: Computed, Plan, Summary;
 }
 
 impl State {

@@ -1,11 +1,15 @@
 //! What is asked, and what it is asked of.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use antiphon_core::{Fault, FaultCode};
-use antiphon_runtime::sandbox::{HostCalls, HostFunction};
+use antiphon_runtime::sandbox::HostFunction;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
+
+use crate::base64_bytes::Base64Bytes;
+use crate::system::SystemInput;
 
 /// What the code assigns its result to.
 pub(super) const RESULT: &str = "result";
@@ -13,7 +17,8 @@ pub(super) const RESULT: &str = "result";
 pub(super) const TABLE: &str = "table";
 
 /// A question, and the data it is about.
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
 pub struct Task {
     /// What is to be answered.
     pub question: String,
@@ -23,11 +28,11 @@ pub struct Task {
     /// Tagged values by the names that the code has for them.
     pub inputs: Map<String, Json>,
     /// Arrow IPC streams by the names that the code has for them.
-    pub tables: Vec<(String, Vec<u8>)>,
-    /// Functions of the host's that the code may call.
+    #[schemars(with = "Vec<(String, String)>")]
+    pub tables: Vec<(String, Base64Bytes)>,
+    /// Functions of the host that the code may call; `Session::host_calls` answers the calls.
+    #[schemars(with = "Vec<Json>")]
     pub functions: Vec<HostFunction>,
-    /// Whoever answers those calls.
-    pub host: Option<Arc<dyn HostCalls>>,
 }
 
 impl Task {
@@ -36,12 +41,15 @@ impl Task {
         Self { question: question.into(), ..Self::default() }
     }
 
-    /// Whether it can be begun.
-    ///
-    /// # Errors
-    /// A `Validation` fault: `question_blank`, or `sandbox_input_invalid` for a
-    /// name that code cannot have.
-    pub fn check(&self) -> Result<(), Fault> {
+    /// The names of the inputs.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        let tables = self.tables.iter().map(|(name, _)| name.as_str());
+        self.inputs.keys().map(String::as_str).chain(tables)
+    }
+}
+
+impl SystemInput for Task {
+    fn check(&self) -> Result<(), Fault> {
         if self.question.trim().is_empty() {
             let blank = "the question is blank";
             return Err(Fault::new(FaultCode::QuestionBlank, blank));
@@ -59,10 +67,15 @@ impl Task {
         Ok(())
     }
 
-    /// What the inputs are called.
-    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
-        let tables = self.tables.iter().map(|(name, _)| name.as_str());
-        self.inputs.keys().map(String::as_str).chain(tables)
+    fn attach(&mut self, attachments: Vec<(String, Vec<u8>)>) -> Result<(), Fault> {
+        self.tables.extend(attachments.into_iter().map(|(name, bytes)| (name, Base64Bytes(bytes))));
+        Ok(())
+    }
+}
+
+impl From<&str> for Task {
+    fn from(question: &str) -> Self {
+        Self::new(question)
     }
 }
 

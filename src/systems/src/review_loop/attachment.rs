@@ -1,10 +1,11 @@
 //! A file that comes with a question.
 
 use antiphon_core::{Fault, FaultCode};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A text file, given inline by whoever asks.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Attachment {
     /// What it is called.

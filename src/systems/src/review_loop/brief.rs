@@ -1,22 +1,17 @@
-//! The input of a role that is code, and its way back to the question.
+//! The input of a role that is code.
 
-use std::sync::Arc;
-
-use antiphon_core::{Message, Seed, Time, ToolSpec};
-use antiphon_runtime::{Clock, NodeCall, TaskReporter};
-use serde::Serialize;
-use serde_json::Value as Json;
+use antiphon_core::{Message, ToolSpec};
+use serde::{Deserialize, Serialize};
 
 use super::attachment::Attachment;
 use super::conversation::{RoleTask, approved};
 use super::message::{attempts, instruction, last_instruction, view};
-use super::roles::Roles;
 use super::state::State;
 use super::step::StepName;
-use crate::session::UserContext;
+use crate::role::Roles;
 
 /// All that a role gets to know. Texts are data: they may come from the web.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RoleBrief {
     /// What is to be done.
     pub step: StepName,
@@ -53,12 +48,10 @@ pub struct RoleBrief {
     pub research_tools: Vec<ToolNote>,
     /// The tools that the expert can be counted on to have.
     pub expert_tools: Vec<ToolNote>,
-    /// The schema of the reply.
-    pub schema: Json,
 }
 
 /// A tool, for whoever plans its use.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolNote {
     /// Its name.
     pub name: String,
@@ -68,7 +61,7 @@ pub struct ToolNote {
 
 impl RoleBrief {
     /// What a role gets to know of a piece of work.
-    pub(super) fn new(job: RoleTask, state: &State, roles: &Roles, schema: Json) -> Self {
+    pub(super) fn new(job: RoleTask, state: &State, roles: &Roles) -> Self {
         let log = &state.agent_messages;
         let told = last_instruction(log, job.step.into(), job.step_id);
         let told = told.map(|message| message.content.clone()).unwrap_or_default();
@@ -92,9 +85,8 @@ impl RoleBrief {
             tool_calls: known.map(|known| known.tool_calls.clone()).unwrap_or_default(),
             expert_answer: state.expert_answer.clone(),
             expert_reasoning: state.expert_reasoning.clone(),
-            research_tools: notes(&roles.tool_specs(StepName::Researcher)),
-            expert_tools: notes(&roles.tool_specs(StepName::Expert)),
-            schema,
+            research_tools: notes(&roles.tool_specs("researcher")),
+            expert_tools: notes(&roles.tool_specs("expert")),
         }
     }
 }
@@ -105,48 +97,4 @@ fn notes(specs: &[ToolSpec]) -> Vec<ToolNote> {
         description: spec.description.clone(),
     };
     specs.iter().map(note).collect()
-}
-
-/// The way from the code of a role back to its question.
-#[derive(Clone)]
-pub struct RoleContext {
-    /// Names the run in its events.
-    pub run_id: Arc<str>,
-    /// The names of the nodes that lead to the role, its own last.
-    pub path: Vec<Arc<str>>,
-    /// 1 for the first attempt at this execution; [`RoleBrief::attempt`]
-    /// counts executions.
-    pub attempt: u32,
-    /// When the attempt will be given up.
-    pub deadline: Option<Time>,
-    /// Time.
-    pub clock: Arc<dyn Clock>,
-    /// The same for all attempts, and for nothing else.
-    pub seed: Seed,
-    /// Whether somebody wants to see replies piece by piece.
-    pub watched: bool,
-    /// Events, calls that are wanted, and what they cost.
-    pub notes: TaskReporter,
-    /// What the caller sent along.
-    pub user_context: Option<UserContext>,
-}
-
-impl RoleContext {
-    pub(super) fn new(
-        call: &NodeCall,
-        run_id: &Arc<str>,
-        user_context: Option<&UserContext>,
-    ) -> Self {
-        Self {
-            run_id: Arc::clone(run_id),
-            path: call.path.clone(),
-            attempt: call.attempt,
-            deadline: call.deadline,
-            clock: Arc::clone(&call.cx.clock),
-            seed: call.cx.seed,
-            watched: call.cx.chunks.is_some(),
-            notes: call.notes.clone(),
-            user_context: user_context.cloned(),
-        }
-    }
 }

@@ -1,29 +1,19 @@
 //! How what a role replies becomes a change of the state.
 
 use antiphon_core::agent::ToolCallRecord;
-use antiphon_core::{Fault, FaultCode, Message};
-use serde_json::{Value as Json, json};
+use antiphon_core::{Fault, FaultCode};
+use serde_json::json;
 
 use super::config::{Config, ResearchMode};
 use super::conversation::RoleTask;
 use super::finalize::formatted;
 use super::message::{MessageDraft, MessageFactory, MessageKind, Participant, attempts};
-use super::outcome::Outcome;
 use super::patch::Patch;
-use super::reply::{ExpertAnswer, FinalAnswer, Finding, Plan, read};
+use super::reply::{ExpertAnswer, FinalAnswer, Finding, Plan};
 use super::state::{ExpertState, ResearcherState, State, Verdict};
 use super::step::StepName;
-
-/// What a role has come to.
-#[derive(Debug, Default)]
-pub(super) struct RoleReply {
-    /// The reply, which fits the role's schema.
-    pub(super) value: Option<Json>,
-    /// The whole conversation; empty if there was none.
-    pub(super) messages: Vec<Message>,
-    /// The tools that were called.
-    pub(super) tool_uses: Vec<ToolCallRecord>,
-}
+use crate::reply::RoleReply;
+use crate::result::Outcome;
 
 /// The patch that follows from the reply of a role.
 pub(super) fn conclude(
@@ -55,8 +45,8 @@ pub(super) fn conclude(
     Ok(patch)
 }
 
-fn planned(reply: RoleReply, attempt: usize, patch: &mut Patch) -> Result<String, Fault> {
-    let Plan { research_steps, expert_steps } = read(reply.value)?;
+fn planned(mut reply: RoleReply, attempt: usize, patch: &mut Patch) -> Result<String, Fault> {
+    let Plan { research_steps, expert_steps } = reply.read()?;
     let trimmed = |steps: &[String]| -> Vec<String> {
         steps.iter().map(|step| step.trim().to_owned()).collect()
     };
@@ -72,12 +62,12 @@ fn planned(reply: RoleReply, attempt: usize, patch: &mut Patch) -> Result<String
 
 fn found(
     job: RoleTask,
-    reply: RoleReply,
+    mut reply: RoleReply,
     (state, config): (&State, &Config),
     attempt: usize,
     patch: &mut Patch,
 ) -> Result<String, Fault> {
-    let Finding { result } = read(reply.value)?;
+    let Finding { result } = reply.read()?;
     let result = result.trim().to_owned();
     let index = job.step_id.unwrap_or_default();
     let known = state.research_results.len();
@@ -108,12 +98,12 @@ fn told(used: &ToolCallRecord) -> String {
 }
 
 fn answered(
-    reply: RoleReply,
+    mut reply: RoleReply,
     state: &State,
     attempt: usize,
     patch: &mut Patch,
 ) -> Result<String, Fault> {
-    let ExpertAnswer { reasoning_trace, expert_answer } = read(reply.value)?;
+    let ExpertAnswer { reasoning_trace, expert_answer } = reply.read()?;
     let (answer, reasoning) = (expert_answer.trim(), reasoning_trace.trim());
     let own = ExpertState {
         messages: reply.messages,
@@ -133,11 +123,11 @@ fn answered(
 
 fn judged(
     job: RoleTask,
-    reply: RoleReply,
+    mut reply: RoleReply,
     attempt: usize,
     patch: &mut Patch,
 ) -> Result<String, Fault> {
-    let verdict: Verdict = read(reply.value)?;
+    let verdict: Verdict = reply.read()?;
     let (decision, feedback) = (verdict.decision, &verdict.feedback);
     match job.step {
         StepName::CriticPlanner => patch
@@ -167,12 +157,12 @@ fn judged(
 }
 
 fn finished(
-    reply: RoleReply,
+    mut reply: RoleReply,
     state: &State,
     config: &Config,
     patch: &mut Patch,
 ) -> Result<String, Fault> {
-    let FinalAnswer { final_answer, final_reasoning_trace } = read(reply.value)?;
+    let FinalAnswer { final_answer, final_reasoning_trace } = reply.read()?;
     let answer = formatted(&final_answer, config.answer_format);
     let reasoning = final_reasoning_trace.trim();
     // A question that was given up stays so, whatever words it gets.

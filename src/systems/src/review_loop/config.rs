@@ -2,9 +2,14 @@
 
 use std::time::Duration;
 
-use antiphon_core::{Fault, FaultCode};
+use antiphon_core::Fault;
+use antiphon_core::budget::Limits;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
+
+use crate::config::{at_least_one, check_temperature, read, seconds};
+use crate::system::SystemConfig;
 
 /// How a question is worked on. Keys that do not exist are errors.
 ///
@@ -16,7 +21,7 @@ use serde_json::Value as Json;
 /// assert!(Config::from_json(&json!({"retry_limit": 0})).is_err());
 /// assert!(Config::from_json(&json!({"retries": 3})).is_err());
 /// ```
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// Rejections and counted errors after which a question is given up; at
@@ -31,10 +36,11 @@ pub struct Config {
     /// Rounds of the graph per question, by default 100. An orchestrator and
     /// the agent it sends are two; a wave of parallel research counts once.
     pub recursion_limit: u64,
-    /// The researcher's own settings.
-    pub researcher: WorkerConfig,
-    /// The expert's own settings.
-    pub expert: WorkerConfig,
+    /// Calls of tools that the researcher may make per attempt, by default 20; it must conclude
+    /// without them afterwards.
+    pub researcher_max_tool_calls: u32,
+    /// The same for the expert, by default 15.
+    pub expert_max_tool_calls: u32,
     /// 0 is the least random; by default each model's own. Some models accept no other.
     pub temperature: Option<f64>,
     /// How often an agent is asked again for a reply that does not fit, by default 1.
@@ -71,8 +77,8 @@ impl Default for Config {
             per_agent_limits: None,
             researcher_limit_scope: LimitScope::Question,
             recursion_limit: 100,
-            researcher: WorkerConfig { max_tool_calls: Some(Self::RESEARCHER_TOOL_CALLS) },
-            expert: WorkerConfig { max_tool_calls: Some(Self::EXPERT_TOOL_CALLS) },
+            researcher_max_tool_calls: 20,
+            expert_max_tool_calls: 15,
             temperature: None,
             max_reasks: 1,
             tool_timeout_s: 30.0,
@@ -91,37 +97,29 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Calls of tools a researcher may make per attempt unless told otherwise.
-    pub const RESEARCHER_TOOL_CALLS: u32 = 20;
-    /// Calls of tools an expert may make per attempt unless told otherwise.
-    pub const EXPERT_TOOL_CALLS: u32 = 15;
-
     /// Reads and checks settings; what is left out keeps its default.
     ///
     /// # Errors
     /// A `Validation` fault `system_setting_invalid` that names the key.
     pub fn from_json(settings: &Json) -> Result<Self, Fault> {
-        let config = Self::deserialize(settings).map_err(|error| {
-            misread(settings).unwrap_or_else(|| {
-                invalid(format!("the settings of the review loop cannot be read: {error}"))
-            })
-        })?;
-        config.check()?;
-        Ok(config)
+        read(settings)
     }
 
-    fn keys() -> Vec<String> {
-        match serde_json::to_value(Self::default()) {
-            Ok(Json::Object(fields)) => fields.into_iter().map(|(key, _)| key).collect(),
-            _ => Vec::new(),
-        }
+    /// The longest call of a tool that sets no limit itself.
+    pub fn tool_timeout(&self) -> Duration {
+        seconds("tool_timeout_s", self.tool_timeout_s).unwrap_or(Duration::MAX)
     }
 
-    /// Whether every value is within its range.
-    ///
-    /// # Errors
-    /// A `Validation` fault `system_setting_invalid` that names the key.
-    pub fn check(&self) -> Result<(), Fault> {
+    /// The longest a question may take.
+    pub fn question_timeout(&self) -> Duration {
+        seconds("question_timeout_s", self.question_timeout_s).unwrap_or(Duration::MAX)
+    }
+}
+
+impl SystemConfig for Config {
+    const LABEL: &'static str = "review loop";
+
+    fn check(&self) -> Result<(), Fault> {
         at_least_one("retry_limit", u64::from(self.retry_limit))?;
         at_least_one("recursion_limit", self.recursion_limit)?;
         at_least_one("max_expert_steps", self.max_expert_steps as u64)?;
@@ -136,29 +134,23 @@ impl Config {
                 at_least_one(key, limit.map_or(1, u64::from))?;
             }
         }
-        if let Some(temperature) = self.temperature
-            && !(0.0..=2.0).contains(&temperature)
-        {
-            return Err(invalid(format!("`temperature` must be between 0 and 2: {temperature}")));
-        }
+        check_temperature(self.temperature)?;
         seconds("tool_timeout_s", self.tool_timeout_s)?;
         seconds("question_timeout_s", self.question_timeout_s)?;
         Ok(())
     }
 
-    /// The longest call of a tool that sets no limit itself.
-    pub fn tool_timeout(&self) -> Duration {
-        seconds("tool_timeout_s", self.tool_timeout_s).unwrap_or(Duration::MAX)
-    }
-
-    /// The longest a question may take.
-    pub fn question_timeout(&self) -> Duration {
-        seconds("question_timeout_s", self.question_timeout_s).unwrap_or(Duration::MAX)
+    fn limits(&self) -> Limits {
+        Limits {
+            supersteps: Some(self.recursion_limit),
+            wall_time: Some(self.question_timeout()),
+            ..Limits::default()
+        }
     }
 }
 
 /// Limits of rejections by agent; none leaves an agent to the shared limit.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct AgentLimits {
     /// Rejected plans.
@@ -170,7 +162,7 @@ pub struct AgentLimits {
 }
 
 /// What the researcher's own limit counts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LimitScope {
     /// All rejections of the question.
@@ -180,17 +172,8 @@ pub enum LimitScope {
     Step,
 }
 
-/// Settings of an agent with tools.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct WorkerConfig {
-    /// Calls of tools per attempt; it must conclude without them afterwards.
-    /// None stands for the default: 20 for the researcher, 15 for the expert.
-    pub max_tool_calls: Option<u32>,
-}
-
 /// How research steps follow each other.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ResearchMode {
     /// Each is approved before the next begins.
@@ -201,7 +184,7 @@ pub enum ResearchMode {
 }
 
 /// How much of the state a critic gets to see.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CriticContext {
     /// The question, and what the work under review is based on.
@@ -212,7 +195,7 @@ pub enum CriticContext {
 }
 
 /// What the finalizer does with a question that was given up.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OnFailure {
     /// It passes the fixed sentence on; no model is called.
@@ -223,7 +206,7 @@ pub enum OnFailure {
 }
 
 /// How the final answer is trimmed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AnswerFormat {
     /// As the finalizer wrote it.
@@ -235,7 +218,7 @@ pub enum AnswerFormat {
 }
 
 /// The type of the message that sends work back.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FeedbackType {
     /// As any other work.
@@ -243,45 +226,4 @@ pub enum FeedbackType {
     Instruction,
     /// As feedback.
     Feedback,
-}
-
-fn at_least_one(key: &str, value: u64) -> Result<(), Fault> {
-    if value > 0 { Ok(()) } else { Err(invalid(format!("`{key}` must be at least 1: {value}"))) }
-}
-
-fn seconds(key: &str, value: f64) -> Result<Duration, Fault> {
-    let duration = Duration::try_from_secs_f64(value).ok().filter(|duration| !duration.is_zero());
-    duration.ok_or_else(|| invalid(format!("`{key}` must be a time in seconds above 0: {value}")))
-}
-
-/// The fault of the first setting that cannot be read, by its name.
-fn misread(settings: &Json) -> Option<Fault> {
-    let known = Config::keys();
-    settings.as_object()?.iter().find_map(|(key, value)| {
-        if !known.contains(key) {
-            let message = format!("the review loop has no such setting: {key}");
-            return Some(invalid(message).hint(format!("its settings are {}", known.join(", "))));
-        }
-        let error = Config::deserialize(serde_json::json!({key: value})).err()?.to_string();
-        let message = match error.rsplit_once("expected ") {
-            Some((_, kind)) => format!("`{key}` takes {}: {value}", plainly(kind)),
-            None => format!("`{key}` cannot be used ({error}): {value}"),
-        };
-        Some(invalid(message))
-    })
-}
-
-/// A type of Rust's in the words of somebody who sets it.
-fn plainly(kind: &str) -> &str {
-    match kind {
-        "f64" => "a number",
-        "u32" | "u64" | "usize" => "a whole number that is not negative",
-        "a boolean" => "true or false",
-        "struct AgentLimits" | "struct WorkerConfig" => "an object",
-        kind => kind,
-    }
-}
-
-fn invalid(message: String) -> Fault {
-    Fault::new(FaultCode::SystemSettingInvalid, message)
 }

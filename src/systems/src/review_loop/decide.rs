@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 
 use super::config::{AgentLimits, Config, LimitScope, OnFailure};
-use super::outcome::Outcome;
 use super::state::{Decision as Judgement, Retries};
 use super::step::{StepName, Worker};
+use crate::result::Outcome;
 
 /// Where a question stands, as far as decisions depend on it.
 #[derive(Clone, Debug, Default)]

@@ -4,10 +4,11 @@ use serde_json::json;
 
 use super::config::AnswerFormat;
 use super::message::{MessageDraft, MessageFactory, MessageKind, Participant};
-use super::outcome::{FAILURE_TEXT, Outcome};
+use super::outcome::FAILURE_TEXT;
 use super::patch::Patch;
 use super::state::State;
 use super::step::StepName;
+use crate::result::Outcome;
 
 /// The patch of the finalizer when no model is asked: nothing that was said
 /// before. A question that ends here without having been given up has spent

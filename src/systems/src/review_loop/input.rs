@@ -2,6 +2,7 @@
 //! with it.
 
 use antiphon_core::{Fault, FaultCode};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
@@ -10,6 +11,7 @@ use super::config::Config;
 use super::patch::Patch;
 use super::state::State;
 use super::step::StepName;
+use crate::system::SystemInput;
 
 /// What a review loop is asked.
 ///
@@ -18,7 +20,7 @@ use super::step::StepName;
 /// let asked = QuestionInput::from("What is the capital of Peru?");
 /// assert_eq!(asked.messages.len(), 1);
 /// ```
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct QuestionInput {
     /// The first is the question; later ones are not looked at.
     pub messages: Vec<InputMessage>,
@@ -27,26 +29,34 @@ pub struct QuestionInput {
     pub file: Option<Attachment>,
 }
 
-impl QuestionInput {
-    /// Reads messages in the shape of the chat wire: objects with `content`,
-    /// which is a text or a list of parts.
-    ///
-    /// # Errors
-    /// A `Validation` fault `question_malformed`.
-    pub fn from_messages(messages: &Json, file: Option<Attachment>) -> Result<Self, Fault> {
-        match Vec::<InputMessage>::deserialize(messages) {
-            Ok(messages) => Ok(Self { messages, file }),
-            Err(error) => Err(malformed(&error.to_string())),
-        }
+impl SystemInput for QuestionInput {
+    fn check(&self) -> Result<(), Fault> {
+        self.read_question().map(|_| ())
     }
 
+    fn read(given: &Json) -> Result<Self, Fault> {
+        Self::deserialize(given).map_err(|error| malformed(&error.to_string()))
+    }
+
+    /// Takes one file.
+    fn attach(&mut self, attachments: Vec<(String, Vec<u8>)>) -> Result<(), Fault> {
+        for (name, content) in attachments {
+            if self.file.replace(Attachment::from_bytes(name, content)?).is_some() {
+                return Err(malformed("2 files"));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl QuestionInput {
     /// The question and its file.
     ///
     /// # Errors
     /// A `Validation` fault: `question_blank` if there is nothing to answer,
     /// `question_malformed` if there is more than one file, and what
     /// [`Attachment::check`] finds.
-    pub fn read(&self) -> Result<(String, Option<Attachment>), Fault> {
+    pub fn read_question(&self) -> Result<(String, Option<Attachment>), Fault> {
         let mut files: Vec<&Attachment> = self.file.iter().collect();
         let question = match self.messages.first().map(|message| &message.content) {
             None => String::new(),
@@ -84,14 +94,14 @@ impl From<&str> for QuestionInput {
 }
 
 /// One message of the caller.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct InputMessage {
     /// What it says.
     pub content: Content,
 }
 
 /// What a message says.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Content {
     /// A text.
@@ -101,7 +111,7 @@ pub enum Content {
 }
 
 /// A part of a message.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Part {
     /// A text.
@@ -115,7 +125,7 @@ pub enum Part {
 
 /// The patch of the node `input`.
 pub(super) fn begin(asked: &QuestionInput, config: &Config) -> Result<Patch, Fault> {
-    let (question, file) = asked.read()?;
+    let (question, file) = asked.read_question()?;
     let mut patch = Patch::default();
     let name = file.as_ref().map(|file| file.name.clone());
     patch

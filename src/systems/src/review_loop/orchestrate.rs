@@ -1,5 +1,5 @@
-//! One pass of the orchestrator: looks where the question stands, has the
-//! table decide, and does what was decided.
+//! The orchestrator: reads where the question stands, has the table decide, and does what was
+//! decided.
 
 use std::collections::BTreeMap;
 
@@ -11,16 +11,18 @@ use super::decide::{Decision, Failure, Limits, RetryTally, Situation, StepEntry,
 use super::message::{
     MessageDraft, MessageFactory, MessageKind, Participant, instruction, last_instruction,
 };
-use super::outcome::{FAILURE_TEXT, Outcome};
+use super::outcome::FAILURE_TEXT;
 use super::parallel::{judged, next_wave, undelivered, under_review};
 use super::patch::Patch;
 use super::progress;
 use super::state::{Decision as Judgement, State, Verdict};
 use super::step::StepName;
+use crate::result::Outcome;
+use crate::state::is_passing;
 
-/// The patch of one pass.
-pub(super) fn pass(state: &State, config: &Config, factory: &mut MessageFactory) -> Patch {
-    let situation = look(state, config);
+/// The patch of the node.
+pub(super) fn orchestrate(state: &State, config: &Config, factory: &mut MessageFactory) -> Patch {
+    let situation = situation(state, config);
     let decision = decide(&situation, &Limits::of(config, state.retry_limit));
     let mut patch = Patch::default();
     report(state, &situation, &decision, &mut patch);
@@ -45,7 +47,7 @@ pub(super) fn pass(state: &State, config: &Config, factory: &mut MessageFactory)
 }
 
 /// Where the question stands.
-fn look(state: &State, config: &Config) -> Situation {
+fn situation(state: &State, config: &Config) -> Situation {
     let mode = config.research_mode;
     let step = StepName::parse(&state.current_step);
     let (verdict, rejected) = verdict(state, config, step);
@@ -101,11 +103,6 @@ fn failure(state: &State, step: Option<StepName>, fault: &Fault) -> Failure {
     }
     let open = step.map_or_else(Vec::new, |step| undelivered(state, step));
     Failure::Passing(u32::try_from(open.len().max(1)).unwrap_or(u32::MAX))
-}
-
-/// Whether the same agent may well succeed when it tries again.
-pub(super) const fn is_passing(category: Category) -> bool {
-    category.is_transient() || matches!(category, Category::ModelOutput | Category::Tool)
 }
 
 /// Tells what was seen and decided.

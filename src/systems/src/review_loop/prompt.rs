@@ -1,77 +1,123 @@
-//! The standing instructions of each role, from the prompt files.
+//! The instructions of each role, from the prompt files.
 
 use antiphon_core::{Fault, ToolSpec};
 
 use super::config::Config;
-use super::roles::{RoleImplementation, Roles};
+use super::graph::role_of;
 use super::step::StepName;
-use crate::template::fill;
+use crate::parts::Parts;
+use crate::prompts::PromptSpec;
+use crate::role::{RoleImplementation, Roles};
 
-const PLANNER: &str = include_str!("../../prompts/review_loop/planner.md");
-const PLANNER_WITHOUT_RESEARCH: &str =
-    include_str!("../../prompts/review_loop/planner_without_research.md");
-const RESEARCHER: &str = include_str!("../../prompts/review_loop/researcher.md");
-const EXPERT: &str = include_str!("../../prompts/review_loop/expert.md");
-const CRITIC_PLANNER: &str = include_str!("../../prompts/review_loop/critic_planner.md");
-const CRITIC_RESEARCHER: &str = include_str!("../../prompts/review_loop/critic_researcher.md");
-const CRITIC_EXPERT: &str = include_str!("../../prompts/review_loop/critic_expert.md");
-const FINALIZER: &str = include_str!("../../prompts/review_loop/finalizer.md");
-const NO_TOOLS: &str = include_str!("../../prompts/review_loop/no_tools.md");
+/// The prompt files.
+pub(super) const PROMPTS: &[PromptSpec] = &[
+    PromptSpec {
+        name: "planner",
+        text: include_str!("../../prompts/review_loop/planner.md"),
+        large: None,
+    },
+    PromptSpec {
+        name: "planner_without_research",
+        text: include_str!("../../prompts/review_loop/planner_without_research.md"),
+        large: None,
+    },
+    PromptSpec {
+        name: "researcher",
+        text: include_str!("../../prompts/review_loop/researcher.md"),
+        large: None,
+    },
+    PromptSpec {
+        name: "expert",
+        text: include_str!("../../prompts/review_loop/expert.md"),
+        large: None,
+    },
+    PromptSpec {
+        name: "critic_planner",
+        text: include_str!("../../prompts/review_loop/critic_planner.md"),
+        large: Some(include_str!("../../prompts/review_loop/critic_planner.large.md")),
+    },
+    PromptSpec {
+        name: "critic_researcher",
+        text: include_str!("../../prompts/review_loop/critic_researcher.md"),
+        large: Some(include_str!("../../prompts/review_loop/critic_researcher.large.md")),
+    },
+    PromptSpec {
+        name: "critic_expert",
+        text: include_str!("../../prompts/review_loop/critic_expert.md"),
+        large: Some(include_str!("../../prompts/review_loop/critic_expert.large.md")),
+    },
+    PromptSpec {
+        name: "finalizer",
+        text: include_str!("../../prompts/review_loop/finalizer.md"),
+        large: None,
+    },
+    PromptSpec {
+        name: "no_tools",
+        text: include_str!("../../prompts/review_loop/no_tools.md"),
+        large: None,
+    },
+];
 
 /// Characters of a tool's description that prompts show.
 const DESCRIPTION: usize = 200;
 
-/// The instructions of a step, its fields filled; those that an agent brings
-/// along come first, so that the form of the reply has the last word.
+/// The instructions of a step, their fields filled.
 pub(super) fn instructions(
     step: StepName,
-    roles: &Roles,
+    parts: &Parts,
     config: &Config,
 ) -> Result<String, Fault> {
-    let filled = match step {
-        StepName::Input | StepName::Planner => planner(roles, config),
-        StepName::Researcher => fill(RESEARCHER, &[("tools", &list(&roles.tool_specs(step)))]),
-        StepName::Expert => fill(EXPERT, &[("tools", &list(&roles.tool_specs(step)))]),
-        StepName::CriticPlanner => fill(CRITIC_PLANNER, &[]),
-        StepName::CriticResearcher => fill(CRITIC_RESEARCHER, &[]),
-        StepName::CriticExpert => fill(CRITIC_EXPERT, &[]),
-        StepName::Finalizer => fill(FINALIZER, &[]),
-    };
-    let filled = filled?;
-    let ours = filled.trim_end();
-    let own = match roles.implementation(step) {
-        RoleImplementation::Model(role_model) => role_model.instructions.as_ref(),
-        RoleImplementation::Own(_) => None,
-    };
-    Ok(own.map_or_else(|| ours.to_owned(), |own| format!("{own}\n\n{ours}")))
+    let fill =
+        |prompt: &str, values: &[(&str, &str)]| parts.instructions(role_of(step), prompt, values);
+    match step {
+        StepName::Input | StepName::Planner => planner(parts, config),
+        StepName::Researcher => fill("researcher", &[("tools", &tool_list(parts, "researcher")?)]),
+        StepName::Expert => fill("expert", &[("tools", &tool_list(parts, "expert")?)]),
+        step => fill(step.as_str(), &[]),
+    }
 }
 
-fn planner(roles: &Roles, config: &Config) -> Result<String, Fault> {
+fn planner(parts: &Parts, config: &Config) -> Result<String, Fault> {
     let max_research_steps = config.max_research_steps.to_string();
     let max_expert_steps = config.max_expert_steps.to_string();
-    let expert_tools = list(&roles.tool_specs(StepName::Expert));
+    let expert_tools = tool_list(parts, "expert")?;
     let mut values = vec![
         ("max_research_steps", max_research_steps.as_str()),
         ("max_expert_steps", max_expert_steps.as_str()),
         ("expert_tools", expert_tools.as_str()),
     ];
-    if !roles.can_look_up() {
-        return fill(PLANNER_WITHOUT_RESEARCH, &values);
+    if !can_look_up(&parts.roles)? {
+        return parts.instructions("planner", "planner_without_research", &values);
     }
-    let research_tools = list(&roles.tool_specs(StepName::Researcher));
+    let research_tools = tool_list(parts, "researcher")?;
     values.push(("research_tools", research_tools.as_str()));
-    fill(PLANNER, &values)
+    parts.instructions("planner", "planner", &values)
 }
 
-/// One line per tool: its name and the first line of what it does.
-fn list(tools: &[ToolSpec]) -> String {
+/// Whether the researcher may find what the expert does not know anyway: by
+/// a tool, by instructions of its own, as another model, or as code.
+fn can_look_up(roles: &Roles) -> Result<bool, Fault> {
+    let pair = (roles.implementation("researcher")?, roles.implementation("expert")?);
+    Ok(match pair {
+        (RoleImplementation::Model(researcher), RoleImplementation::Model(expert)) => {
+            !roles.tools("researcher").is_empty()
+                || researcher.instructions.is_some()
+                || researcher.model.name() != expert.model.name()
+        }
+        _ => true,
+    })
+}
+
+/// One line per tool of a role: its name and the first line of its description.
+fn tool_list(parts: &Parts, role: &str) -> Result<String, Fault> {
+    let tools = parts.roles.tool_specs(role);
     if tools.is_empty() {
-        return NO_TOOLS.trim_end().to_owned();
+        return parts.prompts.fill("no_tools", parts.roles.tier(role), &[]);
     }
     let line = |tool: &ToolSpec| {
         let first = tool.description.lines().next().unwrap_or_default();
         let first: String = first.chars().take(DESCRIPTION).collect();
         format!("- {}: {first}", tool.name)
     };
-    tools.iter().map(line).collect::<Vec<_>>().join("\n")
+    Ok(tools.iter().map(line).collect::<Vec<_>>().join("\n"))
 }

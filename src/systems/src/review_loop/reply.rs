@@ -1,14 +1,14 @@
 //! What each role replies: the schema that its model is given, and the type
 //! that a reply is read into. What has to be thought of first comes first.
 
-use antiphon_core::{Fault, FaultCode, Schema};
-use antiphon_reply::CompiledSchema;
+use antiphon_core::Schema;
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 use serde_json::{Value as Json, json};
 
 use super::config::Config;
 use super::step::StepName;
+use crate::prompts::ModelTier;
+use crate::reply::{object, text};
 
 /// A plan.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -40,7 +40,7 @@ pub(super) struct FinalAnswer {
 }
 
 /// The schema of what a step is replied with.
-pub(super) fn schema(step: StepName, config: &Config) -> Schema {
+pub(super) fn schema(step: StepName, config: &Config, critic: ModelTier) -> Schema {
     match step {
         StepName::Input | StepName::Planner => Schema::new("plan", plan(config)),
         StepName::Researcher => Schema::new("finding", object(&json!({"result": text()}))),
@@ -54,22 +54,9 @@ pub(super) fn schema(step: StepName, config: &Config) -> Schema {
             Schema::new("final", object(&fields))
         }
         StepName::CriticPlanner | StepName::CriticResearcher | StepName::CriticExpert => {
-            Schema::new("verdict", verdict())
+            Schema::new("verdict", verdict(critic))
         }
     }
-}
-
-/// Its parser.
-pub(super) fn parser(step: StepName, config: &Config) -> Result<CompiledSchema, Fault> {
-    CompiledSchema::compile(&schema(step, config))
-}
-
-/// A value that has passed the schema, as a type.
-pub(super) fn read<T: DeserializeOwned>(value: Option<Json>) -> Result<T, Fault> {
-    T::deserialize(value.unwrap_or_default()).map_err(|error| {
-        let message = format!("the reply does not have the form of its role: {error}");
-        Fault::new(FaultCode::RoleReplyInvalid, message)
-    })
 }
 
 fn plan(config: &Config) -> Json {
@@ -88,30 +75,22 @@ fn plan(config: &Config) -> Json {
     }))
 }
 
-/// The decision comes first: a small model that has to comment before it
-/// decides finds a fault in anything, and rejects it. Rejecting without saying
-/// why helps nobody: the condition is beside the properties, where providers
-/// that do not know it pass over it.
-fn verdict() -> Json {
+/// A small model that has to comment before it decides finds a fault in anything, and rejects
+/// it, so its decision comes first; a large one decides better once it has given its reasons.
+/// Rejecting without saying why helps nobody: the condition is beside the properties, where
+/// providers that do not know it pass over it.
+fn verdict(tier: ModelTier) -> Json {
+    let decision = json!({"type": "string", "enum": ["approve", "reject"]});
+    let feedback = json!({"type": "string"});
+    let properties = match tier {
+        ModelTier::Small => json!({"decision": decision, "feedback": feedback}),
+        ModelTier::Large => json!({"feedback": feedback, "decision": decision}),
+    };
     json!({
         "type": "object",
-        "properties": {
-            "decision": {"type": "string", "enum": ["approve", "reject"]},
-            "feedback": {"type": "string"},
-        },
+        "properties": properties,
         "required": ["decision"],
         "if": {"properties": {"decision": {"const": "reject"}}},
         "then": {"properties": {"feedback": text()}, "required": ["feedback"]},
     })
-}
-
-/// A text that is not blank.
-fn text() -> Json {
-    json!({"type": "string", "minLength": 1, "not": {"pattern": "^\\s*$"}})
-}
-
-fn object(properties: &Json) -> Json {
-    let names: Vec<&String> =
-        properties.as_object().into_iter().flat_map(|map| map.keys()).collect();
-    json!({"type": "object", "properties": properties, "required": names})
 }

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use antiphon_core::{Fault, Message};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::attachment::Attachment;
 use super::message::AgentMessage;
-use super::outcome::Outcome;
 use super::step::Worker;
+use crate::result::Outcome;
 use crate::state::{field_types, state};
 
 state! {
@@ -199,7 +200,7 @@ pub struct Verdict {
 }
 
 /// Rejections by whose work was rejected.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Retries {
     /// Rejected plans.

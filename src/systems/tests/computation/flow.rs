@@ -2,7 +2,8 @@
 
 use antiphon_core::Category;
 use antiphon_runtime::sandbox::{GuestFault, GuestFaultKind, JobOutcome as Ran};
-use antiphon_systems::computation::{Config, Outcome, Task};
+use antiphon_systems::Outcome;
+use antiphon_systems::computation::{Config, Task};
 use serde_json::json;
 
 use crate::scene::{Scene, plan, raised, result, sales, words};
@@ -11,17 +12,17 @@ use crate::scene::{Scene, plan, raised, result, sales, words};
 #[tokio::test]
 async fn code_that_computes_is_put_into_words() {
     let played = Scene::new(&json!({}))
-        .role("plan", [plan("result = 7")])
-        .role("summarise", [words("Seven were sold.", &["Most in the south."])])
+        .role("planner", [plan("result = 7")])
+        .role("summariser", [words("Seven were sold.", &["Most in the south."])])
         .runs([result(json!(7))])
         .answer(sales())
         .await;
-    assert_eq!(played.answer.answer, "Seven were sold.");
-    assert_eq!(played.answer.highlights, ["Most in the south."]);
+    assert_eq!(played.answer.output.answer, "Seven were sold.");
+    assert_eq!(played.answer.output.highlights, ["Most in the south."]);
     assert_eq!(played.answer.outcome, Outcome::Answered);
-    assert!(played.answer.is_summarised);
-    assert_eq!(played.answer.computed.unwrap().locals["result"], json!(7));
-    assert_eq!(played.answer.attempts.len(), 1);
+    assert!(played.answer.output.is_summarised);
+    assert_eq!(played.answer.output.computed.unwrap().locals["result"], json!(7));
+    assert_eq!(played.answer.output.attempts.len(), 1);
     assert_eq!(played.sandbox.ran(), ["result = 7"]);
 }
 
@@ -29,8 +30,8 @@ async fn code_that_computes_is_put_into_words() {
 #[tokio::test]
 async fn the_inputs_are_put_into_one_interpreter_and_described_first() {
     let played = Scene::new(&json!({}))
-        .role("plan", [plan("result = 7")])
-        .role("summarise", [words("Seven.", &[])])
+        .role("planner", [plan("result = 7")])
+        .role("summariser", [words("Seven.", &[])])
         .runs([result(json!(7))])
         .answer(sales())
         .await;
@@ -45,13 +46,13 @@ async fn the_inputs_are_put_into_one_interpreter_and_described_first() {
 #[tokio::test]
 async fn a_mistake_goes_back_to_the_model_and_the_next_code_finds_a_clean_interpreter() {
     let played = Scene::new(&json!({}))
-        .role("plan", [plan("result = sales['netto']"), plan("result = 7")])
-        .role("summarise", [words("Seven.", &[])])
+        .role("planner", [plan("result = sales['netto']"), plan("result = 7")])
+        .role("summariser", [words("Seven.", &[])])
         .runs([raised("KeyError", "'netto'"), result(json!(7))])
         .answer(sales())
         .await;
     assert_eq!(played.answer.outcome, Outcome::Answered);
-    let [first, second] = &*played.answer.attempts else { panic!("two attempts") };
+    let [first, second] = &*played.answer.output.attempts else { panic!("two attempts") };
     assert_eq!(first.trouble.as_ref().unwrap().exception.as_deref(), Some("KeyError"));
     assert!(second.trouble.is_none());
     assert_eq!(*played.sandbox.opened.lock().unwrap(), 2);
@@ -67,15 +68,18 @@ async fn a_mistake_goes_back_to_the_model_and_the_next_code_finds_a_clean_interp
 #[tokio::test]
 async fn attempts_are_limited_and_the_last_mistake_is_told() {
     let played = Scene::new(&json!({"max_attempts": 2}))
-        .role("plan", [plan("a"), plan("b"), plan("c")])
+        .role("planner", [plan("a"), plan("b"), plan("c")])
         .runs([raised("NameError", "a"), raised("NameError", "b")])
         .answer(Task::new("What is it?"))
         .await;
     assert_eq!(played.answer.outcome, Outcome::Failed);
-    assert_eq!(played.answer.answer, "");
+    assert_eq!(played.answer.output.answer, "");
     assert_eq!(played.sandbox.ran(), ["a", "b"]);
-    assert_eq!(played.answer.attempts.last().unwrap().trouble.as_ref().unwrap().message, "b");
-    assert!(played.answer.computed.is_none());
+    assert_eq!(
+        played.answer.output.attempts.last().unwrap().trouble.as_ref().unwrap().message,
+        "b"
+    );
+    assert!(played.answer.output.computed.is_none());
 }
 
 /// CO-05 of `docs/systems/computation.md`.
@@ -83,14 +87,17 @@ async fn attempts_are_limited_and_the_last_mistake_is_told() {
 async fn code_without_a_result_has_failed_but_a_last_expression_will_do() {
     let expression = Ran { value: Some(json!(7)), ..Ran::default() };
     let played = Scene::new(&json!({"summarise": false}))
-        .role("plan", [plan("x = 7"), plan("7")])
+        .role("planner", [plan("x = 7"), plan("7")])
         .runs([Ran::default(), expression])
         .answer(Task::new("What is 3 + 4?"))
         .await;
-    let [first, second] = &*played.answer.attempts else { panic!("two attempts") };
+    let [first, second] = &*played.answer.output.attempts else { panic!("two attempts") };
     assert!(first.trouble.as_ref().unwrap().message.contains("`result`"));
     assert!(second.trouble.is_none());
-    assert_eq!((played.answer.answer.as_str(), played.answer.is_summarised), ("7", false));
+    assert_eq!(
+        (played.answer.output.answer.as_str(), played.answer.output.is_summarised),
+        ("7", false)
+    );
 }
 
 /// CO-06 of `docs/systems/computation.md`.
@@ -100,11 +107,11 @@ async fn a_result_that_is_too_large_goes_back_to_the_model() {
     let trouble = GuestFault::new(GuestFaultKind::ResultTooLarge, "more than 64 KiB");
     large.local_errors.insert("result".into(), trouble);
     let played = Scene::new(&json!({"summarise": false}))
-        .role("plan", [plan("result = list(range(10**6))"), plan("result = 1")])
+        .role("planner", [plan("result = list(range(10**6))"), plan("result = 1")])
         .runs([large, result(json!(1))])
         .answer(Task::new("How many?"))
         .await;
-    let first = played.answer.attempts[0].trouble.as_ref().unwrap();
+    let first = played.answer.output.attempts[0].trouble.as_ref().unwrap();
     assert_eq!(first.kind, GuestFaultKind::ResultTooLarge);
     assert_eq!(played.answer.outcome, Outcome::Answered);
 }
@@ -113,24 +120,27 @@ async fn a_result_that_is_too_large_goes_back_to_the_model() {
 #[tokio::test]
 async fn a_model_that_finds_no_words_takes_the_number_away_from_nobody() {
     let played = Scene::new(&json!({"max_reasks": 0}))
-        .role("plan", [plan("result = 7")])
-        .role("summarise", ["no object"])
+        .role("planner", [plan("result = 7")])
+        .role("summariser", ["no object"])
         .runs([result(json!(7))])
         .answer(Task::new("How much?"))
         .await;
     assert_eq!(played.answer.outcome, Outcome::Answered);
-    assert_eq!((played.answer.answer.as_str(), played.answer.is_summarised), ("described", false));
-    assert_eq!(played.answer.fault.unwrap().category, Category::ModelOutput);
+    assert_eq!(
+        (played.answer.output.answer.as_str(), played.answer.output.is_summarised),
+        ("described", false)
+    );
+    assert_eq!(played.answer.error.unwrap().category, Category::ModelOutput);
 }
 
 /// CO-08 of `docs/systems/computation.md`.
 #[tokio::test]
 async fn a_sandbox_that_cannot_be_had_ends_the_question_before_the_model_is_asked() {
-    let mut scene = Scene::new(&json!({})).role("plan", [plan("result = 7")]);
+    let mut scene = Scene::new(&json!({})).role("planner", [plan("result = 7")]);
     scene.sandbox.is_missing = true;
     let played = scene.answer(sales()).await;
     assert_eq!(played.answer.outcome, Outcome::Error);
-    assert_eq!(played.answer.fault.unwrap().code, "sandbox_unavailable");
+    assert_eq!(played.answer.error.unwrap().code, "sandbox_unavailable");
     assert_eq!(played.model.requests().len(), 0);
 }
 
@@ -161,7 +171,7 @@ async fn a_question_that_cannot_be_meant_is_refused_before_any_work() {
 #[tokio::test]
 async fn code_is_halted_when_nobody_waits_for_it_any_more() {
     let (told, mut hears) = tokio::sync::mpsc::unbounded_channel();
-    let mut scene = Scene::new(&json!({})).role("plan", [plan("while True: pass")]);
+    let mut scene = Scene::new(&json!({})).role("planner", [plan("while True: pass")]);
     scene.sandbox.endless = Some(told);
     let question = tokio::spawn(scene.try_answer(Task::new("How long?")));
     assert_eq!(hears.recv().await, Some("begun"));

@@ -5,12 +5,13 @@ use std::sync::{Arc, Mutex};
 
 use antiphon_core::Fault;
 use antiphon_models::{ScriptBranch, ScriptedModel, ScriptedReply};
+use antiphon_runtime::ManualClock;
 use antiphon_runtime::sandbox::{
     GuestFault, GuestFaultKind, HostCalls, JobOutcome, Sandbox, SandboxJob, SandboxProbe,
     Session as Open, StopCheck,
 };
-use antiphon_runtime::{ManualClock, Model};
-use antiphon_systems::computation::{Answer, Computation, Config, Session, Task};
+use antiphon_systems::computation::{Answer, Computation, Config, Task};
+use antiphon_systems::{PartsBuilder, Session, SystemResult, SystemRunner};
 use serde_json::{Map, Value as Json, json};
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -117,7 +118,7 @@ pub(crate) struct Scene {
 }
 
 pub(crate) struct Played {
-    pub(crate) answer: Answer,
+    pub(crate) answer: SystemResult<Answer>,
     pub(crate) model: Arc<ScriptedModel>,
     pub(crate) sandbox: Script,
 }
@@ -150,14 +151,14 @@ impl Scene {
     pub(crate) async fn try_answer(
         self,
         task: Task,
-    ) -> (Arc<ScriptedModel>, Script, Result<Answer, Fault>) {
+    ) -> (Arc<ScriptedModel>, Script, Result<SystemResult<Answer>, Fault>) {
         let model = ScriptedModel::new::<&str>([]);
         let model = Arc::new(self.branches.into_iter().fold(model, ScriptedModel::branch));
-        let as_model: Arc<dyn Model> = model.clone();
         let sandbox = Arc::new(self.sandbox.clone());
-        let system = Computation::new(self.config, as_model, sandbox).unwrap();
+        let parts = PartsBuilder::new().model(model.clone()).sandbox(sandbox);
+        let system = SystemRunner::<Computation>::new(self.config, parts).unwrap();
         let session = Session::new(Arc::new(ManualClock::default()));
-        let answer = system.answer(task, session).await;
+        let answer = system.ask(task, session).await;
         (model, self.sandbox, answer)
     }
 }

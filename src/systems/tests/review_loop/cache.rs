@@ -1,12 +1,12 @@
 //! Results of tools that are used again within a question.
 
+use antiphon_systems::{Outcome, Session};
 use std::sync::{Arc, Mutex};
 
 use antiphon_core::{Category, Fault, SideEffect, ToolOutcome, ToolSpec};
 use antiphon_models::ScriptedReply;
-use antiphon_runtime::{CallContext, ManualClock, Tool};
+use antiphon_runtime::{Answers, CallContext, ManualClock, Tool};
 use antiphon_stores::{Cipher, Durability, MemoryStore, SealedStore, StoredThread};
-use antiphon_systems::review_loop::{Outcome, Session};
 use async_trait::async_trait;
 use serde_json::{Value as Json, json};
 
@@ -180,7 +180,7 @@ async fn a_question_that_goes_on_elsewhere_knows_what_was_looked_up() {
     let sealed_store =
         SealedStore::new(Arc::new(MemoryStore::new(clock.clone())), Arc::new(Cipher::tagged()));
     let tool = Arc::new(Counting::new(SideEffect::Read));
-    let place = Arc::new(StoredThread::new(sealed_store, "q", Durability::Sync));
+    let thread = Arc::new(StoredThread::new(sealed_store, "q", Durability::Sync));
     // The process is lost while the critic looks at what was found.
     let mut scene = Scene::new(&json!({}))
         .role("planner", [plan(&["r"], &["e"])])
@@ -195,7 +195,7 @@ async fn a_question_that_goes_on_elsewhere_knows_what_was_looked_up() {
     scene.research_tools = vec![tool.clone()];
     let model = scene.model();
     let system = scene.system(&as_model(&model));
-    let session = Session { place: Some(place.clone()), ..Session::new(clock.clone()) };
+    let session = Session { thread: Some(thread.clone()), ..Session::new(clock.clone()) };
     let critic = async {
         while model.requests().len() < 5 {
             tokio::task::yield_now().await;
@@ -216,7 +216,7 @@ async fn a_question_that_goes_on_elsewhere_knows_what_was_looked_up() {
     scene.research_tools = vec![tool.clone()];
     let model = scene.model();
     let system = scene.system(&as_model(&model));
-    let answer = system.resume(place, Session::new(clock)).await.unwrap();
-    assert_eq!((answer.outcome, answer.retry_count), (Outcome::Answered, 1));
+    let answer = system.resume(thread, Answers::NONE, Session::new(clock)).await.unwrap();
+    assert_eq!((answer.outcome, answer.output.retry_count), (Outcome::Answered, 1));
     assert_eq!(tool.calls(), 1);
 }

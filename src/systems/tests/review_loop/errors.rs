@@ -1,12 +1,13 @@
 //! Failures of agents: RL-15, and what ends a question at once.
 
+use antiphon_systems::Outcome;
+use antiphon_systems::review_loop::{FAILURE_TEXT, Participant};
 use std::sync::Arc;
 use std::time::Duration;
 
 use antiphon_core::{Fault, FaultCode, RetryPolicy};
 use antiphon_models::{Retrying, ScriptedReply};
 use antiphon_runtime::Model;
-use antiphon_systems::review_loop::{FAILURE_TEXT, Outcome, Participant};
 use serde_json::json;
 
 use crate::scene::{Played, Scene, Stage, approve, plan, solved, worded};
@@ -36,7 +37,7 @@ async fn play_with_transport(errors: usize) -> Played {
 #[tokio::test]
 async fn errors_that_the_transport_overcomes_do_not_count() {
     let played = play_with_transport(2).await;
-    assert_eq!((played.answer.outcome, played.answer.retry_count), (Outcome::Answered, 0));
+    assert_eq!((played.answer.outcome, played.answer.output.retry_count), (Outcome::Answered, 0));
     assert_eq!(played.counts()["planner"], 1);
 }
 
@@ -44,12 +45,12 @@ async fn errors_that_the_transport_overcomes_do_not_count() {
 #[tokio::test]
 async fn a_transport_that_gives_up_counts_and_the_agent_is_told_the_same_again() {
     let played = play_with_transport(3).await;
-    assert_eq!((played.answer.outcome, played.answer.retry_count), (Outcome::Answered, 1));
+    assert_eq!((played.answer.outcome, played.answer.output.retry_count), (Outcome::Answered, 1));
     assert_eq!(played.counts()["planner"], 2);
     let told = played.told(Participant::Planner);
     assert_eq!(told[0].content, told[1].content);
     assert_eq!(played.answer.error, None, "it was overcome");
-    assert_eq!(played.answer.error_component, None);
+    assert_eq!(played.answer.output.error_component, None);
     assert!(played.state().error_component.is_none());
 }
 
@@ -60,7 +61,7 @@ async fn errors_alone_end_a_question_at_the_limit() {
         .ask("q")
         .await;
     assert_eq!(played.answer.outcome, Outcome::RetryLimit);
-    assert_eq!(played.answer.error_component.as_deref(), Some("planner"));
+    assert_eq!(played.answer.output.error_component.as_deref(), Some("planner"));
     assert_eq!(played.answer.error.unwrap().code, "model_unreachable");
 }
 
@@ -69,10 +70,10 @@ async fn an_error_that_will_not_pass_ends_a_question_at_once() {
     let refused = Fault::new(FaultCode::ModelKeyRefused, "the key was refused: openai");
     let played = Scene::new(&json!({})).role("planner", [refused]).ask("q").await;
     assert_eq!(played.answer.outcome, Outcome::Error);
-    assert_eq!(played.answer.final_answer, FAILURE_TEXT);
-    assert_eq!(played.answer.retry_count, 0);
+    assert_eq!(played.answer.output.final_answer, FAILURE_TEXT);
+    assert_eq!(played.answer.output.retry_count, 0);
     assert_eq!(played.answer.error.as_ref().unwrap().code, "model_key_refused");
-    assert_eq!(played.answer.error_component.as_deref(), Some("planner"));
+    assert_eq!(played.answer.output.error_component.as_deref(), Some("planner"));
     assert_eq!(played.agents(), ["planner", "finalizer_bypass"]);
 }
 
@@ -85,7 +86,7 @@ async fn a_finalizer_that_fails_is_tried_again() {
         .role("finalizer", [unreachable(), worded("x", "t").into()])
         .ask("q")
         .await;
-    assert_eq!((played.answer.outcome, played.answer.retry_count), (Outcome::Answered, 1));
+    assert_eq!((played.answer.outcome, played.answer.output.retry_count), (Outcome::Answered, 1));
     assert_eq!(played.agents()[4..], ["finalizer", "finalizer"]);
 }
 

@@ -1,7 +1,8 @@
 //! Questions that find their way: RL-01 to RL-05.
 
+use antiphon_systems::Outcome;
 use antiphon_systems::review_loop::state::Decision;
-use antiphon_systems::review_loop::{Outcome, Participant, State};
+use antiphon_systems::review_loop::{Participant, State};
 use serde_json::json;
 
 use crate::scene::{A1_AGENTS, Scene, a1, approve, found, plan, reject, solved, worded};
@@ -12,11 +13,14 @@ async fn a_question_without_rejections_visits_everybody_in_order() {
     let played = a1().ask("q").await;
     assert_eq!(played.agents(), A1_AGENTS);
     let answer = &played.answer;
-    assert_eq!((answer.final_answer.as_str(), answer.final_reasoning_trace.as_str()), ("x", "t"));
+    assert_eq!(
+        (answer.output.final_answer.as_str(), answer.output.final_reasoning_trace.as_str()),
+        ("x", "t")
+    );
     assert_eq!(answer.outcome, Outcome::Answered);
-    assert_eq!(answer.retry_count, 0);
+    assert_eq!(answer.output.retry_count, 0);
     assert_eq!(answer.error, None);
-    assert_eq!(answer.error_component, None);
+    assert_eq!(answer.output.error_component, None);
     let state = played.state();
     assert_eq!(state.research_results, [Some("a".to_owned()), Some("b".to_owned())]);
     assert_eq!(state.current_research_index, 1);
@@ -109,8 +113,8 @@ async fn a_rejected_plan_is_made_again_from_the_feedback() {
         .role("finalizer", [worded("x", "t")])
         .ask("q")
         .await;
-    assert_eq!(played.answer.retry_count, 1);
-    assert_eq!(played.answer.retries_by_agent.planner, 1);
+    assert_eq!(played.answer.output.retry_count, 1);
+    assert_eq!(played.answer.output.retries_by_agent.planner, 1);
     assert_eq!(played.told(Participant::Planner)[1].content, "more");
     assert_eq!(played.state().research_steps, ["r1"]);
     assert_eq!(played.state().expert_steps, ["e1", "e2"]);
@@ -162,7 +166,7 @@ async fn each_research_step_keeps_its_own_conversation() {
         .role("finalizer", [worded("x", "t")])
         .ask("q")
         .await;
-    assert_eq!(played.answer.retry_count, 3);
+    assert_eq!(played.answer.output.retry_count, 3);
     let texts = |index: usize| -> Vec<String> {
         let messages = &played.state().researcher_states[&index].messages;
         messages.iter().skip(2).map(|message| message.content.clone()).collect()

@@ -1,12 +1,13 @@
 //! What may be asked: RL-20, files.
 
-use antiphon_systems::review_loop::{Attachment, Outcome, QuestionInput};
+use antiphon_systems::review_loop::{Attachment, QuestionInput};
+use antiphon_systems::{Outcome, SystemInput};
 use serde_json::json;
 
 use crate::scene::{Scene, a1};
 
 fn asked(messages: &serde_json::Value) -> QuestionInput {
-    QuestionInput::from_messages(messages, None).unwrap()
+    QuestionInput::read(&json!({ "messages": messages })).unwrap()
 }
 
 /// RL-20 of `docs/systems/review-loop.md`.
@@ -68,8 +69,10 @@ fn two_files_and_unknown_parts_are_refused() {
     let parts = json!([{"content": [
         {"type": "text", "text": "q"}, {"type": "file", "name": "b.txt", "text": "b"},
     ]}]);
-    let two = QuestionInput::from_messages(&parts, Some(file())).unwrap();
-    assert_eq!(two.read().unwrap_err().code, "question_malformed");
+    let mut two = asked(&parts);
+    two.file = Some(file());
+    assert_eq!(two.check().unwrap_err().code, "question_malformed");
     let image = json!([{"content": [{"type": "image_url", "image_url": "x"}]}]);
-    assert_eq!(QuestionInput::from_messages(&image, None).unwrap_err().code, "question_malformed");
+    let refused = QuestionInput::read(&json!({ "messages": image })).unwrap_err();
+    assert_eq!(refused.code, "question_malformed");
 }

@@ -1,11 +1,12 @@
 //! When a question is given up: RL-06 to RL-10, RL-18, RL-19, RL-26, RL-28.
 
+use antiphon_systems::Outcome;
+use antiphon_systems::review_loop::{Config, FAILURE_TEXT, Participant, State};
 use std::time::Duration;
 
 use antiphon_models::ScriptedReply;
 use antiphon_runtime::CancellationToken;
 use antiphon_systems::review_loop::state::{Decision, Retries};
-use antiphon_systems::review_loop::{Config, FAILURE_TEXT, Outcome, Participant, State};
 use serde_json::{Value as Json, json};
 
 use crate::scene::{
@@ -14,8 +15,8 @@ use crate::scene::{
 
 fn assert_given_up(played: &Played, outcome: Outcome) {
     assert_eq!(played.answer.outcome, outcome);
-    assert_eq!(played.answer.final_answer, FAILURE_TEXT);
-    assert_eq!(played.answer.final_reasoning_trace, FAILURE_TEXT);
+    assert_eq!(played.answer.output.final_answer, FAILURE_TEXT);
+    assert_eq!(played.answer.output.final_reasoning_trace, FAILURE_TEXT);
 }
 
 fn rejections(count: usize) -> Vec<Json> {
@@ -36,7 +37,7 @@ async fn the_fifth_rejection_ends_the_question_without_another_model_call() {
     assert_eq!((counts["planner"], counts["critic"]), (5, 5));
     assert_eq!(played.agents().last(), Some(&"finalizer_bypass"));
     assert_eq!(played.model.requests().len(), 10);
-    assert_eq!(played.answer.error_component.as_deref(), Some("planner"));
+    assert_eq!(played.answer.output.error_component.as_deref(), Some("planner"));
     assert_eq!(played.notes("retry_limit_reached"), [json!({"agent": "planner"})]);
     let last = played.log().last().unwrap();
     assert_eq!((last.sender, last.content.as_str()), (Participant::Finalizer, FAILURE_TEXT));
@@ -54,8 +55,8 @@ async fn the_counter_is_shared_and_approval_does_not_reset_it() {
         .ask("q")
         .await;
     assert_given_up(&played, Outcome::RetryLimit);
-    assert_eq!(played.answer.retry_count, 5);
-    assert_eq!(played.answer.error_component.as_deref(), Some("expert"));
+    assert_eq!(played.answer.output.retry_count, 5);
+    assert_eq!(played.answer.output.error_component.as_deref(), Some("expert"));
     assert_eq!(played.state().expert_answer, "x");
 }
 
@@ -73,8 +74,8 @@ async fn rejections_of_different_agents_add_up() {
         .await;
     assert_given_up(&played, Outcome::RetryLimit);
     let expected = Retries { planner: 1, researcher: 2, expert: 2 };
-    assert_eq!(played.answer.retries_by_agent, expected);
-    assert_eq!(played.answer.error_component.as_deref(), Some("expert"));
+    assert_eq!(played.answer.output.retries_by_agent, expected);
+    assert_eq!(played.answer.output.error_component.as_deref(), Some("expert"));
 }
 
 /// RL-09 of `docs/systems/review-loop.md`.
@@ -106,7 +107,7 @@ async fn an_agents_own_limit_ends_the_question_first() {
         .ask("q")
         .await;
     assert_given_up(&played, Outcome::RetryLimit);
-    assert_eq!(played.answer.retry_count, 2);
+    assert_eq!(played.answer.output.retry_count, 2);
 }
 
 #[tokio::test]
@@ -139,8 +140,8 @@ async fn rejected_work_that_comes_back_unchanged_ends_the_question_if_asked_to()
         .ask("q")
         .await;
     assert_given_up(&played, Outcome::RetryLimit);
-    assert_eq!(played.answer.retry_count, 1);
-    assert_eq!(played.answer.error_component.as_deref(), Some("planner"));
+    assert_eq!(played.answer.output.retry_count, 1);
+    assert_eq!(played.answer.output.error_component.as_deref(), Some("planner"));
     let played = scene(false)
         .role("planner", [plan(&[], &["e"]), plan(&[], &["e"])])
         .role("critic", [reject("vague"), approve(), approve()])
@@ -187,7 +188,7 @@ async fn a_critic_that_left_no_verdict_ends_the_question() {
     let played = Scene::new(&json!({})).resume(&state).await;
     assert_given_up(&played, Outcome::Error);
     assert_eq!(played.notes("agent_error")[0]["code"], "review_state_corrupt");
-    assert_eq!(played.answer.error_component.as_deref(), Some("expert"));
+    assert_eq!(played.answer.output.error_component.as_deref(), Some("expert"));
 }
 
 #[tokio::test]
@@ -302,7 +303,7 @@ async fn the_deadline_of_the_question_keeps_what_is_known() {
     clock.advance(Duration::from_mins(10));
     let played = Stage { model }.with(question.await.unwrap());
     assert_given_up(&played, Outcome::Budget);
-    assert_eq!(played.answer.error_component.as_deref(), Some("expert"));
+    assert_eq!(played.answer.output.error_component.as_deref(), Some("expert"));
     assert_eq!(played.state().research_results, [Some("a".to_owned())]);
 }
 
@@ -323,8 +324,8 @@ async fn a_cancelled_question_says_so() {
     stop.stop("enough");
     let answer = question.await.unwrap();
     assert_eq!(answer.outcome, Outcome::Cancelled);
-    assert_eq!(answer.final_answer, FAILURE_TEXT);
-    assert_eq!(answer.error_component.as_deref(), Some("planner"));
+    assert_eq!(answer.output.final_answer, FAILURE_TEXT);
+    assert_eq!(answer.output.error_component.as_deref(), Some("planner"));
 }
 
 /// RL-28 of `docs/systems/review-loop.md`.
@@ -337,8 +338,8 @@ async fn a_finalizer_that_is_asked_after_all_words_an_answer() {
     };
     let played = scene().role("finalizer", [worded("perhaps x", "a guess")]).ask("q").await;
     assert_eq!(played.answer.outcome, Outcome::RetryLimit);
-    assert_eq!(played.answer.final_answer, "perhaps x");
-    assert_eq!(played.answer.final_reasoning_trace, "a guess");
+    assert_eq!(played.answer.output.final_answer, "perhaps x");
+    assert_eq!(played.answer.output.final_reasoning_trace, "a guess");
     assert_eq!(played.agents().last(), Some(&"finalizer"));
     // One that fails is not asked for ever.
     let played = scene().role("finalizer", ["", ""]).ask("q").await;

@@ -1,10 +1,11 @@
 //! Research in waves: RL-24, RL-25.
 
+use antiphon_systems::Outcome;
+use antiphon_systems::review_loop::FAILURE_TEXT;
 use std::time::Duration;
 
 use antiphon_core::{Category, Fault, FaultCode};
 use antiphon_models::{ScriptBranch, ScriptedReply};
-use antiphon_systems::review_loop::{FAILURE_TEXT, Outcome};
 use serde_json::{Value as Json, json};
 
 use crate::scene::{Played, Scene, approve, as_model, found, plan, reject, solved, worded};
@@ -75,7 +76,10 @@ async fn only_what_was_rejected_goes_out_again() {
     let results: Vec<&str> =
         played.state().research_results.iter().flatten().map(String::as_str).collect();
     assert_eq!(results, ["a", "b2", "c"]);
-    assert_eq!((played.answer.retry_count, played.answer.retries_by_agent.researcher), (1, 1));
+    assert_eq!(
+        (played.answer.output.retry_count, played.answer.output.retries_by_agent.researcher),
+        (1, 1)
+    );
     assert_eq!(waves(&played, 3), [vec![0, 1, 2], vec![1]]);
 }
 
@@ -126,7 +130,7 @@ async fn with_one_step_the_story_is_the_same_in_both_modes() {
             .ask("q")
             .await;
         let events = played.answer.trace.iter().map(|event| (**event).clone()).collect::<Vec<_>>();
-        (events, played.answer.state)
+        (events, played.answer.output.state)
     };
     let (sequential, parallel) = (told("sequential").await, told("parallel").await);
     assert_eq!(sequential.0, parallel.0);
@@ -142,10 +146,10 @@ async fn a_limit_reached_in_a_wave_starts_no_further_one() {
         .ask("q")
         .await;
     assert_eq!(played.answer.outcome, Outcome::RetryLimit);
-    assert_eq!(played.answer.final_answer, FAILURE_TEXT);
+    assert_eq!(played.answer.output.final_answer, FAILURE_TEXT);
     assert_eq!(played.counts()["researcher"], 3);
-    assert_eq!(played.answer.retry_count, 2, "counting stops at the limit");
-    assert_eq!(played.answer.error_component.as_deref(), Some("researcher"));
+    assert_eq!(played.answer.output.retry_count, 2, "counting stops at the limit");
+    assert_eq!(played.answer.output.error_component.as_deref(), Some("researcher"));
 }
 
 #[tokio::test]
@@ -161,7 +165,7 @@ async fn a_wave_waits_for_the_step_that_failed() {
         .branch(ScriptBranch::tag("role", "critic").replies([approve(), approve()]));
     let played = scene.ask("q").await;
     assert_eq!(waves(&played, 2), [vec![0, 1], vec![0]]);
-    assert_eq!((played.answer.outcome, played.answer.retry_count), (Outcome::Answered, 1));
+    assert_eq!((played.answer.outcome, played.answer.output.retry_count), (Outcome::Answered, 1));
     assert_eq!(played.state().counted_errors, 1);
 }
 
@@ -193,7 +197,7 @@ async fn a_critic_of_a_wave_that_failed_is_asked_again_alone() {
         "finalizer",
     ];
     assert_eq!(played.agents(), expected);
-    assert_eq!(played.answer.retry_count, 2);
+    assert_eq!(played.answer.output.retry_count, 2);
 }
 
 #[tokio::test]

@@ -2,19 +2,20 @@
 //! renew the copies after a wanted change, run the tests with
 //! `ANTIPHON_RENEW=1` and read the difference.
 
+use antiphon_systems::review_loop::{Attachment, Config, QuestionInput, ReviewLoop};
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use antiphon_core::ModelRequest;
 use antiphon_systems::delimited_input::DelimitedInput;
-use antiphon_systems::review_loop::{Attachment, QuestionInput};
 use antiphon_systems::template::fill;
+use antiphon_systems::{PartsBuilder, SystemRunner};
 use serde_json::json;
 
 use crate::scene::{Played, Scene, approve, found, plan, reject, solved, worded};
 use crate::tools::search_tool;
 
-async fn play(with_tools: bool) -> Played {
+async fn play(with_tools: bool, model_name: &'static str) -> Played {
     let mut scene = Scene::new(&json!({}))
         .role(
             "planner",
@@ -27,6 +28,7 @@ async fn play(with_tools: bool) -> Played {
         .role("researcher", [found("1889 and 1930"), found("1889 and 1930, from the file")])
         .role("expert", [solved("41", "1930 - 1889 = 41")])
         .role("finalizer", [worded("41", "Both years were read and subtracted.")]);
+    scene.model_name = model_name;
     if with_tools {
         scene.research_tools = vec![search_tool(true)];
     }
@@ -66,15 +68,58 @@ fn compare(name: &str, text: &str) {
 
 #[tokio::test]
 async fn every_role_sees_what_is_written_down() {
-    let played = play(true).await;
+    let played = play(true, "test:scripted").await;
     for role in ["planner", "critic", "researcher", "expert", "finalizer"] {
         compare(&format!("{role}.txt"), &shown(&played.requests(role)));
     }
 }
 
 #[tokio::test]
+async fn small_models_read_other_words_and_decide_before_they_explain() {
+    let played = play(true, "local:qwen-1.5b").await;
+    compare("critic_of_small_models.txt", &shown(&played.requests("critic")));
+}
+
+#[tokio::test]
+async fn a_prompt_can_be_replaced_for_all_models_or_for_one_tier() {
+    for (name, is_read) in
+        [("critic_expert", true), ("critic_expert.large", true), ("critic_expert.small", false)]
+    {
+        let mut scene = Scene::new(&json!({}))
+            .role("planner", [plan(&[], &["add"])])
+            .role("critic", [approve(), approve()])
+            .role("expert", [solved("42", "17 + 25")])
+            .role("finalizer", [worded("42", "added")]);
+        let model = scene.model();
+        let parts = PartsBuilder::new().model(model.clone()).prompt(name, "Approve.");
+        let system = SystemRunner::<ReviewLoop>::new(Config::default(), parts).unwrap();
+        system.ask("What is 17 plus 25?", scene.session()).await.unwrap();
+        let requests = model.requests();
+        let last = requests.iter().rfind(|request| request.tags["role"] == "critic").unwrap();
+        assert_eq!(last.messages[0].content == "Approve.", is_read, "{name}");
+    }
+}
+
+#[test]
+fn a_prompt_that_cannot_be_used_is_refused_before_anything_is_asked() {
+    let refused = |name: &str, text: &str| {
+        let model = Scene::new(&json!({})).model();
+        let parts = PartsBuilder::new().model(model).prompt(name, text);
+        SystemRunner::<ReviewLoop>::new(Config::default(), parts).err().unwrap()
+    };
+    let unknown = refused("critics", "Approve.");
+    assert_eq!(unknown.code, "prompt_unknown");
+    assert!(unknown.hint.clone().unwrap().contains("critic_expert"));
+    assert_eq!(refused("expert", "  ").code, "prompt_invalid");
+    let misspelt = refused("expert", "Use {{tolls}}.");
+    assert!(misspelt.message.contains("tolls"), "{}", misspelt.message);
+    assert_eq!(misspelt.hint.as_deref(), Some("its fields are {{tools}}"));
+    assert_eq!(refused("expert", "Use {{tools").code, "prompt_invalid");
+}
+
+#[tokio::test]
 async fn without_tools_planner_and_workers_are_told_so() {
-    let played = play(false).await;
+    let played = play(false, "test:scripted").await;
     compare("planner_without_tools.txt", &shown(&played.requests("planner")[..1]));
     let researcher = &played.requests("researcher")[0].messages[0].content;
     assert!(researcher.contains("(none: only what is generally known can be used)"));

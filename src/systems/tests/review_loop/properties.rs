@@ -3,11 +3,11 @@
 use antiphon_core::{Fault, FaultCode};
 use antiphon_models::{ScriptBranch, ScriptedModel, ScriptedReply};
 use antiphon_runtime::{ManualClock, Model};
-use antiphon_systems::ReviewLoop;
 use antiphon_systems::review_loop::config::{AgentLimits, LimitScope, OnFailure};
 use antiphon_systems::review_loop::decide::{Failure, Limits, RetryTally, Situation, decide};
 use antiphon_systems::review_loop::state::Decision as Judgement;
-use antiphon_systems::review_loop::{Config, FAILURE_TEXT, Outcome, Roles, Session, StepName};
+use antiphon_systems::review_loop::{Config, FAILURE_TEXT, ReviewLoop, StepName};
+use antiphon_systems::{Outcome, PartsBuilder, Session, SystemRunner};
 use proptest::prelude::*;
 use serde_json::json;
 use std::sync::Arc;
@@ -59,20 +59,20 @@ proptest! {
         let mode = if parallel { "parallel" } else { "sequential" };
         let settings = json!({"retry_limit": limit, "research_mode": mode});
         let config = Config::from_json(&settings).unwrap();
-        let system = ReviewLoop::new(config, Roles::of(&model)).unwrap();
+        let system = SystemRunner::<ReviewLoop>::new(config, PartsBuilder::new().model(model)).unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         let session = Session::new(Arc::new(ManualClock::default()));
         let answer = runtime.block_on(system.ask("q", session)).unwrap();
-        answer.state.check().unwrap();
-        prop_assert!(answer.retry_count <= limit);
+        answer.output.state.check().unwrap();
+        prop_assert!(answer.output.retry_count <= limit);
         match answer.outcome {
             Outcome::Answered => {
-                prop_assert!(answer.retry_count < limit);
-                prop_assert_eq!(answer.state.research_results.iter().flatten().count(), steps);
+                prop_assert!(answer.output.retry_count < limit);
+                prop_assert_eq!(answer.output.state.research_results.iter().flatten().count(), steps);
             }
             Outcome::RetryLimit => {
-                prop_assert_eq!(answer.retry_count, limit);
-                prop_assert_eq!(answer.final_answer.as_str(), FAILURE_TEXT);
+                prop_assert_eq!(answer.output.retry_count, limit);
+                prop_assert_eq!(answer.output.final_answer.as_str(), FAILURE_TEXT);
             }
             other => prop_assert!(false, "ended as {:?}", other),
         }

@@ -2,7 +2,8 @@
 
 use antiphon_core::ModelRequest;
 use antiphon_models::ScriptedReply;
-use antiphon_systems::review_loop::{Outcome, Participant};
+use antiphon_systems::Outcome;
+use antiphon_systems::review_loop::Participant;
 use serde_json::json;
 
 use crate::scene::{Played, Scene, approve, found, plan, solved, worded};
@@ -25,7 +26,7 @@ fn last(request: &ModelRequest) -> &str {
 
 fn assert_answered(played: &Played, count: u32) {
     assert_eq!(played.answer.outcome, Outcome::Answered);
-    assert_eq!(played.answer.retry_count, count);
+    assert_eq!(played.answer.output.retry_count, count);
 }
 
 /// RL-11 of `docs/systems/review-loop.md`.
@@ -44,7 +45,7 @@ async fn a_decision_that_is_none_is_asked_again_and_then_the_critic_is_retried()
     let played = critic(vec![maybe(), maybe(), approve().into(), approve().into()]).ask("q").await;
     assert_answered(&played, 1);
     assert_eq!(played.state().counted_errors, 1);
-    assert_eq!(played.answer.retries_by_agent.planner, 0);
+    assert_eq!(played.answer.output.retries_by_agent.planner, 0);
     assert_eq!(played.counts()["planner"], 1, "the worker is not run again");
     assert_eq!(played.agents()[..3], ["planner", "critic", "critic"]);
     let told = played.told(Participant::CriticPlanner);
@@ -130,7 +131,7 @@ async fn a_benchmarks_answer_is_trimmed_and_a_plain_one_is_not() {
             .role("finalizer", [worded(text, "t")])
             .ask("q")
             .await;
-        played.answer.final_answer
+        played.answer.output.final_answer
     };
     assert_eq!(final_answer("gaia", " \"Paris.\" ").await, "Paris");
     assert_eq!(final_answer("gaia", "1,234,567").await, "1234567");

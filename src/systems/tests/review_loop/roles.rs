@@ -1,5 +1,10 @@
 //! Roles that are code of the caller's own.
 
+use antiphon_systems::review_loop::{Answer, Config, ReviewLoop, RoleBrief, StepName};
+use antiphon_systems::{
+    Outcome, PartsBuilder, Role, RoleContext, RoleImplementation, RoleModel, SystemResult,
+    SystemRunner, UserContext,
+};
 use std::sync::{Arc, Mutex};
 
 use antiphon_core::budget::{Charge, Limits};
@@ -10,12 +15,8 @@ use antiphon_core::task::{Failure, RetryVerdict};
 use antiphon_core::{Category, Fault, FaultCode, ToolSpec, Usage};
 use antiphon_models::ScriptedModel;
 use antiphon_runtime::Model;
-use antiphon_systems::ReviewLoop;
-use antiphon_systems::review_loop::{
-    Answer, Config, Outcome, Role, RoleBrief, RoleContext, RoleImplementation, RoleModel, Roles,
-    StepName, UserContext,
-};
 use async_trait::async_trait;
+use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
 use crate::scene::{Scene, approve, found, plan, reject, solved, worded};
@@ -25,7 +26,7 @@ use crate::tools::search_tool;
 #[derive(Default)]
 struct Own {
     replies: Mutex<Vec<Result<Json, Fault>>>,
-    briefs: Mutex<Vec<RoleBrief>>,
+    briefs: Mutex<Vec<Json>>,
 }
 
 impl Own {
@@ -42,19 +43,20 @@ impl Role for Own {
         vec![ToolSpec::new("abacus", "Counts.", json!({"type": "object"}))]
     }
 
-    async fn act(&self, brief: RoleBrief, cx: RoleContext) -> Result<Json, Failure> {
-        cx.notes.note(EventKind::Custom, "pondered", json!({"step": brief.step}));
+    async fn act(&self, brief: Json, cx: RoleContext) -> Result<Json, Failure> {
+        cx.notes.note(EventKind::Custom, "pondered", json!({"step": brief["step"]}));
         self.briefs.lock().unwrap().push(brief);
         Ok(self.replies.lock().unwrap().pop().unwrap()?)
     }
 }
 
-async fn ask(mut scene: Scene, replace: impl FnOnce(&mut Roles)) -> (Answer, Vec<String>) {
+async fn ask(
+    mut scene: Scene,
+    replace: impl FnOnce(PartsBuilder, Arc<dyn Model>) -> PartsBuilder,
+) -> (SystemResult<Answer>, Vec<String>) {
     let model = scene.model();
-    let as_model: Arc<dyn Model> = model.clone();
-    let mut roles = Roles::of(&as_model);
-    replace(&mut roles);
-    let system = ReviewLoop::new(scene.config.clone(), roles).unwrap();
+    let parts = replace(PartsBuilder::new().model(model.clone()), model.clone());
+    let system = SystemRunner::<ReviewLoop>::new(scene.config.clone(), parts).unwrap();
     let answer = system.ask("q", scene.session()).await.unwrap();
     let asked = model.requests();
     (answer, asked.iter().map(|request| request.messages[0].content.clone()).collect())
@@ -69,11 +71,12 @@ async fn a_critic_may_be_code_and_is_told_all_there_is() {
         .role("expert", [solved("x", "why")])
         .role("finalizer", [worded("x", "t")]);
     let critic = RoleImplementation::Own(own.clone());
-    let (answer, _) = ask(scene, |roles| roles.critic = critic).await;
-    assert_eq!((answer.outcome, answer.retry_count), (Outcome::Answered, 1));
+    let (answer, _) = ask(scene, |parts, _| parts.role("critic", critic)).await;
+    assert_eq!((answer.outcome, answer.output.retry_count), (Outcome::Answered, 1));
     let briefs = own.briefs.lock().unwrap();
-    let steps: Vec<_> =
-        briefs.iter().map(|brief| (brief.step, brief.step_id, brief.attempt)).collect();
+    let read = |brief: &Json| RoleBrief::deserialize(brief).unwrap();
+    let step = |brief: RoleBrief| (brief.step, brief.step_id, brief.attempt);
+    let steps: Vec<_> = briefs.iter().map(read).map(step).collect();
     let expected = [
         (StepName::CriticPlanner, None, 1),
         (StepName::CriticResearcher, Some(0), 1),
@@ -81,7 +84,7 @@ async fn a_critic_may_be_code_and_is_told_all_there_is() {
         (StepName::CriticExpert, None, 1),
     ];
     assert_eq!(steps, expected);
-    let second = json!(briefs[2]);
+    let second = &briefs[2];
     assert_eq!(second["instruction"], "Review research: a2");
     assert_eq!(second["question"], "q");
     assert_eq!(second["schema"]["properties"]["decision"]["enum"], json!(["approve", "reject"]));
@@ -99,8 +102,9 @@ async fn a_reply_of_code_is_held_to_the_same_schema() {
         .role("planner", [plan(&[], &["e1"])])
         .role("expert", [solved("x", "why")])
         .role("finalizer", [worded("x", "t")]);
-    let (answer, _) = ask(scene, |roles| roles.critic = RoleImplementation::Own(own)).await;
-    assert_eq!((answer.outcome, answer.retry_count), (Outcome::Answered, 1));
+    let (answer, _) =
+        ask(scene, |parts, _| parts.role("critic", RoleImplementation::Own(own))).await;
+    assert_eq!((answer.outcome, answer.output.retry_count), (Outcome::Answered, 1));
 }
 
 #[tokio::test]
@@ -115,14 +119,15 @@ async fn what_code_fails_with_is_handled_as_a_models_failure() {
             .role("finalizer", [worded("x", "t")])
     };
     let (answer, prompts) =
-        ask(scene(), |roles| roles.researcher = RoleImplementation::Own(own)).await;
-    assert_eq!((answer.outcome, answer.retry_count), (Outcome::Answered, 1));
+        ask(scene(), |parts, _| parts.role("researcher", RoleImplementation::Own(own))).await;
+    assert_eq!((answer.outcome, answer.output.retry_count), (Outcome::Answered, 1));
     assert!(prompts[0].contains("- abacus: Counts."), "the planner is told of its tools");
     let lasting = Fault::foreign(Category::Internal, "defect", "a defect: x");
     let own = Own::new([Err(lasting)]);
-    let (answer, _) = ask(scene(), |roles| roles.researcher = RoleImplementation::Own(own)).await;
+    let (answer, _) =
+        ask(scene(), |parts, _| parts.role("researcher", RoleImplementation::Own(own))).await;
     assert_eq!(answer.outcome, Outcome::Error);
-    assert_eq!(answer.error_component.as_deref(), Some("researcher"));
+    assert_eq!(answer.output.error_component.as_deref(), Some("researcher"));
 }
 
 /// The play of one question with one expert step and no research.
@@ -136,11 +141,10 @@ fn short_scene() -> Scene {
 
 #[tokio::test]
 async fn instructions_of_an_agents_own_come_before_those_of_its_role() {
-    let (_, ours) = ask(short_scene(), |_| {}).await;
-    let (_, prompts) = ask(short_scene(), |roles| {
-        if let RoleImplementation::Model(role_model) = &mut roles.planner {
-            role_model.instructions = Some("Plan {{well}}.".to_owned());
-        }
+    let (_, ours) = ask(short_scene(), |parts, _| parts).await;
+    let (_, prompts) = ask(short_scene(), |parts, model| {
+        let instructions = Some("Plan {{well}}.".to_owned());
+        parts.role("planner", RoleModel { instructions, ..RoleModel::new(model) })
     })
     .await;
     assert_eq!(prompts[0], format!("Plan {{{{well}}}}.\n\n{}", ours[0]));
@@ -150,22 +154,23 @@ async fn instructions_of_an_agents_own_come_before_those_of_its_role() {
 #[tokio::test]
 async fn research_is_planned_only_where_it_can_find_what_the_expert_does_not_know() {
     const NOTHING: &str = "Nothing can be looked up for this question";
-    let (_, prompts) = ask(short_scene(), |_| {}).await;
+    let (_, prompts) = ask(short_scene(), |parts, _| parts).await;
     assert!(prompts[0].contains(NOTHING), "{}", prompts[0]);
 
-    let (_, code) =
-        ask(short_scene(), |roles| roles.researcher = RoleImplementation::Own(Own::new([]))).await;
-    let (_, tools) =
-        ask(short_scene(), |roles| roles.research_tools = vec![search_tool(true)]).await;
-    let (_, instructed) = ask(short_scene(), |roles| {
-        if let RoleImplementation::Model(role_model) = &mut roles.researcher {
-            role_model.instructions = Some("You know the archive.".to_owned());
-        }
+    let (_, code) = ask(short_scene(), |parts, _| {
+        parts.role("researcher", RoleImplementation::Own(Own::new([])))
     })
     .await;
-    let (_, another) = ask(short_scene(), |roles| {
+    let (_, tools) =
+        ask(short_scene(), |parts, _| parts.tools("researcher", [search_tool(true)])).await;
+    let (_, instructed) = ask(short_scene(), |parts, model| {
+        let instructions = Some("You know the archive.".to_owned());
+        parts.role("researcher", RoleModel { instructions, ..RoleModel::new(model) })
+    })
+    .await;
+    let (_, another) = ask(short_scene(), |parts, _| {
         let searching: Arc<dyn Model> = Arc::new(ScriptedModel::new::<&str>([]).named("sonar"));
-        roles.researcher = RoleImplementation::model(searching);
+        parts.role("researcher", RoleModel::new(searching))
     })
     .await;
     for prompts in [code, tools, instructed, another] {
@@ -178,16 +183,16 @@ async fn a_player_brings_its_own_tools_and_limits() {
     let mut scene = short_scene();
     let model = scene.model();
     let as_model: Arc<dyn Model> = model.clone();
-    let mut roles = Roles::of(&as_model);
-    roles.critic = RoleImplementation::from(RoleModel {
+    let critic = RoleModel {
         tools: Some(vec![search_tool(true)]),
         temperature: Some(0.7),
         max_output_tokens: Some(99),
         tags: [("agent".to_owned(), "strict".to_owned())].into(),
         ..RoleModel::new(as_model.clone())
-    });
+    };
     let config = Config { temperature: Some(0.2), ..Config::default() };
-    let system = ReviewLoop::new(config, roles).unwrap();
+    let parts = PartsBuilder::new().model(as_model).role("critic", critic);
+    let system = SystemRunner::<ReviewLoop>::new(config, parts).unwrap();
     system.ask("q", scene.session()).await.unwrap();
     let asked = model.requests();
     let critic: Vec<_> = asked.iter().filter(|asked| asked.tags["role"] == "critic").collect();
@@ -207,10 +212,10 @@ async fn work_that_was_sent_back_comes_with_its_feedback() {
         .role("expert", [solved("x", "why")])
         .role("finalizer", [worded("x", "t")]);
     let planner = RoleImplementation::Own(own.clone());
-    let (answer, _) = ask(scene, |roles| roles.planner = planner).await;
+    let (answer, _) = ask(scene, |parts, _| parts.role("planner", planner)).await;
     assert_eq!(answer.outcome, Outcome::Answered);
     let briefs = own.briefs.lock().unwrap();
-    let feedback: Vec<_> = briefs.iter().map(|brief| brief.feedback.as_deref()).collect();
+    let feedback: Vec<_> = briefs.iter().map(|brief| brief["feedback"].as_str()).collect();
     assert_eq!(feedback, [None, Some("too short")]);
     let noted = answer.trace.iter().filter(|event| &*event.name == "pondered");
     assert_eq!(noted.count(), 2, "what a role notes is in the trace");
@@ -221,7 +226,8 @@ async fn a_reply_that_does_not_fit_is_named_with_its_role_and_field() {
     let own = Own::new([Ok(json!({"decision": "perhaps"}))]);
     let mut scene = short_scene();
     scene.config.retry_limit = 1;
-    let (answer, _) = ask(scene, |roles| roles.critic = RoleImplementation::Own(own)).await;
+    let (answer, _) =
+        ask(scene, |parts, _| parts.role("critic", RoleImplementation::Own(own))).await;
     let error = answer.error.unwrap();
     assert_eq!(error.code, FaultCode::RoleReplyInvalid);
     assert_eq!(
@@ -245,7 +251,7 @@ impl Role for Busy {
         self.policy.clone()
     }
 
-    async fn act(&self, _: RoleBrief, cx: RoleContext) -> Result<Json, Failure> {
+    async fn act(&self, _: Json, cx: RoleContext) -> Result<Json, Failure> {
         cx.notes.request(Charge::Model).await?;
         cx.notes.charge(Usage { input_tokens: 5, output_tokens: 7 });
         let carried = cx
@@ -259,13 +265,16 @@ impl Role for Busy {
     }
 }
 
-async fn ask_busy(policy: NodePolicy, failures: Vec<Failure>) -> (Answer, Vec<(u32, bool)>) {
+async fn ask_busy(
+    policy: NodePolicy,
+    failures: Vec<Failure>,
+) -> (SystemResult<Answer>, Vec<(u32, bool)>) {
     let busy = Arc::new(Busy { policy, failures: Mutex::new(failures), seen: Mutex::default() });
     let mut scene = short_scene();
     let model: Arc<dyn Model> = scene.model();
-    let mut roles = Roles::of(&model);
-    roles.expert = RoleImplementation::Own(busy.clone());
-    let system = ReviewLoop::new(Config::default(), roles).unwrap();
+    let parts =
+        PartsBuilder::new().model(model).role("expert", RoleImplementation::Own(busy.clone()));
+    let system = SystemRunner::<ReviewLoop>::new(Config::default(), parts).unwrap();
     let mut session = scene.session();
     let user_context: UserContext = Arc::new(7_u8);
     session.user_context = Some(user_context);
@@ -284,7 +293,7 @@ async fn a_role_is_tried_again_by_its_own_policy_and_what_it_spends_counts() {
     let fault = Fault::foreign(Category::Internal, "flaky", "it broke: x");
     let again = Failure { fault, verdict: RetryVerdict::Again(policy) };
     let (answer, seen) = ask_busy(NodePolicy::default(), vec![again]).await;
-    assert_eq!((answer.outcome, answer.retry_count), (Outcome::Answered, 0));
+    assert_eq!((answer.outcome, answer.output.retry_count), (Outcome::Answered, 0));
     assert_eq!(seen, [(1, true), (2, true)]);
     assert!(answer.usage.input_tokens >= 10 && answer.usage.output_tokens >= 14);
 }
@@ -300,26 +309,27 @@ async fn a_role_that_spends_its_budget_ends_the_question() {
 #[test]
 fn tools_that_nobody_could_use_or_tell_apart_are_refused() {
     let model: Arc<dyn Model> = Scene::new(&json!({})).model();
-    let refused = |change: &dyn Fn(&mut Roles)| {
-        let mut roles = Roles::of(&model);
-        change(&mut roles);
-        ReviewLoop::new(Config::default(), roles).err().unwrap().code.clone()
+    let refused = |change: &dyn Fn(PartsBuilder) -> PartsBuilder| {
+        let parts = change(PartsBuilder::new().model(Arc::clone(&model)));
+        SystemRunner::<ReviewLoop>::new(Config::default(), parts).err().unwrap().code.clone()
     };
     let twice =
-        |roles: &mut Roles| roles.research_tools = vec![search_tool(true), search_tool(true)];
+        |parts: PartsBuilder| parts.tools("researcher", [search_tool(true), search_tool(true)]);
     assert_eq!(refused(&twice), "role_tools_invalid");
-    let unused = |roles: &mut Roles| {
-        roles.expert = RoleImplementation::Own(Own::new([]));
-        roles.expert_tools = vec![search_tool(true)];
+    let unused = |parts: PartsBuilder| {
+        let expert = RoleImplementation::Own(Own::new([]));
+        parts.role("expert", expert).tools("expert", [search_tool(true)])
     };
     assert_eq!(refused(&unused), "role_tools_invalid");
-    let doubled = |roles: &mut Roles| {
-        roles.research_tools = vec![search_tool(true)];
-        let own = Some(vec![search_tool(true)]);
-        roles.researcher = RoleImplementation::from(RoleModel {
-            tools: own,
-            ..RoleModel::new(Arc::clone(&model))
-        });
+    let doubled = |parts: PartsBuilder| {
+        let tools = Some(vec![search_tool(true)]);
+        let researcher = RoleModel { tools, ..RoleModel::new(Arc::clone(&model)) };
+        parts.role("researcher", researcher).tools("researcher", [search_tool(true)])
     };
     assert_eq!(refused(&doubled), "role_tools_invalid");
+    let misnamed = |parts: PartsBuilder| parts.role("critics", RoleModel::new(Arc::clone(&model)));
+    assert_eq!(refused(&misnamed), "role_unknown");
+    let toolless = |parts: PartsBuilder| parts.tools("planner", [search_tool(true)]);
+    assert_eq!(refused(&toolless), "role_unknown");
+    assert_eq!(refused(&|_| PartsBuilder::new()), "role_missing");
 }

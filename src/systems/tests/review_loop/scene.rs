@@ -1,5 +1,9 @@
 //! The stage: a review loop with a script for each role.
 
+use antiphon_systems::review_loop::{
+    AgentMessage, Answer, Config, Participant, QuestionInput, ReviewLoop, State,
+};
+use antiphon_systems::{PartsBuilder, Session, SystemResult, SystemRunner};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -7,15 +11,13 @@ use antiphon_core::event::EventKind;
 use antiphon_core::{Fault, ModelRequest};
 use antiphon_models::{ScriptBranch, ScriptedModel, ScriptedReply};
 use antiphon_runtime::{ManualClock, Model, Tool};
-use antiphon_systems::ReviewLoop;
-use antiphon_systems::review_loop::{
-    AgentMessage, Answer, Config, Participant, QuestionInput, Roles, Session, State,
-};
 use serde_json::{Value as Json, json};
 
 /// Who says what, before the play.
 pub(crate) struct Scene {
     branches: Vec<ScriptBranch>,
+    /// The name of the model, which tells its tier.
+    pub(crate) model_name: &'static str,
     pub(crate) config: Config,
     pub(crate) research_tools: Vec<Arc<dyn Tool>>,
     pub(crate) expert_tools: Vec<Arc<dyn Tool>>,
@@ -26,6 +28,7 @@ impl Scene {
     pub(crate) fn new(settings: &Json) -> Self {
         Self {
             branches: Vec::new(),
+            model_name: "test:scripted",
             config: Config::from_json(settings).unwrap(),
             research_tools: Vec::new(),
             expert_tools: Vec::new(),
@@ -48,16 +51,17 @@ impl Scene {
     }
 
     pub(crate) fn model(&mut self) -> Arc<ScriptedModel> {
-        let model = ScriptedModel::new::<&str>([]);
+        let model = ScriptedModel::new::<&str>([]).named(self.model_name);
         Arc::new(self.branches.drain(..).fold(model, ScriptedModel::branch))
     }
 
     /// A system with these roles, on this scene's settings and tools.
-    pub(crate) fn system(&self, model: &Arc<dyn Model>) -> ReviewLoop {
-        let mut roles = Roles::of(model);
-        roles.research_tools.clone_from(&self.research_tools);
-        roles.expert_tools.clone_from(&self.expert_tools);
-        ReviewLoop::new(self.config.clone(), roles).unwrap()
+    pub(crate) fn system(&self, model: &Arc<dyn Model>) -> SystemRunner<ReviewLoop> {
+        let parts = PartsBuilder::new()
+            .model(Arc::clone(model))
+            .tools("researcher", self.research_tools.clone())
+            .tools("expert", self.expert_tools.clone());
+        SystemRunner::new(self.config.clone(), parts).unwrap()
     }
 
     pub(crate) fn session(&self) -> Session {
@@ -73,7 +77,7 @@ impl Scene {
     pub(crate) async fn try_ask(
         mut self,
         question: impl Into<QuestionInput>,
-    ) -> (Stage, Result<Answer, Fault>) {
+    ) -> (Stage, Result<SystemResult<Answer>, Fault>) {
         let model = self.model();
         let system = self.system(&as_model(&model));
         let answer = system.ask(question, self.session()).await;
@@ -99,7 +103,7 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
-    pub(crate) fn with(self, answer: Answer) -> Played {
+    pub(crate) fn with(self, answer: SystemResult<Answer>) -> Played {
         let played = Played { answer, model: self.model };
         played.check();
         played
@@ -108,7 +112,7 @@ impl Stage {
 
 /// What was played.
 pub(crate) struct Played {
-    pub(crate) answer: Answer,
+    pub(crate) answer: SystemResult<Answer>,
     pub(crate) model: Arc<ScriptedModel>,
 }
 
@@ -148,11 +152,11 @@ impl Played {
     }
 
     pub(crate) fn state(&self) -> &State {
-        &self.answer.state
+        &self.answer.output.state
     }
 
     pub(crate) fn log(&self) -> &[AgentMessage] {
-        &self.answer.state.agent_messages
+        &self.answer.output.state.agent_messages
     }
 
     /// What the orchestrator has told an agent, in order.

@@ -10,8 +10,8 @@ fn every_setting_has_its_documented_default() {
         "per_agent_limits": null,
         "researcher_limit_scope": "question",
         "recursion_limit": 100,
-        "researcher": {"max_tool_calls": 20},
-        "expert": {"max_tool_calls": 15},
+        "researcher_max_tool_calls": 20,
+        "expert_max_tool_calls": 15,
         "temperature": null,
         "max_reasks": 1,
         "tool_timeout_s": 30.0,
@@ -44,7 +44,7 @@ fn what_is_out_of_range_or_unknown_is_refused_by_name() {
         (json!({"temperature": "hot"}), "`temperature` takes a number: \"hot\""),
         (json!({"retry_limit": -1}), "`retry_limit` takes a whole number that is not negative: -1"),
         (json!({"strict_state": 1}), "`strict_state` takes true or false: 1"),
-        (json!({"expert": 1}), "`expert` takes an object: 1"),
+        (json!({"per_agent_limits": 1}), "`per_agent_limits` takes an object: 1"),
         (
             json!({"research_mode": "wild"}),
             "`research_mode` takes `sequential` or `parallel`: \"wild\"",
@@ -62,9 +62,9 @@ fn what_is_out_of_range_or_unknown_is_refused_by_name() {
             ("system_setting_invalid", message)
         );
     }
-    let fault = Config::from_json(&json!({"expert": {"tools": 1}})).unwrap_err();
+    let fault = Config::from_json(&json!({"per_agent_limits": {"critic": 1}})).unwrap_err();
     assert_eq!(fault.code, "system_setting_invalid");
-    assert!(fault.message.contains("expert") && fault.message.contains("max_tool_calls"));
+    assert!(fault.message.contains("per_agent_limits") && fault.message.contains("researcher"));
     let fault = Config::from_json(&json!({"retries": 1})).unwrap_err();
     assert!(fault.hint.as_ref().unwrap().contains("retry_limit"));
 }

@@ -1,5 +1,7 @@
 //! Questions in threads: RL-23, and what else may happen to a thread.
 
+use antiphon_systems::review_loop::{Answer, ReviewLoop};
+use antiphon_systems::{Outcome, Session, SystemResult, SystemRunner, SystemStart};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -8,14 +10,12 @@ use antiphon_core::graph::Graph;
 use antiphon_core::{Fault, FaultCode, Seed, Time};
 use antiphon_models::{ScriptedModel, ScriptedReply};
 use antiphon_runtime::store::{Store, StoreFuture as Stored};
-use antiphon_runtime::{
+use antiphon_runtime::{Answers, 
     CancellationToken, ManualClock, OpenedThread, RunOrigin, SystemClock, ThreadLease, ThreadRef,
 };
 use antiphon_stores::{
     Cipher, Durability, MemoryStore, SealedStore, SqliteSettings, SqliteStore, StoredThread,
 };
-use antiphon_systems::ReviewLoop;
-use antiphon_systems::review_loop::{Answer, Outcome, Session};
 use serde_json::Value as Json;
 
 use crate::scene::{a1, approve, as_model, found, plan, reject, solved, worded};
@@ -39,8 +39,8 @@ fn room(store: &Arc<dyn Store>, durability: Durability) -> StoredThread {
     )
 }
 
-fn within(place: impl ThreadRef + 'static) -> Session {
-    Session { place: Some(Arc::new(place)), ..outside() }
+fn within(thread: impl ThreadRef + 'static) -> Session {
+    Session { thread: Some(Arc::new(thread)), ..outside() }
 }
 
 fn outside() -> Session {
@@ -49,20 +49,20 @@ fn outside() -> Session {
 }
 
 /// What comes of it when another process goes on.
-async fn resume(system: &ReviewLoop, room: StoredThread) -> Answer {
+async fn resume(system: &SystemRunner<ReviewLoop>, room: StoredThread) -> SystemResult<Answer> {
     let session = Session { run_id: "another".into(), ..Session::new(outside().clock) };
-    system.resume(Arc::new(room), session).await.unwrap()
+    system.resume(Arc::new(room), Answers::NONE, session).await.unwrap()
 }
 
 /// The system of RL-01 and its script.
-fn stage() -> (ReviewLoop, Arc<ScriptedModel>) {
+fn stage() -> (SystemRunner<ReviewLoop>, Arc<ScriptedModel>) {
     let mut scene = a1();
     let model = scene.model();
     (scene.system(&as_model(&model)), model)
 }
 
 /// What RL-01 comes to without any thread.
-async fn undisturbed() -> Answer {
+async fn undisturbed() -> SystemResult<Answer> {
     let (system, _) = stage();
     system.ask("q", outside()).await.unwrap()
 }
@@ -76,7 +76,7 @@ enum Fate {
     Fails,
 }
 
-/// A place where a run meets its fate.
+/// A thread where a run meets its fate.
 struct Doomed {
     room: StoredThread,
     after: usize,
@@ -144,12 +144,12 @@ impl ThreadLease for Fatal {
 }
 
 /// Asks until so many commits are durable, and leaves the run there.
-async fn die_after(system: &ReviewLoop, room: StoredThread, commits: usize) -> bool {
+async fn die_after(system: &SystemRunner<ReviewLoop>, room: StoredThread, commits: usize) -> bool {
     let reached = Arc::new(tokio::sync::Notify::new());
-    let place = Doomed { room, after: commits, fate: Fate::Dies, reached: Arc::clone(&reached) };
+    let thread = Doomed { room, after: commits, fate: Fate::Dies, reached: Arc::clone(&reached) };
     tokio::select! {
         biased;
-        _ = system.ask("q", within(place)) => false,
+        _ = system.ask("q", within(thread)) => false,
         () = reached.notified() => true,
     }
 }
@@ -179,7 +179,7 @@ async fn a_question_that_is_lost_after_any_commit_goes_on_from_there() {
             };
             let answer = resume(&system, room(&store, Durability::Sync)).await;
             assert_eq!(answer.outcome, Outcome::Answered);
-            assert_eq!(answer.state, whole.state, "after {commits} commits");
+            assert_eq!(answer.output.state, whole.output.state, "after {commits} commits");
             assert_eq!(answer.run_id, "run");
             assert_eq!(model.remaining(), 0, "nobody is asked twice: {commits}");
         }
@@ -199,7 +199,7 @@ async fn the_researcher_is_not_asked_again_for_the_step_that_was_stored() {
     assert_eq!((asked("planner"), asked("critic"), asked("researcher")), (1, 1, 1));
     let answer = resume(&system, room(&store, Durability::Sync)).await;
     assert_eq!((asked("planner"), asked("critic"), asked("researcher")), (1, 4, 2));
-    assert_eq!(answer.state.research_results, [Some("a".to_owned()), Some("b".to_owned())]);
+    assert_eq!(answer.output.state.research_results, [Some("a".to_owned()), Some("b".to_owned())]);
     let first = answer.trace.first().unwrap().seq;
     assert!(first > 1, "the trace goes on where it was");
 }
@@ -211,10 +211,13 @@ async fn a_question_in_a_thread_comes_to_the_same_as_one_outside() {
         let (system, _) = stage();
         let store = memory();
         let answer = system.ask("q", within(room(&store, durability))).await.unwrap();
-        assert_eq!(answer.state, whole.state);
+        assert_eq!(answer.output.state, whole.output.state);
         let again = resume(&system, room(&store, durability)).await;
-        assert_eq!((again.state, again.outcome), (whole.state.clone(), Outcome::Answered));
-        assert_eq!(again.final_answer, "x");
+        assert_eq!(
+            (again.output.state, again.outcome),
+            (whole.output.state.clone(), Outcome::Answered)
+        );
+        assert_eq!(again.output.final_answer, "x");
         assert_eq!(again.usage, answer.usage, "what it has cost is known");
     }
 }
@@ -222,13 +225,13 @@ async fn a_question_in_a_thread_comes_to_the_same_as_one_outside() {
 #[tokio::test]
 async fn a_store_that_fails_ends_the_question_with_its_fault() {
     let (system, model) = stage();
-    let place = Doomed {
+    let thread = Doomed {
         room: room(&memory(), Durability::Sync),
         after: 4,
         fate: Fate::Fails,
         reached: Arc::default(),
     };
-    let answer = system.ask("q", within(place)).await.unwrap();
+    let answer = system.ask("q", within(thread)).await.unwrap();
     assert_eq!(answer.outcome, Outcome::Error);
     assert_eq!(answer.error.unwrap().code, "store_full");
     let asked: Vec<_> = model.requests().iter().map(|asked| asked.tags["role"].clone()).collect();
@@ -239,12 +242,12 @@ async fn a_store_that_fails_ends_the_question_with_its_fault() {
 async fn two_questions_cannot_have_one_thread_at_a_time() {
     let (system, _) = stage();
     let store = memory();
-    let place = room(&store, Durability::Sync);
-    let opened = place.open(Arc::clone(system.graph())).await.unwrap();
-    let refused = system.ask("q", within(place.clone())).await.unwrap_err();
+    let thread = room(&store, Durability::Sync);
+    let opened = thread.open(Arc::clone(system.graph())).await.unwrap();
+    let refused = system.ask("q", within(thread.clone())).await.unwrap_err();
     assert_eq!(refused.code, "thread_busy");
     drop(opened);
-    assert_eq!(system.ask("q", within(place)).await.unwrap().outcome, Outcome::Answered);
+    assert_eq!(system.ask("q", within(thread)).await.unwrap().outcome, Outcome::Answered);
 }
 
 #[tokio::test]
@@ -271,7 +274,7 @@ async fn a_new_question_begins_from_nothing_whatever_its_thread_held() {
     let model = scene.model();
     let system = scene.system(&as_model(&model));
     let alone = system.ask("other", outside()).await.unwrap();
-    assert_eq!(alone.final_answer, "y");
+    assert_eq!(alone.output.final_answer, "y");
 
     let mut scene = crate::scene::Scene::new(&serde_json::json!({}))
         .role("planner", [plan(&[], &["e"])])
@@ -281,14 +284,14 @@ async fn a_new_question_begins_from_nothing_whatever_its_thread_held() {
     let model = scene.model();
     let system = scene.system(&as_model(&model));
     let answer = system.ask("other", within(room(&store, Durability::Sync))).await.unwrap();
-    let mut bare = answer.state.clone();
+    let mut bare = answer.output.state.clone();
     // Ids come from how far the thread has come.
-    for (message, other) in bare.agent_messages.iter_mut().zip(&alone.state.agent_messages) {
+    for (message, other) in bare.agent_messages.iter_mut().zip(&alone.output.state.agent_messages) {
         message.id.clone_from(&other.id);
     }
-    assert_eq!(bare, alone.state);
+    assert_eq!(bare, alone.output.state);
     let again = resume(&system, room(&store, Durability::Sync)).await;
-    assert_eq!(again.state, answer.state, "what is stored is the same");
+    assert_eq!(again.output.state, answer.output.state, "what is stored is the same");
 }
 
 #[tokio::test]
@@ -298,13 +301,13 @@ async fn a_question_is_asked_once_however_often_it_is_put() {
     let session = || within(room(&store, Durability::Sync));
     assert!(die_after(&system, room(&store, Durability::Sync), 8).await);
     for _ in 0..2 {
-        let answer = system.ask_once("q", session()).await.unwrap();
-        assert_eq!((answer.final_answer.as_str(), answer.outcome), ("x", Outcome::Answered));
+        let answer = system.run(SystemStart::AskOnce("q".into()), session()).await.unwrap();
+        assert_eq!((answer.output.final_answer.as_str(), answer.outcome), ("x", Outcome::Answered));
     }
     assert_eq!(model.remaining(), 0);
     // Another question is another matter: the script has nothing for it.
-    let answer = system.ask_once("another", session()).await.unwrap();
-    assert_eq!(answer.state.question, "another");
+    let answer = system.run(SystemStart::AskOnce("another".into()), session()).await.unwrap();
+    assert_eq!(answer.output.state.question, "another");
     assert_ne!(answer.outcome, Outcome::Answered);
 }
 
@@ -327,7 +330,7 @@ async fn a_question_that_was_cancelled_can_be_resumed() {
     let system = scene.system(&as_model(&model));
     let store = memory();
     let (stop, clock) = (CancellationToken::new(), scene.clock.clone());
-    let place = Arc::new(room(&store, Durability::Async));
+    let thread = Arc::new(room(&store, Durability::Async));
     let session = Session {
         clock: clock.clone(),
         stop: Some(stop.clone()),
@@ -341,8 +344,8 @@ async fn a_question_that_was_cancelled_can_be_resumed() {
     };
     let (answer, ()) = tokio::join!(system.ask("q", session), interrupt);
     assert_eq!(answer.unwrap().outcome, Outcome::Cancelled);
-    let answer = system.resume(place, Session::new(clock)).await.unwrap();
-    assert_eq!((answer.outcome, answer.retry_count), (Outcome::Answered, 1));
+    let answer = system.resume(thread, Answers::NONE, Session::new(clock)).await.unwrap();
+    assert_eq!((answer.outcome, answer.output.retry_count), (Outcome::Answered, 1));
     assert_eq!(model.remaining(), 0);
 }
 
@@ -350,8 +353,8 @@ async fn a_question_that_was_cancelled_can_be_resumed() {
 async fn an_empty_thread_has_nothing_to_resume() {
     let (system, model) = stage();
     let store = memory();
-    let place = Arc::new(room(&store, Durability::Sync));
-    let refused = system.resume(place, outside()).await.unwrap_err();
+    let thread = Arc::new(room(&store, Durability::Sync));
+    let refused = system.resume(thread, Answers::NONE, outside()).await.unwrap_err();
     assert_eq!(refused.code, "thread_empty");
     assert!(model.requests().is_empty());
     assert_eq!(store.threads("", 1).await.unwrap(), [], "nothing is left of it");
@@ -363,9 +366,15 @@ async fn a_question_that_is_over_is_asked_anew_where_that_is_wanted() {
     let session = || within(room(&store, Durability::Sync));
     let (system, model) = stage();
     assert!(die_after(&system, room(&store, Durability::Sync), 8).await);
-    assert_eq!(system.ask_again("q", session()).await.unwrap().outcome, Outcome::Answered);
+    assert_eq!(
+        system.run(SystemStart::AskAgain("q".into()), session()).await.unwrap().outcome,
+        Outcome::Answered
+    );
     assert_eq!(model.remaining(), 0, "what was under way goes on");
     let (system, model) = stage();
-    assert_eq!(system.ask_again("q", session()).await.unwrap().outcome, Outcome::Answered);
+    assert_eq!(
+        system.run(SystemStart::AskAgain("q".into()), session()).await.unwrap().outcome,
+        Outcome::Answered
+    );
     assert_eq!(model.remaining(), 0, "what is over begins from nothing");
 }

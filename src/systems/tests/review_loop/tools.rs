@@ -1,11 +1,11 @@
 //! Agents with tools: RL-16, RL-17.
 
+use antiphon_systems::Outcome;
 use std::sync::Arc;
 
 use antiphon_core::{Category, Fault, SideEffect, ToolOutcome, ToolSpec};
 use antiphon_models::ScriptedReply;
 use antiphon_runtime::{CallContext, Tool};
-use antiphon_systems::review_loop::Outcome;
 use async_trait::async_trait;
 use serde_json::{Value as Json, json};
 
@@ -60,7 +60,7 @@ fn scene(settings: &Json, works: bool, researcher: Vec<ScriptedReply>) -> Scene 
 async fn a_tool_that_fails_is_the_models_to_deal_with() {
     let played =
         scene(&json!({}), false, vec![search("a"), found("from memory").into()]).ask("q").await;
-    assert_eq!((played.answer.outcome, played.answer.retry_count), (Outcome::Answered, 0));
+    assert_eq!((played.answer.outcome, played.answer.output.retry_count), (Outcome::Answered, 0));
     let second = &played.requests("researcher")[1].messages;
     assert!(second.last().unwrap().content.contains("the search failed: timeout"));
     assert_eq!(played.state().result(0), Some("from memory"));
@@ -70,10 +70,10 @@ async fn a_tool_that_fails_is_the_models_to_deal_with() {
 /// RL-17 of `docs/systems/review-loop.md`.
 #[tokio::test]
 async fn a_researcher_without_calls_left_concludes_without_tools() {
-    let settings = json!({"researcher": {"max_tool_calls": 2}});
+    let settings = json!({"researcher_max_tool_calls": 2});
     let replies = vec![search("a"), search("b"), found("c").into()];
     let played = scene(&settings, true, replies).ask("q").await;
-    assert_eq!((played.answer.outcome, played.answer.retry_count), (Outcome::Answered, 0));
+    assert_eq!((played.answer.outcome, played.answer.output.retry_count), (Outcome::Answered, 0));
     let asked = played.requests("researcher");
     assert_eq!(asked.iter().map(|request| request.tools.len()).collect::<Vec<_>>(), [1, 1, 0]);
     assert!(asked[2].schema.is_some());

@@ -4,28 +4,33 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from antiphon._lines import Batch, Shown, abatch_file, batch_file
+from antiphon.systems.result import SystemResult
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from antiphon._lines import BatchReport, Task
     from antiphon.event import Event
-    from antiphon.systems.result import ReviewLoopResult
 
 __all__ = ["FileBatches"]
 
+_R = TypeVar("_R", bound=SystemResult)
 _PathGiven = str | os.PathLike[str]
 
 
-class FileBatches:
+class FileBatches(Generic[_R]):
     """Answers what a file has, and adds the answers to another as they come."""
 
     if TYPE_CHECKING:
 
-        async def _settle(self, task: Task) -> ReviewLoopResult:
+        @property
+        def _label(self) -> str:
+            """What the progress bar says."""
+
+        async def _settle(self, task: Task) -> _R:
             """Answers a question of a file, or goes on with it."""
 
     def batch_file(
@@ -69,7 +74,7 @@ class FileBatches:
             AuthError: the model refuses its key: the next question would fare no better.
         """
         batch = self._batch((questions, output, files), concurrency, redo_failed=redo_failed)
-        with Shown(_LABEL, watch) as shown:
+        with Shown(self._label, watch) as shown:
             return batch_file(batch, shown)
 
     async def abatch_file(
@@ -98,7 +103,7 @@ class FileBatches:
             AuthError: as in `batch_file`.
         """
         batch = self._batch((questions, output, files), concurrency, redo_failed=redo_failed)
-        with Shown(_LABEL, watch) as shown:
+        with Shown(self._label, watch) as shown:
             return await abatch_file(batch, shown)
 
     def _batch(
@@ -107,7 +112,7 @@ class FileBatches:
         concurrency: int,
         *,
         redo_failed: bool,
-    ) -> Batch[ReviewLoopResult]:
+    ) -> Batch[_R]:
         questions, output, files = paths
         return Batch(
             questions=Path(questions),
@@ -120,15 +125,6 @@ class FileBatches:
         )
 
 
-def _record(result: ReviewLoopResult) -> dict[str, Any]:
+def _record(result: SystemResult) -> dict[str, Any]:
     """A line of the output."""
-    told = result.to_dict(trace=False)
-    del told["state"], told["trace_dropped"]
-    return {
-        "model_answer": told.pop("final_answer"),
-        "reasoning_trace": told.pop("final_reasoning_trace"),
-        **told,
-    }
-
-
-_LABEL = "review loop"
+    return result.record()

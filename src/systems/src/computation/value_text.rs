@@ -1,4 +1,4 @@
-//! Results and troubles as text that a model reads.
+//! Results and faults of code as text that a model reads.
 
 use std::fmt::Write as _;
 
@@ -35,18 +35,18 @@ pub(super) fn value(outcome: &JobOutcome) -> Option<String> {
 }
 
 /// What went wrong, where, and in which line.
-pub(super) fn trouble(trouble: &GuestFault) -> String {
+pub(super) fn fault_text(fault: &GuestFault) -> String {
     let mut text = String::new();
-    if let Some(exception) = &trouble.exception {
+    if let Some(exception) = &fault.exception {
         let _ = write!(text, "{exception}: ");
     }
-    let _ = write!(text, "{}", trouble.message);
-    if let Some(line) = trouble.line {
+    let _ = write!(text, "{}", fault.message);
+    if let Some(line) = fault.line {
         let _ = write!(text, "\nin line {line}");
-        if let Some(source) = &trouble.source {
+        if let Some(source) = &fault.source {
             let _ = write!(text, ": {}", source.trim());
         }
     }
-    let _ = write!(text, "\n({})", trouble.kind);
+    let _ = write!(text, "\n({})", fault.kind);
     text
 }

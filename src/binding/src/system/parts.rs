@@ -1,10 +1,10 @@
-//! The implementation of a role, as Python gives it: a model with what it
-//! brings along, or a callable.
+//! The parts of a system as Python gives them: roles, tools, prompts and a sandbox.
 
 use std::sync::Arc;
 
+use antiphon_runtime::sandbox::Sandbox;
 use antiphon_runtime::{Model as ModelPort, Tool};
-use antiphon_systems::review_loop::{RoleImplementation, RoleModel, Roles};
+use antiphon_systems::{PartsBuilder, RoleImplementation, RoleModel};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -13,7 +13,9 @@ use crate::graph::agent::tool_spec;
 use crate::graph::builder::NodeOptions;
 use crate::graph::model::Model;
 use crate::graph::options::Keywords;
+use crate::sandbox::native_sandbox::NativeSandbox;
 use crate::system::ported::{CallableModel, CallableRole, CallableTool};
+use crate::system::ported_sandbox::PortedSandbox;
 
 /// What a role may be given with.
 const NAMES: [&str; 13] = [
@@ -32,30 +34,39 @@ const NAMES: [&str; 13] = [
     "limits",
 ];
 
-/// Reads the roles of a review loop.
-pub(crate) fn read(roles: &Bound<'_, PyDict>) -> PyResult<Roles> {
-    let role = |name: &str| {
-        let missing = || PyValueError::new_err(format!("a role is missing: {name}"));
-        actor(roles.get_item(name)?.ok_or_else(missing)?.cast::<PyDict>()?)
-    };
-    let given = Keywords::open(roles);
-    let tools = |name| Ok::<_, PyErr>(tools(&given, name)?.unwrap_or_default());
-    let research_tools = tools("research_tools")?;
-    // What was given to both is one and the same.
-    let shared = roles.get_item("research_tools")?.zip(roles.get_item("expert_tools")?);
-    let expert_tools = match shared {
-        Some((one, other)) if one.is(&other) => research_tools.clone(),
-        _ => tools("expert_tools")?,
-    };
-    Ok(Roles {
-        planner: role("planner")?,
-        critic: role("critic")?,
-        researcher: role("researcher")?,
-        expert: role("expert")?,
-        finalizer: role("finalizer")?,
-        research_tools,
-        expert_tools,
+/// Reads the parts of a system.
+pub(crate) fn read(given: &Bound<'_, PyDict>) -> PyResult<PartsBuilder> {
+    let fields = Keywords::new(Some(given), &["roles", "tools", "prompts", "sandbox"])?;
+    let mut parts = PartsBuilder::new();
+    for (name, role) in fields.get::<Bound<'_, PyDict>>("roles")?.iter().flatten() {
+        parts = parts.role(&name.extract::<String>()?, actor(role.cast::<PyDict>()?)?);
+    }
+    let mut known: Vec<(Bound<'_, PyAny>, Vec<Arc<dyn Tool>>)> = Vec::new();
+    for (name, list) in fields.get::<Bound<'_, PyDict>>("tools")?.iter().flatten() {
+        // A list that several roles were given is one and the same to the tool cache.
+        let shared = known.iter().find(|(one, _)| one.is(&list)).map(|(_, tools)| tools.clone());
+        let tools = match shared {
+            Some(tools) => tools,
+            None => tools(&list)?,
+        };
+        known.push((list, tools.clone()));
+        parts = parts.tools(&name.extract::<String>()?, tools);
+    }
+    for (name, text) in fields.get::<Bound<'_, PyDict>>("prompts")?.iter().flatten() {
+        parts = parts.prompt(&name.extract::<String>()?, text.extract::<String>()?);
+    }
+    Ok(match fields.get::<(Bound<'_, PyAny>, Py<PyAny>)>("sandbox")? {
+        Some((engine, stopper)) => parts.sandbox(sandbox(engine, stopper)),
+        None => parts,
     })
+}
+
+/// An engine in Rust as itself, any other behind the port.
+fn sandbox(engine: Bound<'_, PyAny>, stopper: Py<PyAny>) -> Arc<dyn Sandbox> {
+    match engine.cast::<NativeSandbox>() {
+        Ok(native) => native.get().engine(),
+        Err(_) => Arc::new(PortedSandbox { engine: engine.unbind(), stopper: Arc::new(stopper) }),
+    }
 }
 
 fn actor(given: &Bound<'_, PyDict>) -> PyResult<RoleImplementation> {
@@ -78,7 +89,8 @@ fn actor(given: &Bound<'_, PyDict>) -> PyResult<RoleImplementation> {
         model,
         instructions: fields.get("instructions")?,
         output: output.map(|given| pythonize::depythonize(&given)).transpose()?,
-        tools: tools(&fields, "tools")?,
+        tools: fields.get::<Bound<'_, PyAny>>("tools")?.map(|given| tools(&given)).transpose()?,
+        tier: None,
         temperature: fields.get("temperature")?,
         max_output_tokens: fields.get("max_output_tokens")?,
         max_tool_calls: fields.get("max_tool_calls")?,
@@ -97,15 +109,12 @@ pub(crate) fn model(given: &Bound<'_, PyAny>) -> PyResult<Arc<dyn ModelPort>> {
     Ok(Arc::new(CallableModel { name, call: Arc::new(call) }))
 }
 
-fn tools(fields: &Keywords<'_, '_>, name: &str) -> PyResult<Option<Vec<Arc<dyn Tool>>>> {
-    let Some(given) = fields.get::<Vec<(Bound<'_, PyDict>, Py<PyAny>, Option<Py<PyAny>>)>>(name)?
-    else {
-        return Ok(None);
-    };
+fn tools(given: &Bound<'_, PyAny>) -> PyResult<Vec<Arc<dyn Tool>>> {
+    let given = given.extract::<Vec<(Bound<'_, PyDict>, Py<PyAny>, Option<Py<PyAny>>)>>()?;
     let tool = |(spec, call, approve): (Bound<'_, PyDict>, Py<PyAny>, Option<Py<PyAny>>)| {
         let (call, approve) = (Arc::new(call), approve.map(Arc::new));
         let tool = CallableTool { spec: tool_spec(&spec)?, call, approve };
         Ok(Arc::new(tool) as Arc<dyn Tool>)
     };
-    given.into_iter().map(tool).collect::<PyResult<_>>().map(Some)
+    given.into_iter().map(tool).collect()
 }

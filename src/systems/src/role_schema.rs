@@ -10,7 +10,7 @@ use serde_json::{Map, Value as Json};
 /// # Errors
 /// A `Validation` fault `role_invalid`: a field that the role does not have,
 /// or of which it wants something else.
-pub(super) fn narrowed(mut schema: Schema, own: &Json, role: &str) -> Result<Schema, Fault> {
+pub(crate) fn narrowed(mut schema: Schema, own: &Json, role: &str) -> Result<Schema, Fault> {
     let definitions = own.get("$defs").cloned();
     let target = resolved(own, definitions.as_ref());
     let theirs = target.get("properties").and_then(Json::as_object);

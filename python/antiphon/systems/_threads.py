@@ -1,4 +1,4 @@
-"""Where the questions of a system are kept."""
+"""The threads in which the questions of a system are kept."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
     from antiphon._lines import Task
 
-__all__ = ["Places", "thread_of"]
+__all__ = ["Threads", "thread_of"]
 
 
-class Places:
+class Threads:
     """Threads of a store, if there is one.
 
     Args:
@@ -78,13 +78,13 @@ class Places:
                 code="thread_unkept",
                 hint='add one: `checkpointer="sqlite:runs.db"`',
             )
-        return {"place": ThreadRef(self._saver, name, durability=self._durability)}
+        return {"thread": ThreadRef(self._saver, name, durability=self._durability)}
 
 
 def thread_of(put: Mapping[str, Any]) -> str | None:
     """The thread that a question was put in."""
-    place = put.get("place")
-    return None if place is None else str(place.thread)
+    thread = put.get("thread")
+    return None if thread is None else str(thread.thread)
 
 
 def _refused(message: str) -> ValidationError:

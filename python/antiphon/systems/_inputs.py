@@ -1,0 +1,139 @@
+"""What a caller gives to a system, read before anything costs."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from antiphon._text import well_formed
+from antiphon.errors import ValidationError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["LIMIT", "FileGiven", "read_answers", "read_file", "read_prompts", "read_question"]
+
+_ID = re.compile("[0-9a-f]{32}")
+
+FileGiven = str | os.PathLike[str] | tuple[str, bytes]
+"""A path, or a name and the content."""
+
+LIMIT = 64 * 1024
+"""Bytes a file may have."""
+
+
+def read_file(given: FileGiven | None) -> tuple[str, bytes] | None:
+    """The name and content of a file, as the engine takes them.
+
+    Raises:
+        ValidationError: it cannot be read (``attachment_unreadable``), is too large
+            (``attachment_too_large``), or is no UTF-8 text (``attachment_not_text``).
+    """
+    if given is None:
+        return None
+    if isinstance(given, tuple):
+        name, content = given
+        return name, _text(name, bytes(content))
+    path = Path(given)
+    try:
+        with path.open("rb") as file:
+            content = file.read(LIMIT + 1)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise ValidationError(
+            f"the attached file cannot be read ({reason.lower()}): {path}",
+            code="attachment_unreadable",
+            details={"path": str(path)},
+        ) from error
+    if len(content) > LIMIT:
+        raise ValidationError(
+            f"the attached file is larger than 64 KiB: {path}",
+            code="attachment_too_large",
+            details={"path": str(path), "limit": LIMIT},
+            hint="attach the part that matters, or give the researcher a tool that reads it",
+        )
+    return path.name, _text(path.name, content)
+
+
+def _text(name: str, content: bytes) -> bytes:
+    # The engine checks it too, but a model may have been fetched by then.
+    try:
+        content.decode()
+    except UnicodeDecodeError:
+        raise ValidationError(
+            f"the attached file is not UTF-8 text: {name}",
+            code="attachment_not_text",
+            hint="convert it to text first, or give the researcher a tool that reads it",
+        ) from None
+    return content
+
+
+def read_question(given: Any) -> Any:
+    """A text, or a list of messages, that a model can read.
+
+    Raises:
+        ValidationError: it is neither (``question_malformed``).
+    """
+    if isinstance(given, str):
+        if well_formed(given) == given:
+            return given
+        complaint, found = "holds half a character, which no model can read", repr(given)
+    elif isinstance(given, list):
+        try:
+            json.dumps(given)
+        except (TypeError, ValueError) as error:
+            complaint, found = "holds what is no JSON", str(error)
+        else:
+            return given
+    else:
+        complaint, found = "has to be a text, or a list of messages", type(given).__name__
+    raise ValidationError(f"the question {complaint}: {found}", code="question_malformed")
+
+
+def read_prompts(given: Mapping[str, str | os.PathLike[str]] | None) -> dict[str, str]:
+    """The texts that replace prompts; a path stands for the text of its file.
+
+    Raises:
+        ValidationError: one cannot be read, or is no text (``prompt_invalid``).
+    """
+    prompts = {}
+    for name, text in (given or {}).items():
+        if not isinstance(text, str | Path):
+            raise ValidationError(
+                f"the prompt `{name}` has to be a text or a path: {type(text).__name__}",
+                code="prompt_invalid",
+            )
+        try:
+            prompts[name] = text if isinstance(text, str) else text.read_text("utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise ValidationError(
+                f"the prompt `{name}` cannot be read: {text}: {error}", code="prompt_invalid"
+            ) from error
+    return prompts
+
+
+def read_answers(answers: tuple[Any, ...]) -> dict[str, Any]:
+    """Answers as the engine takes them: one to the only open question, or a dict by ids.
+
+    Raises:
+        ValidationError: there are several answers (``answer_invalid``).
+    """
+    if len(answers) > 1:
+        raise ValidationError(
+            f"several questions are answered by a dict, and {len(answers)} answers were given",
+            code="answer_invalid",
+            hint="`resume(thread, {id: answer, ...})` with the ids of `result.questions`",
+        )
+    if not answers:
+        return {}
+    (answer,) = answers
+    if isinstance(answer, dict) and answer and all(map(_is_id, answer)):
+        return {"answers": list(answer.items())}
+    return {"answer": answer}
+
+
+def _is_id(key: Any) -> bool:
+    return isinstance(key, str) and _ID.fullmatch(key) is not None

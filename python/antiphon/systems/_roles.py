@@ -1,0 +1,59 @@
+"""The implementations of the roles of a system, and their tools."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from antiphon._role import Part, as_role, as_tools
+from antiphon.agent import Agent
+from antiphon.errors import ValidationError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+__all__ = ["implementation_of", "model_of_all", "tools_of"]
+
+
+def model_of_all(given: Any) -> dict[str, Any]:
+    """The implementation of the roles that are not named."""
+    if isinstance(given, Agent) or (isinstance(given, type) and issubclass(given, Agent)):
+        raise ValidationError(
+            f"an agent has one role, and was given for all of them: {given!r}",
+            code="role_invalid",
+            hint="name the role: `ReviewLoop(critic=MyCritic())`",
+        )
+    return as_role(Part("model", (), speaks=False, view=dict), given)
+
+
+def implementation_of(name: str, role: dict[str, Any], shared: dict[str, Any]) -> dict[str, Any]:
+    """A role with the model of all roles, unless it has its own."""
+    if "act" in role or not role:
+        return role or {**shared, "tags": {"agent": name}}
+    if "act" in shared and "model" not in role:
+        raise ValidationError(
+            f"no model for the role `{name}`; set one on the agent or pass `model=`",
+            code="role_invalid",
+            details={"role": name},
+        )
+    return {**shared, "tags": {"agent": name}, **role}
+
+
+def tools_of(
+    known: Mapping[str, dict[str, Any]],
+    shared: list[Any],
+    named: Mapping[str, Iterable[Any] | None],
+) -> dict[str, Any]:
+    """The tools of roles, by name.
+
+    The shared tools go to the roles without tools of their own. A function, an agent with a
+    `run`, and an agent that lists its tools have their own.
+    """
+    everybodys = as_tools(shared)
+    found = {}
+    for name, own in named.items():
+        role = known.get(name, {})
+        brings = "act" in role or "tools" in role
+        # The same list for several roles says that their tools are the same.
+        given = everybodys if not brings else []
+        found[name] = given if own is None else as_tools(own)
+    return {name: tools for name, tools in found.items() if tools}

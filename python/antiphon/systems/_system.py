@@ -1,0 +1,299 @@
+"""What all ready systems share: one way to ask, stream, batch, keep and resume a question."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+
+from antiphon._antiphon import NativeSystem
+from antiphon._model.default_model import default_model
+from antiphon._role import Question, aask_all, as_role, ask_all
+from antiphon.models import scripted
+from antiphon.systems._await import awaited
+from antiphon.systems._batches import FileBatches
+from antiphon.systems._inputs import read_answers, read_prompts, read_question
+from antiphon.systems._roles import implementation_of, model_of_all
+from antiphon.systems._threads import Threads, thread_of
+from antiphon.systems.result import PlainResult, SystemResult
+from antiphon.systems.stream import AsyncSystemStream, SystemStream
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Iterable, Mapping
+
+    from antiphon._lines import Task
+    from antiphon._role import Part
+    from antiphon.event import Event
+
+    _Show = Callable[[Event], None]
+
+__all__ = ["System"]
+
+_R = TypeVar("_R", bound=SystemResult)
+
+
+class System(FileBatches[_R], Generic[_R]):
+    """A ready system: a native graph of agents that answers questions.
+
+    A subclass names the system and its result, and gives `run`, `arun`, `stream` and `astream`
+    the arguments of its input. ``docs/guides/write-a-system.md`` shows one.
+
+    Attributes:
+        name: the name in the registry (`antiphon.systems.systems`).
+    """
+
+    name: ClassVar[str]
+    _result: ClassVar[type[SystemResult]] = PlainResult
+    _roles: ClassVar[Mapping[str, Part]]
+    """The roles, with the replies that an agent or a function returns for them."""
+
+    def __init__(
+        self,
+        model: Any = None,
+        *,
+        roles: Mapping[str, Any] | None = None,
+        prompts: Mapping[str, str | os.PathLike[str]] | None = None,
+        checkpointer: Any = None,
+        durability: Any = "async",
+        parts: Mapping[str, Any] | None = None,
+        **settings: Any,
+    ) -> None:
+        self._threads = Threads(checkpointer, durability)
+        known = {
+            name: as_role(self._part(name, settings), role)
+            for name, role in (roles or {}).items()
+            if role is not None
+        }
+        texts = read_prompts(prompts)
+
+        def build(implementation: dict[str, Any]) -> NativeSystem:
+            resolved = {
+                name: implementation_of(name, known.get(name, {}), implementation)
+                for name in self._roles
+            }
+            given = {"roles": resolved, "prompts": texts, **self._parts(known, parts or {})}
+            return NativeSystem(self.name, settings, given)
+
+        # Errors in settings and parts are raised before a model is downloaded or paid for.
+        self._native = build({"model": scripted([])})
+        if any(known.get(name, {}).keys().isdisjoint({"act", "model"}) for name in self._roles):
+            opened = default_model(model) if model is None or isinstance(model, str) else model
+            self._native = build(model_of_all(opened))
+
+    @property
+    def prompts(self) -> dict[str, str]:
+        """The prompts as they are read, by ``NAME.small`` and ``NAME.large``.
+
+        `prompts=` replaces them: by ``NAME`` for all models, or for those of one tier. A model
+        with fewer than 10 billion parameters, by its name, is small. Fields such as
+        ``{{tools}}`` are filled for each question.
+        """
+        return dict(self._native.prompts)
+
+    def run(self, question: str, *data: Any, **options: Any) -> _R:
+        """Answer a question and wait for it. Ctrl-C cancels it.
+
+        Args:
+            question: the question.
+            *data: what the question is about, as the system lists it.
+            **options: what else the system lists, and:
+                ``thread``: the thread that keeps the question. Whatever the thread held before
+                is put aside, also a question that was still running. Default: a new thread, if
+                there is a checkpointer.
+                ``watch``: called on this thread with each event, chunks of replies included.
+
+        Raises:
+            ValidationError: the question is blank (``question_blank``) or no text
+                (``question_malformed``), what comes with it cannot be used, or there is a
+                ``thread`` and no checkpointer (``thread_unkept``).
+            StateError: another run writes to the thread (``thread_busy``), or its store fails
+                before the question has started. Later failures are outcomes of the result.
+        """
+        watch = options.pop("watch", None)
+        return self._ask(self._put(None, question, *data, **options), watch)
+
+    async def arun(self, question: str, *data: Any, **options: Any) -> _R:
+        """Answer a question, awaited. Cancelling the awaiting task cancels it.
+
+        Coroutines of roles run on the caller's event loop.
+
+        Args:
+            question: as in `run`.
+            *data: as in `run`.
+            **options: as in `run`, but ``watch`` is called on threads of its own, one event after
+                the other.
+
+        Raises:
+            ValidationError: as in `run`.
+            StateError: as in `run`.
+        """
+        watch = options.pop("watch", None)
+        put = self._put(asyncio.get_running_loop(), question, *data, **options)
+        return await self._await(put, watch)
+
+    def stream(self, question: str, *data: Any, **options: Any) -> SystemStream[_R]:
+        """Answer a question on a thread of its own, event by event.
+
+        Args:
+            question: as in `run`.
+            *data: as in `run`.
+            **options: as in `run`, without ``watch``.
+
+        Returns:
+            An iterator over the events; `SystemStream.result` holds the result afterwards.
+
+        Raises:
+            ValidationError: as in `run`; for the question once the stream is read.
+        """
+        put = self._put(None, question, *data, **options)
+        return SystemStream(lambda show: self._ask(put, show))
+
+    def astream(self, question: str, *data: Any, **options: Any) -> AsyncSystemStream[_R]:
+        """`stream` for ``async for``, on the caller's event loop.
+
+        Args:
+            question: as in `run`.
+            *data: as in `run`.
+            **options: as in `stream`.
+
+        Raises:
+            ValidationError: as in `stream`.
+        """
+        put = self._put(None, question, *data, **options)
+
+        async def ask(show: _Show) -> _R:
+            here = self._resumed(asyncio.get_running_loop())
+            return await self._await({**put, **here}, show)
+
+        return AsyncSystemStream(ask)
+
+    def resume(self, thread: str, *answers: Any, watch: Callable[[Event], None] | None = None) -> _R:
+        """Resume the question in a thread, after a pause, a crash, a failure or a cancellation.
+
+        No stored step runs again. The time limit starts anew, and the trace of the result has
+        the events from now on. A question that has ended returns its result without a call of a
+        model.
+
+        Args:
+            thread: its name.
+            *answers: the answer to the open question, or a dict of answers by the ids in
+                ``result.questions`` if several are open. Without any, a paused question stays
+                paused.
+            watch: as in `run`.
+
+        Raises:
+            ValidationError: the thread holds no question (``thread_empty``), there is no
+                checkpointer (``thread_unkept``), or an answer belongs to no open question
+                (``question_unknown``, ``answer_invalid``).
+            StateError: another run writes to the thread (``thread_busy``), its content is
+                damaged or of another system (``checkpoint_corrupt``, ``checkpoint_misfit``), or
+                its store fails.
+        """
+        put = {**self._resumed(None), **self._threads.old(thread), **read_answers(answers)}
+        return self._ask(put, watch)
+
+    async def aresume(
+        self, thread: str, *answers: Any, watch: Callable[[Event], None] | None = None
+    ) -> _R:
+        """`resume` on the caller's event loop.
+
+        Args:
+            thread: as in `resume`.
+            *answers: as in `resume`.
+            watch: as in `arun`.
+
+        Raises:
+            ValidationError: as in `resume`.
+            StateError: as in `resume`.
+        """
+        resumed = self._resumed(asyncio.get_running_loop())
+        put = {**resumed, **self._threads.old(thread), **read_answers(answers)}
+        return await self._await(put, watch)
+
+    def batch(self, questions: Iterable[str], *, concurrency: int = 8) -> list[_R]:
+        """Answer several questions, with a progress bar on a terminal or in a notebook.
+
+        Args:
+            questions: the questions.
+            concurrency: how many run at a time. Default: 8.
+
+        Returns:
+            The results, in the order of the questions.
+
+        Raises:
+            ValidationError: a question is blank (``question_blank``), or there is a single text
+                instead of a list (``input_invalid``); none has been asked.
+        """
+        return ask_all(self.arun, questions, concurrency=concurrency, label=self._label)
+
+    async def abatch(self, questions: Iterable[str], *, concurrency: int = 8) -> list[_R]:
+        """`batch` on the caller's event loop.
+
+        Args:
+            questions: as in `batch`.
+            concurrency: as in `batch`.
+        """
+        return await aask_all(self.arun, questions, concurrency=concurrency, label=self._label)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+    @property
+    def _label(self) -> str:
+        return self.name.replace("_", " ")
+
+    def _part(self, name: str, settings: Mapping[str, Any]) -> Part:
+        """The role of that name under these settings."""
+        del settings
+        return self._roles[name]
+
+    def _parts(
+        self, known: Mapping[str, dict[str, Any]], parts: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """Tools and sandbox, as the engine takes them."""
+        del known
+        return dict(parts)
+
+    def _input(self, question: Any, *data: Any, **inputs: Any) -> dict[str, Any]:
+        """The input as the engine takes it: ``question``, and ``attachments`` if there are any."""
+        del data, inputs
+        return {"question": {"question": question}}
+
+    def _resumed(self, loop: asyncio.AbstractEventLoop | None) -> dict[str, Any]:
+        """What a question needs of the caller beside its input."""
+        del loop
+        return {}
+
+    def _put(
+        self,
+        loop: asyncio.AbstractEventLoop | None,
+        question: Any,
+        *data: Any,
+        thread: str | None = None,
+        **inputs: Any,
+    ) -> dict[str, Any]:
+        given = self._input(read_question(question), *data, **inputs)
+        return {**given, **self._resumed(loop), **self._threads.put(thread)}
+
+    async def _settle(self, task: Task) -> _R:
+        inputs = {} if task.file is None else {"file": task.file}
+        given = self._input(read_question(task.question), **inputs)
+        here = self._resumed(asyncio.get_running_loop())
+        return await self._await({**given, **here, **self._threads.task(task)}, None)
+
+    def _ask(self, put: dict[str, Any], show: _Show | None) -> _R:
+        options = {**put, "watch": show, "about": Question()}
+        native = self._native.ask(options.pop("question", None), **options)
+        return self._result_of(native, put)
+
+    async def _await(self, put: dict[str, Any], show: _Show | None) -> _R:
+        about = Question(asyncio.get_running_loop())
+        options = {**put, "watch": show, "about": about}
+        question = options.pop("question", None)
+        native = await awaited(lambda stop: self._native.aask(question, stop=stop, **options))
+        return self._result_of(native, put)
+
+    def _result_of(self, native: dict[str, Any], put: dict[str, Any]) -> _R:
+        result: Any = self._result.of({**native, "thread": thread_of(put)})
+        found: _R = result
+        return found

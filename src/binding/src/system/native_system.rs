@@ -1,0 +1,145 @@
+//! Any ready system as Python holds it: a name, settings and parts in, a result out.
+
+use std::sync::Arc;
+
+use antiphon_core::Fault;
+use antiphon_core::event::Event as CoreEvent;
+use antiphon_systems::registry::{DynOutput, ReadySystem, registry};
+use antiphon_systems::{SystemEntry, SystemResult, find};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+
+use crate::driver::event::Event;
+use crate::fault::to_exception;
+use crate::system::asking::{awaited, wait};
+use crate::system::parts;
+use crate::system::question::Question;
+use crate::system::role_call::{Carried, RAISED};
+use crate::value::json;
+
+/// A ready system, for any number of questions at once.
+#[pyclass(module = "antiphon._antiphon", frozen)]
+pub(crate) struct NativeSystem {
+    entry: &'static SystemEntry,
+    system: Arc<dyn ReadySystem>,
+}
+
+#[pymethods]
+impl NativeSystem {
+    /// Checks settings and parts; nothing is called yet. `given` has `roles` and `tools` by
+    /// name, `prompts` by name, and `sandbox`, an engine with what stops its jobs.
+    #[new]
+    fn new(name: &str, settings: &Bound<'_, PyDict>, given: &Bound<'_, PyDict>) -> PyResult<Self> {
+        let py = settings.py();
+        let raise = |fault| to_exception(py, &fault);
+        let entry = find(name).map_err(raise)?;
+        let settings = json::read(settings.as_any())?;
+        let system = entry.open(&settings, parts::read(given)?).map_err(raise)?;
+        Ok(Self { entry, system })
+    }
+
+    /// Takes a question to where it rests and waits for it. Ctrl-C cancels it. Options:
+    /// `thread` (where it is kept), `how` (`once`: a question that the thread holds is not
+    /// started again; `again`: unless it has ended; `resume`: the question in the thread goes
+    /// on, and the one that is given does not count), `answer` (to the only open question) or
+    /// `answers` (pairs of the id of a question and its answer), `attachments` (bytes by name), `call` (answers the calls of code in a
+    /// sandbox), `run_id`, `seed`, `stop`, `watch` (called with each event), and `about` (what
+    /// the Python code of roles sees of the caller).
+    #[pyo3(signature = (question, **options))]
+    fn ask<'py>(
+        &self,
+        py: Python<'py>,
+        question: &Bound<'py, PyAny>,
+        options: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let Question { start, attachments, session, carried, watch } =
+            Question::read(question, options)?;
+        let system = Arc::clone(&self.system);
+        let ask = |session| async move { system.run(start, attachments, session).await };
+        as_dict(py, wait(py, session, watch, ask)?, &carried.0)
+    }
+
+    /// The same, awaited. Cancelling the caller's task drops the question at once; `stop`, a
+    /// `Stopper`, has it end in order. `watch` is called on threads of its own, one event after
+    /// the other.
+    #[pyo3(signature = (question, **options))]
+    fn aask<'py>(
+        &self,
+        py: Python<'py>,
+        question: &Bound<'py, PyAny>,
+        options: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let Question { start, attachments, session, carried, watch } =
+            Question::read(question, options)?;
+        let system = Arc::clone(&self.system);
+        let ask = |session| async move { system.run(start, attachments, session).await };
+        awaited(py, session, watch, ask, move |py, result| as_dict(py, result, &carried.0))
+    }
+
+    /// Its prompts as they are read, by `NAME.TIER`.
+    #[getter]
+    fn prompts(&self) -> std::collections::BTreeMap<String, String> {
+        self.system.prompts().into_iter().collect()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("NativeSystem({:?})", self.entry.name)
+    }
+}
+
+/// All ready systems, each as a dict with its name, description, roles and prompts, and the JSON
+/// Schemas of its settings, input and output.
+#[pyfunction]
+pub(crate) fn systems(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
+    let all = PyList::empty(py);
+    for entry in registry() {
+        let roles = PyDict::new(py);
+        for role in entry.roles {
+            roles.set_item(role.name, role.description)?;
+        }
+        let tools: Vec<_> =
+            entry.roles.iter().filter(|role| role.has_tools).map(|role| role.name).collect();
+        let prompts: Vec<_> = entry.prompts.iter().map(|prompt| prompt.name).collect();
+        let dict = PyDict::new(py);
+        dict.set_item("name", entry.name)?;
+        dict.set_item("description", entry.description)?;
+        dict.set_item("roles", roles)?;
+        dict.set_item("tools", tools)?;
+        dict.set_item("prompts", prompts)?;
+        dict.set_item("config_schema", pythonize::pythonize(py, &entry.config_schema())?)?;
+        dict.set_item("input_schema", pythonize::pythonize(py, &entry.input_schema())?)?;
+        dict.set_item("output_schema", pythonize::pythonize(py, &entry.output_schema())?)?;
+        all.append(dict)?;
+    }
+    Ok(all)
+}
+
+fn as_dict<'py>(
+    py: Python<'py>,
+    result: Result<SystemResult<DynOutput>, Fault>,
+    carried: &Carried,
+) -> PyResult<Bound<'py, PyDict>> {
+    let mut result = result.map_err(|fault| to_exception(py, &fault))?;
+    let trace = events(py, &result.run_id, std::mem::take(&mut result.trace))?;
+    // The number means nothing outside.
+    let number = result.error.as_mut().and_then(|fault| fault.details.remove(RAISED));
+    let number = number.and_then(|number| usize::try_from(number.as_u64()?).ok());
+    let raised = number.and_then(|number| carried.raised(py, number));
+    let dict = pythonize::pythonize(py, &result)?.cast_into::<PyDict>()?;
+    dict.set_item("trace", trace)?;
+    dict.set_item("raised", raised)?;
+    Ok(dict)
+}
+
+fn events<'py>(
+    py: Python<'py>,
+    run_id: &str,
+    trace: Vec<Arc<CoreEvent>>,
+) -> PyResult<Bound<'py, PyList>> {
+    let id: Arc<str> = run_id.into();
+    let list = PyList::empty(py);
+    for event in trace {
+        list.append(Event::new(Arc::clone(&id), Arc::unwrap_or_clone(event)))?;
+    }
+    Ok(list)
+}

@@ -1,0 +1,109 @@
+//! A question as Python puts it.
+
+use std::sync::Arc;
+
+use antiphon_runtime::sandbox::HostCalls;
+use antiphon_runtime::{Answers, Clock, SystemClock, ThreadRef as ThreadPort};
+use antiphon_stores::StoredThread;
+use antiphon_systems::{Session, SystemStart, UserContext};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use serde_json::Value as Json;
+
+use crate::driver::chance;
+use crate::graph::options::Keywords;
+use crate::sandbox::native_sandbox::Caller;
+use crate::system::role_call::{Carried, Keeper};
+use crate::system::stopper::Stopper;
+use crate::thread::thread_ref::ThreadRef;
+use crate::value::json;
+
+/// What a question may be put with.
+const OPTIONS: [&str; 10] =
+    ["thread", "how", "answer",
+    "answers", "attachments", "call", "stop", "run_id", "seed", "watch", "about"];
+
+/// A question as it is put.
+pub(crate) struct Question {
+    pub(crate) start: SystemStart<Json>,
+    pub(crate) attachments: Vec<(String, Vec<u8>)>,
+    pub(crate) session: Session,
+    pub(crate) carried: Keeper,
+    pub(crate) watch: Option<Py<PyAny>>,
+}
+
+impl Question {
+    pub(crate) fn read<'py>(
+        question: &Bound<'py, PyAny>,
+        options: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Self> {
+        let py = question.py();
+        let options = Keywords::new(options, &OPTIONS)?;
+        let start = start(question, &options)?;
+        let attachments = match options.get::<Bound<'_, PyDict>>("attachments")? {
+            Some(given) => given.iter().map(pair).collect::<PyResult<_>>()?,
+            None => Vec::new(),
+        };
+        let about = options.get("about")?.unwrap_or_else(|| py.None());
+        let carried = Arc::new(Carried::new(about));
+        let user_context: UserContext = Arc::<Carried>::clone(&carried);
+        let session = Session { user_context: Some(user_context), ..session(py, &options)? };
+        Ok(Self {
+            start,
+            attachments,
+            session,
+            carried: Keeper(carried),
+            watch: options.get("watch")?,
+        })
+    }
+}
+
+fn start(question: &Bound<'_, PyAny>, options: &Keywords<'_, '_>) -> PyResult<SystemStart<Json>> {
+    let how = options.get::<String>("how")?;
+    Ok(match how.as_deref() {
+        None => SystemStart::Ask(json::read(question)?),
+        Some("once") => SystemStart::AskOnce(json::read(question)?),
+        Some("again") => SystemStart::AskAgain(json::read(question)?),
+        Some("resume") => {
+            let only = options.get::<Bound<'_, PyAny>>("answer")?;
+            let answers = options.get::<Vec<(String, Bound<'_, PyAny>)>>("answers")?;
+            let read = |(id, answer): (String, Bound<'_, PyAny>)| Ok((id, json::read(&answer)?));
+            SystemStart::Resume(match (only, answers) {
+                (Some(only), _) => Answers::Only(json::read(&only)?),
+                (None, Some(all)) => {
+                    Answers::ById(all.into_iter().map(read).collect::<PyResult<_>>()?)
+                }
+                (None, None) => Answers::NONE,
+            })
+        }
+        Some(how) => {
+            return Err(PyValueError::new_err(format!("a question cannot be put so: {how}")));
+        }
+    })
+}
+
+fn session(py: Python<'_>, options: &Keywords<'_, '_>) -> PyResult<Session> {
+    let thread = options.get::<Bound<'_, ThreadRef>>("thread")?;
+    let thread = thread.map(|thread| stored_thread(py, thread.get())).transpose()?;
+    let call = options.get::<Py<PyAny>>("call")?;
+    let clock = SystemClock::new();
+    let given = options.get("seed")?;
+    Ok(Session {
+        seed: chance::seed(given),
+        run_id: options.get("run_id")?.unwrap_or_else(|| chance::run_id(given, clock.now())),
+        stop: options.get::<Bound<'_, Stopper>>("stop")?.map(|stop| stop.get().0.clone()),
+        host_calls: call.map(|call| Arc::new(Caller(call)) as Arc<dyn HostCalls>),
+        thread,
+        ..Session::new(Arc::new(clock))
+    })
+}
+
+fn stored_thread(py: Python<'_>, thread: &ThreadRef) -> PyResult<Arc<dyn ThreadPort>> {
+    let store = thread.sealed_store(py)?;
+    Ok(Arc::new(StoredThread::new(store, thread.thread.as_str(), thread.durability)))
+}
+
+fn pair(pair: (Bound<'_, PyAny>, Bound<'_, PyAny>)) -> PyResult<(String, Vec<u8>)> {
+    Ok((pair.0.extract()?, pair.1.extract()?))
+}

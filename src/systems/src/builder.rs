@@ -1,0 +1,232 @@
+//! Building the graph of a system, each node and router with the code that it runs.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use antiphon_core::agent::{AgentSpec, AgentTool};
+use antiphon_core::channel::ChannelId;
+use antiphon_core::command::Destinations;
+use antiphon_core::graph::{Graph, GraphBuilder, Node, NodeWork};
+use antiphon_core::task::Failure;
+use antiphon_core::{Fault, Message, Schema, ToolSpec};
+use antiphon_reply::CompiledSchema;
+use async_trait::async_trait;
+use serde_json::Value as Json;
+
+use crate::node::{NodeContext, NodeExit, StateView};
+use crate::patch::Patch;
+use crate::reply::RoleReply;
+use crate::role::{RoleImplementation, RoleModel, Roles};
+use crate::role_schema::narrowed;
+use crate::state::declare;
+use crate::system::System;
+
+/// The code of a node.
+#[async_trait]
+pub(crate) trait NodeCode<S: System>: Send + Sync {
+    async fn execute(&self, cx: NodeContext<S>) -> Result<NodeExit<S::State>, Failure>;
+}
+
+struct NodeFunction<F>(F);
+
+#[async_trait]
+impl<S, F, R, E> NodeCode<S> for NodeFunction<F>
+where
+    S: System,
+    F: Fn(NodeContext<S>) -> R + Send + Sync,
+    R: Future<Output = Result<E, Fault>> + Send,
+    E: Into<NodeExit<S::State>>,
+{
+    async fn execute(&self, cx: NodeContext<S>) -> Result<NodeExit<S::State>, Failure> {
+        Ok((self.0)(cx).await?.into())
+    }
+}
+
+/// The code of a router.
+pub(crate) type RouterCode = Box<dyn Fn(&StateView<'_, '_>) -> Destinations<Json> + Send + Sync>;
+
+/// A node in which a role does a piece of work: an agent loop if the role is a model, a call if
+/// it is code.
+pub struct RoleNode<S: System> {
+    /// The role, by its name in [`System::ROLES`].
+    pub role: &'static str,
+    /// The schema of the reply.
+    pub schema: Schema,
+    /// Calls of tools per attempt, unless the role sets its own.
+    pub max_tool_calls: u32,
+    /// Runs when the work starts, for events.
+    pub begin: fn(&NodeContext<S>),
+    /// The conversation up to where the model has to speak. Called twice per execution with the
+    /// same state, so it has no effects.
+    pub conversation: fn(&NodeContext<S>) -> Result<Vec<Message>, Fault>,
+    /// What the code of the role is given; the builder adds `schema`.
+    pub brief: fn(&NodeContext<S>) -> Result<Json, Fault>,
+    /// Turns the reply into writes to the state.
+    pub conclude: fn(&NodeContext<S>, RoleReply) -> Result<Patch<S::State>, Fault>,
+}
+
+/// Settings that apply to all roles of a system.
+#[derive(Clone, Copy, Debug)]
+pub struct RoleDefaults {
+    /// 0 is the least random; by default the model's own.
+    pub temperature: Option<f64>,
+    /// How often a model is asked again for a reply that does not fit.
+    pub max_reasks: u32,
+    /// How long a call of a tool may take that sets no limit itself.
+    pub tool_timeout: Option<Duration>,
+}
+
+/// Collects the graph of a system. Names of nodes may be used before they are defined.
+pub struct SystemBuilder<S: System> {
+    graph: GraphBuilder<Json>,
+    roles: Roles,
+    defaults: RoleDefaults,
+    error: Option<ChannelId>,
+    table: CodeTable<S>,
+}
+
+/// The code of a graph, by node and by router.
+pub(crate) struct CodeTable<S: System> {
+    pub(crate) nodes: BTreeMap<Arc<str>, Box<dyn NodeCode<S>>>,
+    pub(crate) roles: BTreeMap<Arc<str>, RoleNode<S>>,
+    pub(crate) routers: Vec<RouterCode>,
+}
+
+impl<S: System> fmt::Debug for SystemBuilder<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SystemBuilder").field("graph", &self.graph).finish_non_exhaustive()
+    }
+}
+
+impl<S: System> SystemBuilder<S> {
+    pub(crate) fn new(roles: &Roles) -> Result<Self, Fault> {
+        let mut graph = Graph::builder(S::NAME);
+        let error = declare::<S::State>(&mut graph)?;
+        let table =
+            CodeTable { nodes: BTreeMap::new(), roles: BTreeMap::new(), routers: Vec::new() };
+        let defaults = RoleDefaults { temperature: None, max_reasks: 1, tool_timeout: None };
+        Ok(Self { graph, roles: roles.clone(), defaults, error, table })
+    }
+
+    /// Settings of the roles that are added afterwards.
+    pub const fn defaults(&mut self, defaults: RoleDefaults) -> &mut Self {
+        self.defaults = defaults;
+        self
+    }
+
+    /// Adds a node that runs this function.
+    pub fn node<F, R, E>(&mut self, name: &str, code: F) -> &mut Self
+    where
+        F: Fn(NodeContext<S>) -> R + Send + Sync + 'static,
+        R: Future<Output = Result<E, Fault>> + Send + 'static,
+        E: Into<NodeExit<S::State>> + 'static,
+    {
+        self.graph.node(name);
+        self.table.nodes.insert(name.into(), Box::new(NodeFunction(code)));
+        self
+    }
+
+    /// Adds a node in which a role works.
+    ///
+    /// # Errors
+    /// A `Validation` fault: `role_invalid` for an agent whose `output` does not fit the role,
+    /// `schema_invalid` for the arguments of a tool.
+    pub fn role(&mut self, name: &str, node: RoleNode<S>) -> Result<&mut Self, Fault> {
+        let (work, policy) = match self.roles.implementation(node.role)? {
+            RoleImplementation::Own(code) => (NodeWork::Call, code.policy()),
+            RoleImplementation::Model(model) => {
+                (NodeWork::Agent(Arc::new(self.agent(model, &node)?)), model.policy.clone())
+            }
+        };
+        self.graph.add_node(Node { name: name.into(), work, policy });
+        self.table.roles.insert(name.into(), node);
+        Ok(self)
+    }
+
+    /// After `source` comes `target`; either may be `START` or `END`.
+    pub fn edge(&mut self, source: &str, target: &str) -> &mut Self {
+        self.graph.edge(source, target);
+        self
+    }
+
+    /// After `source` comes what the router says: one of the labels, each with its node.
+    pub fn branch(
+        &mut self,
+        source: &str,
+        name: &str,
+        targets: &[(&str, &str)],
+        router: impl Fn(&StateView<'_, '_>) -> Destinations<Json> + Send + Sync + 'static,
+    ) -> &mut Self {
+        let number = u32::try_from(self.table.routers.len()).unwrap_or(u32::MAX);
+        self.table.routers.push(Box::new(router));
+        self.graph.branch(source, name, number, Some(targets));
+        self
+    }
+
+    /// When `node` fails for good, the fault is written to the field `error`, and its edges are
+    /// followed.
+    pub fn on_error_record(&mut self, node: &str) -> &mut Self {
+        if let Some(error) = self.error {
+            self.graph.on_error_record(node, error);
+        }
+        self
+    }
+
+    /// When `node` fails for good, the fault is written to the field `error`, and `target` comes
+    /// next.
+    pub fn on_error_goto(&mut self, node: &str, target: &str) -> &mut Self {
+        self.graph.on_error_goto(node, target, self.error);
+        self
+    }
+
+    /// Where the graph goes when its budget is spent, instead of ending.
+    pub fn on_budget(&mut self, target: &str) -> &mut Self {
+        self.graph.on_budget(target);
+        self
+    }
+
+    pub(crate) fn build(self) -> Result<(Arc<Graph<Json>>, CodeTable<S>), Fault> {
+        let graph =
+            self.graph.build().map_err(|error| Fault::new(error.code(), error.to_string()))?;
+        Ok((graph, self.table))
+    }
+
+    fn agent(&self, model: &RoleModel, node: &RoleNode<S>) -> Result<AgentSpec, Fault> {
+        let specs = self.roles.tools(node.role).iter().map(|tool| tool.spec().clone());
+        let tools = specs.map(|spec| self.tool(spec)).collect::<Result<Vec<_>, Fault>>()?;
+        let usual = match node.max_tool_calls {
+            0 if model.tools.is_some() => AgentSpec::MAX_TOOL_CALLS,
+            usual => usual,
+        };
+        let max_tool_calls = model.max_tool_calls.unwrap_or(usual);
+        let RoleDefaults { temperature, max_reasks, .. } = self.defaults;
+        // Each turn calls a tool, concludes or is asked again, so this many are
+        // never spent before one of the other limits.
+        let enough = max_tool_calls.saturating_add(max_reasks).saturating_add(2);
+        let mut tags = model.tags.clone();
+        tags.insert("role".to_owned(), node.role.to_owned());
+        let schema = match &model.output {
+            Some(own) => narrowed(node.schema.clone(), own, node.role)?,
+            None => node.schema.clone(),
+        };
+        Ok(AgentSpec {
+            tools,
+            output: Some(Arc::new(CompiledSchema::compile(&schema)?)),
+            temperature: model.temperature.or(temperature),
+            max_output_tokens: model.max_output_tokens,
+            max_reasks,
+            max_tool_calls,
+            max_turns: model.max_turns.unwrap_or(enough),
+            tags,
+            ..AgentSpec::default()
+        })
+    }
+
+    fn tool(&self, mut spec: ToolSpec) -> Result<AgentTool, Fault> {
+        spec.timeout = spec.timeout.or(self.defaults.tool_timeout);
+        let schema = Schema::new(spec.name.clone(), spec.parameters.clone());
+        Ok(AgentTool { arguments: Arc::new(CompiledSchema::compile(&schema)?), spec })
+    }
+}

@@ -1,0 +1,122 @@
+//! What a node of a system gets to see, and what it returns.
+
+use std::sync::Arc;
+
+use antiphon_core::Fault;
+use antiphon_core::command::{Destination, Destinations, Send as Sent};
+use antiphon_core::state::View;
+use antiphon_runtime::NodeCall;
+use serde::de::DeserializeOwned;
+use serde_json::Value as Json;
+
+use crate::patch::Patch;
+use crate::session::UserContext;
+use crate::state::{Field, INPUT};
+use crate::system::System;
+use crate::tool_cache::ToolCache;
+
+/// What all nodes of one run share.
+pub struct RunScope<S: System> {
+    /// The system.
+    pub system: Arc<S>,
+    /// What is asked.
+    pub input: Arc<S::Input>,
+    /// What the run holds beside its state.
+    pub data: S::RunData,
+    /// The run's id.
+    pub run_id: Arc<str>,
+    pub(crate) tools: Arc<ToolCache>,
+    pub(crate) user_context: Option<UserContext>,
+}
+
+/// One execution of a node: the state as it was when the superstep began, and the way back to
+/// the run.
+pub struct NodeContext<S: System> {
+    /// The state.
+    pub state: S::State,
+    /// The call of the engine.
+    pub call: NodeCall,
+    pub(crate) scope: Arc<RunScope<S>>,
+}
+
+impl<S: System> NodeContext<S> {
+    pub(crate) fn new(call: NodeCall, scope: &Arc<RunScope<S>>) -> Result<Self, Fault> {
+        let state: S::State = call.state.read()?;
+        Ok(Self { state, call, scope: Arc::clone(scope) })
+    }
+
+    /// The system.
+    pub fn system(&self) -> &S {
+        &self.scope.system
+    }
+
+    /// What is asked.
+    pub fn input(&self) -> &S::Input {
+        &self.scope.input
+    }
+
+    /// What the run holds beside its state.
+    pub fn data(&self) -> &S::RunData {
+        &self.scope.data
+    }
+
+    /// What was sent to the node, as a type; none if it was not sent anything of that type.
+    pub fn sent<T: DeserializeOwned>(&self) -> Option<T> {
+        T::deserialize(self.call.sent()?).ok()
+    }
+
+    /// The answers to what the node asked so far, in that order.
+    pub fn answers(&self) -> &[Json] {
+        &self.call.answers
+    }
+
+    /// Adds an event to the trace at once; [`Patch::note`] adds one when the node is done.
+    pub fn note(&self, name: &str, data: Json) {
+        self.call.note(name, data);
+    }
+}
+
+/// What a node returns.
+#[derive(Debug)]
+pub enum NodeExit<T> {
+    /// Writes to the state, and events.
+    Done(Patch<T>),
+    /// A question to a person. The node is executed again with the answer in
+    /// [`NodeContext::answers`], in this process or another.
+    Ask(Json),
+}
+
+impl<T> From<Patch<T>> for NodeExit<T> {
+    fn from(patch: Patch<T>) -> Self {
+        Self::Done(patch)
+    }
+}
+
+/// The state as a router sees it, field by field.
+#[derive(Debug)]
+pub struct StateView<'v, 'r>(pub(crate) &'v View<'r, Json>);
+
+impl StateView<'_, '_> {
+    /// The value of a field; the default of its type if it was never written.
+    pub fn get<S, M, T: DeserializeOwned + Default>(&self, field: Field<S, M, T>) -> T {
+        let value = self.0.named(field.name());
+        value.and_then(|value| T::deserialize(value).ok()).unwrap_or_default()
+    }
+
+    /// Whether the run was started with an input, and not from a state.
+    pub fn has_input(&self) -> bool {
+        self.0.named(INPUT).is_some()
+    }
+}
+
+/// Goes to a node, or to what a label of the branch stands for.
+pub fn goto(name: &str) -> Destinations<Json> {
+    Destinations::from_iter([Destination::Name(name.into())])
+}
+
+/// Starts one task of a node per input, in their order.
+pub fn fan_out(node: &str, inputs: impl IntoIterator<Item = Json>) -> Destinations<Json> {
+    let node: Arc<str> = node.into();
+    let send = |input| Destination::Send(Sent { node: Arc::clone(&node), input, timeout: None });
+    inputs.into_iter().map(send).collect()
+}

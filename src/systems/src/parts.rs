@@ -1,0 +1,133 @@
+//! What a system is assembled from beside its settings: models, agents, tools, prompts and a
+//! sandbox, each behind its port.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use antiphon_core::{Fault, FaultCode};
+use antiphon_runtime::sandbox::Sandbox;
+use antiphon_runtime::{Model, Tool};
+
+use crate::prompts::{PromptSpec, Prompts};
+use crate::role::{RoleImplementation, RoleModel, RoleSpec, Roles};
+
+/// The parts that a caller gives to a system.
+///
+/// ```
+/// use std::sync::Arc;
+/// use antiphon_models::ScriptedModel;
+/// use antiphon_systems::{PartsBuilder, RoleImplementation};
+/// let parts = PartsBuilder::new()
+///     .model(Arc::new(ScriptedModel::new(["yes"])))
+///     .role("critic", RoleImplementation::model(Arc::new(ScriptedModel::new(["no"]))))
+///     .prompt("critic_expert", "Approve what is right.");
+/// ```
+#[derive(Clone, Default)]
+pub struct PartsBuilder {
+    model: Option<RoleModel>,
+    roles: BTreeMap<String, RoleImplementation>,
+    tools: BTreeMap<String, Vec<Arc<dyn Tool>>>,
+    prompts: BTreeMap<String, String>,
+    sandbox: Option<Arc<dyn Sandbox>>,
+}
+
+impl PartsBuilder {
+    /// No parts.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The model of every role without an implementation of its own.
+    #[must_use]
+    pub fn model(self, model: Arc<dyn Model>) -> Self {
+        Self { model: Some(RoleModel::new(model)), ..self }
+    }
+
+    /// The implementation of one role.
+    #[must_use]
+    pub fn role(mut self, name: &str, implementation: impl Into<RoleImplementation>) -> Self {
+        self.roles.insert(name.to_owned(), implementation.into());
+        self
+    }
+
+    /// The tools of one role.
+    #[must_use]
+    pub fn tools(mut self, role: &str, tools: impl IntoIterator<Item = Arc<dyn Tool>>) -> Self {
+        self.tools.insert(role.to_owned(), tools.into_iter().collect());
+        self
+    }
+
+    /// A text in place of a prompt, see [`Prompts::resolve`].
+    #[must_use]
+    pub fn prompt(mut self, name: &str, text: impl Into<String>) -> Self {
+        self.prompts.insert(name.to_owned(), text.into());
+        self
+    }
+
+    /// Where code that a model writes is run.
+    #[must_use]
+    pub fn sandbox(self, sandbox: Arc<dyn Sandbox>) -> Self {
+        Self { sandbox: Some(sandbox), ..self }
+    }
+
+    /// Checks the parts against the roles and prompts of a system.
+    ///
+    /// # Errors
+    /// As [`Roles`] and [`Prompts`] find.
+    pub(crate) fn resolve(
+        self,
+        roles: &'static [RoleSpec],
+        prompts: &'static [PromptSpec],
+    ) -> Result<Parts, Fault> {
+        Ok(Parts {
+            roles: Roles::resolve(roles, self.model.as_ref(), self.roles, self.tools)?,
+            prompts: Prompts::resolve(prompts, self.prompts)?,
+            sandbox: self.sandbox,
+        })
+    }
+}
+
+/// Parts that were checked.
+#[derive(Clone)]
+pub struct Parts {
+    /// The implementations of the roles.
+    pub roles: Roles,
+    /// The prompts.
+    pub prompts: Prompts,
+    /// Where code that a model writes is run.
+    pub sandbox: Option<Arc<dyn Sandbox>>,
+}
+
+impl Parts {
+    /// The sandbox, for a system that cannot do without.
+    ///
+    /// # Errors
+    /// A `Validation` fault `sandbox_missing`.
+    pub fn require_sandbox(&self) -> Result<Arc<dyn Sandbox>, Fault> {
+        self.sandbox.clone().ok_or_else(|| {
+            let message = "the system runs code and was given no sandbox";
+            Fault::new(FaultCode::SandboxMissing, message)
+        })
+    }
+
+    /// The instructions of a role: a prompt with its fields filled, after those that an agent
+    /// brings along, so that the form of the reply has the last word.
+    ///
+    /// # Errors
+    /// As [`Prompts::fill`].
+    pub fn instructions(
+        &self,
+        role: &str,
+        prompt: &str,
+        values: &[(&str, &str)],
+    ) -> Result<String, Fault> {
+        let filled = self.prompts.fill(prompt, self.roles.tier(role), values)?;
+        Ok(match self.roles.implementation(role)? {
+            RoleImplementation::Model(model) => match &model.instructions {
+                Some(own) => format!("{own}\n\n{filled}"),
+                None => filled,
+            },
+            RoleImplementation::Own(_) => filled,
+        })
+    }
+}

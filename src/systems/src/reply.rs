@@ -1,0 +1,42 @@
+//! What a role replies: parts of its schema, and reading a reply that has passed it.
+
+use antiphon_core::agent::ToolCallRecord;
+use antiphon_core::{Fault, FaultCode, Message};
+use serde::de::DeserializeOwned;
+use serde_json::{Value as Json, json};
+
+/// What a role has replied.
+#[derive(Debug, Default)]
+pub struct RoleReply {
+    /// The reply, which fits the role's schema.
+    pub value: Option<Json>,
+    /// The whole conversation; empty for a role that is code.
+    pub messages: Vec<Message>,
+    /// The tools that were called.
+    pub tool_uses: Vec<ToolCallRecord>,
+}
+
+impl RoleReply {
+    /// The reply as a type.
+    ///
+    /// # Errors
+    /// A `ModelOutput` fault `role_reply_invalid`.
+    pub fn read<T: DeserializeOwned>(&mut self) -> Result<T, Fault> {
+        T::deserialize(self.value.take().unwrap_or_default()).map_err(|error| {
+            let message = format!("the reply does not have the form of its role: {error}");
+            Fault::new(FaultCode::RoleReplyInvalid, message)
+        })
+    }
+}
+
+/// The schema of a text that is not blank.
+pub fn text() -> Json {
+    json!({"type": "string", "minLength": 1, "not": {"pattern": "^\\s*$"}})
+}
+
+/// The schema of an object with these properties, all of them required.
+pub fn object(properties: &Json) -> Json {
+    let names: Vec<&String> =
+        properties.as_object().into_iter().flat_map(|map| map.keys()).collect();
+    json!({"type": "object", "properties": properties, "required": names})
+}

@@ -1,0 +1,88 @@
+//! What a system returns for a question.
+
+use std::sync::Arc;
+
+use antiphon_core::effect::Question;
+use antiphon_core::event::Event;
+use antiphon_core::{Fault, Usage};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
+
+/// How a question ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// It was answered.
+    Answered,
+    /// It waits for the answers to `questions`.
+    Paused,
+    /// No attempt came to a result.
+    Failed,
+    /// Too much work was rejected, or failed and was counted.
+    RetryLimit,
+    /// A fault ended it that another attempt does not mend.
+    Error,
+    /// Its steps, time, calls or tokens were spent.
+    Budget,
+    /// The caller cancelled.
+    Cancelled,
+}
+
+impl Outcome {
+    /// The name on the wire.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Answered => "answered",
+            Self::Paused => "paused",
+            Self::Failed => "failed",
+            Self::RetryLimit => "retry_limit",
+            Self::Error => "error",
+            Self::Budget => "budget",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
+/// What a system returns for a question. There is one for every question that could be started,
+/// however it ended.
+#[derive(Clone, Debug, Serialize)]
+pub struct SystemResult<O> {
+    /// The part that only this system has.
+    #[serde(flatten)]
+    pub output: O,
+    /// How the question ended.
+    pub outcome: Outcome,
+    /// What a person is asked, if it is paused.
+    pub questions: Vec<Question<Json>>,
+    /// What it failed with, if anything did.
+    pub error: Option<Fault>,
+    /// The first 10,000 events, in order, without the chunks of replies.
+    #[serde(skip)]
+    pub trace: Vec<Arc<Event>>,
+    /// How many events came after those.
+    pub trace_dropped: u64,
+    /// The models of the roles, each once, in the order of the roles.
+    pub models: Vec<String>,
+    /// Tokens of all models.
+    pub usage: Usage,
+    /// The run's id; a resumed run keeps its own.
+    pub run_id: String,
+}
+
+impl<O> SystemResult<O> {
+    /// The same with another output.
+    pub fn map<P>(self, change: impl FnOnce(O) -> P) -> SystemResult<P> {
+        SystemResult {
+            output: change(self.output),
+            outcome: self.outcome,
+            questions: self.questions,
+            error: self.error,
+            trace: self.trace,
+            trace_dropped: self.trace_dropped,
+            models: self.models,
+            usage: self.usage,
+            run_id: self.run_id,
+        }
+    }
+}

@@ -1,0 +1,362 @@
+//! Starts, resumes and concludes the runs of a system.
+
+use std::sync::Arc;
+
+use antiphon_core::budget::Limits;
+use antiphon_core::channel::{Write, WriteOp};
+use antiphon_core::checkpoint::TaskSnapshotState;
+use antiphon_core::command::Update;
+use antiphon_core::effect::{Ending, Question};
+use antiphon_core::graph::Graph;
+use antiphon_core::run::{Options, Run};
+use antiphon_core::{Category, Time};
+use antiphon_core::{Fault, FaultCode};
+use antiphon_reply::JsonSchemas;
+use antiphon_runtime::{
+    Answers, DriveOutcome, Driver, KeptRun, OpenedThread, Recorder, Snapshot, StartMode,
+    ThreadContents, ThreadRef,
+};
+use serde::Deserialize;
+use serde_json::{Map, Value as Json, json};
+
+use crate::builder::{CodeTable, SystemBuilder};
+use crate::host::SystemHost;
+use crate::node::RunScope;
+use crate::parts::PartsBuilder;
+use crate::result::SystemResult;
+use crate::session::Session;
+use crate::state::{INPUT, TOOL_RESULTS};
+use crate::system::{Conclusion, Finished, RunEnding, System, SystemConfig, SystemInput};
+use crate::tool_cache::ToolCache;
+
+/// A system, ready for any number of questions at once.
+pub struct SystemRunner<S: System> {
+    system: Arc<S>,
+    graph: Arc<Graph<Json>>,
+    code: Arc<CodeTable<S>>,
+}
+
+/// How a question starts.
+#[derive(Debug)]
+pub enum SystemStart<I> {
+    /// From nothing. A thread puts aside whatever it held.
+    Ask(I),
+    /// From nothing, unless the thread holds this very input: then it goes on with that, and
+    /// one that has ended returns its result.
+    AskOnce(I),
+    /// As [`SystemStart::AskOnce`], but a question that has ended is asked anew.
+    AskAgain(I),
+    /// From what the thread holds, with answers to its open questions.
+    Resume(Answers),
+    /// From a state that came from elsewhere, after the node that ran last.
+    State(Json),
+}
+
+impl<I> SystemStart<I> {
+    const fn input(&self) -> Option<&I> {
+        match self {
+            Self::Ask(input) | Self::AskOnce(input) | Self::AskAgain(input) => Some(input),
+            Self::Resume(_) | Self::State(_) => None,
+        }
+    }
+
+    /// The same with another input.
+    ///
+    /// # Errors
+    /// That of `change`.
+    pub fn try_map<J>(
+        self,
+        change: impl FnOnce(I) -> Result<J, Fault>,
+    ) -> Result<SystemStart<J>, Fault> {
+        Ok(match self {
+            Self::Ask(input) => SystemStart::Ask(change(input)?),
+            Self::AskOnce(input) => SystemStart::AskOnce(change(input)?),
+            Self::AskAgain(input) => SystemStart::AskAgain(change(input)?),
+            Self::Resume(answers) => SystemStart::Resume(answers),
+            Self::State(state) => SystemStart::State(state),
+        })
+    }
+}
+
+impl<S: System> SystemRunner<S> {
+    /// Checks settings and parts, and builds the graph. Nothing is called.
+    ///
+    /// # Errors
+    /// A `Validation` fault: `system_setting_invalid`, `role_missing`, `role_unknown`,
+    /// `role_tools_invalid`, `role_invalid`, `prompt_unknown`, `prompt_invalid`, or
+    /// `schema_invalid` for the arguments of a tool.
+    pub fn new(config: S::Config, parts: PartsBuilder) -> Result<Self, Fault> {
+        config.check()?;
+        let system = S::new(config, parts.resolve(S::ROLES, S::PROMPTS)?)?;
+        let mut builder = SystemBuilder::new(&system.parts().roles)?;
+        system.build(&mut builder)?;
+        let (graph, code) = builder.build()?;
+        Ok(Self { system: Arc::new(system), graph, code: Arc::new(code) })
+    }
+
+    /// The graph, for drawing.
+    pub const fn graph(&self) -> &Arc<Graph<Json>> {
+        &self.graph
+    }
+
+    /// The system with its settings and parts.
+    pub fn system(&self) -> &S {
+        &self.system
+    }
+
+    /// Answers a question. Needs a tokio runtime with its timer.
+    ///
+    /// # Errors
+    /// Only for a question that cannot be started, before any model is called: the faults of
+    /// [`SystemInput::check`], and those of [`ThreadRef::open`]. Whatever happens later is an
+    /// outcome of the result.
+    pub async fn ask(
+        &self,
+        input: impl Into<S::Input>,
+        session: Session,
+    ) -> Result<SystemResult<S::Output>, Fault> {
+        self.run(SystemStart::Ask(input.into()), session).await
+    }
+
+    /// Resumes the question in a thread, after a pause, a crash or a cancellation: no stored
+    /// step runs again. A question that has ended returns its result. Its time limit starts
+    /// anew, and the trace has the events from now on.
+    ///
+    /// # Errors
+    /// `thread_empty` if there is no question, `question_unknown` for the id of a question that
+    /// is not open, the faults of [`System::verify`], and those of [`ThreadRef::open`].
+    pub async fn resume(
+        &self,
+        thread: Arc<dyn ThreadRef>,
+        answers: Answers,
+        session: Session,
+    ) -> Result<SystemResult<S::Output>, Fault> {
+        let session = Session { thread: Some(thread), ..session };
+        self.run(SystemStart::Resume(answers), session).await
+    }
+
+    /// Continues a question from a state, after the node that ran last.
+    ///
+    /// # Errors
+    /// The faults of [`System::verify`], and those of [`ThreadRef::open`].
+    pub async fn resume_from(
+        &self,
+        state: &S::State,
+        session: Session,
+    ) -> Result<SystemResult<S::Output>, Fault> {
+        S::verify(state)?;
+        self.run(SystemStart::State(json!(state)), session).await
+    }
+
+    /// Starts a question in one of all ways, and takes it to where it rests.
+    ///
+    /// # Errors
+    /// As [`SystemRunner::ask`] and [`SystemRunner::resume`].
+    pub async fn run(
+        &self,
+        start: SystemStart<S::Input>,
+        session: Session,
+    ) -> Result<SystemResult<S::Output>, Fault> {
+        start.input().map_or(Ok(()), SystemInput::check)?;
+        let (mut started, input) = self.start(start, &session).await?;
+        let scope = Arc::new(RunScope {
+            system: Arc::clone(&self.system),
+            data: self.system.open(&input, &session),
+            input,
+            run_id: started.run_id.as_str().into(),
+            tools: ToolCache::of(self.channel(&started.run, TOOL_RESULTS)),
+            user_context: session.user_context,
+        });
+        let host = SystemHost { code: Arc::clone(&self.code), scope: Arc::clone(&scope) };
+        let recorder = Recorder::new();
+        let mut driver = Driver::new(Arc::new(host), session.clock).watch(recorder.clone());
+        for watcher in session.watchers {
+            driver = driver.watch(watcher);
+        }
+        if let Some(stop) = &session.stop {
+            driver = driver.stop_on(stop);
+        }
+        let rest = Box::pin(driver.run_kept(&mut started)).await;
+        Ok(self.conclude(started, rest, &recorder, &scope))
+    }
+
+    async fn start(
+        &self,
+        start: SystemStart<S::Input>,
+        session: &Session,
+    ) -> Result<(KeptRun, Arc<S::Input>), Fault> {
+        let options = Options {
+            run_id: session.run_id.clone(),
+            seed: session.seed,
+            limits: narrower(self.system.config().limits(), &session.limits),
+            events: true,
+            schemas: Some(&JsonSchemas),
+            ..Options::default()
+        };
+        let now = session.clock.now();
+        let Some(thread) = &session.thread else {
+            // Only a thread has to hold the input: it may be large.
+            let marked = start.input().is_some().then(|| json!({}));
+            let update = self.update(&start, marked, false);
+            let started = KeptRun::detached(&self.graph, update, options, now);
+            return Ok((started, Arc::new(input_of(start))));
+        };
+        let opened = thread.open(Arc::clone(&self.graph)).await?;
+        self.start_in_thread(start, opened, (options, now)).await
+    }
+
+    async fn start_in_thread(
+        &self,
+        start: SystemStart<S::Input>,
+        opened: OpenedThread,
+        (options, now): (Options, Time),
+    ) -> Result<(KeptRun, Arc<S::Input>), Fault> {
+        let input = start.input().map(|input| json!(input));
+        let past = opened.contents.as_ref();
+        let is_same = past.is_some_and(|past| self.stored_input(past) == input.as_ref());
+        let is_over =
+            past.is_some_and(|past| matches!(past.recovered.ended, Some(Ok(Ending::Completed))));
+        let resumes = match &start {
+            SystemStart::AskOnce(_) => is_same,
+            SystemStart::AskAgain(_) => is_same && !is_over,
+            SystemStart::Resume(_) => true,
+            SystemStart::Ask(_) | SystemStart::State(_) => false,
+        };
+        if !resumes {
+            let update = self.update(&start, input, past.is_some());
+            let mode = StartMode::Turn(update);
+            let started = KeptRun::start(opened, mode, (&self.graph, options), now).await?;
+            return Ok((started, Arc::new(input_of(start))));
+        }
+        past.map_or(Ok(()), |past| self.verify(past))?;
+        let input = match past.and_then(|past| self.stored_input(past)) {
+            Some(stored) => S::Input::deserialize(stored).map_err(|error| {
+                let message = format!("the input in the thread cannot be read: {error}");
+                Fault::new(FaultCode::CheckpointMisfit, message)
+            })?,
+            None => S::Input::default(),
+        };
+        let answers = match (start, past) {
+            (SystemStart::Resume(answers), Some(past)) => open_question(answers, past)?,
+            _ => Answers::NONE,
+        };
+        let mode = StartMode::Resume(answers);
+        let started = KeptRun::start(opened, mode, (&self.graph, options), now).await?;
+        Ok((started, Arc::new(input)))
+    }
+
+    /// What the run starts with. What a thread held before is not for it.
+    fn update(
+        &self,
+        start: &SystemStart<S::Input>,
+        input: Option<Json>,
+        is_held: bool,
+    ) -> Update<Json> {
+        let mut fields = match start {
+            SystemStart::State(Json::Object(fields)) => fields.clone(),
+            _ => Map::new(),
+        };
+        fields.extend(input.map(|input| (INPUT.to_owned(), input)));
+        let mut update = Update::default();
+        for channel in self.graph.channels() {
+            let Some(id) = self.graph.channel_id(&channel.name) else { continue };
+            let op = match fields.remove(&*channel.name).filter(|value| !value.is_null()) {
+                Some(value) => WriteOp::Replace(value),
+                None if is_held => WriteOp::Reset,
+                None => continue,
+            };
+            update.writes.push(Write { channel: id, op });
+        }
+        update
+    }
+
+    /// What a thread was asked last.
+    fn stored_input<'p>(&self, past: &'p ThreadContents) -> Option<&'p Json> {
+        past.recovered.root.state.get(self.graph.channel_id(INPUT)?)
+    }
+
+    /// Whether a state that was stored holds together.
+    fn verify(&self, past: &ThreadContents) -> Result<(), Fault> {
+        S::verify(&Snapshot::of(&self.graph, &past.recovered.root.state).read()?)
+    }
+
+    fn channel<'r>(&self, run: &'r Run<Json>, name: &str) -> Option<&'r Json> {
+        run.state().get(self.graph.channel_id(name)?)
+    }
+
+    fn conclude(
+        &self,
+        started: KeptRun,
+        rest: Result<DriveOutcome, Fault>,
+        recorder: &Recorder,
+        scope: &RunScope<S>,
+    ) -> SystemResult<S::Output> {
+        let KeptRun { run, run_id, .. } = started;
+        let (ending, questions, fault) = ended(rest);
+        let (state, unread) = match Snapshot::of(&self.graph, run.state()).read() {
+            Ok(state) => (state, None),
+            Err(fault) => (S::State::default(), Some(fault)),
+        };
+        let finished = Finished { state, ending, fault: fault.or(unread), run: scope };
+        let Conclusion { output, outcome, error } = self.system.conclude(finished);
+        SystemResult {
+            output,
+            outcome,
+            questions,
+            error,
+            trace: recorder.events(),
+            trace_dropped: recorder.dropped(),
+            models: self.system.parts().roles.models(),
+            usage: run.budget().spent().usage,
+            run_id,
+        }
+    }
+}
+
+/// The answers, unless one is given and no question is open: it would be lost.
+fn open_question(answers: Answers, past: &ThreadContents) -> Result<Answers, Fault> {
+    let mut states = past.recovered.tasks.values().filter_map(|task| task.state.as_ref());
+    let is_open = states.any(|state| matches!(state, TaskSnapshotState::Asked(_)));
+    if matches!(answers, Answers::Only(_)) && !is_open {
+        let message = "an answer was given, and the run waits for none";
+        return Err(Fault::new(FaultCode::AnswerInvalid, message)
+            .hint("resume it without an answer"));
+    }
+    Ok(answers)
+}
+
+fn input_of<I: Default>(start: SystemStart<I>) -> I {
+    match start {
+        SystemStart::Ask(input) | SystemStart::AskOnce(input) | SystemStart::AskAgain(input) => {
+            input
+        }
+        SystemStart::Resume(_) | SystemStart::State(_) => I::default(),
+    }
+}
+
+/// How a run came to rest, what it asks, and the fault that ended it.
+fn ended(rest: Result<DriveOutcome, Fault>) -> (RunEnding, Vec<Question<Json>>, Option<Fault>) {
+    match rest {
+        Ok(DriveOutcome::Ended(Ending::Completed)) => (RunEnding::Completed, Vec::new(), None),
+        Ok(DriveOutcome::Ended(Ending::Budget(_))) => (RunEnding::Budget, Vec::new(), None),
+        Ok(DriveOutcome::Ended(Ending::Cancelled(_))) => (RunEnding::Cancelled, Vec::new(), None),
+        Ok(DriveOutcome::Paused(questions)) => (RunEnding::Paused, questions, None),
+        Err(fault) if fault.category == Category::Budget => {
+            (RunEnding::Budget, Vec::new(), Some(fault))
+        }
+        Err(fault) => (RunEnding::Failed, Vec::new(), Some(fault)),
+    }
+}
+
+/// The narrower of the settings' limits and the caller's.
+fn narrower(settings: Limits, own: &Limits) -> Limits {
+    let least = |one: Option<u64>, other: Option<u64>| match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, other) => one.or(other),
+    };
+    let wall_time = match (settings.wall_time, own.wall_time) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, other) => one.or(other),
+    };
+    Limits { wall_time, supersteps: least(settings.supersteps, own.supersteps), ..own.clone() }
+}

@@ -1,0 +1,174 @@
+//! What a ready system consists of. All else is shared: [`SystemRunner`](crate::SystemRunner)
+//! starts, resumes and concludes it, and the [registry](crate::registry) makes it known by name.
+
+use std::fmt;
+use std::sync::Arc;
+
+use antiphon_core::budget::Limits;
+use antiphon_core::{Fault, FaultCode};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value as Json;
+
+use crate::builder::SystemBuilder;
+use crate::node::RunScope;
+use crate::parts::Parts;
+use crate::prompts::PromptSpec;
+use crate::result::Outcome;
+use crate::role::RoleSpec;
+use crate::session::Session;
+use crate::state::SystemState;
+
+/// A ready system: its settings, input, state and output, its roles and prompts, and the graph
+/// that connects them. `docs/guides/write-a-system.md` walks through one.
+pub trait System: Sized + Send + Sync + 'static {
+    /// The name in the registry, in snake case.
+    const NAME: &'static str;
+    /// One sentence for an index.
+    const DESCRIPTION: &'static str;
+    /// The roles that a model, an agent or code can have.
+    const ROLES: &'static [RoleSpec];
+    /// The prompts that its roles read.
+    const PROMPTS: &'static [PromptSpec];
+
+    /// The settings.
+    type Config: SystemConfig;
+    /// What a caller asks.
+    type Input: SystemInput;
+    /// What is known of a question between two nodes; made by `state!`.
+    type State: SystemState;
+    /// The part of a result that only this system has.
+    type Output: Serialize + JsonSchema + fmt::Debug + Send + 'static;
+    /// What one run holds beside its state, such as an open interpreter.
+    type RunData: Send + Sync;
+
+    /// Takes over settings and parts that were checked.
+    ///
+    /// # Errors
+    /// A `Validation` fault for parts that do not fit the settings.
+    fn new(config: Self::Config, parts: Parts) -> Result<Self, Fault>;
+
+    /// The settings.
+    fn config(&self) -> &Self::Config;
+
+    /// The implementations of its roles, its prompts and its sandbox.
+    fn parts(&self) -> &Parts;
+
+    /// Adds nodes, edges and routers.
+    ///
+    /// # Errors
+    /// A fault of a reply schema or of the arguments of a tool.
+    fn build(&self, graph: &mut SystemBuilder<Self>) -> Result<(), Fault>;
+
+    /// Opens what one run holds beside its state. Must not block.
+    fn open(&self, input: &Arc<Self::Input>, session: &Session) -> Self::RunData;
+
+    /// Whether a state that was stored, or came from elsewhere, holds together.
+    ///
+    /// # Errors
+    /// A `State` fault that names the rule that is broken.
+    fn verify(state: &Self::State) -> Result<(), Fault> {
+        let _ = state;
+        Ok(())
+    }
+
+    /// Makes the output of a run that has come to rest, however it did.
+    fn conclude(&self, finished: Finished<'_, Self>) -> Conclusion<Self::Output>;
+}
+
+/// The settings of a system. Keys that do not exist are errors.
+pub trait SystemConfig: Default + Serialize + DeserializeOwned + JsonSchema + Send + Sync {
+    /// What messages call the system.
+    const LABEL: &'static str;
+
+    /// Whether every value is within its range.
+    ///
+    /// # Errors
+    /// A `Validation` fault `system_setting_invalid` that names the key.
+    fn check(&self) -> Result<(), Fault>;
+
+    /// The limits of one question.
+    fn limits(&self) -> Limits;
+}
+
+/// What a caller asks of a system.
+pub trait SystemInput: Default + Serialize + DeserializeOwned + JsonSchema + Send + Sync {
+    /// Whether a run can start with it.
+    ///
+    /// # Errors
+    /// A `Validation` fault, before anything is called.
+    fn check(&self) -> Result<(), Fault>;
+
+    /// Reads an input.
+    ///
+    /// # Errors
+    /// A `Validation` fault `input_invalid`, unless the system has a code of its own.
+    fn read(given: &Json) -> Result<Self, Fault> {
+        Self::deserialize(given).map_err(|error| {
+            let message = format!("the input does not have the form of the system: {error}");
+            Fault::new(FaultCode::InputInvalid, message)
+        })
+    }
+
+    /// Takes bytes that travel beside the input, such as tables, by name.
+    ///
+    /// # Errors
+    /// A `Validation` fault `input_invalid`, unless the system takes any.
+    fn attach(&mut self, attachments: Vec<(String, Vec<u8>)>) -> Result<(), Fault> {
+        let Some((name, _)) = attachments.first() else { return Ok(()) };
+        let message = format!("the system takes no attachments: {name}");
+        Err(Fault::new(FaultCode::InputInvalid, message))
+    }
+}
+
+/// A run that has come to rest.
+pub struct Finished<'r, S: System> {
+    /// The state; the default if it could not be read, which `fault` then says.
+    pub state: S::State,
+    /// How the run came to rest.
+    pub ending: RunEnding,
+    /// What it failed with.
+    pub fault: Option<Fault>,
+    /// What the nodes of the run had.
+    pub run: &'r RunScope<S>,
+}
+
+/// How a run came to rest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RunEnding {
+    /// The graph came to its end.
+    Completed,
+    /// A node or a tool asks a person.
+    Paused,
+    /// A limit was reached.
+    Budget,
+    /// The caller cancelled.
+    Cancelled,
+    /// A fault ended it.
+    Failed,
+}
+
+impl RunEnding {
+    /// The outcome, unless the graph came to its end, where the system decides.
+    pub const fn outcome(self) -> Option<Outcome> {
+        match self {
+            Self::Completed => None,
+            Self::Paused => Some(Outcome::Paused),
+            Self::Budget => Some(Outcome::Budget),
+            Self::Cancelled => Some(Outcome::Cancelled),
+            Self::Failed => Some(Outcome::Error),
+        }
+    }
+}
+
+/// What a system makes of a finished run.
+#[derive(Debug)]
+pub struct Conclusion<O> {
+    /// The part of the result that only this system has.
+    pub output: O,
+    /// How the question ended.
+    pub outcome: Outcome,
+    /// What it failed with, if anything did.
+    pub error: Option<Fault>,
+}

@@ -1,0 +1,107 @@
+//! A tiny system on the shared scaffold: one role, one pause. Run with `--features echo`.
+
+#![cfg(feature = "echo")]
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+use std::sync::Arc;
+
+use antiphon_core::event::EventKind;
+use antiphon_models::ScriptedModel;
+use antiphon_runtime::{Answers, ManualClock, Store};
+use antiphon_stores::{Cipher, Durability, MemoryStore, SealedStore, StoredThread};
+use antiphon_systems::echo::{Config, Echo, Input, State};
+use antiphon_systems::{Outcome, PartsBuilder, Session, SystemRunner, SystemStart, find, registry};
+use serde_json::{Value as Json, json};
+
+fn echo(replies: &[Json]) -> SystemRunner<Echo> {
+    let model = Arc::new(ScriptedModel::new(replies.iter().cloned()));
+    SystemRunner::new(Config::default(), PartsBuilder::new().model(model)).unwrap()
+}
+
+fn session() -> Session {
+    Session { run_id: "run".to_owned(), ..Session::new(Arc::new(ManualClock::default())) }
+}
+
+fn question(text: &str) -> Input {
+    Input { question: text.to_owned() }
+}
+
+#[tokio::test]
+async fn a_system_pauses_and_is_resumed_by_an_answer_in_another_process() {
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::new(Arc::new(ManualClock::default())));
+    let thread = || {
+        let sealed = SealedStore::new(Arc::clone(&store), Arc::new(Cipher::tagged()));
+        Arc::new(StoredThread::new(sealed, "t", Durability::Sync))
+    };
+    let first = Session { thread: Some(thread()), ..session() };
+    let paused = echo(&[]).ask(question("hello"), first).await.unwrap();
+    assert_eq!((paused.outcome, paused.output.answer.as_str()), (Outcome::Paused, ""));
+    let [asked] = &*paused.questions else { panic!("one question: {:?}", paused.questions) };
+    assert_eq!(asked.value, "Shall I say it again: hello?");
+
+    // Another runner stands for another process: all it has is the store.
+    let other = echo(&[json!({"said": "hello"})]);
+    let unknown = Answers::ById(vec![("0".repeat(32), json!(true))]);
+    let refused = other.resume(thread(), unknown, session()).await.unwrap_err();
+    assert_eq!(refused.code, "question_unknown");
+    let answers = Answers::ById(vec![(asked.id.clone(), json!(true))]);
+    let result = other.resume(thread(), answers, session()).await.unwrap();
+    assert_eq!((result.outcome, result.output.answer.as_str()), (Outcome::Answered, "hello"));
+    assert_eq!(result.run_id, "run");
+}
+
+#[tokio::test]
+async fn a_refusal_ends_it_without_a_call_of_the_model() {
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::new(Arc::new(ManualClock::default())));
+    let sealed = SealedStore::new(store, Arc::new(Cipher::tagged()));
+    let thread = Arc::new(StoredThread::new(sealed, "t", Durability::Sync));
+    let system = echo(&[]);
+    let first = Session { thread: Some(thread.clone()), ..session() };
+    let paused = system.ask(question("hello"), first).await.unwrap();
+    let answers = Answers::ById(vec![(paused.questions[0].id.clone(), json!(false))]);
+    let result = system.resume(thread, answers, session()).await.unwrap();
+    assert_eq!((result.outcome, result.output.answer.as_str()), (Outcome::Answered, ""));
+    assert!(result.trace.iter().all(|event| event.kind != EventKind::ModelCall));
+}
+
+#[tokio::test]
+async fn a_pause_without_a_thread_shows_its_question() {
+    let paused = echo(&[]).ask(question("hello"), session()).await.unwrap();
+    assert_eq!((paused.outcome, paused.questions.len()), (Outcome::Paused, 1));
+}
+
+#[tokio::test]
+async fn a_state_from_elsewhere_goes_on_from_there() {
+    let system = echo(&[]);
+    let state = State { consent: Some(false), ..State::default() };
+    let paused = system.resume_from(&state, session()).await.unwrap();
+    assert_eq!(paused.outcome, Outcome::Paused, "the question is asked anew");
+}
+
+#[tokio::test]
+async fn the_registry_opens_it_by_name() {
+    let entry = find("echo").unwrap();
+    assert_eq!(entry.config_schema()["properties"]["times"]["default"], json!(1));
+    assert!(entry.input_schema()["properties"]["question"].is_object());
+    assert!(entry.output_schema()["properties"]["answer"].is_object());
+    let model = Arc::new(ScriptedModel::new([json!({"said": "hello"})]));
+    let system = entry.open(&json!({"times": 2}), PartsBuilder::new().model(model)).unwrap();
+    let start = SystemStart::Ask(json!({"question": "hello"}));
+    let paused = system.run(start, Vec::new(), session()).await.unwrap();
+    assert_eq!(paused.outcome, Outcome::Paused);
+    let misread = SystemStart::Ask(json!({"questions": "hello"}));
+    let refused = system.run(misread, Vec::new(), session()).await.err().unwrap();
+    assert_eq!(refused.code, "input_invalid");
+    let attached = vec![("table".to_owned(), Vec::new())];
+    let start = SystemStart::Ask(json!({"question": "hello"}));
+    let refused = system.run(start, attached, session()).await.err().unwrap();
+    assert_eq!(refused.code, "input_invalid");
+}
+
+#[test]
+fn an_unknown_name_is_answered_with_those_there_are() {
+    let fault = find("ecco").unwrap_err();
+    assert_eq!(fault.code, "system_unknown");
+    assert!(fault.hint.clone().unwrap().contains("review_loop"));
+    assert!(registry().is_sorted_by_key(|entry| entry.name));
+}
