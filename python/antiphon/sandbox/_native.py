@@ -61,7 +61,9 @@ class _Session:
 
     def run(self, job: Any, call: Any, stop: Any) -> dict[str, Any]:
         """Run a job with the variables of the jobs before it."""
-        found: dict[str, Any] = self._session.run(job, None if call is None else named_call(call), stop)
+        found: dict[str, Any] = self._session.run(
+            job, None if call is None else named_call(call), stop
+        )
         return found
 
     def close(self) -> None:

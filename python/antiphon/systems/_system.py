@@ -167,7 +167,9 @@ class System(FileBatches[_R], Generic[_R]):
 
         return AsyncSystemStream(ask)
 
-    def resume(self, thread: str, *answers: Any, watch: Callable[[Event], None] | None = None) -> _R:
+    def resume(
+        self, thread: str, *answers: Any, watch: Callable[[Event], None] | None = None
+    ) -> _R:
         """Resume the question in a thread, after a pause, a crash, a failure or a cancellation.
 
         No stored step runs again. The time limit starts anew, and the trace of the result has

@@ -6,8 +6,8 @@ from base64 import b64decode
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
-from antiphon.sandbox._outcome import result_of
 from antiphon.sandbox._faults import sandbox_error
+from antiphon.sandbox._outcome import result_of
 from antiphon.systems.result import SystemResult, fault_of
 
 if TYPE_CHECKING:

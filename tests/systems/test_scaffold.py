@@ -1,0 +1,175 @@
+"""A tiny native system on the shared scaffold: from Python, by name and on the command line."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from antiphon.checkpoint import MemorySaver
+from antiphon.errors import StateError, ValidationError
+from antiphon.models import scripted
+from antiphon.systems import Computation, ReviewLoop, System, find, systems
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SAID = {"json": {"said": "hello"}}
+
+
+@pytest.fixture(scope="module")
+def echo() -> type[System[Any]]:
+    """The system, which only development builds have."""
+    if "echo" not in systems():
+        pytest.skip("this build has no `echo`: it is of the kind that is published")
+    return find("echo")
+
+
+def test_a_native_system_pauses_and_is_resumed_by_an_answer(echo: type[System[Any]]) -> None:
+    saver = MemorySaver()
+    paused = echo(scripted([]), checkpointer=saver).run("hello", thread="t")
+    assert (paused.outcome, paused.answer, paused.thread) == ("paused", "", "t")
+    (question,) = paused.questions
+    assert (question.agent, question.value) == ("ask", "Shall I say it again: hello?")
+    with pytest.raises(StateError, match="waits for an answer to: Shall I"):
+        paused.raise_for_outcome()
+    other = echo(scripted([SAID]), checkpointer=saver)
+    still = other.resume("t")
+    assert still.questions == paused.questions
+    result = other.resume("t", {question.id: True})
+    assert (result.outcome, result.answer, result.run_id) == ("answered", "hello", paused.run_id)
+    assert result.raise_for_outcome() is result
+    assert other.resume("t").answer == "hello", "a question that has ended returns its result"
+
+
+def test_one_answer_needs_no_id(echo: type[System[Any]]) -> None:
+    system = echo(scripted([]), checkpointer=MemorySaver())
+    system.run("hello", thread="t")
+    assert system.resume("t", False).answer == ""
+    with pytest.raises(ValidationError, match="needs the id") as caught:
+        system.resume("t", True)
+    assert caught.value.code == "answer_invalid"
+    with pytest.raises(ValidationError, match="answered by a dict"):
+        system.resume("t", 1, 2)
+
+
+async def test_a_pause_can_be_awaited_streamed_and_batched(echo: type[System[Any]]) -> None:
+    system = echo(scripted([SAID, SAID]), checkpointer=MemorySaver(), times=2)
+    paused = await system.arun("hello", thread="t")
+    assert (await system.aresume("t", True)).answer == "hello hello"
+    assert paused.outcome == "paused"
+    stream = system.astream("hello")
+    kinds = [event.kind async for event in stream]
+    assert kinds[0] == "run_started"
+    assert stream.result.outcome == "paused"
+    results = await system.abatch(["one", "two"])
+    assert [one.questions[0].value for one in results] == [
+        "Shall I say it again: one?",
+        "Shall I say it again: two?",
+    ]
+
+
+def test_code_can_have_the_role(echo: type[System[Any]]) -> None:
+    seen: list[dict[str, Any]] = []
+
+    def speak(brief: dict[str, Any]) -> dict[str, str]:
+        seen.append(brief)
+        return {"said": brief["question"].upper()}
+
+    system = echo(roles={"speaker": speak}, checkpointer=MemorySaver())
+    system.run("hello", thread="t")
+    assert system.resume("t", True).answer == "HELLO"
+    assert seen[0]["schema"]["required"] == ["said"]
+
+
+def test_settings_and_inputs_of_another_form_are_refused_by_name(echo: type[System[Any]]) -> None:
+    with pytest.raises(ValidationError, match="the echo has no such setting: time") as caught:
+        echo(scripted([]), time=1)
+    assert caught.value.code == "system_setting_invalid"
+    with pytest.raises(ValidationError, match="`times` must be at least 1"):
+        echo(scripted([]), times=0)
+    with pytest.raises(ValidationError, match="blank"):
+        echo(scripted([])).run(" ")
+
+
+def test_the_command_line_finds_it_by_name(echo: type[System[Any]], tmp_path: Path) -> None:
+    del echo
+    model = tmp_path / "asked.py"
+    model.write_text(
+        "import sys\n"
+        "from antiphon import models\n"
+        "from antiphon.cli import main\n"
+        "sys.exit(main(['ask', 'hello', '--system', 'echo', '--model', 'openai:none']))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, str(model)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"OPENAI_API_KEY": "k", "PATH": ""},
+    )
+    assert done.returncode == 3, done.stderr
+    assert "question of ask: Shall I say it again: hello?" in done.stderr
+
+
+def test_an_unknown_name_is_answered_with_those_there_are() -> None:
+    with pytest.raises(ValidationError, match="ecco") as caught:
+        find("ecco")
+    assert caught.value.code == "system_unknown"
+    assert "review_loop" in str(caught.value.hint)
+    assert {"computation", "review_loop"} <= set(systems())
+    assert (find("review_loop"), find("computation")) == (ReviewLoop, Computation)
+
+
+@pytest.fixture
+def loop() -> Iterator[ReviewLoop]:
+    """A review loop that is asked nothing."""
+    return ReviewLoop(scripted([]))
+
+
+def test_prompts_can_be_read(loop: ReviewLoop) -> None:
+    prompts = loop.prompts
+    assert "{{tools}}" in prompts["expert.small"]
+    assert prompts["critic_expert.small"] != prompts["critic_expert.large"]
+
+
+def test_prompts_can_be_replaced_by_texts_and_files(tmp_path: Path) -> None:
+    path = tmp_path / "expert.md"
+    path.write_text("Answer in one word. {{tools}}", "utf-8")
+    loop = ReviewLoop(scripted([]), prompts={"expert": path, "planner.small": "Plan."})
+    assert loop.prompts["expert.large"] == "Answer in one word. {{tools}}"
+    assert loop.prompts["planner.small"] == "Plan."
+    assert loop.prompts["planner.large"] != "Plan."
+
+
+@pytest.mark.parametrize(
+    ("prompts", "code", "message"),
+    [
+        ({"experts": "x"}, "prompt_unknown", "experts"),
+        ({"expert": "Use {{tolls}}."}, "prompt_invalid", "tolls"),
+        ({"expert": ""}, "prompt_invalid", "blank"),
+        ({"expert": Path("/nowhere/expert.md")}, "prompt_invalid", "cannot be read"),
+        ({"expert": 3}, "prompt_invalid", "text or a path: int"),
+    ],
+)
+def test_a_prompt_that_cannot_be_used_is_refused_before_a_model_is_looked_for(
+    prompts: dict[str, Any], code: str, message: str
+) -> None:
+    with pytest.raises(ValidationError, match=message) as caught:
+        ReviewLoop("nobody:x", prompts=prompts)
+    assert caught.value.code == code
+
+
+def test_signatures_name_the_settings_of_the_schema() -> None:
+    from antiphon.systems.computation import ComputationSettings
+    from antiphon.systems.review_loop import ReviewLoopSettings
+
+    known = systems()
+    for name, settings in (
+        ("review_loop", ReviewLoopSettings),
+        ("computation", ComputationSettings),
+    ):
+        assert set(settings.__annotations__) == set(known[name].config_schema["properties"]), name
