@@ -319,8 +319,9 @@ fn open_question(answers: Answers, past: &ThreadContents) -> Result<Answers, Fau
     let is_open = states.any(|state| matches!(state, TaskSnapshotState::Asked(_)));
     if matches!(answers, Answers::Only(_)) && !is_open {
         let message = "an answer was given, and the run waits for none";
-        return Err(Fault::new(FaultCode::AnswerInvalid, message)
-            .hint("resume it without an answer"));
+        return Err(
+            Fault::new(FaultCode::AnswerInvalid, message).hint("resume it without an answer")
+        );
     }
     Ok(answers)
 }

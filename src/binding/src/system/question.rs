@@ -20,9 +20,19 @@ use crate::thread::thread_ref::ThreadRef;
 use crate::value::json;
 
 /// What a question may be put with.
-const OPTIONS: [&str; 10] =
-    ["thread", "how", "answer",
-    "answers", "attachments", "call", "stop", "run_id", "seed", "watch", "about"];
+const OPTIONS: [&str; 11] = [
+    "thread",
+    "how",
+    "answer",
+    "answers",
+    "attachments",
+    "call",
+    "stop",
+    "run_id",
+    "seed",
+    "watch",
+    "about",
+];
 
 /// A question as it is put.
 pub(crate) struct Question {

@@ -10,8 +10,9 @@ use antiphon_core::graph::Graph;
 use antiphon_core::{Fault, FaultCode, Seed, Time};
 use antiphon_models::{ScriptedModel, ScriptedReply};
 use antiphon_runtime::store::{Store, StoreFuture as Stored};
-use antiphon_runtime::{Answers, 
-    CancellationToken, ManualClock, OpenedThread, RunOrigin, SystemClock, ThreadLease, ThreadRef,
+use antiphon_runtime::{
+    Answers, CancellationToken, ManualClock, OpenedThread, RunOrigin, SystemClock, ThreadLease,
+    ThreadRef,
 };
 use antiphon_stores::{
     Cipher, Durability, MemoryStore, SealedStore, SqliteSettings, SqliteStore, StoredThread,
