@@ -845,8 +845,8 @@ class NativeSystem:
         Takes a question to where it rests and waits for it. Ctrl-C cancels it. Options:
         `thread` (where it is kept), `how` (`once`: a question that the thread holds is not
         started again; `again`: unless it has ended; `resume`: the question in the thread goes
-        on, and the one that is given does not count), `answers` (pairs of the id of a question
-        and its answer), `attachments` (bytes by name), `call` (answers the calls of code in a
+        on, and the one that is given does not count), `answer` (to the only open question) or
+        `answers` (pairs of the id of a question and its answer), `attachments` (bytes by name), `call` (answers the calls of code in a
         sandbox), `run_id`, `seed`, `stop`, `watch` (called with each event), and `about` (what
         the Python code of roles sees of the caller).
         """

@@ -47,6 +47,10 @@ where
 /// The code of a router.
 pub(crate) type RouterCode = Box<dyn Fn(&StateView<'_, '_>) -> Destinations<Json> + Send + Sync>;
 
+/// Turns the reply of a role into writes to the state.
+pub type ConcludeReply<S> =
+    fn(&NodeContext<S>, RoleReply) -> Result<Patch<<S as System>::State>, Fault>;
+
 /// A node in which a role does a piece of work: an agent loop if the role is a model, a call if
 /// it is code.
 pub struct RoleNode<S: System> {
@@ -64,7 +68,7 @@ pub struct RoleNode<S: System> {
     /// What the code of the role is given; the builder adds `schema`.
     pub brief: fn(&NodeContext<S>) -> Result<Json, Fault>,
     /// Turns the reply into writes to the state.
-    pub conclude: fn(&NodeContext<S>, RoleReply) -> Result<Patch<S::State>, Fault>,
+    pub conclude: ConcludeReply<S>,
 }
 
 /// Settings that apply to all roles of a system.

@@ -18,6 +18,9 @@ use crate::runner::{SystemRunner, SystemStart};
 use crate::session::Session;
 use crate::system::{System, SystemInput};
 
+/// Builds a system from its settings and parts.
+type OpenSystem = fn(&Json, PartsBuilder) -> Result<Arc<dyn ReadySystem>, Fault>;
+
 /// What the registry knows of a system.
 #[derive(Clone, Copy, Debug)]
 pub struct SystemEntry {
@@ -32,7 +35,7 @@ pub struct SystemEntry {
     config_schema: fn() -> Json,
     input_schema: fn() -> Json,
     output_schema: fn() -> Json,
-    open: fn(&Json, PartsBuilder) -> Result<Arc<dyn ReadySystem>, Fault>,
+    open: OpenSystem,
 }
 
 impl SystemEntry {

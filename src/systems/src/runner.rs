@@ -188,7 +188,7 @@ impl<S: System> SystemRunner<S> {
         let options = Options {
             run_id: session.run_id.clone(),
             seed: session.seed,
-            limits: narrower(self.system.config().limits(), &session.limits),
+            limits: narrower(&self.system.config().limits(), &session.limits),
             events: true,
             schemas: Some(&JsonSchemas),
             ..Options::default()
@@ -350,7 +350,7 @@ fn ended(rest: Result<DriveOutcome, Fault>) -> (RunEnding, Vec<Question<Json>>, 
 }
 
 /// The narrower of the settings' limits and the caller's.
-fn narrower(settings: Limits, own: &Limits) -> Limits {
+fn narrower(settings: &Limits, own: &Limits) -> Limits {
     let least = |one: Option<u64>, other: Option<u64>| match (one, other) {
         (Some(one), Some(other)) => Some(one.min(other)),
         (one, other) => one.or(other),

@@ -34,6 +34,9 @@ const NAMES: [&str; 13] = [
     "limits",
 ];
 
+/// The tools of a role.
+type Tools = Vec<Arc<dyn Tool>>;
+
 /// Reads the parts of a system.
 pub(crate) fn read(given: &Bound<'_, PyDict>) -> PyResult<PartsBuilder> {
     let fields = Keywords::new(Some(given), &["roles", "tools", "prompts", "sandbox"])?;
@@ -41,7 +44,7 @@ pub(crate) fn read(given: &Bound<'_, PyDict>) -> PyResult<PartsBuilder> {
     for (name, role) in fields.get::<Bound<'_, PyDict>>("roles")?.iter().flatten() {
         parts = parts.role(&name.extract::<String>()?, actor(role.cast::<PyDict>()?)?);
     }
-    let mut known: Vec<(Bound<'_, PyAny>, Vec<Arc<dyn Tool>>)> = Vec::new();
+    let mut known: Vec<(Bound<'_, PyAny>, Tools)> = Vec::new();
     for (name, list) in fields.get::<Bound<'_, PyDict>>("tools")?.iter().flatten() {
         // A list that several roles were given is one and the same to the tool cache.
         let shared = known.iter().find(|(one, _)| one.is(&list)).map(|(_, tools)| tools.clone());
@@ -109,7 +112,7 @@ pub(crate) fn model(given: &Bound<'_, PyAny>) -> PyResult<Arc<dyn ModelPort>> {
     Ok(Arc::new(CallableModel { name, call: Arc::new(call) }))
 }
 
-fn tools(given: &Bound<'_, PyAny>) -> PyResult<Vec<Arc<dyn Tool>>> {
+fn tools(given: &Bound<'_, PyAny>) -> PyResult<Tools> {
     let given = given.extract::<Vec<(Bound<'_, PyDict>, Py<PyAny>, Option<Py<PyAny>>)>>()?;
     let tool = |(spec, call, approve): (Bound<'_, PyDict>, Py<PyAny>, Option<Py<PyAny>>)| {
         let (call, approve) = (Arc::new(call), approve.map(Arc::new));

@@ -59,7 +59,6 @@ codes! {
     AnswerInvalid = "answer_invalid" => Validation,
     ApprovalFailed = "approval_failed" => Tool,
     ApprovalInvalid = "approval_invalid" => Validation,
-    ApprovalUnavailable = "approval_unavailable" => Validation,
     AttachmentNotText = "attachment_not_text" => Validation,
     AttachmentTooLarge = "attachment_too_large" => Validation,
     BudgetExhausted = "budget_exhausted" => Budget,
