@@ -60,7 +60,7 @@ impl Cipher {
         Self::with_keys([key])
     }
 
-    /// As [`Cipher::with_key`], with several keys: the first one seals, all of them open.
+    /// As [`Cipher::keyed`], with several keys: the first one seals, all of them open.
     pub fn with_keys<'a>(keys: impl IntoIterator<Item = &'a [u8; 32]>) -> Self {
         Self { keys: keys.into_iter().map(CipherKey::new).collect(), store: StoreId::default() }
     }

@@ -6,7 +6,7 @@
 //! | [`review_loop`] | a question, planned, researched and answered; a critic after each product |
 //! | [`computation`] | a question, answered by code that a sandbox runs |
 //! | [`system`] | the traits of a system |
-//! | [`registry`] | all systems by name, with their schemas |
+//! | [`mod@registry`] | all systems by name, with their schemas |
 //! | [`runner`], [`session`], [`result`] | starting, resuming and concluding a question |
 //! | [`parts`], [`role`], [`prompts`] | models, agents, tools, prompts and sandbox of a system |
 //! | [`builder`], [`node`] | the graph of a system, with the code of its nodes |

@@ -1,5 +1,5 @@
 //! What a ready system consists of. All else is shared: [`SystemRunner`](crate::SystemRunner)
-//! starts, resumes and concludes it, and the [registry](crate::registry) makes it known by name.
+//! starts, resumes and concludes it, and the [registry](mod@crate::registry) makes it known by name.
 
 use std::fmt;
 use std::sync::Arc;
