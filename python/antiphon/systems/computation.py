@@ -55,8 +55,8 @@ class Computation(System[ComputationResult]):
             ``local:1.5b``, a list of names, a `antiphon.models.Model`, or a LangChain chat
             model. Default: as for `ReviewLoop`.
         planner: the implementation of the role that writes the code: an `antiphon.Agent`, a
-            name, a model, or a function that takes the brief and returns ``{"python": ...,
-            "explain": ...}``. Default: `model`.
+            name, a model, or a function that takes the brief and returns
+            ``{"reasoning": ..., "python": ..., "explain": ...}``. Default: `model`.
         summariser: that of the role that puts the result into words; returns ``{"answer": ...,
             "highlights": [...]}``. Default: `model`.
         prompts: texts or paths in place of the system's prompts, by their names in `prompts`.

@@ -50,19 +50,24 @@ impl ModelTier {
         }
     }
 
-    /// The tier of a model by its name, in which many say how many billions of parameters they
-    /// have.
+    /// The tier of a model by its name, in which many say how many billions or millions of
+    /// parameters they have.
     ///
     /// ```
     /// use antiphon_systems::prompts::ModelTier;
     /// assert_eq!(ModelTier::of("llamacpp:qwen2.5-1.5b"), ModelTier::Small);
+    /// assert_eq!(ModelTier::of("local:smollm2-135m"), ModelTier::Small);
     /// assert_eq!(ModelTier::of("ollama:llama3.1:70b"), ModelTier::Large);
     /// assert_eq!(ModelTier::of("openai:gpt-5-mini"), ModelTier::Large);
     /// ```
     pub fn of(model: &str) -> Self {
         let name = model.to_ascii_lowercase();
         let is_part = |sign: char| !(sign.is_ascii_alphanumeric() || sign == '.');
-        let size = |part: &str| part.strip_suffix('b')?.parse::<f64>().ok();
+        let size = |part: &str| {
+            let millions = part.strip_suffix('m').and_then(|size| size.parse::<f64>().ok());
+            let billions = part.strip_suffix('b').and_then(|size| size.parse().ok());
+            billions.or_else(|| Some(millions? / 1_000.0))
+        };
         match name.split(is_part).find_map(size) {
             Some(billions) if billions < Self::LARGE => Self::Small,
             _ => Self::Large,
