@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-MODULES = ("src/core/src/run",)
+MODULES = ("src/core/src/run", "src/binding/src")
 """Modules, named by their folder, within which imports have one direction.
 
 The root of such a module declares and re-exports: no file within it imports from the root.

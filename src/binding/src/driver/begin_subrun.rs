@@ -12,9 +12,9 @@ use antiphon_runtime::store::StoreFuture;
 use antiphon_stores::codec::Codec;
 use pyo3::prelude::*;
 
-use crate::driver::core::Phase;
 use crate::driver::mailbox::{Emission, EmittedItem};
 use crate::driver::parent_task::ParentTask;
+use crate::driver::phase::Phase;
 use crate::driver::run::Run;
 use crate::driver::stream_options::Item;
 use crate::driver::subrun::Subrun;

@@ -3,17 +3,18 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use antiphon_core::Time;
 use antiphon_core::checkpoint::CallOutcome;
-use antiphon_core::effect::{Ending, Question};
+use antiphon_core::effect::Ending;
 use antiphon_core::graph::Graph;
 use antiphon_core::run::Run as Machine;
 use antiphon_core::task::{Task, TaskId, TaskInput, TaskWork};
-use antiphon_core::{Fault, Time};
 use antiphon_runtime::SystemClock;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::driver::handle::Handle;
+use crate::driver::phase::Phase;
 use crate::driver::stream::Stream;
 use crate::driver::subrun::Subrun;
 use crate::ffi;
@@ -23,15 +24,6 @@ use crate::graph::host::Host;
 use crate::thread::session::ThreadSession;
 use crate::value::codec::ObjectCodec;
 use crate::value::object::Object;
-
-/// How a run stands.
-#[derive(Debug)]
-pub(crate) enum Phase {
-    Running,
-    Paused(Vec<Question<Object>>),
-    Ended(Ending),
-    Failed(Fault),
-}
 
 #[derive(Debug)]
 pub(crate) struct Core {

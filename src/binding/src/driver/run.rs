@@ -13,9 +13,10 @@ use pyo3::types::PyWeakrefReference;
 use pyo3::{PyTraverseError, PyVisit};
 
 use crate::driver::call_queue::CallQueue;
-use crate::driver::core::{Core, Phase};
+use crate::driver::core::Core;
 use crate::driver::mailbox::{Emission, Mailbox};
 use crate::driver::parent_task::ParentTask;
+use crate::driver::phase::Phase;
 use crate::driver::run_id::RunId;
 use crate::driver::stream::NestedStreams;
 use crate::driver::thread_id::thread_id;

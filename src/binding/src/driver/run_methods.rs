@@ -10,9 +10,9 @@ use pyo3::types::{PyDict, PyTuple};
 use pyo3::{PyTraverseError, PyVisit};
 
 use crate::driver::blocking;
-use crate::driver::core::Phase;
 use crate::driver::drive::Drive;
 use crate::driver::event::Event;
+use crate::driver::phase::Phase;
 use crate::driver::run::{Goal, Run};
 use crate::fault::to_exception;
 use crate::graph::task_context::Context;

@@ -15,8 +15,9 @@ use pyo3::prelude::*;
 
 use crate::driver::begin_subrun::SubrunStart;
 use crate::driver::chance;
-use crate::driver::core::{Core, Phase};
+use crate::driver::core::Core;
 use crate::driver::parent_task::ParentTask;
+use crate::driver::phase::Phase;
 use crate::driver::run::{Run, RunSettings};
 use crate::driver::run_id::RunId;
 use crate::driver::standby_driver::stand_in;

@@ -13,11 +13,12 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use smallvec::SmallVec;
 
-use crate::driver::core::{Core, Phase};
+use crate::driver::core::Core;
 use crate::driver::fork_guard;
 use crate::driver::handle::Handle;
 use crate::driver::mailbox::{Answer, Mailbox};
 use crate::driver::native;
+use crate::driver::phase::Phase;
 use crate::driver::run::{Goal, Run};
 use crate::driver::stream_options::Mode;
 use crate::fault::{failure, to_exception};
