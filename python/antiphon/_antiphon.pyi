@@ -60,6 +60,18 @@ class Builder:
         """
 
 @final
+class CancellationToken:
+    """
+    Cancels the question that has it: what was done until then stays in the thread, which is free
+    once the question has ended.
+    """
+    def __new__(cls, /) -> CancellationToken: ...
+    def stop(self, /, reason: str) -> None:
+        """
+        Cancel the question; the first reason counts.
+        """
+
+@final
 class CheckpointSummary:
     """
     A checkpoint of a thread, without its state.
@@ -799,7 +811,7 @@ class NativeSandbox:
         Ends every worker, those of sessions and of jobs that run too, and waits until they
         are gone. Jobs that run are cancelled.
         """
-    def run(self, /, job: dict, call: Any | None = None, stop: Stopper | None = None) -> dict:
+    def run(self, /, job: dict, call: Any | None = None, stop: CancellationToken | None = None) -> dict:
         """
         Runs a job in a clean interpreter. `call` makes the calls of the host's
         functions, on another thread; `stop` ends the job.
@@ -818,7 +830,7 @@ class NativeSession:
         """
         Ends its worker.
         """
-    def run(self, /, job: dict, call: Any | None = None, stop: Stopper | None = None) -> dict:
+    def run(self, /, job: dict, call: Any | None = None, stop: CancellationToken | None = None) -> dict:
         """
         Runs a job in it, after those that are running already.
         """
@@ -837,7 +849,7 @@ class NativeSystem:
     def aask(self, /, question: Any, **options) -> Any:
         """
         The same, awaited. Cancelling the caller's task drops the question at once; `stop`, a
-        `Stopper`, has it end in order. `watch` is called on threads of its own, one event after
+        `CancellationToken`, has it end in order. `watch` is called on threads of its own, one event after
         the other.
         """
     def ask(self, /, question: Any, **options) -> dict:
@@ -1452,18 +1464,6 @@ class SqliteSaver(Saver):
         of `store_unavailable` if the file cannot be opened,
         of `store_corrupt` if it is something else, of `store_version` if a later antiphon has
         written it, of `process_forked` if this is a fork of a process that had such files open then.
-        """
-
-@final
-class Stopper:
-    """
-    Stops the question that it was put with: what it did until then stays in
-    its thread, which is free once the question has ended.
-    """
-    def __new__(cls, /) -> Stopper: ...
-    def stop(self, /, reason: str) -> None:
-        """
-        Stops the question; the first reason counts.
         """
 
 @final

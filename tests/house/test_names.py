@@ -25,7 +25,7 @@ RETIRED = frozenset(
     )
 )
 """Names of types that the field has words for."""
-_UNNAMED = ("binding",)
+_UNNAMED: tuple[str, ...] = ()
 """Crates whose types still have such names."""
 
 _RUST = {

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypedDict
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = ["Engine", "EngineKind", "EngineSession", "Probe", "Stopper"]
+__all__ = ["Engine", "EngineKind", "EngineSession", "Probe", "CancellationToken"]
 
 
 class Probe(TypedDict):
@@ -35,7 +35,7 @@ class Probe(TypedDict):
     missing: list[str]
 
 
-class Stopper(Protocol):
+class CancellationToken(Protocol):
     """Stops the run that it was passed to."""
 
     def stop(self, reason: str) -> None:
@@ -83,7 +83,7 @@ class EngineKind:
 
     probe: Callable[..., Probe]
     make: Callable[[Mapping[str, Any]], Engine]
-    stopper: Callable[[], Stopper]
+    stopper: Callable[[], CancellationToken]
     packages: frozenset[str] | None = None
     pauses: bool = False
     tables: bool = False

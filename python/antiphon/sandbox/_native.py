@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from antiphon._antiphon import NativeSandbox, sandbox_probe
-from antiphon._antiphon import Stopper as NativeStopper
+from antiphon._antiphon import CancellationToken as NativeToken
 from antiphon.sandbox import _guest
 from antiphon.sandbox._engine import EngineKind
 from antiphon.sandbox._host_calls import CallFailed
@@ -79,13 +79,13 @@ def _probe(engine: str, **settings: bool) -> Probe:
 PROCESS = EngineKind(
     probe=functools.partial(_probe, "process"),
     make=NativeEngine,
-    stopper=NativeStopper,
+    stopper=NativeToken,
     stops_itself=True,
 )
 SUBPROCESS = EngineKind(
     probe=functools.partial(_probe, "subprocess"),
     make=NativeEngine,
-    stopper=NativeStopper,
+    stopper=NativeToken,
     files=False,
     by_choice=False,
     stops_itself=True,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from antiphon.sandbox._engine import Engine, Stopper
+    from antiphon.sandbox._engine import Engine, CancellationToken
 
 __all__ = ["OpenRuns", "StopSignal", "await_run"]
 
@@ -69,7 +69,7 @@ class StopSignal:
                 self._actions.remove(action)
 
 
-async def await_run(work: Callable[[], _T], stopper: Stopper) -> _T:
+async def await_run(work: Callable[[], _T], stopper: CancellationToken) -> _T:
     """Do blocking work on a thread; cancelling the awaiting task stops it.
 
     Args:
@@ -119,12 +119,12 @@ class OpenRuns:
 
     def __init__(self) -> None:
         self._ended = threading.Condition()
-        self._runs: list[tuple[Stopper, int]] = []
+        self._runs: list[tuple[CancellationToken, int]] = []
         self._sessions: weakref.WeakSet[_Session] = weakref.WeakSet()
         self._closed = False
 
     @contextlib.contextmanager
-    def running(self, stopper: Stopper) -> Iterator[None]:
+    def running(self, stopper: CancellationToken) -> Iterator[None]:
         """Stop the run on this thread when the sandbox is closed."""
         run = (stopper, threading.get_ident())
         with self._ended:

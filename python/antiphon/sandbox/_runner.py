@@ -15,7 +15,7 @@ from antiphon.sandbox._run_handle import OpenRuns, await_run
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from antiphon.sandbox._engine import Engine, EngineKind, EngineSession, Stopper
+    from antiphon.sandbox._engine import Engine, EngineKind, EngineSession, CancellationToken
     from antiphon.sandbox._host_functions import HostFunctions
     from antiphon.sandbox._job import Want
     from antiphon.sandbox._result import SandboxResult
@@ -81,7 +81,7 @@ class SandboxRunner:
         """Return what answers the calls of one run; async tools run on `loop`."""
         return self._functions.for_run(loop) if self._functions.declared else None
 
-    def stopper(self) -> Stopper:
+    def stopper(self) -> CancellationToken:
         """Return what stops one run."""
         return self._kind.stopper()
 

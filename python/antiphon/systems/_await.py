@@ -6,7 +6,7 @@ import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from antiphon._antiphon import Stopper
+from antiphon._antiphon import CancellationToken
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 __all__ = ["awaited"]
 
 
-async def awaited(ask: Callable[[Stopper], Any]) -> dict[str, Any]:
+async def awaited(ask: Callable[[CancellationToken], Any]) -> dict[str, Any]:
     """What a system answers.
 
     Args:
         ask: asks it with what stops the question, and gives what can be awaited.
     """
-    stopper = Stopper()
+    stopper = CancellationToken()
     asked = ask(stopper)
     try:
         answer: dict[str, Any] = await asyncio.shield(asked)

@@ -47,10 +47,10 @@ mod _antiphon {
             native_sandbox::{NativeSandbox, NativeSession, sandbox_probe},
         },
         system::{
+            cancellation_token::PyCancellationToken,
             native_system::{NativeSystem, systems},
             proposal::Proposal,
             role_call::{ModelCall, RoleCall},
-            stopper::Stopper,
         },
         thread::{
             history::History,

@@ -1,6 +1,7 @@
 //! Ready systems, and the Python parts that they are given.
 
 pub(crate) mod asking;
+pub(crate) mod cancellation_token;
 pub(crate) mod native_system;
 pub(crate) mod parts;
 pub(crate) mod ported;
@@ -9,4 +10,3 @@ pub(crate) mod proposal;
 pub(crate) mod question;
 pub(crate) mod role_call;
 pub(crate) mod role_effect;
-pub(crate) mod stopper;

@@ -48,20 +48,20 @@ def serve(channel, *, waits, prepare):
     while order == b'b':
         pass
     if order == b's':
-        one_job = honest._Worker.one_job
+        one_job = honest.Worker.one_job
         def once(self):
             one_job(self)
             signal.pause()
-        honest._Worker.one_job = once
+        honest.Worker.one_job = once
     if order == b'w':
         Channel(channel).send(READY, b'{}')
         os.open(HERE / 'idle', os.O_RDONLY | os.O_NONBLOCK)
         signal.pause()
-    answer = honest._Worker._answer
+    answer = honest.Worker._answer
     def begin(self, job, streams):
         os.close(idle)
         return answer(self, job, streams)
-    honest._Worker._answer = begin
+    honest.Worker._answer = begin
     idle = os.open(HERE / 'idle', os.O_RDONLY | os.O_NONBLOCK)
     honest.serve(channel)
 ";

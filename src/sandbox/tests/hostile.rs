@@ -93,10 +93,10 @@ fn attachments_are_checked_one_by_one_as_they_arrive() {
     // The second never comes: what is wrong with the first is seen before.
     let code = format!("{two}send(0x41, b'no table' * 1000)");
     let trouble = crash(forged(&engine, &all, &code), &code);
-    assert!(trouble.message.contains("no table"), "{}", trouble.message);
+    assert!(trouble.message.contains("not a valid table"), "{}", trouble.message);
     let code = "outcome(figures=2)\nsend(0x41, b'no picture')";
     let trouble = crash(forged(&engine, &all, code), code);
-    assert!(trouble.message.contains("no figure"), "{}", trouble.message);
+    assert!(trouble.message.contains("not a valid figure"), "{}", trouble.message);
 }
 
 #[test]

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 
-from antiphon._antiphon import NativeSandbox, Stopper, sandbox_probe
+from antiphon._antiphon import NativeSandbox, CancellationToken, sandbox_probe
 from antiphon.errors import SandboxUnavailable, ValidationError
 from support.processes import descendants
 
@@ -156,7 +156,7 @@ def test_a_function_of_the_host_is_called_with_tagged_values(sandbox: NativeSand
 
 
 def test_a_stopper_ends_a_job(sandbox: NativeSandbox) -> None:
-    stopper, began = Stopper(), threading.Event()
+    stopper, began = CancellationToken(), threading.Event()
 
     def pull() -> None:
         began.wait(_PATIENCE)

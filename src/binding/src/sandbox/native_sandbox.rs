@@ -18,7 +18,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value as Json};
 
 use crate::fault::to_exception;
-use crate::system::stopper::Stopper;
+use crate::system::cancellation_token::PyCancellationToken;
 use crate::value::json;
 
 /// Characters of a failure's message that a guest may see.
@@ -64,9 +64,9 @@ impl NativeSandbox {
         py: Python<'py>,
         job: &Bound<'py, PyDict>,
         call: Option<Py<PyAny>>,
-        stop: Option<&Stopper>,
+        stop: Option<&PyCancellationToken>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let errand = Errand::new(job, call, stop)?;
+        let errand = JobRequest::new(job, call, stop)?;
         let outcome = errand.make(py, |job, host, halt| self.engine.run(job, host, halt))?;
         shown(py, outcome, &self.engine)
     }
@@ -105,9 +105,9 @@ impl NativeSession {
         py: Python<'py>,
         job: &Bound<'py, PyDict>,
         call: Option<Py<PyAny>>,
-        stop: Option<&Stopper>,
+        stop: Option<&PyCancellationToken>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let errand = Errand::new(job, call, stop)?;
+        let errand = JobRequest::new(job, call, stop)?;
         let outcome = errand.make(py, |job, host, halt| {
             let mut session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
             session.as_mut().map(|session| session.run(job, host, halt))
@@ -125,7 +125,7 @@ impl NativeSession {
 }
 
 /// A job with all that is needed to run it.
-struct Errand {
+struct JobRequest {
     job: SandboxJob,
     host: Option<Arc<dyn HostCalls>>,
     stop: Option<CancellationToken>,
@@ -135,11 +135,11 @@ struct Errand {
 
 type Ask<'a> = &'a (dyn Fn() -> Option<String> + Sync);
 
-impl Errand {
+impl JobRequest {
     fn new(
         job: &Bound<'_, PyDict>,
         call: Option<Py<PyAny>>,
-        stop: Option<&Stopper>,
+        stop: Option<&PyCancellationToken>,
     ) -> PyResult<Self> {
         let py = job.py();
         Ok(Self {

@@ -14,8 +14,8 @@ use serde_json::Value as Json;
 use crate::driver::chance;
 use crate::graph::options::Keywords;
 use crate::sandbox::native_sandbox::Caller;
-use crate::system::role_call::{Carried, Keeper};
-use crate::system::stopper::Stopper;
+use crate::system::cancellation_token::PyCancellationToken;
+use crate::system::role_call::{Carried, ExceptionGuard};
 use crate::thread::thread_ref::ThreadRef;
 use crate::value::json;
 
@@ -39,7 +39,7 @@ pub(crate) struct Question {
     pub(crate) start: SystemStart<Json>,
     pub(crate) attachments: Vec<(String, Vec<u8>)>,
     pub(crate) session: Session,
-    pub(crate) carried: Keeper,
+    pub(crate) carried: ExceptionGuard,
     pub(crate) watch: Option<Py<PyAny>>,
 }
 
@@ -63,7 +63,7 @@ impl Question {
             start,
             attachments,
             session,
-            carried: Keeper(carried),
+            carried: ExceptionGuard(carried),
             watch: options.get("watch")?,
         })
     }
@@ -102,7 +102,9 @@ fn session(py: Python<'_>, options: &Keywords<'_, '_>) -> PyResult<Session> {
     Ok(Session {
         seed: chance::seed(given),
         run_id: options.get("run_id")?.unwrap_or_else(|| chance::run_id(given, clock.now())),
-        stop: options.get::<Bound<'_, Stopper>>("stop")?.map(|stop| stop.get().0.clone()),
+        stop: options
+            .get::<Bound<'_, PyCancellationToken>>("stop")?
+            .map(|stop| stop.get().0.clone()),
         host_calls: call.map(|call| Arc::new(Caller(call)) as Arc<dyn HostCalls>),
         thread,
         ..Session::new(Arc::new(clock))

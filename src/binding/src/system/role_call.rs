@@ -59,9 +59,9 @@ impl Carried {
 
 /// Lets go of what was raised once the question is over: frames hold calls of
 /// roles, which hold what is carried, which holds the frames.
-pub(crate) struct Keeper(pub(crate) Arc<Carried>);
+pub(crate) struct ExceptionGuard(pub(crate) Arc<Carried>);
 
-impl Drop for Keeper {
+impl Drop for ExceptionGuard {
     fn drop(&mut self) {
         self.0.raised.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }

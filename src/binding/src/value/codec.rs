@@ -14,8 +14,8 @@ mod form;
 mod keys;
 mod kind;
 mod plain;
-mod problem;
 mod read;
+mod value_fault;
 mod write;
 
 pub(crate) use form::Form;

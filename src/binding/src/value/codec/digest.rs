@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 
 use super::ObjectCodec;
-use super::problem::type_name;
+use super::value_fault::type_name;
 use super::write::Writing;
 
 /// Containers in containers, until what is inside them counts by its type alone.

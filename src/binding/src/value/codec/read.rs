@@ -11,7 +11,7 @@ use pyo3::{IntoPyObject, intern};
 use super::form::Form;
 use super::keys::Keys;
 use super::kind;
-use super::problem::type_name;
+use super::value_fault::type_name;
 
 type Read<'py> = Result<Bound<'py, PyAny>, Fault>;
 

@@ -10,12 +10,12 @@ use smallvec::SmallVec;
 
 use super::form::Form;
 use super::kind;
-use super::problem::{Problem, type_name};
+use super::value_fault::{ValueFault, type_name};
 
 /// No store takes more in one piece.
 pub(super) const MOST: usize = 1_000_000_000;
 
-type Written = Result<(), Problem>;
+type Written = Result<(), ValueFault>;
 type Pairs<'py> = SmallVec<[(Bound<'py, PyAny>, Bound<'py, PyAny>); 8]>;
 
 /// One value on its way into a [`ByteWriter`].
@@ -74,10 +74,10 @@ impl<'a, 'py> Writing<'a, 'py> {
     /// An object of a type that the registry knows.
     fn formed(&mut self, value: &Bound<'_, PyAny>) -> Written {
         let py = value.py();
-        let raised = |error: PyErr| Problem::raised(py, &error);
+        let raised = |error: PyErr| ValueFault::raised(py, &error);
         let form_of = intern!(py, "form_of");
         let form = self.registry.call_method1(form_of, (value.get_type(),)).map_err(raised)?;
-        let Ok(form) = form.cast::<Form>() else { return Err(Problem::type_of(value)) };
+        let Ok(form) = form.cast::<Form>() else { return Err(ValueFault::type_of(value)) };
         let form = form.get();
         let packed = form.pack.bind(py).call1((value,)).map_err(|error| {
             raised(error).inside(format!("an object of type {}", type_name(value)))
@@ -99,7 +99,7 @@ impl<'a, 'py> Writing<'a, 'py> {
         }
         let py = text.py();
         let bytes = text.call_method1(intern!(py, "encode"), ("utf-8", "surrogatepass"));
-        let bytes = bytes.map_err(|error| Problem::raised(py, &error))?;
+        let bytes = bytes.map_err(|error| ValueFault::raised(py, &error))?;
         self.bytes_of(kind::SURROGATES, &bytes)
     }
 
@@ -109,11 +109,14 @@ impl<'a, 'py> Writing<'a, 'py> {
             return Ok(());
         }
         let bytes = two_complement(number);
-        self.bytes_of(kind::INTEGER, &bytes.map_err(|error| Problem::raised(number.py(), &error))?)
+        self.bytes_of(
+            kind::INTEGER,
+            &bytes.map_err(|error| ValueFault::raised(number.py(), &error))?,
+        )
     }
 
     fn bytes_of(&mut self, kind: i8, bytes: &Bound<'_, PyAny>) -> Written {
-        let bytes = bytes.cast::<PyBytes>().map_err(|_| Problem::type_of(bytes))?;
+        let bytes = bytes.cast::<PyBytes>().map_err(|_| ValueFault::type_of(bytes))?;
         self.fits(bytes.as_bytes().len())?;
         self.out.extension(kind, bytes.as_bytes());
         Ok(())
@@ -144,14 +147,14 @@ impl<'a, 'py> Writing<'a, 'py> {
     }
 
     fn pair(&mut self, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> Written {
-        self.value(key).map_err(Problem::in_key)?;
+        self.value(key).map_err(ValueFault::in_key)?;
         self.value(value).map_err(|problem| problem.in_value_of(key))
     }
 
     fn set(&mut self, kind: i8, set: &Bound<'_, PyAny>) -> Written {
         // A copy, for the reason that a dict is copied.
         let items = set.try_iter().and_then(Iterator::collect::<PyResult<Vec<_>>>);
-        let items = items.map_err(|error| Problem::raised(set.py(), &error))?;
+        let items = items.map_err(|error| ValueFault::raised(set.py(), &error))?;
         // In an order of their own, because that of the set changes from process to process.
         let mut written = Vec::with_capacity(items.len());
         for (index, item) in items.iter().enumerate() {
@@ -182,7 +185,7 @@ impl<'a, 'py> Writing<'a, 'py> {
     /// Goes as deep as the reader will: also the end of a list inside itself.
     fn deeper(&mut self, write: impl FnOnce(&mut Self) -> Written) -> Written {
         if self.depth >= ByteReader::DEPTH {
-            return Err(Problem::new(format!(
+            return Err(ValueFault::new(format!(
                 "containers inside one another, more levels than: {}",
                 ByteReader::DEPTH
             )));
@@ -199,7 +202,7 @@ impl<'a, 'py> Writing<'a, 'py> {
         if self.out.size().saturating_add(more) <= MOST {
             return Ok(());
         }
-        Err(Problem::new(format!("more bytes than a store takes in one piece: {MOST}")))
+        Err(ValueFault::new(format!("more bytes than a store takes in one piece: {MOST}")))
     }
 }
 
@@ -224,6 +227,6 @@ fn two_complement<'py>(number: &Bound<'py, PyInt>) -> PyResult<Bound<'py, PyAny>
     number.call_method(intern!(py, "to_bytes"), arguments, Some(&options))
 }
 
-fn changed() -> Problem {
-    Problem::new("a list that was changed while it was stored")
+fn changed() -> ValueFault {
+    ValueFault::new("a list that was changed while it was stored")
 }

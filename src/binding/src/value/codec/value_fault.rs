@@ -7,9 +7,9 @@ use pyo3::types::{PyInt, PyString};
 
 /// The reason, and the way to it from the outside in.
 #[derive(Debug)]
-pub(super) struct Problem(Box<(Vec<String>, String)>);
+pub(super) struct ValueFault(Box<(Vec<String>, String)>);
 
-impl Problem {
+impl ValueFault {
     pub(super) fn new(what: impl Into<String>) -> Self {
         Self(Box::new((Vec::new(), what.into())))
     }
@@ -58,7 +58,7 @@ impl Problem {
     }
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for ValueFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (places, what) = &*self.0;
         // Found from the inside out, told from the outside in. A value that is
