@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypedDict
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = ["Engine", "EngineKind", "EngineSession", "Probe", "CancellationToken"]
+__all__ = ["CancellationToken", "Engine", "EngineKind", "EngineSession", "Probe"]
 
 
 class Probe(TypedDict):

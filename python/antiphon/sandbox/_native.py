@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from antiphon._antiphon import NativeSandbox, sandbox_probe
 from antiphon._antiphon import CancellationToken as NativeToken
+from antiphon._antiphon import NativeSandbox, sandbox_probe
 from antiphon.sandbox import _guest
 from antiphon.sandbox._engine import EngineKind
 from antiphon.sandbox._host_calls import CallFailed

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from antiphon.sandbox._engine import Engine, CancellationToken
+    from antiphon.sandbox._engine import CancellationToken, Engine
 
 __all__ = ["OpenRuns", "StopSignal", "await_run"]
 

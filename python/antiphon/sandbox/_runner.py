@@ -15,7 +15,7 @@ from antiphon.sandbox._run_handle import OpenRuns, await_run
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from antiphon.sandbox._engine import Engine, EngineKind, EngineSession, CancellationToken
+    from antiphon.sandbox._engine import CancellationToken, Engine, EngineKind, EngineSession
     from antiphon.sandbox._host_functions import HostFunctions
     from antiphon.sandbox._job import Want
     from antiphon.sandbox._result import SandboxResult

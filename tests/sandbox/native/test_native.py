@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 
-from antiphon._antiphon import NativeSandbox, CancellationToken, sandbox_probe
+from antiphon._antiphon import CancellationToken, NativeSandbox, sandbox_probe
 from antiphon.errors import SandboxUnavailable, ValidationError
 from support.processes import descendants
 
