@@ -411,9 +411,24 @@ def test_arguments_that_json_lacks_are_shown_and_kept() -> None:
     assert days == [dt.date(2026, 11, 21)]
 
 
-def test_a_ready_system_refuses_a_tool_that_waits_for_a_person() -> None:
+@pytest.mark.parametrize("approved", [True, False])
+def test_a_ready_system_pauses_for_a_person(approved: bool) -> None:
     till = Till(approval=True)
-    with pytest.raises(ValidationError, match="pay") as caught:
-        ReviewLoop(model=scripted(["x"]), tools=till.tools).run("pay")
-    assert caught.value.code == "approval_unavailable"
-    assert "approval" in (caught.value.hint or "")
+    approve = {"json": {"decision": "approve", "feedback": ""}}
+    replies: list[Any] = [
+        {"json": {"research_steps": [], "expert_steps": ["pay"]}},
+        approve,
+        wants(("pay", {"euros": 3})),
+        {"json": {"expert_answer": "done", "reasoning_trace": ""}},
+        approve,
+        {"json": {"final_answer": "done", "final_reasoning_trace": ""}},
+    ]
+    with MemorySaver() as saver:
+        loop = ReviewLoop(scripted(replies), expert_tools=till.tools, checkpointer=saver)
+        paused = loop.run("pay 3 euros", thread="t")
+        (question,) = paused.questions
+        assert (paused.outcome, till.paid) == ("paused", [])
+        assert (question.value["tool"], question.value["arguments"]) == ("pay", {"euros": 3})
+        result = loop.resume("t", approved)
+    assert (result.outcome, result.answer) == ("answered", "done")
+    assert till.paid == ([3] if approved else [])
