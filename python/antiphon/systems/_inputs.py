@@ -84,7 +84,7 @@ def read_question(given: Any) -> Any:
     elif isinstance(given, list):
         try:
             json.dumps(given)
-        except (TypeError, ValueError) as error:
+        except (RecursionError, TypeError, ValueError) as error:
             complaint, found = "holds what is no JSON", str(error)
         else:
             return given
