@@ -88,6 +88,16 @@ def test_a_file_of_questions_gets_a_file_of_answers(tmp_path: Path) -> None:
     assert report.answered == 1
 
 
+def test_a_line_with_a_file_is_refused_and_not_answered_without_it(tmp_path: Path) -> None:
+    questions, output = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
+    (tmp_path / "sales.csv").write_text("1")
+    line = {"task_id": "a", "question": "What is in it?", "file_name": "sales.csv"}
+    questions.write_text(json.dumps(line) + "\n")
+    report = Computation(scripted([])).batch_file(questions, output)
+    assert report.refused == 1
+    assert output.read_text() == ""
+
+
 def test_code_and_agents_can_have_the_roles() -> None:
     class Writer(Agent):
         """Words results."""

@@ -95,6 +95,8 @@ def test_settings_and_inputs_of_another_form_are_refused_by_name(echo: type[Syst
         echo(scripted([]), times=0)
     with pytest.raises(ValidationError, match="blank"):
         echo(scripted([])).run(" ")
+    with pytest.raises(TypeError, match="got beside it: file"):
+        echo(scripted([])).run("hello", file="notes.txt")
 
 
 def test_the_command_line_finds_it_by_name(echo: type[System[Any]], tmp_path: Path) -> None:

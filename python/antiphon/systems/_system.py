@@ -258,7 +258,9 @@ class System(FileBatches[_R], Generic[_R]):
 
     def _input(self, question: Any, *data: Any, **inputs: Any) -> dict[str, Any]:
         """The input as the engine takes it: ``question``, and ``attachments`` if there are any."""
-        del data, inputs
+        if data or inputs:
+            given = ", ".join([*map(repr, data), *inputs])
+            raise TypeError(f"{self.name} takes a question, and got beside it: {given}")
         return {"question": {"question": question}}
 
     def _resumed(self, loop: asyncio.AbstractEventLoop | None) -> dict[str, Any]:

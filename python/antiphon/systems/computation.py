@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, Unpack
 
 from antiphon._role import Part
+from antiphon.errors import ValidationError
 from antiphon.sandbox import Sandbox
 from antiphon.sandbox._native import named_call
 from antiphon.sandbox._sandbox import runner_of
@@ -211,12 +212,28 @@ class Computation(System[ComputationResult]):
         engine = self._runner.engine
         return {"sandbox": (getattr(engine, "native", engine), self._runner.stopper)}
 
-    def _input(self, question: Any, *data: Any, **inputs: Any) -> dict[str, Any]:
-        job = self._runner.job("", data[0] if data else None, ())
+    def _input(
+        self,
+        question: Any,
+        inputs: Mapping[str, Any] | None = None,
+        *,
+        context: Mapping[str, Any] | None = None,
+        file: Any = None,
+    ) -> dict[str, Any]:
+        if file is not None:
+            raise ValidationError(
+                f"a computation takes data and no file: {file}",
+                code="input_invalid",
+                hint="read the file, and pass its rows as an input",
+            )
+        job = self._runner.job("", inputs, ())
         task = {name: job[name] for name in ("inputs", "functions") if job[name]}
-        context = encode_result(dict(inputs.get("context") or {}))
         return {
-            "question": {"question": question, "context": context, **task},
+            "question": {
+                "question": question,
+                "context": encode_result(dict(context or {})),
+                **task,
+            },
             "attachments": job["tables"],
         }
 

@@ -225,11 +225,10 @@ class ReviewLoop(System[ReviewLoopResult]):
     ) -> dict[str, Any]:
         return {"tools": tools_of(known, parts["all"], parts["own"])}
 
-    def _input(self, question: Any, *data: Any, **inputs: Any) -> dict[str, Any]:
-        del data
+    def _input(self, question: Any, *, file: FileGiven | None = None) -> dict[str, Any]:
         messages = question
         if isinstance(question, str):
             messages = [{"role": "user", "content": question}]
-        file = read_file(inputs.get("file"))
-        attachments = {} if file is None else dict([file])
+        attached = read_file(file)
+        attachments = {} if attached is None else dict([attached])
         return {"question": {"messages": messages}, "attachments": attachments}
