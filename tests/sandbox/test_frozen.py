@@ -40,15 +40,20 @@ def state(about: Path) -> tuple[str, int]:
     return fields[0], int(fields[11]) + int(fields[12])
 
 
+def stopped_since(before: dict[int, str]) -> list[Path]:
+    """The stopped ones among the processes that are new."""
+    new = [Path(f"/proc/{pid}") for pid in descendants(os.getpid()).keys() - before]
+    return [about for about in new if state(about)[0] == "T"]
+
+
 def test_code_that_goes_on_after_its_outcome_is_stopped_until_the_next_run(box: Sandbox) -> None:
     before = descendants(os.getpid())
     with box.session() as session:
         assert session.run("import time, os\nos.getpid()").ok
-        [about] = [
-            Path(f"/proc/{pid}")
-            for pid in descendants(os.getpid()).keys() - before
-            if state(Path(f"/proc/{pid}"))[0] == "T"
-        ]
+        # The signal that stops it is delivered after the outcome.
+        while not (stopped := stopped_since(before)):
+            pass
+        [about] = stopped
         assert session.run(FORGED + "while True: pass").value == 1
         while state(about)[0] != "T":
             pass
