@@ -45,7 +45,8 @@ where
 }
 
 /// The code of a router.
-pub(crate) type RouterCode = Box<dyn Fn(&StateView<'_, '_>) -> Destinations<Json> + Send + Sync>;
+pub(crate) type RouterCode =
+    Box<dyn Fn(&StateView<'_, '_>) -> Result<Destinations<Json>, Fault> + Send + Sync>;
 
 /// Turns the reply of a role into writes to the state.
 pub type ConcludeReply<S> =
@@ -161,7 +162,7 @@ impl<S: System> SystemBuilder<S> {
         source: &str,
         name: &str,
         targets: &[(&str, &str)],
-        router: impl Fn(&StateView<'_, '_>) -> Destinations<Json> + Send + Sync + 'static,
+        router: impl Fn(&StateView<'_, '_>) -> Result<Destinations<Json>, Fault> + Send + Sync + 'static,
     ) -> &mut Self {
         let number = u32::try_from(self.table.routers.len()).unwrap_or(u32::MAX);
         self.table.routers.push(Box::new(router));

@@ -124,7 +124,11 @@ impl System for Echo {
         graph.node("ask", ask).role("speak", speak())?;
         graph.edge(START, "ask").edge("speak", END);
         graph.branch("ask", "consent", &[("yes", "speak"), ("no", END)], |view| {
-            crate::node::goto(if view.get(State::consent) == Some(true) { "yes" } else { "no" })
+            Ok(crate::node::goto(if view.get(State::consent)? == Some(true) {
+                "yes"
+            } else {
+                "no"
+            }))
         });
         Ok(())
     }

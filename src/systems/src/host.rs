@@ -142,7 +142,7 @@ impl<S: System> Host for SystemHost<S> {
             let message = format!("the system has no router of that number: {router}");
             Fault::new(FaultCode::HostIncomplete, message)
         })?;
-        Ok(code(&StateView(view)))
+        code(&StateView(view))
     }
 
     /// Of the faults of one superstep the one that another attempt does not mend decides.

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use antiphon_core::Fault;
 use antiphon_core::command::{Destination, Destinations, Send as Sent};
 use antiphon_core::state::View;
+use antiphon_core::{Fault, FaultCode};
 use antiphon_runtime::NodeCall;
 use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
@@ -98,9 +98,18 @@ pub struct StateView<'v, 'r>(pub(crate) &'v View<'r, Json>);
 
 impl StateView<'_, '_> {
     /// The value of a field; the default of its type if it was never written.
-    pub fn get<S, M, T: DeserializeOwned + Default>(&self, field: Field<S, M, T>) -> T {
-        let value = self.0.named(field.name());
-        value.and_then(|value| T::deserialize(value).ok()).unwrap_or_default()
+    ///
+    /// # Errors
+    /// A `State` fault `state_unreadable` if the value is not of that type.
+    pub fn get<S, M, T: DeserializeOwned + Default>(
+        &self,
+        field: Field<S, M, T>,
+    ) -> Result<T, Fault> {
+        let Some(value) = self.0.named(field.name()) else { return Ok(T::default()) };
+        T::deserialize(value).map_err(|error| {
+            let message = format!("a router cannot read the field `{}`: {error}", field.name());
+            Fault::new(FaultCode::StateUnreadable, message)
+        })
     }
 
     /// Whether the run was started with an input, and not from a state.

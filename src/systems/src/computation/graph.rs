@@ -88,15 +88,15 @@ async fn run(cx: NodeContext<Computation>) -> Result<Patch<State>, Fault> {
     Ok(patch)
 }
 
-fn verdict(view: &StateView<'_, '_>, max_attempts: usize) -> Destinations<Json> {
-    let attempts = view.get(State::attempts);
-    if attempts.last().is_none_or(|last| last.trouble.is_none()) {
+fn verdict(view: &StateView<'_, '_>, max_attempts: usize) -> Result<Destinations<Json>, Fault> {
+    let attempts = view.get(State::attempts)?;
+    Ok(if attempts.last().is_none_or(|last| last.trouble.is_none()) {
         goto("computed")
     } else if attempts.len() < max_attempts {
         goto("again")
     } else {
         goto("over")
-    }
+    })
 }
 
 fn planner(config: &Config) -> RoleNode<Computation> {

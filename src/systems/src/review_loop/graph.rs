@@ -79,7 +79,7 @@ pub(super) fn build(
 
 fn connect(graph: &mut SystemBuilder<ReviewLoop>) {
     graph.branch(START, "entry", &[("question", INPUT), ("state", ORCHESTRATOR)], |view| {
-        goto(if view.has_input() { "question" } else { "state" })
+        Ok(goto(if view.has_input() { "question" } else { "state" }))
     });
     graph.edge(INPUT, ORCHESTRATOR);
     let mut steps: Vec<(&str, &str)> = StepName::ALL
@@ -98,15 +98,15 @@ fn connect(graph: &mut SystemBuilder<ReviewLoop>) {
 }
 
 /// Whom the orchestrator sends: research goes out as a wave, one task per step.
-fn next(view: &StateView<'_, '_>) -> Destinations<Json> {
-    let name = view.get(State::current_step);
-    match StepName::parse(&name) {
-        Some(StepName::Finalizer) if view.get(State::bypass) => goto(BYPASS),
+fn next(view: &StateView<'_, '_>) -> Result<Destinations<Json>, Fault> {
+    let name = view.get(State::current_step)?;
+    Ok(match StepName::parse(&name) {
+        Some(StepName::Finalizer) if view.get(State::bypass)? => goto(BYPASS),
         Some(step) if step.is_research() => {
-            fan_out(role_of(step), view.get(State::wave).into_iter().map(Json::from))
+            fan_out(role_of(step), view.get(State::wave)?.into_iter().map(Json::from))
         }
         _ => goto(&name),
-    }
+    })
 }
 
 fn role_node(step: StepName, config: &Config, critic: ModelTier) -> RoleNode<ReviewLoop> {
