@@ -95,6 +95,9 @@ def test_settings_and_inputs_of_another_form_are_refused_by_name(echo: type[Syst
         echo(scripted([]), times=0)
     with pytest.raises(ValidationError, match="blank"):
         echo(scripted([])).run(" ")
+    with pytest.raises(ValidationError, match="no such role: speakers") as caught:
+        echo(roles={"speakers": lambda brief: brief})
+    assert caught.value.code == "role_unknown"
     with pytest.raises(TypeError, match="got beside it: file"):
         echo(scripted([])).run("hello", file="notes.txt")
 

@@ -11,7 +11,23 @@ from antiphon.errors import ValidationError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-__all__ = ["implementation_of", "model_of_all", "tools_of"]
+__all__ = ["check_names", "implementation_of", "model_of_all", "tools_of"]
+
+
+def check_names(system: str, given: Iterable[str], known: Iterable[str]) -> None:
+    """Refuse roles that the system does not have.
+
+    Raises:
+        ValidationError: there is one (``role_unknown``).
+    """
+    for name in given:
+        if name not in known:
+            raise ValidationError(
+                f"the system `{system}` has no such role: {name}",
+                code="role_unknown",
+                details={"role": name},
+                hint=f"its roles are {', '.join(known)}",
+            )
 
 
 def model_of_all(given: Any) -> dict[str, Any]:

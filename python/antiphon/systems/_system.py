@@ -12,7 +12,7 @@ from antiphon.models import scripted
 from antiphon.systems._await import awaited
 from antiphon.systems._batches import FileBatches
 from antiphon.systems._inputs import read_answers, read_prompts, read_question
-from antiphon.systems._roles import implementation_of, model_of_all
+from antiphon.systems._roles import check_names, implementation_of, model_of_all
 from antiphon.systems._threads import Threads, thread_of
 from antiphon.systems.result import PlainResult, SystemResult
 from antiphon.systems.stream import AsyncSystemStream, SystemStream
@@ -59,6 +59,7 @@ class System(FileBatches[_R], Generic[_R]):
         **settings: Any,
     ) -> None:
         self._threads = Threads(checkpointer, durability)
+        check_names(self.name, roles or {}, self._roles)
         known = {
             name: as_role(self._part(name, settings), role)
             for name, role in (roles or {}).items()
