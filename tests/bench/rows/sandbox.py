@@ -267,7 +267,7 @@ def arrow(frame: Any) -> Any:
 
 
 WITH_DATA = ", with pandas"
-# See `docs/decisions/0012-how-the-sandbox-is-timed.md`.
+# See `docs/decisions/0012-sandbox-benchmarks.md`.
 FORK = {"times_floor": Goal(2.4, 4.7)}
 FORK_DF = {"times_floor": Goal(1.35, 1.8)}
 SPARE = {"absolute": Goal(0.5, 1)}
