@@ -15,7 +15,7 @@ from antiphon.agent import Agent
 from antiphon.errors import ModelOutputError, StateError, ToolError, ValidationError
 
 if TYPE_CHECKING:
-    from antiphon._antiphon import RoleCall
+    from antiphon._antiphon import Context
     from antiphon._orchestrator.agent_spec import Spec
     from antiphon._role.part import Part
 
@@ -87,10 +87,10 @@ class _Playing:
         self._part = part
         self._spec = spec
 
-    def __call__(self, brief: dict[str, Any], call: RoleCall) -> Any:
-        question: Any = call.about
-        ctx = RoleContext(call, self._spec, self._part.name)
-        reply = question.call(self._spec.run, self._part.view(brief), ctx, on=call)
+    def __call__(self, brief: dict[str, Any], own: Context) -> Any:
+        question: Any = own.context
+        ctx = RoleContext(own, self._spec, self._part.name)
+        reply = question.call(self._spec.run, self._part.view(brief), ctx, on=own)
         return self._read(reply)
 
     def _read(self, reply: Any) -> Any:

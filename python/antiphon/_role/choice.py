@@ -16,7 +16,7 @@ from antiphon.tools import encode_result
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from antiphon._antiphon import RoleCall
+    from antiphon._antiphon import Context
     from antiphon._role.part import Part
 
 __all__ = ["as_role"]
@@ -51,8 +51,8 @@ def as_role(part: Part, given: Any) -> dict[str, Any]:
 
 
 def _acting(function: Callable[[dict[str, Any]], Any]) -> Callable[..., Any]:
-    def act(brief: dict[str, Any], call: RoleCall) -> Any:
-        question: Any = call.about
-        return encode_result(question.call(function, brief, on=call))
+    def act(brief: dict[str, Any], ctx: Context) -> Any:
+        question: Any = ctx.context
+        return encode_result(question.call(function, brief, on=ctx))
 
     return act

@@ -12,7 +12,7 @@ from antiphon.budget import Budget
 from antiphon.errors import StateError
 
 if TYPE_CHECKING:
-    from antiphon._antiphon import RoleCall
+    from antiphon._antiphon import Context
     from antiphon._orchestrator.agent_spec import Spec
     from antiphon._orchestrator.model_request import ModelRequest
 
@@ -30,10 +30,8 @@ class RoleContext(AgentContext):
 
     __slots__ = ("_role",)
 
-    def __init__(self, call: RoleCall, spec: Spec, role: str) -> None:
-        # The call offers what a context of the engine does, as far as it is used here.
-        given: Any = call
-        super().__init__(given, spec, Roster(()), errors=(), asking=HumanInput(given))
+    def __init__(self, ctx: Context, spec: Spec, role: str) -> None:
+        super().__init__(ctx, spec, Roster(()), errors=(), asking=HumanInput(ctx))
         self._role = role
 
     @property
@@ -100,6 +98,5 @@ class RoleContext(AgentContext):
         self, prompt: Any, model: Any, output: Any, options: dict[str, Any]
     ) -> ModelRequest:
         inquiry = super()._inquiry(prompt, model, output, options)
-        call: Any = self._ctx
-        call.when_cancelled(inquiry.run.cancel)
+        self._ctx.when_cancelled(inquiry.run.cancel)
         return inquiry

@@ -287,13 +287,13 @@ class System(FileBatches[_R], Generic[_R]):
         return await self._await({**given, **here, **self._threads.task(task)}, None)
 
     def _ask(self, put: dict[str, Any], show: _Show | None) -> _R:
-        options = {**put, "watch": show, "about": Question()}
+        options = {**put, "watch": show, "user_context": Question()}
         native = self._native.ask(options.pop("question", None), **options)
         return self._result_of(native, put)
 
     async def _await(self, put: dict[str, Any], show: _Show | None) -> _R:
         about = Question(asyncio.get_running_loop())
-        options = {**put, "watch": show, "about": about}
+        options = {**put, "watch": show, "user_context": about}
         question = options.pop("question", None)
         native = await awaited(lambda stop: self._native.aask(question, stop=stop, **options))
         return self._result_of(native, put)

@@ -48,9 +48,9 @@ mod _antiphon {
         },
         system::{
             cancellation_token::PyCancellationToken,
+            model_call::ModelCall,
             native_system::{NativeSystem, systems},
             proposal::Proposal,
-            role_call::{ModelCall, RoleCall},
         },
         thread::{
             history::History,

@@ -2,11 +2,12 @@
 
 pub(crate) mod asking;
 pub(crate) mod cancellation_token;
+pub(crate) mod model_call;
 pub(crate) mod native_system;
 pub(crate) mod parts;
 pub(crate) mod ported;
 pub(crate) mod ported_sandbox;
 pub(crate) mod proposal;
 pub(crate) mod question;
-pub(crate) mod role_call;
-pub(crate) mod role_effect;
+pub(crate) mod role_attempt;
+pub(crate) mod user_context;

@@ -4,10 +4,8 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, TryLockError, Weak};
 
-use antiphon_core::budget::Charge;
-use antiphon_core::task::TaskId;
 use antiphon_core::{Fault, FaultCode};
-use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyWeakrefReference;
 use pyo3::{PyTraverseError, PyVisit};
@@ -196,20 +194,6 @@ impl Run {
     /// Lets a node tell something to whoever watches.
     pub(crate) fn tell(&self, py: Python<'_>, emitted: Emission) {
         self.mailbox.post(py, |mail| mail.emitted.push(emitted));
-    }
-
-    pub(crate) fn request(&self, py: Python<'_>, id: TaskId, kind: &str) -> PyResult<()> {
-        let intent = match kind {
-            "model" => Charge::Model,
-            "tool" => Charge::Tool,
-            _ => {
-                return Err(PyValueError::new_err(format!(
-                    "a call is `model` or `tool`, found: {kind}"
-                )));
-            }
-        };
-        let granted = self.with(|core| Ok(core.machine.request(id, intent)))?;
-        granted.map_err(|fault| to_exception(py, &fault))
     }
 
     /// The user's own exception behind a fault.

@@ -170,7 +170,7 @@ fn enter_node(
     (context, input): (&Bound<'_, Context>, Option<&Py<PyAny>>),
 ) -> PyResult<()> {
     let py = context.py();
-    let place = core.machine.place_of(context.get().cx.id);
+    let place = core.machine.place_of(context.get().task()?.id);
     let about = place.as_ref().map(|place| show::about(py, place)).transpose()?;
     node_variables::run(py)?.call1((variables, enter, context, about, input))?;
     Ok(())

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use antiphon_core::Usage;
+use antiphon_core::event::EventKind;
 use antiphon_core::graph::Heartbeat;
 use antiphon_runtime::ReplyChunk;
 use pyo3::exceptions::{PyBaseException, PyRuntimeError};
@@ -13,16 +14,19 @@ use pyo3::{PyTraverseError, PyVisit};
 
 use crate::driver::mailbox::{Emission, EmittedItem};
 use crate::driver::run::Run;
+use crate::driver::wait::block_on_native;
 use crate::fault::to_exception;
+use crate::graph::call_trace::charge;
 use crate::graph::effect::Effect;
 use crate::graph::question::Question;
-use crate::graph::task_context::{Context, CurrentCall, Enclosing, node_ended};
+use crate::graph::task_context::{Attempt, Context, CurrentCall, Enclosing, node_ended};
+use crate::value::json;
 
 /// The context of the node that the caller runs for.
 #[pyfunction]
 pub(crate) fn current_context(py: Python<'_>) -> PyResult<Context> {
     match CurrentCall::enclosing(py)? {
-        Enclosing::Present(cx) => Ok(Context { cx }),
+        Enclosing::Present(cx) => Ok(Context { attempt: Attempt::Node(cx) }),
         Enclosing::Ended(node) => Err(to_exception(py, &node_ended(&node))),
         Enclosing::Nothing => {
             Err(PyRuntimeError::new_err("no node is running here: call this from within a node"))
@@ -35,7 +39,7 @@ pub(crate) fn current_context(py: Python<'_>) -> PyResult<Context> {
 #[pyfunction]
 pub(crate) fn enclosing_context(py: Python<'_>) -> PyResult<Option<Context>> {
     Ok(match CurrentCall::enclosing(py)? {
-        Enclosing::Present(cx) => Some(Context { cx }),
+        Enclosing::Present(cx) => Some(Context { attempt: Attempt::Node(cx) }),
         Enclosing::Ended(_) | Enclosing::Nothing => None,
     })
 }
@@ -54,91 +58,111 @@ impl Context {
     /// The run's id.
     #[getter]
     fn run_id(&self) -> &str {
-        self.cx.run.get().id()
+        match &self.attempt {
+            Attempt::Node(cx) => cx.run.get().id(),
+            Attempt::Role(role) => &role.cx.run_id,
+        }
     }
 
-    /// The node's name.
+    /// The name of the node or the role.
     #[getter]
     fn node(&self) -> &str {
-        &self.cx.name
+        match &self.attempt {
+            Attempt::Node(cx) => &cx.name,
+            Attempt::Role(role) => role.cx.path.last().map_or("", |name| name),
+        }
     }
 
-    /// The names of the nodes that lead here, the node's own last.
+    /// The names of the nodes that lead here, its own last.
     #[getter]
     fn path<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        PyTuple::new(py, self.cx.path.iter().map(|name| &**name))
+        let path = match &self.attempt {
+            Attempt::Node(cx) => &cx.path,
+            Attempt::Role(role) => &role.cx.path,
+        };
+        PyTuple::new(py, path.iter().map(|name| &**name))
     }
 
     /// 1 for the first attempt.
     #[getter]
     fn attempt(&self) -> u32 {
-        self.cx.attempt
+        match &self.attempt {
+            Attempt::Node(cx) => cx.attempt,
+            Attempt::Role(role) => role.cx.attempt,
+        }
     }
 
-    /// The superstep, from 1.
+    /// The superstep, from 1; of a role a number that is the same in each attempt of one
+    /// execution, and in no other.
     #[getter]
     fn step(&self) -> u64 {
-        self.cx.step
+        match &self.attempt {
+            Attempt::Node(cx) => cx.step,
+            Attempt::Role(role) => role.cx.seed.number(),
+        }
     }
 
     /// When the attempt will be given up, in seconds since the Unix epoch.
     #[getter]
     #[expect(clippy::cast_precision_loss, reason = "microseconds fit a double until the year 2255")]
     fn deadline(&self) -> Option<f64> {
-        self.cx.deadline.map(|at| at.as_micros() as f64 / 1e6)
+        let deadline = match &self.attempt {
+            Attempt::Node(cx) => cx.deadline,
+            Attempt::Role(role) => role.cx.deadline,
+        };
+        deadline.map(|at| at.as_micros() as f64 / 1e6)
     }
 
     /// What the caller passed as `config`.
     #[getter]
-    fn config(&self, py: Python<'_>) -> Py<PyAny> {
-        self.cx.run.get().config.clone_ref(py)
+    fn config(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        Ok(self.task()?.run.get().config.clone_ref(py))
     }
 
-    /// What the caller passed as `context`.
+    /// What the caller passed as `context`; of a role, with the question.
     #[getter]
-    fn context(&self, py: Python<'_>) -> Py<PyAny> {
-        self.cx.run.get().context.clone_ref(py)
+    fn context(&self, py: Python<'_>) -> Option<Py<PyAny>> {
+        match &self.attempt {
+            Attempt::Node(cx) => Some(cx.run.get().context.clone_ref(py)),
+            Attempt::Role(role) => Some(role.user_context.as_ref()?.value.clone_ref(py)),
+        }
     }
 
     /// The failure that this node handles in another's place.
     #[getter]
-    fn error(&self, py: Python<'_>) -> Option<Py<PyAny>> {
-        let (_, fault) = self.cx.handled.as_ref()?;
-        let kept = self.cx.run.get().kept_error(py, fault);
-        Some(kept.unwrap_or_else(|| to_exception(py, fault)).into_value(py).into_any())
+    fn error(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
+        let cx = self.task()?;
+        let Some((_, fault)) = &cx.handled else { return Ok(None) };
+        let error = cx.run.get().kept_error(py, fault).unwrap_or_else(|| to_exception(py, fault));
+        Ok(Some(error.into_value(py).into_any()))
     }
 
     /// The name of the node whose failure this one handles.
     #[getter]
-    fn failed_node(&self) -> Option<&str> {
-        self.cx.handled.as_ref().map(|(name, _)| &**name)
+    fn failed_node(&self) -> PyResult<Option<&str>> {
+        Ok(self.task()?.handled.as_ref().map(|(name, _)| &**name))
     }
 
     /// The answers given to this node so far, in the order it asked.
     #[getter]
-    fn answers(&self, py: Python<'_>) -> Vec<Py<PyAny>> {
-        self.cx.answers.iter().map(|answer| answer.0.clone_ref(py)).collect()
+    fn answers(&self, py: Python<'_>) -> PyResult<Vec<Py<PyAny>>> {
+        Ok(self.task()?.answers.iter().map(|answer| answer.0.clone_ref(py)).collect())
     }
 
     /// The run this node belongs to.
     #[getter]
-    fn run(&self, py: Python<'_>) -> Py<Run> {
-        self.cx.run.clone_ref(py)
-    }
-
-    /// The next answer, if this question was asked before and answered.
-    fn next_answer(&self, py: Python<'_>) -> Option<Py<PyAny>> {
-        let index = self.cx.asked.fetch_add(1, Ordering::Relaxed);
-        self.cx.answers.get(index).map(|answer| answer.0.clone_ref(py))
+    fn run(&self, py: Python<'_>) -> PyResult<Py<Run>> {
+        Ok(self.task()?.run.clone_ref(py))
     }
 
     /// Asks whoever runs the graph. Gives the answer if there is one; else the
     /// run pauses, and the node begins again once it is answered.
     fn ask(slf: &Bound<'_, Self>, question: Py<PyAny>) -> PyResult<Py<PyAny>> {
-        if let Some(answer) = slf.get().next_answer(slf.py()) {
-            return Ok(answer);
+        let cx = slf.get().task()?;
+        match cx.answers.get(cx.asked.fetch_add(1, Ordering::Relaxed)) {
+            Some(answer) => Ok(answer.0.clone_ref(slf.py())),
+            None => Err(Self::raised(slf, &Question { value: question, asker: None })?),
         }
-        Err(Self::raised(slf, &Question { value: question, asker: None }))
     }
 
     /// What carries a question out of the node, to be raised; one of a run that the node has
@@ -148,77 +172,106 @@ impl Context {
         slf: &Bound<'_, Self>,
         question: Py<PyAny>,
         asker: Option<String>,
-    ) -> Py<PyBaseException> {
-        Self::raised(slf, &Question { value: question, asker }).into_value(slf.py())
+    ) -> PyResult<Py<PyBaseException>> {
+        let raised = Self::raised(slf, &Question { value: question, asker })?;
+        Ok(raised.into_value(slf.py()))
     }
 
     /// The answer to a question of a run that the node has started, by the question's id
     /// there, in a tuple; none if there is no answer yet.
     fn relayed(&self, py: Python<'_>, id: &str) -> PyResult<Option<(Py<PyAny>,)>> {
-        let cx = &self.cx;
+        let cx = self.task()?;
         cx.run.get().with(|core| {
             let answer = core.machine.relayed_answer(cx.id, id);
             Ok(answer.map(|answer| (answer.0.clone_ref(py),)))
         })
     }
 
-    /// Tells whoever watches the run.
+    /// Tells whoever watches the run. Of a role, `payload` is made of what JSON has.
     #[pyo3(signature = (payload, name=None))]
-    fn emit(&self, py: Python<'_>, payload: Py<PyAny>, name: Option<String>) {
-        let emitted = Emission { id: self.cx.id, item: EmittedItem::Custom(payload, name) };
-        self.cx.run.get().tell(py, emitted);
+    fn emit(&self, payload: &Bound<'_, PyAny>, name: Option<String>) -> PyResult<()> {
+        match &self.attempt {
+            Attempt::Node(cx) => {
+                let item = EmittedItem::Custom(payload.clone().unbind(), name);
+                cx.run.get().tell(payload.py(), Emission { id: cx.id, item });
+            }
+            Attempt::Role(role) => {
+                let name = name.unwrap_or_else(|| "custom".to_owned());
+                role.cx.notes.note(EventKind::Custom, name, json::read(payload)?);
+            }
+        }
+        Ok(())
     }
 
     /// The streams that show tokens of graphs that the node invokes.
     #[getter]
-    fn readers(&self, py: Python<'_>) -> Vec<Py<PyAny>> {
-        let tokens = &self.cx.run.get().below.tokens;
-        tokens.iter().map(|tokens| tokens.clone_ref(py)).collect()
+    fn readers(&self, py: Python<'_>) -> PyResult<Vec<Py<PyAny>>> {
+        let tokens = &self.task()?.run.get().below.tokens;
+        Ok(tokens.iter().map(|tokens| tokens.clone_ref(py)).collect())
     }
 
     /// Shows a token to the one stream that has `reader` as its `tokens`.
-    fn token(&self, py: Python<'_>, reader: Py<PyAny>, payload: Py<PyAny>) {
-        let emitted = Emission { id: self.cx.id, item: EmittedItem::Token(reader, payload) };
-        self.cx.run.get().tell(py, emitted);
+    fn token(&self, py: Python<'_>, reader: Py<PyAny>, payload: Py<PyAny>) -> PyResult<()> {
+        let cx = self.task()?;
+        cx.run.get().tell(py, Emission { id: cx.id, item: EmittedItem::Token(reader, payload) });
+        Ok(())
     }
 
-    /// Whether somebody wants to see events while the node runs.
+    /// Whether somebody wants to see events while it runs.
     #[getter]
     fn watched(&self) -> bool {
-        self.cx.run.get().live
+        match &self.attempt {
+            Attempt::Node(cx) => cx.run.get().live,
+            Attempt::Role(role) => role.cx.watched,
+        }
     }
 
     /// Shows a piece of a reply that is still being written.
     fn chunk(&self, py: Python<'_>, text: String) {
-        let piece = (self.cx.id, ReplyChunk::Text(text));
-        self.cx.run.get().mailbox.post(py, |mail| mail.chunks.push(piece));
+        let chunk = ReplyChunk::Text(text);
+        match &self.attempt {
+            Attempt::Node(cx) => {
+                cx.run.get().mailbox.post(py, |mail| mail.chunks.push((cx.id, chunk)));
+            }
+            Attempt::Role(role) => {
+                let (kind, name, data) = chunk.into_event();
+                role.cx.notes.note(kind, name, data);
+            }
+        }
     }
 
     /// Says that the node is alive, which puts its idle time-out off.
-    fn heartbeat(&self, py: Python<'_>) {
-        self.sign(py, Heartbeat::Explicit);
+    fn heartbeat(&self, py: Python<'_>) -> PyResult<()> {
+        self.sign(py, Heartbeat::Explicit)
     }
 
     /// Says that the node gets on with its work, which puts its idle time-out off
     /// unless only heartbeats count for it.
-    fn progress(&self, py: Python<'_>) {
-        self.sign(py, Heartbeat::Progress);
+    fn progress(&self, py: Python<'_>) -> PyResult<()> {
+        self.sign(py, Heartbeat::Progress)
     }
 
     /// Counts what a call of a model cost against the budgets.
     fn charge(&self, input_tokens: u64, output_tokens: u64) -> PyResult<()> {
         let usage = Usage { input_tokens, output_tokens };
-        self.cx.run.get().with(|core| {
-            core.machine.charge(self.cx.id, usage);
-            Ok(())
-        })
+        match &self.attempt {
+            Attempt::Node(cx) => cx.run.get().with(|core| {
+                core.machine.charge(cx.id, usage);
+                Ok(())
+            }),
+            Attempt::Role(role) => {
+                role.cx.notes.charge(usage);
+                Ok(())
+            }
+        }
     }
 
     /// Begins a call unless it is known what came of it: of a `tool`, a `model` or a `step`,
     /// and its name.
     /// `given` is what it is given: a node that begins again gives it the same. It counts
     /// against the budgets when it is made. `repeatable` says that it may be made twice, and
-    /// `within` is the key of the call of the node that it is part of.
+    /// `within` is the key of the call of the node that it is part of; a role's calls are not
+    /// told from those within them.
     ///
     /// Raises the `antiphon.errors` class of `unknown_outcome` if it was begun before and
     /// nobody knows what came of it; of `replay_diverged` if the node does something else than
@@ -249,28 +302,48 @@ impl Context {
 
     /// Counts a call of a model or tool against the budgets.
     fn request(&self, py: Python<'_>, kind: &str) -> PyResult<()> {
-        self.cx.run.get().request(py, self.cx.id, kind)
+        let intent = charge(kind)?;
+        let granted = match &self.attempt {
+            Attempt::Node(cx) => {
+                cx.run.get().with(|core| Ok(core.machine.request(cx.id, intent)))?
+            }
+            Attempt::Role(role) => {
+                let notes = role.cx.notes.clone();
+                block_on_native(py, async move { notes.request(intent).await })?
+            }
+        };
+        granted.map_err(|fault| to_exception(py, &fault))
+    }
+
+    /// Has `callback` called, on some thread, once nobody waits for the role.
+    fn when_cancelled(&self, py: Python<'_>, callback: Py<PyAny>) -> PyResult<()> {
+        match &self.attempt {
+            Attempt::Node(_) => Err(PyRuntimeError::new_err("a node is cancelled by its run")),
+            Attempt::Role(role) => role.on_cancel.add(py, callback),
+        }
     }
 
     fn __repr__(&self) -> String {
-        format!("Context(node={:?}, attempt={})", self.cx.name, self.cx.attempt)
+        format!("Context(node={:?}, attempt={})", self.node(), self.attempt())
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        let Attempt::Node(cx) = &self.attempt else { return Ok(()) };
         // The traceback of a failed node leads to here, and from here to the run that keeps
         // the failure. While others share the task context, its references are not ours to count.
-        if Arc::strong_count(&self.cx) > 1 {
+        if Arc::strong_count(cx) > 1 {
             return Ok(());
         }
-        visit.call(&self.cx.run)?;
-        self.cx.question.traverse(&visit)?;
-        self.cx.answers.iter().try_for_each(|answer| visit.call(&answer.0))
+        visit.call(&cx.run)?;
+        cx.question.traverse(&visit)?;
+        cx.answers.iter().try_for_each(|answer| visit.call(&answer.0))
     }
 }
 
 impl Context {
-    fn sign(&self, py: Python<'_>, sign: Heartbeat) {
-        let id = self.cx.id;
-        self.cx.run.get().mailbox.post(py, |mail| mail.heartbeats.push((id, sign)));
+    fn sign(&self, py: Python<'_>, sign: Heartbeat) -> PyResult<()> {
+        let cx = self.task()?;
+        cx.run.get().mailbox.post(py, |mail| mail.heartbeats.push((cx.id, sign)));
+        Ok(())
     }
 }

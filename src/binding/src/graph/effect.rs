@@ -4,7 +4,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use antiphon_core::checkpoint::{Call, CallOutcome, Callee, RaisedByCall, RaisedVerdict};
-use antiphon_core::run::CallStart;
+use antiphon_core::event::EventKind;
+use antiphon_core::run::{CallStart, PendingCall};
 use antiphon_core::task::TaskId;
 use antiphon_core::value::Value;
 use antiphon_core::{Fault, FaultCode};
@@ -14,15 +15,14 @@ use antiphon_stores::process;
 use pyo3::exceptions::{PyException, PyRuntimeError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use serde_json::{Value as Json, json};
+use serde_json::Value as Json;
 
 use crate::driver::core::Core;
 use crate::driver::wait::{awaitable_result, block_on_result};
 use crate::fault::{known, to_exception};
-use crate::graph::call_trace::{callee, digest_within, shown};
+use crate::graph::call_trace::{callee, digest_within};
 use crate::graph::question::{Question, UnansweredQuestion};
-use crate::graph::task_context::Context;
-use crate::system::role_effect::Asking;
+use crate::graph::task_context::{Attempt, Context};
 use crate::value::codec::ObjectCodec;
 use crate::value::object::Object;
 
@@ -33,27 +33,14 @@ use crate::value::object::Object;
 #[pyclass(module = "antiphon._antiphon", frozen, weakref)]
 #[derive(Debug)]
 pub(crate) struct Effect {
-    owner: Owner,
+    /// The context and not its task context: of that, garbage collection must see one owner alone.
+    context: Py<Context>,
     call: Call,
-    stage: Stage,
+    stage: CallStart<Object>,
     waits: Waits,
     /// It was said what came of it, or that nobody knows.
     settled: AtomicBool,
     question: UnansweredQuestion,
-}
-
-/// Whose call it is.
-#[derive(Debug)]
-pub(crate) enum Owner {
-    /// The context and not its task context: of that, garbage collection must see one owner alone.
-    Node(Py<Context>),
-    Role(Asking),
-}
-
-#[derive(Debug)]
-enum Stage {
-    Known(CallOutcome<Object>),
-    Due { index: u32, key: String },
 }
 
 /// What has to be durable before the node goes on.
@@ -73,74 +60,82 @@ impl std::fmt::Debug for Waits {
 }
 
 impl Effect {
-    /// Begins a call of a node.
+    /// Begins a call of a node or a role.
     pub(crate) fn begin(context: &Bound<'_, Context>, call: Call) -> PyResult<Self> {
-        let cx = &context.get().cx;
-        let begun = cx.run.get().with(|core| Ok(core.begin_call(cx.id, &call)))?;
-        let (stage, waits) = begun.map_err(|fault| to_exception(context.py(), &fault))?;
-        let owner = Owner::Node(context.clone().unbind());
-        Ok(Self::of((owner, call), stage, Waits(Mutex::new(waits))))
+        let py = context.py();
+        let (stage, waits) = match &context.get().attempt {
+            Attempt::Node(cx) => {
+                let begun = cx.run.get().with(|core| Ok(core.begin_call(cx.id, &call)))?;
+                begun.map_err(|fault| to_exception(py, &fault))?
+            }
+            Attempt::Role(role) => (role.begin_call(py, &call)?, None),
+        };
+        Ok(Self::new(context, call, stage, waits))
     }
 
     /// A call of a node that was made before; none if it was not.
     pub(crate) fn look_up(context: &Bound<'_, Context>, call: Call) -> PyResult<Option<Self>> {
-        let cx = &context.get().cx;
+        let cx = context.get().task()?;
         let known = cx.run.get().with(|core| Ok(core.known_call(cx.id, &call)))?;
         let came = known.map_err(|fault| to_exception(context.py(), &fault))?;
-        let owner = Owner::Node(context.clone().unbind());
-        Ok(came.map(|came| Self::of((owner, call), Stage::Known(came), Waits::default())))
+        Ok(came.map(|came| Self::new(context, call, CallStart::Known(came), None)))
     }
 
-    /// A call of a node: of what `kind` says; `given` is what it is given.
+    /// A call of what `kind` says; `given` is what it is given.
     pub(crate) fn call(
         context: &Bound<'_, Context>,
         (kind, name): (String, String),
         (given, within): (&Bound<'_, PyAny>, Option<&str>),
         repeatable: bool,
     ) -> PyResult<Call> {
-        let py = given.py();
+        let shared = || Ok::<_, PyErr>(ObjectCodec::shared(given.py())?.digest(given));
         let callee = callee(&kind)?;
-        let run = context.get().cx.run.get();
-        let values = run.with(|core| Ok(core.values_codec().cloned()))?;
-        let digest = match (values, callee) {
-            (Some(values), _) => values.digest(given),
-            // What a function is given may be anything; elsewhere it is as good as JSON.
-            (None, Callee::Step | Callee::Graph) => 0,
-            (None, Callee::Model | Callee::Tool) => ObjectCodec::shared(py)?.digest(given),
+        let digest = match &context.get().attempt {
+            Attempt::Role(_) => shared()?,
+            Attempt::Node(cx) => {
+                let values = cx.run.get().with(|core| Ok(core.values_codec().cloned()))?;
+                digest_within(
+                    match (values, callee) {
+                        (Some(values), _) => values.digest(given),
+                        // What a function is given may be anything; elsewhere it is as good as JSON.
+                        (None, Callee::Step | Callee::Graph) => 0,
+                        (None, Callee::Model | Callee::Tool) => shared()?,
+                    },
+                    within,
+                )
+            }
         };
-        Ok(Call { callee, name, digest: digest_within(digest, within), repeatable })
+        Ok(Call { callee, name, digest, repeatable })
     }
 
-    /// A call of a role that was made before.
-    pub(crate) fn known_to(role: Asking, call: Call, came: CallOutcome<Object>) -> Self {
-        let (owner, stage) = (Owner::Role(role), Stage::Known(came));
-        Self::of((owner, call), stage, Waits::default())
-    }
-
-    /// A call of a role that is to be made.
-    pub(crate) fn due_to(role: Asking, call: Call, (index, key): (u32, String)) -> Self {
-        let (owner, stage) = (Owner::Role(role), Stage::Due { index, key });
-        Self::of((owner, call), stage, Waits::default())
-    }
-
-    fn of((owner, call): (Owner, Call), stage: Stage, waits: Waits) -> Self {
-        let settled = AtomicBool::new(matches!(stage, Stage::Known(_)));
-        Self { owner, call, stage, waits, settled, question: UnansweredQuestion::default() }
+    fn new(
+        context: &Bound<'_, Context>,
+        call: Call,
+        stage: CallStart<Object>,
+        waits: Option<StoreFuture<()>>,
+    ) -> Self {
+        Self {
+            context: context.clone().unbind(),
+            call,
+            settled: AtomicBool::new(matches!(stage, CallStart::Known(_))),
+            stage,
+            waits: Waits(Mutex::new(waits)),
+            question: UnansweredQuestion::default(),
+        }
     }
 
     fn end(&self, py: Python<'_>, came: CallOutcome<Object>) -> PyResult<()> {
-        let Stage::Due { index, key } = &self.stage else {
+        let CallStart::Due(due) = &self.stage else {
             return Err(PyRuntimeError::new_err("the call was made before"));
         };
-        let cx = match &self.owner {
-            Owner::Node(context) => &context.get().cx,
-            Owner::Role(role) => return role.end(py, (&self.call, *index, key), came),
+        let cx = match &self.context.get().attempt {
+            Attempt::Node(cx) => cx,
+            Attempt::Role(role) => return role.end_call(py, (&self.call, due), came),
         };
-        let about = (&self.call, key.as_str());
         self.settled.store(true, Ordering::Relaxed);
         let run = cx.run.get();
         let is_ready = run.with(|core| {
-            *self.waits.lock() = core.end_call(cx.id, *index, came, about);
+            *self.waits.lock() = core.end_call(cx.id, (&self.call, due), came);
             Ok(core.machine.is_ready())
         })?;
         if is_ready {
@@ -156,21 +151,21 @@ impl Effect {
         if self.settled.swap(true, Ordering::Relaxed) {
             return;
         }
-        if let (Owner::Node(context), Stage::Due { index, .. }) = (&self.owner, &self.stage) {
-            let cx = &context.get().cx;
-            let call = (cx.id, *index);
+        if let (Attempt::Node(cx), CallStart::Due(due)) = (&self.context.get().attempt, &self.stage)
+        {
+            let call = (cx.id, due.index);
             cx.run.get().mailbox.post(py, |mail| mail.abandoned.push(call));
         }
     }
 
     /// Why a value cannot be stored, if it is going to be.
     fn problem(&self, py: Python<'_>, value: &Object) -> PyResult<Option<String>> {
-        let values = match &self.owner {
-            Owner::Node(context) => {
-                let run = context.get().cx.run.get();
-                run.with(|core| Ok(core.values_codec().cloned()))?
+        let values = match (&self.context.get().attempt, &self.stage) {
+            (Attempt::Node(cx), _) => {
+                cx.run.get().with(|core| Ok(core.values_codec().cloned()))?
             }
-            Owner::Role(role) => role.values(py)?,
+            (Attempt::Role(_), CallStart::Due(due)) if due.stored => Some(ObjectCodec::shared(py)?),
+            (Attempt::Role(_), _) => None,
         };
         Ok(values.and_then(|values| values.problem(value)))
     }
@@ -181,7 +176,7 @@ impl Effect {
     /// Whether it was made before: `result` is what came of it.
     #[getter]
     const fn known(&self) -> bool {
-        matches!(self.stage, Stage::Known(_))
+        matches!(self.stage, CallStart::Known(_))
     }
 
     /// For whoever is called: the same each time the node makes this call, in each attempt
@@ -189,21 +184,21 @@ impl Effect {
     #[getter]
     fn key(&self) -> &str {
         match &self.stage {
-            Stage::Known(_) => "",
-            Stage::Due { key, .. } => key,
+            CallStart::Known(_) => "",
+            CallStart::Due(due) => &due.key,
         }
     }
 
     /// What came of a call that was made before, returned or raised.
     fn result(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         match &self.stage {
-            Stage::Known(CallOutcome::Value(value)) => Ok(value.fresh().0),
-            Stage::Known(CallOutcome::Raised(error)) => {
+            CallStart::Known(CallOutcome::Value(value)) => Ok(value.fresh().0),
+            CallStart::Known(CallOutcome::Raised(error)) => {
                 Err(PyErr::from_value(error.0.bind(py).clone()))
             }
-            Stage::Known(CallOutcome::Failed(fault)) => Err(to_exception(py, fault)),
-            Stage::Known(CallOutcome::Reply(_) | CallOutcome::Json(_) | CallOutcome::Left)
-            | Stage::Due { .. } => Err(PyRuntimeError::new_err("nothing is known of the call")),
+            CallStart::Known(CallOutcome::Failed(fault)) => Err(to_exception(py, fault)),
+            CallStart::Known(CallOutcome::Reply(_) | CallOutcome::Json(_) | CallOutcome::Left)
+            | CallStart::Due(_) => Err(PyRuntimeError::new_err("nothing is known of the call")),
         }
     }
 
@@ -227,11 +222,12 @@ impl Effect {
     }
 
     /// Whether it is a call of the node that `context` is of.
-    fn is_of(&self, context: &Bound<'_, PyAny>) -> bool {
-        // A role has another kind of context.
-        let Ok(context) = context.cast::<Context>() else { return false };
-        let cx = &context.get().cx;
-        matches!(&self.owner, Owner::Node(own) if Arc::ptr_eq(&own.get().cx, cx))
+    fn is_of(&self, context: &Bound<'_, Context>) -> bool {
+        match (&self.context.get().attempt, &context.get().attempt) {
+            (Attempt::Node(own), Attempt::Node(cx)) => Arc::ptr_eq(own, cx),
+            // A role's calls are not told from those within them.
+            (Attempt::Role(_), _) | (_, Attempt::Role(_)) => false,
+        }
     }
 
     /// Keeps a question without an answer that part of the call has asked.
@@ -246,8 +242,8 @@ impl Effect {
     /// Raises the `antiphon.errors` class of `value_unstorable` if it cannot be stored and
     /// the run is kept.
     fn returned(&self, value: Py<PyAny>, py: Python<'_>) -> PyResult<()> {
-        if let (Owner::Node(context), Some(question)) = (&self.owner, self.question.get()) {
-            let raised = Context::raised(context.bind(py), question);
+        if let Some(question) = self.question.get() {
+            let raised = Context::raised(self.context.bind(py), question)?;
             self.end(py, CallOutcome::Left)?;
             return Err(raised);
         }
@@ -291,15 +287,13 @@ impl Effect {
     }
 
     fn __traverse__(&self, visit: pyo3::PyVisit<'_>) -> Result<(), pyo3::PyTraverseError> {
-        if let Owner::Node(context) = &self.owner {
-            visit.call(context)?;
-        }
+        visit.call(&self.context)?;
         self.question.traverse(&visit)?;
         match &self.stage {
-            Stage::Known(CallOutcome::Value(value) | CallOutcome::Raised(value)) => {
+            CallStart::Known(CallOutcome::Value(value) | CallOutcome::Raised(value)) => {
                 visit.call(&value.0)
             }
-            Stage::Known(_) | Stage::Due { .. } => Ok(()),
+            CallStart::Known(_) | CallStart::Due(_) => Ok(()),
         }
     }
 }
@@ -329,23 +323,23 @@ impl Core {
         &mut self,
         id: TaskId,
         call: &Call,
-    ) -> Result<(Stage, Option<StoreFuture<()>>), Fault> {
+    ) -> Result<(CallStart<Object>, Option<StoreFuture<()>>), Fault> {
         if let Some(session) = self.session.as_deref() {
             process::check(session.process())?;
         }
-        let due = match self.machine.begin_call(id, call)? {
+        let mut due = match self.machine.begin_call(id, call)? {
             CallStart::Known(came) => {
-                self.note_known(id, call, &came);
-                return Ok((Stage::Known(came), None));
+                self.note_call(id, call, call.end_event(&came, None));
+                return Ok((CallStart::Known(came), None));
             }
             CallStart::Due(due) => due,
         };
-        let waits = due.intent.map_or(Ok(None), |intent| self.commit_call(&intent));
+        let waits = due.intent.take().map_or(Ok(None), |intent| self.commit_call(&intent));
         let waits = waits.inspect_err(|_| {
             self.machine.end_call(id, due.index, CallOutcome::Left);
         })?;
-        self.note_call(id, call, json!({"call_id": due.key}), false);
-        Ok((Stage::Due { index: due.index, key: due.key }, waits))
+        self.note_call(id, call, call.start_event(&due.key));
+        Ok((CallStart::Due(due), waits))
     }
 
     fn known_call(
@@ -355,7 +349,7 @@ impl Core {
     ) -> Result<Option<CallOutcome<Object>>, Fault> {
         let known = self.machine.known_call(id, call)?;
         if let Some(came) = &known {
-            self.note_known(id, call, came);
+            self.note_call(id, call, call.end_event(came, None));
         }
         Ok(known)
     }
@@ -363,26 +357,21 @@ impl Core {
     fn end_call(
         &mut self,
         id: TaskId,
-        index: u32,
+        (call, due): (&Call, &PendingCall<Object>),
         came: CallOutcome<Object>,
-        (call, key): (&Call, &str),
     ) -> Option<StoreFuture<()>> {
-        let (ok, left) = (came.is_success(), matches!(came, CallOutcome::Left));
-        let commit = self.machine.end_call(id, index, came);
+        let left = matches!(came, CallOutcome::Left);
+        let event = call.end_event(&came, Some(&due.key));
+        let commit = self.machine.end_call(id, due.index, came);
         if !left {
-            self.note_call(id, call, json!({"call_id": key, "ok": ok}), true);
+            self.note_call(id, call, event);
         }
         // Why it could not be stored ends the run, and says so there.
         let commit = commit?;
         self.commit_call(&commit).unwrap_or_default()
     }
 
-    fn note_known(&mut self, id: TaskId, call: &Call, came: &CallOutcome<Object>) {
-        self.note_call(id, call, json!({"ok": came.is_success(), "replayed": true}), true);
-    }
-
-    fn note_call(&mut self, id: TaskId, call: &Call, data: Json, ended: bool) {
-        let (kind, data) = shown(call, data, ended);
+    fn note_call(&mut self, id: TaskId, call: &Call, (kind, data): (EventKind, Json)) {
         self.machine.note(id, kind, &call.name, data);
     }
 }

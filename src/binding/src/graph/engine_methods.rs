@@ -84,7 +84,7 @@ impl Engine {
             limits,
             max_concurrency,
             stream_options,
-            above: above.map(|above| Arc::clone(&above.get().cx)),
+            above: above.map(|above| above.get().task().cloned()).transpose()?,
             enter,
             on_task,
             step_timeout: step_timeout.map(|given| seconds("step_timeout", given)).transpose()?,

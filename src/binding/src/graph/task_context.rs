@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use antiphon_core::task::TaskId;
 use antiphon_core::{Fault, FaultCode, Time};
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyDict;
@@ -14,6 +15,7 @@ use crate::fault::to_exception;
 use crate::ffi;
 use crate::graph::node_variables::{self, NodeVariables, method};
 use crate::graph::question::{Question, UnansweredQuestion};
+use crate::system::role_attempt::RoleAttempt;
 use crate::value::object::Object;
 
 /// One task under way, as the code that runs for it sees it.
@@ -135,29 +137,49 @@ pub(crate) fn node_ended(node: &str) -> Fault {
         .hint("await what the node starts before it returns")
 }
 
-/// What a node can reach while it runs: who it is, what it was given to do,
-/// and the run around it.
+/// The context of a node of a graph, or of a role of a ready system, while it runs. A role
+/// has no run that Python drives: what belongs to that raises a `RuntimeError` there.
 #[pyclass(module = "antiphon._antiphon", frozen)]
 #[derive(Debug)]
 pub(crate) struct Context {
-    pub(crate) cx: Arc<TaskContext>,
+    pub(crate) attempt: Attempt,
+}
+
+/// Whose context it is.
+#[derive(Debug)]
+pub(crate) enum Attempt {
+    Node(Arc<TaskContext>),
+    Role(Box<RoleAttempt>),
 }
 
 impl Context {
     /// The context of a task, as an object.
     pub(crate) fn of<'py>(py: Python<'py>, cx: &Arc<TaskContext>) -> PyResult<Bound<'py, Self>> {
-        Bound::new(py, Self { cx: Arc::clone(cx) })
+        Bound::new(py, Self { attempt: Attempt::Node(Arc::clone(cx)) })
+    }
+
+    /// The context of a role.
+    pub(crate) fn of_role(role: RoleAttempt) -> Self {
+        Self { attempt: Attempt::Role(Box::new(role)) }
+    }
+
+    /// The task of a node.
+    pub(crate) fn task(&self) -> PyResult<&Arc<TaskContext>> {
+        match &self.attempt {
+            Attempt::Node(cx) => Ok(cx),
+            Attempt::Role(_) => Err(PyRuntimeError::new_err("a role has no run of its own")),
+        }
     }
 
     /// What carries a question out of the node, or says that nobody would see it. The node
     /// pauses for it even if its code catches that.
-    pub(crate) fn raised(slf: &Bound<'_, Self>, question: &Question) -> PyErr {
-        let (py, cx) = (slf.py(), &slf.get().cx);
+    pub(crate) fn raised(slf: &Bound<'_, Self>, question: &Question) -> PyResult<PyErr> {
+        let (py, cx) = (slf.py(), slf.get().task()?);
         if !cx.is_under_way() {
-            return to_exception(py, &node_ended(&cx.name));
+            return Ok(to_exception(py, &node_ended(&cx.name)));
         }
         cx.question.keep(py, question);
-        question.raised_in(slf).unwrap_or_else(|error| error)
+        question.raised_in(slf)
     }
 }
 

@@ -14,7 +14,7 @@ use crate::fault::to_exception;
 use crate::system::asking::{awaited, wait};
 use crate::system::parts;
 use crate::system::question::Question;
-use crate::system::role_call::{Carried, RAISED};
+use crate::system::user_context::{PyUserContext, RAISED};
 use crate::value::json;
 
 /// A ready system, for any number of questions at once.
@@ -52,11 +52,11 @@ impl NativeSystem {
         question: &Bound<'py, PyAny>,
         options: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let Question { start, attachments, session, carried, watch } =
+        let Question { start, attachments, session, exceptions, watch } =
             Question::read(question, options)?;
         let system = Arc::clone(&self.system);
         let ask = |session| async move { system.run(start, attachments, session).await };
-        as_dict(py, wait(py, session, watch, ask)?, &carried.0)
+        as_dict(py, wait(py, session, watch, ask)?, &exceptions.0)
     }
 
     /// The same, awaited. Cancelling the caller's task drops the question at once; `stop`, a
@@ -69,11 +69,11 @@ impl NativeSystem {
         question: &Bound<'py, PyAny>,
         options: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let Question { start, attachments, session, carried, watch } =
+        let Question { start, attachments, session, exceptions, watch } =
             Question::read(question, options)?;
         let system = Arc::clone(&self.system);
         let ask = |session| async move { system.run(start, attachments, session).await };
-        awaited(py, session, watch, ask, move |py, result| as_dict(py, result, &carried.0))
+        awaited(py, session, watch, ask, move |py, result| as_dict(py, result, &exceptions.0))
     }
 
     /// Its prompts as they are read, by `NAME.TIER`.
@@ -117,14 +117,14 @@ pub(crate) fn systems(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
 fn as_dict<'py>(
     py: Python<'py>,
     result: Result<SystemResult<DynOutput>, Fault>,
-    carried: &Carried,
+    user_context: &PyUserContext,
 ) -> PyResult<Bound<'py, PyDict>> {
     let mut result = result.map_err(|fault| to_exception(py, &fault))?;
     let trace = events(py, &result.run_id, std::mem::take(&mut result.trace))?;
     // The number means nothing outside.
     let number = result.error.as_mut().and_then(|fault| fault.details.remove(RAISED));
     let number = number.and_then(|number| usize::try_from(number.as_u64()?).ok());
-    let raised = number.and_then(|number| carried.raised(py, number));
+    let raised = number.and_then(|number| user_context.raised(py, number));
     let dict = pythonize::pythonize(py, &result)?.cast_into::<PyDict>()?;
     dict.set_item("trace", trace)?;
     dict.set_item("raised", raised)?;

@@ -21,10 +21,12 @@ use crate::driver::fork_guard::ForkGuard;
 use crate::fault::Retry;
 use crate::graph::agent::decision;
 use crate::graph::model::reply_of;
-use crate::system::role_call::{Carried, ModelCall, RAISED, RoleCall};
+use crate::graph::task_context::Context;
+use crate::system::model_call::ModelCall;
+use crate::system::role_attempt::RoleAttempt;
+use crate::system::user_context::{PyUserContext, RAISED};
 
-/// A callable as a role: it takes the brief and a `RoleCall`, and
-/// returns the reply.
+/// A callable as a role: it takes the brief and a `Context`, and returns the reply.
 pub(crate) struct CallableRole {
     pub(crate) call: Arc<Py<PyAny>>,
     pub(crate) tools: Vec<ToolSpec>,
@@ -45,15 +47,16 @@ impl Role for CallableRole {
     async fn act(&self, brief: Json, cx: RoleContext) -> Result<Json, Failure> {
         let (on_cancel, drop_guard) = CancelCallbacks::new();
         let (callable, retries) = (Arc::clone(&self.call), Arc::clone(&self.retries));
-        let carried = Carried::of(cx.user_context.as_ref());
+        let user_context = PyUserContext::of(cx.user_context.as_ref());
         let called = apart(move |py| {
-            let call = RoleCall::new(cx, carried.clone(), on_cancel);
+            let own = user_context.clone();
+            let context = Context::of_role(RoleAttempt { cx, user_context: own, on_cancel });
             let played = || {
                 let brief = pythonize::pythonize(py, &brief)?;
-                let returned = callable.bind(py).call1((brief, call))?;
+                let returned = callable.bind(py).call1((brief, context))?;
                 crate::value::json::read(&returned)
             };
-            played().map_err(|error| failure(py, error, &retries, carried.as_deref()))
+            played().map_err(|error| failure(py, error, &retries, user_context.as_deref()))
         });
         let played = called.await;
         drop_guard.disarm();
@@ -177,15 +180,15 @@ fn failure(
     py: Python<'_>,
     error: PyErr,
     retries: &[Py<Retry>],
-    carried: Option<&Carried>,
+    user_context: Option<&PyUserContext>,
 ) -> Failure {
     // Ctrl-C and the like are not tried again.
     let retries = if error.is_instance_of::<PyException>(py) { retries } else { &[] };
     let again = retries.iter().find_map(|retry| retry.get().again(py, error.value(py)));
     let verdict = again.map_or(RetryVerdict::Never, RetryVerdict::Again);
     let mut fault = fault(py, &error, FaultCode::RoleFailed);
-    if let Some(carried) = carried {
-        fault = fault.with(RAISED, carried.keep(error.into_value(py)));
+    if let Some(user_context) = user_context {
+        fault = fault.with(RAISED, user_context.keep(error.into_value(py)));
     }
     Failure { fault, verdict }
 }

@@ -15,7 +15,7 @@ use crate::driver::chance;
 use crate::graph::options::Keywords;
 use crate::sandbox::native_sandbox::Caller;
 use crate::system::cancellation_token::PyCancellationToken;
-use crate::system::role_call::{Carried, ExceptionGuard};
+use crate::system::user_context::{ExceptionGuard, PyUserContext};
 use crate::thread::thread_ref::ThreadRef;
 use crate::value::json;
 
@@ -31,7 +31,7 @@ const OPTIONS: [&str; 11] = [
     "run_id",
     "seed",
     "watch",
-    "about",
+    "user_context",
 ];
 
 /// A question as it is put.
@@ -39,7 +39,7 @@ pub(crate) struct Question {
     pub(crate) start: SystemStart<Json>,
     pub(crate) attachments: Vec<(String, Vec<u8>)>,
     pub(crate) session: Session,
-    pub(crate) carried: ExceptionGuard,
+    pub(crate) exceptions: ExceptionGuard,
     pub(crate) watch: Option<Py<PyAny>>,
 }
 
@@ -55,15 +55,15 @@ impl Question {
             Some(given) => given.iter().map(pair).collect::<PyResult<_>>()?,
             None => Vec::new(),
         };
-        let about = options.get("about")?.unwrap_or_else(|| py.None());
-        let carried = Arc::new(Carried::new(about));
-        let user_context: UserContext = Arc::<Carried>::clone(&carried);
+        let value = options.get("user_context")?.unwrap_or_else(|| py.None());
+        let own = Arc::new(PyUserContext::new(value));
+        let user_context: UserContext = Arc::<PyUserContext>::clone(&own);
         let session = Session { user_context: Some(user_context), ..session(py, &options)? };
         Ok(Self {
             start,
             attachments,
             session,
-            carried: ExceptionGuard(carried),
+            exceptions: ExceptionGuard(own),
             watch: options.get("watch")?,
         })
     }

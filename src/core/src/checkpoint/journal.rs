@@ -7,9 +7,10 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 
 use super::{SubrunCommit, SubrunLog};
+use crate::event::EventKind;
 use crate::fault::{Fault, FaultCode};
 use crate::model::ModelReply;
 use crate::seed::{KeySeed, Seed};
@@ -90,6 +91,35 @@ impl Call {
     /// Whether this is the same call as another one.
     pub fn is(&self, other: &Self) -> bool {
         (self.digest, self.callee, &self.name) == (other.digest, other.callee, &other.name)
+    }
+
+    /// Its event when it begins. A step shows as a tool that no model has asked for.
+    pub fn start_event(&self, key: &str) -> (EventKind, Json) {
+        let kind = match self.callee {
+            Callee::Model => EventKind::ModelCall,
+            Callee::Tool | Callee::Step | Callee::Graph => EventKind::ToolCall,
+        };
+        (kind, self.event_data(json!({"call_id": key})))
+    }
+
+    /// Its event when it ends; without a key it was made before its task began again.
+    pub fn end_event<V>(&self, came: &CallOutcome<V>, key: Option<&str>) -> (EventKind, Json) {
+        let kind = match self.callee {
+            Callee::Model => EventKind::ModelReply,
+            Callee::Tool | Callee::Step | Callee::Graph => EventKind::ToolResult,
+        };
+        let ok = came.is_success();
+        (kind, self.event_data(match key {
+            Some(key) => json!({"call_id": key, "ok": ok}),
+            None => json!({"ok": ok, "replayed": true}),
+        }))
+    }
+
+    fn event_data(&self, mut data: Json) -> Json {
+        if let (Callee::Step, Some(fields)) = (self.callee, data.as_object_mut()) {
+            fields.insert("step".to_owned(), true.into());
+        }
+        data
     }
 }
 

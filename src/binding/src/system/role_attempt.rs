@@ -1,55 +1,78 @@
-//! Calls of a role in a thread whose values are JSON: what JSON has not is
-//! stored there as the text of its bytes.
+//! One attempt of a role that Python code plays: who it is, and the calls that it makes.
+//! The values of its thread are JSON, so that other values are stored as the text of their bytes.
+
+use std::sync::Arc;
 
 use antiphon_core::checkpoint::{Call, CallOutcome};
-use antiphon_runtime::TaskReporter;
+use antiphon_core::event::EventKind;
+use antiphon_core::run::{CallStart, PendingCall};
 use antiphon_stores::ValueCodec;
 use antiphon_stores::codec::{ByteReader, ByteWriter};
+use antiphon_systems::RoleContext;
 use pyo3::prelude::*;
 use pythonize::pythonize;
-use serde_json::{Value as Json, json};
+use serde_json::Value as Json;
 
+use crate::driver::cancel_callbacks::CancelCallbacks;
 use crate::driver::wait::block_on_native;
 use crate::fault::to_exception;
-use crate::graph::call_trace::shown;
+use crate::system::user_context::PyUserContext;
 use crate::value::codec::ObjectCodec;
+use crate::value::json;
 use crate::value::object::{Object, is_json};
 
-/// What a role has to say about a call, and whether anything is stored of it.
-#[derive(Debug)]
-pub(crate) struct Asking {
-    pub(crate) notes: TaskReporter,
-    pub(crate) stored: bool,
+/// One attempt of a role.
+pub(crate) struct RoleAttempt {
+    pub(crate) cx: RoleContext,
+    pub(crate) user_context: Option<Arc<PyUserContext>>,
+    pub(crate) on_cancel: Arc<CancelCallbacks>,
 }
 
-impl Asking {
-    /// How what comes of it is stored, if it is.
-    pub(crate) fn values(&self, py: Python<'_>) -> PyResult<Option<ObjectCodec>> {
-        self.stored.then(|| ObjectCodec::shared(py)).transpose()
+impl std::fmt::Debug for RoleAttempt {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RoleAttempt").field("path", &self.cx.path).finish_non_exhaustive()
+    }
+}
+
+impl RoleAttempt {
+    /// Begins a call, unless it is known what came of it.
+    pub(crate) fn begin_call(&self, py: Python<'_>, call: &Call) -> PyResult<CallStart<Object>> {
+        let (notes, wanted) = (self.cx.notes.clone(), call.clone());
+        let begun = block_on_native(py, async move { notes.begin_call(wanted).await })?;
+        Ok(match begun.map_err(|fault| to_exception(py, &fault))? {
+            CallStart::Known(came) => {
+                let came = read(&ObjectCodec::shared(py)?, came)?;
+                self.note(call, call.end_event(&came, None));
+                CallStart::Known(came)
+            }
+            CallStart::Due(PendingCall { index, key, stored, .. }) => {
+                self.note(call, call.start_event(&key));
+                CallStart::Due(PendingCall { index, key, intent: None, stored })
+            }
+        })
     }
 
     /// Says how a call came out.
-    pub(crate) fn end(
+    pub(crate) fn end_call(
         &self,
         py: Python<'_>,
-        (call, index, key): (&Call, u32, &str),
+        (call, due): (&Call, &PendingCall<Object>),
         came: CallOutcome<Object>,
     ) -> PyResult<()> {
         if !matches!(came, CallOutcome::Left) {
-            self.note(call, json!({"call_id": key, "ok": came.is_success()}), true);
+            self.note(call, call.end_event(&came, Some(&due.key)));
         }
-        if !self.stored {
+        if !due.stored {
             return Ok(());
         }
+        let (notes, index) = (self.cx.notes.clone(), due.index);
         let came = written(&ObjectCodec::shared(py)?, came);
-        let notes = self.notes.clone();
         let ended = block_on_native(py, async move { notes.end_call(index, came).await })?;
         ended.map_err(|fault| to_exception(py, &fault))
     }
 
-    pub(crate) fn note(&self, call: &Call, data: Json, ended: bool) {
-        let (kind, data) = shown(call, data, ended);
-        self.notes.note(kind, call.name.as_str(), data);
+    fn note(&self, call: &Call, (kind, data): (EventKind, Json)) {
+        self.cx.notes.note(kind, call.name.as_str(), data);
     }
 }
 
@@ -83,7 +106,7 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 /// What came of a call, from its stored form.
-pub(crate) fn read(values: &ObjectCodec, came: CallOutcome<Json>) -> PyResult<CallOutcome<Object>> {
+fn read(values: &ObjectCodec, came: CallOutcome<Json>) -> PyResult<CallOutcome<Object>> {
     let object = |text: &Json| {
         let text = text.as_str().unwrap_or_default();
         let digits = text.as_bytes().as_chunks::<2>().0.iter();
@@ -107,6 +130,6 @@ pub(crate) fn read(values: &ObjectCodec, came: CallOutcome<Json>) -> PyResult<Ca
 fn as_json(value: &Object) -> Option<Json> {
     Python::attach(|py| {
         let value = value.0.bind(py);
-        if is_json(value, 0) { crate::value::json::read(value).ok() } else { None }
+        if is_json(value, 0) { json::read(value).ok() } else { None }
     })
 }
