@@ -46,10 +46,6 @@ class Builder:
         """
         Adds a callable as a node.
         """
-    def on_budget(self, /, target: str) -> None:
-        """
-        Where the graph goes when its budget is spent.
-        """
     def on_error(self, /, node: str, policy: str, *, target: str | None = None, channel: str | None = None) -> None:
         """
         Says what happens when `node` fails for good.
@@ -160,8 +156,8 @@ class Command(Generic[_N]):
 @final
 class Context:
     """
-    What a node can reach while it runs: who it is, what it was given to do,
-    and the run around it.
+    The context of a node of a graph, or of a role of a ready system, while it runs. A role
+    has no run that Python drives: what belongs to that raises a `RuntimeError` there.
     """
     def __repr__(self, /) -> str: ...
     @property
@@ -185,7 +181,8 @@ class Context:
         and its name.
         `given` is what it is given: a node that begins again gives it the same. It counts
         against the budgets when it is made. `repeatable` says that it may be made twice, and
-        `within` is the key of the call of the node that it is part of.
+        `within` is the key of the call of the node that it is part of; a role's calls are not
+        told from those within them.
 
         Raises the `antiphon.errors` class of `unknown_outcome` if it was begun before and
         nobody knows what came of it; of `replay_diverged` if the node does something else than
@@ -205,9 +202,9 @@ class Context:
         What the caller passed as `config`.
         """
     @property
-    def context(self, /) -> Any:
+    def context(self, /) -> Any | None:
         """
-        What the caller passed as `context`.
+        What the caller passed as `context`; of a role, with the question.
         """
     @property
     def deadline(self, /) -> float | None:
@@ -216,7 +213,7 @@ class Context:
         """
     def emit(self, /, payload: Any, name: str | None = None) -> None:
         """
-        Tells whoever watches the run.
+        Tells whoever watches the run. Of a role, `payload` is made of what JSON has.
         """
     @property
     def error(self, /) -> Any | None:
@@ -237,19 +234,15 @@ class Context:
         A call that was made before this node began again, as `begin_call` finds it, which must
         not look for it again; none if it is to be made. Nothing begins, and nothing counts.
         """
-    def next_answer(self, /) -> Any | None:
-        """
-        The next answer, if this question was asked before and answered.
-        """
     @property
     def node(self, /) -> str:
         """
-        The node's name.
+        The name of the node or the role.
         """
     @property
     def path(self, /) -> tuple:
         """
-        The names of the nodes that lead here, the node's own last.
+        The names of the nodes that lead here, its own last.
         """
     def pause(self, /, question: Any, asker: str | None = None) -> BaseException:
         """
@@ -288,7 +281,8 @@ class Context:
     @property
     def step(self, /) -> int:
         """
-        The superstep, from 1.
+        The superstep, from 1; of a role a number that is the same in each attempt of one
+        execution, and in no other.
         """
     def token(self, /, reader: Any, payload: Any) -> None:
         """
@@ -297,7 +291,11 @@ class Context:
     @property
     def watched(self, /) -> bool:
         """
-        Whether somebody wants to see events while the node runs.
+        Whether somebody wants to see events while it runs.
+        """
+    def when_cancelled(self, /, callback: Any) -> None:
+        """
+        Has `callback` called, on some thread, once nobody waits for the role.
         """
 
 @final
@@ -313,7 +311,7 @@ class Effect:
         """
         `wait`, awaited.
         """
-    def is_of(self, /, context: Any) -> bool:
+    def is_of(self, /, context: Context) -> bool:
         """
         Whether it is a call of the node that `context` is of.
         """
@@ -368,10 +366,6 @@ class Engine:
         """
         `orphans` on the caller's event loop.
         """
-    def describe(self, /) -> dict:
-        """
-        Nodes, edges, joins, branches and channels, for drawing.
-        """
     def history(self, /, place: ThreadRef, *, live: bool = False) -> History:
         """
         What a thread held at its checkpoints, newest first: from the checkpoint of `place`
@@ -381,6 +375,11 @@ class Engine:
     def name(self, /) -> str:
         """
         The graph's name.
+        """
+    @property
+    def nodes(self, /) -> list[str]:
+        """
+        The names of the nodes, in the order in which they were added.
         """
     def orphans(self, /, place: ThreadRef) -> list[str]:
         """
@@ -762,10 +761,10 @@ class Model:
         What traces and people call it.
         """
     @staticmethod
-    def open(name: str, env: dict[str, str], **options) -> Model:
+    def open(name: str, env: dict[str, str], settings: dict) -> Model:
         """
         Opens a model by its name, for instance `openai:gpt-5-mini`. Nothing is
-        sent yet. Keys and addresses that are not given come from `env`.
+        sent yet. Keys and addresses that are not among its `settings` come from `env`.
         """
     @property
     def requests(self, /) -> Any:
@@ -773,11 +772,11 @@ class Model:
         The requests a scripted model has seen, as dicts.
         """
     @staticmethod
-    def scripted(replies: Sequence[Any], *, name: str | None = None, lanes: Sequence[tuple[str, str, Sequence[Any]]] | None = None) -> Model:
+    def scripted(replies: Any, *, name: str | None = None, branches: Sequence[tuple[str, str, Any]] = ...) -> Model:
         """
-        A model that answers what it is told to. A reply is a text, or a dict
-        with `text`, `json`, `tool_calls`, `finish`, `usage`, `delay` or
-        `fault`. `lanes` gives replies to requests with a tag of their own.
+        A model that answers what it is told to. A reply is a dict with `text`, `json`,
+        `tool_calls`, `finish`, `usage`, `delay` or `fault`. `branches` gives replies to
+        requests with a tag of their own: its key, its value and they.
         """
 
 @final
@@ -1040,73 +1039,6 @@ class RetryPolicy:
     def retry_on(self, /) -> Any: ...
 
 @final
-class RoleCall:
-    """
-    One attempt of a role: who it is, and the way back to its question.
-    """
-    def __repr__(self, /) -> str: ...
-    @property
-    def about(self, /) -> Any | None:
-        """
-        What the caller passed as `about` with the question.
-        """
-    @property
-    def attempt(self, /) -> int:
-        """
-        1 for the first attempt.
-        """
-    def begin_call(self, /, callee: tuple[str, str], given: Any, repeatable: bool, _within: str | None = None) -> Effect:
-        """
-        Begins a call, unless it is known what came of it; as `Context.begin_call`. A role's
-        calls are not told from those within them.
-        """
-    def charge(self, /, input_tokens: int, output_tokens: int) -> None:
-        """
-        Counts what a call of a model cost against the budgets.
-        """
-    def chunk(self, /, text: str) -> None:
-        """
-        Shows a piece of a reply that is still being written.
-        """
-    @property
-    def deadline(self, /) -> float | None:
-        """
-        When the attempt will be given up, in seconds since the Unix epoch.
-        """
-    def emit(self, /, payload: Any, name: str | None = None) -> None:
-        """
-        Tells whoever watches; `payload` is made of what JSON has.
-        """
-    @property
-    def path(self, /) -> tuple:
-        """
-        The names of the nodes that lead here, the role's own last.
-        """
-    def request(self, /, kind: str) -> None:
-        """
-        Counts a call of a model or tool against the budgets.
-        """
-    @property
-    def run_id(self, /) -> str:
-        """
-        The run's id.
-        """
-    @property
-    def step(self, /) -> int:
-        """
-        Stands for this execution: the same in each attempt, and in no other.
-        """
-    @property
-    def watched(self, /) -> bool:
-        """
-        Whether somebody wants to see replies piece by piece.
-        """
-    def when_cancelled(self, /, callback: Any) -> None:
-        """
-        Has `callback` called, on some thread, once nobody waits for the role.
-        """
-
-@final
 class Run:
     """
     One run. It can be waited for, awaited and iterated; it is driven by
@@ -1164,11 +1096,6 @@ class Run:
     def error(self, /) -> Any | None:
         """
         What the run failed with.
-        """
-    @property
-    def event_count(self, /) -> int:
-        """
-        How many events there were, recorded or not.
         """
     @property
     def events(self, /) -> list[Event]:

@@ -90,7 +90,7 @@ def scripted(
     own = (replies_by_agent or {}).items()
     branches = [("agent", agent, _script(given)) for agent, given in own]
     try:
-        return Model.scripted(_script(replies), name=name, lanes=branches)
+        return Model.scripted(_script(replies), name=name, branches=branches)
     except Exception as error:  # noqa: BLE001 - the reader of nested dicts raises nothing narrower
         raise ValidationError(
             f"a scripted reply cannot be read: {error}", code="script_invalid"
@@ -103,7 +103,7 @@ def _script(replies: Iterable[Any]) -> list[Any]:
 
 def _reply(reply: Any) -> Any:
     if isinstance(reply, str):
-        return reply
+        return {"text": reply}
     if isinstance(reply, AntiphonError):
         fault = {"category": reply.category, "code": reply.code, "message": reply.message}
         return {"fault": fault}

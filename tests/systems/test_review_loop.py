@@ -32,11 +32,11 @@ def model(**replies: list[Any]) -> Model:
         "expert": [SOLVED],
         "finalizer": [WORDED],
     }
-    lanes = [
-        ("role", role, [reply if "tool_calls" in reply else {"json": reply} for reply in lane])
-        for role, lane in {**script, **replies}.items()
+    branches = [
+        ("role", role, [reply if "tool_calls" in reply else {"json": reply} for reply in given])
+        for role, given in {**script, **replies}.items()
     ]
-    return Model.scripted([], lanes=lanes)
+    return Model.scripted([], branches=branches)
 
 
 def names(result: ReviewLoopResult) -> list[str]:

@@ -113,7 +113,7 @@ def read_reply(reply: Any) -> Any:
             (``model_reply_malformed``).
     """
     if isinstance(reply, str):
-        return str(reply)
+        return {"text": reply}
     known = {"text", "tool_calls", "finish", "usage", "model"}
     if not isinstance(reply, dict) or not set(reply) <= known:
         found = sorted(set(reply) - known) if isinstance(reply, dict) else type(reply).__name__

@@ -95,7 +95,7 @@ def open_remote(name: str, settings: Mapping[str, Any]) -> Model:
         AuthError: the provider wants a key, and there is none (``model_key_missing``).
     """
     try:
-        return Model.open(name, dict(os.environ), **settings)
+        return Model.open(name, dict(os.environ), dict(settings))
     except (TypeError, ValueError, OverflowError) as error:
         raise ValidationError(
             f"a setting of model `{name}` has a value that cannot be used: {error}",

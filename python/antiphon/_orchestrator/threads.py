@@ -284,7 +284,7 @@ class Threads:
 
     def _agents(self) -> list[str]:
         """Everyone who can write, a router included."""
-        return [node["name"] for node in self._built.engine.describe()["nodes"]]
+        return self._built.engine.nodes
 
     def _known(self, agent: Any) -> str:
         known = self._agents()

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use antiphon_core::RetryPolicy;
 use antiphon_net::{HttpClient, Secret};
+use serde::Deserialize;
 use serde_json::{Map, Value as Json};
 
 /// The address, credentials and limits of a model.
@@ -14,7 +15,8 @@ use serde_json::{Map, Value as Json};
 /// let settings = ModelSettings { base_url: Some("http://127.0.0.1:8130/v1".into()), ..ModelSettings::default() };
 /// assert_eq!(settings.timeout.as_secs(), 600);
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize)]
+#[serde(try_from = "SettingsFields")]
 pub struct ModelSettings {
     /// The server's address; by default the environment's or the provider's.
     pub base_url: Option<String>,
@@ -54,4 +56,62 @@ impl Default for ModelSettings {
             http: None,
         }
     }
+}
+
+/// Settings as users write them; times are in seconds.
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct SettingsFields {
+    base_url: Option<String>,
+    api_key: Option<String>,
+    timeout: Option<f64>,
+    idle_timeout: Option<f64>,
+    max_attempts: Option<u32>,
+    headers: Option<BTreeMap<String, String>>,
+    extra_body: Option<Map<String, Json>>,
+    idempotency_header: Option<bool>,
+}
+
+impl TryFrom<SettingsFields> for ModelSettings {
+    type Error = String;
+
+    fn try_from(given: SettingsFields) -> Result<Self, String> {
+        let mut settings = Self {
+            base_url: given.base_url,
+            api_key: given.api_key.map(Secret::new),
+            extra_body: given.extra_body.unwrap_or_default(),
+            idempotency_header: given.idempotency_header.unwrap_or(false),
+            ..Self::default()
+        };
+        if let Some(timeout) = given.timeout {
+            settings.timeout = time_limit("timeout", timeout)?;
+        }
+        if let Some(timeout) = given.idle_timeout {
+            settings.idle_timeout = time_limit("idle_timeout", timeout)?;
+        }
+        if let Some(attempts) = given.max_attempts {
+            if attempts == 0 {
+                return Err("`max_attempts` takes a whole number of at least 1, found: 0".into());
+            }
+            settings.retry.max_attempts = attempts;
+        }
+        let headers = given.headers.unwrap_or_default().into_iter();
+        settings.headers = headers.map(|(name, value)| (name, Secret::new(value))).collect();
+        Ok(settings)
+    }
+}
+
+fn time_limit(name: &str, given: f64) -> Result<Duration, String> {
+    let limit = seconds(name, given)?;
+    if limit.is_zero() {
+        return Err(format!("`{name}` takes a number of seconds above zero, found: {given}"));
+    }
+    Ok(limit)
+}
+
+/// A duration in seconds as users write it.
+pub(crate) fn seconds(name: &str, given: f64) -> Result<Duration, String> {
+    Duration::try_from_secs_f64(given).map_err(|_| {
+        format!("`{name}` takes a number of seconds that is not negative, found: {given}")
+    })
 }

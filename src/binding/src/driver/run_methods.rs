@@ -184,12 +184,6 @@ impl Run {
         self.with(|core| Ok(core.stream.dropped))
     }
 
-    /// How many events there were, recorded or not.
-    #[getter]
-    fn event_count(&self) -> PyResult<u64> {
-        self.with(|core| Ok(core.machine.event_count()))
-    }
-
     /// Supersteps so far.
     #[getter]
     fn steps(&self) -> PyResult<u64> {

@@ -14,7 +14,6 @@ use pyo3::exceptions::PyValueError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use serde_json::json;
 
 use crate::fault::{seconds, to_exception};
 use crate::graph::call_kind::Kind;
@@ -179,30 +178,12 @@ fn tool(given: &Bound<'_, PyAny>) -> PyResult<(ToolEntry, AgentTool)> {
     Ok((entry, AgentTool { spec: made, arguments }))
 }
 
-/// A tool's spec as Python writes it.
+/// A tool's spec as Python writes it, with its time-out in seconds.
 pub(crate) fn tool_spec(spec: &Bound<'_, PyDict>) -> PyResult<ToolSpec> {
-    let text = |key: &str| -> PyResult<String> {
-        let missing = || PyValueError::new_err(format!("a tool needs the field: {key}"));
-        spec.get_item(key)?.ok_or_else(missing)?.extract()
-    };
-    let name = text("name")?;
-    let fields = Keywords::open(spec);
-    let parameters = fields.get::<Bound<'_, PyAny>>("parameters")?;
-    let parameters =
-        parameters.map_or_else(|| Ok(json!({"type": "object"})), |given| json::read(&given))?;
-    let mut made = ToolSpec::new(&name, text("description")?, parameters);
-    if let Some(effect) = fields.get::<Bound<'_, PyAny>>("side_effect")? {
-        made.side_effect = json::read(&effect)?;
-    }
-    made.idempotent = fields.get("idempotent")?.unwrap_or(false);
-    made.cache = fields.get("cache")?;
-    made.timeout = fields.get("timeout")?.map(|given| seconds("timeout", given)).transpose()?;
-    made.max_calls = fields.get("max_calls")?;
-    if let Some(approval) = fields.get::<Bound<'_, PyAny>>("approval")? {
-        made.approval = json::read(&approval)?;
-    }
-    made.max_result = fields.get("max_result")?.unwrap_or(ToolSpec::MAX_RESULT);
-    Ok(made)
+    let fields = spec.copy()?;
+    let timeout = fields.call_method1("pop", ("timeout", spec.py().None()))?;
+    let timeout = timeout.extract::<Option<f64>>()?.map(|given| seconds("timeout", given));
+    Ok(ToolSpec { timeout: timeout.transpose()?, ..json::read(&fields)? })
 }
 
 /// What a tool is told about the call besides its arguments.

@@ -361,12 +361,6 @@ impl Builder {
         Ok(())
     }
 
-    /// Where the graph goes when its budget is spent.
-    fn on_budget(&mut self, target: &str) -> PyResult<()> {
-        self.parts()?.graph.on_budget(target);
-        Ok(())
-    }
-
     /// Checks everything and freezes it.
     fn build(&mut self, py: Python<'_>) -> PyResult<Engine> {
         self.parts()?;

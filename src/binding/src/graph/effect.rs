@@ -161,9 +161,7 @@ impl Effect {
     /// Why a value cannot be stored, if it is going to be.
     fn problem(&self, py: Python<'_>, value: &Object) -> PyResult<Option<String>> {
         let values = match (&self.context.get().attempt, &self.stage) {
-            (Attempt::Node(cx), _) => {
-                cx.run.get().with(|core| Ok(core.values_codec().cloned()))?
-            }
+            (Attempt::Node(cx), _) => cx.run.get().with(|core| Ok(core.values_codec().cloned()))?,
             (Attempt::Role(_), CallStart::Due(due)) if due.stored => Some(ObjectCodec::shared(py)?),
             (Attempt::Role(_), _) => None,
         };

@@ -4,9 +4,7 @@ use std::future::Future;
 use std::sync::Arc;
 
 use antiphon_core::Fault;
-use antiphon_core::graph::{NodeId, NodeWork};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList};
 use pyo3::{PyTraverseError, PyVisit};
 
 use crate::driver::run::Run;
@@ -125,55 +123,10 @@ impl Engine {
         })
     }
 
-    /// Nodes, edges, joins, branches and channels, for drawing.
-    fn describe<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let graph = &self.graph;
-        let (nodes, edges, branches) = (PyList::empty(py), PyList::empty(py), PyList::empty(py));
-        for (index, node) in graph.nodes().iter().enumerate() {
-            let id = NodeId(u32::try_from(index).unwrap_or(u32::MAX));
-            if index > 0 {
-                let entry = PyDict::new(py);
-                entry.set_item("name", &*node.name)?;
-                entry.set_item("deferred", node.policy.deferred)?;
-                let kind = match node.work {
-                    NodeWork::Call => "call",
-                    NodeWork::Agent(_) => "agent",
-                    NodeWork::Graph(_) => "graph",
-                };
-                entry.set_item("kind", kind)?;
-                nodes.append(entry)?;
-            }
-            for &target in graph.successors(id) {
-                edges.append((&*node.name, &*graph.node_name(target)))?;
-            }
-            for branch in graph.branches(id) {
-                let entry = PyDict::new(py);
-                entry.set_item("source", &*node.name)?;
-                entry.set_item("name", &*branch.name)?;
-                let pair = |(label, target): (&Arc<str>, &Option<NodeId>)| {
-                    (label.to_string(), graph.node_name(*target).to_string())
-                };
-                let targets = branch.targets.as_ref();
-                let targets = targets.map(|all| all.iter().map(pair).collect::<Vec<_>>());
-                entry.set_item("targets", targets)?;
-                branches.append(entry)?;
-            }
-        }
-        let name = |id: &NodeId| graph.node_name(Some(*id)).to_string();
-        let joins = graph.joins().iter();
-        let joins: Vec<_> = joins
-            .map(|join| (join.sources.iter().map(name).collect::<Vec<_>>(), name(&join.target)))
-            .collect();
-        let description = PyDict::new(py);
-        description.set_item("name", graph.name())?;
-        description.set_item("nodes", nodes)?;
-        description.set_item("edges", edges)?;
-        description.set_item("joins", joins)?;
-        description.set_item("branches", branches)?;
-        let channels: Vec<_> =
-            graph.channels().iter().map(|channel| channel.name.to_string()).collect();
-        description.set_item("channels", channels)?;
-        Ok(description)
+    /// The names of the nodes, in the order in which they were added.
+    #[getter]
+    fn nodes(&self) -> Vec<&str> {
+        self.graph.nodes().iter().skip(1).map(|node| &*node.name).collect()
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {

@@ -109,10 +109,13 @@ impl Call {
             Callee::Tool | Callee::Step | Callee::Graph => EventKind::ToolResult,
         };
         let ok = came.is_success();
-        (kind, self.event_data(match key {
-            Some(key) => json!({"call_id": key, "ok": ok}),
-            None => json!({"ok": ok, "replayed": true}),
-        }))
+        (
+            kind,
+            self.event_data(match key {
+                Some(key) => json!({"call_id": key, "ok": ok}),
+                None => json!({"ok": ok, "replayed": true}),
+            }),
+        )
     }
 
     fn event_data(&self, mut data: Json) -> Json {

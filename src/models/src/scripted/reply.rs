@@ -2,19 +2,26 @@
 
 use std::time::Duration;
 
-use antiphon_core::{Fault, FaultCode, FinishReason, ModelReply, ModelRequest, ToolCall, Usage};
+use antiphon_core::{
+    Category, Fault, FaultCode, FinishReason, ModelReply, ModelRequest, ToolCall, Usage,
+};
 use antiphon_runtime::{CallContext, ReplyChunk};
+use serde::Deserialize;
 use serde_json::Value as Json;
 
+use crate::settings::seconds;
+
 /// A prepared reply. A string becomes the text of a reply, a JSON value is written as text, and
-/// a fault fails the call.
+/// a fault fails the call. It deserializes from a map with `text`, `json`, `tool_calls`, `finish`,
+/// `usage`, `delay` or `fault`.
 ///
 /// ```
 /// use antiphon_models::ScriptedReply;
 /// use serde_json::json;
 /// let reply = ScriptedReply::calls([("search", json!({"query": "Lyon"}))]).usage(120, 15);
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize)]
+#[serde(try_from = "ReplyFields")]
 pub struct ScriptedReply {
     outcome: Result<Said, Fault>,
     usage: Usage,
@@ -155,5 +162,89 @@ impl From<Json> for ScriptedReply {
 impl From<Fault> for ScriptedReply {
     fn from(fault: Fault) -> Self {
         Self::fault(fault)
+    }
+}
+
+/// A reply as users write it; times are in seconds.
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct ReplyFields {
+    text: Option<String>,
+    json: Option<Json>,
+    tool_calls: Vec<CallFields>,
+    finish: Option<FinishReason>,
+    usage: Option<Usage>,
+    delay: Option<f64>,
+    fault: Option<FaultFields>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CallFields {
+    name: String,
+    #[serde(default)]
+    arguments: Json,
+    id: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FaultFields {
+    category: Category,
+    code: String,
+    message: String,
+    retry_after: Option<f64>,
+}
+
+impl TryFrom<ReplyFields> for ScriptedReply {
+    type Error = String;
+
+    fn try_from(given: ReplyFields) -> Result<Self, String> {
+        let mut reply = match (given.fault, given.json, given.tool_calls.is_empty()) {
+            (Some(fault), _, _) => Self::fault(fault.try_into()?),
+            (None, Some(value), _) => Self::json(&value),
+            (None, None, true) => Self::text(""),
+            (None, None, false) => Self::raw_calls(
+                (1..).zip(given.tool_calls).map(|(number, call)| call.numbered(number)),
+            ),
+        };
+        if let Some(text) = given.text {
+            reply = reply.saying(text);
+        }
+        if let Some(finish) = given.finish {
+            reply = reply.finish(finish);
+        }
+        if let Some(usage) = given.usage {
+            reply.usage = usage;
+        }
+        if let Some(delay) = given.delay {
+            reply.delay = seconds("delay", delay)?;
+        }
+        Ok(reply)
+    }
+}
+
+impl CallFields {
+    /// Arguments that are a text are what the model wrote, malformed or not.
+    fn numbered(self, number: usize) -> ToolCall {
+        let arguments = match self.arguments {
+            Json::String(text) => text,
+            Json::Null => "{}".to_owned(),
+            value => value.to_string(),
+        };
+        let id = self.id.unwrap_or_else(|| format!("call_{number}"));
+        ToolCall { id, name: self.name, arguments }
+    }
+}
+
+impl TryFrom<FaultFields> for Fault {
+    type Error = String;
+
+    fn try_from(given: FaultFields) -> Result<Self, String> {
+        let fault = Self::foreign(given.category, &given.code, given.message);
+        Ok(match given.retry_after {
+            Some(delay) => fault.retry_after(seconds("retry_after", delay)?),
+            None => fault,
+        })
     }
 }

@@ -1,5 +1,7 @@
 //! From a name to a model.
 
+use std::time::Duration;
+
 use antiphon_core::{Fault, FaultCode};
 use antiphon_models::endpoint::{Endpoint, Structured};
 use antiphon_models::{ModelName, ModelSettings, PROVIDERS, Provider, open};
@@ -184,4 +186,41 @@ fn an_empty_key_is_none() {
     let env = [("OPENAI_API_KEY", "k-from-env")];
     let endpoint = resolve("openai:m", &settings, &env).unwrap();
     assert_eq!(endpoint.headers[0].1.expose(), "Bearer k-from-env");
+}
+
+#[test]
+fn settings_are_read_from_json() {
+    let read: ModelSettings = serde_json::from_value(json!({
+        "base_url": "http://127.0.0.1:1/v1", "api_key": "sk-1", "timeout": 1.5, "idle_timeout": null,
+        "max_attempts": 5, "headers": {"x-team": "a"}, "extra_body": {"seed": 1},
+    }))
+    .unwrap();
+    let defaults = ModelSettings::default();
+    assert_eq!(read.base_url.as_deref(), Some("http://127.0.0.1:1/v1"));
+    assert_eq!(
+        (read.timeout, read.idle_timeout),
+        (Duration::from_millis(1500), defaults.idle_timeout)
+    );
+    assert_eq!((read.retry.max_attempts, read.idempotency_header), (5, false));
+    assert_eq!(read.extra_body.get("seed"), Some(&json!(1)));
+    assert!(read.headers.contains_key("x-team") && read.api_key.is_some());
+}
+
+#[test]
+fn settings_that_cannot_be_used_say_why() {
+    for (given, reason) in [
+        (
+            json!({"timeout": -1}),
+            "`timeout` takes a number of seconds that is not negative, found: -1",
+        ),
+        (
+            json!({"idle_timeout": 0}),
+            "`idle_timeout` takes a number of seconds above zero, found: 0",
+        ),
+        (json!({"max_attempts": 0}), "`max_attempts` takes a whole number of at least 1, found: 0"),
+        (json!({"base_ulr": "u"}), "base_ulr"),
+    ] {
+        let error = serde_json::from_value::<ModelSettings>(given).unwrap_err().to_string();
+        assert!(error.contains(reason), "{error}");
+    }
 }

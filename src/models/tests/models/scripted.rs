@@ -131,3 +131,47 @@ async fn a_watched_reply_comes_word_by_word() {
     model.call(&question(), &cx).await.unwrap();
     assert_eq!(texts(&mut watcher), ["one ", "two ", " ", "three"]);
 }
+
+#[tokio::test]
+async fn replies_are_read_from_json() {
+    let read: Vec<ScriptedReply> = serde_json::from_value(json!([
+        {"text": "two", "usage": {"input_tokens": 3, "output_tokens": 4}, "finish": "length"},
+        {"json": {"n": 1}, "delay": 0.5},
+        {"text": "let me see", "tool_calls": [
+            {"name": "add", "arguments": {"a": 1}},
+            {"name": "sub", "arguments": "{oops", "id": "x"},
+            {"name": "mul"},
+        ]},
+        {"fault": {"category": "model_transport", "code": "busy", "message": "slow down", "retry_after": 2}},
+    ]))
+    .unwrap();
+    let model = ScriptedModel::new(read);
+    let request = question();
+    let reply = ask(&model, &request).await.unwrap();
+    assert_eq!((reply.text.as_str(), reply.finish), ("two", FinishReason::Length));
+    assert_eq!(reply.usage, Usage { input_tokens: 3, output_tokens: 4 });
+    let reply = ask(&model, &request).await.unwrap();
+    assert_eq!((reply.text.as_str(), reply.latency), ("{\"n\":1}", Duration::from_millis(500)));
+    let reply = ask(&model, &request).await.unwrap();
+    let calls: Vec<_> =
+        reply.tool_calls.iter().map(|call| (&*call.id, &*call.name, &*call.arguments)).collect();
+    assert_eq!(
+        calls,
+        [("call_1", "add", "{\"a\":1}"), ("x", "sub", "{oops"), ("call_3", "mul", "{}")]
+    );
+    assert_eq!((reply.text.as_str(), reply.finish), ("let me see", FinishReason::ToolCalls));
+    let fault = ask(&model, &request).await.unwrap_err();
+    assert_eq!((fault.category, fault.code.as_str()), (Category::ModelTransport, "busy"));
+}
+
+#[test]
+fn a_reply_that_cannot_be_read_says_why() {
+    for (given, reason) in [
+        (json!({"txt": "hi"}), "txt"),
+        (json!({"text": "hi", "delay": -1}), "`delay` takes a number of seconds"),
+        (json!({"tool_calls": [{"arguments": {}}]}), "name"),
+    ] {
+        let error = serde_json::from_value::<ScriptedReply>(given).unwrap_err().to_string();
+        assert!(error.contains(reason), "{error}");
+    }
+}
