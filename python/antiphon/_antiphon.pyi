@@ -851,6 +851,14 @@ class NativeSystem:
         `CancellationToken`, has it end in order. `watch` is called on threads of its own, one event after
         the other.
         """
+    def aedit(self, /, place: ThreadRef, values: Any) -> Any:
+        """
+        `edit` on the caller's event loop.
+        """
+    def aorphans(self, /, place: ThreadRef) -> Any:
+        """
+        `orphans` on the caller's event loop.
+        """
     def ask(self, /, question: Any, **options) -> dict:
         """
         Takes a question to where it rests and waits for it. Ctrl-C cancels it. Options:
@@ -860,6 +868,23 @@ class NativeSystem:
         `answers` (pairs of the id of a question and its answer), `attachments` (bytes by name), `call` (answers the calls of code in a
         sandbox), `run_id`, `seed`, `stop`, `watch` (called with each event), and `about` (what
         the Python code of roles sees of the caller).
+        """
+    def describe(self, /) -> dict:
+        """
+        Its graph as a dict, for drawing.
+        """
+    def edit(self, /, place: ThreadRef, values: Any) -> int:
+        """
+        Merges values into the state of a thread, in the name of the node that `place` names.
+        Returns the new checkpoint.
+        """
+    def history(self, /, place: ThreadRef, *, live: bool = False) -> History:
+        """
+        What a thread held at its checkpoints, as `Engine.history` shows it.
+        """
+    def orphans(self, /, place: ThreadRef) -> list[str]:
+        """
+        The threads in the store of `place` whose last run was one of this system and was lost.
         """
     @property
     def prompts(self, /) -> dict[str, str]:

@@ -8,6 +8,7 @@ pub(crate) mod call_trace;
 pub(crate) mod context;
 pub(crate) mod effect;
 pub(crate) mod engine;
+pub(crate) mod engine_history;
 pub(crate) mod engine_methods;
 pub(crate) mod host;
 pub(crate) mod limits;

@@ -10,3 +10,4 @@ pub(crate) mod saver;
 pub(crate) mod session;
 pub(crate) mod summary;
 pub(crate) mod thread_ref;
+pub(crate) mod values;

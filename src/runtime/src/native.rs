@@ -76,7 +76,7 @@ impl<H: Host + ?Sized + 'static> Driver<H> {
     /// The fault that a run fails with; `run_abandoned` if the run waits for
     /// tasks that went down with an earlier call.
     pub async fn run(&self, run: &mut Run<Json>) -> Result<DriveOutcome, Fault> {
-        Session::new(self, run, RunCommitter::detached()).drive().await
+        Session::new(self, run, &mut RunCommitter::detached()).drive().await
     }
 
     /// Drives a run that is kept in a thread. When this returns, its commits are durable
@@ -87,7 +87,10 @@ impl<H: Host + ?Sized + 'static> Driver<H> {
     /// As [`Driver::run`]. If a commit cannot be stored, the run is cancelled, so that
     /// nothing new happens that could be lost, and this returns the store's fault.
     pub async fn run_kept(&self, kept: &mut KeptRun) -> Result<DriveOutcome, Fault> {
-        let committer = std::mem::replace(&mut kept.committer, RunCommitter::detached());
-        Session::new(self, &mut kept.run, committer).drive().await
+        // Not borrowed: a future that is dropped takes it along, and that releases the thread.
+        let mut committer = std::mem::replace(&mut kept.committer, RunCommitter::detached());
+        let rest = Session::new(self, &mut kept.run, &mut committer).drive().await;
+        kept.committer = committer;
+        rest
     }
 }

@@ -75,6 +75,40 @@ impl KeptRun {
         Self { run, run_id, committer: RunCommitter::detached() }
     }
 
+    /// What the edit of a thread with these contents would come to, kept nowhere.
+    pub fn trial_of_edit(
+        contents: &ThreadContents,
+        edit: (NodeId, Update<Json>),
+        (graph, options): (&Arc<Graph<Json>>, Options),
+        now: Time,
+    ) -> Self {
+        let (run_id, root) = (options.run_id.clone(), contents.recovered.root.clone());
+        let run = Run::edit(Arc::clone(graph), root, edit, options, now);
+        Self { run, run_id, committer: RunCommitter::detached() }
+    }
+
+    /// Answers the questions of a run that has paused, all of them or none.
+    ///
+    /// # Errors
+    /// `question_unknown` or `answer_invalid` if an answer fits no open question.
+    pub fn answer(&mut self, answers: Answers, now: Time) -> Result<(), Fault> {
+        let answers = match (answers, self.run.questions().as_slice()) {
+            (Answers::ById(answers), _) => answers,
+            (Answers::Only(answer), [only]) => vec![(only.id.clone(), answer)],
+            (Answers::Only(_), several) => return Err(ambiguous(several.iter())),
+        };
+        for (id, answer) in &answers {
+            self.run.check_answer(id, answer)?;
+        }
+        answers.into_iter().try_for_each(|(id, answer)| self.run.answer(&id, answer, now))
+    }
+
+    /// The checkpoint that was written or found last, once the run was driven; 0 if there is
+    /// none.
+    pub const fn checkpoint(&self) -> u64 {
+        self.committer.checkpoint()
+    }
+
     /// Starts in a thread that was opened for a run of `graph`.
     ///
     /// # Errors
@@ -221,7 +255,9 @@ impl<V: Value> Answers<V> {
             // The run has ended, or has had this answer before.
             (Self::Only(_), []) => Ok(Vec::new()),
             (Self::Only(answer), [only]) => Ok(vec![(*only, answer)]),
-            (Self::Only(_), several) => Err(ambiguous(several)),
+            (Self::Only(_), several) => {
+                Err(ambiguous(several.iter().map(|(_, question)| *question)))
+            }
         }
     }
 }
@@ -244,9 +280,9 @@ fn nothing_asked() -> Fault {
         .hint("go on from it without an answer; whatever it asks then can be answered")
 }
 
-fn ambiguous<V>(open: &[OpenQuestion<'_, V>]) -> Fault {
-    let ids: Vec<_> = open.iter().map(|(_, question)| question.id.as_str()).collect();
-    let message = format!("several questions are open, and the answer names none: {}", open.len());
+fn ambiguous<'q, V: 'q>(open: impl Iterator<Item = &'q Question<V>>) -> Fault {
+    let ids: Vec<_> = open.map(|question| question.id.as_str()).collect();
+    let message = format!("several questions are open, and the answer names none: {}", ids.len());
     Fault::new(FaultCode::AnswerInvalid, message)
         .with("questions", Json::from(ids))
         .hint("answer with a dict from the ids of the questions to the answers")

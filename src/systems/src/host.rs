@@ -6,7 +6,7 @@ use antiphon_core::agent::AgentResult;
 use antiphon_core::command::{Destinations, Update};
 use antiphon_core::graph::Graph;
 use antiphon_core::reply::{ReplyParser, UnreadableReply, Violation};
-use antiphon_core::rules::ReducerSite;
+use antiphon_core::rules::{NoRules, ReducerSite, Rules};
 use antiphon_core::state::View;
 use antiphon_core::task::{Failure, TaskOutcome};
 use antiphon_core::{Fault, FaultCode, Message};
@@ -145,15 +145,34 @@ impl<S: System> Host for SystemHost<S> {
         code(&StateView(view))
     }
 
-    /// Of the faults of one superstep the one that another attempt does not mend decides.
     fn reduce(
         &self,
+        site: ReducerSite<'_, Json>,
+        old: Option<Json>,
+        new: Json,
+    ) -> Result<Json, Fault> {
+        SystemRules.reduce(site, old, new)
+    }
+}
+
+/// The merge rules of every system, without its routers: enough to preview a superstep.
+#[derive(Clone, Copy, Debug)]
+pub struct SystemRules;
+
+impl Rules<Json> for SystemRules {
+    /// Of the faults of one superstep the one that another attempt does not mend decides.
+    fn reduce(
+        &mut self,
         _: ReducerSite<'_, Json>,
         old: Option<Json>,
         new: Json,
     ) -> Result<Json, Fault> {
         let lasts = |known: &Json| Fault::deserialize(known).is_ok_and(|f| !is_passing(f.category));
         Ok(old.filter(lasts).unwrap_or(new))
+    }
+
+    fn route(&mut self, router: u32, view: &View<'_, Json>) -> Result<Destinations<Json>, Failure> {
+        NoRules.route(router, view)
     }
 }
 

@@ -9,7 +9,7 @@
 //! | [`mod@registry`] | all systems by name, with their schemas |
 //! | [`runner`], [`session`], [`result`] | starting, resuming and concluding a question |
 //! | [`parts`], [`role`], [`prompts`] | models, agents, tools, prompts and sandbox of a system |
-//! | [`builder`], [`node`] | the graph of a system, with the code of its nodes |
+//! | [`builder`], [`node`], [`drawing`] | the graph of a system, with the code of its nodes |
 //! | [`state`], [`patch`] | the state of a system, and what a node writes to it |
 //! | [`config`], [`reply`] | reading settings, and the replies of roles |
 //! | [`tool_cache`] | the results of tools in a run |
@@ -20,6 +20,7 @@ pub mod builder;
 pub mod computation;
 pub mod config;
 pub mod delimited_input;
+pub mod drawing;
 #[cfg(feature = "echo")]
 pub mod echo;
 mod host;
@@ -41,6 +42,8 @@ pub mod template;
 pub mod tool_cache;
 
 pub use builder::{RoleDefaults, RoleNode, SystemBuilder};
+pub use drawing::Drawing;
+pub use host::SystemRules;
 pub use node::{NodeContext, NodeExit};
 pub use parts::{Parts, PartsBuilder};
 pub use patch::Patch;
@@ -48,7 +51,7 @@ pub use prompts::{ModelTier, PromptSpec, Prompts};
 pub use registry::{ReadySystem, SystemEntry, find, registry};
 pub use result::{Outcome, SystemResult};
 pub use role::{Role, RoleContext, RoleImplementation, RoleModel, RoleSpec, Roles};
-pub use runner::{SystemRunner, SystemStart};
+pub use runner::{PausedRun, SystemRunner, SystemStart};
 pub use session::{Session, UserContext};
 pub use system::{Conclusion, Finished, RunEnding, System, SystemConfig, SystemInput};
 pub use tool_cache::ToolCache;

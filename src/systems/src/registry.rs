@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use antiphon_core::graph::Graph;
 use antiphon_core::{Fault, FaultCode};
+use antiphon_runtime::ThreadRef;
 use async_trait::async_trait;
 use schemars::{JsonSchema, schema_for};
-use serde_json::{Value as Json, json};
+use serde_json::{Map, Value as Json, json};
 
 use crate::config;
 use crate::parts::PartsBuilder;
@@ -126,6 +127,17 @@ pub trait ReadySystem: Send + Sync {
         attachments: Vec<(String, Vec<u8>)>,
         session: Session,
     ) -> Result<SystemResult<DynOutput>, Fault>;
+
+    /// Merges values into the state of a thread in the name of a node.
+    ///
+    /// # Errors
+    /// As [`SystemRunner::edit`].
+    async fn edit(
+        &self,
+        thread: Arc<dyn ThreadRef>,
+        edit: (&str, Map<String, Json>),
+        session: Session,
+    ) -> Result<u64, Fault>;
 }
 
 /// The output of any system.
@@ -154,6 +166,15 @@ impl<S: System> ReadySystem for SystemRunner<S> {
         })?;
         let result = Self::run(self, start, session).await?;
         Ok(result.map(|output| Box::new(output) as DynOutput))
+    }
+
+    async fn edit(
+        &self,
+        thread: Arc<dyn ThreadRef>,
+        edit: (&str, Map<String, Json>),
+        session: Session,
+    ) -> Result<u64, Fault> {
+        Self::edit(self, thread, edit, session).await
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::runner::PausedRun;
 use antiphon_core::effect::Question;
 use antiphon_core::event::Event;
 use antiphon_core::{Fault, Usage};
@@ -68,6 +69,9 @@ pub struct SystemResult<O> {
     pub usage: Usage,
     /// The run's id; a resumed run keeps its own.
     pub run_id: String,
+    /// The run itself, if it waits for answers and no thread keeps it.
+    #[serde(skip)]
+    pub paused: Option<PausedRun>,
 }
 
 impl<O> SystemResult<O> {
@@ -83,6 +87,7 @@ impl<O> SystemResult<O> {
             models: self.models,
             usage: self.usage,
             run_id: self.run_id,
+            paused: self.paused,
         }
     }
 }

@@ -29,6 +29,11 @@ use crate::state::{INPUT, TOOL_RESULTS};
 use crate::system::{Conclusion, Finished, RunEnding, System, SystemConfig, SystemInput};
 use crate::tool_cache::ToolCache;
 
+mod edit;
+mod paused;
+
+pub use paused::PausedRun;
+
 /// A system, ready for any number of questions at once.
 pub struct SystemRunner<S: System> {
     system: Arc<S>,
@@ -48,6 +53,8 @@ pub enum SystemStart<I> {
     AskAgain(I),
     /// From what the thread holds, with answers to its open questions.
     Resume(Answers),
+    /// Where it paused, if no thread keeps it, with answers to its questions.
+    Continue(PausedRun, Answers),
     /// From a state that came from elsewhere, after the node that ran last.
     State(Json),
 }
@@ -56,7 +63,7 @@ impl<I> SystemStart<I> {
     const fn input(&self) -> Option<&I> {
         match self {
             Self::Ask(input) | Self::AskOnce(input) | Self::AskAgain(input) => Some(input),
-            Self::Resume(_) | Self::State(_) => None,
+            Self::Resume(_) | Self::Continue(..) | Self::State(_) => None,
         }
     }
 
@@ -73,6 +80,7 @@ impl<I> SystemStart<I> {
             Self::AskOnce(input) => SystemStart::AskOnce(change(input)?),
             Self::AskAgain(input) => SystemStart::AskAgain(change(input)?),
             Self::Resume(answers) => SystemStart::Resume(answers),
+            Self::Continue(paused, answers) => SystemStart::Continue(paused, answers),
             Self::State(state) => SystemStart::State(state),
         })
     }
@@ -159,14 +167,7 @@ impl<S: System> SystemRunner<S> {
     ) -> Result<SystemResult<S::Output>, Fault> {
         start.input().map_or(Ok(()), SystemInput::check)?;
         let (mut started, input) = self.start(start, &session).await?;
-        let scope = Arc::new(RunScope {
-            system: Arc::clone(&self.system),
-            data: self.system.open(&input, &session),
-            input,
-            run_id: started.run_id.as_str().into(),
-            tools: ToolCache::of(self.channel(&started.run, TOOL_RESULTS)),
-            user_context: session.user_context,
-        });
+        let scope = self.scope(&started, input, &session);
         let host = SystemHost { code: Arc::clone(&self.code), scope: Arc::clone(&scope) };
         let recorder = Recorder::new();
         let mut driver = Driver::new(Arc::new(host), session.clock).watch(recorder.clone());
@@ -180,20 +181,37 @@ impl<S: System> SystemRunner<S> {
         Ok(self.conclude(started, rest, &recorder, &scope))
     }
 
-    async fn start(
-        &self,
-        start: SystemStart<S::Input>,
-        session: &Session,
-    ) -> Result<(KeptRun, Arc<S::Input>), Fault> {
-        let options = Options {
+    fn scope(&self, kept: &KeptRun, input: Arc<S::Input>, session: &Session) -> Arc<RunScope<S>> {
+        Arc::new(RunScope {
+            system: Arc::clone(&self.system),
+            data: self.system.open(&input, session),
+            input,
+            run_id: kept.run_id.as_str().into(),
+            tools: ToolCache::of(self.channel(&kept.run, TOOL_RESULTS)),
+            user_context: session.user_context.clone(),
+        })
+    }
+
+    fn options(&self, session: &Session) -> Options {
+        Options {
             run_id: session.run_id.clone(),
             seed: session.seed,
             limits: narrower(&self.system.config().limits(), &session.limits),
             events: true,
             schemas: Some(&JsonSchemas),
             ..Options::default()
-        };
-        let now = session.clock.now();
+        }
+    }
+
+    async fn start(
+        &self,
+        start: SystemStart<S::Input>,
+        session: &Session,
+    ) -> Result<(KeptRun, Arc<S::Input>), Fault> {
+        let (options, now) = (self.options(session), session.clock.now());
+        if let SystemStart::Continue(paused, answers) = start {
+            return paused.resume(answers, &self.graph, now);
+        }
         let Some(thread) = &session.thread else {
             // Only a thread has to hold the input: it may be large.
             let marked = start.input().is_some().then(|| json!({}));
@@ -220,7 +238,7 @@ impl<S: System> SystemRunner<S> {
             SystemStart::AskOnce(_) => is_same,
             SystemStart::AskAgain(_) => is_same && !is_over,
             SystemStart::Resume(_) => true,
-            SystemStart::Ask(_) | SystemStart::State(_) => false,
+            SystemStart::Ask(_) | SystemStart::Continue(..) | SystemStart::State(_) => false,
         };
         if !resumes {
             let update = self.update(&start, input, past.is_some());
@@ -291,7 +309,7 @@ impl<S: System> SystemRunner<S> {
         recorder: &Recorder,
         scope: &RunScope<S>,
     ) -> SystemResult<S::Output> {
-        let KeptRun { run, run_id, .. } = started;
+        let (run, run_id) = (&started.run, started.run_id.clone());
         let (ending, questions, fault) = ended(rest);
         let (state, unread) = match Snapshot::of(&self.graph, run.state()).read() {
             Ok(state) => (state, None),
@@ -299,6 +317,10 @@ impl<S: System> SystemRunner<S> {
         };
         let finished = Finished { state, ending, fault: fault.or(unread), run: scope };
         let Conclusion { output, outcome, error } = self.system.conclude(finished);
+        let usage = run.budget().spent().usage;
+        // A thread has a checkpoint by now, and is resumed from that.
+        let is_resumable = ending == RunEnding::Paused && started.checkpoint() == 0;
+        let input = Arc::clone(&scope.input);
         SystemResult {
             output,
             outcome,
@@ -307,8 +329,9 @@ impl<S: System> SystemRunner<S> {
             trace: recorder.events(),
             trace_dropped: recorder.dropped(),
             models: self.system.parts().roles.models(),
-            usage: run.budget().spent().usage,
+            usage,
             run_id,
+            paused: is_resumable.then(|| PausedRun::new(started, &self.graph, input)),
         }
     }
 }
@@ -331,7 +354,7 @@ fn input_of<I: Default>(start: SystemStart<I>) -> I {
         SystemStart::Ask(input) | SystemStart::AskOnce(input) | SystemStart::AskAgain(input) => {
             input
         }
-        SystemStart::Resume(_) | SystemStart::State(_) => I::default(),
+        SystemStart::Resume(_) | SystemStart::Continue(..) | SystemStart::State(_) => I::default(),
     }
 }
 

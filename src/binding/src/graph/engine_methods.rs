@@ -1,9 +1,7 @@
 //! What Python calls of a compiled graph.
 
-use std::future::Future;
 use std::sync::Arc;
 
-use antiphon_core::Fault;
 use pyo3::prelude::*;
 use pyo3::{PyTraverseError, PyVisit};
 
@@ -13,6 +11,7 @@ use crate::driver::stream_options::StreamOptions;
 use crate::driver::wait::{awaitable_result, block_on_result};
 use crate::fault::seconds;
 use crate::graph::engine::Engine;
+use crate::graph::engine_history::EngineThread;
 use crate::graph::limits::Limits;
 use crate::graph::task_context::Context;
 use crate::thread::history::History;
@@ -103,13 +102,14 @@ impl Engine {
         place: &Bound<'_, ThreadRef>,
         live: bool,
     ) -> PyResult<History> {
-        History::open(slf, place, live)
+        let codec = place.get().values(place.py())?;
+        History::open(EngineThread { engine: slf.clone().unbind(), codec }, place, live)
     }
 
     /// The threads in the store of `place` whose last run was one of this graph and was
     /// lost: it neither ended nor paused, and nobody drives it.
     fn orphans(&self, py: Python<'_>, place: &Bound<'_, ThreadRef>) -> PyResult<Vec<String>> {
-        block_on_result(py, self.seeking(place)?)
+        block_on_result(py, place.get().orphans(py, &self.graph, place.get().values(py)?)?)
     }
 
     /// `orphans` on the caller's event loop.
@@ -118,9 +118,8 @@ impl Engine {
         py: Python<'py>,
         place: &Bound<'_, ThreadRef>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        awaitable_result(py, self.seeking(place)?, |py, names| {
-            names.into_pyobject(py).map(Bound::unbind)
-        })
+        let orphans = place.get().orphans(py, &self.graph, place.get().values(py)?)?;
+        awaitable_result(py, orphans, |py, names| names.into_pyobject(py).map(Bound::unbind))
     }
 
     /// The names of the nodes, in the order in which they were added.
@@ -155,16 +154,5 @@ impl Engine {
             visit.call(nested)?;
         }
         visit.call(&self.adapt)
-    }
-}
-
-impl Engine {
-    fn seeking(
-        &self,
-        place: &Bound<'_, ThreadRef>,
-    ) -> PyResult<impl Future<Output = Result<Vec<String>, Fault>> + Send + 'static> {
-        let (py, place) = (place.py(), place.get());
-        let (graph, values, admin) = (Arc::clone(&self.graph), place.values(py)?, place.admin(py)?);
-        Ok(async move { admin.orphans(&graph, &values).await })
     }
 }

@@ -4,17 +4,25 @@ use std::sync::Arc;
 
 use antiphon_core::Fault;
 use antiphon_core::event::Event as CoreEvent;
+use antiphon_runtime::{Clock, SystemClock};
+use antiphon_stores::JsonCodec;
 use antiphon_systems::registry::{DynOutput, ReadySystem, registry};
-use antiphon_systems::{SystemEntry, SystemResult, find};
+use antiphon_systems::{Drawing, Session, SystemEntry, SystemResult, find};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
+use crate::driver::chance;
 use crate::driver::event::Event;
+use crate::driver::wait::{awaitable_result, block_on_native, block_on_result};
 use crate::fault::to_exception;
 use crate::system::asking::{awaited, wait};
 use crate::system::parts;
+use crate::system::paused_run::PyPausedRun;
 use crate::system::question::Question;
+use crate::system::system_history::SystemThread;
 use crate::system::user_context::{PyUserContext, RAISED};
+use crate::thread::history::History;
+use crate::thread::thread_ref::ThreadRef;
 use crate::value::json;
 
 /// A ready system, for any number of questions at once.
@@ -82,8 +90,73 @@ impl NativeSystem {
         self.system.prompts().into_iter().collect()
     }
 
+    /// The nodes and edges of its graph, for drawing.
+    fn drawing<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        Ok(pythonize::pythonize(py, &Drawing::of(self.system.graph()))?)
+    }
+
+    /// The names of its nodes.
+    #[getter]
+    fn nodes(&self) -> Vec<&str> {
+        self.system.graph().nodes().iter().skip(1).map(|node| &*node.name).collect()
+    }
+
+    /// What a thread held at its checkpoints, as `Engine.history` shows it.
+    #[pyo3(signature = (place, *, live=false))]
+    fn history(&self, place: &Bound<'_, ThreadRef>, live: bool) -> PyResult<History> {
+        History::open(SystemThread(Arc::clone(&self.system)), place, live)
+    }
+
+    /// The threads in the store of `place` whose last run was one of this system and was lost.
+    fn orphans(&self, py: Python<'_>, place: &Bound<'_, ThreadRef>) -> PyResult<Vec<String>> {
+        block_on_result(py, place.get().orphans(py, self.system.graph(), JsonCodec)?)
+    }
+
+    /// `orphans` on the caller's event loop.
+    fn aorphans<'py>(
+        &self,
+        py: Python<'py>,
+        place: &Bound<'_, ThreadRef>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let orphans = place.get().orphans(py, self.system.graph(), JsonCodec)?;
+        awaitable_result(py, orphans, |py, names| names.into_pyobject(py).map(Bound::unbind))
+    }
+
+    /// Merges values into the state of a thread, in the name of the node that `place` names.
+    /// Returns the new checkpoint.
+    fn edit(&self, place: &Bound<'_, ThreadRef>, values: &Bound<'_, PyAny>) -> PyResult<u64> {
+        let edited = self.editing(place, values)?;
+        block_on_native(place.py(), edited)?.map_err(|fault| to_exception(place.py(), &fault))
+    }
+
+    /// `edit` on the caller's event loop.
+    fn aedit<'py>(
+        &self,
+        place: &Bound<'py, ThreadRef>,
+        values: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        awaitable_result(place.py(), self.editing(place, values)?, |_, checkpoint| Ok(checkpoint))
+    }
+
     fn __repr__(&self) -> String {
         format!("NativeSystem({:?})", self.entry.name)
+    }
+}
+
+impl NativeSystem {
+    fn editing(
+        &self,
+        place: &Bound<'_, ThreadRef>,
+        values: &Bound<'_, PyAny>,
+    ) -> PyResult<impl Future<Output = Result<u64, Fault>> + Send + 'static> {
+        let (py, system) = (place.py(), Arc::clone(&self.system));
+        let (thread, values) = (place.get().stored_thread(py)?, json::read(values)?);
+        let node = place.get().as_node.clone().unwrap_or_default();
+        let clock = SystemClock::new();
+        let run_id = chance::run_id(None, clock.now());
+        let session = Session { run_id, ..Session::new(Arc::new(clock)) };
+        let session = Session { seed: chance::seed(None), ..session };
+        Ok(async move { system.edit(thread, (&node, values), session).await })
     }
 }
 
@@ -121,6 +194,7 @@ fn as_dict<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let mut result = result.map_err(|fault| to_exception(py, &fault))?;
     let trace = events(py, &result.run_id, std::mem::take(&mut result.trace))?;
+    let paused = result.paused.take();
     // The number means nothing outside.
     let number = result.error.as_mut().and_then(|fault| fault.details.remove(RAISED));
     let number = number.and_then(|number| usize::try_from(number.as_u64()?).ok());
@@ -128,6 +202,7 @@ fn as_dict<'py>(
     let dict = pythonize::pythonize(py, &result)?.cast_into::<PyDict>()?;
     dict.set_item("trace", trace)?;
     dict.set_item("raised", raised)?;
+    dict.set_item("paused", paused.map(|run| Py::new(py, PyPausedRun(run))).transpose()?)?;
     Ok(dict)
 }
 

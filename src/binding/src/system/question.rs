@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use antiphon_runtime::sandbox::HostCalls;
-use antiphon_runtime::{Answers, Clock, SystemClock, ThreadRef as ThreadPort};
-use antiphon_stores::StoredThread;
+use antiphon_runtime::{Answers, Clock, SystemClock};
 use antiphon_systems::{Session, SystemStart, UserContext};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -15,16 +14,18 @@ use crate::driver::chance;
 use crate::graph::options::Keywords;
 use crate::sandbox::native_sandbox::Caller;
 use crate::system::cancellation_token::PyCancellationToken;
+use crate::system::paused_run::PyPausedRun;
 use crate::system::user_context::{ExceptionGuard, PyUserContext};
 use crate::thread::thread_ref::ThreadRef;
 use crate::value::json;
 
 /// What a question may be put with.
-const OPTIONS: [&str; 11] = [
+const OPTIONS: [&str; 12] = [
     "thread",
     "how",
     "answer",
     "answers",
+    "paused",
     "attachments",
     "call",
     "stop",
@@ -76,16 +77,21 @@ fn start(question: &Bound<'_, PyAny>, options: &Keywords<'_, '_>) -> PyResult<Sy
         Some("once") => SystemStart::AskOnce(json::read(question)?),
         Some("again") => SystemStart::AskAgain(json::read(question)?),
         Some("resume") => {
+            let paused = options.get::<Bound<'_, PyPausedRun>>("paused")?;
             let only = options.get::<Bound<'_, PyAny>>("answer")?;
             let answers = options.get::<Vec<(String, Bound<'_, PyAny>)>>("answers")?;
             let read = |(id, answer): (String, Bound<'_, PyAny>)| Ok((id, json::read(&answer)?));
-            SystemStart::Resume(match (only, answers) {
+            let answers = match (only, answers) {
                 (Some(only), _) => Answers::Only(json::read(&only)?),
                 (None, Some(all)) => {
                     Answers::ById(all.into_iter().map(read).collect::<PyResult<_>>()?)
                 }
                 (None, None) => Answers::NONE,
-            })
+            };
+            match paused {
+                Some(paused) => SystemStart::Continue(paused.get().0.clone(), answers),
+                None => SystemStart::Resume(answers),
+            }
         }
         Some(how) => {
             return Err(PyValueError::new_err(format!("a question cannot be put so: {how}")));
@@ -95,7 +101,7 @@ fn start(question: &Bound<'_, PyAny>, options: &Keywords<'_, '_>) -> PyResult<Sy
 
 fn session(py: Python<'_>, options: &Keywords<'_, '_>) -> PyResult<Session> {
     let thread = options.get::<Bound<'_, ThreadRef>>("thread")?;
-    let thread = thread.map(|thread| stored_thread(py, thread.get())).transpose()?;
+    let thread = thread.map(|thread| thread.get().stored_thread(py)).transpose()?;
     let call = options.get::<Py<PyAny>>("call")?;
     let clock = SystemClock::new();
     let given = options.get("seed")?;
@@ -109,11 +115,6 @@ fn session(py: Python<'_>, options: &Keywords<'_, '_>) -> PyResult<Session> {
         thread,
         ..Session::new(Arc::new(clock))
     })
-}
-
-fn stored_thread(py: Python<'_>, thread: &ThreadRef) -> PyResult<Arc<dyn ThreadPort>> {
-    let store = thread.sealed_store(py)?;
-    Ok(Arc::new(StoredThread::new(store, thread.thread.as_str(), thread.durability)))
 }
 
 fn pair(pair: (Bound<'_, PyAny>, Bound<'_, PyAny>)) -> PyResult<(String, Vec<u8>)> {

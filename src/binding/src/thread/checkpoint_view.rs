@@ -8,21 +8,18 @@ use antiphon_stores::{CheckpointView, TaskView};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 
-use crate::driver::show;
 use crate::fault::as_dict;
-use crate::graph::engine::Engine;
-use crate::graph::host::Host;
-use crate::graph::rules::PyRules;
-use crate::value::object::Object;
+use crate::thread::values::ThreadValues;
 
 /// A checkpoint as a dict. `tip` is what its thread holds at the end, if this is the last one
 /// and its tasks are to be shown as they are now.
-pub(crate) fn as_py_dict<'py>(
-    engine: &Bound<'py, Engine>,
-    view: &CheckpointView<Object>,
-    tip: Option<RecoveredRun<Object>>,
+pub(crate) fn as_py_dict<'py, T: ThreadValues>(
+    py: Python<'py>,
+    thread: &T,
+    view: &CheckpointView<T::Value>,
+    tip: Option<RecoveredRun<T::Value>>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let (py, graph) = (engine.py(), &engine.get().graph);
+    let graph = thread.graph();
     let is_last = tip.is_some();
     let tasks = PyList::empty(py);
     let upcoming = PyList::empty(py);
@@ -30,7 +27,7 @@ pub(crate) fn as_py_dict<'py>(
         if !(is_last && task.written.is_some()) {
             upcoming.append(&task.name)?;
         }
-        tasks.append(task_dict(engine, &task)?)?;
+        tasks.append(task_dict(py, thread, &task)?)?;
     }
     let dict = PyDict::new(py);
     dict.set_item("checkpoint", view.seq)?;
@@ -40,7 +37,7 @@ pub(crate) fn as_py_dict<'py>(
     dict.set_item("source", source(view.source))?;
     dict.set_item("run_id", view.header.as_ref().map(|header| &*header.run_id))?;
     dict.set_item("paused", tip.as_ref().is_some_and(RecoveredRun::is_paused))?;
-    dict.set_item("values", values(engine, view, tip)?)?;
+    dict.set_item("values", values(py, thread, view, tip)?)?;
     dict.set_item("next", upcoming.to_tuple())?;
     let wrote = view.wrote.iter().map(|node| graph.node_name(Some(*node)).to_string());
     dict.set_item("wrote", PyTuple::new(py, wrote.collect::<Vec<_>>())?)?;
@@ -51,23 +48,23 @@ pub(crate) fn as_py_dict<'py>(
     Ok(dict)
 }
 
-fn task_dict<'py>(
-    engine: &Bound<'py, Engine>,
-    task: &TaskView<'_, Object>,
+fn task_dict<'py, T: ThreadValues>(
+    py: Python<'py>,
+    thread: &T,
+    task: &TaskView<'_, T::Value>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let py = engine.py();
     let dict = PyDict::new(py);
     dict.set_item("id", &task.id)?;
     dict.set_item("name", &task.name)?;
-    let question = |question: &&Question<Object>| {
+    let question = |question: &&Question<T::Value>| {
         let path = PyTuple::new(py, &question.path)?;
-        (&question.id, path, &question.value.0).into_pyobject(py)
+        (&question.id, path, thread.value(py, &question.value)?).into_pyobject(py)
     };
     let questions = task.questions.iter().map(question).collect::<PyResult<Vec<_>>>()?;
     dict.set_item("interrupts", PyTuple::new(py, questions)?)?;
     let result = match task.written {
         Some(update) => {
-            let written = show::written(engine, update)?;
+            let written = thread.written(py, update)?;
             Some(written.unwrap_or_else(|| PyDict::new(py).into_any()))
         }
         None => None,
@@ -78,20 +75,18 @@ fn task_dict<'py>(
 }
 
 /// The state at a checkpoint; at the tip with what its finished tasks have written.
-fn values<'py>(
-    engine: &Bound<'py, Engine>,
-    view: &CheckpointView<Object>,
-    tip: Option<RecoveredRun<Object>>,
+fn values<'py, T: ThreadValues>(
+    py: Python<'py>,
+    thread: &T,
+    view: &CheckpointView<T::Value>,
+    tip: Option<RecoveredRun<T::Value>>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let (py, graph) = (engine.py(), &engine.get().graph);
-    let mut host = Host::new(py, engine);
-    let mut rules = PyRules { py, host: &mut host };
-    let newer = tip.map_or_else(Vec::new, |tip| view.preview(graph, tip, &mut rules));
+    let newer = tip.map_or_else(Vec::new, |tip| thread.preview(py, view, tip));
     let dict = PyDict::new(py);
-    for (key, id) in engine.get().keys.iter().zip((0_u32..).map(ChannelId)) {
+    for (channel, id) in thread.graph().channels().iter().zip((0_u32..).map(ChannelId)) {
         let newer = newer.iter().find(|(channel, _)| *channel == id).map(|(_, value)| value);
         if let Some(value) = newer.or_else(|| view.graph_snapshot.state.get(id)) {
-            dict.set_item(&key.name, &value.0)?;
+            dict.set_item(&*channel.name, thread.value(py, value)?)?;
         }
     }
     Ok(dict)

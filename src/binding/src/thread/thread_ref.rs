@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use antiphon_core::Fault;
-use antiphon_runtime::SystemClock;
+use antiphon_core::graph::Graph;
+use antiphon_core::value::Value;
+use antiphon_runtime::{SystemClock, ThreadRef as ThreadPort};
 use antiphon_stores::admin::CopyRequest;
-use antiphon_stores::{Durability, SealedStore, ThreadAdmin, owner};
+use antiphon_stores::{Durability, SealedStore, StoredThread, ThreadAdmin, ValueCodec, owner};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -86,10 +88,27 @@ impl ThreadRef {
         self.saver.get().sealed_store(py)
     }
 
+    /// The thread for a native system, whose values are JSON.
+    pub(crate) fn stored_thread(&self, py: Python<'_>) -> PyResult<Arc<dyn ThreadPort>> {
+        let thread = StoredThread::new(self.sealed_store(py)?, &*self.thread, self.durability);
+        Ok(Arc::new(thread.at_checkpoint(self.checkpoint)))
+    }
+
     /// Whoever sees to the threads of the store from outside.
     pub(crate) fn admin(&self, py: Python<'_>) -> PyResult<ThreadAdmin> {
         let owner = owner::new(chance::seed(None));
         Ok(ThreadAdmin::new(self.sealed_store(py)?, Arc::new(SystemClock::new()), owner))
+    }
+
+    /// The threads of the store whose last run was one of `graph` and was lost.
+    pub(crate) fn orphans<V: Value + Send + Sync + 'static>(
+        &self,
+        py: Python<'_>,
+        graph: &Arc<Graph<V>>,
+        values: impl ValueCodec<V> + 'static,
+    ) -> PyResult<impl Future<Output = Result<Vec<String>, Fault>> + Send + 'static> {
+        let (admin, graph) = (self.admin(py)?, Arc::clone(graph));
+        Ok(async move { admin.orphans(&graph, &values).await })
     }
 
     fn forking(

@@ -293,6 +293,7 @@ impl<V: Value> Run<V> {
             ));
         }
         self.notify_nested_asked();
+        self.queue.paused_since.get_or_insert(self.queue.log.now);
         Effect::Paused(questions)
     }
 

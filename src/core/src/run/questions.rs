@@ -104,6 +104,7 @@ impl<V: Value> Run<V> {
         self.queue.log.now = now;
         let asked = self.units.find_question(0, id).ok_or_else(|| unknown(id))?;
         let value = asked.taken(value, self.queue.schemas)?;
+        self.discount_pause(now);
         if self.answer_agent(id, &value) {
             return Ok(());
         }
@@ -136,6 +137,19 @@ impl<V: Value> Run<V> {
             return Ok(());
         }
         Err(unknown(id))
+    }
+
+    /// No limit of time counts a pause: a person may take as long as they like.
+    fn discount_pause(&mut self, now: Time) {
+        let Some(since) = self.queue.paused_since.take() else { return };
+        let later = |at: &mut Option<Time>| *at = at.map(|at| at + now.since(since));
+        later(&mut self.queue.deadline);
+        for unit in self.units.indices() {
+            let records = self.units.frame_mut(unit).map(|frame| frame.records.iter_mut());
+            for extra in records.into_iter().flatten().filter_map(|record| record.extra.as_mut()) {
+                later(&mut extra.expires);
+            }
+        }
     }
 
     /// Whether [`Run::answer`] would take an answer: for several that are to

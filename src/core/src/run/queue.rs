@@ -39,6 +39,8 @@ pub(super) struct EffectQueue<V> {
     pub(super) running: usize,
     pub(super) sleeping: usize,
     pub(super) deadline: Option<Time>,
+    /// Since when nothing is left to do but to wait for answers.
+    pub(super) paused_since: Option<Time>,
     pub(super) step_timeout: Option<Duration>,
     /// Some tasks have to give signs of life.
     pub(super) watches: bool,
@@ -81,6 +83,7 @@ impl<V> EffectQueue<V> {
             running: 0,
             sleeping: 0,
             deadline,
+            paused_since: None,
             step_timeout: None,
             watches: false,
             late: false,

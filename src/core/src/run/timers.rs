@@ -19,6 +19,9 @@ impl<V: Value> Run<V> {
     pub(super) fn fire_timers(&mut self, now: Time) {
         // Every timer that is still ahead sets the alarm again below.
         self.queue.alarm = None;
+        if self.queue.paused_since.is_some() {
+            return;
+        }
         if let Some(deadline) = self.queue.deadline {
             if now >= deadline {
                 self.queue.deadline = None;

@@ -1,5 +1,7 @@
 //! Questions: a task that waits for an answer from outside.
 
+use std::time::Duration;
+
 use antiphon_core::budget::Limits;
 use antiphon_core::channel::{ChannelId, Reducer};
 use antiphon_core::effect::{Ending, Question};
@@ -146,6 +148,25 @@ fn the_budget_of_a_node_is_not_refilled_by_an_answer() {
     let asked = play.pauses();
     answer(&mut play, &asked[0], json!("yes"));
     assert!(matches!(play.ends(), Ending::Budget(_)));
+}
+
+#[test]
+fn the_time_of_a_pause_counts_for_no_limit() {
+    let seconds =
+        |limit| Limits { wall_time: Some(Duration::from_secs(limit)), ..Limits::default() };
+    let mut graph = chain(&[]);
+    let limited = antiphon_core::graph::NodePolicy { limits: seconds(3), ..Default::default() };
+    graph.add_node(crate::support::policy(limited, "a"));
+    graph.edge(START, "a");
+    let script = Script::new().node("a", asks(2));
+    let mut play = Play::new(&graph.build().unwrap(), script, json!({}), seconds(5));
+    for _ in 0..2 {
+        let asked = play.pauses();
+        play.now = play.now + Duration::from_secs(3_600);
+        assert_eq!(play.pauses(), asked, "a run that waits for a person does not run out of time");
+        answer(&mut play, &asked[0], json!("yes"));
+    }
+    assert_eq!(play.complete(), json!({"log": [["yes", "yes"]]}));
 }
 
 #[test]

@@ -24,7 +24,7 @@ use crate::store::StoreFuture as Stored;
 pub(super) struct Session<'d, H: ?Sized> {
     driver: &'d Driver<H>,
     run: &'d mut Run<Json>,
-    committer: RunCommitter,
+    committer: &'d mut RunCommitter,
     services: CallServices,
     children: TaskSet,
     signals: UnboundedReceiver<TaskSignal>,
@@ -41,7 +41,7 @@ impl<'d, H: Host + ?Sized + 'static> Session<'d, H> {
     pub(super) fn new(
         driver: &'d Driver<H>,
         run: &'d mut Run<Json>,
-        committer: RunCommitter,
+        committer: &'d mut RunCommitter,
     ) -> Self {
         let (sender, signals) = unbounded_channel();
         let streams = driver.watchers.iter().any(|watcher| watcher.wants_chunks());

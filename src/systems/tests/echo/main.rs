@@ -10,8 +10,10 @@ use antiphon_models::ScriptedModel;
 use antiphon_runtime::{Answers, ManualClock, Store};
 use antiphon_stores::{Cipher, Durability, MemoryStore, SealedStore, StoredThread};
 use antiphon_systems::echo::{Config, Echo, Input, State};
-use antiphon_systems::{Outcome, PartsBuilder, Session, SystemRunner, SystemStart, find, registry};
-use serde_json::{Value as Json, json};
+use antiphon_systems::{
+    Drawing, Outcome, PartsBuilder, Session, SystemRunner, SystemStart, find, registry,
+};
+use serde_json::{Map, Value as Json, json};
 
 fn echo(replies: &[Json]) -> SystemRunner<Echo> {
     let model = Arc::new(ScriptedModel::new(replies.iter().cloned()));
@@ -65,9 +67,58 @@ async fn a_refusal_ends_it_without_a_call_of_the_model() {
 }
 
 #[tokio::test]
-async fn a_pause_without_a_thread_shows_its_question() {
-    let paused = echo(&[]).ask(question("hello"), session()).await.unwrap();
+async fn a_pause_without_a_thread_is_resumed_once_by_the_system_that_asked() {
+    let system = echo(&[json!({"said": "hello"})]);
+    let paused = system.ask(question("hello"), session()).await.unwrap();
     assert_eq!((paused.outcome, paused.questions.len()), (Outcome::Paused, 1));
+    let run = paused.paused.unwrap();
+    let resume = |answers| SystemStart::Continue(run.clone(), answers);
+    let yes = || Answers::Only(json!(true));
+
+    let unknown = Answers::ById(vec![("0".repeat(32), json!(true))]);
+    let refused = system.run(resume(unknown), session()).await.unwrap_err();
+    assert_eq!(refused.code, "question_unknown", "the pause is as it was");
+    let foreign = echo(&[]).run(resume(yes()), session()).await.unwrap_err();
+    assert!(foreign.message.contains("another system has asked it"), "{foreign:?}");
+
+    let result = system.run(resume(yes()), session()).await.unwrap();
+    assert_eq!((result.outcome, result.output.answer.as_str()), (Outcome::Answered, "hello"));
+    assert_eq!(result.run_id, "run");
+    let again = system.run(resume(yes()), session()).await.unwrap_err();
+    assert!(again.message.contains("resumed already"), "{again:?}");
+}
+
+fn fields(values: &Json) -> Map<String, Json> {
+    values.as_object().unwrap().clone()
+}
+
+#[tokio::test]
+async fn the_state_of_a_thread_is_updated_in_the_name_of_a_node() {
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::new(Arc::new(ManualClock::default())));
+    let sealed = SealedStore::new(store, Arc::new(Cipher::tagged()));
+    let thread = Arc::new(StoredThread::new(sealed, "t", Durability::Sync));
+    let system = echo(&[json!({"said": "hello"})]);
+    let agreed = || ("ask", fields(&json!({"consent": true})));
+
+    let empty = system.edit(thread.clone(), agreed(), session()).await.unwrap_err();
+    assert_eq!(empty.code, "thread_empty");
+    let first = Session { thread: Some(thread.clone()), ..session() };
+    system.ask(question("hello"), first).await.unwrap();
+    for (node, values, code) in [
+        ("nobody", json!({"consent": true}), "target_unknown"),
+        ("ask", json!({"assent": true}), "state_key_unknown"),
+        ("ask", json!({"input": {"question": "other"}}), "state_key_unknown"),
+        ("ask", json!({"said": 7}), "state_unreadable"),
+        ("ask", json!({"consent": "perhaps"}), "state_unreadable"),
+    ] {
+        let edit = (node, fields(&values));
+        let refused = system.edit(thread.clone(), edit, session()).await.unwrap_err();
+        assert_eq!(refused.code, code, "{values}");
+    }
+    let checkpoint = system.edit(thread.clone(), agreed(), session()).await.unwrap();
+    assert!(checkpoint > 1);
+    let result = system.resume(thread, Answers::NONE, session()).await.unwrap();
+    assert_eq!((result.outcome, result.output.answer.as_str()), (Outcome::Answered, "hello"));
 }
 
 #[tokio::test]
@@ -104,4 +155,28 @@ fn an_unknown_name_is_answered_with_those_there_are() {
     assert_eq!(fault.code, "system_unknown");
     assert!(fault.hint.clone().unwrap().contains("review_loop"));
     assert!(registry().is_sorted_by_key(|entry| entry.name));
+}
+
+#[test]
+fn the_graph_is_drawn_with_the_labels_of_its_routers() {
+    let drawing = Drawing::of(echo(&[]).graph());
+    assert_eq!(drawing.nodes, ["__start__", "ask", "speak", "__end__"]);
+    let mut arrows: Vec<_> = drawing
+        .edges
+        .iter()
+        .map(|edge| {
+            format!(
+                "{} -{}-> {}{}",
+                edge.source,
+                edge.label,
+                edge.target,
+                if edge.conditional { "?" } else { "" }
+            )
+        })
+        .collect();
+    arrows.sort();
+    assert_eq!(
+        arrows,
+        ["__start__ --> ask", "ask -no-> __end__?", "ask -yes-> speak?", "speak --> __end__"]
+    );
 }
