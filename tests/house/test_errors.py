@@ -23,6 +23,8 @@ _BY_TEXT = re.compile(
     r"""(?:starts_with|ends_with|contains)\(\s*"[a-z_]+"|\bmatch &?\*?\w+\.code(?:\.as_str\(\))"""
 )
 _CODE = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
+_HEADINGS = ("What happened", "What to do", "Example")
+_BLOCK = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 _RAISED = re.compile(r"Raised as: ((?:`\w+`(?:, )?)+)")
 
 
@@ -47,6 +49,10 @@ def test_each_code_has_a_page_that_names_its_classes() -> None:
 
 def test_each_page_belongs_to_a_code() -> None:
     report(orphaned(ROOT))
+
+
+def test_each_page_says_what_happened_and_what_to_do_with_an_example() -> None:
+    report(misshapen(ROOT))
 
 
 def test_each_code_of_the_table_is_used() -> None:
@@ -81,6 +87,24 @@ def orphaned(root: Path) -> Iterator[Finding]:
     for page in sorted(root.glob("docs/errors/*.md")):
         if page.stem not in {*codes, "README"}:
             yield finding(root, page, 1, f"nothing raises this code: {page.stem}")
+
+
+def misshapen(root: Path) -> Iterator[Finding]:
+    """Pages with other headings, or whose example shows no error of a class that the page names."""
+    for page in sorted(root.glob("docs/errors/*.md")):
+        text = page.read_text(encoding="utf-8")
+        if page.stem == "README":
+            continue
+        if (found := re.findall(r"^#+ (.+)$", _BLOCK.sub("", text), re.MULTILINE)) != [
+            page.stem,
+            *_HEADINGS,
+        ]:
+            yield finding(root, page, 1, f"the headings are {', '.join(_HEADINGS)}: {found}")
+            continue
+        example = text.partition("\n## Example\n")[2]
+        shown = re.findall(r"^```text\n(?:antiphon\S+?\.)?(\w+): ", example, re.MULTILINE)
+        if not shown or not set(shown) <= set(re.findall(r"`(\w+)`", text)):
+            yield finding(root, page, 1, f"the example shows another class: {shown}")
 
 
 def unused(root: Path) -> Iterator[Finding]:

@@ -65,6 +65,7 @@ CASES: list[tuple[Callable[[Path], Iterator[Finding]], str, str, int, str]] = [
     (test_errors.compared_as_text, "src/core/src/a.rs", 'if fault.code == "x" {}', 1, "variant"),
     (test_errors.undocumented, "python/antiphon/a.py", "ToolError('', code='x')", 1, "errors/x.md"),
     (test_errors.orphaned, "docs/errors/gone.md", "# gone", 1, "gone"),
+    (test_errors.misshapen, "docs/errors/bare.md", "# bare", 1, "headings"),
     (test_prompts.unloaded, "src/systems/prompts/critic.md", "You judge.", 1, "critic.md"),
     (test_tests.private_imports, "tests/a/test_a.py", "from antiphon import _a", 1, "antiphon._a"),
 ]
