@@ -869,9 +869,9 @@ class NativeSystem:
         sandbox), `run_id`, `seed`, `stop`, `watch` (called with each event), and `about` (what
         the Python code of roles sees of the caller).
         """
-    def describe(self, /) -> dict:
+    def drawing(self, /) -> Any:
         """
-        Its graph as a dict, for drawing.
+        The nodes and edges of its graph, for drawing.
         """
     def edit(self, /, place: ThreadRef, values: Any) -> int:
         """
@@ -881,6 +881,11 @@ class NativeSystem:
     def history(self, /, place: ThreadRef, *, live: bool = False) -> History:
         """
         What a thread held at its checkpoints, as `Engine.history` shows it.
+        """
+    @property
+    def nodes(self, /) -> list[str]:
+        """
+        The names of its nodes.
         """
     def orphans(self, /, place: ThreadRef) -> list[str]:
         """
