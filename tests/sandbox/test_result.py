@@ -88,7 +88,7 @@ def test_each_kind_of_failure_is_a_sandbox_error_and_one_of_its_category(
 
 
 def test_every_kind_that_an_engine_may_report_has_its_class() -> None:
-    source = Path(__file__).parents[2] / "src/runtime/src/sandbox/trouble.rs"
+    source = Path(__file__).parents[2] / "src/runtime/src/sandbox/guest_fault.rs"
     if not source.exists():
         pytest.skip("the engine's half is not here")
     text = source.read_text(encoding="utf-8")

@@ -1,6 +1,5 @@
-//! The loop of model and tool calls, as a machine of its own
-//!. It does not call anything: it says what to ask
-//! of the model, which tools to call, and when it is done.
+//! The loop of model and tool calls, as a state machine. It calls nothing itself: it returns the
+//! requests to make, and takes their outcomes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,11 +12,11 @@ use crate::model::Usage;
 use crate::reply::{ParseLevel, ReplyParser};
 use crate::tool::ToolSpec;
 
-mod dialogue;
+mod conversation;
 mod feedback;
 mod pending;
 
-pub use dialogue::{AgentStep, Conversation};
+pub use conversation::{AgentStep, Conversation};
 pub use pending::CallAction;
 
 /// What an agent may do and must deliver.
@@ -25,9 +24,9 @@ pub use pending::CallAction;
 pub struct AgentSpec {
     /// The tools it may call.
     pub tools: Vec<AgentTool>,
-    /// Parses what it delivers; none for free text.
+    /// Parses what it delivers; `None` for free text.
     pub output: Option<Arc<dyn ReplyParser>>,
-    /// 0 is the least random; none leaves it to the model.
+    /// 0 is the least random; `None` for the model's default.
     pub temperature: Option<f64>,
     /// Where each reply is cut off, in tokens.
     pub max_output_tokens: Option<u32>,
@@ -75,14 +74,14 @@ pub struct AgentTool {
     pub arguments: Arc<dyn ReplyParser>,
 }
 
-/// What an agent has come to.
+/// The result of an agent.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AgentResult {
     /// The last reply's text.
     pub text: String,
-    /// The last reply as a value, if the agent declares an output.
+    /// The last reply as a value, if the agent declares an output schema.
     pub value: Option<Json>,
-    /// What was said since the conversation was opened.
+    /// The messages since the conversation was opened.
     pub messages: Vec<Message>,
     /// The tools it called, in order.
     pub tool_uses: Vec<ToolCallRecord>,
@@ -94,22 +93,22 @@ pub struct AgentResult {
     pub model: String,
 }
 
-/// One call of a tool as it is told afterwards.
+/// A tool call in the result of an agent.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolCallRecord {
-    /// The name the model wrote.
+    /// The name as the model wrote it.
     pub name: String,
-    /// The arguments the model wrote.
+    /// The arguments as the model wrote them.
     pub arguments: String,
     /// Whether it returned a value.
     pub ok: bool,
 }
 
-/// A reply that could be read only after repair or coercion.
+/// A reply that was parsed only after repair or coercion.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReplyRepair {
-    /// How it could be read.
+    /// The parser level that succeeded.
     pub level: ParseLevel,
-    /// Where values were brought to the type the schema asks for.
+    /// The places whose values were coerced to the schema's type.
     pub coerced: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! Calls of tools that somebody has to approve of before they are made.
+//! Tool calls that need approval before they are made.
 //!
 //! ```
 //! use antiphon_core::approval::{Decision, Proposal};
@@ -25,23 +25,23 @@ use crate::fault::{Fault, FaultCode};
 use crate::reply::{ReplyParser, SchemaCompiler};
 use crate::schema::Schema;
 
-/// Compiles the schemas of arguments that a person has changed. Without one, an
-/// answer that changes them is refused.
+/// Compiles the schemas of arguments that a person has changed. Without it, an answer that changes
+/// arguments is refused.
 pub type Schemas = Option<&'static dyn SchemaCompiler>;
 
 /// Characters of an answer that an error shows.
 const SHOWN: usize = 120;
 
-/// Who approves of the calls of a tool.
+/// Who approves the calls of a tool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Approval {
-    /// Nobody has to.
+    /// Nobody.
     #[default]
     None,
     /// A person: the run pauses until there is an answer.
     Person,
-    /// Code of the host's, which decides at once.
+    /// Code of the host, without a pause.
     Host,
 }
 
@@ -52,12 +52,12 @@ impl Approval {
     }
 }
 
-/// What code of the host's has decided about a call.
+/// The host's decision about a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HostVerdict {
-    /// The call is made as it is.
+    /// The call is made unchanged.
     Approve,
-    /// It is not made, perhaps for this reason, which the model gets to read.
+    /// It is not made; the model reads the reason, if there is one.
     Refuse(Option<String>),
 }
 
@@ -70,29 +70,29 @@ impl From<HostVerdict> for Decision {
     }
 }
 
-/// What was decided about a call, by whomever.
+/// The decision about a call, of a person or the host.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Decision {
     /// The call is made.
     Approve,
     /// It is made with these arguments instead.
     Change(Json),
-    /// It is not made, perhaps for this reason, which the model gets to read.
+    /// It is not made; the model reads the reason, if there is one.
     Refuse(Option<String>),
 }
 
-/// A call that a person has to approve of, as it is asked.
+/// A call that a person has to approve.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Proposal {
     /// The tool.
     pub tool: String,
-    /// What it would be called with; fits `parameters`.
+    /// Its arguments, which are valid.
     pub arguments: Json,
-    /// JSON schema of the arguments, for whoever changes them.
+    /// JSON schema of the arguments, for a person who changes them.
     pub parameters: Json,
 }
 
-/// What tells the question from all others.
+/// The `type` of such a question.
 const KIND: &str = "antiphon.approval";
 
 impl Proposal {
@@ -112,8 +112,8 @@ impl Proposal {
         })
     }
 
-    /// The call that a question is about; none if it is about something else.
-    pub fn read(question: &Json) -> Option<Self> {
+    /// Parses the question about a call; `None` if it is another question.
+    pub fn parse(question: &Json) -> Option<Self> {
         let fields = question.as_object()?;
         if fields.get("type")? != KIND {
             return None;
@@ -123,8 +123,8 @@ impl Proposal {
         Some(Self::new(tool, of("arguments")?, of("parameters")?))
     }
 
-    /// What an answer decides: `true` or `"approve"`, `false`, or an object with
-    /// `approve` and either a `reason` against it or other `args` to call it with.
+    /// Parses an answer: `true` or `"approve"`, `false`, or an object with `approve` and either a
+    /// `reason` against the call or other `args` for it.
     ///
     /// # Errors
     /// `approval_invalid` if it is none of these, or the arguments do not fit.
@@ -134,15 +134,15 @@ impl Proposal {
             Json::String(word) if word == "approve" => Ok(Decision::Approve),
             Json::Bool(false) => Ok(Decision::Refuse(None)),
             Json::Object(fields) => self.decide_by(fields, schemas),
-            other => Err(self.unclear(&short(&other.to_string(), SHOWN))),
+            other => Err(self.undecided(&short(&other.to_string(), SHOWN))),
         }
     }
 
-    /// What is kept of an answer: what it decides, and about which call.
+    /// The answer as it is stored: the decision and the call.
     ///
     /// # Errors
     /// As [`Proposal::decide`].
-    pub fn seal(&self, answer: &Json, schemas: Schemas) -> Result<Json, Fault> {
+    pub fn encode_answer(&self, answer: &Json, schemas: Schemas) -> Result<Json, Fault> {
         Ok(match self.decide(answer, schemas)? {
             Decision::Approve => json!({"approve": true, "of": self.call()}),
             Decision::Change(args) => json!({"approve": true, "args": args, "of": self.call()}),
@@ -150,12 +150,12 @@ impl Proposal {
         })
     }
 
-    /// What was decided about this very call, from what was kept of the answer.
+    /// The decision about this call, from a stored answer.
     ///
     /// # Errors
-    /// `replay_diverged` if it is about something else, `approval_invalid` if the
-    /// arguments that were put in its place do not fit, as the schema is now.
-    pub fn recall(&self, kept: &Json, schemas: Schemas) -> Result<Decision, Fault> {
+    /// `replay_diverged` if the answer is about another call, `approval_invalid` if changed
+    /// arguments do not fit the current schema.
+    pub fn decode_answer(&self, kept: &Json, schemas: Schemas) -> Result<Decision, Fault> {
         let fields = kept.as_object().filter(|fields| fields.get("of") == Some(&self.call()));
         let Some(fields) = fields else {
             let message = format!(
@@ -175,13 +175,13 @@ impl Proposal {
         Ok(Decision::Change(args.clone()))
     }
 
-    /// The call as an answer is tied to it: nobody approves of another one.
+    /// The call that a stored answer is bound to.
     fn call(&self) -> Json {
         json!({"tool": self.tool, "arguments": self.arguments})
     }
 
-    /// An answer that says neither yes nor no; `found` is shown.
-    pub fn unclear(&self, found: &str) -> Fault {
+    /// The fault of an answer that is no decision; `found` is shown.
+    pub fn undecided(&self, found: &str) -> Fault {
         let message = format!(
             "an answer to the approval of the tool `{}` decides nothing: {found}",
             self.tool
@@ -195,12 +195,12 @@ impl Proposal {
     fn decide_by(&self, fields: &Map<String, Json>, schemas: Schemas) -> Result<Decision, Fault> {
         let other =
             if fields.get("approve") == Some(&Json::Bool(true)) { "args" } else { "reason" };
-        // What was kept of an answer to this very call is one too: a run that a node has
-        // started gets it from the run around.
+        // The stored form of an answer to this call is accepted too: a subrun gets it from the
+        // outer run.
         let is_own = fields.get("of") == Some(&self.call());
         let known = |key: &String| key == "approve" || key == other || (is_own && key == "of");
         let unclear =
-            || Err(self.unclear(&short(&Json::Object(fields.clone()).to_string(), SHOWN)));
+            || Err(self.undecided(&short(&Json::Object(fields.clone()).to_string(), SHOWN)));
         if !fields.keys().all(known) {
             return unclear();
         }
@@ -217,10 +217,10 @@ impl Proposal {
         }
     }
 
-    /// Arguments that a person has changed: they have to fit as they are.
+    /// Arguments that a person has changed have to be valid without coercion.
     fn changed(&self, given: &Json, schemas: Schemas) -> Result<Json, Fault> {
         let parser = self.check(given, schemas)?;
-        // What the schema gives by default is added, as to a model's arguments.
+        // Defaults of the schema are filled in, as in a model's arguments.
         let parsed = parser.parse_arguments(&given.to_string());
         Ok(parsed.map_or_else(|_| given.clone(), |parsed| parsed.value))
     }
@@ -249,7 +249,7 @@ impl Proposal {
     }
 }
 
-/// That somebody did not approve of a call.
+/// The fault of a call that was not approved.
 pub fn refused(tool: &str, reason: Option<&str>) -> Fault {
     let message = match reason {
         Some(reason) => format!("the call of `{tool}` was not approved, and not made: {reason}"),
@@ -262,7 +262,7 @@ pub fn refused(tool: &str, reason: Option<&str>) -> Fault {
     }
 }
 
-/// Why nobody approved of a call, if that is what a failure says.
+/// The refusal that a fault reports, if it does.
 pub(crate) fn refusal(fault: &Fault) -> Option<Decision> {
     let reason = fault.details.get("reason").and_then(Json::as_str);
     (fault.code == FaultCode::ToolRefused).then(|| Decision::Refuse(reason.map(str::to_owned)))

@@ -1,4 +1,4 @@
-//! What a run, a graph within it or a node may spend.
+//! Budgets of runs, graphs and nodes.
 
 use std::time::Duration;
 
@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 use crate::fault::{Category, Fault, FaultCode};
 use crate::model::Usage;
 
-/// Something that can be counted and run out.
+/// A quantity that a budget limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Dimension {
-    /// Rounds of the graph.
+pub enum BudgetDimension {
+    /// Supersteps.
     Supersteps,
     /// Calls of a model, transport retries not counted.
     ModelCalls,
@@ -27,7 +27,7 @@ pub enum Dimension {
     WallTime,
 }
 
-impl Dimension {
+impl BudgetDimension {
     /// All of them.
     pub const ALL: [Self; 7] = [
         Self::Supersteps,
@@ -53,11 +53,11 @@ impl Dimension {
     }
 }
 
-/// Upper limits; none means that nothing but the enclosing scope limits.
+/// Upper limits; `None` for those of the enclosing scope only.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Limits {
-    /// Rounds of the graph.
+    /// Supersteps.
     pub supersteps: Option<u64>,
     /// Calls of models.
     pub model_calls: Option<u64>,
@@ -76,8 +76,8 @@ pub struct Limits {
 
 /// What has been spent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Spent {
-    /// Rounds of the graph.
+pub struct BudgetUsage {
+    /// Supersteps.
     pub supersteps: u64,
     /// Calls of models.
     pub model_calls: u64,
@@ -89,13 +89,13 @@ pub struct Spent {
     pub usage: Usage,
 }
 
-impl Spent {
+impl BudgetUsage {
     /// Nothing.
     pub const ZERO: Self =
         Self { supersteps: 0, model_calls: 0, tool_calls: 0, retries: 0, usage: Usage::ZERO };
 
     /// The larger of each count.
-    pub(crate) fn or_more(self, other: Self) -> Self {
+    pub(crate) fn max(self, other: Self) -> Self {
         Self {
             supersteps: self.supersteps.max(other.supersteps),
             model_calls: self.model_calls.max(other.model_calls),
@@ -109,9 +109,9 @@ impl Spent {
     }
 }
 
-/// Something a task wants to do that costs.
+/// A call that counts against a budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Charge {
+pub enum BudgetCharge {
     /// One call of a model.
     Model,
     /// One call of a tool.
@@ -122,17 +122,17 @@ pub enum Charge {
 #[derive(Clone, Debug, Default)]
 pub struct Budget {
     limits: Limits,
-    spent: Spent,
+    spent: BudgetUsage,
 }
 
 impl Budget {
     /// Nothing spent yet.
     pub fn new(limits: Limits) -> Self {
-        Self { limits, spent: Spent::default() }
+        Self { limits, spent: BudgetUsage::default() }
     }
 
-    /// What has been spent before.
-    pub(crate) const fn resume(&mut self, spent: Spent) {
+    /// Restores what was spent before.
+    pub(crate) const fn resume(&mut self, spent: BudgetUsage) {
         self.spent = spent;
     }
 
@@ -142,26 +142,32 @@ impl Budget {
     }
 
     /// What has been spent.
-    pub const fn spent(&self) -> &Spent {
+    pub const fn spent(&self) -> &BudgetUsage {
         &self.spent
     }
 
-    /// Whether one more of it fits; nothing is counted.
+    /// Checks that one more call fits, without counting it.
     ///
     /// # Errors
-    /// The dimension that is spent.
-    pub fn allows(&self, intent: Charge) -> Result<(), Dimension> {
+    /// The exhausted dimension.
+    pub fn allows(&self, charge: BudgetCharge) -> Result<(), BudgetDimension> {
         let tokens = [
-            (self.spent.usage.input_tokens, self.limits.input_tokens, Dimension::InputTokens),
-            (self.spent.usage.output_tokens, self.limits.output_tokens, Dimension::OutputTokens),
+            (self.spent.usage.input_tokens, self.limits.input_tokens, BudgetDimension::InputTokens),
+            (
+                self.spent.usage.output_tokens,
+                self.limits.output_tokens,
+                BudgetDimension::OutputTokens,
+            ),
         ];
-        let calls = match intent {
-            Charge::Model => {
-                (self.spent.model_calls, self.limits.model_calls, Dimension::ModelCalls)
+        let calls = match charge {
+            BudgetCharge::Model => {
+                (self.spent.model_calls, self.limits.model_calls, BudgetDimension::ModelCalls)
             }
-            Charge::Tool => (self.spent.tool_calls, self.limits.tool_calls, Dimension::ToolCalls),
+            BudgetCharge::Tool => {
+                (self.spent.tool_calls, self.limits.tool_calls, BudgetDimension::ToolCalls)
+            }
         };
-        let tokens = if intent == Charge::Model { &tokens[..] } else { &[] };
+        let tokens = if charge == BudgetCharge::Model { &tokens[..] } else { &[] };
         match std::iter::once(&calls)
             .chain(tokens)
             .find(|(spent, limit, _)| is_spent(*spent, *limit))
@@ -171,25 +177,25 @@ impl Budget {
         }
     }
 
-    /// Counts what `allows` has let through.
-    pub const fn charge(&mut self, intent: Charge) {
-        match intent {
-            Charge::Model => self.spent.model_calls += 1,
-            Charge::Tool => self.spent.tool_calls += 1,
+    /// Counts a call.
+    pub const fn charge(&mut self, charge: BudgetCharge) {
+        match charge {
+            BudgetCharge::Model => self.spent.model_calls += 1,
+            BudgetCharge::Tool => self.spent.tool_calls += 1,
         }
     }
 
-    /// Counts tokens after the fact.
+    /// Counts tokens.
     pub fn charge_usage(&mut self, usage: Usage) {
         self.spent.usage += usage;
     }
 
-    /// Whether one more round fits.
+    /// Whether one more superstep fits.
     pub(crate) fn has_superstep(&self) -> bool {
         !is_spent(self.spent.supersteps, self.limits.supersteps)
     }
 
-    /// Counts one more round.
+    /// Counts one more superstep.
     pub(crate) const fn count_superstep(&mut self) {
         self.spent.supersteps += 1;
     }
@@ -209,19 +215,19 @@ fn is_spent(spent: u64, limit: Option<u64>) -> bool {
     limit.is_some_and(|limit| spent >= limit)
 }
 
-/// The failure that a spent budget is.
-pub fn exhausted(dimension: Dimension) -> Fault {
+/// The fault of an exhausted budget.
+pub fn exhausted(dimension: BudgetDimension) -> Fault {
     let message = format!("the budget is spent: {}", dimension.as_str());
     Fault::new(FaultCode::BudgetExhausted, message)
         .with("dimension", dimension.as_str())
         .hint("raise the limit, or declare an `on_budget` target that concludes with what is known")
 }
 
-/// Which budget's end a failure is; none if it is another failure.
-pub(crate) fn spent_dimension(fault: &Fault) -> Option<Dimension> {
+/// The exhausted dimension that a fault reports; `None` for other faults.
+pub(crate) fn spent_dimension(fault: &Fault) -> Option<BudgetDimension> {
     if fault.category != Category::Budget {
         return None;
     }
     let name = fault.details.get("dimension")?.as_str()?;
-    Dimension::ALL.into_iter().find(|dimension| dimension.as_str() == name)
+    BudgetDimension::ALL.into_iter().find(|dimension| dimension.as_str() == name)
 }

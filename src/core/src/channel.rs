@@ -1,5 +1,4 @@
-//! Channels: the named slots of a state, each with the rule by which writes
-//! are merged into it.
+//! Channels: the keys of a state, each with its reducer.
 
 use std::sync::Arc;
 
@@ -17,13 +16,13 @@ pub struct Channel<V> {
     pub name: Arc<str>,
     /// How writes are merged.
     pub merge: Reducer,
-    /// What it holds before the first write; nothing means the key is absent.
+    /// The value before the first write; with `None` the key is absent.
     pub default: Option<V>,
-    /// What a write must be; checked at the node that wrote.
+    /// The kind of value that a write must have; checked at the node that wrote.
     pub kind: ValueKind,
 }
 
-/// The rule by which a write meets what is there.
+/// How a write is merged into the current value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reducer {
@@ -54,12 +53,12 @@ pub enum Reducer {
     Max,
     /// A list of messages: a known id is replaced, a new one appended.
     Messages,
-    /// A rule of the host, by the number under which the host keeps it.
+    /// A reducer of the host, by its number.
     Foreign(u32),
 }
 
 impl Reducer {
-    /// Whether a write is a part of what the channel holds rather than all of it.
+    /// Whether a write is a part of the value rather than the whole.
     pub const fn takes_parts(&self) -> bool {
         matches!(self, Self::Append | Self::Upsert { .. } | Self::Put | Self::Foreign(_))
     }
@@ -70,7 +69,7 @@ impl Reducer {
     }
 }
 
-/// What a write must be.
+/// The kind of value that a write must have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ValueKind {
@@ -92,7 +91,7 @@ pub enum ValueKind {
 }
 
 impl ValueKind {
-    /// What it is called in a sentence.
+    /// The kind as error messages name it.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Any => "anything",

@@ -1,14 +1,13 @@
-//! What is stored of a run, as values: commits, and what they add up to.
+//! What is stored of a run, as values: commits, and the state that they add up to.
 //!
-//! A run hands out a [`Commit`] for whatever must not be lost. A store keeps
-//! them in order; [`RecoveredRun::fold`] adds them up, and [`crate::run::Run::resume`]
-//! goes on from there. The commits of one superstep hold what was written, not
-//! what the channels hold afterwards, so that a list that grows costs no more
-//! at its end than at its beginning.
+//! A run hands out a [`Commit`] for everything that must not be lost. A store keeps the commits in
+//! order; [`RecoveredRun::fold`] adds them up, and [`crate::run::Run::resume`] continues from
+//! there. The commit of a superstep holds what was written and not the channels afterwards, so that
+//! the cost of appending to a list does not grow with the list.
 
 use smallvec::SmallVec;
 
-use crate::budget::{Dimension, Spent};
+use crate::budget::{BudgetDimension, BudgetUsage};
 use crate::channel::{ChannelId, Write};
 use crate::command::{Send, Update};
 use crate::effect::{Ending, Question};
@@ -17,86 +16,87 @@ use crate::graph::NodeId;
 
 mod graph_snapshot;
 mod journal;
-mod memory;
 mod outward;
 mod raised;
+mod recovered_run;
 mod subrun;
 
 pub use graph_snapshot::GraphSnapshot;
 pub(crate) use graph_snapshot::SuperstepMerge;
-pub use journal::{Call, CallJournal, CallOutcome, CallRecord, Callee, digest, mark};
+pub use journal::{Call, CallJournal, CallOutcome, CallRecord, Callee, digest, key_salt};
 pub(crate) use journal::{diverged, key, unknown_outcome};
-pub use memory::{RecoveredGraph, RecoveredRun, TaskSnapshot, TaskSnapshotState};
 pub use outward::OutwardWrites;
 pub use raised::{RaisedByCall, RaisedVerdict};
+pub use recovered_run::{RecoveredGraph, RecoveredRun, TaskSnapshot, TaskSnapshotState};
 pub use subrun::{KnownSubrun, SubrunCommit, SubrunLog};
 
-/// Something that must not be lost.
+/// A change of a run that must not be lost.
 #[derive(Clone, Debug)]
 pub struct Commit<V> {
-    /// Answered by [`crate::run::Run::committed`]; counts from 1 in each drive of a run.
+    /// Acknowledged with [`crate::run::Run::committed`]; counts from 1 each time a run is started
+    /// or resumed.
     pub id: u64,
-    /// The nested graph it happened in, outermost first; empty for the run's own.
+    /// The nested graphs around it, outermost first; empty for the run's own graph.
     pub within: Vec<NestedLevel>,
     /// What the run has spent so far.
-    pub spent: Spent,
-    /// How many events the run has had so far.
+    pub spent: BudgetUsage,
+    /// The number of events so far.
     pub events: u64,
-    /// What happened.
+    /// What changed.
     pub change: CommitChange<V>,
 }
 
-/// A nested graph at work, within the one around it.
+/// One level of nesting: a graph at work for a node of the graph around it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NestedLevel {
-    /// The node it works for.
+    /// The node whose task it is.
     pub node: NodeId,
-    /// Which attempt of that node it is.
+    /// The attempt of that task.
     pub attempt: u32,
-    /// The same whenever the same run comes to the same place.
+    /// Derived from the run's seed and the path, so that a resumed run finds it again.
     pub key: u64,
 }
 
-/// What happened.
+/// What changed.
 #[derive(Clone, Debug)]
 pub enum CommitChange<V> {
     /// A superstep was merged.
     Step(SuperstepDelta<V>),
-    /// A task ended while its superstep went on.
+    /// A task ended while its superstep continued.
     Finished(TaskKey, Update<V>),
-    /// A task asks.
+    /// A task asks a question.
     Asked(TaskKey, Box<Question<V>>),
-    /// A task was given one more answer.
+    /// A task was given an answer.
     Answered(TaskKey, V),
-    /// An attempt of a task, by its number, has begun a call, or knows what came of it.
+    /// A call of an attempt, by its number, has started or has an outcome.
     Called(TaskKey, u32, Box<CallRecord<V>>),
-    /// A run that an attempt of a task, by its number, has started has committed something.
+    /// A subrun of an attempt, by its number, has committed something.
     Subrun(TaskKey, u32, Box<SubrunCommit>),
-    /// The run is over. Whatever was not merged could be taken up again.
+    /// The run has ended. What was not merged can still be resumed.
     Ended(Result<Ending, Fault>),
 }
 
 /// A task of a superstep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TaskKey {
-    /// The same whenever the same run comes to the same place.
+    /// Derived from the run's seed and the path, so that a resumed run finds it again.
     pub key: u64,
-    /// Its place in the superstep.
+    /// Its slot in the superstep.
     pub slot: u32,
     /// The node it runs.
     pub node: NodeId,
 }
 
-/// What one superstep of one graph wrote, and what comes next there.
+/// What a superstep of a graph wrote, and the pending work after it.
 #[derive(Clone, Debug)]
 pub struct SuperstepDelta<V> {
-    /// What led to it.
+    /// What led to the superstep.
     pub source: WriteSource,
     /// Which superstep of its graph it was; 0 merges the first input.
     pub step: u64,
     /// What was merged; more than once only if a router failed after a merge.
     pub merges: SmallVec<[MergedWrites<V>; 1]>,
-    /// What comes next.
+    /// The pending work after it.
     pub pending_work: PendingWork<V>,
 }
 
@@ -110,59 +110,61 @@ pub enum WriteSource {
     /// Tasks.
     #[default]
     Step,
-    /// Somebody outside, in the name of a node.
+    /// An edit from outside, in the name of a node.
     Edit,
 }
 
 /// One merge.
 #[derive(Clone, Debug)]
 pub struct MergedWrites<V> {
-    /// What the host's own rules have made of channels.
-    pub made: Vec<(ChannelId, V)>,
+    /// The channels that the host's reducers have computed.
+    pub reduced: Vec<(ChannelId, V)>,
     /// The writes, in the order they were merged.
     pub writes: SmallVec<[Write<V>; 2]>,
 }
 
-/// What a graph does next, and what it may not do any more.
+/// What a graph runs next, and what it must not do again.
 #[derive(Clone, Debug)]
 pub struct PendingWork<V> {
     /// The nodes that run in the next superstep.
     pub ready: SmallVec<[NodeId; 4]>,
-    /// The nodes that run once nothing else is left.
+    /// Deferred nodes, which run once nothing else is left.
     pub deferred: Vec<NodeId>,
     /// The sends that run in the next superstep, after the nodes.
     pub sends: Vec<Send<V>>,
-    /// By join, as far as any has arrived: the sources that have.
+    /// For each join with sources that have run: its index, and these sources.
     pub arrived: Vec<(usize, Vec<NodeId>)>,
-    /// A task has asked for the end.
+    /// A task has ended the graph.
     pub over: bool,
-    /// Channels to be written once that have been.
+    /// Channels with the reducer `Once` that hold a value.
     pub sealed: Vec<ChannelId>,
-    /// Spent dimensions whose `on_budget` edge has been taken.
-    pub exempt: Vec<Dimension>,
-    /// Supersteps left after a spent budget of them.
+    /// Exhausted dimensions whose `on_budget` edge was taken.
+    pub exempt: Vec<BudgetDimension>,
+    /// The supersteps that are left after their budget was exhausted.
     pub grace: Option<u64>,
-    /// What the next superstep runs instead of what it would.
+    /// The node that the next superstep runs instead.
     pub detour: Option<NodeId>,
 }
 
 impl<V> CommitChange<V> {
-    /// Whether what follows cannot be taken back: a call that must not be made twice,
-    /// or that a question is shown to somebody.
+    /// Whether it must be durable before what follows it: a call with side effects, or a question
+    /// that becomes visible.
     pub fn must_be_durable(&self) -> bool {
         match self {
-            // What a subrun does that cannot be taken back says so itself.
-            Self::Called(_, _, made) => made.came.is_none() && made.call.callee != Callee::Graph,
+            // The commits of a subrun say for themselves what must be durable.
+            Self::Called(_, _, record) => {
+                record.outcome.is_none() && record.call.callee != Callee::Graph
+            }
             Self::Asked(..) => true,
             Self::Subrun(_, _, commit) => commit.must_be_durable,
             _ => false,
         }
     }
 
-    /// Whether it does no harm to do again what it says was done.
+    /// Whether what it records may be done again.
     pub fn is_repeatable(&self) -> bool {
         match self {
-            Self::Called(_, _, made) => made.call.repeatable,
+            Self::Called(_, _, record) => record.call.repeatable,
             Self::Subrun(_, _, commit) => commit.repeatable,
             _ => true,
         }
@@ -170,8 +172,7 @@ impl<V> CommitChange<V> {
 }
 
 impl<V> PendingWork<V> {
-    /// The nodes and sends of the next superstep; deferred nodes only when
-    /// nothing else is left.
+    /// The nodes and sends of the next superstep; deferred nodes only if nothing else is left.
     pub fn upcoming(&self) -> (&[NodeId], &[Send<V>]) {
         match () {
             () if self.over => (&[], &[]),

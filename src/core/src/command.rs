@@ -1,4 +1,4 @@
-//! What a task says when it is done: what to write and where to go.
+//! The update of a task: its writes, and where to go next.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,12 +8,12 @@ use smallvec::SmallVec;
 use crate::channel::Write;
 use crate::graph::NodeId;
 
-/// A finished task's answer.
+/// The update of a task that is done.
 #[derive(Clone, Debug)]
 pub struct Update<V> {
     /// Writes in the order they were made.
     pub writes: SmallVec<[Write<V>; 2]>,
-    /// Where to go beside or instead of the edges.
+    /// Where to go in addition to the edges, or instead of them.
     pub route: Route<V>,
 }
 
@@ -30,7 +30,7 @@ impl<V> From<Vec<Write<V>>> for Update<V> {
     }
 }
 
-/// How a task's own wish meets the edges of its node.
+/// How a task's own targets relate to the edges of its node.
 #[derive(Clone, Debug, Default)]
 pub enum Route<V> {
     /// Edges and branches decide.
@@ -40,29 +40,29 @@ pub enum Route<V> {
     Also(Vec<Destination<V>>),
     /// These targets, and no edge or branch.
     Only(Vec<Destination<V>>),
-    /// The graph ends with this superstep, whatever else was to follow.
+    /// The graph ends with this superstep.
     End,
 }
 
 /// A target chosen while the graph runs.
 #[derive(Clone, Debug)]
 pub enum Destination<V> {
-    /// A node that the host has already looked up.
+    /// A node, already resolved by the host.
     Node(NodeId),
     /// A node, a label of the branch, or the end, by name.
     Name(Arc<str>),
-    /// A task of its own with its own input, next superstep.
+    /// A task with its own input, in the next superstep.
     Send(Send<V>),
     /// Nothing more on this path.
     End,
 }
 
-/// An input on its way to a node, outside the state.
+/// An input that is sent to a node, outside of the state.
 #[derive(Clone, Debug)]
 pub struct Send<V> {
     /// The node's name.
     pub node: Arc<str>,
-    /// What it gets to see instead of the state.
+    /// The input, in place of the state.
     pub input: V,
     /// Overrides the node's own time-out.
     pub timeout: Option<Duration>,

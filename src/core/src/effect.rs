@@ -1,10 +1,10 @@
-//! What a run asks of its driver.
+//! Effects: what a driver has to do for a run.
 
 use serde::Serialize;
 use smallvec::SmallVec;
 
 use crate::approval::{Proposal, Schemas};
-use crate::budget::Dimension;
+use crate::budget::BudgetDimension;
 use crate::checkpoint::Commit;
 use crate::fault::Fault;
 use crate::seed::Seed;
@@ -12,23 +12,23 @@ use crate::task::{Task, TaskId};
 use crate::time::Time;
 use crate::value::Value;
 
-/// The next thing to do. Exhaustive on purpose: a new effect must break every
-/// driver when it is compiled.
+/// The next thing to do. The enum is exhaustive on purpose: a new effect must break the build of
+/// every driver.
 #[derive(Debug)]
 pub enum Effect<V> {
-    /// Begin these and answer each with [`crate::run::Run::resolve`].
+    /// Start these, and resolve each with [`crate::run::Run::resolve`].
     Start(SmallVec<[Task<V>; 1]>),
-    /// Stop these. Each still has to be answered, by whatever outcome.
+    /// Cancel these. Each still has to be resolved, with any outcome.
     Cancel(Vec<TaskId>),
     /// Store this, then call [`crate::run::Run::committed`]; a driver without
     /// a store calls it at once.
     Commit(Box<Commit<V>>),
-    /// Nothing to do until a task is answered or this instant is reached.
+    /// Nothing to do until a task is resolved or this instant is reached.
     Wait(Option<Time>),
-    /// Nothing runs, and these questions are open: call
-    /// [`crate::run::Run::answer`], or keep the run for later.
+    /// Nothing runs, and these questions are open: call [`crate::run::Run::answer`], or resume the
+    /// run later.
     Paused(Vec<Question<V>>),
-    /// The run is over; its state is there to be read.
+    /// The run has ended; its state can be read.
     Done(Ending),
     /// The run has failed; its state is that of the last superstep that was
     /// merged. A router that sees the merged state and fails does so after that.
@@ -40,8 +40,8 @@ pub enum Effect<V> {
 pub enum Ending {
     /// Nothing was left to run.
     Completed,
-    /// A budget was spent and no `on_budget` target was left to go to.
-    Budget(Dimension),
+    /// A budget was exhausted, and no `on_budget` target was left.
+    Budget(BudgetDimension),
     /// The caller cancelled, for this reason.
     Cancelled(String),
 }
@@ -59,8 +59,8 @@ pub struct Question<V> {
 }
 
 impl<V> Question<V> {
-    /// The id of a task's own question: its first, or its next after so many answers.
-    /// A question with another id is one of a run that the task has started.
+    /// The id of a task's own question after so many answers. A question with another id comes from
+    /// a run that the task has started.
     pub(crate) fn own_id(task: Seed, answers: usize) -> String {
         let asked = task.child(answers as u64);
         format!("{:016x}{:016x}", asked.child(1).number(), asked.child(2).number())
@@ -68,32 +68,32 @@ impl<V> Question<V> {
 }
 
 impl<V: Value> Question<V> {
-    /// What is kept of an answer: the answer, or what it decides about a call.
+    /// The answer as it is stored: itself, or the decision about a proposed call.
     ///
     /// # Errors
-    /// As [`Question::accepts`].
-    pub fn taken(&self, answer: V, schemas: Schemas) -> Result<V, Fault> {
+    /// As [`Question::check_answer`].
+    pub fn encode_answer(&self, answer: V, schemas: Schemas) -> Result<V, Fault> {
         let Some(proposal) = self.proposal() else { return Ok(answer) };
         let json = answer.to_json().ok_or_else(|| formless(&proposal))?;
-        proposal.seal(&json, schemas).map(V::from_json)
+        proposal.encode_answer(&json, schemas).map(V::from_json)
     }
 
-    /// Whether this can be its answer: anything, but that a call which needs
-    /// approval is approved or not.
+    /// Checks an answer: the question about a proposed call takes a decision, all others take any
+    /// value.
     ///
     /// # Errors
     /// As [`Proposal::decide`].
-    pub fn accepts(&self, answer: &V, schemas: Schemas) -> Result<(), Fault> {
+    pub fn check_answer(&self, answer: &V, schemas: Schemas) -> Result<(), Fault> {
         let Some(proposal) = self.proposal() else { return Ok(()) };
         let json = answer.to_json().ok_or_else(|| formless(&proposal))?;
         proposal.decide(&json, schemas).map(drop)
     }
 
     fn proposal(&self) -> Option<Proposal> {
-        self.value.to_json().as_ref().and_then(Proposal::read)
+        self.value.to_json().as_ref().and_then(Proposal::parse)
     }
 }
 
 fn formless(proposal: &Proposal) -> Fault {
-    proposal.unclear("a value that JSON has no form for")
+    proposal.undecided("a value that JSON has no form for")
 }

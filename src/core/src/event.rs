@@ -1,4 +1,4 @@
-//! What a watcher sees of a run, in order.
+//! Events: the trace of a run.
 
 use std::sync::Arc;
 
@@ -7,22 +7,22 @@ use serde_json::{Map, Value as Json};
 
 use crate::time::Time;
 
-/// One thing that happened. `seq` has no gaps within a run.
+/// An event. `seq` has no gaps within a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Event {
     /// Counts from 1.
     pub seq: u64,
     /// When.
     pub at: Time,
-    /// The names of the nodes that lead to where it happened; empty for the run itself.
+    /// The names of the nodes that lead to its scope or task; empty for the run itself.
     pub path: Vec<Arc<str>>,
-    /// What happened.
+    /// What changed.
     pub kind: EventKind,
     /// The node, tool, model or custom event it is about.
     pub name: Arc<str>,
     /// Fields that depend on the kind.
     pub data: Map<String, Json>,
-    /// How much it matters.
+    /// Its severity.
     pub level: Level,
     /// One per execution of a node and per call within it; 16 hexadecimal digits.
     pub span_id: String,
@@ -30,7 +30,7 @@ pub struct Event {
     pub parent_span_id: Option<String>,
 }
 
-/// What happened.
+/// What changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EventKind {
@@ -50,7 +50,7 @@ pub enum EventKind {
     ModelCall,
     /// A model answered: `model`, `finish`, `usage`, `attempts`.
     ModelReply,
-    /// A reply could be read only after repair or coercion: `level`, `coerced`.
+    /// A reply was parsed only after repair or coercion: `level`, `coerced`.
     OutputRepaired,
     /// A tool is called: `call_id`, `arguments`.
     ToolCall,
@@ -81,16 +81,16 @@ impl EventKind {
     }
 }
 
-/// How much an event matters.
+/// The severity of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Level {
-    /// For whoever looks closely.
+    /// Details.
     Debug,
-    /// For whoever watches.
+    /// Progress.
     Info,
-    /// Something was worked around.
+    /// A problem that did not end anything.
     Warning,
-    /// Something failed.
+    /// A failure.
     Error,
 }

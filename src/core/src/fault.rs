@@ -1,5 +1,5 @@
-//! How something fails: one value for every failure that crosses a port or
-//! ends a task. Its category decides what happens next; its text never does.
+//! Failures as values: one type for every failure that crosses a port or ends a task. Decisions
+//! depend on its category and code, never on its text.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
@@ -14,8 +14,7 @@ mod record;
 pub use code::FaultCode;
 pub use record::FaultRecord;
 
-/// What kind of failure it is. Retry and routing
-/// read the category alone.
+/// The category of a failure, which decides retries and routing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Category {
@@ -25,9 +24,9 @@ pub enum Category {
     State,
     /// A model could not be reached, or answered 429 or 5xx.
     ModelTransport,
-    /// A model answered with something that cannot be used.
+    /// A model's reply cannot be used.
     ModelOutput,
-    /// A tool said no.
+    /// A tool returned an error.
     Tool,
     /// A tool could not be reached.
     ToolTransport,
@@ -35,7 +34,7 @@ pub enum Category {
     Timeout,
     /// A missing, wrong or refused credential.
     Auth,
-    /// Something that is forbidden.
+    /// A forbidden action.
     Policy,
     /// An output that another step should have produced does not exist.
     Reference,
@@ -43,7 +42,7 @@ pub enum Category {
     Budget,
     /// The caller cancelled.
     Cancelled,
-    /// A defect in antiphon or in a user's code.
+    /// A defect in antiphon or in user code.
     Internal,
 }
 
@@ -84,52 +83,50 @@ impl Category {
         }
     }
 
-    /// Whether the same work may well succeed when it is tried again.
+    /// Whether a retry may succeed.
     pub const fn is_transient(self) -> bool {
         matches!(self, Self::ModelTransport | Self::ToolTransport | Self::Timeout)
     }
 }
 
-/// One failure, kept small where it is handed on: its [`FaultDetails`] are reached
-/// as if they were its own fields.
+/// A failure. It is one pointer in size; the fields are those of [`FaultDetails`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Fault(Box<FaultDetails>);
 
-/// What is known of a failure. `message` is safe to show to a user; `details`
-/// are for the trace. Neither may hold a secret.
+/// The fields of a failure. `message` is safe to show to a user; `details` are for the trace.
+/// Neither may contain a secret.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FaultDetails {
     /// Decides retry and routing.
     pub category: Category,
-    /// Which failure it is; decisions that a category is too coarse for compare it.
+    /// Which failure it is, for decisions that the category is too coarse for.
     pub code: FaultCode,
     /// One sentence for a reader: lower case, no full stop, the value last.
     pub message: String,
-    /// What a reader can do about it, if there is something.
+    /// What a reader can do about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
     /// Fields of this failure, by name.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub details: Map<String, Json>,
-    /// How long the other side asks us to wait before we try again.
+    /// The pause that the server asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after: Option<Duration>,
-    /// The host's own object behind this failure (a Python exception), by the
-    /// number under which the host keeps it.
+    /// The host's number of the object behind this failure, such as a Python exception.
     #[serde(skip)]
     pub foreign: Option<u64>,
 }
 
 impl Fault {
-    /// A failure with its code, which has a category, and its sentence.
+    /// A failure with the category of its code.
     pub fn new(code: FaultCode, message: impl Into<String>) -> Self {
         let category = code.category().unwrap_or(Category::Internal);
         Self::with_category(category, code, message)
     }
 
-    /// A failure of the host, which chooses the category. A code that is one of the
-    /// engine's own is recognised.
+    /// A failure of the host, which chooses the category. Texts of the engine's own codes become
+    /// these codes.
     pub fn foreign(category: Category, code: &str, message: impl Into<String>) -> Self {
         Self::with_category(category, FaultCode::from(code), message)
     }
@@ -153,14 +150,14 @@ impl Fault {
         self
     }
 
-    /// Says what the reader can do.
+    /// Sets what the reader can do.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.0.hint = Some(hint.into());
         self
     }
 
-    /// Passes on how long the other side asked us to wait.
+    /// Sets the pause that the server asked for.
     #[must_use]
     pub fn retry_after(mut self, delay: Duration) -> Self {
         self.0.retry_after = Some(delay);

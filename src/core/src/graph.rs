@@ -32,54 +32,54 @@ impl NodeId {
     pub const START: Self = Self(0);
 }
 
-/// Something that runs.
+/// A node.
 #[derive(Clone, Debug)]
 pub struct Node<V> {
     /// Unique within the graph.
     pub name: Arc<str>,
-    /// What running it means.
+    /// What it runs.
     pub work: NodeWork<V>,
-    /// Limits, repetition, and what happens on failure.
+    /// Retries, limits and error handling.
     pub policy: NodePolicy,
 }
 
-/// What running a node means.
+/// What a node runs.
 #[derive(Clone, Debug)]
 pub enum NodeWork<V> {
-    /// The host's own code: it gets the state and answers with an update.
+    /// Code of the host, from the state to an update.
     Call,
-    /// A loop of model and tool calls that the engine itself drives.
+    /// A loop of model and tool calls, driven by the engine.
     Agent(Arc<AgentSpec>),
-    /// A graph within the graph; channels of equal name pass values in and out.
+    /// A nested graph; channels of the same name pass values in and out.
     Graph(Arc<Graph<V>>),
 }
 
-/// Limits of a node, and what happens when it fails.
+/// Retries, limits and error handling of a node.
 #[derive(Clone, Debug, Default)]
 pub struct NodePolicy {
-    /// Repeated attempts; none means a single one.
+    /// Retries; `None` for a single attempt.
     pub retry: Option<RetryPolicy>,
     /// The host may say [`crate::task::RetryVerdict::Again`].
     pub host_retries: bool,
-    /// The longest one attempt may take.
+    /// The time-out of an attempt.
     pub timeout: Option<Duration>,
-    /// The longest one attempt may take without a sign of life.
+    /// The time-out of an attempt without a heartbeat.
     pub idle: Option<IdleTimeout>,
-    /// What one execution of the node may spend, its attempts included.
+    /// The budget of one execution of the node, all attempts included.
     pub limits: Limits,
-    /// What happens when no attempt is left.
+    /// What to do when no attempt is left.
     pub on_error: OnError,
-    /// Waits until nothing else is left to run.
+    /// Whether it waits until nothing else is left to run.
     pub deferred: bool,
 }
 
 impl NodePolicy {
-    /// Whether a failed attempt may be repeated.
+    /// Whether a failed attempt is retried.
     pub(crate) const fn may_retry(&self) -> bool {
         self.host_retries || self.retry.is_some()
     }
 
-    /// Whether it limits what an execution may spend.
+    /// Whether it has any limit.
     pub(crate) fn is_limited(&self) -> bool {
         let Limits {
             supersteps,
@@ -95,16 +95,16 @@ impl NodePolicy {
     }
 }
 
-/// How long an attempt may go without a sign of life.
+/// A time-out that heartbeats extend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IdleTimeout {
-    /// The longest silence.
+    /// The longest time without a heartbeat.
     pub limit: Duration,
     /// Whether only a [`Heartbeat::Explicit`] counts.
     pub strict: bool,
 }
 
-/// A sign that an attempt is alive.
+/// A heartbeat of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Heartbeat {
     /// The node emitted, called or stored something.
@@ -113,7 +113,7 @@ pub enum Heartbeat {
     Explicit,
 }
 
-/// What happens when a node has failed for good.
+/// What to do when a node has failed and is not retried.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum OnError {
     /// The run fails.
@@ -128,27 +128,27 @@ pub enum OnError {
     Handle(NodeId),
 }
 
-/// A conditional edge: the host's router, asked once its source has finished.
+/// A conditional edge: a router of the host, called once its source has finished.
 #[derive(Clone, Debug)]
 pub struct ConditionalEdge {
-    /// The number under which the host keeps the router.
+    /// The host's number of the router.
     pub router: u32,
-    /// Unique per source; shown in events and drawings.
+    /// Unique per source; shown in events and diagrams.
     pub name: Arc<str>,
-    /// What the router may answer, by label; none if it cannot be known.
+    /// The possible targets by label; `None` if they are not known.
     pub targets: Option<BTreeMap<Arc<str>, Option<NodeId>>>,
 }
 
 /// An edge that waits for several sources.
 #[derive(Clone, Debug)]
 pub struct JoinEdge {
-    /// All of them must have run since the join last fired; in order, each once.
+    /// The sources, sorted; all must have run since the join last fired.
     pub sources: Vec<NodeId>,
-    /// Runs once they have.
+    /// The node that runs then.
     pub target: NodeId,
 }
 
-/// In which order the writes of one superstep are merged.
+/// The order in which the writes of a superstep are merged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MergeOrder {
     /// As the nodes were added, then sends.
@@ -168,13 +168,13 @@ pub enum RouterView {
     Own,
 }
 
-/// How strictly and in what order a graph is run.
+/// The semantics of a graph: LangGraph's, or our own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Semantics {
     /// The order of writes.
     pub order: MergeOrder,
-    /// What routers see.
-    pub sight: RouterView,
+    /// The state that routers see.
+    pub router_view: RouterView,
     /// Unknown targets end their path with a warning instead of failing it.
     pub lenient: bool,
     /// Two writers of one `set` channel are an error even when they agree.
@@ -214,12 +214,12 @@ impl<V> Graph<V> {
         &self.name
     }
 
-    /// The number under which the host keeps what belongs to this graph.
+    /// The host's number of the graph.
     pub const fn host(&self) -> u32 {
         self.host
     }
 
-    /// How strictly and in what order it is run.
+    /// Its semantics.
     pub const fn semantics(&self) -> Semantics {
         self.semantics
     }
@@ -260,7 +260,7 @@ impl<V> Graph<V> {
         known.map_or_else(|| END.into(), |node| Arc::clone(&node.name))
     }
 
-    /// The static successors of a node; none stands for the end.
+    /// The static successors of a node; `None` stands for the end.
     pub fn successors(&self, id: NodeId) -> &[Option<NodeId>] {
         self.edges.get(id.0 as usize).map_or(&[], Vec::as_slice)
     }
@@ -275,7 +275,7 @@ impl<V> Graph<V> {
         &self.joins
     }
 
-    /// Where a spent budget leads.
+    /// The node that runs when a budget is exhausted.
     pub const fn on_budget(&self) -> Option<NodeId> {
         self.on_budget
     }
@@ -284,7 +284,7 @@ impl<V> Graph<V> {
         self.joined.get(id.0 as usize).map_or(&[], Vec::as_slice)
     }
 
-    /// Where a node comes among those that run in the same superstep.
+    /// The position of a node among those of the same superstep.
     pub fn rank(&self, id: NodeId) -> u32 {
         self.ranks.get(id.0 as usize).copied().unwrap_or_default()
     }

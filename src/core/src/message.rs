@@ -1,56 +1,56 @@
-//! What agents, models and tools say to each other.
+//! Messages between agents, models and tools.
 
 use serde::{Deserialize, Serialize};
 
-/// Who speaks.
+/// The role of the sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// Standing instructions.
+    /// Instructions.
     System,
-    /// The person, or whoever asks.
+    /// The user.
     User,
     /// The model.
     Assistant,
-    /// A tool's answer to one call.
+    /// A tool's result of one call.
     Tool,
 }
 
 /// One message of a conversation, in the shape of the OpenAI chat wire.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Message {
-    /// Who speaks.
+    /// The role of the sender.
     pub role: Role,
     /// The text; empty when an assistant only calls tools.
     pub content: String,
-    /// The calls an assistant asks for, in its order.
+    /// The calls that the assistant requests, in its order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tool_calls: Vec<ToolCall>,
-    /// For a tool's answer: the id of the call it answers.
+    /// For a tool's result: the id of its call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_call_id: Option<String>,
-    /// Which agent or tool speaks, where several share a role.
+    /// The agent or tool, where several share a role.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
 }
 
 impl Message {
-    /// Standing instructions.
+    /// Instructions.
     pub fn system(content: impl Into<String>) -> Self {
         Self::new(Role::System, content)
     }
 
-    /// Something the person says.
+    /// A message of the user.
     pub fn user(content: impl Into<String>) -> Self {
         Self::new(Role::User, content)
     }
 
-    /// Something the model says.
+    /// A message of the model.
     pub fn assistant(content: impl Into<String>) -> Self {
         Self::new(Role::Assistant, content)
     }
 
-    /// A tool's answer to the call `id`.
+    /// A tool's result of the call `id`.
     pub fn tool(id: impl Into<String>, content: impl Into<String>) -> Self {
         Self { tool_call_id: Some(id.into()), ..Self::new(Role::Tool, content) }
     }
@@ -66,10 +66,10 @@ impl Message {
     }
 }
 
-/// A model's wish to call a tool.
+/// A tool call that a model requests.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolCall {
-    /// Joins the call with its answer.
+    /// Joins the call with its result.
     pub id: String,
     /// The tool's name as the model wrote it; it may not exist.
     pub name: String,

@@ -1,4 +1,4 @@
-//! What is asked of a model and what comes back.
+//! Requests to models, and their replies.
 
 use std::collections::BTreeMap;
 use std::ops::AddAssign;
@@ -10,21 +10,21 @@ use crate::message::{Message, ToolCall};
 use crate::schema::Schema;
 use crate::tool::ToolSpec;
 
-/// One call of a model, free of any provider's vocabulary.
+/// A request to a model, independent of any provider.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ModelRequest {
     /// The conversation so far.
     pub messages: Vec<Message>,
-    /// The tools the model may ask for.
+    /// The tools that the model may call.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<ToolSpec>,
-    /// The shape the reply must have; none for free text.
+    /// The schema of the reply; `None` for free text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schema: Option<Schema>,
-    /// 0 is the least random; none leaves it to the model.
+    /// 0 is the least random; `None` for the model's default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
-    /// Where the reply is cut off, in tokens.
+    /// The most tokens of the reply.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_output_tokens: Option<u32>,
     /// The longest a single transport attempt may take.
@@ -35,17 +35,17 @@ pub struct ModelRequest {
     pub tags: BTreeMap<String, String>,
 }
 
-/// What a model answered.
+/// A reply of a model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ModelReply {
     /// The text; empty when the model only calls tools.
     pub text: String,
-    /// The tools it wants called, in its order.
+    /// The tool calls that it requests, in its order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tool_calls: Vec<ToolCall>,
     /// Why it stopped.
     pub finish: FinishReason,
-    /// What the call cost.
+    /// The tokens of the call.
     pub usage: Usage,
     /// The model that answered, as the provider names it.
     pub model: String,
@@ -59,13 +59,13 @@ pub struct ModelReply {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FinishReason {
-    /// It had said everything.
+    /// The reply is complete.
     Stop,
-    /// The token limit cut it off.
+    /// The token limit was reached.
     Length,
-    /// It waits for tools.
+    /// It calls tools.
     ToolCalls,
-    /// A filter of the provider stepped in.
+    /// A filter of the provider stopped it.
     ContentFilter,
 }
 

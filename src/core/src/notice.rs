@@ -1,5 +1,5 @@
-//! What a run tells a host that shows it to somebody: unlike events with the
-//! values themselves, and only what was asked for is kept.
+//! Notices: what a host needs to stream a run. Unlike events they carry the values themselves, and
+//! only those are built that the host asks for.
 
 use std::sync::Arc;
 
@@ -9,31 +9,30 @@ use crate::fault::Fault;
 use crate::graph::{Graph, NodeId};
 use crate::task::TaskInput;
 
-/// What a host wants to be told.
+/// Which notices a host asks for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EventOptions {
-    /// What nested graphs hand to the graphs around them. Hosts see the
-    /// updates of other nodes themselves.
-    pub handed_up: bool,
-    /// How each task begins and ends.
+    /// The updates with which nested graphs end. Hosts see the updates of other nodes themselves.
+    pub nested_updates: bool,
+    /// The start and the end of each task.
     pub tasks: bool,
-    /// Which graph has merged something.
+    /// Merges, with the state after them.
     pub states: bool,
 }
 
 /// The values of a graph's channels, by channel.
 pub type Snapshot<V> = Arc<Vec<Option<V>>>;
 
-/// One thing to tell, in the order it happened.
+/// A notice.
 #[derive(Clone, Debug)]
 pub enum Notice<V> {
-    /// A nested graph has handed this to a unit, as the update of one of its nodes.
-    HandedUp(u32, NodeId, Update<V>),
-    /// A task has begun or ended.
+    /// A nested graph has ended with this update of its node in that scope.
+    NestedUpdate(u32, NodeId, Update<V>),
+    /// A task has started or ended.
     Task(Box<TaskNotice<V>>),
-    /// The run's own graph has merged something.
+    /// The run's own graph has merged a superstep.
     Merged,
-    /// A nested graph has merged something.
+    /// A nested graph has merged a superstep.
     MergedWithin(Box<NestedSnapshot<V>>),
 }
 
@@ -44,20 +43,20 @@ pub struct NestedSnapshot<V> {
     pub graph: Arc<Graph<V>>,
     /// As in [`crate::run::Run::namespace`].
     pub namespace: Vec<String>,
-    /// What it holds now.
+    /// Its state after the merge.
     pub state: Snapshot<V>,
 }
 
-/// A task that has begun or ended.
+/// A task that has started or ended.
 #[derive(Clone, Debug)]
 pub struct TaskNotice<V> {
     /// Which task.
-    pub place: TaskLocation<V>,
-    /// What has happened.
-    pub news: TaskProgress<V>,
+    pub location: TaskLocation<V>,
+    /// What happened to it.
+    pub progress: TaskProgress<V>,
 }
 
-/// Where a task stands in its run.
+/// The location of a task in its run.
 #[derive(Clone, Debug)]
 pub struct TaskLocation<V> {
     /// The graph of its node.
@@ -74,16 +73,15 @@ pub struct TaskLocation<V> {
     pub send: Option<u32>,
 }
 
-/// What has happened to a task.
+/// What happened to a task.
 #[derive(Clone, Debug)]
 pub enum TaskProgress<V> {
-    /// Its first attempt begins, or the first after an answer. The state is
-    /// that of its graph.
-    Begun(TaskInput<V>, Snapshot<V>),
+    /// Its first attempt starts, or the first after an answer; with the state of its graph.
+    Started(TaskInput<V>, Snapshot<V>),
     /// It is done.
     Done(Update<V>),
-    /// It has failed for good.
+    /// It has failed, and is not retried.
     Failed(Fault),
-    /// It asks; a nested graph asks what its tasks ask, once they are all at rest.
+    /// It asks these questions; a nested graph asks those of its tasks once none of them runs.
     Asked(Vec<Question<V>>),
 }

@@ -1,4 +1,4 @@
-//! When to try again, and how long to wait before it.
+//! Retry policies.
 
 use std::time::Duration;
 
@@ -7,8 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::fault::Fault;
 use crate::seed::Seed;
 
-/// How often the same work is tried, and the pauses in between
-///.
+/// How many attempts are made, and the pauses between them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RetryPolicy {
     /// Attempts in all, the first included.
@@ -19,17 +18,17 @@ pub struct RetryPolicy {
     pub factor: f64,
     /// The longest pause.
     pub cap: Duration,
-    /// How chance spreads the pauses.
+    /// Randomises the pauses.
     pub jitter: Jitter,
 }
 
-/// How chance spreads the pauses, so that many clients do not return at once.
+/// Randomises the pauses, so that many clients do not return at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Jitter {
     /// The pause is exact.
     None,
-    /// Anything between nothing and the pause.
+    /// Between zero and the pause.
     Full,
     /// The pause and up to one second more, as LangGraph does.
     Additive,
@@ -49,15 +48,14 @@ impl Default for RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// One attempt and no more.
+    /// A single attempt.
     pub fn never() -> Self {
         Self { max_attempts: 1, ..Self::default() }
     }
 
-    /// The pause after attempt number `attempt` (the first is 1) failed with
-    /// `fault`, or none if that was the last attempt. A pause that the other
-    /// side asked for is a floor; jitter comes on top of it, because a server
-    /// tells the same number to all whom it turns away at once.
+    /// The pause after attempt number `attempt` (the first is 1) failed with `fault`, or `None` if
+    /// that was the last attempt. A pause that the server asked for is the minimum; jitter is added
+    /// to it, because a server that rejects many clients at once tells all of them the same number.
     pub fn pause(&self, attempt: u32, fault: &Fault, seed: Seed) -> Option<Duration> {
         if attempt >= self.max_attempts {
             return None;
@@ -65,7 +63,7 @@ impl RetryPolicy {
         let exponent = i32::try_from(attempt.saturating_sub(1)).unwrap_or(i32::MAX);
         let cap = self.cap.as_secs_f64();
         let first = self.initial.as_secs_f64();
-        // Nothing times infinity is no number, and would become the cap.
+        // Zero times infinity is NaN, which would become the cap.
         let base = if first > 0.0 { (first * self.factor.powi(exponent)).min(cap) } else { 0.0 };
         let chance = seed.child(u64::from(attempt)).unit();
         let pause = match self.jitter {

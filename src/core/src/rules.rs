@@ -1,5 +1,4 @@
-//! The only call-outs of the engine: merge rules and routers that are the
-//! host's own.
+//! The only call-outs of the engine: reducers and routers of the host.
 
 use crate::channel::ChannelId;
 use crate::command::Destinations;
@@ -8,34 +7,34 @@ use crate::graph::Graph;
 use crate::state::View;
 use crate::task::Failure;
 
-/// Answered by the host: synchronous, at once, without side effects. No lock
-/// or borrow of the run is held across a call.
+/// Reducers and routers of the host: synchronous and without side effects. No lock or borrow of the
+/// run is held across a call.
 pub trait Rules<V> {
-    /// Merges `new` into `old` by the host's rule number `rule`.
+    /// Merges `new` into `old` by the host's reducer `at.rule`.
     ///
     /// # Errors
-    /// The failure of whoever wrote `new`.
+    /// The failure of the task that wrote `new`.
     fn reduce(&mut self, at: ReducerSite<'_, V>, old: Option<V>, new: V) -> Result<V, Fault>;
 
-    /// Where to go from here, by the host's router number `router`.
+    /// The targets that the host's router chooses.
     ///
     /// # Errors
-    /// The failure of the task whose branch it is: as if its node had failed.
+    /// The failure of the task that is routed, as if its node had failed.
     fn route(&mut self, router: u32, view: &View<'_, V>) -> Result<Destinations<V>, Failure>;
 }
 
-/// Where a merge rule is applied.
+/// Where a reducer of the host is applied.
 #[derive(Debug)]
 pub struct ReducerSite<'a, V> {
     /// The graph that owns the channel.
     pub graph: &'a Graph<V>,
     /// The channel.
     pub channel: ChannelId,
-    /// The number under which the host keeps the rule.
+    /// The host's number of the reducer.
     pub rule: u32,
 }
 
-/// A host with no rules of its own.
+/// A host without reducers and routers.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoRules;
 

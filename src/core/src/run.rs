@@ -23,11 +23,11 @@ mod questions;
 mod queue;
 mod recovery;
 mod route;
+mod scope;
 mod subruns;
 mod terminate;
 mod termination;
 mod timers;
-mod unit;
 mod view;
 mod write_claims;
 

@@ -1,10 +1,9 @@
-//! Randomness that repeats: every draw is a pure function of the run's seed
-//! and of what it is drawn for, so that neither order nor timing matters.
+//! Deterministic randomness: every draw is a pure function of the run's seed and of its purpose, so
+//! that neither order nor timing matters.
 
 use serde::{Deserialize, Serialize};
 
-/// The source of a run's randomness. Drivers take it from the operating
-/// system; tests fix it.
+/// The seed of a run. Drivers take it from the operating system; tests fix it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Seed(u64);
@@ -20,13 +19,13 @@ impl Seed {
         self.0
     }
 
-    /// The seed of something inside: a child run, a task, an attempt.
+    /// The seed of a part: a child run, a task, an attempt.
     #[must_use]
     pub const fn child(self, index: u64) -> Self {
         Self(mix(self.0 ^ mix(index.wrapping_add(0x9E37_79B9_7F4A_7C15))))
     }
 
-    /// The seed of something inside that has a name.
+    /// The seed of a named part.
     #[must_use]
     pub fn named(self, name: &str) -> Self {
         name.bytes().fold(self, |seed, byte| seed.child(u64::from(byte)))
@@ -44,7 +43,7 @@ impl Seed {
         (mix(self.0) >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// A UUID (version 8) as text: the same whenever the seed is.
+    /// A UUID (version 8) as text, determined by the seed.
     pub fn stable_uuid(self) -> String {
         let (high, low) = (mix(self.0 ^ 0x5A5A_5A5A_5A5A_5A5A), mix(self.0));
         format!(
@@ -72,7 +71,7 @@ impl Seed {
     }
 }
 
-/// The source of call keys: 128 bits, of which a [`Seed`] and the mark of a run give 64 each.
+/// The source of call keys: 128 bits, of which a [`Seed`] and the salt of a run give 64 each.
 ///
 /// Each step maps the 128 bits one to one, so nothing of either half is lost on
 /// the way, and after two steps each half depends on both.
@@ -80,12 +79,12 @@ impl Seed {
 pub struct KeySeed(u64, u64);
 
 impl KeySeed {
-    /// The key seed of a task: `mark` is [`crate::run::Options::mark`].
-    pub const fn new(task: Seed, mark: u64) -> Self {
-        Self(task.0, mark)
+    /// The key seed of a task: `salt` is [`crate::run::Options::key_salt`].
+    pub const fn new(task: Seed, salt: u64) -> Self {
+        Self(task.0, salt)
     }
 
-    /// The key seed of something inside.
+    /// The key seed of a part.
     #[must_use]
     pub const fn child(self, index: u64) -> Self {
         let Self(left, right) = self;
@@ -93,7 +92,7 @@ impl KeySeed {
         Self(mix(right.wrapping_add(mixed)), mixed)
     }
 
-    /// The key seed of something inside that has a name.
+    /// The key seed of a named part.
     #[must_use]
     pub fn named(self, name: &str) -> Self {
         let length = self.child(name.len() as u64);

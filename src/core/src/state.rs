@@ -10,11 +10,11 @@ use crate::value::Value;
 #[derive(Clone, Debug)]
 pub struct State<V> {
     slots: Arc<Vec<Option<V>>>,
-    /// Since the host last looked.
+    /// Since the host last read the changes.
     changed: Channels,
     /// Counts all changes.
     revision: u64,
-    /// Since the last merge that was carried through, if anybody asks.
+    /// Since the last complete merge, if tracking is on.
     touched: Channels,
     traced: bool,
 }
@@ -33,8 +33,11 @@ impl<V> Default for State<V> {
 
 impl<V: Value> State<V> {
     pub(crate) fn new(graph: &Graph<V>) -> Self {
-        let slots =
-            graph.channels().iter().map(|channel| channel.default.as_ref().map(V::fresh)).collect();
+        let slots = graph
+            .channels()
+            .iter()
+            .map(|channel| channel.default.as_ref().map(V::fresh_copy))
+            .collect();
         Self { slots: Arc::new(slots), ..Self::default() }
     }
 
@@ -43,7 +46,7 @@ impl<V: Value> State<V> {
         Self { slots: Arc::new(values), ..Self::default() }
     }
 
-    /// What a channel holds; none if it was never written and has no default.
+    /// The value of a channel; `None` if it was never written and has no default.
     pub fn get(&self, id: ChannelId) -> Option<&V> {
         self.slots.get(id.0 as usize)?.as_ref()
     }
@@ -57,7 +60,7 @@ impl<V: Value> State<V> {
         &self.slots
     }
 
-    /// Changes a channel. A state that nobody else looks at is changed in place.
+    /// Changes a channel, in place unless a snapshot of the state exists.
     pub(crate) fn change(&mut self, id: ChannelId, change: impl FnOnce(Option<V>) -> Option<V>) {
         if let Some(slot) = Arc::make_mut(&mut self.slots).get_mut(id.0 as usize) {
             *slot = change(slot.take());
@@ -80,17 +83,17 @@ impl<V: Value> State<V> {
         }
     }
 
-    /// Counts all changes, so that a host can tell whether there were more.
+    /// Counts all changes, so that a host can detect new ones.
     pub const fn revision(&self) -> u64 {
         self.revision
     }
 
-    /// Keeps track of what each superstep changes.
+    /// Tracks which channels each superstep changes.
     pub(crate) const fn trace(&mut self) {
         self.traced = true;
     }
 
-    /// Shows everything it holds to a host that has not looked yet.
+    /// Marks every channel with a value as changed, for a host that has not read any.
     pub(crate) fn show(&mut self) {
         let held = (0_u32..).map(ChannelId).zip(self.slots.iter());
         for (id, _) in held.filter(|(_, value)| value.is_some()) {
@@ -102,7 +105,7 @@ impl<V: Value> State<V> {
         &self.changed.list
     }
 
-    pub(crate) fn forget_changes(&mut self) {
+    pub(crate) fn clear_changes(&mut self) {
         self.changed.clear();
     }
 
@@ -110,7 +113,7 @@ impl<V: Value> State<V> {
         &self.touched.list
     }
 
-    pub(crate) fn forget_touched(&mut self) {
+    pub(crate) fn clear_touched(&mut self) {
         self.touched.clear();
     }
 }
@@ -148,17 +151,17 @@ impl Channels {
     }
 }
 
-/// What a router gets to see: the state, and for [`crate::graph::RouterView::Own`]
-/// the writes of its own task over it.
+/// The state that a router sees; with [`crate::graph::RouterView::Own`], overlaid with the writes
+/// of its own task.
 #[derive(Debug)]
 pub struct View<'a, V> {
-    /// The unit whose state it is.
-    pub unit: u32,
-    /// The task whose branch is asked, by its place in the superstep.
+    /// The scope whose state it is.
+    pub scope: u32,
+    /// The slot of the task that is routed.
     pub slot: u32,
     /// The node of that task.
     pub node: NodeId,
-    /// Which attempt of it has come to the branch.
+    /// The attempt of that task.
     pub attempt: u32,
     /// The graph that gives the channels their names.
     pub graph: &'a Graph<V>,
@@ -169,7 +172,7 @@ pub struct View<'a, V> {
 }
 
 impl<'a, V> View<'a, V> {
-    /// What a channel holds.
+    /// The value of a channel.
     pub fn get(&self, id: ChannelId) -> Option<&'a V> {
         let own = self.overlay.iter().rev().find(|(channel, _)| *channel == id);
         match own {
@@ -178,7 +181,7 @@ impl<'a, V> View<'a, V> {
         }
     }
 
-    /// What the channel of that name holds.
+    /// The value of the channel with that name.
     pub fn named(&self, name: &str) -> Option<&'a V> {
         self.get(self.graph.channel_id(name)?)
     }
@@ -193,13 +196,13 @@ impl<'a, V> View<'a, V> {
             .filter_map(|(channel, id)| Some((channel, self.get(id)?)))
     }
 
-    /// The channels that changed since the host last looked, for hosts that
-    /// keep the state in a form of their own.
+    /// The channels that changed since the host last read the changes, for hosts that mirror the
+    /// state.
     pub const fn changed(&self) -> &'a [ChannelId] {
         self.changed
     }
 
-    /// As [`State::revision`], for hosts that need not look at a change twice.
+    /// As [`State::revision`], for hosts that skip known changes.
     pub const fn revision(&self) -> u64 {
         self.revision
     }

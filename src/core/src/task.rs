@@ -13,60 +13,60 @@ use crate::retry::RetryPolicy;
 use crate::time::Time;
 use crate::tool::ToolOutcome;
 
-/// One attempt at one piece of work. An answer to an attempt that is over is
-/// recognised by its serial number and ignored.
+/// Identifies one attempt of a task. The serial number tells a late outcome from that of the
+/// current attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct TaskId {
-    /// The graph or agent loop within the run that it belongs to.
-    pub unit: u32,
-    /// Its place in that unit's present superstep.
+    /// The scope it belongs to: a graph or an agent loop at work within the run.
+    pub scope: u32,
+    /// Its position in the current superstep of that scope.
     pub slot: u32,
-    /// Counts all attempts of the run.
+    /// Unique within the run; counts all attempts.
     pub serial: u64,
 }
 
-/// Something for the driver to do.
+/// Work for the driver.
 #[derive(Clone, Debug)]
 pub struct Task<V> {
-    /// Goes with the outcome.
+    /// Passed back with the outcome.
     pub id: TaskId,
     /// The node it is done for, in the graph of [`crate::run::Run::graph`].
     pub node: NodeId,
     /// 1 for the first attempt.
     pub attempt: u32,
-    /// When it will be given up; drivers pass it on to models and tools.
+    /// The deadline; drivers pass it on to models and tools.
     pub deadline: Option<Time>,
     /// What to do.
     pub work: TaskWork<V>,
 }
 
-/// What a driver is asked to do.
+/// The kind of work.
 #[derive(Clone, Debug)]
 pub enum TaskWork<V> {
-    /// Call the host's code with the state, or with what was sent to it.
+    /// Call the host's code with the state, or with the input that was sent to it.
     Node(TaskInput<V>),
-    /// Say how an agent's conversation begins, given the same input.
+    /// Return the first messages of an agent's conversation, given the same input.
     Open(TaskInput<V>),
     /// Call the agent's model.
     Model(Box<ModelRequest>),
-    /// Decide whether this call of one of the agent's tools is made.
+    /// Decide whether this tool call is made.
     Approve(Box<ToolInvocation>),
-    /// Call one of the agent's tools; the arguments fit its schema.
+    /// Call one of the agent's tools; the arguments are valid.
     Tool(Box<ToolInvocation>),
-    /// Turn what an agent concluded into an update of the state.
+    /// Turn an agent's result into an update of the state.
     Close(Box<AgentResult>),
 }
 
-/// What a node gets to see.
+/// The input of a node.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TaskInput<V> {
     /// The state of its graph.
     State,
-    /// A value that was sent to it.
+    /// A value from a send.
     Sent(V),
 }
 
-/// One call of a tool, checked and ready.
+/// A validated tool call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolInvocation {
     /// The call as the model wrote it.
@@ -77,53 +77,53 @@ pub struct ToolInvocation {
     pub idempotency_key: String,
 }
 
-/// What came of a task.
+/// The outcome of a task.
 #[derive(Clone, Debug)]
 pub enum TaskOutcome<V> {
-    /// A node or a closing is done.
+    /// A node, or the end of an agent, with its update.
     Done(Update<V>),
-    /// A node of a nested graph speaks for the graph: the rest of it is
-    /// dropped, and its node in the enclosing graph is done with this.
+    /// A node ends its nested graph early; this is the update of the graph's node in the enclosing
+    /// graph.
     Escalate(Update<V>),
-    /// It needs an answer from outside before it can go on.
+    /// It asks a question, and continues once it is answered.
     Ask(V),
-    /// A run that it has started needs an answer: the question keeps the id it has there.
+    /// A run that it has started asks this question, which keeps its id.
     Relay(String, V),
     /// It failed.
     Failed(Box<Failure>),
-    /// How the conversation begins.
+    /// The first messages of a conversation.
     Opened(Vec<Message>),
-    /// What the model said.
+    /// The model's reply.
     Replied(Box<ModelReply>),
-    /// Whether a call is made.
+    /// The host's decision about a tool call.
     Decided(HostVerdict),
-    /// What the tool returned.
+    /// The tool's result.
     Returned(ToolOutcome),
 }
 
 impl<V> TaskOutcome<V> {
-    /// A failure whose category decides whether it is tried again.
+    /// A failure whose category decides whether it is retried.
     pub fn failed(fault: Fault) -> Self {
         Self::Failed(Box::new(Failure { fault, verdict: RetryVerdict::ByCategory }))
     }
 }
 
-/// A failure, and what the host says about trying again.
+/// A failure, and whether the host wants it retried.
 #[derive(Clone, Debug)]
 pub struct Failure {
     /// What went wrong.
     pub fault: Fault,
-    /// Whether it may be tried again.
+    /// Whether it may be retried.
     pub verdict: RetryVerdict,
 }
 
-/// Whether a failed attempt may be repeated.
+/// Whether a failed attempt is retried.
 #[derive(Clone, Debug)]
 pub enum RetryVerdict {
-    /// Transient categories are repeated by the node's policy.
+    /// Transient categories are retried by the node's policy.
     ByCategory,
-    /// The host has looked: not again.
+    /// The host decided: not again.
     Never,
-    /// The host has looked: again, by this policy.
+    /// The host decided: again, by this policy.
     Again(RetryPolicy),
 }

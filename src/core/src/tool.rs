@@ -1,4 +1,4 @@
-//! What a tool is, and what came of calling it.
+//! Tools and their outcomes.
 
 use std::time::Duration;
 
@@ -8,17 +8,17 @@ use serde_json::Value as Json;
 use crate::approval::Approval;
 use crate::fault::Fault;
 
-/// What calling a tool does to the world.
+/// The side effects of a tool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SideEffect {
-    /// A pure function.
+    /// None: a pure function.
     None,
-    /// It looks at the world.
+    /// It reads external state.
     Read,
-    /// It changes something of the caller's.
+    /// It changes the caller's own data.
     Write,
-    /// It changes something of somebody else's; assumed unless declared.
+    /// It changes external state; the default.
     #[default]
     External,
 }
@@ -32,15 +32,14 @@ pub struct ToolSpec {
     pub description: String,
     /// JSON schema of its arguments, an object.
     pub parameters: Json,
-    /// What it does to the world. Calls run in parallel only when all of
-    /// them are `none` or `read`.
+    /// Its side effects. Calls run in parallel only if all of them are `none` or `read`.
     #[serde(default)]
     pub side_effect: SideEffect,
-    /// Whether a repeated call does no harm.
+    /// Whether a repeated call is harmless.
     #[serde(default)]
     pub idempotent: bool,
-    /// Whether a result may stand for that of an equal call later in a run.
-    /// Where nothing is said, whoever calls it judges by `side_effect`.
+    /// Whether results may be cached for equal calls of the same run; by default the caller decides
+    /// by `side_effect`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache: Option<bool>,
     /// The longest one call may take.
@@ -49,10 +48,10 @@ pub struct ToolSpec {
     /// How many calls one agent run may make of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_calls: Option<u32>,
-    /// Who has to approve of each call before it is made.
+    /// Who has to approve each call before it is made.
     #[serde(default, skip_serializing_if = "Approval::is_none")]
     pub approval: Approval,
-    /// How many characters of a result the model gets to see.
+    /// The most characters of a result that the model sees.
     #[serde(default = "default_max_result")]
     pub max_result: usize,
 }
@@ -62,10 +61,10 @@ const fn default_max_result() -> usize {
 }
 
 impl ToolSpec {
-    /// Characters of a result that a model sees unless the tool says otherwise.
+    /// The default of `max_result`.
     pub const MAX_RESULT: usize = 20_000;
 
-    /// Whether calling it twice does no harm: it says so, or changes nothing.
+    /// Whether it may be called twice: it is idempotent, or has no side effects.
     pub const fn is_repeatable(&self) -> bool {
         self.idempotent || matches!(self.side_effect, SideEffect::None | SideEffect::Read)
     }
@@ -87,11 +86,10 @@ impl ToolSpec {
     }
 }
 
-/// What came of one call: a value, or a fault that the model gets to read.
+/// The outcome of a call: a value, or a fault that the model reads.
 pub type ToolOutcome = Result<Json, Fault>;
 
-/// Whether a call has succeeded: a tool that answers with nothing but an error
-/// has failed.
+/// Whether a call has succeeded: an object with nothing but `error` is a failure.
 pub fn succeeded(outcome: &ToolOutcome) -> bool {
     match outcome {
         Ok(Json::Object(fields)) => fields.len() != 1 || !fields.contains_key("error"),

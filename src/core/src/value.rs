@@ -1,4 +1,4 @@
-//! What a state value must be able to do. The engine never looks inside one.
+//! The trait of state values, which are opaque to the engine.
 
 use std::fmt;
 
@@ -9,44 +9,43 @@ use crate::fault::FaultRecord;
 
 mod json;
 
-/// A value that channels hold and tasks pass on. Cloning one shares it where
-/// that is possible; merging takes the old value over, so that a sole owner
-/// can change it in place.
+/// A value of a channel or a message. Clones share it where possible; merging consumes the old
+/// value, so that a sole owner can change it in place.
 pub trait Value: Clone + fmt::Debug {
-    /// A copy for a state of its own: nothing done to it in place reaches the original.
+    /// A copy for another state: changes made in place do not reach the original.
     #[must_use]
-    fn fresh(&self) -> Self {
+    fn fresh_copy(&self) -> Self {
         self.clone()
     }
 
     /// Whether two writers of one `set` channel agree: the same object, or equal JSON.
-    fn same(&self, other: &Self) -> bool;
+    fn agrees_with(&self, other: &Self) -> bool;
 
-    /// Whether the value is of a declared kind.
+    /// Whether the value is of this kind.
     fn fits(&self, kind: ValueKind) -> bool;
 
-    /// Whether `merge` can take `new`; asked before anything is changed.
+    /// Checks that `merge` can apply `new`, before anything is changed.
     ///
     /// # Errors
-    /// One sentence that says what the rule needs and what it was given.
+    /// What the reducer needs and what it was given, as one sentence.
     fn check(merge: &Reducer, old: Option<&Self>, new: &Self) -> Result<(), String>;
 
-    /// Applies a built-in rule whose `check` has passed.
+    /// Applies a built-in reducer whose check has passed.
     fn merge(merge: &Reducer, old: Option<Self>, new: Self) -> Self;
 
     /// A failure as a value, for the channels that record errors.
     fn from_fault_record(record: &FaultRecord<'_>) -> Self;
 
-    /// What the engine itself asks or says, as a value.
+    /// A value that the engine itself creates.
     fn from_json(json: Json) -> Self;
 
-    /// The fields of a record by name, or none if it is not a record: how the
-    /// input of a nested graph reaches its channels.
+    /// The fields of a record by name, or `None` if it is not a record: how the input of a nested
+    /// graph reaches its channels.
     fn fields(&self) -> Option<Vec<(String, Self)>>;
 
-    /// How large it is for a reader of events: items of a container, characters of a text.
+    /// The size that events show: items of a container, characters of a text.
     fn size(&self) -> usize;
 
-    /// The value as JSON, for events; none if it has no such form.
+    /// The value as JSON, for events; `None` if JSON cannot express it.
     fn to_json(&self) -> Option<Json>;
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use antiphon_core::{Fault, FaultCode};
-use antiphon_net::{HttpRequest, Redactor, Secret, Url, is_this_machine, shown};
+use antiphon_net::{HttpRequest, Redactor, Secret, Url, is_this_machine, without_secrets};
 use serde_json::{Map, Value as Json};
 
 use crate::name::ModelName;
@@ -180,7 +180,7 @@ fn key_missing(provider: &Provider, base: &Url) -> Fault {
         format!("no key for the model provider `{}`, expected in: `{variables}`", provider.name);
     Fault::new(FaultCode::ModelKeyMissing, message)
         .with("provider", provider.name)
-        .with("address", shown(base))
+        .with("address", without_secrets(base))
         .hint(format!("set the environment variable `{variables}`, or pass `api_key`"))
 }
 

@@ -1,7 +1,7 @@
 //! Failures of a wire as faults: category, stable code, and the server's words without secrets.
 
 use antiphon_core::{Fault, FaultCode, Time};
-use antiphon_net::{HttpError, HttpReply, StatusKind, retry_after, shown};
+use antiphon_net::{HttpError, HttpReply, StatusKind, retry_after, without_secrets};
 use serde_json::Value as Json;
 
 use crate::endpoint::Endpoint;
@@ -35,8 +35,10 @@ impl<'e> FaultFactory<'e> {
     pub fn unanswered(self, error: &HttpError) -> Fault {
         match error {
             HttpError::Unreachable { cause, .. } | HttpError::Cut { cause, .. } => {
-                let what =
-                    format!("the model cannot be reached at `{}`", shown(&self.endpoint.url));
+                let what = format!(
+                    "the model cannot be reached at `{}`",
+                    without_secrets(&self.endpoint.url)
+                );
                 self.fault(FaultCode::ModelUnreachable, &what, cause)
                     .hint("check the address, and that the server is running")
             }

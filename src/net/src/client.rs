@@ -46,8 +46,8 @@ struct Pools {
     options: HttpOptions,
     /// Created on first use: loading root certificates takes time, and a machine that only
     /// connects to itself may have none.
-    outside: OnceLock<Result<Client, String>>,
-    inside: OnceLock<Result<Client, String>>,
+    remote: OnceLock<Result<Client, String>>,
+    loopback: OnceLock<Result<Client, String>>,
 }
 
 impl HttpClient {
@@ -65,7 +65,7 @@ impl HttpClient {
     pub async fn send(&self, request: &HttpRequest) -> Result<HttpReply, HttpError> {
         let url = &request.url;
         if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
-            return Err(HttpError::BadUrl(shown(url)));
+            return Err(HttpError::BadUrl(without_secrets(url)));
         }
         let client = self.client(url)?;
         let builder = match &request.body {
@@ -80,11 +80,11 @@ impl HttpClient {
     }
 
     fn client(&self, url: &Url) -> Result<&Client, HttpError> {
-        let Pools { options, outside, inside } = &*self.pools;
+        let Pools { options, remote, loopback } = &*self.pools;
         let client = if url.scheme() == "http" && is_this_machine(url) {
-            inside.get_or_init(|| build(options, |b| b.no_proxy().tls_certs_only([])))
+            loopback.get_or_init(|| build(options, |b| b.no_proxy().tls_certs_only([])))
         } else {
-            outside.get_or_init(|| build(options, |builder| builder))
+            remote.get_or_init(|| build(options, |builder| builder))
         };
         client.as_ref().map_err(|cause| HttpError::Setup(cause.clone()))
     }
@@ -101,7 +101,7 @@ pub fn is_this_machine(url: &Url) -> bool {
 }
 
 /// `url` without user, password, query and fragment, which may contain secrets.
-pub fn shown(url: &Url) -> String {
+pub fn without_secrets(url: &Url) -> String {
     if url.has_host() {
         format!("{}{}", url.origin().ascii_serialization(), url.path())
     } else {

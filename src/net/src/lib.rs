@@ -7,11 +7,10 @@
 //! to retry |
 //! | [`sse`] | the framing of server-sent events |
 //! | [`secret`], [`redact`] | values that are never printed, and their removal from texts |
-//! | [`patience`] | a time limit for any work, by the caller's clock |
+//! | [`time_limit`] | a time limit for any work, by the caller's clock |
 
 pub mod client;
 pub mod error;
-pub mod patience;
 pub mod redact;
 pub mod reply;
 pub mod request;
@@ -19,10 +18,10 @@ pub mod retry_after;
 pub mod secret;
 pub mod sse;
 pub mod status;
+pub mod time_limit;
 
-pub use client::{HttpClient, HttpOptions, is_this_machine, shown};
+pub use client::{HttpClient, HttpOptions, is_this_machine, without_secrets};
 pub use error::HttpError;
-pub use patience::within;
 pub use redact::Redactor;
 pub use reply::HttpReply;
 pub use request::HttpRequest;
@@ -31,3 +30,4 @@ pub use retry_after::retry_after;
 pub use secret::Secret;
 pub use sse::{SseError, SseEvent, SseParser};
 pub use status::StatusKind;
+pub use time_limit::within;

@@ -7,7 +7,7 @@ use crate::secret::Secret;
 
 const MASK: &str = "***";
 /// A prefix of so many characters identifies a secret.
-const TELLING: usize = 8;
+const PREFIX: usize = 8;
 
 /// Shorter secrets protect nothing.
 const SHORTEST: usize = 4;
@@ -51,20 +51,20 @@ impl Redactor {
     pub fn clean(&self, text: &str) -> String {
         let mut text = text.to_owned();
         for spelling in &self.spellings {
-            text = strike(&text, spelling.expose());
+            text = mask_secret(&text, spelling.expose());
         }
-        strike_bearer(&text)
+        mask_bearer(&text)
     }
 }
 
-fn strike(text: &str, secret: &str) -> String {
-    let telling = secret.char_indices().nth(TELLING).map_or(secret, |(end, _)| &secret[..end]);
+fn mask_secret(text: &str, secret: &str) -> String {
+    let prefix = secret.char_indices().nth(PREFIX).map_or(secret, |(end, _)| &secret[..end]);
     let mut cleaned = String::with_capacity(text.len());
     let mut rest = text;
-    while let Some((before, found)) = rest.split_once(telling) {
+    while let Some((before, found)) = rest.split_once(prefix) {
         cleaned.push_str(before);
         cleaned.push_str(MASK);
-        let tail = secret.strip_prefix(telling).unwrap_or_default();
+        let tail = secret.strip_prefix(prefix).unwrap_or_default();
         rest = &found[shared_prefix(found, tail)..];
     }
     cleaned.push_str(rest);
@@ -77,7 +77,7 @@ fn shared_prefix(left: &str, right: &str) -> usize {
 }
 
 /// Masks the word after each `Bearer `, whatever it is.
-fn strike_bearer(text: &str) -> String {
+fn mask_bearer(text: &str) -> String {
     const SCHEME: &str = "bearer ";
     let lower = text.to_ascii_lowercase();
     let mut cleaned = String::with_capacity(text.len());
@@ -86,7 +86,7 @@ fn strike_bearer(text: &str) -> String {
         let start = at + SCHEME.len();
         let Some(token) = text.get(start..) else { continue };
         let length = token.find(|c: char| !is_token(c)).unwrap_or(token.len());
-        if start < copied || length < TELLING {
+        if start < copied || length < PREFIX {
             continue;
         }
         cleaned.push_str(text.get(copied..start).unwrap_or_default());

@@ -5,14 +5,14 @@ use std::sync::{Arc, OnceLock};
 use tokio::sync::Notify;
 
 /// A handle that cancels every run whose driver was given a clone of it
-/// ([`crate::native::Driver::stop_on`]). Once pulled it stays so.
+/// ([`crate::native::Driver::cancel_on`]). Once pulled it stays so.
 #[derive(Clone, Debug, Default)]
 pub struct CancellationToken(Arc<CancellationState>);
 
 #[derive(Debug, Default)]
 struct CancellationState {
     reason: OnceLock<Arc<str>>,
-    news: Notify,
+    notify: Notify,
 }
 
 impl CancellationToken {
@@ -22,9 +22,9 @@ impl CancellationToken {
     }
 
     /// Cancels. The first reason counts.
-    pub fn stop(&self, reason: &str) {
+    pub fn cancel(&self, reason: &str) {
         self.0.reason.get_or_init(|| reason.into());
-        self.0.news.notify_waiters();
+        self.0.notify.notify_waiters();
     }
 
     /// Why, if it has been pulled.
@@ -33,11 +33,11 @@ impl CancellationToken {
     }
 
     /// Ends once it has been pulled.
-    pub async fn stopped(&self) {
+    pub async fn cancelled(&self) {
         // It hears of whatever comes after it was made, and so before the look.
-        let news = self.0.news.notified();
+        let notify = self.0.notify.notified();
         if self.0.reason.get().is_none() {
-            news.await;
+            notify.await;
         }
     }
 }

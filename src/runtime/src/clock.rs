@@ -98,9 +98,9 @@ impl ManualClock {
         state.now = state.now + delay;
         let now = state.now;
         let later = state.waiting.split_off(&(now, u64::MAX));
-        let due = std::mem::replace(&mut state.waiting, later);
+        let pending = std::mem::replace(&mut state.waiting, later);
         drop(state);
-        for sleeper in due.into_values() {
+        for sleeper in pending.into_values() {
             // A sleeper that was dropped needs no waking.
             let _ = sleeper.send(());
         }

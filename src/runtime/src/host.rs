@@ -13,14 +13,14 @@ use serde_json::Value as Json;
 
 use crate::port::{Model, Tool};
 
-mod asked;
 mod call;
-mod notes;
+mod call_request;
+mod reporter;
 mod snapshot;
 
 pub use call::NodeCall;
-pub use notes::TaskReporter;
-pub(crate) use notes::{CallAdmission, TaskSignal, cancelled};
+pub use reporter::TaskReporter;
+pub(crate) use reporter::{CallAdmission, TaskSignal, cancelled};
 pub use snapshot::Snapshot;
 
 /// Answers what a graph asks of its builder. One host serves all runs of its

@@ -32,7 +32,7 @@ pub use committer::RunCommitter;
 pub use host::{Host, NodeCall, Snapshot, TaskReporter};
 pub use native::{DriveOutcome, Driver};
 pub use port::{CallContext, Model, ReplyChunk, Tool};
-pub use start::{Answers, KeptRun, StartMode, StartedRun};
+pub use start::{Answers, DurableRun, StartMode, StartedRun};
 pub use store::Store;
 pub use thread_ref::{OpenedThread, RunOrigin, ThreadContents, ThreadLease, ThreadRef};
 pub use watch::{Recorder, Subscription, Watcher, subscribe};

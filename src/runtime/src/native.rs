@@ -11,12 +11,12 @@ use crate::cancellation::CancellationToken;
 use crate::clock::Clock;
 use crate::committer::RunCommitter;
 use crate::host::Host;
-use crate::start::KeptRun;
+use crate::start::DurableRun;
 use crate::watch::Watcher;
 
-mod children;
-mod contain;
+mod panics;
 mod session;
+mod task_set;
 mod work;
 
 use session::Session;
@@ -26,7 +26,7 @@ use session::Session;
 /// What answers at once costs no task of tokio's; what waits gets one, and so
 /// does at once whatever may hang: tools, and nodes with a time-out of their
 /// own. Stopping a task drops its future and waits for that; a task that
-/// blocks its thread is left behind after [`Driver::PATIENCE`].
+/// blocks its thread is left behind after [`Driver::CANCEL_GRACE`].
 pub struct Driver<H: ?Sized> {
     clock: Arc<dyn Clock>,
     watchers: Vec<Arc<dyn Watcher>>,
@@ -45,7 +45,7 @@ pub enum DriveOutcome {
 
 impl<H: Host + ?Sized + 'static> Driver<H> {
     /// How long a task that is stopped may take to let go of its thread.
-    pub const PATIENCE: std::time::Duration = std::time::Duration::from_millis(20);
+    pub const CANCEL_GRACE: std::time::Duration = std::time::Duration::from_millis(20);
 
     /// A driver that nobody watches.
     pub fn new(host: Arc<H>, clock: Arc<dyn Clock>) -> Self {
@@ -62,7 +62,7 @@ impl<H: Host + ?Sized + 'static> Driver<H> {
 
     /// Cancels the runs when `stop` is pulled.
     #[must_use]
-    pub fn stop_on(mut self, stop: &CancellationToken) -> Self {
+    pub fn cancel_on(mut self, stop: &CancellationToken) -> Self {
         self.stop = Some(stop.clone());
         self
     }
@@ -86,7 +86,7 @@ impl<H: Host + ?Sized + 'static> Driver<H> {
     /// # Errors
     /// As [`Driver::run`]. If a commit cannot be stored, the run is cancelled, so that
     /// nothing new happens that could be lost, and this returns the store's fault.
-    pub async fn run_kept(&self, kept: &mut KeptRun) -> Result<DriveOutcome, Fault> {
+    pub async fn run_durable(&self, kept: &mut DurableRun) -> Result<DriveOutcome, Fault> {
         // Not borrowed: a future that is dropped takes it along, and that releases the thread.
         let mut committer = std::mem::replace(&mut kept.committer, RunCommitter::detached());
         let rest = Session::new(self, &mut kept.run, &mut committer).drive().await;

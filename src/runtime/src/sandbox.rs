@@ -11,18 +11,18 @@
 //! | [`limits`] | what it may use |
 //! | [`outcome`] | what came of it |
 //! | [`probe`] | what an engine can promise on this machine |
-//! | [`trouble`] | how it can go wrong |
+//! | [`guest_fault`] | how it can go wrong |
 
 pub mod engine;
+pub mod guest_fault;
 pub mod job;
 pub mod limits;
 pub mod outcome;
 pub mod probe;
-pub mod trouble;
 
 pub use engine::{CallError, HostCalls, Sandbox, Session, StopCheck};
+pub use guest_fault::{GuestFault, GuestFaultKind, GuestFrame};
 pub use job::{HostFunction, JobOutput, SandboxJob};
 pub use limits::{SandboxBudget, SandboxLimits};
 pub use outcome::{JobOutcome, JobTable, JobUsage, WorkerOrigin};
 pub use probe::{Isolation, SandboxProbe};
-pub use trouble::{GuestFault, GuestFaultKind, GuestFrame};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use antiphon_core::checkpoint::{
-    Commit, CommitChange, GraphSnapshot, RecoveredRun, TaskSnapshot, TaskSnapshotState, mark,
+    Commit, CommitChange, GraphSnapshot, RecoveredRun, TaskSnapshot, TaskSnapshotState, key_salt,
 };
 use antiphon_core::command::Update;
 use antiphon_core::effect::Question;
@@ -50,10 +50,10 @@ pub struct StartedRun<V = Json> {
     pub earlier_supersteps: u64,
 }
 
-/// A run and what stores its commits, for [`Driver::run_kept`].
+/// A run and what stores its commits, for [`Driver::run_durable`].
 ///
-/// [`Driver::run_kept`]: crate::Driver::run_kept
-pub struct KeptRun {
+/// [`Driver::run_durable`]: crate::Driver::run_durable
+pub struct DurableRun {
     /// The run.
     pub run: Run<Json>,
     /// Its id.
@@ -61,7 +61,7 @@ pub struct KeptRun {
     pub(crate) committer: RunCommitter<Json>,
 }
 
-impl KeptRun {
+impl DurableRun {
     /// A new run that is kept nowhere.
     pub fn detached(
         graph: &Arc<Graph<Json>>,
@@ -70,7 +70,7 @@ impl KeptRun {
         now: Time,
     ) -> Self {
         let run_id = options.run_id.clone();
-        let options = Options { mark: mark(&run_id), ..options };
+        let options = Options { key_salt: key_salt(&run_id), ..options };
         let run = Run::new(Arc::clone(graph), input, options, now);
         Self { run, run_id, committer: RunCommitter::detached() }
     }
@@ -121,7 +121,7 @@ impl KeptRun {
     ) -> Result<Self, Fault> {
         let OpenedThread { lease, contents } = opened;
         let mut committer = RunCommitter::new(lease);
-        let options = Options { commits: true, mark: mark(&options.run_id), ..options };
+        let options = Options { commits: true, key_salt: key_salt(&options.run_id), ..options };
         match committer.start((mode, contents), (graph, options), now) {
             Ok(StartedRun { run, run_id, .. }) => Ok(Self { run, run_id, committer }),
             Err(fault) => {
@@ -181,8 +181,8 @@ impl<V: Value> RunCommitter<V> {
         now: Time,
     ) -> Result<StartedRun<V>, Fault> {
         let ThreadContents { mut recovered, origin: stored } = held;
-        if let Some(RunOrigin { seed, mark, .. }) = stored {
-            (options.seed, options.mark) = (seed, mark);
+        if let Some(RunOrigin { seed, key_salt, .. }) = stored {
+            (options.seed, options.key_salt) = (seed, key_salt);
         }
         self.begin(&origin(&options));
         // All of them or none: an answer that does not fit leaves the pause as it is.
@@ -229,7 +229,7 @@ impl<V: Value> Answers<V> {
         let open: Vec<_> = asked.collect();
         let answers = self.matched(&open)?.into_iter();
         let commit = |((task, question), answer): (OpenQuestion<'_, V>, V)| {
-            question.taken(answer, options.schemas).map(|answer| Commit {
+            question.encode_answer(answer, options.schemas).map(|answer| Commit {
                 id: 0,
                 within: task.within.clone(),
                 spent: recovered.spent,
@@ -266,7 +266,7 @@ impl<V: Value> Answers<V> {
 type OpenQuestion<'q, V> = (&'q TaskSnapshot<V>, &'q Question<V>);
 
 fn origin(options: &Options) -> RunOrigin {
-    RunOrigin { run_id: options.run_id.clone(), seed: options.seed, mark: options.mark }
+    RunOrigin { run_id: options.run_id.clone(), seed: options.seed, key_salt: options.key_salt }
 }
 
 fn nothing_held() -> Fault {

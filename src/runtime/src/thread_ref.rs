@@ -44,8 +44,8 @@ pub struct RunOrigin {
     /// The source of its ids.
     pub seed: Seed,
     /// The keys of its calls derive from this and the seed. A run on a branch has a
-    /// mark of its own, so that its calls are made and not taken from the original.
-    pub mark: u64,
+    /// salt of its own, so that its calls are made and not taken from the original.
+    pub key_salt: u64,
 }
 
 /// The right to write to a thread, for one run. Dropping it releases the thread

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon_core::budget::Spent;
-use antiphon_core::checkpoint::{Commit, CommitChange, GraphSnapshot, RecoveredRun, mark};
+use antiphon_core::budget::BudgetUsage;
+use antiphon_core::checkpoint::{Commit, CommitChange, GraphSnapshot, RecoveredRun, key_salt};
 use antiphon_core::graph::Graph;
 use antiphon_core::value::Value;
 use antiphon_core::{Fault, FaultCode, Seed, Time};
@@ -44,10 +44,10 @@ pub struct RunHeader {
     pub seed: Seed,
     /// The name of its graph.
     pub graph: String,
-    /// Distinguishes the call keys of this run from those of its forks: [`Options::mark`].
+    /// Distinguishes the call keys of this run from those of its forks: [`Options::key_salt`].
     ///
-    /// [`Options::mark`]: antiphon_core::run::Options::mark
-    pub mark: u64,
+    /// [`Options::key_salt`]: antiphon_core::run::Options::key_salt
+    pub key_salt: u64,
 }
 
 /// The contents of a thread.
@@ -165,7 +165,7 @@ impl<V: Value, C: ValueCodec<V>> CheckpointWriter<V, C> {
 
     /// The [mark](RunHeader::mark) for resuming a stored run. A branch gets a mark of its
     /// own, so that its calls are made and not taken from the original run.
-    pub fn mark(&self, stored: u64) -> u64 {
+    pub fn key_salt(&self, stored: u64) -> u64 {
         self.branch.map_or(stored, |last| Seed::new(stored).child(last).number())
     }
 
@@ -437,7 +437,7 @@ fn memory<V: Value>(
     supersteps: u64,
     graph_snapshot: GraphSnapshot<V>,
 ) -> RecoveredRun<V> {
-    let spent = Spent { supersteps, ..commit.spent };
+    let spent = BudgetUsage { supersteps, ..commit.spent };
     RecoveredRun { spent, events: commit.events, ..RecoveredRun::at(graph_snapshot) }
 }
 
@@ -446,7 +446,7 @@ impl RunHeader {
     /// calls instead of taking over the results of the original.
     #[must_use]
     pub fn copied(self, run_id: &str) -> Self {
-        Self { run_id: run_id.to_owned(), mark: mark(run_id), ..self }
+        Self { run_id: run_id.to_owned(), key_salt: key_salt(run_id), ..self }
     }
 
     /// The body of an entry of [`EntryKind::Run`].
@@ -456,7 +456,7 @@ impl RunHeader {
         out.text(&self.run_id);
         out.number(self.seed.number());
         out.text(&self.graph);
-        out.number(self.mark);
+        out.number(self.key_salt);
         out.into_bytes()
     }
 
@@ -470,7 +470,7 @@ impl RunHeader {
         let run_id = from.text()?.to_owned();
         let (seed, graph) = (Seed::new(from.number()?), from.text()?.to_owned());
         // Runs of an earlier antiphon had none, and had called nothing under it.
-        let mark = if length > 3 { from.number()? } else { 0 };
-        Ok(Self { run_id, seed, graph, mark })
+        let key_salt = if length > 3 { from.number()? } else { 0 };
+        Ok(Self { run_id, seed, graph, key_salt })
     }
 }

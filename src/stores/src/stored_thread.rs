@@ -105,10 +105,10 @@ where
             let renewal = Some(Lease::keep(sealed_store, thread, claim.owner.clone()));
             let contents = found.map(|LoadedThread { memory, header, .. }| ThreadContents {
                 recovered: memory,
-                origin: header.map(|RunHeader { run_id, seed, mark, .. }| RunOrigin {
+                origin: header.map(|RunHeader { run_id, seed, key_salt, .. }| RunOrigin {
                     run_id,
                     seed,
-                    mark: writer.mark(mark),
+                    key_salt: writer.key_salt(key_salt),
                 }),
             });
             let lease = Box::new(StoredThreadLease { writer: Some(writer), graph_name, renewal });
@@ -168,8 +168,8 @@ where
 {
     fn begin(&mut self, run: &RunOrigin) {
         if let Some(writer) = &mut self.writer {
-            let RunOrigin { run_id, seed, mark } = run.clone();
-            writer.begin(&RunHeader { run_id, seed, graph: self.graph_name.clone(), mark });
+            let RunOrigin { run_id, seed, key_salt } = run.clone();
+            writer.begin(&RunHeader { run_id, seed, graph: self.graph_name.clone(), key_salt });
         }
     }
 

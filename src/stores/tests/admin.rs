@@ -8,7 +8,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon_core::budget::Spent;
+use antiphon_core::budget::BudgetUsage;
 use antiphon_core::channel::{ChannelId, Reducer, Write};
 use antiphon_core::checkpoint::{
     Commit, CommitChange, MergedWrites, PendingWork, RecoveredRun, SuperstepDelta, WriteSource,
@@ -62,8 +62,12 @@ impl Subject {
 
     /// A run of a superstep a second that is not at its end, and a snapshot after each of these.
     async fn write(&self, thread: &str, steps: u64, snapshots: &[u64]) {
-        let header =
-            RunHeader { run_id: "run".into(), seed: Seed::new(7), graph: "large".into(), mark: 3 };
+        let header = RunHeader {
+            run_id: "run".into(),
+            seed: Seed::new(7),
+            graph: "large".into(),
+            key_salt: 3,
+        };
         let (run, snapshot) = (header.encode(), snapshot());
         let mut log = self.log(thread).await;
         log.append([(EntryKind::Run, &run[..])], 0, Time::from_micros(1)).unwrap().await.unwrap();
@@ -102,14 +106,14 @@ fn graph() -> Arc<Graph<Value>> {
 fn superstep(step: u64) -> Vec<u8> {
     let writes = vec![Write::merge(ChannelId(0), Value::from("x".repeat(1000)))];
     let pending_work = PendingWork { ready: vec![NodeId(1)].into(), ..PendingWork::default() };
-    let merges = vec![MergedWrites { made: Vec::new(), writes: writes.into() }].into();
+    let merges = vec![MergedWrites { reduced: Vec::new(), writes: writes.into() }].into();
     let change = CommitChange::Step(SuperstepDelta {
         source: WriteSource::Step,
         step,
         merges,
         pending_work,
     });
-    let commit = Commit { id: 0, within: Vec::new(), spent: Spent::ZERO, events: 0, change };
+    let commit = Commit { id: 0, within: Vec::new(), spent: BudgetUsage::ZERO, events: 0, change };
     Codec::new(&graph(), &JsonCodec).encode(&commit).unwrap()
 }
 

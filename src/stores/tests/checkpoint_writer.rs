@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon_core::budget::Spent;
+use antiphon_core::budget::BudgetUsage;
 use antiphon_core::channel::{Reducer, Write};
 use antiphon_core::checkpoint::{
     Call, CallOutcome, CallRecord, Callee, Commit, CommitChange, RecoveredRun, TaskKey,
@@ -63,7 +63,7 @@ impl Rules<Value> for Again {
 }
 
 fn header() -> RunHeader {
-    RunHeader { run_id: "run".into(), seed: Seed::new(7), graph: "counting".into(), mark: 3 }
+    RunHeader { run_id: "run".into(), seed: Seed::new(7), graph: "counting".into(), key_salt: 3 }
 }
 
 /// Drives a run until it ends or `crash` commits have been kept; says how
@@ -292,7 +292,7 @@ async fn a_run_waits_for_its_store_once_too_many_bytes_are_on_their_way() {
     let answered = |text: String| {
         let task = TaskKey { key: 1, slot: 0, node: graph().node_id("count").unwrap() };
         let change = CommitChange::Answered(task, text.into());
-        Commit { id: 1, within: Vec::new(), spent: Spent::default(), events: 0, change }
+        Commit { id: 1, within: Vec::new(), spent: BudgetUsage::default(), events: 0, change }
     };
     // Nothing is written for as long as another program has the file.
     let other = rusqlite::Connection::open(&path).unwrap();
@@ -309,12 +309,12 @@ async fn a_run_waits_for_its_store_once_too_many_bytes_are_on_their_way() {
     checkpoint_writer.settle().await.unwrap();
 }
 
-fn called(came: Option<CallOutcome<Value>>) -> Commit<Value> {
+fn called(outcome: Option<CallOutcome<Value>>) -> Commit<Value> {
     let call = Call { callee: Callee::Tool, name: "pay".into(), digest: 1, repeatable: false };
     let task = TaskKey { key: 1, slot: 0, node: graph().node_id("count").unwrap() };
-    let made = CallRecord { index: 0, alone: true, call, came };
+    let made = CallRecord { index: 0, alone: true, call, outcome };
     let change = CommitChange::Called(task, 1, Box::new(made));
-    Commit { id: 0, within: Vec::new(), spent: Spent::ZERO, events: 0, change }
+    Commit { id: 0, within: Vec::new(), spent: BudgetUsage::ZERO, events: 0, change }
 }
 
 #[tokio::test]
@@ -327,8 +327,8 @@ async fn what_must_not_happen_twice_waits_until_it_is_known_that_it_begins() {
         let store = Arc::new(MemoryStore::new(Arc::new(ManualClock::default())));
         let (mut checkpoint_writer, _) = open(store.clone(), "first", durability).await;
         checkpoint_writer.begin(&header());
-        let mut waits = |came| {
-            let kept = checkpoint_writer.keep(&called(came), || None, Time::default());
+        let mut waits = |outcome| {
+            let kept = checkpoint_writer.keep(&called(outcome), || None, Time::default());
             kept.unwrap().is_some()
         };
         assert_eq!(waits(None), begun, "{durability:?}");
@@ -350,14 +350,14 @@ async fn a_branch_marks_its_calls_as_its_own() {
     let mut run = Run::new(graph(), Vec::new(), options(), Time::default());
     drive(&mut run, &mut checkpoint_writer, 5).await;
     let last = checkpoint_writer.checkpoint();
-    assert_eq!(checkpoint_writer.mark(3), 3, "a resumed run keeps its mark");
+    assert_eq!(checkpoint_writer.key_salt(3), 3, "a resumed run keeps its key salt");
     let found = checkpoint_writer.go_back(last - 2).await.unwrap().unwrap();
-    let first = checkpoint_writer.mark(3);
+    let first = checkpoint_writer.key_salt(3);
     assert_ne!(first, 3);
     let mut run = Run::resume(graph(), found.memory, options(), Time::default());
     drive(&mut run, &mut checkpoint_writer, 1).await;
     checkpoint_writer.go_back(last - 2).await.unwrap();
-    assert_ne!(checkpoint_writer.mark(3), first, "another branch from the same place");
+    assert_ne!(checkpoint_writer.key_salt(3), first, "another branch from the same place");
 }
 
 /// A thread's checkpoints, newest first, read in pages of at most so many.

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use antiphon_core::budget::{Dimension, Spent};
+use antiphon_core::budget::{BudgetDimension, BudgetUsage};
 use antiphon_core::channel::{ChannelId, Reducer, Write, WriteOp};
 use antiphon_core::checkpoint::{
     Call, CallOutcome, CallRecord, Callee, Commit, CommitChange, MergedWrites, NestedLevel,
@@ -92,7 +92,7 @@ fn pending_work() -> impl Strategy<Value = PendingWork<Value>> {
             arrived: arrived.into_iter().map(|sources| (0, sources)).collect(),
             over,
             sealed: odd.then_some(ChannelId(1)).into_iter().collect(),
-            exempt: odd.then_some(Dimension::Retries).into_iter().collect(),
+            exempt: odd.then_some(BudgetDimension::Retries).into_iter().collect(),
             grace,
             detour: odd.then_some(NodeId(3)),
         },
@@ -111,9 +111,9 @@ fn choices() -> impl Strategy<Value = Vec<Destination<Value>>> {
 
 fn changes() -> impl Strategy<Value = CommitChange<Value>> {
     let source = [WriteSource::Begin, WriteSource::Turn, WriteSource::Step, WriteSource::Edit];
-    let made = prop::collection::vec((Just(ChannelId(1)), values()), 0..2);
-    let merged =
-        (made, writes()).prop_map(|(made, writes)| MergedWrites { made, writes: writes.into() });
+    let reduced = prop::collection::vec((Just(ChannelId(1)), values()), 0..2);
+    let merged = (reduced, writes())
+        .prop_map(|(reduced, writes)| MergedWrites { reduced, writes: writes.into() });
     let merges = prop::collection::vec(merged, 0..3);
     let delta = (prop::sample::select(source.to_vec()), any::<u64>(), merges, pending_work());
     let task = || {
@@ -133,7 +133,7 @@ fn changes() -> impl Strategy<Value = CommitChange<Value>> {
     let fault = Fault::foreign(Category::Tool, "broken", "it broke").with("why", "it was old");
     let ended = prop::sample::select(vec![
         Ok(Ending::Completed),
-        Ok(Ending::Budget(Dimension::WallTime)),
+        Ok(Ending::Budget(BudgetDimension::WallTime)),
         Ok(Ending::Cancelled("the user left".into())),
         Err(fault),
     ]);
@@ -188,13 +188,13 @@ fn calls() -> impl Strategy<Value = CallRecord<Value>> {
         attempts: 2,
         latency: std::time::Duration::from_millis(12),
     });
-    let came = prop_oneof![
+    let outcome = prop_oneof![
         values().prop_map(CallOutcome::Value),
         values().prop_map(CallOutcome::Raised),
         reply.prop_map(|reply| CallOutcome::Reply(Box::new(reply))),
         values().prop_map(CallOutcome::Json),
         Just(CallOutcome::Failed(Fault::foreign(Category::Tool, "broken", "it broke"))),
-        Just(CallOutcome::Left),
+        Just(CallOutcome::Interrupted),
     ];
     let call = (prop::sample::select(&Callee::ALL), ".{0,9}", any::<u64>(), any::<bool>());
     let call = call.prop_map(|(callee, name, digest, repeatable)| Call {
@@ -203,18 +203,19 @@ fn calls() -> impl Strategy<Value = CallRecord<Value>> {
         digest,
         repeatable,
     });
-    (any::<u32>(), any::<bool>(), call, prop::option::of(came))
-        .prop_map(|(index, alone, call, came)| CallRecord { index, alone, call, came })
+    (any::<u32>(), any::<bool>(), call, prop::option::of(outcome))
+        .prop_map(|(index, alone, call, outcome)| CallRecord { index, alone, call, outcome })
 }
 
 fn commits() -> impl Strategy<Value = Commit<Value>> {
-    let counts = (any::<u64>(), any::<u64>(), any::<u64>()).prop_map(|(one, two, three)| Spent {
-        supersteps: one,
-        model_calls: two,
-        tool_calls: three,
-        retries: 1,
-        usage: Usage { input_tokens: two, output_tokens: one },
-    });
+    let counts =
+        (any::<u64>(), any::<u64>(), any::<u64>()).prop_map(|(one, two, three)| BudgetUsage {
+            supersteps: one,
+            model_calls: two,
+            tool_calls: three,
+            retries: 1,
+            usage: Usage { input_tokens: two, output_tokens: one },
+        });
     (counts, any::<u64>(), changes()).prop_map(|(spent, events, change)| Commit {
         id: 0,
         within: Vec::new(),
@@ -235,7 +236,7 @@ proptest! {
         match (&commit.change, note) {
             (CommitChange::Step(delta), CommitEvent::Checkpoint { source, step, written, next }) => {
                 prop_assert_eq!((source, step), (Some(delta.source), delta.step));
-                let writes = delta.merges.iter().map(|one| one.made.len() + one.writes.len());
+                let writes = delta.merges.iter().map(|one| one.reduced.len() + one.writes.len());
                 prop_assert_eq!(written.len(), writes.sum::<usize>());
                 let (ready, sends) = delta.pending_work.upcoming();
                 let mut expected: Vec<_> =
@@ -299,7 +300,7 @@ proptest! {
 }
 
 fn step(writes: Vec<Write<Value>>, ready: Vec<NodeId>) -> Commit<Value> {
-    let merges = vec![MergedWrites { made: Vec::new(), writes: writes.into() }].into();
+    let merges = vec![MergedWrites { reduced: Vec::new(), writes: writes.into() }].into();
     let pending_work = PendingWork { ready: ready.into(), ..PendingWork::default() };
     let change = CommitChange::Step(SuperstepDelta {
         source: WriteSource::Step,
@@ -307,7 +308,7 @@ fn step(writes: Vec<Write<Value>>, ready: Vec<NodeId>) -> Commit<Value> {
         merges,
         pending_work,
     });
-    Commit { id: 0, within: Vec::new(), spent: Spent::ZERO, events: 0, change }
+    Commit { id: 0, within: Vec::new(), spent: BudgetUsage::ZERO, events: 0, change }
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use antiphon_core::Seed;
-use antiphon_core::budget::Spent;
+use antiphon_core::budget::BudgetUsage;
 use antiphon_core::channel::{ChannelId, Reducer, Write};
 use antiphon_core::checkpoint::{
     Call, CallOutcome, CallRecord, Callee, Commit, CommitChange, MergedWrites, PendingWork,
@@ -32,13 +32,13 @@ fn bytes(hex: &str) -> Vec<u8> {
 }
 
 fn commit(change: CommitChange<Value>) -> Commit<Value> {
-    let spent = Spent { supersteps: 1, tool_calls: 2, ..Spent::ZERO };
+    let spent = BudgetUsage { supersteps: 1, tool_calls: 2, ..BudgetUsage::ZERO };
     Commit { id: 0, within: Vec::new(), spent, events: 9, change }
 }
 
 fn step() -> Commit<Value> {
     let writes = vec![Write::merge(ChannelId(0), json!("x"))];
-    let merges = vec![MergedWrites { made: Vec::new(), writes: writes.into() }].into();
+    let merges = vec![MergedWrites { reduced: Vec::new(), writes: writes.into() }].into();
     let pending_work = PendingWork { ready: vec![NodeId(1)].into(), ..PendingWork::default() };
     commit(CommitChange::Step(SuperstepDelta {
         source: WriteSource::Step,
@@ -48,10 +48,10 @@ fn step() -> Commit<Value> {
     }))
 }
 
-fn called(came: Option<CallOutcome<Value>>) -> Commit<Value> {
+fn called(outcome: Option<CallOutcome<Value>>) -> Commit<Value> {
     let call =
         Call { callee: Callee::Tool, name: "pay".into(), digest: 0x0102_0304, repeatable: false };
-    let made = CallRecord { index: 1, alone: true, call, came };
+    let made = CallRecord { index: 1, alone: true, call, outcome };
     let task = TaskKey { key: 5, slot: 0, node: NodeId(1) };
     commit(CommitChange::Called(task, 2, Box::new(made)))
 }
@@ -101,10 +101,14 @@ fn a_digest_is_the_same_in_every_version() {
 
 #[test]
 fn a_run_of_an_earlier_antiphon_has_no_mark() {
-    let header =
-        |mark| RunHeader { run_id: "r".into(), seed: Seed::new(7), graph: "g".into(), mark };
+    let header = |key_salt| RunHeader {
+        run_id: "r".into(),
+        seed: Seed::new(7),
+        graph: "g".into(),
+        key_salt,
+    };
     assert_eq!(RunHeader::decode(&bytes("93a17207a167")).unwrap(), header(0));
     assert_eq!(hex(&header(5).encode()), "94a17207a16705");
     assert_eq!(RunHeader::decode(&header(5).encode()).unwrap(), header(5));
-    assert_ne!(header(5).copied("other").mark, 5, "its calls are others");
+    assert_ne!(header(5).copied("other").key_salt, 5, "its calls are others");
 }

@@ -8,7 +8,7 @@
 use std::process::Command;
 use std::sync::Arc;
 
-use antiphon_core::budget::Spent;
+use antiphon_core::budget::BudgetUsage;
 use antiphon_core::channel::{ChannelId, Reducer, Write, WriteOp};
 use antiphon_core::checkpoint::{Call, CallOutcome, CallRecord, Callee};
 use antiphon_core::checkpoint::{
@@ -68,7 +68,7 @@ fn graph() -> Arc<Graph<Value>> {
 }
 
 fn commit(within: Vec<NestedLevel>, change: CommitChange<Value>) -> Commit<Value> {
-    Commit { id: 0, within, spent: Spent::ZERO, events: 3, change }
+    Commit { id: 0, within, spent: BudgetUsage::ZERO, events: 3, change }
 }
 
 fn commits() -> Vec<Commit<Value>> {
@@ -100,14 +100,13 @@ fn commits() -> Vec<Commit<Value>> {
             pending_work: pending_work.clone(),
         })
     };
-    let merged =
-        MergedWrites { made: vec![(ChannelId(1), value.clone())], writes: writes.clone().into() };
+    let merge = |reduced, writes: Vec<_>| MergedWrites { reduced, writes: writes.into() };
+    let merged = merge(vec![(ChannelId(1), value.clone())], writes.clone());
     let task = TaskKey { key: 7, slot: 0, node: NodeId(1) };
     let level = NestedLevel { node: graph().node_id("sub").unwrap(), attempt: 1, key: 9 };
     let route = Route::Also(vec![Destination::Node(NodeId(2)), Destination::Send(send)]);
     let question = Question { id: "0".repeat(32), path: vec!["a".into()], value: value.clone() };
-    let inner =
-        MergedWrites { made: Vec::new(), writes: vec![write(0, WriteOp::Merge(json!(1)))].into() };
+    let inner = merge(Vec::new(), vec![write(0, WriteOp::Merge(json!(1)))]);
     let nested = SuperstepDelta {
         source: WriteSource::Begin,
         step: 0,
@@ -115,8 +114,8 @@ fn commits() -> Vec<Commit<Value>> {
         pending_work: PendingWork { ready: vec![NodeId(1)].into(), ..PendingWork::default() },
     };
     let call = Call { callee: Callee::Tool, name: "t".into(), digest: 9, repeatable: true };
-    let made =
-        CallRecord { index: 0, alone: true, call, came: Some(CallOutcome::Value(value.clone())) };
+    let outcome = Some(CallOutcome::Value(value.clone()));
+    let made = CallRecord { index: 0, alone: true, call, outcome };
     vec![
         commit(Vec::new(), CommitChange::Called(task, 1, Box::new(made))),
         commit(Vec::new(), delta(WriteSource::Begin, vec![merged.clone()].into())),
@@ -148,7 +147,7 @@ fn stored() -> Vec<(EntryKind, Vec<u8>)> {
         .collect();
     stored.push((EntryKind::Snapshot, codec.encode_memory(&memory).unwrap()));
     let header =
-        RunHeader { run_id: "run".into(), seed: Seed::new(7), graph: "outer".into(), mark: 3 };
+        RunHeader { run_id: "run".into(), seed: Seed::new(7), graph: "outer".into(), key_salt: 3 };
     stored.push((EntryKind::Run, header.encode()));
     stored
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use antiphon_core::agent::AgentSpec;
-use antiphon_core::budget::Spent;
+use antiphon_core::budget::BudgetUsage;
 use antiphon_core::channel::{ChannelId, Reducer, Write};
 use antiphon_core::checkpoint::{
     Commit, CommitChange, GraphSnapshot, MergedWrites, NestedLevel, PendingWork, SuperstepDelta,
@@ -59,8 +59,12 @@ impl Subject {
         let place = (self.sealed_store(), thread);
         let (mut writer, found) =
             CheckpointWriter::open(place, ("me", TERM), values, Durability::Sync).await.unwrap();
-        let header =
-            RunHeader { run_id: run_id.into(), seed: Seed::new(7), graph: "outer".into(), mark: 3 };
+        let header = RunHeader {
+            run_id: run_id.into(),
+            seed: Seed::new(7),
+            graph: "outer".into(),
+            key_salt: 3,
+        };
         writer.begin(&header);
         let source = if found.is_some() { WriteSource::Turn } else { WriteSource::Begin };
         self.keep(&mut writer, step(source, &[1])).await;
@@ -128,7 +132,7 @@ fn node(name: &str) -> NodeId {
 }
 
 fn commit(change: CommitChange<Value>) -> Commit<Value> {
-    Commit { id: 0, within: Vec::new(), spent: Spent::ZERO, events: 0, change }
+    Commit { id: 0, within: Vec::new(), spent: BudgetUsage::ZERO, events: 0, change }
 }
 
 /// A superstep that wrote its number to both channels; the nodes that are next.
@@ -136,7 +140,7 @@ fn step(source: WriteSource, next: &[u32]) -> Commit<Value> {
     let ready = next.iter().map(|node| NodeId(*node)).collect();
     let writes =
         vec![Write::merge(ChannelId(0), json!("piece")), Write::merge(ChannelId(1), json!(1))];
-    let merges = vec![MergedWrites { made: Vec::new(), writes: writes.into() }].into();
+    let merges = vec![MergedWrites { reduced: Vec::new(), writes: writes.into() }].into();
     let pending_work = PendingWork { ready, ..PendingWork::default() };
     commit(CommitChange::Step(SuperstepDelta { source, step: 1, merges, pending_work }))
 }
@@ -451,8 +455,12 @@ async fn a_run_that_is_kept_only_at_its_end_is_one_run() {
         let place = (subject.sealed_store(), "t");
         let (mut writer, _) =
             CheckpointWriter::open(place, ("me", TERM), values, Durability::Exit).await.unwrap();
-        let header =
-            RunHeader { run_id: run_id.into(), seed: Seed::new(7), graph: "outer".into(), mark: 3 };
+        let header = RunHeader {
+            run_id: run_id.into(),
+            seed: Seed::new(7),
+            graph: "outer".into(),
+            key_salt: 3,
+        };
         writer.begin(&header);
         subject.keep(&mut writer, step(WriteSource::Begin, &[1])).await;
         subject.keep(&mut writer, ended(Ok(Ending::Completed))).await;

@@ -19,7 +19,7 @@ use antiphon_core::task::TaskOutcome;
 use antiphon_core::{Fault, Seed, ToolOutcome, ToolSpec};
 use antiphon_runtime::store::Store;
 use antiphon_runtime::{
-    Answers, CallContext, Clock, DriveOutcome, Driver, Host, KeptRun, ManualClock, NodeCall,
+    Answers, CallContext, Clock, DriveOutcome, Driver, DurableRun, Host, ManualClock, NodeCall,
     OpenedThread, RunCommitter, StartMode, ThreadRef, Tool,
 };
 use antiphon_stores::{Cipher, Durability, MemoryStore, SealedStore, StoredThread};
@@ -69,19 +69,23 @@ impl Scene {
         }
     }
 
-    async fn begin(&self, begin: StartMode) -> Result<KeptRun, Fault> {
+    async fn begin(&self, begin: StartMode) -> Result<DurableRun, Fault> {
         let opened = self.thread.open(Arc::clone(&self.graph)).await?;
         let options = Options { run_id: "run".into(), seed: Seed::new(3), ..Options::default() };
-        KeptRun::start(opened, begin, (&self.graph, options), self.clock.now()).await
+        DurableRun::start(opened, begin, (&self.graph, options), self.clock.now()).await
     }
 
-    async fn drive(&self, kept: &mut KeptRun) -> DriveOutcome {
+    async fn drive(&self, kept: &mut DurableRun) -> DriveOutcome {
         self.drive_by(Arc::new(AskingHost), kept).await
     }
 
-    async fn drive_by(&self, host: Arc<impl Host + 'static>, kept: &mut KeptRun) -> DriveOutcome {
+    async fn drive_by(
+        &self,
+        host: Arc<impl Host + 'static>,
+        kept: &mut DurableRun,
+    ) -> DriveOutcome {
         let clock = Arc::<ManualClock>::clone(&self.clock);
-        Driver::new(host, clock).run_kept(kept).await.unwrap()
+        Driver::new(host, clock).run_durable(kept).await.unwrap()
     }
 
     /// Opens the thread at a checkpoint, or at its end.
@@ -94,7 +98,7 @@ impl Scene {
     async fn refusal(&self, mode: StartMode, checkpoint: Option<u64>) -> Fault {
         let opened = self.open(checkpoint).await;
         let about = (&self.graph, Options::default());
-        let Err(refused) = KeptRun::start(opened, mode, about, self.clock.now()).await else {
+        let Err(refused) = DurableRun::start(opened, mode, about, self.clock.now()).await else {
             unreachable!()
         };
         assert!(self.is_free().await, "whoever was refused has released the thread");
@@ -111,7 +115,7 @@ fn input(name: &str) -> StartMode {
     StartMode::Turn(Update::from(vec![Write::merge(names, json!(name))]))
 }
 
-fn names(kept: &KeptRun, graph: &Graph<Value>) -> Value {
+fn names(kept: &DurableRun, graph: &Graph<Value>) -> Value {
     kept.run.state().get(graph.channel_id("names").unwrap()).cloned().unwrap()
 }
 
@@ -308,7 +312,7 @@ async fn a_run_on_a_branch_has_a_mark_of_its_own() {
     };
     let (tip, branch) = (origin(None).await, origin(Some(INPUT)).await);
     assert_eq!((&tip.run_id, tip.seed), (&branch.run_id, branch.seed));
-    assert_ne!(tip.mark, branch.mark);
+    assert_ne!(tip.key_salt, branch.key_salt);
     assert!(scene.is_free().await);
 }
 
@@ -344,7 +348,7 @@ async fn a_resumed_run_keeps_its_id_unless_it_gets_another() {
         let options = Options { run_id: "another".into(), ..Options::default() };
         let opened = scene.open(None).await;
         let about = (&scene.graph, options);
-        KeptRun::start(opened, mode, about, scene.clock.now()).await.unwrap().run_id
+        DurableRun::start(opened, mode, about, scene.clock.now()).await.unwrap().run_id
     };
     assert_eq!(resumed_as(StartMode::Resume(Answers::NONE)).await, "run");
     assert_eq!(resumed_as(StartMode::ResumeAs(Answers::NONE)).await, "another");

@@ -42,7 +42,7 @@ impl<S: System> SystemHost<S> {
     }
 
     async fn execute(&self, call: NodeCall) -> Result<TaskOutcome<Json>, Failure> {
-        let (notes, graph) = (call.notes.clone(), Arc::clone(call.state.graph()));
+        let (notes, graph) = (call.reporter.clone(), Arc::clone(call.state.graph()));
         let exit = if let Some(node) = self.code.roles.get(&call.node) {
             self.act(node, &self.context_of_role(call)?).await?.into()
         } else {
@@ -116,7 +116,7 @@ impl<S: System> Host for SystemHost<S> {
         messages.extend(result.messages);
         let reply = RoleReply { value: result.value, messages, tool_uses: result.tool_uses };
         let patch = (node.conclude)(&cx, reply)?;
-        self.commit(patch, &cx.call.notes, cx.call.state.graph())
+        self.commit(patch, &cx.call.reporter, cx.call.state.graph())
     }
 
     fn model(&self, call: &NodeCall) -> Result<Arc<dyn Model>, Fault> {
@@ -133,7 +133,7 @@ impl<S: System> Host for SystemHost<S> {
         let tool = roles.tools(role).iter().find(|tool| tool.spec().name == name);
         let tool = tool.ok_or_else(|| no_code(call))?;
         let scope = roles.owner(role, tool);
-        Ok(self.scope.tools.before(Arc::clone(tool), scope, call.notes.clone()))
+        Ok(self.scope.tools.before(Arc::clone(tool), scope, call.reporter.clone()))
     }
 
     fn route(&self, router: u32, view: &View<'_, Json>) -> Result<Destinations<Json>, Fault> {

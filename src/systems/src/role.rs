@@ -157,7 +157,7 @@ impl RoleContext {
             clock: Arc::clone(&call.cx.clock),
             seed: call.cx.seed,
             watched: call.cx.chunks.is_some(),
-            notes: call.notes.clone(),
+            notes: call.reporter.clone(),
             user_context: user_context.cloned(),
         }
     }

@@ -13,7 +13,7 @@ use antiphon_core::{Category, Time};
 use antiphon_core::{Fault, FaultCode};
 use antiphon_reply::JsonSchemas;
 use antiphon_runtime::{
-    Answers, DriveOutcome, Driver, KeptRun, OpenedThread, Recorder, Snapshot, StartMode,
+    Answers, DriveOutcome, Driver, DurableRun, OpenedThread, Recorder, Snapshot, StartMode,
     ThreadContents, ThreadRef,
 };
 use serde::Deserialize;
@@ -175,13 +175,18 @@ impl<S: System> SystemRunner<S> {
             driver = driver.watch(watcher);
         }
         if let Some(stop) = &session.stop {
-            driver = driver.stop_on(stop);
+            driver = driver.cancel_on(stop);
         }
-        let rest = Box::pin(driver.run_kept(&mut started)).await;
+        let rest = Box::pin(driver.run_durable(&mut started)).await;
         Ok(self.conclude(started, rest, &recorder, &scope))
     }
 
-    fn scope(&self, kept: &KeptRun, input: Arc<S::Input>, session: &Session) -> Arc<RunScope<S>> {
+    fn scope(
+        &self,
+        kept: &DurableRun,
+        input: Arc<S::Input>,
+        session: &Session,
+    ) -> Arc<RunScope<S>> {
         Arc::new(RunScope {
             system: Arc::clone(&self.system),
             data: self.system.open(&input, session),
@@ -207,7 +212,7 @@ impl<S: System> SystemRunner<S> {
         &self,
         start: SystemStart<S::Input>,
         session: &Session,
-    ) -> Result<(KeptRun, Arc<S::Input>), Fault> {
+    ) -> Result<(DurableRun, Arc<S::Input>), Fault> {
         let (options, now) = (self.options(session), session.clock.now());
         if let SystemStart::Continue(paused, answers) = start {
             return paused.resume(answers, &self.graph, now);
@@ -216,7 +221,7 @@ impl<S: System> SystemRunner<S> {
             // Only a thread has to hold the input: it may be large.
             let marked = start.input().is_some().then(|| json!({}));
             let update = self.update(&start, marked, false);
-            let started = KeptRun::detached(&self.graph, update, options, now);
+            let started = DurableRun::detached(&self.graph, update, options, now);
             return Ok((started, Arc::new(input_of(start))));
         };
         let opened = thread.open(Arc::clone(&self.graph)).await?;
@@ -228,7 +233,7 @@ impl<S: System> SystemRunner<S> {
         start: SystemStart<S::Input>,
         opened: OpenedThread,
         (options, now): (Options, Time),
-    ) -> Result<(KeptRun, Arc<S::Input>), Fault> {
+    ) -> Result<(DurableRun, Arc<S::Input>), Fault> {
         let input = start.input().map(|input| json!(input));
         let past = opened.contents.as_ref();
         let is_same = past.is_some_and(|past| self.stored_input(past) == input.as_ref());
@@ -243,7 +248,7 @@ impl<S: System> SystemRunner<S> {
         if !resumes {
             let update = self.update(&start, input, past.is_some());
             let mode = StartMode::Turn(update);
-            let started = KeptRun::start(opened, mode, (&self.graph, options), now).await?;
+            let started = DurableRun::start(opened, mode, (&self.graph, options), now).await?;
             return Ok((started, Arc::new(input_of(start))));
         }
         past.map_or(Ok(()), |past| self.verify(past))?;
@@ -259,7 +264,7 @@ impl<S: System> SystemRunner<S> {
             _ => Answers::NONE,
         };
         let mode = StartMode::Resume(answers);
-        let started = KeptRun::start(opened, mode, (&self.graph, options), now).await?;
+        let started = DurableRun::start(opened, mode, (&self.graph, options), now).await?;
         Ok((started, Arc::new(input)))
     }
 
@@ -304,7 +309,7 @@ impl<S: System> SystemRunner<S> {
 
     fn conclude(
         &self,
-        started: KeptRun,
+        started: DurableRun,
         rest: Result<DriveOutcome, Fault>,
         recorder: &Recorder,
         scope: &RunScope<S>,

@@ -54,7 +54,9 @@ impl SubrunStart {
         let name = engine.get().graph.name();
         let begun = run.with(|core| Ok(core.machine.begin_subrun(id, name, digest)))?;
         let begun = begun.map_err(|fault| to_exception(py, &fault))?;
-        let Some(CoreSubrun { index, seed, mark, known, intent }) = begun else { return Ok(None) };
+        let Some(CoreSubrun { index, seed, key_salt, known, intent }) = begun else {
+            return Ok(None);
+        };
         let answer = match intent {
             None => None,
             Some(intent) => {
@@ -62,7 +64,7 @@ impl SubrunStart {
                 kept.map_err(|fault| to_exception(py, &fault))?
             }
         };
-        (options.seed, options.mark) = (seed, mark);
+        (options.seed, options.key_salt) = (seed, key_salt);
         options.commits = values.is_some();
         let parent: Weak<dyn ParentTask> = Arc::<TaskContext>::downgrade(cx);
         let subrun = Subrun::new(parent, index, (&engine.get().graph, values), answer);
@@ -131,7 +133,7 @@ impl ParentTask for TaskContext {
 
     fn commit_subrun(&self, commit: SubrunCommit) -> Result<Option<StoreFuture<()>>, Fault> {
         let kept = self.run.get().with(|core| {
-            let commit = core.machine.keep_subrun(self.id, commit);
+            let commit = core.machine.commit_subrun(self.id, commit);
             Ok(commit
                 .and_then(|commit| commit.map_or(Ok(None), |commit| core.commit_call(&commit))))
         });

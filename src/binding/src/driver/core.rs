@@ -49,11 +49,11 @@ pub(crate) struct Core {
 }
 
 impl Core {
-    pub(crate) fn engine<'py>(&self, py: Python<'py>, unit: u32) -> Option<Bound<'py, Engine>> {
-        if unit == 0 {
+    pub(crate) fn engine<'py>(&self, py: Python<'py>, scope: u32) -> Option<Bound<'py, Engine>> {
+        if scope == 0 {
             return self.host.engines.first().map(|engine| engine.bind(py).clone());
         }
-        let graph = Arc::clone(self.machine.graph(unit)?);
+        let graph = Arc::clone(self.machine.graph(scope)?);
         self.host.engine(py, &graph).ok().cloned()
     }
 
@@ -69,9 +69,9 @@ impl Core {
         {
             return Ok(value.0.bind(py).clone());
         }
-        let unit = self.machine.home(task.id.unit);
-        let state = self.machine.unit_state(unit);
-        let dict = self.host.dict(engine, unit, |id| state.and_then(|state| state.get(id)))?;
+        let scope = self.machine.state_scope(task.id.scope);
+        let state = self.machine.scope_state(scope);
+        let dict = self.host.dict(engine, scope, |id| state.and_then(|state| state.get(id)))?;
         if self.isolates {
             Host::isolate(&dict)?;
         }
@@ -128,7 +128,7 @@ impl Core {
     pub(crate) fn rest_subrun(&mut self, phase: &Phase) {
         let Some(subrun) = self.subrun.as_deref_mut() else { return };
         let is_over = matches!(phase, Phase::Ended(Ending::Completed)) && subrun.values().is_none();
-        let came_to = if is_over { self.machine.memory() } else { None };
+        let came_to = if is_over { self.machine.recovered_run() } else { None };
         subrun.rest(came_to);
     }
 

@@ -32,7 +32,7 @@ impl Core {
     ) -> PyResult<()> {
         let TaskOutcome::Done(update) = outcome else { return Ok(()) };
         match self.machine.node_of(id) {
-            Some(node) => self.show_update(engine, (id.unit, node), update),
+            Some(node) => self.show_update(engine, (id.scope, node), update),
             None => Ok(()),
         }
     }
@@ -40,17 +40,17 @@ impl Core {
     fn show_update(
         &mut self,
         engine: &Bound<'_, Engine>,
-        (unit, node): (u32, NodeId),
+        (scope, node): (u32, NodeId),
         update: &Update<Object>,
     ) -> PyResult<()> {
         let item = updated(engine, node, update)?;
-        self.stream.show(engine.py(), item, self.machine.namespace(unit))
+        self.stream.show(engine.py(), item, self.machine.namespace(scope))
     }
 
     /// Takes over what a node tells whoever watches.
     pub(crate) fn emit(&mut self, py: Python<'_>, emitted: Emission) -> PyResult<()> {
         let Emission { id, item } = emitted;
-        let mut space = self.machine.namespace(id.unit);
+        let mut space = self.machine.namespace(id.scope);
         let item = match item {
             EmittedItem::Custom(payload, name) => {
                 if self.stream.wants_events() {
@@ -81,9 +81,9 @@ impl Core {
         }
         for notice in notices {
             match notice {
-                Notice::HandedUp(unit, node, update) => {
-                    if let Some(engine) = self.engine(py, unit) {
-                        self.show_update(&engine, (unit, node), &update)?;
+                Notice::NestedUpdate(scope, node, update) => {
+                    if let Some(engine) = self.engine(py, scope) {
+                        self.show_update(&engine, (scope, node), &update)?;
                     }
                 }
                 Notice::Merged => self.show_values(py)?,
@@ -125,19 +125,19 @@ impl Core {
     }
 
     fn show_task(&mut self, py: Python<'_>, task: &TaskNotice<Object>) -> PyResult<()> {
-        let TaskNotice { place, news } = task;
-        let engine = self.host.engine(py, &place.graph)?.clone();
-        let name = place.graph.node_name(Some(place.node));
+        let TaskNotice { location, progress } = task;
+        let engine = self.host.engine(py, &location.graph)?.clone();
+        let name = location.graph.node_name(Some(location.node));
         let payload = PyDict::new(py);
-        payload.set_item(intern!(py, "id"), &place.id)?;
+        payload.set_item(intern!(py, "id"), &location.id)?;
         payload.set_item(intern!(py, "name"), &*name)?;
-        if let TaskProgress::Begun(input, state) = news {
-            payload.set_item(intern!(py, "input"), given(&engine, place, input, state)?)?;
-            payload.set_item(intern!(py, "triggers"), triggers(py, place)?)?;
+        if let TaskProgress::Started(input, state) = progress {
+            payload.set_item(intern!(py, "input"), given(&engine, location, input, state)?)?;
+            payload.set_item(intern!(py, "triggers"), triggers(py, location)?)?;
         } else {
             let (result, interrupts) = (PyDict::new(py), PyList::empty(py));
             let mut error = None;
-            match news {
+            match progress {
                 TaskProgress::Done(update) => collect(&engine, update, &result)?,
                 TaskProgress::Failed(fault) => error = Some(self.raised(py, fault)),
                 TaskProgress::Asked(questions) => {
@@ -148,25 +148,25 @@ impl Core {
                         interrupts.append(asked)?;
                     }
                 }
-                TaskProgress::Begun(..) => {}
+                TaskProgress::Started(..) => {}
             }
             payload.set_item(intern!(py, "error"), error)?;
             payload.set_item(intern!(py, "result"), result)?;
             payload.set_item(intern!(py, "interrupts"), interrupts)?;
         }
         self.stream.tell_task(&payload)?;
-        let item = (place.step, place.send, payload).into_pyobject(py)?;
+        let item = (location.step, location.send, payload).into_pyobject(py)?;
         let item = Item::Task(item.into_any().unbind());
-        if matches!(news, TaskProgress::Asked(_)) && self.session.is_none() {
+        if matches!(progress, TaskProgress::Asked(_)) && self.session.is_none() {
             // A run that a node has started, and no store keeps: the node's own run asks the
             // question, under an id that takes an answer, once its store holds it.
-            self.stream.show_here(py, &item, &place.namespace)?;
+            self.stream.show_here(py, &item, &location.namespace)?;
         } else {
-            self.stream.show(py, item, place.namespace.clone())?;
+            self.stream.show(py, item, location.namespace.clone())?;
         }
-        if let (TaskProgress::Done(update), true) = (news, self.stream.has(Mode::Updates)) {
-            let item = updated(&engine, place.node, update)?;
-            self.stream.show(py, item, place.namespace.clone())?;
+        if let (TaskProgress::Done(update), true) = (progress, self.stream.has(Mode::Updates)) {
+            let item = updated(&engine, location.node, update)?;
+            self.stream.show(py, item, location.namespace.clone())?;
         }
         Ok(())
     }
@@ -192,10 +192,11 @@ fn shown(payload: &Bound<'_, PyAny>) -> String {
 /// number among the sends, triggers.
 pub(crate) fn about<'py>(
     py: Python<'py>,
-    place: &TaskLocation<Object>,
+    location: &TaskLocation<Object>,
 ) -> PyResult<Bound<'py, PyTuple>> {
-    let namespace = PyTuple::new(py, &place.namespace)?;
-    (namespace, &place.id, place.step, place.send, triggers(py, place)?).into_pyobject(py)
+    let namespace = PyTuple::new(py, &location.namespace)?;
+    (namespace, &location.id, location.step, location.send, triggers(py, location)?)
+        .into_pyobject(py)
 }
 
 /// The item for what a node wrote.
@@ -283,7 +284,7 @@ fn dict<'py>(
 /// refuses is shown as it is.
 fn given<'py>(
     engine: &Bound<'py, Engine>,
-    place: &TaskLocation<Object>,
+    location: &TaskLocation<Object>,
     input: &TaskInput<Object>,
     state: &[Option<Object>],
 ) -> PyResult<Bound<'py, PyAny>> {
@@ -292,19 +293,22 @@ fn given<'py>(
         return Ok(value.0.bind(py).clone());
     }
     let dict = dict(engine, state)?.into_any();
-    let view = engine.get().node(place.node).and_then(|node| node.view.as_ref());
+    let view = engine.get().node(location.node).and_then(|node| node.view.as_ref());
     let viewed = view.map(|view| ffi::call(view.bind(py), [Some(&dict)]));
     Ok(viewed.and_then(Result::ok).unwrap_or(dict))
 }
 
 /// What sets a node off, by the names that LangGraph gives to its channels.
-fn triggers<'py>(py: Python<'py>, place: &TaskLocation<Object>) -> PyResult<Bound<'py, PyTuple>> {
-    if place.send.is_some() {
+fn triggers<'py>(
+    py: Python<'py>,
+    location: &TaskLocation<Object>,
+) -> PyResult<Bound<'py, PyTuple>> {
+    if location.send.is_some() {
         return PyTuple::new(py, ["__pregel_push"]);
     }
-    let name = |id: NodeId| place.graph.node_name(Some(id)).to_string();
-    let own = name(place.node);
-    let joins = place.graph.joins().iter().filter(|join| join.target == place.node);
+    let name = |id: NodeId| location.graph.node_name(Some(id)).to_string();
+    let own = name(location.node);
+    let joins = location.graph.joins().iter().filter(|join| join.target == location.node);
     let joins = joins.map(|join| {
         let sources: Vec<String> = join.sources.iter().map(|&id| name(id)).collect();
         format!("join:{}:{own}", sources.join("+"))

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use antiphon_core::Time;
 use antiphon_core::budget::Limits;
-use antiphon_core::checkpoint::mark;
+use antiphon_core::checkpoint::key_salt;
 use antiphon_core::command::Update;
 use antiphon_core::run::{Options, Run as Machine};
 use antiphon_reply::JsonSchemas;
@@ -97,7 +97,7 @@ impl Request {
             None => String::new(),
         };
         let settings = Options {
-            mark: call_mark(self.seed, &run_id, now),
+            key_salt: call_key_salt(self.seed, &run_id, now),
             run_id,
             seed,
             limits: self.limits,
@@ -229,11 +229,11 @@ fn written(
 
 /// The half of the keys of calls that is not the seed's: 64 bits more that nobody
 /// can foretell, or, where the seed is given, the same for the same run.
-fn call_mark(seed: Option<u64>, run_id: &str, now: Time) -> u64 {
+fn call_key_salt(seed: Option<u64>, run_id: &str, now: Time) -> u64 {
     match seed {
         None => chance::seed(None).number(),
         Some(_) if run_id.is_empty() => now.as_micros(),
-        Some(_) => mark(run_id),
+        Some(_) => key_salt(run_id),
     }
 }
 

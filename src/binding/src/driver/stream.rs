@@ -67,7 +67,11 @@ impl Stream {
     /// What the engine is to tell.
     pub(crate) const fn notices(&self) -> EventOptions {
         let tasks = self.wants_tasks();
-        EventOptions { handed_up: self.has(Mode::Updates) && !tasks, tasks, states: self.within }
+        EventOptions {
+            nested_updates: self.has(Mode::Updates) && !tasks,
+            tasks,
+            states: self.within,
+        }
     }
 
     /// Whether anybody wants to know how tasks begin and end.

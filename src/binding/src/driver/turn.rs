@@ -161,7 +161,7 @@ impl Core {
     fn call(&mut self, run: &Bound<'_, Run>, task: Task<Object>) -> PyResult<Option<Call>> {
         let (py, id) = (run.py(), task.id);
         if matches!(task.work, TaskWork::Model(_))
-            && let Some(engine) = self.engine(py, id.unit)
+            && let Some(engine) = self.engine(py, id.scope)
             && let Some(model) = engine.get().native_model(task.node)
         {
             native::ask(self, run, task, model.get());
@@ -184,14 +184,14 @@ impl Core {
             self.machine.cancel(&reason, self.now);
         }
         for (id, sign) in mail.heartbeats {
-            self.machine.alive(id, sign, self.now);
+            self.machine.record_heartbeat(id, sign, self.now);
         }
         for (id, chunk) in mail.chunks {
-            self.machine.alive(id, Heartbeat::Progress, self.now);
+            self.machine.record_heartbeat(id, Heartbeat::Progress, self.now);
             native::note(self, id, chunk);
         }
         for emitted in mail.emitted {
-            self.machine.alive(emitted.id, Heartbeat::Progress, self.now);
+            self.machine.record_heartbeat(emitted.id, Heartbeat::Progress, self.now);
             self.emit(py, emitted)?;
         }
         for (id, answer) in mail.answers {
@@ -227,7 +227,7 @@ impl Core {
     pub(crate) fn answer(&mut self, py: Python<'_>, id: TaskId, answer: Answer) -> PyResult<()> {
         self.handles.remove(&id);
         let purpose = self.purposes.remove(&id);
-        let Some(engine) = self.engine(py, id.unit) else { return Ok(()) };
+        let Some(engine) = self.engine(py, id.scope) else { return Ok(()) };
         let outcome = match answer {
             Answer::Native(outcome) => *outcome,
             Answer::Returned(value) if purpose.is_some_and(|purpose| purpose != Purpose::Close) => {
@@ -244,8 +244,8 @@ impl Core {
                 agent::tool_failed(py, &error)
             }
             Answer::Returned(value) => {
-                let parent = self.machine.parent(id.unit);
-                let outer = parent.and_then(|unit| self.engine(py, unit));
+                let parent = self.machine.parent(id.scope);
+                let outer = parent.and_then(|scope| self.engine(py, scope));
                 let read = update::outcome(&engine, outer.as_ref(), value.bind(py));
                 let read = read.and_then(|outcome| {
                     let outer = outer.as_ref().unwrap_or(&engine).get();

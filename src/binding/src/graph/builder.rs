@@ -168,7 +168,7 @@ impl Builder {
         let mut graph = Graph::builder(name);
         graph.host(HOSTS.fetch_add(1, Ordering::Relaxed)).semantics(Semantics {
             order: if by_name { MergeOrder::ByName } else { MergeOrder::Listed },
-            sight: if own_sight { RouterView::Own } else { RouterView::Merged },
+            router_view: if own_sight { RouterView::Own } else { RouterView::Merged },
             lenient,
             exclusive,
             full_output,

@@ -42,7 +42,7 @@ impl Call {
         task: &Task<Object>,
     ) -> PyResult<Option<Self>> {
         let py = run.py();
-        let Some(engine) = core.engine(py, task.id.unit) else { return Ok(None) };
+        let Some(engine) = core.engine(py, task.id.scope) else { return Ok(None) };
         let inner = engine.get();
         let (Some(entry), Some(node)) = (inner.node(task.node), inner.graph.node(task.node)) else {
             return Ok(None);
@@ -55,7 +55,7 @@ impl Call {
             return Request { engine: &engine, task, agent }.call(core, cx);
         };
         let mut variables = None;
-        cx.answers = core.machine.answers(task.id.unit, task.id.slot).to_vec();
+        cx.answers = core.machine.answers(task.id.scope, task.id.slot).to_vec();
         let input = Some(core.input(&engine, task)?.unbind());
         let enter = run.get().enter.as_ref();
         let (cx, arguments) = if entry.wants_ctx || enter.is_some() {
@@ -154,10 +154,10 @@ impl Call {
 
 /// Tells a task where it stands, for code that wants to know.
 fn introduce(core: &Core, mut cx: TaskContext) -> Arc<TaskContext> {
-    let TaskId { unit, slot, .. } = cx.id;
+    let TaskId { scope, slot, .. } = cx.id;
     cx.path = core.machine.path(cx.id);
     cx.step = core.machine.supersteps();
-    let handled = core.machine.handled(unit, slot);
+    let handled = core.machine.handled(scope, slot);
     cx.handled = handled.map(|(name, fault)| (name, fault.clone()));
     Arc::new(cx)
 }
@@ -170,7 +170,7 @@ fn enter_node(
     (context, input): (&Bound<'_, Context>, Option<&Py<PyAny>>),
 ) -> PyResult<()> {
     let py = context.py();
-    let place = core.machine.place_of(context.get().task()?.id);
+    let place = core.machine.location_of(context.get().task()?.id);
     let about = place.as_ref().map(|place| show::about(py, place)).transpose()?;
     node_variables::run(py)?.call1((variables, enter, context, about, input))?;
     Ok(())

@@ -1,6 +1,6 @@
 //! Calls of nodes and roles by their kinds and digests.
 
-use antiphon_core::budget::Charge;
+use antiphon_core::budget::BudgetCharge;
 use antiphon_core::checkpoint::{self, Callee};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -15,10 +15,10 @@ pub(crate) fn callee(kind: &str) -> PyResult<Callee> {
 }
 
 /// What a call counts as against the budgets, by the name of what is called.
-pub(crate) fn charge(kind: &str) -> PyResult<Charge> {
+pub(crate) fn charge(kind: &str) -> PyResult<BudgetCharge> {
     match kind {
-        "model" => Ok(Charge::Model),
-        "tool" => Ok(Charge::Tool),
+        "model" => Ok(BudgetCharge::Model),
+        "tool" => Ok(BudgetCharge::Tool),
         _ => Err(PyValueError::new_err(format!("a call is `model` or `tool`, found: {kind}"))),
     }
 }

@@ -125,7 +125,7 @@ impl Effect {
     }
 
     fn end(&self, py: Python<'_>, came: CallOutcome<Object>) -> PyResult<()> {
-        let CallStart::Due(due) = &self.stage else {
+        let CallStart::Pending(due) = &self.stage else {
             return Err(PyRuntimeError::new_err("the call was made before"));
         };
         let cx = match &self.context.get().attempt {
@@ -151,7 +151,8 @@ impl Effect {
         if self.settled.swap(true, Ordering::Relaxed) {
             return;
         }
-        if let (Attempt::Node(cx), CallStart::Due(due)) = (&self.context.get().attempt, &self.stage)
+        if let (Attempt::Node(cx), CallStart::Pending(due)) =
+            (&self.context.get().attempt, &self.stage)
         {
             let call = (cx.id, due.index);
             cx.run.get().mailbox.post(py, |mail| mail.abandoned.push(call));
@@ -162,7 +163,9 @@ impl Effect {
     fn problem(&self, py: Python<'_>, value: &Object) -> PyResult<Option<String>> {
         let values = match (&self.context.get().attempt, &self.stage) {
             (Attempt::Node(cx), _) => cx.run.get().with(|core| Ok(core.values_codec().cloned()))?,
-            (Attempt::Role(_), CallStart::Due(due)) if due.stored => Some(ObjectCodec::shared(py)?),
+            (Attempt::Role(_), CallStart::Pending(due)) if due.stored => {
+                Some(ObjectCodec::shared(py)?)
+            }
             (Attempt::Role(_), _) => None,
         };
         Ok(values.and_then(|values| values.problem(value)))
@@ -183,20 +186,22 @@ impl Effect {
     fn key(&self) -> &str {
         match &self.stage {
             CallStart::Known(_) => "",
-            CallStart::Due(due) => &due.key,
+            CallStart::Pending(due) => &due.key,
         }
     }
 
     /// What came of a call that was made before, returned or raised.
     fn result(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         match &self.stage {
-            CallStart::Known(CallOutcome::Value(value)) => Ok(value.fresh().0),
+            CallStart::Known(CallOutcome::Value(value)) => Ok(value.fresh_copy().0),
             CallStart::Known(CallOutcome::Raised(error)) => {
                 Err(PyErr::from_value(error.0.bind(py).clone()))
             }
             CallStart::Known(CallOutcome::Failed(fault)) => Err(to_exception(py, fault)),
-            CallStart::Known(CallOutcome::Reply(_) | CallOutcome::Json(_) | CallOutcome::Left)
-            | CallStart::Due(_) => Err(PyRuntimeError::new_err("nothing is known of the call")),
+            CallStart::Known(
+                CallOutcome::Reply(_) | CallOutcome::Json(_) | CallOutcome::Interrupted,
+            )
+            | CallStart::Pending(_) => Err(PyRuntimeError::new_err("nothing is known of the call")),
         }
     }
 
@@ -242,10 +247,10 @@ impl Effect {
     fn returned(&self, value: Py<PyAny>, py: Python<'_>) -> PyResult<()> {
         if let Some(question) = self.question.get() {
             let raised = Context::raised(self.context.bind(py), question)?;
-            self.end(py, CallOutcome::Left)?;
+            self.end(py, CallOutcome::Interrupted)?;
             return Err(raised);
         }
-        let value = Object(value).fresh();
+        let value = Object(value).fresh_copy();
         if let Some(problem) = self.problem(py, &value)? {
             let fault = unstorable(&self.call.name, &problem);
             self.end(py, CallOutcome::Failed(fault.clone()))?;
@@ -265,7 +270,7 @@ impl Effect {
             has_asked: self.question.get().is_some(),
         };
         match raised.verdict() {
-            RaisedVerdict::Repeat => return self.end(py, CallOutcome::Left),
+            RaisedVerdict::Repeat => return self.end(py, CallOutcome::Interrupted),
             RaisedVerdict::Unknown => {
                 self.abandon(py);
                 return Ok(());
@@ -291,7 +296,7 @@ impl Effect {
             CallStart::Known(CallOutcome::Value(value) | CallOutcome::Raised(value)) => {
                 visit.call(&value.0)
             }
-            CallStart::Known(_) | CallStart::Due(_) => Ok(()),
+            CallStart::Known(_) | CallStart::Pending(_) => Ok(()),
         }
     }
 }
@@ -330,14 +335,14 @@ impl Core {
                 self.note_call(id, call, call.end_event(&came, None));
                 return Ok((CallStart::Known(came), None));
             }
-            CallStart::Due(due) => due,
+            CallStart::Pending(due) => due,
         };
         let waits = due.intent.take().map_or(Ok(None), |intent| self.commit_call(&intent));
         let waits = waits.inspect_err(|_| {
-            self.machine.end_call(id, due.index, CallOutcome::Left);
+            self.machine.end_call(id, due.index, CallOutcome::Interrupted);
         })?;
         self.note_call(id, call, call.start_event(&due.key));
-        Ok((CallStart::Due(due), waits))
+        Ok((CallStart::Pending(due), waits))
     }
 
     fn known_call(
@@ -358,7 +363,7 @@ impl Core {
         (call, due): (&Call, &PendingCall<Object>),
         came: CallOutcome<Object>,
     ) -> Option<StoreFuture<()>> {
-        let left = matches!(came, CallOutcome::Left);
+        let left = matches!(came, CallOutcome::Interrupted);
         let event = call.end_event(&came, Some(&due.key));
         let commit = self.machine.end_call(id, due.index, came);
         if !left {

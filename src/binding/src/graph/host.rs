@@ -81,11 +81,11 @@ impl Host {
     pub(crate) fn dict<'py, 'v>(
         &self,
         engine: &Bound<'py, Engine>,
-        unit: u32,
+        scope: u32,
         get: impl Fn(ChannelId) -> Option<&'v Object>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let py = engine.py();
-        let root = unit == 0;
+        let root = scope == 0;
         let dict = if root { self.master.bind(py).copy()? } else { PyDict::new(py) };
         for (key, id) in engine.get().keys.iter().zip((0_u32..).map(ChannelId)) {
             if (key.owned || !root)

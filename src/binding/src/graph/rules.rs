@@ -82,7 +82,7 @@ impl Host {
         router: u32,
         view: &View<'_, Object>,
     ) -> PyResult<Destinations<Object>> {
-        if view.unit == 0 && self.is_behind(view.revision()) {
+        if view.scope == 0 && self.is_behind(view.revision()) {
             for &channel in view.changed() {
                 self.note(py, channel, view.get(channel));
             }
@@ -90,8 +90,8 @@ impl Host {
         let engine = self.engine(py, view.graph)?;
         let entry = engine.get().routers.get(router as usize);
         let entry = entry.ok_or_else(|| PyValueError::new_err("unknown router"))?;
-        let dict = self.dict(engine, view.unit, |id| view.get(id))?;
-        if view.unit == 0 {
+        let dict = self.dict(engine, view.scope, |id| view.get(id))?;
+        if view.scope == 0 {
             for (channel, value) in view.overlay() {
                 if let Some(key) = engine.get().key(*channel) {
                     dict.set_item(&key.name, &value.0)?;
@@ -116,7 +116,7 @@ impl Host {
     ) -> PyResult<Bound<'py, Context>> {
         let run = self.run.as_ref().and_then(|run| run.bind(py).upgrade());
         let run = run.ok_or_else(|| PyValueError::new_err("the run is gone"))?;
-        let id = TaskId { unit: view.unit, slot: view.slot, serial: 0 };
+        let id = TaskId { scope: view.scope, slot: view.slot, serial: 0 };
         let cx = TaskContext::new(run.cast_into::<Run>()?.unbind(), id, "router".into());
         Context::of(py, &Arc::new(cx))
     }

@@ -36,7 +36,7 @@ where
     match watched.and_then(|watched| watched) {
         Ok(done) => block_on_task(py, async { done }),
         Err(error) => {
-            stop.stop("interrupted");
+            stop.cancel("interrupted");
             // A second Ctrl-C ends this wait too.
             if !answer.is_finished() {
                 block_on_task(py, answer)?;

@@ -18,6 +18,6 @@ impl PyCancellationToken {
 
     /// Cancel the question; the first reason counts.
     fn stop(&self, reason: &str) {
-        self.0.stop(reason);
+        self.0.cancel(reason);
     }
 }

@@ -43,7 +43,7 @@ impl Proposal {
         let shown = answer.bind(py).get_type().to_string();
         let decided = match Object(answer).to_json() {
             Some(answer) => self.0.decide(&answer, Some(&JsonSchemas)),
-            None => Err(self.0.unclear(&shown)),
+            None => Err(self.0.undecided(&shown)),
         };
         told(py, decided)
     }
@@ -53,7 +53,7 @@ impl Proposal {
     /// Raises the `antiphon.errors` class of `replay_diverged` if it is about another call.
     fn recall<'py>(&self, py: Python<'py>, answer: Py<PyAny>) -> PyResult<Decided<'py>> {
         let answer = Object(answer).to_json().unwrap_or_default();
-        told(py, self.0.recall(&answer, Some(&JsonSchemas)))
+        told(py, self.0.decode_answer(&answer, Some(&JsonSchemas)))
     }
 
     fn __repr__(&self) -> String {

@@ -45,9 +45,9 @@ impl RoleAttempt {
                 self.note(call, call.end_event(&came, None));
                 CallStart::Known(came)
             }
-            CallStart::Due(PendingCall { index, key, stored, .. }) => {
+            CallStart::Pending(PendingCall { index, key, stored, .. }) => {
                 self.note(call, call.start_event(&key));
-                CallStart::Due(PendingCall { index, key, intent: None, stored })
+                CallStart::Pending(PendingCall { index, key, intent: None, stored })
             }
         })
     }
@@ -59,7 +59,7 @@ impl RoleAttempt {
         (call, due): (&Call, &PendingCall<Object>),
         came: CallOutcome<Object>,
     ) -> PyResult<()> {
-        if !matches!(came, CallOutcome::Left) {
+        if !matches!(came, CallOutcome::Interrupted) {
             self.note(call, call.end_event(&came, Some(&due.key)));
         }
         if !due.stored {
@@ -91,9 +91,9 @@ fn written(values: &ObjectCodec, came: CallOutcome<Object>) -> CallOutcome<Json>
         },
         CallOutcome::Raised(error) => text(error).map(CallOutcome::Raised),
         CallOutcome::Failed(fault) => return CallOutcome::Failed(fault.clone()),
-        CallOutcome::Left | CallOutcome::Reply(_) | CallOutcome::Json(_) => None,
+        CallOutcome::Interrupted | CallOutcome::Reply(_) | CallOutcome::Json(_) => None,
     };
-    stored.unwrap_or(CallOutcome::Left)
+    stored.unwrap_or(CallOutcome::Interrupted)
 }
 
 fn hex(bytes: &[u8]) -> String {
@@ -122,7 +122,7 @@ fn read(values: &ObjectCodec, came: CallOutcome<Json>) -> PyResult<CallOutcome<O
             Ok::<_, PyErr>(pythonize(py, &json)?.unbind())
         })?)),
         CallOutcome::Failed(fault) => CallOutcome::Failed(fault),
-        CallOutcome::Reply(_) | CallOutcome::Left => CallOutcome::Left,
+        CallOutcome::Reply(_) | CallOutcome::Interrupted => CallOutcome::Interrupted,
     })
 }
 

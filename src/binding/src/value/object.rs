@@ -28,14 +28,14 @@ impl Clone for Object {
 }
 
 impl Value for Object {
-    fn fresh(&self) -> Self {
+    fn fresh_copy(&self) -> Self {
         Python::attach(|py| {
             let shared = self.0.bind(py);
             Self(isolate(shared.clone()).unwrap_or_else(|_| shared.clone()).unbind())
         })
     }
 
-    fn same(&self, other: &Self) -> bool {
+    fn agrees_with(&self, other: &Self) -> bool {
         Python::attach(|py| {
             let (one, two) = (self.0.bind(py), other.0.bind(py));
             one.is(two) || (is_json(one, 0) && is_json(two, 0) && one.eq(two).unwrap_or(false))

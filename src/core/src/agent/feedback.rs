@@ -1,5 +1,4 @@
-//! The only sentences in Rust that a model reads: what went wrong with its
-//! last step, and what it can do now.
+//! The only sentences in Rust that a model reads: errors of its last step, and what it can do.
 
 use crate::fault::Fault;
 use crate::tool::ToolSpec;
@@ -36,7 +35,7 @@ pub(super) const TOOL_BUDGET: &str =
 
 pub(super) const EMPTY_REPLY: &str = "Your reply was empty. Answer now.";
 
-/// A tool's answer as the model gets to read it, and whether it was cut.
+/// A tool's result as the model reads it, and whether it was truncated.
 pub(super) fn result(outcome: &Result<Json, Fault>, limit: usize) -> (String, bool) {
     let text = match outcome {
         Ok(Json::String(text)) => text.clone(),

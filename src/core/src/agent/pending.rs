@@ -1,36 +1,36 @@
-//! One call that the model asked for.
+//! Tool calls that the model has requested.
 
 use super::feedback;
 use crate::approval::Decision;
 use crate::message::ToolCall;
 use crate::task::ToolInvocation;
 
-/// What is to be done about a call of a tool.
+/// What to do about a tool call.
 #[derive(Debug)]
 pub enum CallAction {
-    /// The host has to decide whether it is made: [`super::Conversation::decide`].
+    /// Ask the host to approve it: [`super::Conversation::decide`].
     Approve(ToolInvocation),
-    /// To make it: [`super::Conversation::returned`].
+    /// Make it: [`super::Conversation::returned`].
     Call(ToolInvocation),
 }
 
-/// A call the model asked for, until its answer is in the conversation.
+/// A tool call, until its result is in the conversation.
 #[derive(Debug)]
 pub(super) struct PendingToolCall {
     pub(super) call: ToolCall,
     pub(super) state: CallState,
-    /// It was not approved.
+    /// It was refused.
     pub(super) declined: bool,
-    /// The arguments that somebody has put in place of the model's.
+    /// The arguments that replaced those of the model.
     pub(super) changed: Option<String>,
 }
 
 #[derive(Debug)]
 pub(super) enum CallState {
-    /// Somebody has to approve of it first.
+    /// It needs approval.
     Proposed(Box<ToolInvocation>),
-    /// The host is deciding about it.
-    Judged(Box<ToolInvocation>),
+    /// The host decides about it.
+    Deciding(Box<ToolInvocation>),
     Ready(Box<ToolInvocation>),
     Out,
     Answered(String, bool),
@@ -41,13 +41,13 @@ impl PendingToolCall {
         Self { call, state, declined: false, changed: None }
     }
 
-    /// What is to be done about it now, if anything can.
+    /// Starts it, or asks the host about it, if that is due.
     pub(super) fn begin(&mut self, asks_host: bool) -> Option<CallAction> {
         match std::mem::replace(&mut self.state, CallState::Out) {
             CallState::Ready(invocation) => Some(CallAction::Call(*invocation)),
             CallState::Proposed(invocation) if asks_host => {
                 let asked = ToolInvocation::clone(&invocation);
-                self.state = CallState::Judged(invocation);
+                self.state = CallState::Deciding(invocation);
                 Some(CallAction::Approve(asked))
             }
             other => {
@@ -57,10 +57,10 @@ impl PendingToolCall {
         }
     }
 
-    /// Whether it is made. `spent` answers it if its tool has no call left.
+    /// Decides about it. `spent` is the denial if its tool has no call left.
     pub(super) fn decide(&mut self, decision: Decision, spent: Option<CallState>) {
         let mut invocation = match std::mem::replace(&mut self.state, CallState::Out) {
-            CallState::Proposed(invocation) | CallState::Judged(invocation) => invocation,
+            CallState::Proposed(invocation) | CallState::Deciding(invocation) => invocation,
             other => {
                 self.state = other;
                 return;
@@ -81,7 +81,7 @@ impl PendingToolCall {
         };
     }
 
-    /// It has come to this, as the model gets to read it.
+    /// Sets its result, as the model reads it.
     pub(super) fn answer(&mut self, text: String, ok: bool) {
         let text = match &self.changed {
             Some(arguments) => feedback::changed(arguments, &text),

@@ -7,21 +7,21 @@ use crate::graph::Graph;
 use crate::state::State;
 use crate::value::Value;
 
-/// What a graph holds and does next, between two supersteps.
+/// State and pending work of a graph between two supersteps.
 #[derive(Clone, Debug)]
 pub struct GraphSnapshot<V> {
-    /// What its channels hold.
+    /// The values of its channels.
     pub state: State<V>,
     /// Supersteps so far.
     pub step: u64,
-    /// What comes next.
+    /// The pending work after it.
     pub pending_work: PendingWork<V>,
-    /// What it has written for the graph around it.
+    /// Its writes for the graph around it.
     pub outward: OutwardWrites<V>,
 }
 
 impl<V: Value> GraphSnapshot<V> {
-    /// A graph that nothing has happened in yet.
+    /// A graph before its first superstep.
     pub fn new(graph: &Graph<V>) -> Self {
         Self {
             state: State::new(graph),
@@ -31,20 +31,20 @@ impl<V: Value> GraphSnapshot<V> {
         }
     }
 
-    /// Adds what one more superstep wrote.
+    /// Applies the delta of the next superstep.
     ///
     /// # Errors
-    /// A `State` fault if what was stored does not fit the graph.
+    /// A `State` fault if the stored writes do not fit the graph.
     pub fn apply(&mut self, graph: &Graph<V>, delta: SuperstepDelta<V>) -> Result<(), Fault> {
         let from_tasks = matches!(delta.source, WriteSource::Step | WriteSource::Edit);
-        for MergedWrites { made, writes } in delta.merges {
+        for MergedWrites { reduced, writes } in delta.merges {
             self.check(graph, &writes)?;
             let Self { state, outward, .. } = self;
             for write in writes.iter().filter(|write| matches!(write.op, WriteOp::Reset)) {
                 let default = graph.channel(write.channel).and_then(|found| found.default.as_ref());
-                state.put(write.channel, default.map(V::fresh));
+                state.put(write.channel, default.map(V::fresh_copy));
             }
-            for (channel, value) in made {
+            for (channel, value) in reduced {
                 state.put(channel, Some(value));
             }
             let mut merging = SuperstepMerge { graph, state, outward, replaced: Vec::new() };
@@ -54,11 +54,11 @@ impl<V: Value> GraphSnapshot<V> {
         }
         self.step = delta.step;
         self.pending_work = delta.pending_work;
-        self.state.forget_changes();
+        self.state.clear_changes();
         Ok(())
     }
 
-    /// What comes from outside is checked before a rule sees it.
+    /// Stored writes are untrusted, so they are checked before a reducer applies them.
     fn check(&self, graph: &Graph<V>, writes: &[Write<V>]) -> Result<(), Fault> {
         for write in writes {
             let Some(channel) = graph.channel(write.channel) else {
@@ -79,18 +79,18 @@ impl<V: Value> GraphSnapshot<V> {
     }
 }
 
-/// What the writes of a superstep go into, one after the other.
+/// Applies the writes of a superstep one after the other.
 pub(crate) struct SuperstepMerge<'a, V> {
     pub(crate) graph: &'a Graph<V>,
     pub(crate) state: &'a mut State<V>,
     pub(crate) outward: &'a mut OutwardWrites<V>,
-    /// What replaces a channel stands against whatever is merged into it.
+    /// Channels that were replaced; merges into them are dropped.
     pub(crate) replaced: Vec<crate::channel::ChannelId>,
 }
 
 impl<V: Value> SuperstepMerge<'_, V> {
-    /// Takes one write. Those of tasks are kept for the graph around; what the
-    /// host's own rules merge has been put into the state already.
+    /// Applies one write, and records those of tasks for the graph around. The results of the
+    /// host's reducers are in the state already.
     pub(crate) fn take(&mut self, write: Write<V>, from_task: bool) {
         let Some(channel) = self.graph.channel(write.channel) else { return };
         if from_task {

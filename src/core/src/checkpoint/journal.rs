@@ -1,9 +1,8 @@
-//! The calls that a task makes, so that none that has come to an end is made again.
+//! The calls that a task makes, so that no finished call is made again.
 //!
-//! An attempt that was cut short begins again, and its calls are answered from
-//! what is known of them. They are recognised by what they call and with what,
-//! in the order they were begun; calls that were open side by side may come in
-//! another order.
+//! An interrupted attempt runs again from its start, and its calls are answered from the journal.
+//! They are matched by callee, name and arguments, in the order of their start; concurrent calls
+//! may come in another order.
 
 use std::collections::BTreeMap;
 
@@ -15,75 +14,74 @@ use crate::fault::{Fault, FaultCode};
 use crate::model::ModelReply;
 use crate::seed::{KeySeed, Seed};
 
-/// One call, as it is recognised when its task begins again.
+/// A call, as it is matched when its task runs again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call {
-    /// What is called.
+    /// The kind of callee.
     pub callee: Callee,
     /// Its name.
     pub name: String,
-    /// What it is given, as [`digest`] makes it.
+    /// The [`digest`] of its arguments.
     pub digest: u64,
-    /// Whether it does no harm to make it twice.
+    /// Whether it may be made twice.
     pub repeatable: bool,
 }
 
-/// What is called.
+/// The kind of callee.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Callee {
     /// A model.
     Model,
     /// A tool.
     Tool,
-    /// A function of the host's own.
+    /// A function of the host.
     Step,
     /// A run of another graph.
     Graph,
 }
 
-/// What came of a call.
+/// The outcome of a call.
 #[derive(Clone, Debug)]
 pub enum CallOutcome<V> {
     /// A value of the host.
     Value(V),
-    /// A failure of the host's own, as a value.
+    /// A failure, as a value of the host.
     Raised(V),
-    /// What a model said.
+    /// A model's reply.
     Reply(Box<ModelReply>),
     /// What a tool of a declared agent returned.
     Json(Json),
     /// A failure.
     Failed(Fault),
-    /// Nothing yet: it asked somebody outside, and is made again after the answer.
-    Left,
+    /// It asked a question, and is made again after the answer.
+    Interrupted,
 }
 
-/// A call that a task has begun, and what came of it, if that is known.
+/// A call that a task has started, and its outcome, if it is known.
 #[derive(Clone, Debug)]
 pub struct CallRecord<V> {
-    /// Counts the calls of an attempt from 0, in the order they were begun.
+    /// Counts the calls of an attempt from 0, in the order of their start.
     pub index: u32,
-    /// No other call of the task was open when it began.
+    /// Whether no other call of the task was open when it started.
     pub alone: bool,
-    /// What was called.
+    /// The call.
     pub call: Call,
-    /// What came of it.
-    pub came: Option<CallOutcome<V>>,
+    /// Its outcome.
+    pub outcome: Option<CallOutcome<V>>,
 }
 
-/// What is known of the calls of one attempt.
+/// The recorded calls of an attempt.
 #[derive(Clone, Debug)]
 pub struct CallJournal<V> {
-    /// Which attempt; the first is 1.
+    /// The attempt; the first is 1.
     pub attempt: u32,
-    /// The calls in the order they were begun; some may be missing.
-    pub made: Vec<CallRecord<V>>,
-    /// What an agent's attempt was answered about its calls, by their keys, in the
-    /// order it was.
+    /// The calls in the order of their start; some may be missing.
+    pub records: Vec<CallRecord<V>>,
+    /// Answers about an agent's calls, by their keys, in the order they were given.
     pub answered: Vec<(u64, V)>,
-    /// What the runs that it has started have committed, by their places among its calls.
+    /// The commits of its subruns, by the index of the call.
     pub subruns: BTreeMap<u32, SubrunLog>,
-    /// The attempt has failed, so that another one may go another way.
+    /// Whether the attempt has failed; the next one may make other calls.
     pub failed: bool,
 }
 
@@ -103,12 +101,12 @@ impl Call {
     }
 
     /// Its event when it ends; without a key it was made before its task began again.
-    pub fn end_event<V>(&self, came: &CallOutcome<V>, key: Option<&str>) -> (EventKind, Json) {
+    pub fn end_event<V>(&self, outcome: &CallOutcome<V>, key: Option<&str>) -> (EventKind, Json) {
         let kind = match self.callee {
             Callee::Model => EventKind::ModelReply,
             Callee::Tool | Callee::Step | Callee::Graph => EventKind::ToolResult,
         };
-        let ok = came.is_success();
+        let ok = outcome.is_success();
         (
             kind,
             self.event_data(match key {
@@ -130,7 +128,7 @@ impl Callee {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::Model, Self::Tool, Self::Step, Self::Graph];
 
-    /// The name in a store and for readers.
+    /// The name in stores and messages.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Model => "model",
@@ -142,46 +140,45 @@ impl Callee {
 }
 
 impl<V> CallOutcome<V> {
-    /// Whether it is what was wanted of the call.
+    /// Whether the call succeeded.
     pub const fn is_success(&self) -> bool {
         matches!(self, Self::Value(_) | Self::Reply(_) | Self::Json(_))
     }
 }
 
 impl<V> CallJournal<V> {
-    /// Nothing known yet.
+    /// An empty journal.
     pub const fn new(attempt: u32) -> Self {
         Self {
             attempt,
-            made: Vec::new(),
+            records: Vec::new(),
             answered: Vec::new(),
             subruns: BTreeMap::new(),
             failed: false,
         }
     }
 
-    /// Takes over that a call of an attempt was begun, or what came of it. A
-    /// later attempt begins from nothing.
-    pub fn note(&mut self, attempt: u32, made: CallRecord<V>) {
+    /// Records that a call of an attempt has started, or its outcome. A later attempt starts with
+    /// an empty journal.
+    pub fn note(&mut self, attempt: u32, record: CallRecord<V>) {
         if attempt < self.attempt {
             return;
         }
         if attempt > self.attempt {
             *self = Self::new(attempt);
         }
-        let left = matches!(made.came, Some(CallOutcome::Left));
-        let found = self.made.binary_search_by_key(&made.index, |made| made.index);
+        let left = matches!(record.outcome, Some(CallOutcome::Interrupted));
+        let found = self.records.binary_search_by_key(&record.index, |record| record.index);
         if let Ok(place) = found {
-            self.made.remove(place);
+            self.records.remove(place);
         }
         if !left {
             let (Ok(place) | Err(place)) = found;
-            self.made.insert(place, made);
+            self.records.insert(place, record);
         }
     }
 
-    /// Takes over what a run has committed that an attempt has started. A later
-    /// attempt begins from nothing.
+    /// Records a commit of a subrun of an attempt. A later attempt starts with an empty journal.
     pub(crate) fn note_subrun(&mut self, attempt: u32, commit: SubrunCommit) {
         if attempt < self.attempt {
             return;
@@ -189,36 +186,35 @@ impl<V> CallJournal<V> {
         if attempt > self.attempt {
             *self = Self::new(attempt);
         }
-        let place = self.made.binary_search_by_key(&commit.index, |made| made.index);
-        if let Some(made) = place.ok().and_then(|place| self.made.get_mut(place)) {
-            made.call.repeatable &= commit.repeatable;
+        let place = self.records.binary_search_by_key(&commit.index, |record| record.index);
+        if let Some(record) = place.ok().and_then(|place| self.records.get_mut(place)) {
+            record.call.repeatable &= commit.repeatable;
         }
         self.subruns.entry(commit.index).or_default().push(commit);
     }
 
-    /// Takes over what the attempt was answered about a call; it holds in the place
-    /// of what it was answered there before.
+    /// Records the answer about a call, in place of an earlier one.
     pub(crate) fn answer(&mut self, call: u64, answer: V) {
         self.answered.retain(|(other, _)| *other != call);
         self.answered.push((call, answer));
     }
 
-    /// The run has failed. Whoever takes it up wants another outcome: what
-    /// failed is made again, and so is what may be made twice.
+    /// Forgets the failed and repeatable calls of a failed run: resuming it is meant to give
+    /// another outcome.
     pub(crate) fn fail(&mut self) {
-        let stays = |made: &CallRecord<V>| {
-            // A subrun has forgotten by itself what has failed of it.
-            let is_known = made.came.as_ref().is_none_or(CallOutcome::is_success);
-            made.call.callee == Callee::Graph || (!made.call.repeatable && is_known)
+        let stays = |record: &CallRecord<V>| {
+            // A subrun forgets its own failed calls.
+            let is_known = record.outcome.as_ref().is_none_or(CallOutcome::is_success);
+            record.call.callee == Callee::Graph || (!record.call.repeatable && is_known)
         };
-        self.made.retain(stays);
+        self.records.retain(stays);
         self.attempt = 1;
         self.failed = true;
     }
 }
 
-/// A digest of what a call is given: the same for the same bytes, on any
-/// machine and in any version.
+/// A digest of the arguments of a call: the same for the same bytes, on any machine and in any
+/// version.
 pub fn digest(bytes: &[u8]) -> u64 {
     let (words, rest) = bytes.as_chunks::<8>();
     let mut last = [0; 8];
@@ -227,21 +223,20 @@ pub fn digest(bytes: &[u8]) -> u64 {
     words.fold(Seed::new(bytes.len() as u64), Seed::child).number()
 }
 
-/// What the keys of a run's calls derive from beside its seed, so that runs of
-/// one seed have their own: [`crate::run::Options::mark`].
-pub fn mark(run_id: &str) -> u64 {
+/// The [`crate::run::Options::key_salt`] of a run, so that runs with the same seed have different
+/// call keys.
+pub fn key_salt(run_id: &str) -> u64 {
     digest(run_id.as_bytes())
 }
 
-/// What a call is known by to whoever is called: the same each time the task
-/// makes it, in every attempt and after a restart, and that of no other call.
-/// `nth` tells the same calls of one attempt apart. 32 hexadecimal digits.
+/// The idempotency key of a call: the same in every attempt and after a restart, and unique to the
+/// call. `nth` distinguishes equal calls of one attempt. 32 hexadecimal digits.
 pub(crate) fn key(task: KeySeed, call: &Call, nth: u64) -> String {
     let named = task.named(call.callee.as_str()).named(&call.name);
     named.child(call.digest).child(nth).digits()
 }
 
-/// `unknown_outcome`: a call that may or may not have been made.
+/// `unknown_outcome`: a call that was possibly made.
 pub(crate) fn unknown_outcome(call: &Call, key: &str) -> Fault {
     let Call { callee, name, .. } = call;
     let callee = callee.as_str();
@@ -249,10 +244,10 @@ pub(crate) fn unknown_outcome(call: &Call, key: &str) -> Fault {
     Fault::new(FaultCode::UnknownOutcome, message)
         .with(callee, name.as_str())
         .with("idempotency_key", key)
-        .hint("find out whether it was made; declare what may be made twice as `idempotent`")
+        .hint("find out whether it was record; declare what may be record twice as `idempotent`")
 }
 
-/// `replay_diverged`: a task that begins again and does something else.
+/// `replay_diverged`: a task that makes another call when it runs again.
 pub(crate) fn diverged(before: &Call, now: &Call) -> Fault {
     let shown = |call: &Call| format!("{} {}", call.callee.as_str(), call.name);
     let (was, is) = (shown(before), shown(now));

@@ -1,4 +1,4 @@
-//! What a nested graph has written for the graph around it.
+//! The writes of a nested graph for the graph around it.
 
 use std::sync::Arc;
 
@@ -9,14 +9,14 @@ use crate::graph::Graph;
 use crate::state::State;
 use crate::value::Value;
 
-/// What a nested graph has written to channels that the enclosing graph has too.
+/// The writes of a nested graph to channels that it shares with the enclosing graph.
 #[derive(Clone, Debug)]
 pub struct OutwardWrites<V> {
     /// By channel: the enclosing graph's channel of that name.
     pub(crate) names: Arc<[Option<ChannelId>]>,
     /// Parts that were added, as writes to the enclosing graph.
     pub parts: Vec<Write<V>>,
-    /// Own channels that were set as a whole, and whether whatever their rule.
+    /// Its channels that were set as a whole, and whether their reducer is bypassed.
     pub whole: Vec<(ChannelId, bool)>,
 }
 
@@ -27,8 +27,7 @@ impl<V> Default for OutwardWrites<V> {
 }
 
 impl<V: Value> OutwardWrites<V> {
-    /// Looks up by name what it shares with the graph around it. A graph that
-    /// hands back all it holds need not keep track.
+    /// Resolves the shared channels by name. A graph with full output does not record its writes.
     pub(crate) fn name(&mut self, nested: &Graph<V>, around: &Graph<V>) {
         if !nested.semantics().full_output {
             let names = nested.channels().iter().map(|channel| around.channel_id(&channel.name));
@@ -36,7 +35,7 @@ impl<V: Value> OutwardWrites<V> {
         }
     }
 
-    /// Keeps a write for the enclosing graph, if it has the channel too.
+    /// Records a write for the enclosing graph, if the channel is shared.
     pub(crate) fn keep(&mut self, write: &Write<V>, rule: &Reducer) {
         let Some(Some(outer)) = self.names.get(write.channel.0 as usize).copied() else { return };
         match &write.op {
@@ -62,7 +61,7 @@ impl<V: Value> OutwardWrites<V> {
         self.parts.retain(|part| part.channel != outer);
     }
 
-    /// All of it, as writes to the enclosing graph.
+    /// Takes everything, as writes to the enclosing graph.
     pub(crate) fn take(&mut self, state: &State<V>) -> SmallVec<[Write<V>; 2]> {
         let mut writes = SmallVec::from_vec(std::mem::take(&mut self.parts));
         for (channel, replaces) in std::mem::take(&mut self.whole) {

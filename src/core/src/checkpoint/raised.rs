@@ -1,35 +1,35 @@
-//! What an exception says about the call that raised it.
+//! Exceptions of calls, and what they say about the outcome.
 
 use crate::fault::Category;
 
-/// An exception that a call has raised, as far as it says what came of the call.
+/// The properties of an exception that determine the outcome of its call.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RaisedByCall {
     /// Its category, if it is one of the engine's own.
     pub category: Option<Category>,
     /// It carries a question or a command of the node.
     pub is_signal: bool,
-    /// It ends whatever it passes through, as Ctrl-C does, and says nothing about the call.
+    /// It ends the process or thread, as Ctrl-C does, and says nothing about the call.
     pub is_exit: bool,
     /// Part of the call has asked a question that has no answer yet.
     pub has_asked: bool,
 }
 
-/// What is known of a call that has raised an exception.
+/// The outcome of a call that has raised an exception.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RaisedVerdict {
-    /// The call was not made to its end: it is made again.
+    /// The call did not finish: it is made again.
     Repeat,
-    /// The task was stopped in the middle of the call: nobody knows what came of it.
+    /// The task was stopped during the call: its outcome is unknown.
     Unknown,
-    /// The exception is what came of the call.
+    /// The exception is the outcome of the call.
     Settled,
 }
 
 impl RaisedByCall {
-    /// What is known of the call. A budget that is spent stops a call before it is made, and a
-    /// question before it is over. A cancellation may hit it at any point, after the world has
-    /// changed too, so only a person can say whether it may be made again.
+    /// The outcome of the call. An exhausted budget stops a call before it is made, and a question
+    /// before it is finished. A cancellation may hit it at any point, also after its side effects,
+    /// so that only a person can say whether it may be made again.
     ///
     /// ```
     /// use antiphon_core::Category;

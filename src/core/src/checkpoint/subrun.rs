@@ -1,22 +1,21 @@
-//! Runs that a task starts, as they are kept with the task.
+//! Subruns: runs that a task starts, as they are recorded with the task.
 //!
-//! A subrun is a run of its own: it has a graph that the run around does not know.
-//! What it commits is therefore kept as bytes that only the subrun can read, in
-//! the journal of the task that has started it.
+//! A subrun is a run of its own, with a graph that the outer run does not know. Its commits are
+//! therefore kept as bytes that only the subrun can decode, in the journal of the task that has
+//! started it.
 
 use super::RecoveredRun;
 
 /// A commit of a subrun.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SubrunCommit {
-    /// Which call of its task the subrun is.
+    /// The index of the subrun among the calls of its task.
     pub index: u32,
-    /// Whether what follows cannot be taken back: it has to be durable before. This is
-    /// not stored.
+    /// Whether it must be durable before what follows it. This is not stored.
     pub must_be_durable: bool,
-    /// Whether it does no harm to do again what it says was done.
+    /// Whether what it records may be done again.
     pub repeatable: bool,
-    /// Whether the subrun has come to its end with it, and did not fail.
+    /// Whether the subrun ends with it, and did not fail.
     pub ended: bool,
     /// The commit, encoded for the subrun's graph.
     pub bytes: Vec<u8>,
@@ -31,17 +30,17 @@ pub struct SubrunLog {
     pub ended: bool,
 }
 
-/// What is known of a subrun that a task had started before it began again.
+/// What is known of a subrun when its task runs again.
 #[derive(Debug, Default)]
 pub enum KnownSubrun<V> {
-    /// It is to begin.
+    /// Nothing: it has to be started.
     #[default]
     Nothing,
-    /// What it has committed.
+    /// Its commits.
     Commits(SubrunLog),
-    /// The driver's own handle on it, from [`crate::run::Run::park_subrun`].
+    /// The driver's handle of it, from [`crate::run::Run::park_subrun`].
     Parked(V),
-    /// What it has come to.
+    /// Its final state.
     Ended(Box<RecoveredRun<V>>),
 }
 
@@ -53,7 +52,7 @@ impl SubrunLog {
 }
 
 impl<V> KnownSubrun<V> {
-    /// Whether it has come to its end.
+    /// Whether it has ended.
     pub(crate) const fn has_ended(&self) -> bool {
         matches!(self, Self::Ended(_) | Self::Commits(SubrunLog { ended: true, .. }))
     }

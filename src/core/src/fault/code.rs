@@ -1,4 +1,4 @@
-//! The stable names of failures.
+//! The stable codes of failures.
 
 use std::fmt;
 
@@ -34,7 +34,7 @@ macro_rules! codes {
                 }
             }
 
-            /// The code with this text; none if the engine does not use it.
+            /// The code with this text; `None` if the engine does not use it.
             pub fn parse(text: &str) -> Option<Self> {
                 match text {
                     $($text => Some(Self::$variant),)*
@@ -42,7 +42,7 @@ macro_rules! codes {
                 }
             }
 
-            /// The category of its failures, which says whether they are retried; none for a
+            /// The category of its failures, which returns whether they are retried; `None` for a
             /// foreign code, whose category the host chooses.
             pub const fn category(&self) -> Option<Category> {
                 match self {
@@ -167,8 +167,8 @@ codes! {
 }
 
 impl FaultCode {
-    /// Whether a checkpoint is at fault, and not the store that it lies in: an
-    /// administrator's sweep notes the thread and goes on.
+    /// Whether a checkpoint is at fault, and not the store that it lies in: an administrator's
+    /// sweep notes the thread and continues.
     pub const fn is_of_checkpoint(&self) -> bool {
         matches!(
             self,

@@ -1,12 +1,11 @@
-//! A failure that a graph goes on after.
+//! Recorded failures.
 
 use serde::Serialize;
 
 use super::Fault;
 
-/// A failure with where it happened, for the channels that record errors
-///. The time is in the event: a state has to be the
-/// same whenever its run is played.
+/// A failure with its node and attempt, for channels that record errors. It has no time, because
+/// replaying a run must give the same state.
 #[derive(Clone, Debug, Serialize)]
 pub struct FaultRecord<'a> {
     /// What went wrong.
@@ -16,6 +15,6 @@ pub struct FaultRecord<'a> {
     pub node: &'a str,
     /// The attempt that was its last; the first is 1.
     pub attempt: u32,
-    /// Whether the same work may well succeed when it is tried again.
+    /// Whether a retry may succeed.
     pub recoverable: bool,
 }

@@ -1,4 +1,4 @@
-//! Building a graph by name, and finding what is wrong with it before it runs.
+//! The graph builder, which validates a graph before it runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use super::{
 use crate::channel::{Channel, ChannelId, Reducer, ValueKind};
 use crate::fault::FaultCode;
 
-/// What is wrong with a graph.
+/// Why a graph is not valid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum GraphError {
@@ -23,16 +23,16 @@ pub enum GraphError {
     /// Two branches of one node share a name.
     #[error("two branches of `{0}` have the same name: {1}")]
     DuplicateBranch(String, String),
-    /// A name that the engine keeps for itself, or that would not be readable in a path.
+    /// A name that is reserved, or ambiguous in a path.
     #[error("a node may not be called `__start__` or `__end__`, be empty, or hold `|` or `:`: {0}")]
     ReservedName(String),
-    /// An edge names something that is not a node.
+    /// An edge leads to an unknown node.
     #[error("an edge from `{0}` leads to an unknown node: {1}")]
     UnknownTarget(String, String),
-    /// An edge begins at something that is not a node.
+    /// An edge begins at an unknown node.
     #[error("an edge begins at an unknown node: {0}")]
     UnknownSource(String),
-    /// A policy names something that is not a node.
+    /// A policy names an unknown node.
     #[error("a policy of `{0}` names an unknown node: {1}")]
     UnknownHandler(String, String),
     /// An edge leads back to the start.
@@ -41,7 +41,7 @@ pub enum GraphError {
     /// An edge leaves the end.
     #[error("an edge may not leave the end: {0}")]
     EdgeOutOfEnd(String),
-    /// Nothing would ever run.
+    /// No node would ever run.
     #[error("no edge leaves the start of the graph: {0}")]
     NoEntry(String),
     /// A join of fewer than one node.
@@ -56,7 +56,7 @@ impl GraphError {
     }
 }
 
-/// Collects a graph by name. Names may be used before they are defined.
+/// Builds a graph by names, which may be used before they are defined.
 #[derive(Debug)]
 pub struct GraphBuilder<V> {
     name: Arc<str>,
@@ -111,13 +111,13 @@ impl<V> GraphBuilder<V> {
         }
     }
 
-    /// The number under which the host keeps what belongs to this graph.
+    /// The host's number of the graph.
     pub fn host(&mut self, host: u32) -> &mut Self {
         self.host = host;
         self
     }
 
-    /// How strictly and in what order the graph is run.
+    /// Sets the semantics.
     pub fn semantics(&mut self, semantics: Semantics) -> &mut Self {
         self.semantics = semantics;
         self
@@ -162,8 +162,8 @@ impl<V> GraphBuilder<V> {
         self
     }
 
-    /// After `source` comes what the host's router number `router` says: a
-    /// label of `targets` if they are given, else the name of any node.
+    /// After `source` the host's router `router` chooses: a label of `targets` if they are given,
+    /// else the name of any node.
     pub fn branch(
         &mut self,
         source: impl Into<Arc<str>>,
@@ -179,8 +179,8 @@ impl<V> GraphBuilder<V> {
         self
     }
 
-    /// When `node` fails for good, the failure is written to `channel` and its
-    /// edges are followed.
+    /// When `node` fails and is not retried, the failure is written to `channel` and its edges are
+    /// followed.
     pub fn on_error_record(&mut self, node: impl Into<Arc<str>>, channel: ChannelId) -> &mut Self {
         let node: Arc<str> = node.into();
         let handler = Handler {
@@ -193,8 +193,8 @@ impl<V> GraphBuilder<V> {
         self
     }
 
-    /// When `node` fails for good, `target` runs next instead of its
-    /// successors; the failure is written to `channel`, if one is given.
+    /// When `node` fails and is not retried, `target` runs next instead of its successors; the
+    /// failure is written to `channel`, if one is given.
     pub fn on_error_goto(
         &mut self,
         node: impl Into<Arc<str>>,
@@ -207,7 +207,7 @@ impl<V> GraphBuilder<V> {
         self
     }
 
-    /// When `node` fails for good, `handler` takes its place within the superstep.
+    /// When `node` fails and is not retried, `handler` takes its place within the superstep.
     pub fn on_error_handle(
         &mut self,
         node: impl Into<Arc<str>>,
@@ -218,16 +218,16 @@ impl<V> GraphBuilder<V> {
         self
     }
 
-    /// Where the graph goes when its budget is spent, instead of ending.
+    /// When a budget is exhausted, `target` runs instead of ending the graph.
     pub fn on_budget(&mut self, target: impl Into<Arc<str>>) -> &mut Self {
         self.on_budget = Some(target.into());
         self
     }
 
-    /// Checks everything and freezes it.
+    /// Validates the graph.
     ///
     /// # Errors
-    /// The first thing that is wrong, by name.
+    /// The first error that is found.
     pub fn build(mut self) -> Result<Arc<Graph<V>>, GraphError> {
         let names = self.node_names()?;
         let keys = self.channel_names()?;

@@ -1,4 +1,4 @@
-//! An agent loop as a unit of a run: its calls are tasks like any other.
+//! An agent loop as a scope of a run: its calls are tasks like any other.
 
 mod approvals;
 mod calls;
@@ -6,4 +6,4 @@ mod state;
 mod trace;
 mod turns;
 
-pub(super) use state::AgentUnit;
+pub(super) use state::AgentScope;

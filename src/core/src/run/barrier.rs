@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 use super::frame::{Frame, TaskStatus};
 use super::machine::Run;
 use super::route::BlamedFailure;
-use super::unit::{TaskOrigin, UnitBody};
+use super::scope::{ScopeBody, TaskOrigin};
 use crate::channel::{ChannelId, Reducer, Write, WriteOp};
 use crate::checkpoint::{CommitChange, MergedWrites, SuperstepMerge};
 use crate::event::EventKind;
@@ -22,56 +22,56 @@ type Staged<V> = Vec<(ChannelId, V)>;
 impl<V: Value> Run<V> {
     /// Merges a superstep and follows its edges. False if a task turned out to
     /// have failed, in which case nothing more is to be done now.
-    pub(super) fn barrier(&mut self, unit: u32, rules: &mut impl Rules<V>) -> bool {
-        let Some(frame) = self.units.frame_mut(unit) else { return false };
+    pub(super) fn barrier(&mut self, scope: u32, rules: &mut impl Rules<V>) -> bool {
+        let Some(frame) = self.scopes.frame_mut(scope) else { return false };
         if frame.records.is_empty() {
             return true;
         }
-        if let Err((slot, failure)) = frame.merge(unit, rules, self.queue.commits) {
+        if let Err((slot, failure)) = frame.merge(scope, rules, self.queue.commits) {
             frame.forget_route(slot);
-            if let Some(found) = self.units.get_mut(unit) {
+            if let Some(found) = self.scopes.get_mut(scope) {
                 found.open += 1;
             }
-            self.fail(unit, slot, failure);
+            self.fail(scope, slot, failure);
             return false;
         }
-        self.log_merge(unit);
-        self.notify_merged(unit);
-        let Some(found) = self.units.get_mut(unit) else { return false };
-        if let UnitBody::Graph(frame) = &mut found.body {
-            let place = TaskOrigin { path: &found.path, seed: found.seed, step: frame.step };
-            frame.follow(&place, &mut self.queue.log);
+        self.log_merge(scope);
+        self.notify_merged(scope);
+        let Some(found) = self.scopes.get_mut(scope) else { return false };
+        if let ScopeBody::Graph(frame) = &mut found.body {
+            let origin = TaskOrigin { path: &found.path, seed: found.seed, step: frame.step };
+            frame.follow(&origin, &mut self.queue.log);
             frame.planned = false;
         }
         if self.queue.commits {
-            self.commit(unit);
+            self.commit(scope);
         }
-        if let Some(frame) = self.units.frame_mut(unit) {
-            frame.state.forget_touched();
+        if let Some(frame) = self.scopes.frame_mut(scope) {
+            frame.state.clear_touched();
         }
         true
     }
 
-    fn commit(&mut self, unit: u32) {
-        let Some(delta) = self.units.frame_mut(unit).map(Frame::take_delta) else { return };
-        let id = self.store(unit, CommitChange::Step(delta));
-        if unit == 0 {
+    fn commit(&mut self, scope: u32) {
+        let Some(delta) = self.scopes.frame_mut(scope).map(Frame::take_delta) else { return };
+        let id = self.store(scope, CommitChange::Step(delta));
+        if scope == 0 {
             self.queue.recovered = None;
         }
-        let Self { units, queue } = self;
+        let Self { scopes, queue } = self;
         queue.log.emit(|| {
-            let mut event = units.unit_event(unit, EventKind::Checkpoint);
+            let mut event = scopes.scope_event(scope, EventKind::Checkpoint);
             event.data.insert("id".into(), id.into());
-            event.data.insert("step".into(), units.frame(unit).map(|frame| frame.step).into());
+            event.data.insert("step".into(), scopes.frame(scope).map(|frame| frame.step).into());
             event
         });
     }
 
-    fn log_merge(&mut self, unit: u32) {
-        let Self { units, queue } = self;
+    fn log_merge(&mut self, scope: u32) {
+        let Self { scopes, queue } = self;
         queue.log.emit(|| {
-            let mut event = units.unit_event(unit, EventKind::StateUpdated);
-            if let Some(frame) = units.frame(unit) {
+            let mut event = scopes.scope_event(scope, EventKind::StateUpdated);
+            if let Some(frame) = scopes.frame(scope) {
                 event.data.insert("step".into(), frame.step.into());
                 event.data.insert("changed".into(), frame.sizes());
             }
@@ -83,25 +83,26 @@ impl<V: Value> Run<V> {
 impl<V: Value> Frame<V> {
     fn merge(
         &mut self,
-        unit: u32,
+        scope: u32,
         rules: &mut impl Rules<V>,
-        keeps: bool,
+        commits: bool,
     ) -> Result<(), BlamedFailure> {
-        let survey = self.check().map_err(for_good)?;
+        let survey = self.check().map_err(not_retried)?;
         // Whatever can fail comes before the first change: a superstep is merged as a whole or not
         // at all, so that its failed task can be retried against the state it has seen.
         let staged = if survey.foreign { self.stage(rules) } else { Ok(Staged::new()) };
-        let staged = staged.map_err(for_good)?;
+        let staged = staged.map_err(not_retried)?;
         if survey.routes {
-            self.route_by_own_sight(unit, rules)?;
+            self.route_by_own_writes(scope, rules)?;
         }
         if survey.resets {
             self.reset();
         }
-        self.apply(staged, keeps);
+        self.apply(staged, commits);
         if survey.routes {
             // Nothing can be tried again now that the state has changed.
-            self.route(unit, rules).map_err(|(slot, failure)| for_good((slot, failure.fault)))?;
+            self.route(scope, rules)
+                .map_err(|(slot, failure)| not_retried((slot, failure.fault)))?;
         }
         Ok(())
     }
@@ -149,10 +150,10 @@ impl<V: Value> Frame<V> {
 
     /// Nothing can fail any more: what the host's rules have made, then
     /// everything else in order, and a copy of it if commits are wanted.
-    fn apply(&mut self, staged: Staged<V>, keeps: bool) {
-        let mut kept = MergedWrites { made: Vec::new(), writes: SmallVec::new() };
-        if keeps {
-            kept.made.clone_from(&staged);
+    fn apply(&mut self, staged: Staged<V>, commits: bool) {
+        let mut merged = MergedWrites { reduced: Vec::new(), writes: SmallVec::new() };
+        if commits {
+            merged.reduced.clone_from(&staged);
         }
         for (channel, value) in staged {
             self.state.put(channel, Some(value));
@@ -164,8 +165,8 @@ impl<V: Value> Frame<V> {
             // Taken from the end one by one, which is cheaper than draining.
             update.writes.reverse();
             while let Some(write) = update.writes.pop() {
-                if keeps {
-                    kept.writes.push(write.clone());
+                if commits {
+                    merged.writes.push(write.clone());
                 }
                 if graph
                     .channel(write.channel)
@@ -177,8 +178,8 @@ impl<V: Value> Frame<V> {
                 merging.take(write, record.node != NodeId::START);
             }
         }
-        if keeps {
-            self.merges.push(kept);
+        if commits {
+            self.merges.push(merged);
         }
     }
 
@@ -187,7 +188,7 @@ impl<V: Value> Frame<V> {
     }
 
     fn default(&self, channel: ChannelId) -> Option<V> {
-        self.graph.channel(channel)?.default.as_ref().map(V::fresh)
+        self.graph.channel(channel)?.default.as_ref().map(V::fresh_copy)
     }
 
     fn is_reset(&self, channel: ChannelId) -> bool {
@@ -205,6 +206,6 @@ impl<V: Value> Frame<V> {
 }
 
 /// A failure that no further attempt can mend.
-fn for_good((slot, fault): (u32, Fault)) -> BlamedFailure {
+fn not_retried((slot, fault): (u32, Fault)) -> BlamedFailure {
     (slot, Failure { fault, verdict: RetryVerdict::Never })
 }

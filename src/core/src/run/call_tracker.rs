@@ -22,9 +22,9 @@ pub(super) struct CallTracker<V> {
 
 #[derive(Debug)]
 struct Entry<V> {
-    made: CallRecord<V>,
+    record: CallRecord<V>,
     /// The attempt has come to it since it began, the last time it did.
-    begun: bool,
+    started: bool,
     /// It is under way.
     open: bool,
     /// What is known of it, if it is a run.
@@ -32,8 +32,8 @@ struct Entry<V> {
 }
 
 impl<V> Entry<V> {
-    const fn known(made: CallRecord<V>) -> Self {
-        Self { made, begun: false, open: false, subrun: KnownSubrun::Nothing }
+    const fn known(record: CallRecord<V>) -> Self {
+        Self { record, started: false, open: false, subrun: KnownSubrun::Nothing }
     }
 }
 
@@ -64,11 +64,11 @@ impl<V: Clone> CallTracker<V> {
 
     /// What an earlier drive of the run has left.
     pub(super) fn of(journal: CallJournal<V>) -> Self {
-        let CallJournal { attempt, answered, failed, made, mut subruns } = journal;
-        let entries = made.into_iter().map(|made| {
-            let log = subruns.remove(&made.index);
+        let CallJournal { attempt, answered, failed, records, mut subruns } = journal;
+        let entries = records.into_iter().map(|record| {
+            let log = subruns.remove(&record.index);
             let subrun = log.map_or(KnownSubrun::Nothing, KnownSubrun::Commits);
-            Entry { subrun, ..Entry::known(made) }
+            Entry { subrun, ..Entry::known(record) }
         });
         let entries = entries.collect();
         Self { failed, entries, answered, ..Self::new(attempt) }
@@ -99,22 +99,22 @@ impl<V: Clone> CallTracker<V> {
             *self = Self::new(attempt);
         }
         for entry in &mut self.entries {
-            (entry.begun, entry.open) = (false, false);
+            (entry.started, entry.open) = (false, false);
         }
         self.first = 0;
         self.open = 0;
     }
 
     /// What is known of a call. One that is known counts as begun with this.
-    pub(super) fn look_up(&mut self, call: &Call) -> KnownCall<V> {
+    pub(super) fn lookup(&mut self, call: &Call) -> KnownCall<V> {
         let Some(place) = self.next_match(call) else { return self.unmatched() };
         let Some(entry) = self.entries.get_mut(place) else { return KnownCall::Unknown };
-        let known = match &entry.made.came {
-            Some(came) => KnownCall::Finished(came.clone()),
+        let known = match &entry.record.outcome {
+            Some(outcome) => KnownCall::Finished(outcome.clone()),
             None if call.repeatable => return KnownCall::Unknown,
             None => KnownCall::Started,
         };
-        entry.begun = true;
+        entry.started = true;
         self.skip_started();
         known
     }
@@ -124,21 +124,21 @@ impl<V: Clone> CallTracker<V> {
         let alone = !self.has_open();
         self.open += 1;
         if let Some(entry) = self.next_match(call).and_then(|place| self.entries.get_mut(place)) {
-            (entry.begun, entry.open) = (true, true);
-            entry.made.alone &= alone;
-            let made = entry.made.clone();
+            (entry.started, entry.open) = (true, true);
+            entry.record.alone &= alone;
+            let record = entry.record.clone();
             self.skip_started();
-            return made;
+            return record;
         }
-        let index = self.entries.last().map_or(0, |entry| entry.made.index + 1);
-        let made = CallRecord { index, alone, call: call.clone(), came: None };
-        self.entries.push(Entry { begun: true, open: true, ..Entry::known(made.clone()) });
+        let index = self.entries.last().map_or(0, |entry| entry.record.index + 1);
+        let record = CallRecord { index, alone, call: call.clone(), outcome: None };
+        self.entries.push(Entry { started: true, open: true, ..Entry::known(record.clone()) });
         self.skip_started();
-        made
+        record
     }
 
-    /// Begins a run, or lets it go on. Gives how many of the same kind were begun before
-    /// it, and what is known of it.
+    /// Begins a run, or lets it continue. Returns how many of the same kind were begun before it,
+    /// and what is known of it.
     ///
     /// # Errors
     /// The task had called this instead, and does not come to it.
@@ -147,20 +147,21 @@ impl<V: Clone> CallTracker<V> {
         call: &Call,
     ) -> Result<(CallRecord<V>, u64, KnownSubrun<V>), Call> {
         let call = match (self.next_match(call), self.unfinished(call)) {
-            (None, Some(begun)) => begun.made.call.clone(),
+            (None, Some(started)) => started.record.call.clone(),
             (Some(_), _) => call.clone(),
             (None, None) => match self.unmatched() {
                 KnownCall::Other(before) => return Err(before),
                 _ => call.clone(),
             },
         };
-        let made = self.open(&call);
-        let is_before =
-            |entry: &&Entry<V>| entry.made.call.is(&made.call) && entry.made.index < made.index;
+        let record = self.open(&call);
+        let is_before = |entry: &&Entry<V>| {
+            entry.record.call.is(&record.call) && entry.record.index < record.index
+        };
         let nth = self.entries.iter().filter(is_before).count() as u64;
-        let found = self.entries.iter_mut().find(|entry| entry.made.index == made.index);
+        let found = self.entries.iter_mut().find(|entry| entry.record.index == record.index);
         let known = found.map(|entry| std::mem::take(&mut entry.subrun)).unwrap_or_default();
-        Ok((made, nth, known))
+        Ok((record, nth, known))
     }
 
     /// The subrun that the task was in when it was interrupted. It continues with its recorded
@@ -168,24 +169,24 @@ impl<V: Clone> CallTracker<V> {
     /// agent does. With concurrent subruns it would be ambiguous which one is meant.
     fn unfinished(&self, call: &Call) -> Option<&Entry<V>> {
         let entry = self.entries.get(self.first)?;
-        let is_it = !entry.begun
-            && (entry.made.call.callee, &entry.made.call.name) == (call.callee, &call.name)
+        let is_it = !entry.started
+            && (entry.record.call.callee, &entry.record.call.name) == (call.callee, &call.name)
             && !entry.subrun.has_ended()
-            && self.entries.iter().all(|entry| entry.made.alone);
+            && self.entries.iter().all(|entry| entry.record.alone);
         is_it.then_some(entry)
     }
 
     /// Takes over what a run's commit says of the call as a whole.
     pub(super) fn mark_subrun(&mut self, commit: &SubrunCommit) {
-        let found = self.entries.iter_mut().find(|entry| entry.made.index == commit.index);
+        let found = self.entries.iter_mut().find(|entry| entry.record.index == commit.index);
         if let Some(entry) = found {
-            entry.made.call.repeatable &= commit.repeatable;
+            entry.record.call.repeatable &= commit.repeatable;
         }
     }
 
     /// Takes over what is known of a run.
     pub(super) fn note_subrun(&mut self, index: u32, known: KnownSubrun<V>) {
-        let found = self.entries.iter_mut().find(|entry| entry.made.index == index);
+        let found = self.entries.iter_mut().find(|entry| entry.record.index == index);
         if let Some(entry) = found {
             entry.subrun = known;
         }
@@ -198,35 +199,35 @@ impl<V: Clone> CallTracker<V> {
 
     /// A run that rested is under way again.
     pub(super) fn reopen(&mut self, index: u32) {
-        let found = self.entries.iter_mut().find(|entry| entry.made.index == index);
+        let found = self.entries.iter_mut().find(|entry| entry.record.index == index);
         if let Some(entry) = found.filter(|entry| !entry.open) {
             entry.open = true;
             self.open += 1;
         }
     }
 
-    /// An open call has come to an end; none if there is no such call.
-    pub(super) fn close(&mut self, index: u32, came: CallOutcome<V>) -> Option<CallRecord<V>> {
-        let place = self.entries.binary_search_by_key(&index, |entry| entry.made.index).ok()?;
-        let entry = self.entries.get_mut(place).filter(|entry| entry.made.came.is_none())?;
+    /// An open call has come to an end; `None` if there is no such call.
+    pub(super) fn close(&mut self, index: u32, outcome: CallOutcome<V>) -> Option<CallRecord<V>> {
+        let place = self.entries.binary_search_by_key(&index, |entry| entry.record.index).ok()?;
+        let entry = self.entries.get_mut(place).filter(|entry| entry.record.outcome.is_none())?;
         if std::mem::take(&mut entry.open) {
             self.open -= 1;
         }
-        let left = matches!(came, CallOutcome::Left);
-        entry.made.came = Some(came);
-        let made = entry.made.clone();
+        let left = matches!(outcome, CallOutcome::Interrupted);
+        entry.record.outcome = Some(outcome);
+        let record = entry.record.clone();
         if left {
             self.entries.remove(place);
             self.first = self.first.min(place);
             self.skip_started();
         }
-        Some(made)
+        Some(record)
     }
 
     /// An open call is under way no more, and nobody knows what came of it. Returns
     /// whether it was.
     pub(super) fn abandon(&mut self, index: u32) -> bool {
-        let place = self.entries.binary_search_by_key(&index, |entry| entry.made.index);
+        let place = self.entries.binary_search_by_key(&index, |entry| entry.record.index);
         let entry = place.ok().and_then(|place| self.entries.get_mut(place));
         let was_open = entry.is_some_and(|entry| std::mem::take(&mut entry.open));
         self.open -= u32::from(was_open);
@@ -241,24 +242,24 @@ impl<V: Clone> CallTracker<V> {
     /// Whether a call is under way that may not be made twice.
     pub(super) fn has_open_side_effect(&self) -> bool {
         self.has_open()
-            && self.entries.iter().any(|entry| entry.open && !entry.made.call.repeatable)
+            && self.entries.iter().any(|entry| entry.open && !entry.record.call.repeatable)
     }
 
     /// What came of all that are known.
     pub(super) fn known(&self) -> impl Iterator<Item = &CallOutcome<V>> {
-        self.entries.iter().filter_map(|entry| entry.made.came.as_ref())
+        self.entries.iter().filter_map(|entry| entry.record.outcome.as_ref())
     }
 
     /// How many of the same calls the attempt has begun.
     pub(super) fn count(&self, call: &Call) -> u64 {
-        let same = |entry: &&Entry<V>| entry.begun && entry.made.call.is(call);
+        let same = |entry: &&Entry<V>| entry.started && entry.record.call.is(call);
         self.entries.iter().filter(same).count() as u64
     }
 
     /// The next call like this one that was begun before and not since.
     fn next_match(&self, call: &Call) -> Option<usize> {
         let rest = self.entries.iter().enumerate().skip(self.first);
-        let mut same = rest.filter(|(_, entry)| !entry.begun && entry.made.call.is(call));
+        let mut same = rest.filter(|(_, entry)| !entry.started && entry.record.call.is(call));
         same.next().map(|(place, _)| place)
     }
 
@@ -268,12 +269,12 @@ impl<V: Clone> CallTracker<V> {
     /// Concurrent calls may arrive in any order and prove nothing, nor does a run that has failed
     /// and is retried: its node may take another way on purpose.
     fn unmatched(&self) -> KnownCall<V> {
-        let rest = self.entries.iter().skip(self.first).filter(|entry| !entry.begun);
-        let matters = || rest.clone().any(|entry| !entry.made.call.repeatable);
-        let sequential = || self.entries.iter().all(|entry| entry.made.alone);
+        let rest = self.entries.iter().skip(self.first).filter(|entry| !entry.started);
+        let matters = || rest.clone().any(|entry| !entry.record.call.repeatable);
+        let sequential = || self.entries.iter().all(|entry| entry.record.alone);
         match rest.clone().next() {
             Some(entry) if !self.failed && matters() && sequential() => {
-                KnownCall::Other(entry.made.call.clone())
+                KnownCall::Other(entry.record.call.clone())
             }
             _ => KnownCall::Unknown,
         }
@@ -281,6 +282,6 @@ impl<V: Clone> CallTracker<V> {
 
     fn skip_started(&mut self) {
         let rest = self.entries.iter().skip(self.first);
-        self.first += rest.take_while(|entry| entry.begun).count();
+        self.first += rest.take_while(|entry| entry.started).count();
     }
 }

@@ -4,7 +4,7 @@
 use super::call_tracker::{CallTracker, KnownCall};
 use super::frame::{TaskRecord, TaskStatus};
 use super::machine::Run;
-use crate::budget::{Charge, exhausted};
+use crate::budget::{BudgetCharge, exhausted};
 use crate::checkpoint::{
     Call, CallOutcome, CallRecord, Callee, Commit, CommitChange, diverged, key, unknown_outcome,
 };
@@ -20,7 +20,7 @@ pub enum CallStart<V> {
     /// Nothing: it was made before, and this came of it.
     Known(CallOutcome<V>),
     /// To make it, and then to say what came of it with [`Run::end_call`].
-    Due(PendingCall<V>),
+    Pending(PendingCall<V>),
 }
 
 /// A call to be made.
@@ -42,11 +42,11 @@ impl<V: Value> Run<V> {
     /// Whether the code of an attempt is under way: it runs, or was told to stop and
     /// has not answered. One that is out of time is not, whatever its thread does.
     pub fn is_under_way(&self, id: TaskId) -> bool {
-        matches!(self.units.status(id), Some(TaskStatus::Running | TaskStatus::Cancelling))
+        matches!(self.scopes.status(id), Some(TaskStatus::Running | TaskStatus::Cancelling))
     }
 
     pub(super) fn is_running(&self, id: TaskId) -> bool {
-        matches!(self.units.status(id), Some(TaskStatus::Running))
+        matches!(self.scopes.status(id), Some(TaskStatus::Running))
     }
 
     /// Asks whether a task may make one more call, and counts it if so.
@@ -54,28 +54,33 @@ impl<V: Value> Run<V> {
     /// # Errors
     /// A `Budget` fault, which the task should end with; a `Cancelled` fault
     /// if the attempt is over or is being stopped.
-    pub fn request(&mut self, id: TaskId, intent: Charge) -> Result<(), Fault> {
+    pub fn request(&mut self, id: TaskId, charge: BudgetCharge) -> Result<(), Fault> {
         if !self.is_running(id) {
             return Err(cancelled());
         }
-        self.spend(id.unit, id.slot, intent)
+        self.spend(id.scope, id.slot, charge)
     }
 
-    pub(super) fn spend(&mut self, unit: u32, slot: u32, intent: Charge) -> Result<(), Fault> {
-        let spent = self.units.scopes(unit, slot).find_map(|budget| budget.allows(intent).err());
-        if let Some(dimension) = spent.or_else(|| self.queue.budget.allows(intent).err()) {
+    pub(super) fn spend(
+        &mut self,
+        scope: u32,
+        slot: u32,
+        charge: BudgetCharge,
+    ) -> Result<(), Fault> {
+        let spent = self.scopes.budgets(scope, slot).find_map(|budget| budget.allows(charge).err());
+        if let Some(dimension) = spent.or_else(|| self.queue.budget.allows(charge).err()) {
             return Err(exhausted(dimension));
         }
-        self.units.charge(unit, slot, |budget| budget.charge(intent));
-        self.queue.budget.charge(intent);
+        self.scopes.charge(scope, slot, |budget| budget.charge(charge));
+        self.queue.budget.charge(charge);
         Ok(())
     }
 
     /// Counts what a call of a task cost. What an attempt that is over has
     /// cost counts for the run alone.
     pub fn charge(&mut self, id: TaskId, usage: Usage) {
-        if self.units.is_present(id) {
-            self.units.charge(id.unit, id.slot, |budget| budget.charge_usage(usage));
+        if self.scopes.is_present(id) {
+            self.scopes.charge(id.scope, id.slot, |budget| budget.charge_usage(usage));
         }
         self.queue.budget.charge_usage(usage);
     }
@@ -94,23 +99,29 @@ impl<V: Value> Run<V> {
         if !self.is_running(id) {
             return Err(cancelled());
         }
-        let TaskId { unit, slot, .. } = id;
-        let task = KeySeed::new(self.units.task_seed(unit, slot), self.queue.mark);
-        if let Some(agent) = self.units.agent_mut(unit) {
+        let TaskId { scope, slot, .. } = id;
+        let task = KeySeed::new(self.scopes.task_seed(scope, slot), self.queue.key_salt);
+        if let Some(agent) = self.scopes.agent_mut(scope) {
             let nth = agent.count_inner(slot);
             self.spend_call(id, call)?;
             let key = key(task, call, nth);
-            return Ok(CallStart::Due(PendingCall { index: 0, key, intent: None, stored: false }));
+            return Ok(CallStart::Pending(PendingCall {
+                index: 0,
+                key,
+                intent: None,
+                stored: false,
+            }));
         }
-        if let Some(came) = self.look_up(id, call)? {
-            return Ok(CallStart::Known(came));
+        if let Some(outcome) = self.lookup(id, call)? {
+            return Ok(CallStart::Known(outcome));
         }
         self.spend_call(id, call)?;
-        let made = self.units.record(unit, slot).map(|record| record.tracker().open(call));
-        let Some(made) = made else { return Err(cancelled()) };
-        let (index, key) = (made.index, self.key_of(id, call));
-        let intent = (!call.repeatable).then(|| self.commit_of_call(unit, slot, made)).flatten();
-        Ok(CallStart::Due(PendingCall { index, key, intent, stored: self.queue.commits }))
+        let call_record = self.scopes.record(scope, slot).map(|record| record.tracker().open(call));
+        let Some(call_record) = call_record else { return Err(cancelled()) };
+        let (index, key) = (call_record.index, self.key_of(id, call));
+        let intent =
+            (!call.repeatable).then(|| self.commit_of_call(scope, slot, call_record)).flatten();
+        Ok(CallStart::Pending(PendingCall { index, key, intent, stored: self.queue.commits }))
     }
 
     /// What came of a call that a task had made before it began again, if that is
@@ -122,50 +133,51 @@ impl<V: Value> Run<V> {
         if !self.is_running(id) {
             return Err(cancelled());
         }
-        if self.units.is_agent(id.unit) { Ok(None) } else { self.look_up(id, call) }
+        if self.scopes.is_agent(id.scope) { Ok(None) } else { self.lookup(id, call) }
     }
 
-    fn look_up(&mut self, id: TaskId, call: &Call) -> Result<Option<CallOutcome<V>>, Fault> {
-        let tracker = self.units.record(id.unit, id.slot).map(TaskRecord::tracker);
-        match tracker.map_or(KnownCall::Unknown, |tracker| tracker.look_up(call)) {
-            KnownCall::Finished(came) => Ok(Some(came)),
+    fn lookup(&mut self, id: TaskId, call: &Call) -> Result<Option<CallOutcome<V>>, Fault> {
+        let tracker = self.scopes.record(id.scope, id.slot).map(TaskRecord::tracker);
+        match tracker.map_or(KnownCall::Unknown, |tracker| tracker.lookup(call)) {
+            KnownCall::Finished(outcome) => Ok(Some(outcome)),
             KnownCall::Other(before) => Err(diverged(&before, call)),
             KnownCall::Started => Err(unknown_outcome(call, &self.key_of(id, call))),
             KnownCall::Unknown => Ok(None),
         }
     }
 
-    /// Says what came of a call of an attempt that is not over. Gives what is to
-    /// be stored of it, in the order of these calls; see [`PendingCall::intent`].
+    /// Says what came of a call of an attempt that is not over. Returns what is to be stored of it,
+    /// in the order of these calls; see [`PendingCall::intent`].
     pub fn end_call(
         &mut self,
         id: TaskId,
         index: u32,
-        came: CallOutcome<V>,
+        outcome: CallOutcome<V>,
     ) -> Option<Box<Commit<V>>> {
-        let TaskId { unit, slot, serial } = id;
-        let record = self.units.record(unit, slot).filter(|record| record.serial == serial)?;
+        let TaskId { scope, slot, serial } = id;
+        let record = self.scopes.record(scope, slot).filter(|record| record.serial == serial)?;
         if !matches!(record.status, TaskStatus::Running | TaskStatus::Cancelling) {
             return None;
         }
-        let made = record.tracker().close(index, came)?;
+        let call_record = record.tracker().close(index, outcome)?;
         // The intent of a call with side effects was stored, so that it was left has to be stored
         // too; a repeatable call has no intent.
-        let stored = !(made.call.repeatable && matches!(made.came, Some(CallOutcome::Left)));
-        let commit = if stored { self.commit_of_call(unit, slot, made) } else { None };
+        let stored = !(call_record.call.repeatable
+            && matches!(call_record.outcome, Some(CallOutcome::Interrupted)));
+        let commit = if stored { self.commit_of_call(scope, slot, call_record) } else { None };
         // The outcome is stored before the question: a resumed task that is answered comes past
         // this call first, and must know its outcome.
-        self.release(unit, slot);
+        self.after_call(scope, slot);
         commit
     }
 
     /// Says that a call is under way no more and that nobody knows what came of it:
     /// whoever made it was cancelled.
     pub fn abandon_call(&mut self, id: TaskId, index: u32) {
-        let TaskId { unit, slot, serial } = id;
-        let record = self.units.record(unit, slot).filter(|record| record.serial == serial);
+        let TaskId { scope, slot, serial } = id;
+        let record = self.scopes.record(scope, slot).filter(|record| record.serial == serial);
         if record.is_some_and(|record| record.tracker().abandon(index)) {
-            self.release(unit, slot);
+            self.after_call(scope, slot);
         }
     }
 
@@ -174,11 +186,11 @@ impl<V: Value> Run<V> {
     /// would know what came of them.
     ///
     /// Returns whether that was its first answer.
-    pub(super) fn end_stopped(&mut self, unit: u32, slot: u32) -> bool {
+    pub(super) fn resolve_cancelling(&mut self, scope: u32, slot: u32) -> bool {
         let now = self.queue.log.now;
-        let Some(record) = self.units.task_mut(unit, slot) else { return false };
+        let Some(record) = self.scopes.task_mut(scope, slot) else { return false };
         if !record.has_open_side_effect() {
-            self.abandon_task(unit, slot);
+            self.abandon_task(scope, slot);
             return true;
         }
         if std::mem::replace(&mut record.extra().has_answered, true) {
@@ -187,23 +199,23 @@ impl<V: Value> Run<V> {
         let until = now + Self::CALL_GRACE;
         let until = record.deadline.map_or(until, |deadline| deadline.min(until));
         record.deadline = Some(until);
-        self.queue.wake(until);
+        self.queue.wake_at(until);
         true
     }
 
-    /// A call of a task is over: what has waited for it goes on.
-    fn release(&mut self, unit: u32, slot: u32) {
-        self.release_question(unit, slot, false);
-        let Some(record) = self.units.record(unit, slot) else { return };
+    /// A call of a task is over: what has waited for it continues.
+    fn after_call(&mut self, scope: u32, slot: u32) {
+        self.release_question(scope, slot, false);
+        let Some(record) = self.scopes.record(scope, slot) else { return };
         let has_answered = record.extra.as_ref().is_some_and(|extra| extra.has_answered);
         if has_answered && !record.has_open_side_effect() {
-            self.abandon_task(unit, slot);
+            self.abandon_task(scope, slot);
         }
     }
 
     /// What came of the calls that are known, for whoever collects garbage.
     pub fn known_calls(&self) -> impl Iterator<Item = &CallOutcome<V>> {
-        let frames = self.units.indices().filter_map(|unit| self.units.frame(unit));
+        let frames = self.scopes.indices().filter_map(|scope| self.scopes.frame(scope));
         let records = frames.flat_map(|frame| &frame.records);
         let trackers = records.filter_map(|record| record.extra.as_ref()?.tracker.as_ref());
         trackers.flat_map(|tracker| tracker.known())
@@ -211,33 +223,33 @@ impl<V: Value> Run<V> {
 
     fn spend_call(&mut self, id: TaskId, call: &Call) -> Result<(), Fault> {
         match call.callee {
-            Callee::Model => self.spend(id.unit, id.slot, Charge::Model),
-            Callee::Tool => self.spend(id.unit, id.slot, Charge::Tool),
+            Callee::Model => self.spend(id.scope, id.slot, BudgetCharge::Model),
+            Callee::Tool => self.spend(id.scope, id.slot, BudgetCharge::Tool),
             Callee::Step | Callee::Graph => Ok(()),
         }
     }
 
     /// The key of a call that has just been begun.
     fn key_of(&mut self, id: TaskId, call: &Call) -> String {
-        let task = KeySeed::new(self.units.task_seed(id.unit, id.slot), self.queue.mark);
-        let Some(record) = self.units.record(id.unit, id.slot) else { return String::new() };
-        let (attempt, begun) = (record.attempt, record.tracker().count(call));
+        let task = KeySeed::new(self.scopes.task_seed(id.scope, id.slot), self.queue.key_salt);
+        let Some(record) = self.scopes.record(id.scope, id.slot) else { return String::new() };
+        let (attempt, started) = (record.attempt, record.tracker().count(call));
         // A retried node must be able to get another reply: the key, which caches and providers
         // deduplicate by, differs from attempt to attempt.
         let task = if call.callee == Callee::Model { task.child(attempt.into()) } else { task };
-        key(task, call, begun.saturating_sub(1))
+        key(task, call, started.saturating_sub(1))
     }
 
     /// The commit of a call of a task, if commits are wanted.
     pub(super) fn commit_of_call(
         &mut self,
-        unit: u32,
+        scope: u32,
         slot: u32,
-        made: CallRecord<V>,
+        call_record: CallRecord<V>,
     ) -> Option<Box<Commit<V>>> {
-        let attempt = self.units.attempt(unit, slot);
-        let change = |task| CommitChange::Called(task, attempt, Box::new(made));
-        self.commit_of(unit, slot, change)
+        let attempt = self.scopes.attempt(scope, slot);
+        let change = |task| CommitChange::Called(task, attempt, Box::new(call_record));
+        self.commit_of(scope, slot, change)
     }
 }
 

@@ -109,7 +109,7 @@ impl<V: Value> Check<'_, V> {
         }
         let Some(first) = claims.claim(id, slot, place) else { return Ok(()) };
         let agree = match (self.value(first.slot, first.place), self.value(slot, place)) {
-            (Some(one), Some(two)) => first.slot != slot && one.same(two),
+            (Some(one), Some(two)) => first.slot != slot && one.agrees_with(two),
             _ => true,
         };
         if agree && !exclusive {
@@ -138,7 +138,7 @@ impl<V: Value> Check<'_, V> {
                     let (first, found) = taken.get();
                     if *first == slot {
                         taken.insert((slot, value));
-                    } else if !found.same(&value) {
+                    } else if !found.agrees_with(&value) {
                         return Err(self.conflict(*first, slot, &taken.key().1));
                     }
                 }

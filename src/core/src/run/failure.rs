@@ -2,9 +2,9 @@
 
 use super::frame::{Frame, TaskRecord, TaskStatus};
 use super::machine::Run;
+use super::scope::earlier;
 use super::termination::{CancelMode, Termination};
-use super::unit::sooner;
-use crate::budget::{Budget, Dimension, exhausted, spent_dimension};
+use crate::budget::{Budget, BudgetDimension, exhausted, spent_dimension};
 use crate::channel::Write;
 use crate::command::{Destination, Route, Update};
 use crate::event::{EventKind, Level};
@@ -22,39 +22,39 @@ impl From<Fault> for Failure {
 
 impl<V: Value> Run<V> {
     /// An attempt has failed.
-    pub(super) fn fail(&mut self, unit: u32, slot: u32, failure: Failure) {
+    pub(super) fn fail(&mut self, scope: u32, slot: u32, failure: Failure) {
         let Failure { fault, verdict } = failure;
-        match self.pause_before_retry(unit, slot, &fault, &verdict) {
-            Some(pause) if self.take_retry(unit, slot) => {
+        match self.pause_before_retry(scope, slot, &fault, &verdict) {
+            Some(pause) if self.charge_retry(scope, slot) => {
                 let at = self.queue.log.now + pause;
-                self.log_retry(unit, slot, &fault, pause);
-                if let Some(record) = self.units.record(unit, slot) {
+                self.log_retry(scope, slot, &fault, pause);
+                if let Some(record) = self.scopes.record(scope, slot) {
                     record.status = TaskStatus::Waiting(at);
                 }
                 self.queue.sleeping += 1;
-                self.queue.wake(at);
+                self.queue.wake_at(at);
             }
             Some(_) => {
-                let spent = exhausted(Dimension::Retries);
+                let spent = exhausted(BudgetDimension::Retries);
                 let spent = spent
                     .with("cause", fault.code.as_str())
                     .with("message", fault.message.as_str());
-                self.settle(unit, slot, spent);
+                self.apply_on_error(scope, slot, spent);
             }
-            None => self.settle(unit, slot, fault),
+            None => self.apply_on_error(scope, slot, fault),
         }
     }
 
     fn pause_before_retry(
         &mut self,
-        unit: u32,
+        scope: u32,
         slot: u32,
         fault: &Fault,
         verdict: &RetryVerdict,
     ) -> Option<std::time::Duration> {
-        let seed = self.units.task_seed(unit, slot);
-        let around = sooner(self.units.deadline_around(unit), self.queue.deadline);
-        let frame = self.units.frame(unit)?;
+        let seed = self.scopes.task_seed(scope, slot);
+        let around = earlier(self.scopes.deadline_around(scope), self.queue.deadline);
+        let frame = self.scopes.frame(scope)?;
         let record = frame.records.get(slot as usize)?;
         let own = &frame.graph.node(record.node)?.policy.retry;
         let policy: &RetryPolicy = match verdict {
@@ -64,26 +64,26 @@ impl<V: Value> Run<V> {
         };
         let pause = policy.pause(record.attempt, fault, seed)?;
         let in_time = |deadline| self.queue.log.now + pause < deadline;
-        sooner(around, record.expires()).is_none_or(in_time).then_some(pause)
+        earlier(around, record.expires()).is_none_or(in_time).then_some(pause)
     }
 
     /// Counts one more attempt against everything that limits them, if it fits.
-    fn take_retry(&mut self, unit: u32, slot: u32) -> bool {
-        let fits =
-            self.units.scopes(unit, slot).all(Budget::has_retry) && self.queue.budget.has_retry();
+    fn charge_retry(&mut self, scope: u32, slot: u32) -> bool {
+        let fits = self.scopes.budgets(scope, slot).all(Budget::has_retry)
+            && self.queue.budget.has_retry();
         if fits {
-            self.units.charge(unit, slot, Budget::count_retry);
+            self.scopes.charge(scope, slot, Budget::count_retry);
             self.queue.budget.count_retry();
         }
         fits
     }
 
     /// A task has failed for good: its node's policy decides.
-    pub(super) fn settle(&mut self, unit: u32, slot: u32, fault: Fault) {
-        self.log_error(unit, slot, &fault);
-        self.notify_failed(unit, slot, &fault);
+    pub(super) fn apply_on_error(&mut self, scope: u32, slot: u32, fault: Fault) {
+        self.log_error(scope, slot, &fault);
+        self.notify_failed(scope, slot, &fault);
         let spent = spent_dimension(&fault);
-        let Some(frame) = self.units.frame_mut(unit) else { return };
+        let Some(frame) = self.scopes.frame_mut(scope) else { return };
         frame.forget_route(slot);
         let Frame { graph, records, .. } = frame;
         let Some(record) = records.get_mut(slot as usize) else { return };
@@ -95,7 +95,7 @@ impl<V: Value> Run<V> {
         if let Some(dimension) = spent
             && (graph.on_budget().is_some() || policy == OnError::Raise)
         {
-            return self.fail_graph(unit, slot, Termination::Budget(dimension));
+            return self.fail_graph(scope, slot, Termination::Budget(dimension));
         }
         let mut update = Update::default();
         let (node, attempt) = (graph.node_name(Some(record.node)), record.attempt);
@@ -111,31 +111,31 @@ impl<V: Value> Run<V> {
             }
             OnError::Handle(handler) => {
                 record.hand_over(handler, fault);
-                return self.start(unit, slot);
+                return self.start(scope, slot);
             }
-            OnError::Raise => return self.fail_graph(unit, slot, Termination::Fault(fault)),
+            OnError::Raise => return self.fail_graph(scope, slot, Termination::Fault(fault)),
         }
-        self.commit_finished(unit, slot, &update);
-        if let Some(record) = self.units.record(unit, slot) {
+        self.commit_finished(scope, slot, &update);
+        if let Some(record) = self.scopes.record(scope, slot) {
             record.status = TaskStatus::Done(update);
         }
-        self.close(unit);
+        self.close_task(scope);
     }
 
     /// A failure that ends the graph.
-    fn fail_graph(&mut self, unit: u32, slot: u32, terminate: Termination<V>) {
-        if let Some(record) = self.units.record(unit, slot) {
+    fn fail_graph(&mut self, scope: u32, slot: u32, terminate: Termination<V>) {
+        if let Some(record) = self.scopes.record(scope, slot) {
             record.status = TaskStatus::Void;
         }
-        self.terminate(unit, terminate, CancelMode::Await);
-        self.close(unit);
+        self.terminate(scope, terminate, CancelMode::Await);
+        self.close_task(scope);
     }
 
-    fn log_retry(&mut self, unit: u32, slot: u32, fault: &Fault, pause: std::time::Duration) {
-        let Self { units, queue } = self;
+    fn log_retry(&mut self, scope: u32, slot: u32, fault: &Fault, pause: std::time::Duration) {
+        let Self { scopes, queue } = self;
         queue.log.emit(|| {
-            let mut event = units.event(unit, slot, EventKind::Retry, Level::Warning);
-            event.data.insert("attempt".into(), units.attempt(unit, slot).into());
+            let mut event = scopes.event(scope, slot, EventKind::Retry, Level::Warning);
+            event.data.insert("attempt".into(), scopes.attempt(scope, slot).into());
             event.data.insert("code".into(), fault.code.as_str().into());
             event.data.insert("message".into(), fault.message.clone().into());
             let delay = u64::try_from(pause.as_millis()).unwrap_or(u64::MAX);
@@ -144,14 +144,14 @@ impl<V: Value> Run<V> {
         });
     }
 
-    fn log_error(&mut self, unit: u32, slot: u32, fault: &Fault) {
-        let Self { units, queue } = self;
+    fn log_error(&mut self, scope: u32, slot: u32, fault: &Fault) {
+        let Self { scopes, queue } = self;
         queue.log.emit(|| {
-            let mut event = units.event(unit, slot, EventKind::Error, Level::Error);
+            let mut event = scopes.event(scope, slot, EventKind::Error, Level::Error);
             event.data.insert("category".into(), fault.category.as_str().into());
             event.data.insert("code".into(), fault.code.as_str().into());
             event.data.insert("message".into(), fault.message.clone().into());
-            event.data.insert("attempt".into(), units.attempt(unit, slot).into());
+            event.data.insert("attempt".into(), scopes.attempt(scope, slot).into());
             event
         });
     }

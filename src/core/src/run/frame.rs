@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use smallvec::SmallVec;
 
-use crate::budget::{Budget, Dimension};
+use crate::budget::{Budget, BudgetDimension};
 use crate::channel::ChannelId;
 use crate::checkpoint::{GraphSnapshot, MergedWrites, OutwardWrites, PendingWork, WriteSource};
 use crate::command::{Send, Update};
@@ -37,15 +37,15 @@ pub(super) struct Frame<V> {
     pub(super) claims: WriteClaims,
     /// Where its tasks lead, by slot, once they have been asked.
     pub(super) routes: Vec<(u32, ResolvedRoute<V>)>,
-    /// Channels to be written once that have been.
+    /// Channels with the reducer `Once` that hold a value.
     pub(super) sealed: Vec<ChannelId>,
     /// When the present superstep is given up.
     pub(super) expires: Option<Time>,
-    /// Spent dimensions whose `on_budget` edge has been taken.
-    pub(super) exempt: Vec<Dimension>,
-    /// Supersteps left after a spent budget of them.
+    /// Exhausted dimensions whose `on_budget` edge was taken.
+    pub(super) exempt: Vec<BudgetDimension>,
+    /// The supersteps that are left after their budget was exhausted.
     pub(super) grace: Option<u64>,
-    /// What the next superstep runs instead of what it would.
+    /// The node that the next superstep runs instead.
     pub(super) detour: Option<NodeId>,
     /// What goes to the enclosing graph.
     pub(super) outward: OutwardWrites<V>,
@@ -81,7 +81,7 @@ pub(super) struct TaskRecord<V> {
 #[derive(Debug)]
 pub(super) struct TaskExtras<V> {
     pub(super) answers: Vec<V>,
-    /// The answers to questions of runs that it has started, by the ids of the questions.
+    /// The answers to questions of its subruns, by question id.
     pub(super) relayed: Vec<(String, V)>,
     pub(super) budget: Option<Budget>,
     /// When all attempts are given up.
@@ -118,9 +118,9 @@ pub(super) enum TaskStatus<V> {
     Cancelling,
     /// The next attempt begins at that instant.
     Waiting(Time),
-    /// A unit of its own works on it.
+    /// A scope of its own works on it.
     Nested(u32),
-    /// It asks.
+    /// It asks a question.
     Paused(Box<Question<V>>),
     /// It is done, not merged yet.
     Done(Update<V>),
@@ -137,7 +137,7 @@ impl<V: Value> Frame<V> {
         frame
     }
 
-    /// A graph that goes on from between two supersteps.
+    /// A graph that continues from between two supersteps.
     pub(super) fn restored(graph: Arc<Graph<V>>, graph_snapshot: GraphSnapshot<V>) -> Self {
         let GraphSnapshot { state, step, pending_work, outward } = graph_snapshot;
         let PendingWork { sealed, exempt, grace, detour, .. } = &pending_work;
@@ -275,8 +275,8 @@ impl<V> TaskRecord<V> {
 
     /// What its ids derive from: the same whenever the same run comes to the
     /// same place, and another for whoever handles its failure.
-    pub(super) fn seed(&self, unit: Seed, step: u64, slot: u32) -> Seed {
-        let seed = unit.task(step, slot);
+    pub(super) fn seed(&self, scope: Seed, step: u64, slot: u32) -> Seed {
+        let seed = scope.task(step, slot);
         if self.handled().is_some() { seed.child(u64::MAX) } else { seed }
     }
 }

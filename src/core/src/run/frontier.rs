@@ -18,7 +18,7 @@ pub(super) struct Frontier<V> {
     pub(super) sends: Vec<ResolvedSend<V>>,
     /// By join: the sources that have run since it last fired.
     arrived: Vec<Arrived>,
-    /// A task has asked for the end of the graph.
+    /// A task has ended the graph.
     pub(super) over: bool,
 }
 
@@ -100,8 +100,7 @@ impl<V> Frontier<V> {
         complete
     }
 
-    /// Makes the deferred nodes ready when nothing else is left; says whether
-    /// anything is.
+    /// Makes the deferred nodes ready when nothing else is left; returns whether anything is.
     pub(super) fn gather(&mut self) -> bool {
         if self.ready.is_empty() && self.sends.is_empty() {
             std::mem::swap(&mut self.ready, &mut self.deferred);

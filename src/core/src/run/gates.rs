@@ -31,7 +31,7 @@ struct QuestionGate {
 
 /// How much there was to tell at some point.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct NoticeMark {
+pub(super) struct TracePosition {
     events: usize,
     notices: usize,
 }
@@ -42,11 +42,11 @@ impl QuestionGates {
     pub(super) fn withhold<V>(
         &mut self,
         commit: u64,
-        before: NoticeMark,
+        before: TracePosition,
         log: &mut EventLog,
         notices: &mut Vec<Notice<V>>,
     ) {
-        let now = NoticeMark::of(log, notices);
+        let now = TracePosition::of(log, notices);
         self.open.push_back(QuestionGate {
             commit,
             events: before.events..now.events,
@@ -94,7 +94,7 @@ impl QuestionGates {
     }
 }
 
-impl NoticeMark {
+impl TracePosition {
     /// How much there is to show now.
     pub(super) fn of<V>(log: &EventLog, notices: &[Notice<V>]) -> Self {
         Self { events: log.events.len(), notices: notices.len() }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::approval::Schemas;
-use crate::budget::{Budget, Dimension, Limits};
+use crate::budget::{Budget, BudgetDimension, Limits};
 use crate::checkpoint::{CommitChange, WriteSource};
 use crate::command::Update;
 use crate::effect::{Effect, Ending};
@@ -26,8 +26,8 @@ use crate::value::Value;
 use super::conflict::mistyped;
 use super::frame::{Frame, TaskStatus};
 use super::queue::EffectQueue;
+use super::scope::{Scope, Scopes};
 use super::termination::{CancelMode, Termination};
-use super::unit::{Unit, Units};
 
 /// Settings of one run.
 #[derive(Clone, Debug, Default)]
@@ -36,12 +36,12 @@ pub struct Options {
     pub run_id: String,
     /// Where ids and jitter come from.
     pub seed: Seed,
-    /// What the keys of its calls derive from beside the seed: the same for a run
-    /// that goes on, and another for one that begins where another one was.
-    pub mark: u64,
+    /// What the keys of its calls derive from beside the seed: the same for a run that continues,
+    /// and another for one that begins where another one was.
+    pub key_salt: u64,
     /// What the run may spend.
     pub limits: Limits,
-    /// How many tasks may be under way at once; none for no bound.
+    /// How many tasks may be under way at once; `None` for no bound.
     pub max_concurrency: Option<usize>,
     /// Whether supersteps are handed out as [`Effect::Commit`].
     pub commits: bool,
@@ -84,8 +84,8 @@ pub struct Options {
 /// |---|---|---|---|
 /// | constructors | [`new`](Self::new), [`turn`](Self::turn), [`edit`](Self::edit), [`resume`](Self::resume) | once | nothing happens before the first `step` |
 /// | the loop | [`step`](Self::step) | after each other call that may have changed something ([`is_ready`](Self::is_ready)), and at the instant of `Wait` | never blocks; returns one effect; after `Done` or `Failed` it returns the same again |
-/// | outcomes | [`resolve`](Self::resolve), [`committed`](Self::committed), [`abandon_commits`](Self::abandon_commits), [`answer`](Self::answer), [`cancel`](Self::cancel), [`alive`](Self::alive) | when something has happened outside | only record what happened; what follows from it is decided in the next `step`. A repeated, late or unknown outcome changes nothing |
-/// | calls of a task | [`begin_call`](Self::begin_call) then [`end_call`](Self::end_call) or [`abandon_call`](Self::abandon_call); [`begin_subrun`](Self::begin_subrun), [`keep_subrun`](Self::keep_subrun), [`end_subrun`](Self::end_subrun); [`request`](Self::request), [`charge`](Self::charge), [`note`](Self::note) | between the start of a task and its outcome | a call that is known is not made again; a commit that they return goes to the store in the order of these calls, without an acknowledgement |
+/// | outcomes | [`resolve`](Self::resolve), [`committed`](Self::committed), [`abandon_commits`](Self::abandon_commits), [`answer`](Self::answer), [`cancel`](Self::cancel), [`record_heartbeat`](Self::record_heartbeat) | when something has happened outside | only record what happened; what follows from it is decided in the next `step`. A repeated, late or unknown outcome changes nothing |
+/// | calls of a task | [`begin_call`](Self::begin_call) then [`end_call`](Self::end_call) or [`abandon_call`](Self::abandon_call); [`begin_subrun`](Self::begin_subrun), [`commit_subrun`](Self::commit_subrun), [`end_subrun`](Self::end_subrun); [`request`](Self::request), [`charge`](Self::charge), [`note`](Self::note) | between the start of a task and its outcome | a call that is known is not made again; a commit that they return goes to the store in the order of these calls, without an acknowledgement |
 /// | readers | [`take_events`](Self::take_events), [`take_notices`](Self::take_notices), [`questions`](Self::questions), [`state`](Self::state) and others | at any time | decide nothing |
 ///
 /// The driver in turn promises:
@@ -101,7 +101,7 @@ pub struct Options {
 ///    another way than the one it resumes.
 #[derive(Debug)]
 pub struct Run<V> {
-    pub(super) units: Units<V>,
+    pub(super) scopes: Scopes<V>,
     pub(super) queue: EffectQueue<V>,
 }
 
@@ -124,18 +124,18 @@ impl<V: Value> Run<V> {
         Self::of(Frame::new(graph, input.into()), options, 0, now)
     }
 
-    /// A run whose trace goes on after `events` events.
+    /// A run whose trace continues after `events` events.
     pub(super) fn of(frame: Frame<V>, options: Options, events: u64, now: Time) -> Self {
         let mut limits = options.limits;
         limits.supersteps = limits.supersteps.or(Some(Self::SUPERSTEPS));
         let deadline = limits.wall_time.map(|limit| now + limit);
-        let mut root = Unit::root(frame, options.seed);
+        let mut root = Scope::root(frame, options.seed);
         if options.events || options.event_options.states {
             root.trace();
         }
         let mut queue = EffectQueue::new(Budget::new(limits), deadline);
         queue.commits = options.commits;
-        queue.mark = options.mark;
+        queue.key_salt = options.key_salt;
         queue.max_concurrency = options.max_concurrency.map(|most| most.max(1));
         queue.log.recording = options.events;
         queue.step_timeout = options.step_timeout;
@@ -144,7 +144,7 @@ impl<V: Value> Run<V> {
         queue.log.now = now;
         queue.log.seq = events;
         queue.log.emit(|| root.event(EventKind::RunStarted, &options.run_id));
-        Self { units: Units::new(root), queue }
+        Self { scopes: Scopes::new(root), queue }
     }
 
     /// Decides what the driver does next. `rules` are called at once, for reducers and
@@ -162,31 +162,31 @@ impl<V: Value> Run<V> {
                 return effect;
             }
             match self.queue.active.pop_front() {
-                Some(unit) => self.advance(unit, rules),
-                None => return self.rest(),
+                Some(scope) => self.advance(scope, rules),
+                None => return self.idle_effect(),
             }
         }
     }
 
-    /// Answers a task. An answer to an attempt that is over, or that was not
-    /// handed out yet, changes nothing; the return value says whether it was taken.
+    /// Answers a task. An answer to an attempt that is over, or that was not handed out yet,
+    /// changes nothing; the return value returns whether it was taken.
     pub fn resolve(&mut self, id: TaskId, outcome: TaskOutcome<V>, now: Time) -> bool {
         self.queue.log.now = now;
         // The driver cannot know this task yet: the id is stale or forged.
         if self.queue.is_unstarted(id) {
             return false;
         }
-        if id.unit != 0 {
-            self.alive(id, Heartbeat::Progress, now);
+        if id.scope != 0 {
+            self.record_heartbeat(id, Heartbeat::Progress, now);
         }
-        match self.units.status(id) {
+        match self.scopes.status(id) {
             Some(TaskStatus::Running) => {}
-            Some(TaskStatus::Cancelling) => return self.end_stopped(id.unit, id.slot),
+            Some(TaskStatus::Cancelling) => return self.resolve_cancelling(id.scope, id.slot),
             _ => return false,
         }
-        if self.units.is_agent(id.unit) {
+        if self.scopes.is_agent(id.scope) {
             self.queue.running -= 1;
-            self.resolve_call(id.unit, id.slot, outcome);
+            self.resolve_call(id.scope, id.slot, outcome);
             return true;
         }
         let outcome = match outcome {
@@ -197,18 +197,18 @@ impl<V: Value> Run<V> {
         let outcome = match outcome {
             Ok(outcome) => outcome,
             Err(asked) => {
-                if let Some(asked) = self.hold_question(id.unit, id.slot, asked) {
+                if let Some(asked) = self.hold_question(id.scope, id.slot, asked) {
                     self.queue.running -= 1;
-                    self.pause(id.unit, id.slot, asked);
+                    self.pause(id.scope, id.slot, asked);
                 }
                 return true;
             }
         };
         self.queue.running -= 1;
         match outcome {
-            TaskOutcome::Done(update) => self.done(id.unit, id.slot, update),
-            TaskOutcome::Failed(failure) => self.fail(id.unit, id.slot, *failure),
-            TaskOutcome::Escalate(update) => self.escalate(id.unit, id.slot, update),
+            TaskOutcome::Done(update) => self.complete(id.scope, id.slot, update),
+            TaskOutcome::Failed(failure) => self.fail(id.scope, id.slot, *failure),
+            TaskOutcome::Escalate(update) => self.escalate(id.scope, id.slot, update),
             TaskOutcome::Ask(_)
             | TaskOutcome::Relay(..)
             | TaskOutcome::Opened(_)
@@ -219,7 +219,7 @@ impl<V: Value> Run<V> {
                     FaultCode::OutcomeMisplaced,
                     "a driver answered a node with the outcome of another kind of work",
                 );
-                self.fail(id.unit, id.slot, fault.into());
+                self.fail(id.scope, id.slot, fault.into());
             }
         }
         true
@@ -245,12 +245,12 @@ impl<V: Value> Run<V> {
     /// Adds an event of the host or of a user's code to the trace of a task;
     /// an attempt or a run that is over has nothing more to say.
     pub fn note(&mut self, id: TaskId, kind: EventKind, name: &str, data: serde_json::Value) {
-        if self.queue.ended.is_some() || !self.units.is_present(id) {
+        if self.queue.ended.is_some() || !self.scopes.is_present(id) {
             return;
         }
-        let Self { units, queue } = self;
+        let Self { scopes, queue } = self;
         queue.log.emit(|| {
-            let mut event = units.event(id.unit, id.slot, kind, Level::Info);
+            let mut event = scopes.event(id.scope, id.slot, kind, Level::Info);
             event.name = name.into();
             event.data = match data {
                 serde_json::Value::Object(fields) => fields,
@@ -281,7 +281,7 @@ impl<V: Value> Run<V> {
     }
 
     /// Says what the run waits for when nothing is left to decide.
-    fn rest(&mut self) -> Effect<V> {
+    fn idle_effect(&mut self) -> Effect<V> {
         if self.queue.running + self.queue.sleeping > 0 {
             return Effect::Wait(self.queue.alarm);
         }
@@ -297,63 +297,63 @@ impl<V: Value> Run<V> {
         Effect::Paused(questions)
     }
 
-    /// Takes a unit as far as it goes without the driver.
-    fn advance(&mut self, unit: u32, rules: &mut impl Rules<V>) {
-        let Some(found) = self.units.get(unit).filter(|found| found.open == 0) else { return };
+    /// Takes a scope as far as it goes without the driver.
+    fn advance(&mut self, scope: u32, rules: &mut impl Rules<V>) {
+        let Some(found) = self.scopes.get(scope).filter(|found| found.open == 0) else { return };
         if found.terminate.is_some() {
-            return self.conclude(unit, rules);
+            return self.conclude(scope, rules);
         }
-        let Some(frame) = self.units.frame(unit) else { return self.advance_agent(unit) };
+        let Some(frame) = self.scopes.frame(scope) else { return self.advance_agent(scope) };
         let edits = frame.source == WriteSource::Edit;
-        if frame.paused == 0 && self.barrier(unit, rules) {
+        if frame.paused == 0 && self.barrier(scope, rules) {
             if edits {
                 self.queue.ended = Some(Ok(Ending::Completed));
             } else {
-                self.plan(unit);
+                self.plan(scope);
             }
         }
     }
 
-    /// One task of a unit is closed; the last one lets the unit go on.
-    pub(super) fn close(&mut self, unit: u32) {
-        if let Some(found) = self.units.get_mut(unit) {
+    /// One task of a scope is closed; the last one lets the scope continue.
+    pub(super) fn close_task(&mut self, scope: u32) {
+        if let Some(found) = self.scopes.get_mut(scope) {
             found.open -= 1;
         }
-        self.wake(unit);
+        self.activate(scope);
     }
 
-    /// Lets a unit go on if none of its tasks is open.
-    pub(super) fn wake(&mut self, unit: u32) {
-        let idle = self.units.get(unit).is_some_and(|found| found.open == 0);
-        if idle && !self.queue.active.contains(&unit) {
-            self.queue.active.push_back(unit);
+    /// Lets a scope continue if none of its tasks is open.
+    pub(super) fn activate(&mut self, scope: u32) {
+        let idle = self.scopes.get(scope).is_some_and(|found| found.open == 0);
+        if idle && !self.queue.active.contains(&scope) {
+            self.queue.active.push_back(scope);
         }
     }
 
     /// A task has succeeded.
-    pub(super) fn done(&mut self, unit: u32, slot: u32, update: Update<V>) {
-        let Self { units, queue } = self;
-        let Some(frame) = units.frame_mut(unit) else { return };
+    pub(super) fn complete(&mut self, scope: u32, slot: u32, update: Update<V>) {
+        let Self { scopes, queue } = self;
+        let Some(frame) = scopes.frame_mut(scope) else { return };
         let fault = update.writes.iter().find_map(|write| mistyped(&frame.graph, write));
         if let Some(fault) = fault {
-            return self.settle(unit, slot, fault);
+            return self.apply_on_error(scope, slot, fault);
         }
-        queue.log.emit(|| units.finished(unit, slot, &update));
-        self.notify_done(unit, slot, &update);
-        self.commit_finished(unit, slot, &update);
-        if let Some(record) = self.units.record(unit, slot) {
+        queue.log.emit(|| scopes.finished(scope, slot, &update));
+        self.notify_done(scope, slot, &update);
+        self.commit_finished(scope, slot, &update);
+        if let Some(record) = self.scopes.record(scope, slot) {
             record.status = TaskStatus::Done(update);
         }
-        self.close(unit);
+        self.close_task(scope);
     }
 
     /// The last word: what the driver gets to see from now on.
-    pub(super) fn end(&mut self, ended: Result<Ending, Fault>) {
-        let Self { units, queue } = self;
-        queue.log.emit(|| units.run_finished(&ended));
+    pub(super) fn end_run(&mut self, ended: Result<Ending, Fault>) {
+        let Self { scopes, queue } = self;
+        queue.log.emit(|| scopes.run_finished(&ended));
         queue.alarm = None;
         queue.ended = Some(ended.clone());
-        let edits = self.units.frame(0).is_some_and(|root| root.source == WriteSource::Edit);
+        let edits = self.scopes.frame(0).is_some_and(|root| root.source == WriteSource::Edit);
         if self.queue.commits && !edits {
             self.store(0, CommitChange::Ended(ended));
         }
@@ -361,7 +361,7 @@ impl<V: Value> Run<V> {
 
     /// A budget is spent: the graph goes to its `on_budget` target once what
     /// runs has been stopped.
-    pub(super) fn exhaust(&mut self, unit: u32, dimension: Dimension) {
-        self.terminate(unit, Termination::Budget(dimension), CancelMode::Await);
+    pub(super) fn exhaust_budget(&mut self, scope: u32, dimension: BudgetDimension) {
+        self.terminate(scope, Termination::Budget(dimension), CancelMode::Await);
     }
 }

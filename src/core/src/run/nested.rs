@@ -2,7 +2,7 @@
 
 use super::frame::Frame;
 use super::plan::writes_of;
-use super::unit::Units;
+use super::scope::Scopes;
 use crate::budget::Budget;
 use crate::channel::{Channel, ChannelId, Reducer, Write, WriteOp};
 use crate::command::Update;
@@ -10,11 +10,11 @@ use crate::graph::Graph;
 use crate::task::TaskInput;
 use crate::value::Value;
 
-impl<V: Value> Units<V> {
+impl<V: Value> Scopes<V> {
     /// The first writes of a nested graph: what was sent to its node, or the
     /// channels it shares with the enclosing graph by name.
-    pub(super) fn nested_input(&mut self, unit: u32, slot: u32, nested: &Graph<V>) -> Update<V> {
-        let Some(frame) = self.frame(unit) else { return Update::default() };
+    pub(super) fn nested_input(&mut self, scope: u32, slot: u32, nested: &Graph<V>) -> Update<V> {
+        let Some(frame) = self.frame(scope) else { return Update::default() };
         match frame.records.get(slot as usize).map(|record| &record.input) {
             Some(TaskInput::Sent(value)) => writes_of(value.fields().unwrap_or_default(), nested),
             _ => frame.shared_with(nested, WriteOp::Replace),
@@ -23,10 +23,10 @@ impl<V: Value> Units<V> {
 
     /// What a nested graph hands to the enclosing one: its own writes to the
     /// channels they share, or all it holds of them.
-    pub(super) fn nested_output(&mut self, unit: u32, parent: u32) -> Update<V> {
-        let outward = self.frame_mut(unit).map(|frame| frame.outward.take(&frame.state));
+    pub(super) fn nested_output(&mut self, scope: u32, parent: u32) -> Update<V> {
+        let outward = self.frame_mut(scope).map(|frame| frame.outward.take(&frame.state));
         let outward = outward.unwrap_or_default();
-        let (Some(outer), Some(frame)) = (self.frame(parent), self.frame(unit)) else {
+        let (Some(outer), Some(frame)) = (self.frame(parent), self.frame(scope)) else {
             return Update::default();
         };
         if !frame.graph.semantics().full_output {
@@ -37,31 +37,31 @@ impl<V: Value> Units<V> {
         update
     }
 
-    /// Counts in every budget around a unit, the run's apart.
-    pub(super) fn charge_around(&mut self, unit: u32, count: impl Fn(&mut Budget)) {
-        if let Some((parent, slot)) = self.get(unit).and_then(|unit| unit.parent) {
+    /// Counts in every budget around a scope, the run's apart.
+    pub(super) fn charge_around(&mut self, scope: u32, count: impl Fn(&mut Budget)) {
+        if let Some((parent, slot)) = self.get(scope).and_then(|scope| scope.parent) {
             self.charge(parent, slot, count);
         }
     }
 
-    /// The budgets around a unit, the run's apart.
-    pub(super) fn scopes_around(&self, unit: u32) -> impl Iterator<Item = &Budget> {
-        let parent = self.get(unit).and_then(|unit| unit.parent);
-        parent.into_iter().flat_map(|(parent, slot)| self.scopes(parent, slot))
+    /// The budgets around a scope, the run's apart.
+    pub(super) fn budgets_around(&self, scope: u32) -> impl Iterator<Item = &Budget> {
+        let parent = self.get(scope).and_then(|scope| scope.parent);
+        parent.into_iter().flat_map(|(parent, slot)| self.budgets(parent, slot))
     }
 
-    /// The supersteps that the nearest graph around a unit, or it itself, has
+    /// The supersteps that the nearest graph around a scope, or it itself, has
     /// been given after its budget was spent.
-    pub(super) fn grace_around(&mut self, unit: u32) -> Option<&mut u64> {
-        let mut at = unit;
+    pub(super) fn grace_around(&mut self, scope: u32) -> Option<&mut u64> {
+        let mut at = scope;
         while self.frame(at)?.grace.is_none() {
             at = self.get(at)?.parent?.0;
         }
         self.frame_mut(at)?.grace.as_mut()
     }
 
-    pub(super) fn attempt(&self, unit: u32, slot: u32) -> u32 {
-        let record = self.frame(unit).and_then(|frame| frame.records.get(slot as usize));
+    pub(super) fn attempt(&self, scope: u32, slot: u32) -> u32 {
+        let record = self.frame(scope).and_then(|frame| frame.records.get(slot as usize));
         record.map_or(0, |record| record.attempt)
     }
 }
@@ -81,7 +81,7 @@ impl<V: Value> Frame<V> {
     fn may_take(&self, write: &Write<V>) -> bool {
         let once = |channel: &Channel<V>| channel.merge == Reducer::Once;
         let held = self.state.get(write.channel);
-        let same = |held: &V| matches!(&write.op, WriteOp::Merge(new) if held.same(new));
+        let same = |held: &V| matches!(&write.op, WriteOp::Merge(new) if held.agrees_with(new));
         !(self.graph.channel(write.channel).is_some_and(once) && held.is_some_and(same))
     }
 }

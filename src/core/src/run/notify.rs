@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::frame::{Frame, TaskStatus};
 use super::machine::Run;
-use super::unit::Units;
+use super::scope::Scopes;
 use crate::command::Update;
 use crate::effect::Question;
 use crate::fault::Fault;
@@ -21,34 +21,34 @@ impl<V: Value> Run<V> {
         self.queue.take_notices()
     }
 
-    /// A nested graph hands something to the unit around it.
-    pub(super) fn notify_handed_up(&mut self, unit: u32, slot: u32, update: &Update<V>) {
-        if self.queue.event_options.handed_up
-            && let Some(record) = self.units.record(unit, slot)
+    /// A nested graph hands something to the scope around it.
+    pub(super) fn notify_nested_update(&mut self, scope: u32, slot: u32, update: &Update<V>) {
+        if self.queue.event_options.nested_updates
+            && let Some(record) = self.scopes.record(scope, slot)
         {
             let node = record.node;
-            self.queue.notices.push(Notice::HandedUp(unit, node, update.clone()));
+            self.queue.notices.push(Notice::NestedUpdate(scope, node, update.clone()));
         }
     }
 
-    pub(super) fn notify_started(&mut self, unit: u32, slot: u32) {
-        self.notify_task(unit, slot, |frame, slot| {
+    pub(super) fn notify_started(&mut self, scope: u32, slot: u32) {
+        self.notify_task(scope, slot, |frame, slot| {
             let record = frame.records.get(slot as usize)?;
             let begins = record.attempt == 1;
-            begins.then(|| TaskProgress::Begun(record.input.clone(), frame.state.snapshot()))
+            begins.then(|| TaskProgress::Started(record.input.clone(), frame.state.snapshot()))
         });
     }
 
-    pub(super) fn notify_done(&mut self, unit: u32, slot: u32, update: &Update<V>) {
-        self.notify_task(unit, slot, |_, _| Some(TaskProgress::Done(update.clone())));
+    pub(super) fn notify_done(&mut self, scope: u32, slot: u32, update: &Update<V>) {
+        self.notify_task(scope, slot, |_, _| Some(TaskProgress::Done(update.clone())));
     }
 
-    pub(super) fn notify_failed(&mut self, unit: u32, slot: u32, fault: &Fault) {
-        self.notify_task(unit, slot, |_, _| Some(TaskProgress::Failed(fault.clone())));
+    pub(super) fn notify_failed(&mut self, scope: u32, slot: u32, fault: &Fault) {
+        self.notify_task(scope, slot, |_, _| Some(TaskProgress::Failed(fault.clone())));
     }
 
-    pub(super) fn notify_asked(&mut self, unit: u32, slot: u32, question: &Question<V>) {
-        self.notify_task(unit, slot, |_, _| Some(TaskProgress::Asked(vec![question.clone()])));
+    pub(super) fn notify_asked(&mut self, scope: u32, slot: u32, question: &Question<V>) {
+        self.notify_task(scope, slot, |_, _| Some(TaskProgress::Asked(vec![question.clone()])));
     }
 
     /// The run pauses: what each nested graph asks, the innermost first.
@@ -57,27 +57,27 @@ impl<V: Value> Run<V> {
             return;
         }
         let mut asked = Vec::new();
-        self.units.nested_questions(0, &mut asked);
-        for (unit, slot, questions) in asked {
-            self.notify_task(unit, slot, |_, _| Some(TaskProgress::Asked(questions)));
+        self.scopes.nested_questions(0, &mut asked);
+        for (scope, slot, questions) in asked {
+            self.notify_task(scope, slot, |_, _| Some(TaskProgress::Asked(questions)));
         }
     }
 
-    /// A superstep of a unit has been merged.
-    pub(super) fn notify_merged(&mut self, unit: u32) {
+    /// A superstep of a scope has been merged.
+    pub(super) fn notify_merged(&mut self, scope: u32) {
         if !self.queue.event_options.states {
             return;
         }
-        let Some(frame) = self.units.frame(unit) else { return };
+        let Some(frame) = self.scopes.frame(scope) else { return };
         if frame.state.touched().is_empty() {
             return;
         }
-        self.queue.notices.push(if unit == 0 {
+        self.queue.notices.push(if scope == 0 {
             Notice::Merged
         } else {
             Notice::MergedWithin(Box::new(NestedSnapshot {
                 graph: Arc::clone(&frame.graph),
-                namespace: self.units.namespace(unit),
+                namespace: self.scopes.namespace(scope),
                 state: frame.state.snapshot(),
             }))
         });
@@ -85,22 +85,22 @@ impl<V: Value> Run<V> {
 
     fn notify_task(
         &mut self,
-        unit: u32,
+        scope: u32,
         slot: u32,
-        news: impl FnOnce(&Frame<V>, u32) -> Option<TaskProgress<V>>,
+        progress: impl FnOnce(&Frame<V>, u32) -> Option<TaskProgress<V>>,
     ) {
         if !self.queue.event_options.tasks {
             return;
         }
-        let news = self.units.frame(unit).and_then(|frame| news(frame, slot));
-        if let (Some(place), Some(news)) = (self.units.place(unit, slot), news) {
-            self.queue.notices.push(Notice::Task(Box::new(TaskNotice { place, news })));
+        let progress = self.scopes.frame(scope).and_then(|frame| progress(frame, slot));
+        if let (Some(location), Some(progress)) = (self.scopes.location(scope, slot), progress) {
+            self.queue.notices.push(Notice::Task(Box::new(TaskNotice { location, progress })));
         }
     }
 
     /// Whether the outcome of this attempt of a node will count.
     pub fn awaits(&self, id: TaskId) -> bool {
-        let frame = self.units.frame(id.unit);
+        let frame = self.scopes.frame(id.scope);
         let record = frame.and_then(|frame| frame.records.get(id.slot as usize));
         record.is_some_and(|record| {
             record.serial == id.serial && matches!(record.status, TaskStatus::Running)
@@ -108,20 +108,20 @@ impl<V: Value> Run<V> {
     }
 
     /// Where a task stands, while it lasts.
-    pub fn place_of(&self, id: TaskId) -> Option<TaskLocation<V>> {
-        self.units.place(id.unit, id.slot)
+    pub fn location_of(&self, id: TaskId) -> Option<TaskLocation<V>> {
+        self.scopes.location(id.scope, id.slot)
     }
 }
 
-impl<V: Value> Units<V> {
-    fn place(&self, unit: u32, slot: u32) -> Option<TaskLocation<V>> {
-        let frame = self.frame(unit)?;
+impl<V: Value> Scopes<V> {
+    fn location(&self, scope: u32, slot: u32) -> Option<TaskLocation<V>> {
+        let frame = self.frame(scope)?;
         let record = frame.records.get(slot as usize)?;
         (record.node != NodeId::START).then(|| TaskLocation {
             graph: Arc::clone(&frame.graph),
-            namespace: self.namespace(unit),
+            namespace: self.namespace(scope),
             node: record.node,
-            id: self.task_seed(unit, slot).stable_uuid(),
+            id: self.task_seed(scope, slot).stable_uuid(),
             step: frame.step,
             send: record.send,
         })

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use super::agent::AgentUnit;
+use super::agent::AgentScope;
 use super::frame::{Frame, TaskRecord, TaskStatus};
 use super::machine::Run;
-use super::unit::{Unit, UnitBody, Units, sooner};
-use crate::budget::{Budget, Dimension, Limits};
+use super::scope::{Scope, ScopeBody, Scopes, earlier};
+use crate::budget::{Budget, BudgetDimension, Limits};
 use crate::channel::Write;
 use crate::command::Update;
 use crate::effect::{Effect, Ending};
@@ -18,58 +18,58 @@ use crate::value::Value;
 
 impl<V: Value> Run<V> {
     /// Begins the next superstep of a graph, or ends it.
-    pub(super) fn plan(&mut self, unit: u32) {
-        let Some(frame) = self.units.frame_mut(unit) else { return };
+    pub(super) fn plan(&mut self, scope: u32) {
+        let Some(frame) = self.scopes.frame_mut(scope) else { return };
         frame.routes.clear();
         if let Some(target) = frame.detour.take() {
             frame.frontier.redirect(&frame.graph, target);
         }
         if !frame.frontier.gather() {
             frame.records.clear();
-            return self.finish(unit);
+            return self.finish(scope);
         }
-        if !self.take_superstep(unit) {
-            self.units.frame_mut(unit).into_iter().for_each(|frame| frame.records.clear());
-            return self.exhaust(unit, Dimension::Supersteps);
+        if !self.charge_superstep(scope) {
+            self.scopes.frame_mut(scope).into_iter().for_each(|frame| frame.records.clear());
+            return self.exhaust_budget(scope, BudgetDimension::Supersteps);
         }
-        let Some(frame) = self.units.frame_mut(unit) else { return };
+        let Some(frame) = self.scopes.frame_mut(scope) else { return };
         frame.step += 1;
         frame.renew_records();
         frame.planned = true;
-        let Some(found) = self.units.get_mut(unit) else { return };
+        let Some(found) = self.scopes.get_mut(scope) else { return };
         let slots = found.slots();
         found.open = slots as usize;
-        self.time_step(unit);
+        self.start_step_timer(scope);
         for slot in 0..slots {
-            self.start(unit, slot);
+            self.start(scope, slot);
         }
     }
 
     /// Counts a superstep against everything that limits them, if it fits.
-    fn take_superstep(&mut self, unit: u32) -> bool {
-        let fits = match self.units.grace_around(unit) {
+    fn charge_superstep(&mut self, scope: u32) -> bool {
+        let fits = match self.scopes.grace_around(scope) {
             Some(left) => left.checked_sub(1).map(|rest| *left = rest).is_some(),
             None => {
-                self.units.scopes_around(unit).all(Budget::has_superstep)
+                self.scopes.budgets_around(scope).all(Budget::has_superstep)
                     && self.queue.budget.has_superstep()
             }
         };
         if fits {
-            self.units.charge_around(unit, Budget::count_superstep);
+            self.scopes.charge_around(scope, Budget::count_superstep);
             self.queue.budget.count_superstep();
         }
         fits
     }
 
-    /// Hands out the next attempt of a task, or gives it a unit of its own.
-    pub(super) fn start(&mut self, unit: u32, slot: u32) {
-        if self.queue.recovered.is_some() && self.restore_task(unit, slot) {
+    /// Hands out the next attempt of a task, or gives it a scope of its own.
+    pub(super) fn start(&mut self, scope: u32, slot: u32) {
+        if self.queue.recovered.is_some() && self.restore_task(scope, slot) {
             return;
         }
         let serial = self.queue.next_serial();
         let now = self.queue.log.now;
-        let around = sooner(self.units.deadline_around(unit), self.queue.deadline);
-        let Some(Frame { graph, records, .. }) = self.units.frame_mut(unit) else { return };
+        let around = earlier(self.scopes.deadline_around(scope), self.queue.deadline);
+        let Some(Frame { graph, records, .. }) = self.scopes.frame_mut(scope) else { return };
         let Some(record) = records.get_mut(slot as usize) else { return };
         let Some(node) = graph.node(record.node) else { return };
         record.serial = serial;
@@ -84,39 +84,39 @@ impl<V: Value> Run<V> {
             record.start_timers(node, now);
         }
         if let Some(deadline) = record.deadline {
-            self.queue.wake(deadline);
+            self.queue.wake_at(deadline);
         }
         match &node.work {
             NodeWork::Call => {
                 record.status = TaskStatus::Running;
                 self.queue.running += 1;
                 self.queue.starts.push(Task {
-                    id: TaskId { unit, slot, serial },
+                    id: TaskId { scope, slot, serial },
                     node: record.node,
                     attempt: record.attempt,
-                    deadline: sooner(record.deadline, around),
+                    deadline: earlier(record.deadline, around),
                     work: TaskWork::Node(record.input.clone()),
                 });
             }
             NodeWork::Graph(nested) => {
                 let nested = Arc::clone(nested);
-                self.nest(unit, slot, &nested);
+                self.nest(scope, slot, &nested);
             }
             NodeWork::Agent(spec) => {
-                let mut agent = AgentUnit::new(Arc::clone(spec));
-                self.restore_approvals(unit, slot, &mut agent);
+                let mut agent = AgentScope::new(Arc::clone(spec));
+                self.restore_approvals(scope, slot, &mut agent);
                 let awaits_answer = agent.is_awaiting_answer();
-                self.attach(unit, slot, UnitBody::Agent(Box::new(agent)));
-                if let Some(record) = self.units.record(unit, slot).filter(|_| awaits_answer) {
+                self.attach(scope, slot, ScopeBody::Agent(Box::new(agent)));
+                if let Some(record) = self.scopes.record(scope, slot).filter(|_| awaits_answer) {
                     record.deadline = None;
                 }
             }
         }
-        self.notify_started(unit, slot);
-        let Self { units, queue } = self;
+        self.notify_started(scope, slot);
+        let Self { scopes, queue } = self;
         queue.log.emit(|| {
-            let mut event = units.event(unit, slot, EventKind::NodeStarted, Level::Info);
-            let attempt = units.attempt(unit, slot);
+            let mut event = scopes.event(scope, slot, EventKind::NodeStarted, Level::Info);
+            let attempt = scopes.attempt(scope, slot);
             event.data.insert("attempt".into(), attempt.into());
             event
         });
@@ -131,51 +131,51 @@ impl<V: Value> Run<V> {
         }
         let now = self.queue.log.now;
         for task in tasks {
-            let TaskId { unit, slot, .. } = task.id;
-            let around = sooner(self.units.deadline_around(unit), self.queue.deadline);
-            let own = self.units.start_timers(unit, slot, now);
-            task.deadline = sooner(own, around);
+            let TaskId { scope, slot, .. } = task.id;
+            let around = earlier(self.scopes.deadline_around(scope), self.queue.deadline);
+            let own = self.scopes.start_timers(scope, slot, now);
+            task.deadline = earlier(own, around);
             if let Some(own) = own {
-                self.queue.wake(own);
+                self.queue.wake_at(own);
             }
         }
     }
 
-    /// Gives a task to a unit of its own.
-    fn attach(&mut self, unit: u32, slot: u32, body: UnitBody<V>) {
-        let path = self.units.path(unit, slot);
-        let seed = self.units.task_seed(unit, slot);
-        let mut child = Unit::new(Some((unit, slot)), (path, seed), body);
+    /// Returns a task to a scope of its own.
+    fn attach(&mut self, scope: u32, slot: u32, body: ScopeBody<V>) {
+        let path = self.scopes.path(scope, slot);
+        let seed = self.scopes.task_seed(scope, slot);
+        let mut child = Scope::new(Some((scope, slot)), (path, seed), body);
         if self.queue.log.recording || self.queue.event_options.states {
             child.trace();
         }
-        let child = self.units.add(child);
-        if let Some(record) = self.units.record(unit, slot) {
+        let child = self.scopes.add(child);
+        if let Some(record) = self.scopes.record(scope, slot) {
             record.status = TaskStatus::Nested(child);
         }
         self.queue.active.push_back(child);
     }
 
-    fn nest(&mut self, unit: u32, slot: u32, nested: &Arc<Graph<V>>) {
-        let mut frame = match self.restore_graph(unit, slot) {
+    fn nest(&mut self, scope: u32, slot: u32, nested: &Arc<Graph<V>>) {
+        let mut frame = match self.restore_graph(scope, slot) {
             Some(graph_snapshot) => Frame::restored(Arc::clone(nested), graph_snapshot),
-            None => Frame::new(Arc::clone(nested), self.units.nested_input(unit, slot, nested)),
+            None => Frame::new(Arc::clone(nested), self.scopes.nested_input(scope, slot, nested)),
         };
-        if let Some(around) = self.units.graph(unit) {
+        if let Some(around) = self.scopes.graph(scope) {
             frame.outward.name(nested, around);
         }
-        self.attach(unit, slot, UnitBody::Graph(Box::new(frame)));
+        self.attach(scope, slot, ScopeBody::Graph(Box::new(frame)));
     }
 
     /// Nothing is left to run in a graph.
-    fn finish(&mut self, unit: u32) {
-        let Some((parent, slot)) = self.units.get(unit).and_then(|unit| unit.parent) else {
-            return self.end(Ok(Ending::Completed));
+    fn finish(&mut self, scope: u32) {
+        let Some((parent, slot)) = self.scopes.get(scope).and_then(|scope| scope.parent) else {
+            return self.end_run(Ok(Ending::Completed));
         };
-        let update = self.units.nested_output(unit, parent);
-        self.units.remove(unit);
-        self.notify_handed_up(parent, slot, &update);
-        self.done(parent, slot, update);
+        let update = self.scopes.nested_output(scope, parent);
+        self.scopes.remove(scope);
+        self.notify_nested_update(parent, slot, &update);
+        self.complete(parent, slot, update);
     }
 }
 
@@ -205,15 +205,15 @@ impl<V: Value> Frame<V> {
     }
 }
 
-impl<V: Value> Units<V> {
-    pub(super) fn start_timers(&mut self, unit: u32, slot: u32, now: Time) -> Option<Time> {
-        let record = match &mut self.get_mut(unit)?.body {
-            UnitBody::Graph(frame) => {
+impl<V: Value> Scopes<V> {
+    pub(super) fn start_timers(&mut self, scope: u32, slot: u32, now: Time) -> Option<Time> {
+        let record = match &mut self.get_mut(scope)?.body {
+            ScopeBody::Graph(frame) => {
                 let record = frame.records.get_mut(slot as usize)?;
                 record.start_timers(frame.graph.node(record.node)?, now);
                 record
             }
-            UnitBody::Agent(agent) => {
+            ScopeBody::Agent(agent) => {
                 let record = agent.task_mut(slot)?;
                 record.deadline = record.timeout.map(|timeout| now + timeout);
                 record

@@ -4,7 +4,7 @@ use smallvec::SmallVec;
 
 use super::frame::{AskedQuestion, TaskStatus};
 use super::machine::Run;
-use super::unit::Units;
+use super::scope::Scopes;
 use crate::channel::ChannelId;
 use crate::checkpoint::CommitChange;
 use crate::effect::Question;
@@ -16,36 +16,36 @@ use crate::time::Time;
 use crate::value::Value;
 
 impl<V: Value> Run<V> {
-    /// A task asks. The others of its superstep go on.
-    pub(super) fn pause(&mut self, unit: u32, slot: u32, (asker, value): AskedQuestion<V>) {
-        let seed = self.units.task_seed(unit, slot);
-        let path = self.units.path(unit, slot).iter().map(ToString::to_string).collect();
-        let Some(record) = self.units.record(unit, slot) else { return };
+    /// A task asks a question. The others of its superstep continue.
+    pub(super) fn pause(&mut self, scope: u32, slot: u32, (asker, value): AskedQuestion<V>) {
+        let seed = self.scopes.task_seed(scope, slot);
+        let path = self.scopes.path(scope, slot).iter().map(ToString::to_string).collect();
+        let Some(record) = self.scopes.record(scope, slot) else { return };
         let answers = record.extra().answers.len();
         let id = asker.unwrap_or_else(|| Question::<V>::own_id(seed, answers));
         let question = Question { id, path, value };
-        let before = self.queue.notice_mark();
-        let Self { units, queue } = self;
+        let before = self.queue.trace_position();
+        let Self { scopes, queue } = self;
         queue.log.emit(|| {
-            let mut event = units.event(unit, slot, EventKind::Interrupt, Level::Info);
+            let mut event = scopes.event(scope, slot, EventKind::Interrupt, Level::Info);
             event.data.insert("id".into(), question.id.clone().into());
             event.data.extend(question.value.to_json().map(|value| ("value".to_owned(), value)));
             event
         });
-        self.notify_asked(unit, slot, &question);
-        // After its event, which is then counted by whoever takes the run up.
+        self.notify_asked(scope, slot, &question);
+        // After its event, which is then counted by whoever resumes the run.
         let asked = |task| CommitChange::Asked(task, Box::new(question.clone()));
-        if let Some(commit) = self.commit_of(unit, slot, asked) {
+        if let Some(commit) = self.commit_of(scope, slot, asked) {
             self.queue.withhold(commit.id, before);
-            self.queue.due.push_back(commit);
+            self.queue.pending_commits.push_back(commit);
         }
-        if let Some(frame) = self.units.frame_mut(unit) {
+        if let Some(frame) = self.scopes.frame_mut(scope) {
             frame.paused += 1;
             if let Some(record) = frame.records.get_mut(slot as usize) {
                 record.status = TaskStatus::Paused(Box::new(question));
             }
         }
-        self.close(unit);
+        self.close_task(scope);
     }
 
     /// Keeps the question of a task whose calls are still under way, in threads or
@@ -53,11 +53,11 @@ impl<V: Value> Run<V> {
     /// Returns the question if the task can pause now.
     pub(super) fn hold_question(
         &mut self,
-        unit: u32,
+        scope: u32,
         slot: u32,
         asked: AskedQuestion<V>,
     ) -> Option<AskedQuestion<V>> {
-        let record = self.units.record(unit, slot).filter(|record| record.has_open_calls());
+        let record = self.scopes.record(scope, slot).filter(|record| record.has_open_calls());
         let Some(record) = record else { return Some(asked) };
         record.extra().asks = Some(asked);
         None
@@ -65,15 +65,15 @@ impl<V: Value> Run<V> {
 
     /// Pauses a task whose question was held, once none of its calls is under way
     /// or its time is up. Returns whether it pauses.
-    pub(super) fn release_question(&mut self, unit: u32, slot: u32, late: bool) -> bool {
-        let Some(record) = self.units.record(unit, slot) else { return false };
+    pub(super) fn release_question(&mut self, scope: u32, slot: u32, late: bool) -> bool {
+        let Some(record) = self.scopes.record(scope, slot) else { return false };
         if !matches!(record.status, TaskStatus::Running) || (record.has_open_calls() && !late) {
             return false;
         }
         let asks = record.extra.as_mut().and_then(|extra| extra.asks.take());
         let Some(asked) = asks else { return false };
         self.queue.running -= 1;
-        self.pause(unit, slot, asked);
+        self.pause(scope, slot, asked);
         true
     }
 
@@ -83,14 +83,14 @@ impl<V: Value> Run<V> {
     /// # Errors
     /// The failure of a merge rule of the host.
     pub fn preview(&self, rules: &mut impl Rules<V>) -> Result<Vec<(ChannelId, V)>, Fault> {
-        let Some(frame) = self.units.frame(0) else { return Ok(Vec::new()) };
-        frame.over(frame.writes().map(|(_, write)| write), rules).map(SmallVec::into_vec)
+        let Some(frame) = self.scopes.frame(0) else { return Ok(Vec::new()) };
+        frame.with_writes(frame.writes().map(|(_, write)| write), rules).map(SmallVec::into_vec)
     }
 
     /// All open questions, in the order of their tasks.
     pub fn questions(&self) -> Vec<Question<V>> {
         let mut questions = Vec::new();
-        self.units.collect_questions(0, &mut questions);
+        self.scopes.collect_questions(0, &mut questions);
         questions
     }
 
@@ -99,25 +99,25 @@ impl<V: Value> Run<V> {
     ///
     /// # Errors
     /// A `Validation` fault if no open question has that id, or as
-    /// [`Question::accepts`]; the question then stays open.
+    /// [`Question::check_answer`]; the question then stays open.
     pub fn answer(&mut self, id: &str, value: V, now: Time) -> Result<(), Fault> {
         self.queue.log.now = now;
-        let asked = self.units.find_question(0, id).ok_or_else(|| unknown(id))?;
-        let value = asked.taken(value, self.queue.schemas)?;
+        let asked = self.scopes.find_question(0, id).ok_or_else(|| unknown(id))?;
+        let value = asked.encode_answer(value, self.queue.schemas)?;
         self.discount_pause(now);
         if self.answer_agent(id, &value) {
             return Ok(());
         }
-        for unit in self.units.indices() {
-            let Some(frame) = self.units.frame_mut(unit) else { continue };
+        for scope in self.scopes.indices() {
+            let Some(frame) = self.scopes.frame_mut(scope) else { continue };
             let asks =
                 |status: &TaskStatus<V>| matches!(status, TaskStatus::Paused(q) if q.id == id);
             let Some(slot) = frame.records.iter().position(|record| asks(&record.status)) else {
                 continue;
             };
             frame.paused -= 1;
-            let seed = self.units.task_seed(unit, u32::try_from(slot).unwrap_or(u32::MAX));
-            let Some(frame) = self.units.frame_mut(unit) else { continue };
+            let seed = self.scopes.task_seed(scope, u32::try_from(slot).unwrap_or(u32::MAX));
+            let Some(frame) = self.scopes.frame_mut(scope) else { continue };
             let place = u32::try_from(slot).unwrap_or(u32::MAX);
             if let Some(record) = frame.records.get_mut(slot) {
                 record.attempt -= 1;
@@ -128,12 +128,12 @@ impl<V: Value> Run<V> {
                     extra.relayed.push((id.to_owned(), value.clone()));
                 }
             }
-            if let Some(found) = self.units.get_mut(unit) {
+            if let Some(found) = self.scopes.get_mut(scope) {
                 found.open += 1;
             }
-            self.store_of(unit, place, |task| CommitChange::Answered(task, value));
-            self.time_step(0);
-            self.start(unit, place);
+            self.store_of(scope, place, |task| CommitChange::Answered(task, value));
+            self.start_step_timer(0);
+            self.start(scope, place);
             return Ok(());
         }
         Err(unknown(id))
@@ -144,8 +144,8 @@ impl<V: Value> Run<V> {
         let Some(since) = self.queue.paused_since.take() else { return };
         let later = |at: &mut Option<Time>| *at = at.map(|at| at + now.since(since));
         later(&mut self.queue.deadline);
-        for unit in self.units.indices() {
-            let records = self.units.frame_mut(unit).map(|frame| frame.records.iter_mut());
+        for scope in self.scopes.indices() {
+            let records = self.scopes.frame_mut(scope).map(|frame| frame.records.iter_mut());
             for extra in records.into_iter().flatten().filter_map(|record| record.extra.as_mut()) {
                 later(&mut extra.expires);
             }
@@ -158,37 +158,37 @@ impl<V: Value> Run<V> {
     /// # Errors
     /// As [`Run::answer`].
     pub fn check_answer(&self, id: &str, value: &V) -> Result<(), Fault> {
-        let asked = self.units.find_question(0, id).ok_or_else(|| unknown(id))?;
-        asked.accepts(value, self.queue.schemas)
+        let asked = self.scopes.find_question(0, id).ok_or_else(|| unknown(id))?;
+        asked.check_answer(value, self.queue.schemas)
     }
 
     /// The answers a task was given so far.
-    pub fn answers(&self, unit: u32, slot: u32) -> &[V] {
-        let record = self.units.frame(unit).and_then(|frame| frame.records.get(slot as usize));
+    pub fn answers(&self, scope: u32, slot: u32) -> &[V] {
+        let record = self.scopes.frame(scope).and_then(|frame| frame.records.get(slot as usize));
         record.and_then(|record| record.extra.as_ref()).map_or(&[], |extra| &extra.answers)
     }
 
     /// The answer to a question of a run that a task has started, if it was given.
     pub fn relayed_answer(&self, task: TaskId, question: &str) -> Option<&V> {
-        let record = self.units.frame(task.unit)?.records.get(task.slot as usize)?;
+        let record = self.scopes.frame(task.scope)?.records.get(task.slot as usize)?;
         let relayed = &record.extra.as_ref()?.relayed;
         relayed.iter().find_map(|(id, answer)| (id == question).then_some(answer))
     }
 
     /// The failure that a task handles in another node's place, and that node's name.
-    pub fn handled(&self, unit: u32, slot: u32) -> Option<(std::sync::Arc<str>, &Fault)> {
-        let frame = self.units.frame(unit)?;
+    pub fn handled(&self, scope: u32, slot: u32) -> Option<(std::sync::Arc<str>, &Fault)> {
+        let frame = self.scopes.frame(scope)?;
         let (node, fault) = frame.records.get(slot as usize)?.handled()?;
         Some((frame.graph.node_name(Some(*node)), fault))
     }
 }
 
-impl<V: Value> Units<V> {
-    fn collect_questions(&self, unit: u32, questions: &mut Vec<Question<V>>) {
-        if let Some(agent) = self.agent(unit) {
+impl<V: Value> Scopes<V> {
+    fn collect_questions(&self, scope: u32, questions: &mut Vec<Question<V>>) {
+        if let Some(agent) = self.agent(scope) {
             return questions.extend(agent.questions().cloned());
         }
-        let records = self.frame(unit).map_or(&[][..], |frame| &frame.records);
+        let records = self.frame(scope).map_or(&[][..], |frame| &frame.records);
         for record in records {
             match &record.status {
                 TaskStatus::Paused(question) => questions.push(Question::clone(question)),
@@ -199,14 +199,14 @@ impl<V: Value> Units<V> {
     }
 }
 
-impl<V: Value> Units<V> {
+impl<V: Value> Scopes<V> {
     /// The tasks whose nested graphs ask, and what.
     pub(super) fn nested_questions(
         &self,
-        unit: u32,
+        scope: u32,
         asked: &mut Vec<(u32, u32, Vec<Question<V>>)>,
     ) {
-        let records = self.frame(unit).map_or(&[][..], |frame| &frame.records);
+        let records = self.frame(scope).map_or(&[][..], |frame| &frame.records);
         for (slot, record) in (0_u32..).zip(records) {
             let TaskStatus::Nested(child) = record.status else { continue };
             // An agent's own task has told what it asks.
@@ -217,16 +217,16 @@ impl<V: Value> Units<V> {
             let mut questions = Vec::new();
             self.collect_questions(child, &mut questions);
             if !questions.is_empty() {
-                asked.push((unit, slot, questions));
+                asked.push((scope, slot, questions));
             }
         }
     }
 
-    fn find_question(&self, unit: u32, id: &str) -> Option<&Question<V>> {
-        if let Some(agent) = self.agent(unit) {
+    fn find_question(&self, scope: u32, id: &str) -> Option<&Question<V>> {
+        if let Some(agent) = self.agent(scope) {
             return agent.questions().find(|question| question.id == id);
         }
-        let records = self.frame(unit).map_or(&[][..], |frame| &frame.records);
+        let records = self.frame(scope).map_or(&[][..], |frame| &frame.records);
         records.iter().find_map(|record| match &record.status {
             TaskStatus::Paused(question) => Some(&**question).filter(|question| question.id == id),
             TaskStatus::Nested(child) => self.find_question(*child, id),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use smallvec::SmallVec;
 
-use super::gates::{NoticeMark, QuestionGates};
+use super::gates::{QuestionGates, TracePosition};
 use super::log::EventLog;
 use crate::approval::Schemas;
 use crate::budget::Budget;
@@ -17,17 +17,17 @@ use crate::notice::{EventOptions, Notice};
 use crate::task::{Task, TaskId};
 use crate::time::Time;
 
-/// Everything of a run that is not inside a unit.
+/// Everything of a run that is not inside a scope.
 #[derive(Debug)]
 pub(super) struct EffectQueue<V> {
     pub(super) serial: u64,
     /// What the keys of calls derive from beside the seed.
-    pub(super) mark: u64,
-    /// Units that can go on.
+    pub(super) key_salt: u64,
+    /// Scopes that can continue.
     pub(super) active: VecDeque<u32>,
     pub(super) starts: SmallVec<[Task<V>; 1]>,
     pub(super) cancels: Vec<TaskId>,
-    pub(super) due: VecDeque<Box<Commit<V>>>,
+    pub(super) pending_commits: VecDeque<Box<Commit<V>>>,
     /// The commit that has been handed out and not been acknowledged.
     pub(super) awaiting: Option<u64>,
     pub(super) commits: bool,
@@ -70,11 +70,11 @@ impl<V> EffectQueue<V> {
     pub(super) fn new(budget: Budget, deadline: Option<Time>) -> Self {
         Self {
             serial: 0,
-            mark: 0,
+            key_salt: 0,
             active: VecDeque::from([0]),
             starts: SmallVec::new(),
             cancels: Vec::new(),
-            due: VecDeque::new(),
+            pending_commits: VecDeque::new(),
             awaiting: None,
             commits: false,
             max_concurrency: None,
@@ -111,7 +111,7 @@ impl<V> EffectQueue<V> {
         if self.awaiting.is_some() {
             return Some(Effect::Wait(self.alarm));
         }
-        if let Some(commit) = self.due.pop_front() {
+        if let Some(commit) = self.pending_commits.pop_front() {
             self.awaiting = Some(commit.id);
             return Some(Effect::Commit(commit));
         }
@@ -138,13 +138,13 @@ impl<V> EffectQueue<V> {
         self.commits || self.max_concurrency.is_some()
     }
 
-    /// Takes back what has not been handed out of a unit; says which slots.
-    pub(super) fn take_back(&mut self, unit: u32) -> SmallVec<[u32; 4]> {
-        let (of_unit, others) =
-            std::mem::take(&mut self.starts).into_iter().partition(|task| task.id.unit == unit);
+    /// Takes back what has not been handed out of a scope; returns their slots.
+    pub(super) fn retract_starts(&mut self, scope: u32) -> SmallVec<[u32; 4]> {
+        let (of_scope, others) =
+            std::mem::take(&mut self.starts).into_iter().partition(|task| task.id.scope == scope);
         self.starts = others;
-        let of_unit: SmallVec<[Task<V>; 1]> = of_unit;
-        of_unit.iter().map(|task| task.id.slot).collect()
+        let of_scope: SmallVec<[Task<V>; 1]> = of_scope;
+        of_scope.iter().map(|task| task.id.slot).collect()
     }
 
     /// Whether a task waits to be handed out.
@@ -153,7 +153,7 @@ impl<V> EffectQueue<V> {
     }
 
     /// Tells the driver to stop a task, or does not even start it.
-    pub(super) fn stop(&mut self, id: TaskId) {
+    pub(super) fn cancel_task(&mut self, id: TaskId) {
         let before = self.starts.len();
         self.starts.retain(|task| task.id != id);
         if self.starts.len() == before {
@@ -172,18 +172,18 @@ impl<V> EffectQueue<V> {
     }
 
     /// Makes sure that the run is asked again at `at`.
-    pub(super) fn wake(&mut self, at: Time) {
+    pub(super) fn wake_at(&mut self, at: Time) {
         self.alarm = Some(self.alarm.map_or(at, |alarm| alarm.min(at)));
     }
 
     /// How much there is to show now.
-    pub(super) fn notice_mark(&self) -> NoticeMark {
-        NoticeMark::of(&self.log, &self.notices)
+    pub(super) fn trace_position(&self) -> TracePosition {
+        TracePosition::of(&self.log, &self.notices)
     }
 
     /// Shows nothing of a question, which is all there is to show since `before`,
     /// until `commit` is durable.
-    pub(super) fn withhold(&mut self, commit: u64, before: NoticeMark) {
+    pub(super) fn withhold(&mut self, commit: u64, before: TracePosition) {
         self.gates.withhold(commit, before, &mut self.log, &mut self.notices);
     }
 

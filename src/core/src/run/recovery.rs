@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::agent::AgentUnit;
+use super::agent::AgentScope;
 use super::call_tracker::CallTracker;
 use super::frame::{Frame, TaskStatus};
 use super::machine::Options;
@@ -23,11 +23,11 @@ impl<V: Value> Run<V> {
     /// from which everything is recognised.
     pub fn resume(
         graph: Arc<Graph<V>>,
-        memory: RecoveredRun<V>,
+        recovered: RecoveredRun<V>,
         options: Options,
         now: Time,
     ) -> Self {
-        let RecoveredRun { root, nested, tasks, spent, events, .. } = memory;
+        let RecoveredRun { root, nested, tasks, spent, events, .. } = recovered;
         let mut frame = Frame::restored(graph, root);
         frame.state.show();
         let mut run = Self::of(frame, options, events, now);
@@ -81,84 +81,85 @@ impl<V: Value> Run<V> {
     /// The run's own graph as it was after its last superstep. What has been
     /// committed since of the superstep that is open is not in it.
     pub fn graph_snapshot(&self) -> Option<GraphSnapshot<V>> {
-        self.units.frame(0).map(Frame::graph_snapshot)
+        self.scopes.frame(0).map(Frame::graph_snapshot)
     }
 
     /// Has something stored before anything else is handed out.
-    pub(super) fn store(&mut self, unit: u32, change: CommitChange<V>) -> u64 {
-        let commit = self.commit_with(unit, change);
+    pub(super) fn store(&mut self, scope: u32, change: CommitChange<V>) -> u64 {
+        let commit = self.commit_with(scope, change);
         let id = commit.id;
-        self.queue.due.push_back(commit);
+        self.queue.pending_commits.push_back(commit);
         id
     }
 
-    fn commit_with(&mut self, unit: u32, change: CommitChange<V>) -> Box<Commit<V>> {
+    fn commit_with(&mut self, scope: u32, change: CommitChange<V>) -> Box<Commit<V>> {
         let id = self.queue.next_commit();
         let (spent, events) = (*self.queue.budget.spent(), self.queue.log.seq);
-        Box::new(Commit { id, within: self.within(unit), spent, events, change })
+        Box::new(Commit { id, within: self.within(scope), spent, events, change })
     }
 
     /// Has something stored about a task, if commits are wanted.
     pub(super) fn store_of(
         &mut self,
-        unit: u32,
+        scope: u32,
         slot: u32,
         change: impl FnOnce(TaskKey) -> CommitChange<V>,
     ) {
-        let commit = self.commit_of(unit, slot, change);
-        self.queue.due.extend(commit);
+        let commit = self.commit_of(scope, slot, change);
+        self.queue.pending_commits.extend(commit);
     }
 
     /// What is to be stored about a task, if commits are wanted.
     pub(super) fn commit_of(
         &mut self,
-        unit: u32,
+        scope: u32,
         slot: u32,
         change: impl FnOnce(TaskKey) -> CommitChange<V>,
     ) -> Option<Box<Commit<V>>> {
         if !self.queue.commits {
             return None;
         }
-        let node = self.units.record(unit, slot)?.node;
-        let key = self.units.task_seed(unit, slot).number();
-        Some(self.commit_with(unit, change(TaskKey { key, slot, node })))
+        let node = self.scopes.record(scope, slot)?.node;
+        let key = self.scopes.task_seed(scope, slot).number();
+        Some(self.commit_with(scope, change(TaskKey { key, slot, node })))
     }
 
     /// Commits the end of a task, unless the commit of its superstep follows at once.
-    pub(super) fn commit_finished(&mut self, unit: u32, slot: u32, update: &Update<V>) {
-        let open = self.units.get(unit).map_or(0, |found| found.open);
+    pub(super) fn commit_finished(&mut self, scope: u32, slot: u32, update: &Update<V>) {
+        let open = self.scopes.get(scope).map_or(0, |found| found.open);
         let goes_on = |frame: &Frame<V>| open > 1 || frame.paused > 0;
-        if self.queue.commits && self.units.frame(unit).is_some_and(goes_on) {
-            self.store_of(unit, slot, |task| CommitChange::Finished(task, update.clone()));
+        if self.queue.commits && self.scopes.frame(scope).is_some_and(goes_on) {
+            self.store_of(scope, slot, |task| CommitChange::Finished(task, update.clone()));
         }
     }
 
-    /// The nested graph that a unit is, outermost first.
-    fn within(&self, unit: u32) -> Vec<NestedLevel> {
+    /// The nested graph that a scope is, outermost first.
+    fn within(&self, scope: u32) -> Vec<NestedLevel> {
         let mut levels = Vec::new();
-        let mut at = self.units.get(unit);
-        while let Some((seed, (parent, slot))) = at.and_then(|unit| Some((unit.seed, unit.parent?)))
+        let mut at = self.scopes.get(scope);
+        while let Some((seed, (parent, slot))) =
+            at.and_then(|scope| Some((scope.seed, scope.parent?)))
         {
             let record =
-                self.units.frame(parent).and_then(|frame| frame.records.get(slot as usize));
+                self.scopes.frame(parent).and_then(|frame| frame.records.get(slot as usize));
             let (node, attempt) =
                 record.map_or((NodeId::START, 0), |record| (record.node, record.attempt));
             levels.push(NestedLevel { node, attempt, key: seed.number() });
-            at = self.units.get(parent);
+            at = self.scopes.get(parent);
         }
         levels.reverse();
         levels
     }
 
     /// Restores a task from its snapshot; returns whether it need not be started.
-    pub(super) fn restore_task(&mut self, unit: u32, slot: u32) -> bool {
-        let key = self.units.task_seed(unit, slot).number();
+    pub(super) fn restore_task(&mut self, scope: u32, slot: u32) -> bool {
+        let key = self.scopes.task_seed(scope, slot).number();
         let recovered = self.queue.recovered.as_mut();
-        let Some(kept) = recovered.and_then(|recovered| recovered.tasks.remove(&key)) else {
+        let Some(snapshot) = recovered.and_then(|recovered| recovered.tasks.remove(&key)) else {
             return false;
         };
-        let TaskSnapshot { answers, relayed, state, journal, .. } = kept;
-        let Some(frame) = self.units.frame_mut(unit) else { return false };
+        let TaskSnapshot { answers, relayed, state, journal, .. } = snapshot;
+        let Some(frame) = self.scopes.frame_mut(scope) else { return false };
         let Some(record) = frame.records.get_mut(slot as usize) else { return false };
         if !answers.is_empty() {
             record.extra().answers = answers;
@@ -182,22 +183,22 @@ impl<V: Value> Run<V> {
                 TaskStatus::Paused(question)
             }
         };
-        self.close(unit);
+        self.close_task(scope);
         true
     }
 
     /// Takes up what a person was asked about the calls of an agent, in the
     /// attempt that begins, and has answered.
-    pub(super) fn restore_approvals(&mut self, unit: u32, slot: u32, agent: &mut AgentUnit<V>) {
+    pub(super) fn restore_approvals(&mut self, scope: u32, slot: u32, agent: &mut AgentScope<V>) {
         let (key, attempt) =
-            (self.units.task_seed(unit, slot).number(), self.units.attempt(unit, slot));
+            (self.scopes.task_seed(scope, slot).number(), self.scopes.attempt(scope, slot));
         let Some(recovered) = self.queue.recovered.as_mut() else { return };
-        let is_own = |kept: &TaskSnapshot<V>| {
-            kept.within.last().is_some_and(|level| (level.key, level.attempt) == (key, attempt))
+        let is_own = |snapshot: &TaskSnapshot<V>| {
+            snapshot.within.last().is_some_and(|level| (level.key, level.attempt) == (key, attempt))
         };
-        let own = recovered.tasks.extract_if(.., |_, kept| is_own(kept));
-        let mut own: Vec<_> = own.map(|(_, kept)| kept).collect();
-        own.sort_by_key(|kept| kept.task.slot);
+        let own = recovered.tasks.extract_if(.., |_, snapshot| is_own(snapshot));
+        let mut own: Vec<_> = own.map(|(_, snapshot)| snapshot).collect();
+        own.sort_by_key(|snapshot| snapshot.task.slot);
         for TaskSnapshot { task, mut answers, state, .. } in own {
             match (state, answers.pop()) {
                 (Some(TaskSnapshotState::Asked(question)), _) => {
@@ -210,14 +211,14 @@ impl<V: Value> Run<V> {
     }
 
     /// Takes up what is known of the nested graph of a task.
-    pub(super) fn restore_graph(&mut self, unit: u32, slot: u32) -> Option<GraphSnapshot<V>> {
-        let key = self.units.task_seed(unit, slot).number();
+    pub(super) fn restore_graph(&mut self, scope: u32, slot: u32) -> Option<GraphSnapshot<V>> {
+        let key = self.scopes.task_seed(scope, slot).number();
         let recovered = self.queue.recovered.as_mut()?;
         let nested = recovered.nested.remove(&key);
-        let tasks = recovered.tasks.values().flat_map(|kept| &kept.within);
+        let tasks = recovered.tasks.values().flat_map(|snapshot| &snapshot.within);
         let mut levels = nested.iter().flat_map(|nested| &nested.within).chain(tasks);
         let attempt = levels.find(|level| level.key == key).map(|level| level.attempt);
-        if let (Some(record), Some(attempt)) = (self.units.record(unit, slot), attempt) {
+        if let (Some(record), Some(attempt)) = (self.scopes.record(scope, slot), attempt) {
             record.attempt = attempt;
         }
         nested.map(|nested| nested.graph_snapshot)

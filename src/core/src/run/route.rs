@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use super::frame::{Frame, TaskRecord, TaskStatus};
 use super::frontier::{Frontier, ResolvedRoute, ResolvedSend, TargetName};
 use super::log::EventLog;
-use super::unit::{TaskOrigin, span};
+use super::scope::{TaskOrigin, span};
 use crate::channel::{ChannelId, Reducer, Write, WriteOp};
 use crate::command::{Destination, Route, Update};
 use crate::event::{Event, EventKind, Level};
@@ -40,13 +40,15 @@ impl<V: Value> Frame<V> {
     /// Asks the branches of several tasks, each with its own writes alone over
     /// the state before the superstep. A single task sees the same after the
     /// merge, and is asked then, unless its node may have to run again.
-    pub(super) fn route_by_own_sight(
+    pub(super) fn route_by_own_writes(
         &mut self,
-        unit: u32,
+        scope: u32,
         rules: &mut impl Rules<V>,
     ) -> Result<(), BlamedFailure> {
         let alone = self.records.len() < 2;
-        if self.graph.semantics().sight != RouterView::Own || (alone && !self.may_repeat_first()) {
+        if self.graph.semantics().router_view != RouterView::Own
+            || (alone && !self.may_repeat_first())
+        {
             return Ok(());
         }
         for slot in 0..self.records.len() {
@@ -58,19 +60,19 @@ impl<V: Value> Frame<V> {
             } else {
                 WriteOverlay::new()
             };
-            self.route_one(unit, slot, &overlay, rules)?;
+            self.route_one(scope, slot, &overlay, rules)?;
         }
         Ok(())
     }
 
     pub(super) fn route(
         &mut self,
-        unit: u32,
+        scope: u32,
         rules: &mut impl Rules<V>,
     ) -> Result<(), BlamedFailure> {
         for slot in 0..self.records.len() {
             if self.wants_routing(slot) {
-                self.route_one(unit, slot, &[], rules)?;
+                self.route_one(scope, slot, &[], rules)?;
             }
         }
         Ok(())
@@ -100,13 +102,13 @@ impl<V: Value> Frame<V> {
 
     fn route_one(
         &mut self,
-        unit: u32,
+        scope: u32,
         slot: usize,
         overlay: &[(ChannelId, V)],
         rules: &mut impl Rules<V>,
     ) -> Result<(), BlamedFailure> {
-        let place = index(slot);
-        let blame = |fault: Fault| (place, Failure::from(fault));
+        let slot_id = index(slot);
+        let blame = |fault: Fault| (slot_id, Failure::from(fault));
         let Self { graph, state, records, routes, .. } = self;
         let Some(record) = records.get_mut(slot) else { return Ok(()) };
         let TaskStatus::Done(update) = &mut record.status else { return Ok(()) };
@@ -117,15 +119,24 @@ impl<V: Value> Frame<V> {
         };
         let (node, attempt) = (record.node, record.attempt);
         for choice in own {
-            routes.push((place, route(graph, node, None, choice).map_err(blame)?));
+            routes.push((slot_id, route(graph, node, None, choice).map_err(blame)?));
         }
         let branches = if ask { graph.branches(node) } else { &[] };
         for branch in branches {
             let (slots, changed, revision) = (state.slots(), state.changed(), state.revision());
-            let view =
-                View { unit, slot: place, node, attempt, graph, slots, overlay, changed, revision };
-            for choice in rules.route(branch.router, &view).map_err(|failure| (place, failure))? {
-                routes.push((place, route(graph, node, Some(branch), choice).map_err(blame)?));
+            let view = View {
+                scope,
+                slot: slot_id,
+                node,
+                attempt,
+                graph,
+                slots,
+                overlay,
+                changed,
+                revision,
+            };
+            for choice in rules.route(branch.router, &view).map_err(|failure| (slot_id, failure))? {
+                routes.push((slot_id, route(graph, node, Some(branch), choice).map_err(blame)?));
             }
         }
         record.routed = true;
@@ -135,13 +146,13 @@ impl<V: Value> Frame<V> {
     /// What the state would be after this task's writes alone.
     fn overlay(&self, slot: usize, rules: &mut impl Rules<V>) -> Result<WriteOverlay<V>, Fault> {
         match self.records.get(slot).map(|record| &record.status) {
-            Some(TaskStatus::Done(update)) => self.over(update.writes.iter(), rules),
+            Some(TaskStatus::Done(update)) => self.with_writes(update.writes.iter(), rules),
             _ => Ok(WriteOverlay::new()),
         }
     }
 
     /// The channels that some writes would change, as they would be then.
-    pub(super) fn over<'a>(
+    pub(super) fn with_writes<'a>(
         &self,
         writes: impl Iterator<Item = &'a Write<V>> + Clone,
         rules: &mut impl Rules<V>,
@@ -164,7 +175,7 @@ impl<V: Value> Frame<V> {
                     new.clone()
                 }
                 (WriteOp::Reset, _) => match &channel.default {
-                    Some(default) => default.fresh(),
+                    Some(default) => default.fresh_copy(),
                     None => continue,
                 },
                 (WriteOp::Merge(new), Reducer::Foreign(rule)) => {
@@ -180,7 +191,7 @@ impl<V: Value> Frame<V> {
     }
 
     /// Makes ready what comes next. Nothing can fail any more.
-    pub(super) fn follow(&mut self, place: &TaskOrigin<'_>, log: &mut EventLog) {
+    pub(super) fn follow(&mut self, origin: &TaskOrigin<'_>, log: &mut EventLog) {
         let Self { graph, records, frontier, routes, .. } = self;
         if routes.len() > 1 {
             // In order already, unless a failure sent some tasks another way.
@@ -191,18 +202,18 @@ impl<V: Value> Frame<V> {
             let TaskStatus::Done(update) = &record.status else { continue };
             let follows = matches!(update.route, Route::Follow | Route::Also(_));
             frontier.over |= matches!(update.route, Route::End);
-            let mut path = Path { graph, frontier, log, record, slot, place };
+            let mut edges = TaskEdges { graph, frontier, log, record, slot, origin };
             if follows {
-                for &target in graph.successors(path.record.node) {
-                    path.take_edge(target, Label::None);
+                for &target in graph.successors(edges.record.node) {
+                    edges.take_edge(target, Label::None);
                 }
                 if !graph.joins().is_empty() {
-                    path.arrive();
+                    edges.arrive();
                 }
             }
             let Some(routes) = &mut routes else { continue };
             while let Some((_, route)) = routes.next_if(|(of, _)| *of <= slot) {
-                path.take_route(route);
+                edges.take_route(route);
             }
         }
     }
@@ -222,16 +233,16 @@ impl<V> TaskRecord<V> {
 }
 
 /// The way on from one task.
-struct Path<'a, V> {
+struct TaskEdges<'a, V> {
     graph: &'a Graph<V>,
     frontier: &'a mut Frontier<V>,
     log: &'a mut EventLog,
     record: &'a TaskRecord<V>,
     slot: u32,
-    place: &'a TaskOrigin<'a>,
+    origin: &'a TaskOrigin<'a>,
 }
 
-impl<V: Value> Path<'_, V> {
+impl<V: Value> TaskEdges<'_, V> {
     fn take_route(&mut self, route: ResolvedRoute<V>) {
         match route {
             ResolvedRoute::To(target, TargetName::Own) => self.take_edge(target, Label::Target),
@@ -239,17 +250,17 @@ impl<V: Value> Path<'_, V> {
                 self.take_edge(target, Label::Text(&label));
             }
             ResolvedRoute::Send(sent) => {
-                let Self { graph, log, record, slot, place, .. } = self;
+                let Self { graph, log, record, slot, origin, .. } = self;
                 let target = || graph.node_name(Some(sent.node));
                 let label = Label::Text("send");
-                log.emit(|| edge(place, place.task(graph, record, *slot), target(), label));
+                log.emit(|| edge(origin, origin.task(graph, record, *slot), target(), label));
                 self.frontier.sends.push(sent);
             }
             ResolvedRoute::Lost(name) => {
-                let Self { graph, log, record, slot, place, .. } = self;
+                let Self { graph, log, record, slot, origin, .. } = self;
                 log.emit(|| {
-                    let task = place.task(graph, record, *slot);
-                    let mut event = edge(place, task, name, Label::None);
+                    let task = origin.task(graph, record, *slot);
+                    let mut event = edge(origin, task, name, Label::None);
                     event.level = Level::Warning;
                     event.data.insert("exists".into(), false.into());
                     event
@@ -259,10 +270,10 @@ impl<V: Value> Path<'_, V> {
     }
 
     fn take_edge(&mut self, target: Option<NodeId>, label: Label<'_>) {
-        let Self { graph, frontier, log, record, slot, place } = self;
+        let Self { graph, frontier, log, record, slot, origin } = self;
         log.emit(|| {
             let to = graph.node_name(target);
-            edge(place, place.task(graph, record, *slot), to, label)
+            edge(origin, origin.task(graph, record, *slot), to, label)
         });
         if let Some(target) = target {
             frontier.add(graph, target);
@@ -276,7 +287,7 @@ impl<V: Value> Path<'_, V> {
     }
 }
 
-fn edge(place: &TaskOrigin<'_>, task: (Arc<str>, Seed), to: Arc<str>, label: Label<'_>) -> Event {
+fn edge(origin: &TaskOrigin<'_>, task: (Arc<str>, Seed), to: Arc<str>, label: Label<'_>) -> Event {
     let (source, seed) = task;
     let mut data = serde_json::Map::new();
     data.insert("source".into(), (*source).into());
@@ -290,13 +301,13 @@ fn edge(place: &TaskOrigin<'_>, task: (Arc<str>, Seed), to: Arc<str>, label: Lab
     Event {
         seq: 0,
         at: Time::default(),
-        path: place.path.iter().cloned().chain([source]).collect(),
+        path: origin.path.iter().cloned().chain([source]).collect(),
         kind: EventKind::EdgeTaken,
         name: to,
         data,
         level: Level::Debug,
         span_id: span(seed),
-        parent_span_id: Some(span(place.seed)),
+        parent_span_id: Some(span(origin.seed)),
     }
 }
 

@@ -1,5 +1,5 @@
-//! Runs that a task starts: they are calls of the task, and go on where they were
-//! when the task begins again.
+//! Runs that a task starts: they are calls of the task, and continue where they were when the task
+//! begins again.
 //!
 //! Their seeds derive from the task's, so that their own tasks, questions and calls
 //! are recognised, and their calls have the same keys each time.
@@ -24,8 +24,8 @@ pub struct Subrun<V> {
     pub index: u32,
     /// Its [`super::Options::seed`].
     pub seed: Seed,
-    /// Its [`super::Options::mark`].
-    pub mark: u64,
+    /// Its [`super::Options::key_salt`].
+    pub key_salt: u64,
     /// What is known of it.
     pub known: KnownSubrun<V>,
     /// To be stored before its own commits, if anything is.
@@ -36,8 +36,8 @@ impl<V: Value> Run<V> {
     /// Begins a run that a task starts: of the graph `name`, with an input of that
     /// digest. It counts as under way until [`Run::end_subrun`].
     ///
-    /// Gives none if the run is no part of the task: a tool of a declared agent is
-    /// known as a whole, and a task that is being stopped begins nothing.
+    /// Returns `None` if the run is no part of the task: a tool of a declared agent is known as a
+    /// whole, and a task that is being stopped begins nothing.
     ///
     /// # Errors
     /// `replay_diverged`, as [`Run::begin_call`].
@@ -47,21 +47,21 @@ impl<V: Value> Run<V> {
         name: &str,
         digest: u64,
     ) -> Result<Option<Subrun<V>>, Fault> {
-        if self.units.is_agent(id.unit) || !self.is_running(id) {
+        if self.scopes.is_agent(id.scope) || !self.is_running(id) {
             return Ok(None);
         }
-        let TaskId { unit, slot, .. } = id;
+        let TaskId { scope, slot, .. } = id;
         let name = name.to_owned();
         let call = Call { callee: Callee::Graph, name, digest, repeatable: true };
-        let (task, mark) = (self.units.task_seed(unit, slot), self.queue.mark);
-        let Some(record) = self.units.record(unit, slot) else { return Ok(None) };
+        let (task, key_salt) = (self.scopes.task_seed(scope, slot), self.queue.key_salt);
+        let Some(record) = self.scopes.record(scope, slot) else { return Ok(None) };
         let entered = record.tracker().enter(&call).map_err(|before| diverged(&before, &call))?;
-        let (made, nth, known) = entered;
-        let Call { name, digest, .. } = &made.call;
+        let (call_record, nth, known) = entered;
+        let Call { name, digest, .. } = &call_record.call;
         let seed = task.child(u64::MAX - 1).named(name).child(*digest).child(nth);
-        let (index, is_new) = (made.index, matches!(known, KnownSubrun::Nothing));
-        let intent = if is_new { self.commit_of_call(unit, slot, made) } else { None };
-        Ok(Some(Subrun { index, seed, mark, known, intent }))
+        let (index, is_new) = (call_record.index, matches!(known, KnownSubrun::Nothing));
+        let intent = if is_new { self.commit_of_call(scope, slot, call_record) } else { None };
+        Ok(Some(Subrun { index, seed, key_salt, known, intent }))
     }
 
     /// What is to be stored of a subrun, if its task is under way and anything is.
@@ -69,7 +69,7 @@ impl<V: Value> Run<V> {
     /// # Errors
     /// A `Cancelled` fault if it is about to make a call that may not be made twice, and
     /// its task was told to stop: the call is not to be made.
-    pub fn keep_subrun(
+    pub fn commit_subrun(
         &mut self,
         id: TaskId,
         commit: SubrunCommit,
@@ -77,16 +77,18 @@ impl<V: Value> Run<V> {
         if commit.must_be_durable && !commit.repeatable && !self.is_running(id) {
             return Err(cancelled());
         }
-        let TaskId { unit, slot, serial } = id;
+        let TaskId { scope, slot, serial } = id;
         let under_way = |record: &&mut TaskRecord<V>| {
             record.serial == serial
                 && matches!(record.status, TaskStatus::Running | TaskStatus::Cancelling)
         };
-        let Some(record) = self.units.record(unit, slot).filter(under_way) else { return Ok(None) };
+        let Some(record) = self.scopes.record(scope, slot).filter(under_way) else {
+            return Ok(None);
+        };
         record.tracker().mark_subrun(&commit);
         let attempt = record.attempt;
         let change = |task| CommitChange::Subrun(task, attempt, Box::new(commit));
-        Ok(self.commit_of(unit, slot, change))
+        Ok(self.commit_of(scope, slot, change))
     }
 
     /// Has a handle of the driver's own kept with a subrun that is stored nowhere.
@@ -95,8 +97,8 @@ impl<V: Value> Run<V> {
     }
 
     /// Has what a subrun has come to kept, in place of its handle.
-    pub fn finish_subrun(&mut self, id: TaskId, index: u32, memory: RecoveredRun<V>) {
-        self.note_subrun(id, index, KnownSubrun::Ended(Box::new(memory)));
+    pub fn finish_subrun(&mut self, id: TaskId, index: u32, recovered: RecoveredRun<V>) {
+        self.note_subrun(id, index, KnownSubrun::Ended(Box::new(recovered)));
     }
 
     /// Says that a subrun rests or is over: its task need not wait for it.
@@ -104,17 +106,17 @@ impl<V: Value> Run<V> {
         self.abandon_call(id, index);
     }
 
-    /// Says that a subrun which rested goes on.
+    /// Says that a subrun which rested continues.
     pub fn resume_subrun(&mut self, id: TaskId, index: u32) {
-        let TaskId { unit, slot, serial } = id;
-        let record = self.units.record(unit, slot).filter(|record| record.serial == serial);
+        let TaskId { scope, slot, serial } = id;
+        let record = self.scopes.record(scope, slot).filter(|record| record.serial == serial);
         if let Some(record) = record.filter(|record| matches!(record.status, TaskStatus::Running)) {
             record.tracker().reopen(index);
         }
     }
 
     /// What the run has come to, once it is over.
-    pub fn memory(&self) -> Option<RecoveredRun<V>> {
+    pub fn recovered_run(&self) -> Option<RecoveredRun<V>> {
         let (spent, events) = (*self.queue.budget.spent(), self.queue.log.seq);
         let ended = self.queue.ended.clone();
         self.graph_snapshot().map(|graph_snapshot| RecoveredRun {
@@ -129,21 +131,21 @@ impl<V: Value> Run<V> {
     pub fn watch(&mut self, events: bool, event_options: EventOptions) {
         self.queue.log.recording = events;
         self.queue.event_options = event_options;
-        if let Some(root) = self.units.get_mut(0).filter(|_| events || event_options.states) {
+        if let Some(root) = self.scopes.get_mut(0).filter(|_| events || event_options.states) {
             root.trace();
         }
     }
 
     /// The values that are kept with subruns, for whoever collects garbage.
     pub fn visit_subruns(&self, visit: &mut dyn FnMut(&V)) {
-        let frames = self.units.indices().filter_map(|unit| self.units.frame(unit));
+        let frames = self.scopes.indices().filter_map(|scope| self.scopes.frame(scope));
         let records = frames.flat_map(|frame| &frame.records);
         let trackers = records.filter_map(|record| record.extra.as_ref()?.tracker.as_ref());
         for known in trackers.flat_map(|tracker| tracker.subruns()) {
             match known {
                 KnownSubrun::Parked(handle) => visit(handle),
-                KnownSubrun::Ended(memory) => {
-                    let slots = memory.root.state.snapshot();
+                KnownSubrun::Ended(recovered) => {
+                    let slots = recovered.root.state.snapshot();
                     slots.iter().flatten().for_each(&mut *visit);
                 }
                 KnownSubrun::Nothing | KnownSubrun::Commits(_) => {}
@@ -152,8 +154,8 @@ impl<V: Value> Run<V> {
     }
 
     fn note_subrun(&mut self, id: TaskId, index: u32, known: KnownSubrun<V>) {
-        let TaskId { unit, slot, serial } = id;
-        let record = self.units.record(unit, slot).filter(|record| record.serial == serial);
+        let TaskId { scope, slot, serial } = id;
+        let record = self.scopes.record(scope, slot).filter(|record| record.serial == serial);
         if let Some(record) = record.filter(|record| matches!(record.status, TaskStatus::Running)) {
             record.tracker().note_subrun(index, known);
         }

@@ -6,9 +6,9 @@ use std::time::Duration;
 use super::frame::TaskStatus;
 use super::machine::Run;
 use super::queue::EffectQueue;
+use super::scope::{Scope, ScopeBody};
 use super::termination::{CancelMode, Termination};
-use super::unit::{Unit, UnitBody};
-use crate::budget::{Dimension, exhausted};
+use crate::budget::{BudgetDimension, exhausted};
 use crate::command::{Route, Update};
 use crate::effect::Ending;
 use crate::event::{EventKind, Level};
@@ -19,59 +19,59 @@ use crate::value::Value;
 
 impl<V: Value> Run<V> {
     /// Stops waiting for a task that was cancelled.
-    pub(super) fn abandon_task(&mut self, unit: u32, slot: u32) {
-        let Some(record) = self.units.task_mut(unit, slot) else { return };
+    pub(super) fn abandon_task(&mut self, scope: u32, slot: u32) {
+        let Some(record) = self.scopes.task_mut(scope, slot) else { return };
         if matches!(record.status, TaskStatus::Cancelling) {
             record.status = TaskStatus::Void;
             self.queue.running -= 1;
-            self.close(unit);
+            self.close_task(scope);
         }
     }
 
     /// A task of a nested graph speaks for the graph.
-    pub(super) fn escalate(&mut self, unit: u32, slot: u32, update: Update<V>) {
-        if let Some(record) = self.units.record(unit, slot) {
+    pub(super) fn escalate(&mut self, scope: u32, slot: u32, update: Update<V>) {
+        if let Some(record) = self.scopes.record(scope, slot) {
             record.status = TaskStatus::Void;
         }
-        self.terminate(unit, Termination::Escalate(update), CancelMode::Await);
-        self.close(unit);
+        self.terminate(scope, Termination::Escalate(update), CancelMode::Await);
+        self.close_task(scope);
     }
 
-    /// Stops what a unit has running. It ends once all of that has ended.
-    pub(super) fn terminate(&mut self, unit: u32, terminate: Termination<V>, mode: CancelMode) {
+    /// Stops what a scope has running. It ends once all of that has ended.
+    pub(super) fn terminate(&mut self, scope: u32, terminate: Termination<V>, mode: CancelMode) {
         if let Termination::Budget(dimension) = terminate {
-            self.log_budget(unit, dimension);
+            self.log_budget(scope, dimension);
         }
-        let Some(found) = self.units.get_mut(unit) else { return };
+        let Some(found) = self.scopes.get_mut(scope) else { return };
         if terminate.outranks(found.terminate.as_ref()) {
             found.terminate = Some(terminate);
         }
-        for slot in self.queue.take_back(unit) {
+        for slot in self.queue.retract_starts(scope) {
             if let Some(record) = found.task_mut(slot) {
                 record.status = TaskStatus::Void;
                 self.queue.running -= 1;
                 found.open -= 1;
             }
         }
-        let children = found.stop_tasks(unit, mode, &mut self.queue);
-        self.wake(unit);
+        let children = found.stop_tasks(scope, mode, &mut self.queue);
+        self.activate(scope);
         for child in children {
             self.terminate(child, Termination::Abandon, mode);
         }
     }
 
-    /// Ends a terminated unit, all of whose tasks have ended.
-    pub(super) fn conclude(&mut self, unit: u32, rules: &mut impl Rules<V>) {
-        let Some(found) = self.units.get_mut(unit) else { return };
+    /// Ends a terminated scope, all of whose tasks have ended.
+    pub(super) fn conclude(&mut self, scope: u32, rules: &mut impl Rules<V>) {
+        let Some(found) = self.scopes.get_mut(scope) else { return };
         let Some(terminate) = found.terminate.take() else { return };
         let parent = found.parent;
         if let Termination::Budget(dimension) = terminate
-            && self.take_budget_edge(unit, dimension, rules)
+            && self.take_budget_edge(scope, dimension, rules)
         {
             return;
         }
         let Some((parent, slot)) = parent else {
-            return self.end(match terminate {
+            return self.end_run(match terminate {
                 Termination::Fault(fault) => Err(fault),
                 Termination::Budget(dimension) => Ok(Ending::Budget(dimension)),
                 Termination::Cancel(reason) => Ok(Ending::Cancelled(reason)),
@@ -79,33 +79,40 @@ impl<V: Value> Run<V> {
                 Termination::Escalate(_) => Err(no_parent()),
             });
         };
-        self.units.remove(unit);
+        self.scopes.remove(scope);
         match terminate {
             Termination::Fault(fault) => self.fail(parent, slot, Failure::from(fault)),
-            Termination::Budget(dimension) => self.settle(parent, slot, exhausted(dimension)),
+            Termination::Budget(dimension) => {
+                self.apply_on_error(parent, slot, exhausted(dimension));
+            }
             Termination::Escalate(update) => {
-                self.notify_handed_up(parent, slot, &update);
-                self.done(parent, slot, update);
+                self.notify_nested_update(parent, slot, &update);
+                self.complete(parent, slot, update);
             }
             Termination::Cancel(_) | Termination::Abandon => {
-                if let Some(record) = self.units.record(parent, slot) {
+                if let Some(record) = self.scopes.record(parent, slot) {
                     record.status = TaskStatus::Void;
                 }
-                self.close(parent);
+                self.close_task(parent);
             }
         }
     }
 
     /// Merges what is finished and goes to the `on_budget` target, once per
     /// spent dimension; false if there is none.
-    fn take_budget_edge(&mut self, unit: u32, spent: Dimension, rules: &mut impl Rules<V>) -> bool {
-        let Some(frame) = self.units.frame_mut(unit) else { return false };
+    fn take_budget_edge(
+        &mut self,
+        scope: u32,
+        spent: BudgetDimension,
+        rules: &mut impl Rules<V>,
+    ) -> bool {
+        let Some(frame) = self.scopes.frame_mut(scope) else { return false };
         let Some(target) = frame.graph.on_budget() else { return false };
         if frame.exempt.contains(&spent) {
             return false;
         }
         frame.exempt.push(spent);
-        if spent == Dimension::Supersteps {
+        if spent == BudgetDimension::Supersteps {
             frame.grace = Some(frame.graph.size);
         }
         frame.detour = Some(target);
@@ -116,18 +123,18 @@ impl<V: Value> Run<V> {
                 record.routed = false;
             }
         }
-        if spent == Dimension::WallTime {
-            self.give_grace(unit);
+        if spent == BudgetDimension::WallTime {
+            self.extend_deadlines(scope);
         }
-        if self.barrier(unit, rules) {
-            self.plan(unit);
+        if self.barrier(scope, rules) {
+            self.plan(scope);
         }
         true
     }
 
     /// A tenth of the time that was allowed, and at least a second, for what
     /// an `on_budget` target has to do.
-    fn give_grace(&mut self, unit: u32) {
+    fn extend_deadlines(&mut self, scope: u32) {
         let now = self.queue.log.now;
         let until = |allowed: Option<Duration>| {
             now + (allowed.unwrap_or_default() / 10).max(Duration::from_secs(1))
@@ -135,10 +142,10 @@ impl<V: Value> Run<V> {
         if std::mem::take(&mut self.queue.late) {
             let until = until(self.queue.budget.limits().wall_time);
             self.queue.deadline = Some(until);
-            self.queue.wake(until);
+            self.queue.wake_at(until);
         }
-        let parent = self.units.get(unit).and_then(|unit| unit.parent);
-        let record = parent.and_then(|(parent, slot)| self.units.record(parent, slot));
+        let parent = self.scopes.get(scope).and_then(|scope| scope.parent);
+        let record = parent.and_then(|(parent, slot)| self.scopes.record(parent, slot));
         if let Some(record) = record
             && record.expires().is_none()
             && let Some(allowed) = record.budget().and_then(|budget| budget.limits().wall_time)
@@ -146,14 +153,14 @@ impl<V: Value> Run<V> {
             let until = until(Some(allowed));
             record.extra().expires = Some(until);
             record.deadline = Some(until);
-            self.queue.wake(until);
+            self.queue.wake_at(until);
         }
     }
 
-    fn log_budget(&mut self, unit: u32, dimension: Dimension) {
-        let Self { units, queue } = self;
+    fn log_budget(&mut self, scope: u32, dimension: BudgetDimension) {
+        let Self { scopes, queue } = self;
         queue.log.emit(|| {
-            let mut event = units.unit_event(unit, EventKind::Budget);
+            let mut event = scopes.scope_event(scope, EventKind::Budget);
             event.level = Level::Warning;
             event.data.insert("dimension".into(), dimension.as_str().into());
             event
@@ -161,9 +168,9 @@ impl<V: Value> Run<V> {
     }
 }
 
-impl<V: Value> Unit<V> {
-    /// Stops its tasks; returns the units that work for some of them.
-    fn stop_tasks(&mut self, unit: u32, mode: CancelMode, queue: &mut EffectQueue<V>) -> Vec<u32> {
+impl<V: Value> Scope<V> {
+    /// Stops its tasks; returns the scopes that work for some of them.
+    fn stop_tasks(&mut self, scope: u32, mode: CancelMode, queue: &mut EffectQueue<V>) -> Vec<u32> {
         let mut children = Vec::new();
         for slot in 0..self.slots() {
             let Some(record) = self.task_mut(slot) else { continue };
@@ -171,7 +178,7 @@ impl<V: Value> Unit<V> {
             match &record.status {
                 TaskStatus::Running => {
                     record.status = TaskStatus::Cancelling;
-                    queue.cancels.push(TaskId { unit, slot, serial: record.serial });
+                    queue.cancels.push(TaskId { scope, slot, serial: record.serial });
                 }
                 TaskStatus::Waiting(_) => {
                     record.status = TaskStatus::Void;
@@ -191,7 +198,7 @@ impl<V: Value> Unit<V> {
                 ended = 1;
             }
             self.open -= ended;
-            if let UnitBody::Graph(frame) = &mut self.body {
+            if let ScopeBody::Graph(frame) = &mut self.body {
                 frame.paused -= answered;
             }
         }

@@ -1,16 +1,16 @@
-//! Why a unit ends before its time, and how long its tasks are waited for.
+//! Why a scope ends before its time, and how long its tasks are waited for.
 
-use crate::budget::Dimension;
+use crate::budget::BudgetDimension;
 use crate::command::Update;
 use crate::fault::Fault;
 
-/// Why a unit ends before its time.
+/// Why a scope ends before its time.
 #[derive(Debug)]
 pub(super) enum Termination<V> {
     /// A task has failed for good.
     Fault(Fault),
     /// A budget is spent.
-    Budget(Dimension),
+    Budget(BudgetDimension),
     /// The caller has cancelled.
     Cancel(String),
     /// A task speaks for the whole graph.

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use super::frame::{Frame, IdleWatch, TaskRecord, TaskStatus};
 use super::machine::Run;
+use super::scope::{Scope, Scopes, earlier};
 use super::termination::{CancelMode, Termination};
-use super::unit::{Unit, Units, sooner};
-use crate::budget::{Dimension, exhausted, spent_dimension};
+use crate::budget::{BudgetDimension, exhausted, spent_dimension};
 use crate::fault::{Fault, FaultCode};
 use crate::graph::{Heartbeat, Node};
 use crate::task::TaskId;
@@ -26,53 +26,57 @@ impl<V: Value> Run<V> {
             if now >= deadline {
                 self.queue.deadline = None;
                 self.queue.late = true;
-                self.terminate(0, Termination::Budget(Dimension::WallTime), CancelMode::Abandon);
+                self.terminate(
+                    0,
+                    Termination::Budget(BudgetDimension::WallTime),
+                    CancelMode::Abandon,
+                );
             } else {
-                self.queue.wake(deadline);
+                self.queue.wake_at(deadline);
             }
         }
-        for unit in self.units.indices() {
-            self.fire_step_timeout(unit, now);
-            for slot in 0..self.units.get(unit).map_or(0, Unit::slots) {
-                self.fire_task_timers(unit, slot, now);
+        for scope in self.scopes.indices() {
+            self.fire_step_timeout(scope, now);
+            for slot in 0..self.scopes.get(scope).map_or(0, Scope::slots) {
+                self.fire_task_timers(scope, slot, now);
             }
         }
     }
 
-    fn fire_task_timers(&mut self, unit: u32, slot: u32, now: Time) {
+    fn fire_task_timers(&mut self, scope: u32, slot: u32, now: Time) {
         let due = |at: &Time| *at <= now;
-        let Some(record) = self.units.task_mut(unit, slot) else { return };
+        let Some(record) = self.scopes.task_mut(scope, slot) else { return };
         // A task that has asked, and only waits for its open calls, pauses rather than fails: the
         // person may take longer than any deadline, and the answer runs the task anew.
-        if record.deadline.as_ref().is_some_and(due) && self.release_question(unit, slot, true) {
+        if record.deadline.as_ref().is_some_and(due) && self.release_question(scope, slot, true) {
             return;
         }
-        let Some(record) = self.units.task_mut(unit, slot) else { return };
-        let id = TaskId { unit, slot, serial: record.serial };
+        let Some(record) = self.scopes.task_mut(scope, slot) else { return };
+        let id = TaskId { scope, slot, serial: record.serial };
         match (&record.status, record.deadline) {
             (TaskStatus::Waiting(at), _) if due(at) => {
                 self.queue.sleeping -= 1;
-                self.start(unit, slot);
+                self.start(scope, slot);
             }
-            (&TaskStatus::Waiting(at), _) => self.queue.wake(at),
+            (&TaskStatus::Waiting(at), _) => self.queue.wake_at(at),
             (TaskStatus::Running, Some(deadline)) if due(&deadline) => {
                 // The driver is told to stop it and not waited for: code that ignores its
                 // deadline must not hold up the run. A late outcome finds the task void.
                 record.status = TaskStatus::Void;
                 self.queue.running -= 1;
-                self.queue.stop(id);
-                if self.units.is_agent(unit) {
-                    return self.time_out_call(unit, slot);
+                self.queue.cancel_task(id);
+                if self.scopes.is_agent(scope) {
+                    return self.time_out_call(scope, slot);
                 }
-                let fault = self.deadline_fault(unit, slot);
-                self.fail(unit, slot, fault.into());
+                let fault = self.deadline_fault(scope, slot);
+                self.fail(scope, slot, fault.into());
             }
             (TaskStatus::Cancelling, Some(deadline)) if due(&deadline) => {
-                self.abandon_task(unit, slot);
+                self.abandon_task(scope, slot);
             }
             (&TaskStatus::Nested(child), Some(deadline)) if due(&deadline) => {
-                let fault = self.deadline_fault(unit, slot);
-                if let Some(record) = self.units.record(unit, slot) {
+                let fault = self.deadline_fault(scope, slot);
+                if let Some(record) = self.scopes.record(scope, slot) {
                     record.deadline = None;
                 }
                 let terminate =
@@ -83,7 +87,7 @@ impl<V: Value> Run<V> {
                 TaskStatus::Running | TaskStatus::Cancelling | TaskStatus::Nested(_),
                 Some(deadline),
             ) => {
-                self.queue.wake(deadline);
+                self.queue.wake_at(deadline);
             }
             _ => {}
         }
@@ -101,29 +105,29 @@ impl<V: Value> Run<V> {
     }
 
     /// Records a heartbeat of an attempt and of all tasks on whose behalf it runs.
-    pub fn alive(&mut self, id: TaskId, sign: Heartbeat, now: Time) {
-        if self.queue.watches && self.units.is_present(id) {
-            self.units.record_heartbeat(id.unit, id.slot, sign, now);
+    pub fn record_heartbeat(&mut self, id: TaskId, sign: Heartbeat, now: Time) {
+        if self.queue.watches && self.scopes.is_present(id) {
+            self.scopes.record_heartbeat(id.scope, id.slot, sign, now);
         }
     }
 
-    /// A superstep of the run's own graph begins, or goes on after a pause.
-    pub(super) fn time_step(&mut self, unit: u32) {
-        let Some(limit) = self.queue.step_timeout.filter(|_| unit == 0) else { return };
+    /// A superstep of the run's own graph begins, or continues after a pause.
+    pub(super) fn start_step_timer(&mut self, scope: u32) {
+        let Some(limit) = self.queue.step_timeout.filter(|_| scope == 0) else { return };
         let until = self.queue.log.now + limit;
-        if let Some(frame) = self.units.frame_mut(unit) {
+        if let Some(frame) = self.scopes.frame_mut(scope) {
             frame.expires = Some(until);
-            self.queue.wake(until);
+            self.queue.wake_at(until);
         }
     }
 
     /// Ends a superstep that has taken too long.
-    pub(super) fn fire_step_timeout(&mut self, unit: u32, now: Time) {
-        let open = self.units.get(unit).map_or(0, |found| found.open);
-        let Some(frame) = self.units.frame_mut(unit).filter(|_| open > 0) else { return };
+    pub(super) fn fire_step_timeout(&mut self, scope: u32, now: Time) {
+        let open = self.scopes.get(scope).map_or(0, |found| found.open);
+        let Some(frame) = self.scopes.frame_mut(scope).filter(|_| open > 0) else { return };
         let Some(until) = frame.expires else { return };
         if now < until {
-            return self.queue.wake(until);
+            return self.queue.wake_at(until);
         }
         frame.expires = None;
         let limit = self.queue.step_timeout.unwrap_or_default();
@@ -132,22 +136,22 @@ impl<V: Value> Run<V> {
             .with("timeout", limit.as_secs_f64())
             .with("elapsed", (limit + now.since(until)).as_secs_f64())
             .hint("raise `step_timeout`, or find out what its nodes wait for");
-        self.terminate(unit, Termination::Fault(fault), CancelMode::Abandon);
+        self.terminate(scope, Termination::Fault(fault), CancelMode::Abandon);
     }
 
     /// The fault of a task that is out of time: of this attempt, or of its whole budget.
-    pub(super) fn deadline_fault(&mut self, unit: u32, slot: u32) -> Fault {
+    pub(super) fn deadline_fault(&mut self, scope: u32, slot: u32) -> Fault {
         let now = self.queue.log.now;
-        let record = self.units.record(unit, slot);
+        let record = self.scopes.record(scope, slot);
         match record.and_then(|record| record.extra().expires.take_if(|at| *at <= now)) {
-            Some(_) => exhausted(Dimension::WallTime),
-            None => self.timeout_fault(unit, slot),
+            Some(_) => exhausted(BudgetDimension::WallTime),
+            None => self.timeout_fault(scope, slot),
         }
     }
 
-    fn timeout_fault(&self, unit: u32, slot: u32) -> Fault {
-        let path = self.units.path(unit, slot).join(" > ");
-        let frame = self.units.frame(unit);
+    fn timeout_fault(&self, scope: u32, slot: u32) -> Fault {
+        let path = self.scopes.path(scope, slot).join(" > ");
+        let frame = self.scopes.frame(scope);
         let record = frame.and_then(|frame| frame.records.get(slot as usize));
         let node = record.zip(frame).and_then(|(record, frame)| frame.graph.node(record.node));
         let run = record.and_then(|record| record.timeout);
@@ -178,12 +182,12 @@ impl<V: Value> Run<V> {
     }
 }
 
-impl<V: Value> Units<V> {
+impl<V: Value> Scopes<V> {
     /// Puts off what waits for a sign of life: of a task, and of those on
     /// whose behalf it works.
-    fn record_heartbeat(&mut self, unit: u32, slot: u32, sign: Heartbeat, now: Time) {
-        for (unit, slot) in self.lineage(unit, slot) {
-            let Some(Frame { graph, records, .. }) = self.frame_mut(unit) else { continue };
+    fn record_heartbeat(&mut self, scope: u32, slot: u32, sign: Heartbeat, now: Time) {
+        for (scope, slot) in self.lineage(scope, slot) {
+            let Some(Frame { graph, records, .. }) = self.frame_mut(scope) else { continue };
             let Some(record) = records.get_mut(slot as usize) else { continue };
             if let Some(node) = graph.node(record.node) {
                 record.record_heartbeat(node, sign, now);
@@ -197,11 +201,11 @@ impl<V> TaskRecord<V> {
     pub(super) fn start_timers(&mut self, node: &Node<V>, now: Time) {
         let timeout = self.timeout.or(node.policy.timeout);
         let until = timeout.map(|timeout| now + timeout);
-        self.deadline = sooner(until, self.expires());
+        self.deadline = earlier(until, self.expires());
         if let Some(idle) = node.policy.idle {
             let silent = now + idle.limit;
             self.extra().watch = Some(IdleWatch { began: now, until, silent });
-            self.deadline = sooner(self.deadline, Some(silent));
+            self.deadline = earlier(self.deadline, Some(silent));
         }
     }
 
@@ -215,7 +219,7 @@ impl<V> TaskRecord<V> {
         let expires = self.expires();
         if let Some(watch) = self.extra.as_mut().and_then(|extra| extra.watch.as_mut()) {
             watch.silent = now + idle.limit;
-            self.deadline = sooner(sooner(watch.until, expires), Some(watch.silent));
+            self.deadline = earlier(earlier(watch.until, expires), Some(watch.silent));
         }
     }
 

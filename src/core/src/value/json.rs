@@ -7,7 +7,7 @@ use crate::channel::{Reducer, ValueKind};
 use crate::fault::FaultRecord;
 
 impl Value for Json {
-    fn same(&self, other: &Self) -> bool {
+    fn agrees_with(&self, other: &Self) -> bool {
         self == other
     }
 

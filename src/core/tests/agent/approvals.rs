@@ -51,35 +51,35 @@ pub(super) fn stored(graph: &Arc<Graph<Value>>, script: Script) -> Play {
 }
 
 pub(super) fn folded(graph: &Arc<Graph<Value>>, play: &Play) -> RecoveredRun<Value> {
-    let mut memory = RecoveredRun::new(graph);
+    let mut recovered = RecoveredRun::new(graph);
     for commit in &play.commits {
-        memory.fold(graph, commit.clone()).unwrap();
+        recovered.fold(graph, commit.clone()).unwrap();
     }
-    memory
+    recovered
 }
 
 /// Another process answers, and goes on.
 pub(super) fn resumed(
     graph: &Arc<Graph<Value>>,
     script: Script,
-    mut memory: RecoveredRun<Value>,
+    mut recovered: RecoveredRun<Value>,
     answers: &[(&Question<Value>, Value)],
 ) -> Play {
     let commit = |(question, answer): &(&Question<Value>, Value)| {
-        let kept = memory.tasks.values().find(|kept| match &kept.state {
+        let kept = recovered.tasks.values().find(|kept| match &kept.state {
             Some(TaskSnapshotState::Asked(asked)) => asked.id == question.id,
             _ => false,
         });
         let kept = kept.unwrap();
-        let answer = question.taken(answer.clone(), SCHEMAS).unwrap();
+        let answer = question.encode_answer(answer.clone(), SCHEMAS).unwrap();
         let change = CommitChange::Answered(kept.task, answer);
-        let (within, spent) = (kept.within.clone(), memory.spent);
-        Commit { id: 0, within, spent, events: memory.events, change }
+        let (within, spent) = (kept.within.clone(), recovered.spent);
+        Commit { id: 0, within, spent, events: recovered.events, change }
     };
     for commit in answers.iter().map(commit).collect::<Vec<_>>() {
-        memory.fold(graph, commit).unwrap();
+        recovered.fold(graph, commit).unwrap();
     }
-    Play::resume(graph, script, memory)
+    Play::resume(graph, script, recovered)
 }
 
 pub(super) fn names(log: &Log) -> Vec<String> {
@@ -277,21 +277,21 @@ fn another_process_takes_a_paused_agent_up_and_nothing_is_done_twice() {
     let (graph, script, called) = team(tools, replies);
     let mut play = stored(&graph, script.clone());
     let question = play.pauses().remove(0);
-    let memory = folded(&graph, &play);
-    assert!(memory.is_paused());
-    assert_eq!(memory.questions(), [&question]);
-    let mut asleep = resumed(&graph, script.clone(), memory.clone(), &[]);
+    let recovered = folded(&graph, &play);
+    assert!(recovered.is_paused());
+    assert_eq!(recovered.questions(), [&question]);
+    let mut asleep = resumed(&graph, script.clone(), recovered.clone(), &[]);
     assert_eq!(asleep.pauses(), std::slice::from_ref(&question));
     assert!(asleep.tasks.is_empty() && asleep.commits.is_empty(), "without an answer it waits");
-    let mut other = resumed(&graph, script.clone(), memory, &[(&question, json!(true))]);
+    let mut other = resumed(&graph, script.clone(), recovered, &[(&question, json!(true))]);
     let second = other.pauses().remove(0);
     assert_eq!(names(&called), ["first", "pay"]);
     assert_eq!(requests(&other).len(), 1, "what the model said is known");
     play.commits.push(answered(&play, &question, &json!(true)));
     play.commits.append(&mut other.commits);
-    let memory = folded(&graph, &play);
-    assert!(memory.is_paused());
-    let mut last = resumed(&graph, script, memory, &[(&second, json!(false))]);
+    let recovered = folded(&graph, &play);
+    assert!(recovered.is_paused());
+    let mut last = resumed(&graph, script, recovered, &[(&second, json!(false))]);
     assert_eq!(last.complete()["uses"], json!([["first", true], ["pay", true], ["pay", false]]));
     assert_eq!(names(&called), ["first", "pay"]);
 }
@@ -300,7 +300,7 @@ fn another_process_takes_a_paused_agent_up_and_nothing_is_done_twice() {
 pub(super) fn answered(play: &Play, question: &Question<Value>, answer: &Value) -> Commit<Value> {
     let asked = play.commits.iter().find_map(|commit| match &commit.change {
         CommitChange::Asked(task, found) if found.id == question.id => {
-            let answer = question.taken(answer.clone(), SCHEMAS).unwrap();
+            let answer = question.encode_answer(answer.clone(), SCHEMAS).unwrap();
             let change = CommitChange::Answered(*task, answer);
             Some(Commit { change, ..commit.clone() })
         }
@@ -316,18 +316,18 @@ fn of_several_questions_some_can_be_answered_in_another_process() {
     let mut play = stored(&graph, script.clone());
     let questions = play.pauses();
     assert_eq!(questions.len(), 2);
-    let memory = folded(&graph, &play);
-    let mut other = resumed(&graph, script.clone(), memory, &[(&questions[0], json!(true))]);
+    let recovered = folded(&graph, &play);
+    let mut other = resumed(&graph, script.clone(), recovered, &[(&questions[0], json!(true))]);
     assert_eq!(other.pauses(), [questions[1].clone()]);
     assert_eq!(names(&called), ["pay"]);
     play.commits.push(answered(&play, &questions[0], &json!(true)));
     let between = folded(&graph, &play);
     assert!(!between.is_paused(), "an agent that was given an answer goes on");
     play.commits.append(&mut other.commits);
-    let memory = folded(&graph, &play);
-    assert!(memory.is_paused());
+    let recovered = folded(&graph, &play);
+    assert!(recovered.is_paused());
     let no = json!({"approve": false, "reason": "once is enough"});
-    let mut last = resumed(&graph, script, memory, &[(&questions[1], no)]);
+    let mut last = resumed(&graph, script, recovered, &[(&questions[1], no)]);
     assert_eq!(last.complete()["uses"], json!([["pay", true], ["pay", false]]));
     assert_eq!(names(&called), ["pay"]);
 }
@@ -346,8 +346,8 @@ fn a_refused_call_is_not_taken_for_an_equal_one_that_was_made() {
         play.commits.push(answered(&play, question, &answer));
     }
     play.commits.append(&mut other.commits);
-    let memory = folded(&graph, &play);
-    let mut last = resumed(&graph, script, memory, &[(&third, json!(false))]);
+    let recovered = folded(&graph, &play);
+    let mut last = resumed(&graph, script, recovered, &[(&third, json!(false))]);
     let uses = last.complete()["uses"].clone();
     assert_eq!(uses, json!([["pay", false], ["pay", true], ["pay", false]]));
     assert_eq!(names(&called), ["pay"]);
@@ -398,22 +398,26 @@ fn a_run_that_waits_for_approval_can_be_cancelled() {
 fn an_answer_is_tied_to_its_call() {
     let schema = json!({"type": "object"});
     let asked = Proposal::new("pay", json!({"euros": 70}), schema.clone());
-    let kept = asked.seal(&json!(true), SCHEMAS).unwrap();
-    assert_eq!(asked.recall(&kept, SCHEMAS).unwrap(), Decision::Approve);
+    let kept = asked.encode_answer(&json!(true), SCHEMAS).unwrap();
+    assert_eq!(asked.decode_answer(&kept, SCHEMAS).unwrap(), Decision::Approve);
     for (tool, arguments) in [("pay", json!({"euros": 700})), ("send", json!({"euros": 70}))] {
         let other = Proposal::new(tool, arguments, schema.clone());
-        let refused = other.recall(&kept, SCHEMAS).unwrap_err();
+        let refused = other.decode_answer(&kept, SCHEMAS).unwrap_err();
         assert_eq!(refused.code, FaultCode::ReplayDiverged);
     }
     for never_kept in [json!(true), json!({"approve": true}), json!(null), json!("approve")] {
-        assert!(asked.recall(&never_kept, SCHEMAS).is_err());
+        assert!(asked.decode_answer(&never_kept, SCHEMAS).is_err());
     }
     let claimed = json!({"approve": true, "of": {"tool": "pay", "arguments": {"euros": 700}}});
-    assert_eq!(asked.seal(&claimed, SCHEMAS).unwrap_err().code, "approval_invalid");
-    let no = asked.seal(&json!({"approve": false, "reason": "no"}), SCHEMAS).unwrap();
-    assert_eq!(asked.recall(&no, SCHEMAS).unwrap(), Decision::Refuse(Some("no".to_owned())));
-    let other = asked.seal(&json!({"approve": true, "args": {"euros": 7}}), SCHEMAS).unwrap();
-    assert_eq!(asked.recall(&other, SCHEMAS).unwrap(), Decision::Change(json!({"euros": 7})));
+    assert_eq!(asked.encode_answer(&claimed, SCHEMAS).unwrap_err().code, "approval_invalid");
+    let no = asked.encode_answer(&json!({"approve": false, "reason": "no"}), SCHEMAS).unwrap();
+    assert_eq!(asked.decode_answer(&no, SCHEMAS).unwrap(), Decision::Refuse(Some("no".to_owned())));
+    let other =
+        asked.encode_answer(&json!({"approve": true, "args": {"euros": 7}}), SCHEMAS).unwrap();
+    assert_eq!(
+        asked.decode_answer(&other, SCHEMAS).unwrap(),
+        Decision::Change(json!({"euros": 7}))
+    );
 }
 
 /// A host that approves of what `decides` says, and how often it was asked.
@@ -458,7 +462,7 @@ fn a_host_decides_at_once_and_a_refusal_is_known_afterwards() {
     assert_eq!(names(&log), ["judges pay", "judges pay", "pay"]);
     assert!(results(&requests(&play)[1])[0].ends_with(": not there"));
     assert_eq!(play.run.budget().spent().tool_calls, 1);
-    let called = |commit: &Commit<Value>| matches!(&commit.change, CommitChange::Called(_, _, made) if made.call.name == "pay");
+    let called = |commit: &Commit<Value>| matches!(&commit.change, CommitChange::Called(_, _, record) if record.call.name == "pay");
     let last = play.commits.iter().rposition(called).unwrap() + 1;
     for kept in 1..=last {
         let before = names(&log).len();
@@ -470,7 +474,7 @@ fn a_host_decides_at_once_and_a_refusal_is_known_afterwards() {
         }
         let mut known: Vec<_> = lost.commits.iter().filter(|commit| called(commit)).collect();
         known.dedup_by_key(|commit| match &commit.change {
-            CommitChange::Called(_, _, made) => made.index,
+            CommitChange::Called(_, _, record) => record.index,
             _ => 0,
         });
         let judged = names(&log)[before..].iter().filter(|it| it.starts_with("judges")).count();

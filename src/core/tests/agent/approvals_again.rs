@@ -67,8 +67,8 @@ fn a_call_that_its_limit_refused_after_approval_is_refused_again_in_another_proc
         let count = |word: &str| before.iter().filter(|name| *name == word).count();
         let judged = if side_effect == External { 1 } else { 2 };
         assert_eq!((count("pay"), count("judges")), (1, judged), "{before:?}");
-        let memory = folded(&graph, &play);
-        let mut other = resumed(&graph, script, memory, &[(&question, json!(true))]);
+        let recovered = folded(&graph, &play);
+        let mut other = resumed(&graph, script, recovered, &[(&question, json!(true))]);
         let uses = other.complete()["uses"].clone();
         let paid = [json!(["pay", !backwards]), json!(["pay", backwards])];
         let rest = [json!(["log", true]), json!(["write", true]), json!(["send", true])];
@@ -89,8 +89,8 @@ fn answers_in_another_order_than_the_calls_are_taken_as_they_were_given() {
     assert_eq!(play.pauses(), [questions[0].clone()]);
     play.run.answer(&questions[0].id, json!(true), play.now).unwrap();
     let third = play.pauses().remove(0);
-    let memory = folded(&graph, &play);
-    let mut other = resumed(&graph, script, memory, &[(&third, json!(true))]);
+    let recovered = folded(&graph, &play);
+    let mut other = resumed(&graph, script, recovered, &[(&third, json!(true))]);
     let uses = other.complete()["uses"].clone();
     assert_eq!(uses, json!([["pay", false], ["pay", true], ["send", true]]));
     assert_eq!(names(&called), ["pay", "send"]);
@@ -137,15 +137,15 @@ fn a_failed_run_that_is_taken_up_has_the_calls_approved_anew() {
     play.run.answer(&first.id, json!(true), play.now).unwrap();
     play.fails();
     assert_eq!(names(&called), ["pay"]);
-    let memory = folded(&graph, &play);
-    assert!(memory.questions().is_empty());
-    let mut other = resumed(&graph, script.clone(), memory, &[]);
+    let recovered = folded(&graph, &play);
+    assert!(recovered.questions().is_empty());
+    let mut other = resumed(&graph, script.clone(), recovered, &[]);
     let again = other.pauses().remove(0);
     assert_eq!(names(&called), ["pay"], "one approval is good for one call");
     play.commits.append(&mut other.commits);
-    let memory = folded(&graph, &play);
-    assert!(memory.is_paused());
-    let mut last = resumed(&graph, script, memory, &[(&again, json!(true))]);
+    let recovered = folded(&graph, &play);
+    assert!(recovered.is_paused());
+    let mut last = resumed(&graph, script, recovered, &[(&again, json!(true))]);
     assert_eq!(last.complete()["text"], "done", "the answer is taken");
     assert_eq!(names(&called), ["pay", "pay"]);
 }
@@ -246,8 +246,8 @@ fn what_another_attempt_was_told_about_a_call_is_dropped_with_its_question() {
     play.commits.push(answered(&play, &question, &json!(true)));
     again.within.last_mut().unwrap().attempt = 1;
     play.commits.push(again.clone());
-    let memory = folded(&graph, &play);
-    let kept = memory.tasks.values().find(|kept| kept.state.is_some()).unwrap();
+    let recovered = folded(&graph, &play);
+    let kept = recovered.tasks.values().find(|kept| kept.state.is_some()).unwrap();
     assert_eq!((&kept.within, kept.answers.len()), (&again.within, 0));
 }
 
@@ -255,17 +255,18 @@ fn what_another_attempt_was_told_about_a_call_is_dropped_with_its_question() {
 fn arguments_that_a_person_has_changed_have_to_fit_when_they_are_recalled() {
     let of = |kind: &str| json!({"type": "object", "properties": {"euros": {"type": kind}}});
     let asked = Proposal::new("pay", json!({}), of("integer"));
-    let kept = asked.seal(&json!({"approve": true, "args": {"euros": 7}}), SCHEMAS).unwrap();
+    let kept =
+        asked.encode_answer(&json!({"approve": true, "args": {"euros": 7}}), SCHEMAS).unwrap();
     let now = Proposal::new("pay", json!({}), of("string"));
-    assert_eq!(now.recall(&kept, SCHEMAS).unwrap_err().code, "approval_invalid");
+    assert_eq!(now.decode_answer(&kept, SCHEMAS).unwrap_err().code, "approval_invalid");
 }
 
 #[test]
 fn a_question_of_somebody_elses_about_an_approval_takes_any_answer() {
     let value = json!({"type": "approval", "tool": "pay", "arguments": {}, "parameters": {}});
     let question = Question { id: "1".into(), path: vec![], value };
-    assert_eq!(question.taken(json!("perhaps"), SCHEMAS).unwrap(), "perhaps");
-    assert!(question.accepts(&json!(3), SCHEMAS).is_ok());
+    assert_eq!(question.encode_answer(json!("perhaps"), SCHEMAS).unwrap(), "perhaps");
+    assert!(question.check_answer(&json!(3), SCHEMAS).is_ok());
 }
 
 #[test]

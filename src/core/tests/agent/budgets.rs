@@ -2,7 +2,7 @@
 
 use antiphon_core::SideEffect::{Read, Write};
 use antiphon_core::agent::AgentSpec;
-use antiphon_core::budget::{Charge, Dimension, Limits};
+use antiphon_core::budget::{BudgetCharge, BudgetDimension, Limits};
 use antiphon_core::effect::{Effect, Ending};
 use antiphon_core::event::EventKind;
 use antiphon_core::run::Options;
@@ -27,7 +27,7 @@ fn an_agent_without_calls_left_ends_the_run_as_a_budget() {
     let limits = Limits { model_calls: Some(1), ..Limits::default() };
     let replies = vec![asks(&["one"]), says("done")];
     let mut play = Play::new(&graph, script(replies, |_| Ok(json!(1))), json!({}), limits);
-    assert_eq!(play.ends(), Ending::Budget(Dimension::ModelCalls));
+    assert_eq!(play.ends(), Ending::Budget(BudgetDimension::ModelCalls));
     assert_eq!(requests(&play).len(), 1);
 }
 
@@ -46,7 +46,7 @@ fn cancelling_stops_its_tools_and_waits_for_them() {
     assert_eq!(play.cancelled.len(), 2);
     assert!(matches!(play.step(), Effect::Wait(None)), "the one that is stuck is waited for");
     let stuck = play.pending[0].0.id;
-    assert!(play.run.request(stuck, Charge::Tool).is_err());
+    assert!(play.run.request(stuck, BudgetCharge::Tool).is_err());
     assert!(play.run.resolve(stuck, TaskOutcome::Returned(Ok(json!(1))), play.now));
     assert_eq!(play.ends(), Ending::Cancelled("stop".into()));
     assert!(play.of_kind(EventKind::ToolResult).is_empty());

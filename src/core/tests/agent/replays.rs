@@ -35,26 +35,26 @@ fn stored(graph: &Arc<Graph<Value>>, script: Script) -> Play {
 }
 
 fn folded(graph: &Arc<Graph<Value>>, commits: &[Commit<Value>]) -> RecoveredRun<Value> {
-    let mut memory = RecoveredRun::new(graph);
+    let mut recovered = RecoveredRun::new(graph);
     for commit in commits {
-        memory.fold(graph, commit.clone()).unwrap();
+        recovered.fold(graph, commit.clone()).unwrap();
     }
-    memory
+    recovered
 }
 
 /// The places of commits about calls, by name, and whether it is known what came of them.
 fn calls(play: &Play) -> Vec<(usize, String, bool)> {
     let call = |(place, commit): (usize, &Commit<Value>)| match &commit.change {
-        CommitChange::Called(_, _, made) => {
-            Some((place, made.call.name.clone(), made.came.is_some()))
+        CommitChange::Called(_, _, record) => {
+            Some((place, record.call.name.clone(), record.outcome.is_some()))
         }
         _ => None,
     };
     play.commits.iter().enumerate().filter_map(call).collect()
 }
 
-fn after(play: &Play, name: &str, came: bool) -> usize {
-    let found = calls(play).into_iter().find(|call| (call.1.as_str(), call.2) == (name, came));
+fn after(play: &Play, name: &str, outcome: bool) -> usize {
+    let found = calls(play).into_iter().find(|call| (call.1.as_str(), call.2) == (name, outcome));
     found.unwrap().0 + 1
 }
 
@@ -104,13 +104,13 @@ fn a_tool_that_changes_something_is_stored_before_it_is_called() {
     let (graph, script, _) = two(vec![tool("one", External), tool("two", External)]);
     let mut play = stored(&graph, script);
     play.acknowledges = false;
-    let mut begun = false;
+    let mut started = false;
     loop {
         match play.step() {
             Effect::Commit(commit) => {
-                begun |= matches!(&commit.change, CommitChange::Called(_, _, made) if made.call.name == "one");
-                assert!(!begun || invocations(&play).is_empty());
-                if begun {
+                started |= matches!(&commit.change, CommitChange::Called(_, _, record) if record.call.name == "one");
+                assert!(!started || invocations(&play).is_empty());
+                if started {
                     break;
                 }
                 play.run.committed(commit.id);
@@ -149,7 +149,7 @@ fn a_tool_that_may_be_called_twice_is_called_again_under_its_key() {
     let (graph, script, called) = two(vec![again, tool("two", Read)]);
     let mut play = stored(&graph, script.clone());
     let state = play.complete();
-    assert!(calls(&play).iter().all(|(_, _, came)| *came), "only what came is stored");
+    assert!(calls(&play).iter().all(|(_, _, outcome)| *outcome), "only what came is stored");
     let lost = folded(&graph, &play.commits[..after(&play, "one", true) - 1]);
     let mut resumed = Play::resume(&graph, script, lost);
     assert_eq!(resumed.complete(), state);
@@ -207,13 +207,13 @@ fn an_agent_that_is_lost_after_any_commit_ends_like_one_that_is_not() {
         called.lock().unwrap().clear();
         let lost = &play.commits[..kept];
         let known = lost.iter().filter_map(|commit| match &commit.change {
-            CommitChange::Called(_, _, made) => {
-                Some((made.call.name.as_str(), made.came.is_some()))
+            CommitChange::Called(_, _, record) => {
+                Some((record.call.name.as_str(), record.outcome.is_some()))
             }
             _ => None,
         });
         let known: Vec<_> = known.collect();
-        let open = known.last().is_some_and(|(_, came)| !came);
+        let open = known.last().is_some_and(|(_, outcome)| !outcome);
         let mut resumed = Play::resume(&graph, script.clone(), folded(&graph, lost));
         match resumed.go() {
             End::Failed(fault) => assert!(open, "{fault:?}"),
@@ -238,7 +238,7 @@ fn a_tool_of_a_tool_is_counted_and_has_a_key_of_its_own() {
     let wanted = crate::support::tool("inner", &json!({}));
     let keys: Vec<_> = (0..2)
         .map(|_| match play.run.begin_call(task, &wanted).unwrap() {
-            antiphon_core::run::CallStart::Due(due) => due.key,
+            antiphon_core::run::CallStart::Pending(pending) => pending.key,
             known @ antiphon_core::run::CallStart::Known(_) => panic!("{known:?}"),
         })
         .collect();

@@ -42,14 +42,14 @@ impl World {
     ) -> impl Fn(&mut Call<'_>) -> TaskOutcome<Value> + use<> {
         let world = self.clone();
         move |call| {
-            let mut came = Vec::new();
+            let mut outcome = Vec::new();
             for name in names {
                 match world.does(call, &tool(name, &json!({}))) {
-                    Ok(value) => came.push(value),
+                    Ok(value) => outcome.push(value),
                     Err(fault) => return TaskOutcome::failed(fault),
                 }
             }
-            call.done([("log", json!(came))])
+            call.done([("log", json!(outcome))])
         }
     }
 }
@@ -63,17 +63,19 @@ fn stored(graph: &Arc<Graph<Value>>, script: Script) -> Play {
 }
 
 fn folded(graph: &Arc<Graph<Value>>, commits: &[Commit<Value>]) -> RecoveredRun<Value> {
-    let mut memory = RecoveredRun::new(graph);
+    let mut recovered = RecoveredRun::new(graph);
     for commit in commits {
-        memory.fold(graph, commit.clone()).unwrap();
+        recovered.fold(graph, commit.clone()).unwrap();
     }
-    memory
+    recovered
 }
 
 /// How many commits there were when the calls with these names were known.
-fn known(play: &Play, name: &str, came: bool) -> usize {
+fn known(play: &Play, name: &str, outcome: bool) -> usize {
     let is = |commit: &Commit<Value>| match &commit.change {
-        CommitChange::Called(_, _, made) => made.call.name == name && made.came.is_some() == came,
+        CommitChange::Called(_, _, record) => {
+            record.call.name == name && record.outcome.is_some() == outcome
+        }
         _ => false,
     };
     play.commits.iter().position(is).unwrap() + 1
@@ -86,8 +88,8 @@ fn a_call_that_has_come_to_an_end_is_not_made_again() {
     let script = Script::new().node("a", world.node(&["one", "two"]));
     let mut play = stored(&graph, script.clone());
     let state = play.complete();
-    let memory = folded(&graph, &play.commits[..known(&play, "one", true)]);
-    let mut resumed = Play::resume(&graph, script, memory);
+    let recovered = folded(&graph, &play.commits[..known(&play, "one", true)]);
+    let mut resumed = Play::resume(&graph, script, recovered);
     assert_eq!(resumed.complete(), state);
     assert_eq!(world.done(), ["one", "two", "two"], "the second had not been begun");
 }
@@ -100,8 +102,8 @@ fn a_call_of_which_nobody_knows_what_came_is_not_made_again() {
     let script = Script::new().node("a", world.node(&["one", "two"]));
     let mut play = stored(&graph, script.clone());
     play.complete();
-    let memory = folded(&graph, &play.commits[..known(&play, "two", false)]);
-    let mut resumed = Play::resume(&graph, script.clone(), memory);
+    let recovered = folded(&graph, &play.commits[..known(&play, "two", false)]);
+    let mut resumed = Play::resume(&graph, script.clone(), recovered);
     let fault = resumed.fails();
     assert_eq!(fault.code, FaultCode::UnknownOutcome);
     assert_eq!(fault.details["tool"], "two");
@@ -134,9 +136,9 @@ fn an_unknown_outcome_is_for_the_node_or_the_graph_to_decide() {
     assert!(recorded.of_kind(EventKind::Retry).is_empty());
 
     let caught = Script::new().node("a", |call| {
-        let came = call.makes(&tool("one", &json!({})), |_| panic!("it was made"));
+        let outcome = call.makes(&tool("one", &json!({})), |_| panic!("it was made"));
         let looked = call.makes(&tool("look", &json!({})), |_| Ok(json!("it was done")));
-        call.done([("log", json!([came.unwrap_err().code, looked.unwrap()]))])
+        call.done([("log", json!([outcome.unwrap_err().code, looked.unwrap()]))])
     });
     let mut caught = Play::resume(&graph, caught, folded(&graph, lost));
     assert_eq!(caught.complete()["log"], json!([["unknown_outcome", "it was done"]]));
@@ -172,39 +174,39 @@ fn after_one(wanted: Wanted, now: Wanted) -> (Result<Value, String>, World) {
     });
     let mut play = stored(&graph, script);
     play.complete();
-    let memory = folded(&graph, &play.commits[..known(&play, "one", true)]);
+    let recovered = folded(&graph, &play.commits[..known(&play, "one", true)]);
     let world = World::default();
     let acts = world.clone();
     let script = Script::new().node("a", move |call| match acts.does(call, &now) {
         Ok(_) => call.done([]),
         Err(fault) => TaskOutcome::failed(fault),
     });
-    let mut resumed = Play::resume(&graph, script, memory);
-    let came = match resumed.go() {
+    let mut resumed = Play::resume(&graph, script, recovered);
+    let outcome = match resumed.go() {
         End::Failed(fault) => Err(format!("{}: {}", fault.code, fault.message)),
         _ => Ok(resumed.state()),
     };
-    (came, world)
+    (outcome, world)
 }
 
 #[test]
 fn a_node_that_does_something_else_is_stopped_before_it_does() {
     let one = || tool("one", &json!({"cents": 1}));
-    let (came, world) = after_one(one(), tool("two", &json!({})));
-    let message = came.unwrap_err();
+    let (outcome, world) = after_one(one(), tool("two", &json!({})));
+    let message = outcome.unwrap_err();
     assert!(message.starts_with("replay_diverged: ") && message.contains("tool two"), "{message}");
     assert!(message.ends_with("tool one"), "{message}");
     assert!(world.done().is_empty());
-    let (came, world) = after_one(one(), tool("one", &json!({"cents": 2})));
-    assert!(came.unwrap_err().ends_with("with something else: tool one"));
+    let (outcome, world) = after_one(one(), tool("one", &json!({"cents": 2})));
+    assert!(outcome.unwrap_err().ends_with("with something else: tool one"));
     assert!(world.done().is_empty());
 }
 
 #[test]
 fn another_question_to_what_may_be_asked_twice_does_no_harm() {
     let asked = |text: &str| repeatable(tool("one", &json!(text)));
-    let (came, world) = after_one(asked("on Monday"), asked("on Tuesday"));
-    assert!(came.is_ok());
+    let (outcome, world) = after_one(asked("on Monday"), asked("on Tuesday"));
+    assert!(outcome.is_ok());
     assert_eq!(world.done(), ["one"]);
 }
 
@@ -214,27 +216,27 @@ fn calls_side_by_side_may_come_in_another_order() {
     let beside = |names: [&'static str; 2]| {
         Script::new().node("a", move |call| {
             let mut open = Vec::new();
-            let mut came = Vec::new();
+            let mut outcome = Vec::new();
             for name in names {
                 match call.begins(&tool(name, &json!({}))).unwrap() {
-                    CallStart::Due(due) => open.push((due.index, name)),
+                    CallStart::Pending(due) => open.push((due.index, name)),
                     CallStart::Known(CallOutcome::Value(value)) => {
-                        came.push(format!("known {value}"));
+                        outcome.push(format!("known {value}"));
                     }
                     CallStart::Known(other) => panic!("{other:?}"),
                 }
             }
             for (index, name) in open.into_iter().rev() {
                 call.ends(index, CallOutcome::Value(json!(name)));
-                came.push(name.to_owned());
+                outcome.push(name.to_owned());
             }
-            call.done([("log", json!(came))])
+            call.done([("log", json!(outcome))])
         })
     };
     let mut play = stored(&graph, beside(["x", "y"]));
     assert_eq!(play.complete()["log"], json!([["y", "x"]]));
-    let memory = folded(&graph, &play.commits[..known(&play, "x", true)]);
-    let mut resumed = Play::resume(&graph, beside(["y", "x"]), memory);
+    let recovered = folded(&graph, &play.commits[..known(&play, "x", true)]);
+    let mut resumed = Play::resume(&graph, beside(["y", "x"]), recovered);
     assert_eq!(resumed.complete()["log"], json!([["known \"y\"", "known \"x\""]]));
 }
 
@@ -253,21 +255,21 @@ fn tasks_side_by_side_and_in_nested_graphs_know_their_own_calls() {
     let state = play.complete();
     for kept in 1..=play.commits.len() {
         let lost = &play.commits[..kept];
-        let begun = lost.iter().filter(
-            |commit| matches!(&commit.change, CommitChange::Called(_, _, made) if made.came.is_none()),
+        let started = lost.iter().filter(
+            |commit| matches!(&commit.change, CommitChange::Called(_, _, record) if record.outcome.is_none()),
         );
-        let came = lost.iter().filter(
-            |commit| matches!(&commit.change, CommitChange::Called(_, _, made) if made.came.is_some()),
+        let outcome = lost.iter().filter(
+            |commit| matches!(&commit.change, CommitChange::Called(_, _, record) if record.outcome.is_some()),
         );
-        let (begun, came) = (begun.count(), came.count());
+        let (started, outcome) = (started.count(), outcome.count());
         let before = world.done().len();
         let mut resumed = Play::resume(&graph, script.clone(), folded(&graph, lost));
         if let End::Failed(fault) = resumed.go() {
-            assert_eq!((fault.code.as_str(), begun), ("unknown_outcome", came + 1));
+            assert_eq!((fault.code.as_str(), started), ("unknown_outcome", outcome + 1));
             continue;
         }
         assert_eq!(resumed.state(), state, "lost after {kept} commits");
-        assert_eq!(world.done().len() - before, 4 - came, "lost after {kept} commits");
+        assert_eq!(world.done().len() - before, 4 - outcome, "lost after {kept} commits");
     }
     let mut keys = world.keys()[..4].to_vec();
     keys.sort();
@@ -300,8 +302,8 @@ fn a_further_attempt_makes_its_calls_again_under_the_same_keys() {
     assert_eq!(keys[..2], keys[2..]);
     let last =
         play.commits.iter().rposition(|commit| matches!(commit.change, CommitChange::Called(..)));
-    let memory = folded(&graph, &play.commits[..=last.unwrap()]);
-    let mut resumed = Play::resume(&graph, script, memory);
+    let recovered = folded(&graph, &play.commits[..=last.unwrap()]);
+    let mut resumed = Play::resume(&graph, script, recovered);
     resumed.complete();
     assert_eq!(world.done().len(), 4, "the second attempt is known, and goes on as such");
     assert_eq!(resumed.tasks[0].attempt, 2);
@@ -339,10 +341,10 @@ fn a_node_that_was_answered_does_not_do_again_what_it_did_before_it_asked() {
 fn a_call_that_asked_is_made_again_after_the_answer() {
     let graph = chain(&["a"]).build().unwrap();
     let script = Script::new().node("a", |call| {
-        let begun = call.begins(&tool("approve", &json!({}))).unwrap();
-        let CallStart::Due(due) = begun else { panic!("nothing came of it") };
+        let started = call.begins(&tool("approve", &json!({}))).unwrap();
+        let CallStart::Pending(due) = started else { panic!("nothing came of it") };
         if call.answers().is_empty() {
-            call.ends(due.index, CallOutcome::Left);
+            call.ends(due.index, CallOutcome::Interrupted);
             return TaskOutcome::Ask(json!("may I?"));
         }
         call.ends(due.index, CallOutcome::Value(json!("done")));
@@ -362,14 +364,14 @@ fn a_failure_that_the_node_went_on_after_is_known_too() {
     let script = |result: Result<Value, Fault>| {
         Script::new().node("a", move |call| {
             let result = result.clone();
-            let came = call.makes(&tool("one", &json!({})), move |_| result);
-            call.done([("log", json!(came.map_err(|fault| fault.code.clone()).unwrap_err()))])
+            let outcome = call.makes(&tool("one", &json!({})), move |_| result);
+            call.done([("log", json!(outcome.map_err(|fault| fault.code.clone()).unwrap_err()))])
         })
     };
     let mut play = stored(&graph, script(Err(fault(Category::Tool))));
     play.complete();
-    let memory = folded(&graph, &play.commits[..known(&play, "one", true)]);
-    let mut resumed = Play::resume(&graph, script(Ok(json!("now it works"))), memory);
+    let recovered = folded(&graph, &play.commits[..known(&play, "one", true)]);
+    let mut resumed = Play::resume(&graph, script(Ok(json!("now it works"))), recovered);
     assert_eq!(resumed.complete()["log"], json!(["tool"]));
 }
 
@@ -409,9 +411,9 @@ fn a_known_call_is_not_counted_again() {
     let script = Script::new().node("a", world.node(&["one", "two"]));
     let mut play = stored(&graph, script.clone());
     play.complete();
-    let memory = folded(&graph, &play.commits[..known(&play, "one", true)]);
-    assert_eq!(memory.spent.tool_calls, 1);
-    let mut resumed = Play::resume(&graph, script, memory);
+    let recovered = folded(&graph, &play.commits[..known(&play, "one", true)]);
+    assert_eq!(recovered.spent.tool_calls, 1);
+    let mut resumed = Play::resume(&graph, script, recovered);
     resumed.complete();
     assert_eq!(resumed.run.budget().spent().tool_calls, 2);
 }
@@ -424,14 +426,14 @@ fn what_is_known_of_calls_is_forgotten_with_their_superstep() {
     let script = Script::new().node("a", world.node(&["one"])).node("b", world.node(&["two"]));
     let mut play = stored(&graph, script);
     play.complete();
-    let mut memory = RecoveredRun::new(&graph);
+    let mut recovered = RecoveredRun::new(&graph);
     for commit in &play.commits {
         let finished = matches!(commit.change, CommitChange::Finished(..));
-        memory.fold(&graph, commit.clone()).unwrap();
-        let journals = memory.tasks.values().filter(|kept| kept.journal.is_some()).count();
+        recovered.fold(&graph, commit.clone()).unwrap();
+        let journals = recovered.tasks.values().filter(|kept| kept.journal.is_some()).count();
         assert!(!finished || journals == 0, "the end of a task says all there is to know");
     }
-    assert!(memory.tasks.is_empty());
+    assert!(recovered.tasks.is_empty());
 }
 
 #[test]
@@ -446,12 +448,12 @@ fn commits_of_calls_may_overtake_others_and_lose_nothing() {
         .filter(|commit| matches!(commit.change, CommitChange::Called(..)))
         .cloned()
         .collect();
-    let mut memory = folded(&graph, &play.commits[..1]);
+    let mut recovered = folded(&graph, &play.commits[..1]);
     for commit in calls.iter().rev() {
-        memory.fold(&graph, commit.clone()).unwrap();
+        recovered.fold(&graph, commit.clone()).unwrap();
     }
-    assert_eq!(memory.spent.tool_calls, 2);
-    assert_eq!(memory.events, calls.iter().map(|commit| commit.events).max().unwrap());
+    assert_eq!(recovered.spent.tool_calls, 2);
+    assert_eq!(recovered.events, calls.iter().map(|commit| commit.events).max().unwrap());
 }
 
 #[test]
@@ -489,7 +491,7 @@ fn a_call_that_ends_while_its_task_is_stopped_is_known() {
         play.step();
     }
     let id = play.tasks[0].id;
-    let CallStart::Due(due) = play.run.begin_call(id, &tool("one", &json!({}))).unwrap() else {
+    let CallStart::Pending(due) = play.run.begin_call(id, &tool("one", &json!({}))).unwrap() else {
         panic!()
     };
     play.run.cancel("the user left", play.now);

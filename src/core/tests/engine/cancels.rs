@@ -1,6 +1,6 @@
 //! Cancelling a run.
 
-use antiphon_core::budget::Charge;
+use antiphon_core::budget::BudgetCharge;
 use antiphon_core::channel::Reducer;
 use antiphon_core::checkpoint::CommitChange;
 use antiphon_core::effect::{Effect, Ending};
@@ -106,9 +106,9 @@ fn a_task_that_is_being_stopped_may_make_no_more_calls() {
     let mut play = play(&graph, Script::new().never_ends("a"));
     play.step();
     let id = play.tasks[0].id;
-    assert!(play.run.request(id, Charge::Model).is_ok());
+    assert!(play.run.request(id, BudgetCharge::Model).is_ok());
     play.run.cancel("stop", play.now);
-    let fault = play.run.request(id, Charge::Model).unwrap_err();
+    let fault = play.run.request(id, BudgetCharge::Model).unwrap_err();
     assert_eq!(fault.code, "task_cancelled");
     assert_eq!(play.run.budget().spent().model_calls, 1);
 }

@@ -43,7 +43,7 @@ fn to_commit(play: &mut Play) -> u64 {
 fn asked(play: &mut Play) -> usize {
     let notices = play.run.take_notices();
     let asked = notices.iter().filter(|notice| match notice {
-        Notice::Task(task) => matches!(task.news, TaskProgress::Asked(_)),
+        Notice::Task(task) => matches!(task.progress, TaskProgress::Asked(_)),
         _ => false,
     });
     asked.count()
@@ -142,12 +142,12 @@ fn a_run_that_is_taken_up_counts_on_after_its_question() {
     let stored = Options { commits: true, ..options() };
     let mut play = Play::with(&graph, script.clone(), json!({}), stored);
     let question = play.pauses().remove(0);
-    let mut memory = RecoveredRun::new(&graph);
+    let mut recovered = RecoveredRun::new(&graph);
     for commit in play.commits.clone() {
-        memory.fold(&graph, commit).unwrap();
+        recovered.fold(&graph, commit).unwrap();
     }
-    assert_eq!(memory.events, play.events.len() as u64);
-    let mut later = Play::resume(&graph, script, memory);
+    assert_eq!(recovered.events, play.events.len() as u64);
+    let mut later = Play::resume(&graph, script, recovered);
     // The tasks are lined up with the first step.
     later.step();
     later.run.answer(&question.id, json!("yes"), later.now).unwrap();

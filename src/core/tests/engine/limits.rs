@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use antiphon_core::budget::{Budget, Charge, Dimension, Limits, Spent};
+use antiphon_core::budget::{Budget, BudgetCharge, BudgetDimension, BudgetUsage, Limits};
 use antiphon_core::channel::Reducer;
 use antiphon_core::effect::Ending;
 use antiphon_core::event::EventKind;
@@ -40,7 +40,7 @@ fn three_calls_of_five_lead_to_the_budget_edge_after_the_third() {
     assert_eq!(play.complete(), json!({"log": ["called", "called", "called", "wrapped up"]}));
     assert_eq!(play.started, ["one", "two", "three", "four", "wrap up"]);
     let usage = Usage { input_tokens: 30, output_tokens: 3 };
-    let expected = Spent { supersteps: 5, model_calls: 3, usage, ..Spent::default() };
+    let expected = BudgetUsage { supersteps: 5, model_calls: 3, usage, ..BudgetUsage::default() };
     assert_eq!(play.run.budget().spent(), &expected);
     let budget = play.of_kind(EventKind::Budget);
     assert_eq!(budget.len(), 1);
@@ -52,7 +52,7 @@ fn without_a_budget_edge_the_run_ends_with_what_is_done() {
     let (graph, script) = five(false);
     let limits = Limits { model_calls: Some(3), ..Limits::default() };
     let mut play = Play::new(&graph, script, json!({}), limits);
-    assert_eq!(play.ends(), Ending::Budget(Dimension::ModelCalls));
+    assert_eq!(play.ends(), Ending::Budget(BudgetDimension::ModelCalls));
     assert_eq!(play.state(), json!({"log": ["called", "called", "called"]}));
     assert_eq!(play.events.last().unwrap().data["outcome"], "budget");
 }
@@ -75,7 +75,7 @@ fn a_loop_without_end_is_stopped_after_a_thousand_supersteps() {
     let mut graph = chain(&["a"]);
     graph.edge("a", "a");
     let mut play = Play::new(&graph.build().unwrap(), Script::new(), json!({}), Limits::default());
-    assert_eq!(play.ends(), Ending::Budget(Dimension::Supersteps));
+    assert_eq!(play.ends(), Ending::Budget(BudgetDimension::Supersteps));
     assert_eq!((play.run.supersteps(), play.started.len()), (1000, 1000));
 }
 
@@ -86,7 +86,7 @@ fn what_follows_a_budget_edge_is_bounded_too() {
     graph.edge("a", "a").edge("wrap up", "a").on_budget("wrap up");
     let limits = Limits { supersteps: Some(5), ..Limits::default() };
     let mut play = Play::new(&graph.build().unwrap(), Script::new(), json!({}), limits);
-    assert_eq!(play.ends(), Ending::Budget(Dimension::Supersteps));
+    assert_eq!(play.ends(), Ending::Budget(BudgetDimension::Supersteps));
     let grace = 3;
     assert_eq!(play.started.len(), 5 + grace, "as many as there are nodes");
     assert_eq!(play.run.budget().spent().supersteps, 8);
@@ -114,7 +114,7 @@ fn nested_budget_edges_do_not_feed_each_other_for_ever() {
     graph.edge(START, "sub").edge("sub", "sub").edge("last", "sub").on_budget("last");
     let limits = Limits { supersteps: Some(10), ..Limits::default() };
     let mut play = Play::new(&graph.build().unwrap(), Script::new(), json!({}), limits);
-    assert_eq!(play.ends(), Ending::Budget(Dimension::Supersteps));
+    assert_eq!(play.ends(), Ending::Budget(BudgetDimension::Supersteps));
     assert!(play.run.budget().spent().supersteps < 40);
 }
 
@@ -132,7 +132,7 @@ fn the_budget_edge_is_taken_once_for_each_dimension() {
         Err(fault) => TaskOutcome::failed(fault),
     });
     let mut play = Play::new(&graph.build().unwrap(), script, json!({}), limits);
-    assert_eq!(play.ends(), Ending::Budget(Dimension::ToolCalls));
+    assert_eq!(play.ends(), Ending::Budget(BudgetDimension::ToolCalls));
     assert_eq!(play.started, ["a", "b", "wrap up", "wrap up"]);
 }
 
@@ -186,12 +186,12 @@ fn a_policy_for_failures_also_takes_a_spent_budget_where_there_is_no_edge() {
 fn a_budget_tells_what_it_allows() {
     let limits = Limits { model_calls: Some(1), tool_calls: Some(1), ..Limits::default() };
     let mut budget = Budget::new(limits);
-    assert_eq!(budget.allows(Charge::Model), Ok(()));
-    budget.charge(Charge::Model);
-    assert_eq!(budget.allows(Charge::Model), Err(Dimension::ModelCalls));
-    assert_eq!(budget.allows(Charge::Tool), Ok(()));
-    budget.charge(Charge::Tool);
-    assert_eq!(budget.allows(Charge::Tool), Err(Dimension::ToolCalls));
-    let names: Vec<_> = Dimension::ALL.iter().map(|dimension| dimension.as_str()).collect();
+    assert_eq!(budget.allows(BudgetCharge::Model), Ok(()));
+    budget.charge(BudgetCharge::Model);
+    assert_eq!(budget.allows(BudgetCharge::Model), Err(BudgetDimension::ModelCalls));
+    assert_eq!(budget.allows(BudgetCharge::Tool), Ok(()));
+    budget.charge(BudgetCharge::Tool);
+    assert_eq!(budget.allows(BudgetCharge::Tool), Err(BudgetDimension::ToolCalls));
+    let names: Vec<_> = BudgetDimension::ALL.iter().map(|dimension| dimension.as_str()).collect();
     assert!(names.contains(&"wall_time") && names.len() == 7);
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use antiphon_core::budget::{Dimension, Limits};
+use antiphon_core::budget::{BudgetDimension, Limits};
 use antiphon_core::channel::{Reducer, WriteOp};
 use antiphon_core::command::Update;
 use antiphon_core::effect::Ending;
@@ -230,7 +230,7 @@ fn its_supersteps_count_for_the_run_and_for_its_own_limit() {
     let within = inner(&["one", "two", "three"]).build().unwrap();
     let mut graph = around(Arc::clone(&within), NodePolicy { limits, ..NodePolicy::default() });
     let mut play = played(&mut graph, Script::new(), json!({}));
-    assert_eq!(play.ends(), Ending::Budget(Dimension::Supersteps));
+    assert_eq!(play.ends(), Ending::Budget(BudgetDimension::Supersteps));
     assert_eq!(play.started, ["sub/one", "sub/two"]);
     assert_eq!(play.run.budget().spent().supersteps, 3);
     let mut graph = around(within, NodePolicy::default());
@@ -275,12 +275,12 @@ fn a_deep_nest_runs_and_is_cancelled_without_overflow() {
 fn a_unit_tells_where_it_is() {
     let mut graph = around(inner(&["deep"]).build().unwrap(), NodePolicy::default());
     let script = Script::new().node("deep", |call| {
-        let unit = call.task.id.unit;
-        assert_eq!((call.run.home(unit), call.run.parent(unit)), (unit, Some(0)));
-        assert_eq!(call.run.namespace(unit).len(), 1);
-        assert!(call.run.namespace(unit)[0].starts_with("sub:"));
+        let scope = call.task.id.scope;
+        assert_eq!((call.run.state_scope(scope), call.run.parent(scope)), (scope, Some(0)));
+        assert_eq!(call.run.namespace(scope).len(), 1);
+        assert!(call.run.namespace(scope)[0].starts_with("sub:"));
         assert_eq!(call.run.node_of(call.task.id), Some(call.task.node));
-        assert_eq!(call.run.graph(unit).unwrap().name(), "chain");
+        assert_eq!(call.run.graph(scope).unwrap().name(), "chain");
         call.done([])
     });
     played(&mut graph, script, json!({})).complete();

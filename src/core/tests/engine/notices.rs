@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Play, Script, chain, choose, fan, nested, options, policy, send};
 
-const ALL: EventOptions = EventOptions { handed_up: false, tasks: true, states: true };
+const ALL: EventOptions = EventOptions { nested_updates: false, tasks: true, states: true };
 
 fn watched(graph: &Arc<Graph<Value>>, script: Script, input: Value) -> Play {
     Play::with(graph, script, input, Options { event_options: ALL, events: false, ..options() })
@@ -26,11 +26,11 @@ fn told(play: &mut Play) -> Vec<String> {
 
 fn line(notice: &Notice<Value>) -> String {
     match notice {
-        Notice::HandedUp(..) => "handed up".into(),
+        Notice::NestedUpdate(..) => "handed up".into(),
         Notice::Merged => "merged".into(),
         Notice::MergedWithin(within) => format!("merged {}", places(&within.namespace)),
         Notice::Task(task) => {
-            format!("{}{} {}", places(&task.place.namespace), name(task), news(task))
+            format!("{}{} {}", places(&task.location.namespace), name(task), news(task))
         }
     }
 }
@@ -40,14 +40,14 @@ fn places(namespace: &[String]) -> String {
 }
 
 fn name(task: &TaskNotice<Value>) -> String {
-    let name = task.place.graph.node_name(Some(task.place.node));
-    task.place.send.map_or_else(|| name.to_string(), |index| format!("{name}#{index}"))
+    let name = task.location.graph.node_name(Some(task.location.node));
+    task.location.send.map_or_else(|| name.to_string(), |index| format!("{name}#{index}"))
 }
 
 fn news(task: &TaskNotice<Value>) -> String {
-    match &task.news {
-        TaskProgress::Begun(TaskInput::Sent(value), _) => format!("begun with {value}"),
-        TaskProgress::Begun(TaskInput::State, state) => {
+    match &task.progress {
+        TaskProgress::Started(TaskInput::Sent(value), _) => format!("begun with {value}"),
+        TaskProgress::Started(TaskInput::State, state) => {
             format!("begun on {}", state[0].clone().unwrap_or_default())
         }
         TaskProgress::Done(update) => format!("done with {}", update.writes.len()),
@@ -125,10 +125,10 @@ fn the_namespace_of_a_nested_graph_ends_with_the_id_of_its_task() {
         _ => None,
     });
     let (around, within): (Vec<_>, Vec<_>) =
-        tasks.partition(|task| task.place.namespace.is_empty());
-    assert_eq!(within[0].place.namespace, [format!("sub:{}", around[0].place.id)]);
-    assert_ne!(within[0].place.id, around[0].place.id);
-    let parts: Vec<usize> = around[0].place.id.split('-').map(str::len).collect();
+        tasks.partition(|task| task.location.namespace.is_empty());
+    assert_eq!(within[0].location.namespace, [format!("sub:{}", around[0].location.id)]);
+    assert_ne!(within[0].location.id, around[0].location.id);
+    let parts: Vec<usize> = around[0].location.id.split('-').map(str::len).collect();
     assert_eq!(parts, [8, 4, 4, 4, 12]);
 }
 

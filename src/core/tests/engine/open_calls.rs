@@ -33,7 +33,7 @@ fn under_way(graph: &Arc<Graph<Value>>) -> (Play, Vec<TaskId>) {
 
 /// Begins a call; its index.
 fn begin(play: &mut Play, id: TaskId, wanted: &Wanted) -> u32 {
-    let CallStart::Due(due) = play.run.begin_call(id, wanted).unwrap() else { panic!() };
+    let CallStart::Pending(due) = play.run.begin_call(id, wanted).unwrap() else { panic!() };
     play.commits.extend(due.intent.map(|intent| *intent));
     due.index
 }
@@ -63,11 +63,11 @@ fn fails_at_once(play: &mut Play) {
 }
 
 fn folded(graph: &Arc<Graph<Value>>, commits: &[Commit<Value>]) -> RecoveredRun<Value> {
-    let mut memory = RecoveredRun::new(graph);
+    let mut recovered = RecoveredRun::new(graph);
     for commit in commits {
-        memory.fold(graph, commit.clone()).unwrap();
+        recovered.fold(graph, commit.clone()).unwrap();
     }
-    memory
+    recovered
 }
 
 /// What the journal tells node `a` about its call after the run was resumed.
@@ -172,16 +172,16 @@ fn a_called_graph_is_waited_for_and_makes_no_call_that_lasts() {
         ended: false,
         bytes: vec![1],
     };
-    assert!(play.run.keep_subrun(ids[0], commit(true, false)).unwrap().is_some());
+    assert!(play.run.commit_subrun(ids[0], commit(true, false)).unwrap().is_some());
     fail_beside(&mut play, ids[1], ids[0]);
     assert!(matches!(play.step(), Effect::Wait(_)));
-    let refused = play.run.keep_subrun(ids[0], commit(true, false)).unwrap_err();
+    let refused = play.run.commit_subrun(ids[0], commit(true, false)).unwrap_err();
     assert_eq!(refused.code, "task_cancelled");
-    let came = play.run.keep_subrun(ids[0], commit(false, false)).unwrap();
-    assert!(came.is_some(), "what came of the call that it had begun");
+    let outcome = play.run.commit_subrun(ids[0], commit(false, false)).unwrap();
+    assert!(outcome.is_some(), "what came of the call that it had begun");
     play.run.end_subrun(ids[0], index);
     fails_at_once(&mut play);
-    let refused = play.run.keep_subrun(ids[0], commit(true, false)).unwrap_err();
+    let refused = play.run.commit_subrun(ids[0], commit(true, false)).unwrap_err();
     assert_eq!(refused.code, "task_cancelled");
 }
 

@@ -66,21 +66,21 @@ proptest! {
     #[test]
     fn the_commits_of_a_run_add_up_to_its_state(plan in plans(), seed in any::<u64>()) {
         let (play, end) = plan.play(Finish::Shuffled(seed));
-        let memory = plan.memory(&play.commits);
+        let recovered = plan.recovered(&play.commits);
         let channels = play.run.graph(0).unwrap().channels().len();
         for channel in (0_u32..).take(channels).map(ChannelId) {
-            prop_assert_eq!(memory.root.state.get(channel), play.run.state().get(channel));
+            prop_assert_eq!(recovered.root.state.get(channel), play.run.state().get(channel));
         }
-        prop_assert_eq!(memory.spent.supersteps, play.run.budget().spent().supersteps);
-        prop_assert_eq!(format!("{:?}", memory.ended.is_some_and(|ended| ended.is_ok())), format!("{}", end.starts_with("Done")));
-        prop_assert!(memory.tasks.is_empty() && memory.nested.is_empty() || end.starts_with("Failed"));
+        prop_assert_eq!(recovered.spent.supersteps, play.run.budget().spent().supersteps);
+        prop_assert_eq!(format!("{:?}", recovered.ended.is_some_and(|ended| ended.is_ok())), format!("{}", end.starts_with("Done")));
+        prop_assert!(recovered.tasks.is_empty() && recovered.nested.is_empty() || end.starts_with("Failed"));
     }
 
     #[test]
     fn an_image_is_what_the_commits_so_far_add_up_to(plan in plans(), seed in any::<u64>()) {
         let (play, _) = plan.play(Finish::Shuffled(seed));
         for (count, graph_snapshot) in &play.images {
-            let folded = plan.memory(&play.commits[..*count]).root;
+            let folded = plan.recovered(&play.commits[..*count]).root;
             prop_assert_eq!(graph_snapshot.state.snapshot(), folded.state.snapshot());
             prop_assert_eq!(graph_snapshot.step, folded.step);
             prop_assert_eq!(to_come(&graph_snapshot.pending_work), to_come(&folded.pending_work));

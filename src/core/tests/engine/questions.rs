@@ -162,7 +162,7 @@ fn the_time_of_a_pause_counts_for_no_limit() {
     let mut play = Play::new(&graph.build().unwrap(), script, json!({}), seconds(5));
     for _ in 0..2 {
         let asked = play.pauses();
-        play.now = play.now + Duration::from_secs(3_600);
+        play.now = play.now + Duration::from_hours(1);
         assert_eq!(play.pauses(), asked, "a run that waits for a person does not run out of time");
         answer(&mut play, &asked[0], json!("yes"));
     }

@@ -90,7 +90,7 @@ impl World {
 
     fn acts(&self, call: &mut Call<'_>, wanted: &Wanted) -> Result<Value, Fault> {
         let (attempt, repeatable) = (call.task.attempt, wanted.repeatable);
-        let within = call.task.id.unit != 0;
+        let within = call.task.id.scope != 0;
         let after = call.commits.len() + usize::from(!repeatable);
         call.makes(wanted, |key| {
             let key = key.to_owned();
@@ -231,18 +231,18 @@ impl Plan {
     }
 
     /// What commits of a run add up to.
-    pub(crate) fn memory(&self, commits: &[Commit<Value>]) -> RecoveredRun<Value> {
+    pub(crate) fn recovered(&self, commits: &[Commit<Value>]) -> RecoveredRun<Value> {
         let graph = self.graph();
-        let mut memory = RecoveredRun::new(&graph);
+        let mut recovered = RecoveredRun::new(&graph);
         for commit in commits {
-            memory.fold(&graph, commit.clone()).unwrap();
+            recovered.fold(&graph, commit.clone()).unwrap();
         }
-        memory
+        recovered
     }
 
     /// Plays on from what was stored, to the end.
     pub(crate) fn resume(&self, commits: &[Commit<Value>], finish: Finish) -> (Play, String) {
-        let mut play = Play::resume(&self.graph(), self.script(), self.memory(commits));
+        let mut play = Play::resume(&self.graph(), self.script(), self.recovered(commits));
         play.finish = finish;
         let end = finish_of(&mut play);
         (play, end)
@@ -294,7 +294,7 @@ impl Step {
         }
         let mut update =
             call.update([("log", json!([place, call.sent(), done])), ("count", json!(1))]);
-        let alone = call.sent().is_none() && call.task.id.unit == 0;
+        let alone = call.sent().is_none() && call.task.id.scope == 0;
         if alone {
             let own = ChannelId(3 + u32::try_from(place).unwrap());
             update.writes.push(antiphon_core::channel::Write::merge(own, call.get("count")));

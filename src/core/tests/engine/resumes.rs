@@ -18,11 +18,11 @@ fn stored(graph: &Arc<Graph<Value>>, script: Script, input: Value) -> Play {
 
 /// What is left of a run whose process is gone.
 fn left(graph: &Arc<Graph<Value>>, play: &Play) -> RecoveredRun<Value> {
-    let mut memory = RecoveredRun::new(graph);
+    let mut recovered = RecoveredRun::new(graph);
     for commit in &play.commits {
-        memory.fold(graph, commit.clone()).unwrap();
+        recovered.fold(graph, commit.clone()).unwrap();
     }
-    memory
+    recovered
 }
 
 /// EN-11 of `docs/engine.md`.
@@ -58,9 +58,9 @@ fn only_what_failed_is_run_again() {
     let script = Script::new().writes("a", "log", json!("a"));
     let mut play = stored(&graph, script.clone().fails("b", Category::Tool), json!({}));
     play.fails();
-    let memory = left(&graph, &play);
-    assert!(matches!(memory.ended, Some(Err(_))));
-    let mut resumed = Play::resume(&graph, script.writes("b", "log", json!("b")), memory);
+    let recovered = left(&graph, &play);
+    assert!(matches!(recovered.ended, Some(Err(_))));
+    let mut resumed = Play::resume(&graph, script.writes("b", "log", json!("b")), recovered);
     assert_eq!(resumed.complete(), json!({"log": ["a", "b"]}));
     assert_eq!(resumed.started, ["b"]);
 }
@@ -78,10 +78,10 @@ fn a_question_is_open_again_and_its_answer_is_kept() {
         });
     let mut play = stored(&graph, script.clone(), json!({}));
     let asked = play.pauses();
-    let memory = left(&graph, &play);
-    assert_eq!(memory.questions(), asked.iter().collect::<Vec<_>>());
+    let recovered = left(&graph, &play);
+    assert_eq!(recovered.questions(), asked.iter().collect::<Vec<_>>());
 
-    let mut second = Play::resume(&graph, script.clone(), memory);
+    let mut second = Play::resume(&graph, script.clone(), recovered);
     assert_eq!(second.pauses(), asked, "the same question, by the same id");
     second.run.answer(&asked[0].id, json!("one"), second.now).unwrap();
     let more = second.pauses();
@@ -158,8 +158,8 @@ fn a_further_turn_keeps_the_state_and_starts_from_the_beginning() {
     let steps: Vec<_> = turn.deltas().iter().map(|delta| (delta.source, delta.step)).collect();
     assert_eq!(steps, [(WriteSource::Turn, 2), (WriteSource::Step, 3)]);
     play.commits.append(&mut turn.commits);
-    let memory = left(&graph, &play);
-    assert_eq!(memory.root.state.get(question), Some(&json!("second")));
+    let recovered = left(&graph, &play);
+    assert_eq!(recovered.root.state.get(question), Some(&json!("second")));
 }
 
 #[test]
@@ -219,8 +219,8 @@ fn what_does_not_fit_the_graph_any_more_is_refused() {
     let mut play = stored(&before, Script::new().never_ends("x"), json!({}));
     assert!(matches!(play.go(), End::Stuck));
     let after = chain(&["sub"]).build().unwrap();
-    let mut memory = RecoveredRun::new(&after);
-    let folded = play.commits.iter().try_for_each(|commit| memory.fold(&after, commit.clone()));
+    let mut recovered = RecoveredRun::new(&after);
+    let folded = play.commits.iter().try_for_each(|commit| recovered.fold(&after, commit.clone()));
     assert_eq!(folded.unwrap_err().code, "checkpoint_misfit");
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use antiphon_core::budget::{Dimension, Limits};
+use antiphon_core::budget::{BudgetDimension, Limits};
 use antiphon_core::effect::Ending;
 use antiphon_core::event::EventKind;
 use antiphon_core::graph::{NodePolicy, RouterView, START, Semantics};
@@ -154,7 +154,7 @@ fn a_spent_budget_of_retries_is_a_budget_ending() {
     let script = Script::new().fails("a", Category::Timeout);
     let limits = Limits { retries: Some(1), ..Limits::default() };
     let mut play = played(Some(exact(9)), limits, script);
-    assert_eq!(play.ends(), Ending::Budget(Dimension::Retries));
+    assert_eq!(play.ends(), Ending::Budget(BudgetDimension::Retries));
     assert_eq!(play.started.len(), 2);
     assert_eq!(play.run.budget().spent().retries, 1);
 }
@@ -168,7 +168,7 @@ fn a_node_may_have_a_budget_of_retries_of_its_own() {
     graph.edge(START, "a");
     let script = Script::new().fails("a", Category::Timeout);
     let mut play = play(&graph.build().unwrap(), script);
-    assert_eq!(play.ends(), Ending::Budget(Dimension::Retries));
+    assert_eq!(play.ends(), Ending::Budget(BudgetDimension::Retries));
     assert_eq!(play.started.len(), 3);
 }
 
@@ -217,9 +217,9 @@ fn a_retry_waits_until_its_instant() {
 
 /// A graph whose node `a` may run three times, beside `b`, with a branch that
 /// fails the first time it is asked.
-fn branching(sight: RouterView, beside: bool) -> Play {
+fn branching(router_view: RouterView, beside: bool) -> Play {
     let mut graph = chain(&["last"]);
-    graph.semantics(Semantics { sight, ..Semantics::default() });
+    graph.semantics(Semantics { router_view, ..Semantics::default() });
     graph.add_node(policy(NodePolicy { retry: Some(exact(3)), ..NodePolicy::default() }, "a"));
     graph.edge(START, "a").branch("a", "way", 0, None);
     if beside {

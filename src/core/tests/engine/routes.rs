@@ -120,9 +120,9 @@ fn a_branch_at_the_start_sees_the_input() {
 }
 
 /// What the routers of two parallel tasks see of a list that both add to.
-fn seen(sight: RouterView) -> Value {
+fn seen(router_view: RouterView) -> Value {
     let mut graph = fan(&["a", "b"], &[("log", Reducer::Append), ("seen", Reducer::Append)]);
-    graph.semantics(Semantics { sight, ..Semantics::default() });
+    graph.semantics(Semantics { router_view, ..Semantics::default() });
     graph.channel("sum", Reducer::Foreign(0));
     for (router, source) in [(0, "a"), (1, "b")] {
         graph.branch(source, "look", router, None);
@@ -165,7 +165,7 @@ fn own_sight_shows_the_task_its_own_writes_alone() {
 #[test]
 fn own_sight_takes_resets_first_as_the_merge_does() {
     let mut graph = fan(&["a", "b"], &[("log", Reducer::Append)]);
-    graph.semantics(Semantics { sight: RouterView::Own, ..Semantics::default() });
+    graph.semantics(Semantics { router_view: RouterView::Own, ..Semantics::default() });
     graph.branch("a", "look", 0, None).branch("b", "look", 0, None);
     let graph = graph.build().unwrap();
     let script = Script::new().router(0, |_| choose([]));
@@ -182,7 +182,7 @@ fn own_sight_takes_resets_first_as_the_merge_does() {
 #[test]
 fn own_sight_merges_nothing_where_no_branch_looks() {
     let mut graph = fan(&["a", "b"], &[("sum", Reducer::Foreign(0))]);
-    graph.semantics(Semantics { sight: RouterView::Own, ..Semantics::default() });
+    graph.semantics(Semantics { router_view: RouterView::Own, ..Semantics::default() });
     let merged = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&merged);
     let script = Script::new()

@@ -25,7 +25,7 @@ fn silent(idle: Duration, strict: bool, timeout: Option<Duration>) -> Play {
 /// Lets time pass, and the task give a sign.
 fn after(play: &mut Play, time: Duration, sign: Heartbeat) {
     play.now = play.now + time;
-    play.run.alive(play.tasks[0].id, sign, play.now);
+    play.run.record_heartbeat(play.tasks[0].id, sign, play.now);
     assert!(matches!(play.step(), Effect::Wait(Some(_))));
 }
 

@@ -1,6 +1,6 @@
 //! Drivers that do whatever they like: nothing panics, nothing hangs.
 
-use antiphon_core::budget::{Charge, Limits};
+use antiphon_core::budget::{BudgetCharge, Limits};
 use antiphon_core::effect::Effect;
 use antiphon_core::event::EventKind;
 use antiphon_core::graph::{Graph, START};
@@ -71,12 +71,12 @@ fn act(play: &mut Play, seen: &mut Vec<Task<Value>>, deed: &Deed) {
                 play.run.resolve(task.id, outcome, play.now);
             }
         }
-        Deed::Wrong(unit, slot, serial) => {
-            let id = TaskId { unit: *unit, slot: *slot, serial: *serial };
+        Deed::Wrong(scope, slot, serial) => {
+            let id = TaskId { scope: *scope, slot: *slot, serial: *serial };
             play.run.resolve(id, TaskOutcome::Ask(json!(0)), play.now);
             play.run.path(id);
             play.run.node_of(id);
-            play.run.namespace(*unit);
+            play.run.namespace(*scope);
         }
         Deed::Answer(place) => {
             let questions = play.run.questions();
@@ -92,7 +92,7 @@ fn act(play: &mut Play, seen: &mut Vec<Task<Value>>, deed: &Deed) {
         Deed::Pass(time) => play.now = play.now + ms(*time),
         Deed::Request(place) => {
             if let Some(task) = any(seen, *place) {
-                let granted = play.run.request(task.id, Charge::Tool).is_ok();
+                let granted = play.run.request(task.id, BudgetCharge::Tool).is_ok();
                 play.run
                     .charge(task.id, Usage { input_tokens: u64::from(granted), output_tokens: 1 });
             }
@@ -173,7 +173,7 @@ fn an_answer_is_taken_once() {
     let done = || TaskOutcome::Done(antiphon_core::command::Update::default());
     assert!(!play.run.resolve(TaskId { serial: id.serial + 1, ..id }, done(), play.now));
     assert!(!play.run.resolve(TaskId { slot: 9, ..id }, done(), play.now));
-    assert!(!play.run.resolve(TaskId { unit: 9, ..id }, done(), play.now));
+    assert!(!play.run.resolve(TaskId { scope: 9, ..id }, done(), play.now));
     assert!(play.run.resolve(id, done(), play.now));
     assert!(!play.run.resolve(id, done(), play.now));
     play.complete();
@@ -186,7 +186,7 @@ fn a_task_that_was_not_handed_out_takes_no_answer() {
     let mut play = Play::with(&graph, Script::new(), json!({}), stored);
     play.acknowledges = false;
     play.step();
-    let guessed = TaskId { unit: 0, slot: 0, serial: 1 };
+    let guessed = TaskId { scope: 0, slot: 0, serial: 1 };
     let done = || TaskOutcome::Done(antiphon_core::command::Update::default());
     assert!(!play.run.resolve(guessed, done(), play.now));
     play.run.committed(1);

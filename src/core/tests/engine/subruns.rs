@@ -31,26 +31,26 @@ type Seen = Arc<Mutex<Vec<Begun>>>;
 
 fn starts(call: &mut Call<'_>, name: u8, commits: u8, seen: &Seen) -> Result<(), Fault> {
     let (id, name) = (call.task.id, format!("graph{name}"));
-    let begun = call.run.begin_subrun(id, &name, 7)?.unwrap();
-    call.commits.extend(begun.intent.map(|intent| *intent));
-    let log = match begun.known {
+    let started = call.run.begin_subrun(id, &name, 7)?.unwrap();
+    call.commits.extend(started.intent.map(|intent| *intent));
+    let log = match started.known {
         KnownSubrun::Commits(log) => log,
         _ => SubrunLog::default(),
     };
-    seen.lock().unwrap().push((begun.index, name, begun.seed, log.commits.clone(), log.ended));
+    seen.lock().unwrap().push((started.index, name, started.seed, log.commits.clone(), log.ended));
     for nth in u8::try_from(log.commits.len()).unwrap()..commits {
         let ended = nth + 1 == commits;
         let commit = SubrunCommit {
-            index: begun.index,
+            index: started.index,
             must_be_durable: false,
             repeatable: false,
             ended,
             bytes: vec![nth],
         };
-        let commit = call.run.keep_subrun(id, commit)?;
+        let commit = call.run.commit_subrun(id, commit)?;
         call.commits.extend(commit.map(|commit| *commit));
     }
-    call.run.end_subrun(id, begun.index);
+    call.run.end_subrun(id, started.index);
     Ok(())
 }
 
@@ -83,11 +83,11 @@ fn stored(script: Script) -> Play {
 }
 
 fn folded(commits: &[Commit<Value>]) -> RecoveredRun<Value> {
-    let mut memory = RecoveredRun::new(&graph());
+    let mut recovered = RecoveredRun::new(&graph());
     for commit in commits {
-        memory.fold(&graph(), commit.clone()).unwrap();
+        recovered.fold(&graph(), commit.clone()).unwrap();
     }
-    memory
+    recovered
 }
 
 /// Commits of subruns among the first ones, by the places of the subruns.
@@ -119,9 +119,9 @@ proptest! {
         let rests = left.iter().any(|commit| matches!(commit.change, CommitChange::Step(_)));
         // A call of which nobody knows what came is not made again.
         let open = |name: &str| {
-            let of = |came: bool| left.iter().filter(move |commit| matches!(
+            let of = |outcome: bool| left.iter().filter(move |commit| matches!(
                 &commit.change,
-                CommitChange::Called(_, _, made) if made.call.name == name && made.came.is_some() == came
+                CommitChange::Called(_, _, record) if record.call.name == name && record.outcome.is_some() == outcome
             )).count();
             of(false) > of(true)
         };
@@ -148,8 +148,8 @@ fn a_task_that_starts_another_run_than_before_is_refused() {
     whole.complete();
     let is_kept = |commit: &Commit<Value>| matches!(commit.change, CommitChange::Subrun(..));
     let kept = whole.commits.iter().position(is_kept).unwrap() + 1;
-    let memory = folded(&whole.commits[..kept]);
+    let recovered = folded(&whole.commits[..kept]);
     let other = script(&[NodeAction::Starts(1, 2)], &Seen::default());
-    let fault = Play::resume(&graph(), other, memory).fails();
+    let fault = Play::resume(&graph(), other, recovered).fails();
     assert_eq!(fault.code, "replay_diverged");
 }

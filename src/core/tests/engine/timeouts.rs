@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use antiphon_core::budget::{Dimension, Limits};
+use antiphon_core::budget::{BudgetDimension, Limits};
 use antiphon_core::channel::Reducer;
 use antiphon_core::effect::{Effect, Ending};
 use antiphon_core::event::EventKind;
@@ -51,7 +51,7 @@ fn a_late_answer_changes_nothing() {
     assert!(!play.run.awaits(late) && play.run.awaits(play.tasks[1].id));
     let update = antiphon_core::command::Update::default();
     assert!(!play.run.resolve(late, TaskOutcome::Done(update), play.now));
-    assert!(play.run.request(late, antiphon_core::budget::Charge::Tool).is_err());
+    assert!(play.run.request(late, antiphon_core::budget::BudgetCharge::Tool).is_err());
     assert_eq!(play.run.budget().spent().tool_calls, 0);
     assert_eq!(play.started, ["a", "b"]);
 }
@@ -122,7 +122,7 @@ fn the_runs_time_frees_the_caller_from_a_stuck_task() {
     let graph = fan(&["a", "b"], &[("log", Reducer::Append)]).build().unwrap();
     let script = Script::new().writes("a", "log", json!("a")).never_ends("b");
     let mut play = Play::new(&graph, script, json!({}), wall(ms(50)));
-    assert_eq!(play.ends(), Ending::Budget(Dimension::WallTime));
+    assert_eq!(play.ends(), Ending::Budget(BudgetDimension::WallTime));
     assert_eq!(play.now, BEGIN + ms(50));
     assert_eq!(play.cancelled.len(), 1);
     assert_eq!(play.run.remaining(play.now), None);
@@ -153,7 +153,7 @@ fn a_nodes_own_wall_time_covers_all_of_its_attempts() {
     graph.add_node(policy(limited, "a"));
     graph.edge(START, "a");
     let mut play = play(&graph.build().unwrap(), Script::new().never_ends("a"));
-    assert_eq!(play.ends(), Ending::Budget(Dimension::WallTime));
+    assert_eq!(play.ends(), Ending::Budget(BudgetDimension::WallTime));
     assert_eq!(play.now, BEGIN + ms(1150), "100 ms, a pause of a second, 50 ms");
     assert_eq!(play.started.len(), 2);
 }
@@ -200,7 +200,7 @@ fn a_node_that_waits_for_its_turn_can_still_run_out_of_what_it_may_spend() {
     let script = Script::new().takes("a", ms(80));
     let options = Options { max_concurrency: Some(1), ..crate::support::options() };
     let mut play = Play::with(&graph.build().unwrap(), script, json!({}), options);
-    assert_eq!(play.ends(), Ending::Budget(Dimension::WallTime));
+    assert_eq!(play.ends(), Ending::Budget(BudgetDimension::WallTime));
     assert_eq!(play.started, ["a"], "it is neither started nor cancelled");
     assert_eq!(play.cancelled, [play.tasks[0].id]);
 }
@@ -217,7 +217,7 @@ fn wall_time_leads_to_the_budget_edge_with_a_grace_that_ends_too() {
     assert_eq!(play.started, ["a", "wrap up"]);
     assert_eq!(play.tasks[1].deadline, Some(BEGIN + Duration::from_secs(110)), "a tenth more");
     let mut play = Play::new(&graph, script.never_ends("wrap up"), json!({}), wall(ms(50)));
-    assert_eq!(play.ends(), Ending::Budget(Dimension::WallTime));
+    assert_eq!(play.ends(), Ending::Budget(BudgetDimension::WallTime));
     assert_eq!(play.now, BEGIN + ms(1050), "at least a second");
 }
 

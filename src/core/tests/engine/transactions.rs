@@ -10,10 +10,10 @@ use crate::support::{Play, Script, fan};
 
 const BEFORE: &str = r#"{"log": ["before"], "x": 1, "sum": 0}"#;
 
-fn failing(sight: RouterView, script: Script) -> Play {
+fn failing(router_view: RouterView, script: Script) -> Play {
     let channels = [("log", Reducer::Append), ("x", Reducer::Set), ("sum", Reducer::Foreign(0))];
     let mut graph = fan(&["a", "b", "c"], &channels);
-    graph.semantics(Semantics { sight, ..Semantics::default() }).branch("c", "way", 0, None);
+    graph.semantics(Semantics { router_view, ..Semantics::default() }).branch("c", "way", 0, None);
     let input = json!({"log": "before", "x": 1, "sum": 0});
     let mut play = Play::new(&graph.build().unwrap(), script, input, Limits::default());
     play.fails();

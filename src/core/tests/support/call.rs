@@ -1,6 +1,6 @@
 //! One attempt at a task, as its script sees it.
 
-use antiphon_core::budget::Charge;
+use antiphon_core::budget::BudgetCharge;
 use antiphon_core::channel::{Write, WriteOp};
 use antiphon_core::checkpoint::{Call as Wanted, CallOutcome, Callee, Commit, digest};
 use antiphon_core::command::{Destination, Destinations, Route, Send, Update};
@@ -20,9 +20,9 @@ pub(crate) struct Call<'a> {
 impl Call<'_> {
     /// What the state holds under a key, null if nothing.
     pub(crate) fn get(&self, key: &str) -> Value {
-        let unit = self.run.home(self.task.id.unit);
-        let id = self.run.graph(unit).and_then(|graph| graph.channel_id(key));
-        let state = self.run.unit_state(unit);
+        let scope = self.run.state_scope(self.task.id.scope);
+        let id = self.run.graph(scope).and_then(|graph| graph.channel_id(key));
+        let state = self.run.scope_state(scope);
         id.and_then(|id| state?.get(id).cloned()).unwrap_or_default()
     }
 
@@ -37,24 +37,24 @@ impl Call<'_> {
     }
 
     pub(crate) fn answers(&self) -> Vec<Value> {
-        self.run.answers(self.task.id.unit, self.task.id.slot).to_vec()
+        self.run.answers(self.task.id.scope, self.task.id.slot).to_vec()
     }
 
     /// The code of the failure that this task handles, and whose it is.
     pub(crate) fn handled(&self) -> Option<(String, String)> {
-        let (node, fault) = self.run.handled(self.task.id.unit, self.task.id.slot)?;
+        let (node, fault) = self.run.handled(self.task.id.scope, self.task.id.slot)?;
         Some((node.to_string(), fault.code.to_string()))
     }
 
     /// A call of a model that costs ten tokens in and one out.
     pub(crate) fn model(&mut self) -> Result<(), Fault> {
-        self.run.request(self.task.id, Charge::Model)?;
+        self.run.request(self.task.id, BudgetCharge::Model)?;
         self.run.charge(self.task.id, Usage { input_tokens: 10, output_tokens: 1 });
         Ok(())
     }
 
     pub(crate) fn tool(&mut self) -> Result<(), Fault> {
-        self.run.request(self.task.id, Charge::Tool)
+        self.run.request(self.task.id, BudgetCharge::Tool)
     }
 
     /// Makes a call as a host does: what it is known for is stored around it.
@@ -68,25 +68,25 @@ impl Call<'_> {
                 CallStart::Known(CallOutcome::Value(value)) => return Ok(value),
                 CallStart::Known(CallOutcome::Failed(fault)) => return Err(fault),
                 CallStart::Known(other) => panic!("no host has said that: {other:?}"),
-                CallStart::Due(due) => due,
+                CallStart::Pending(pending) => pending,
             };
         self.commits.extend(intent.map(|intent| *intent));
-        let came = effect(&key);
-        self.ends(index, came.clone().map_or_else(CallOutcome::Failed, CallOutcome::Value));
-        came
+        let outcome = effect(&key);
+        self.ends(index, outcome.clone().map_or_else(CallOutcome::Failed, CallOutcome::Value));
+        outcome
     }
 
     /// Begins a call that is ended later.
     pub(crate) fn begins(&mut self, wanted: &Wanted) -> Result<CallStart<Value>, Fault> {
-        let mut begun = self.run.begin_call(self.task.id, wanted)?;
-        if let CallStart::Due(due) = &mut begun {
+        let mut started = self.run.begin_call(self.task.id, wanted)?;
+        if let CallStart::Pending(due) = &mut started {
             self.commits.extend(due.intent.take().map(|intent| *intent));
         }
-        Ok(begun)
+        Ok(started)
     }
 
-    pub(crate) fn ends(&mut self, index: u32, came: CallOutcome<Value>) {
-        let commit = self.run.end_call(self.task.id, index, came);
+    pub(crate) fn ends(&mut self, index: u32, outcome: CallOutcome<Value>) {
+        let commit = self.run.end_call(self.task.id, index, outcome);
         self.commits.extend(commit.map(|commit| *commit));
     }
 
@@ -114,8 +114,8 @@ impl Call<'_> {
     }
 
     fn channel(&self, key: &str) -> antiphon_core::channel::ChannelId {
-        let unit = self.run.home(self.task.id.unit);
-        self.run.graph(unit).unwrap().channel_id(key).unwrap()
+        let scope = self.run.state_scope(self.task.id.scope);
+        self.run.graph(scope).unwrap().channel_id(key).unwrap()
     }
 }
 

@@ -197,10 +197,10 @@ impl Play {
     pub(crate) fn resume(
         graph: &Arc<Graph<Value>>,
         script: Script,
-        memory: RecoveredRun<Value>,
+        recovered: RecoveredRun<Value>,
     ) -> Self {
         let options = Options { commits: true, ..options() };
-        Self::of(Run::resume(Arc::clone(graph), memory, options, BEGIN), script)
+        Self::of(Run::resume(Arc::clone(graph), recovered, options, BEGIN), script)
     }
 
     pub(crate) fn of(run: Run<Value>, script: Script) -> Self {
@@ -326,7 +326,7 @@ impl Play {
         let path = self.path(task.id);
         let name = match &task.work {
             TaskWork::Tool(invocation) => invocation.call.name.clone(),
-            _ => self.run.node(task.id.unit, task.node).unwrap().name.to_string(),
+            _ => self.run.node(task.id.scope, task.node).unwrap().name.to_string(),
         };
         let took = self.script.takes.get(&name).copied().unwrap_or(Some(Duration::ZERO));
         self.started.push(path);
@@ -374,7 +374,7 @@ impl Play {
 
     /// What the script makes of a task.
     pub(crate) fn outcome(&mut self, task: &Task<Value>) -> TaskOutcome<Value> {
-        let name = self.run.node(task.id.unit, task.node).map(|node| node.name.to_string());
+        let name = self.run.node(task.id.scope, task.node).map(|node| node.name.to_string());
         let body = self.script.nodes.get(&name.unwrap_or_default()).cloned();
         let mut call = Call { run: &mut self.run, task, commits: &mut self.commits };
         match body {

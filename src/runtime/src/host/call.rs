@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use antiphon_core::approval::{Approval, HostVerdict, refused};
-use antiphon_core::budget::Charge;
+use antiphon_core::budget::BudgetCharge;
 use antiphon_core::checkpoint::{CallOutcome, Callee};
 use antiphon_core::command::Update;
 use antiphon_core::event::EventKind;
@@ -15,7 +15,7 @@ use antiphon_core::task::{TaskId, TaskInput};
 use antiphon_core::{Fault, FaultCode, ModelReply, ModelRequest, Seed, Time, ToolOutcome, Usage};
 use serde_json::{Value as Json, json};
 
-use super::asked::{CallRequest, unsuitable};
+use super::call_request::{CallRequest, unsuitable};
 use super::{Snapshot, TaskReporter};
 use crate::clock::Clock;
 use crate::port::{CallContext, Model, Tool};
@@ -45,7 +45,7 @@ pub struct NodeCall {
     /// [`NodeCall::ask`] and [`NodeCall::invoke`], which also count and record.
     pub cx: CallContext,
     /// The way back to the run.
-    pub notes: TaskReporter,
+    pub reporter: TaskReporter,
     pub(crate) calls: AtomicU64,
 }
 
@@ -53,7 +53,7 @@ impl NodeCall {
     /// A call outside any run, with a first attempt at `node` and no limits:
     /// for tests of a host.
     pub fn detached(node: impl Into<Arc<str>>, state: Snapshot, clock: Arc<dyn Clock>) -> Self {
-        let (node, id) = (node.into(), TaskId { unit: 0, slot: 0, serial: 1 });
+        let (node, id) = (node.into(), TaskId { scope: 0, slot: 0, serial: 1 });
         Self {
             path: vec![Arc::clone(&node)],
             node,
@@ -65,7 +65,7 @@ impl NodeCall {
             answers: Vec::new(),
             handles: None,
             cx: CallContext::new(clock),
-            notes: TaskReporter::detached(id),
+            reporter: TaskReporter::detached(id),
             calls: AtomicU64::new(0),
         }
     }
@@ -80,20 +80,20 @@ impl NodeCall {
 
     /// Adds a custom event to the trace.
     pub fn note(&self, name: &str, data: Json) {
-        self.notes.note(EventKind::Custom, name, data);
+        self.reporter.note(EventKind::Custom, name, data);
     }
 
     /// Asks whether one more call may be made, and counts it if so.
     ///
     /// # Errors
     /// A `Budget` fault, which the node should end with.
-    pub async fn request(&self, intent: Charge) -> Result<(), Fault> {
-        self.notes.request(intent).await
+    pub async fn request(&self, charge: BudgetCharge) -> Result<(), Fault> {
+        self.reporter.request(charge).await
     }
 
     /// Counts what a call has cost.
     pub fn charge(&self, usage: Usage) {
-        self.notes.charge(usage);
+        self.reporter.charge(usage);
     }
 
     /// Time left until the deadline; none if there is none.
@@ -124,21 +124,24 @@ impl NodeCall {
         request: &ModelRequest,
     ) -> Result<ModelReply, Fault> {
         let seed = self.next_seed();
-        let asked = CallRequest { notes: &self.notes, name: model.name(), callee: Callee::Model };
-        let due = match asked.begin(request, true).await? {
+        let asked =
+            CallRequest { reporter: &self.reporter, name: model.name(), callee: Callee::Model };
+        let pending = match asked.begin(request, true).await? {
             CallStart::Known(CallOutcome::Reply(reply)) => return Ok(asked.replied(*reply, true)),
-            CallStart::Known(came) => return Err(unsuitable(came)),
-            CallStart::Due(due) => due,
+            CallStart::Known(outcome) => return Err(unsuitable(outcome)),
+            CallStart::Pending(pending) => pending,
         };
-        self.notes.note(EventKind::ModelCall, model.name(), json!({}));
-        let idempotency_key = Some(due.key.clone());
+        self.reporter.note(EventKind::ModelCall, model.name(), json!({}));
+        let idempotency_key = Some(pending.key.clone());
         let cx = CallContext { idempotency_key, seed, ..self.cx.clone() };
-        let came = model.call(request, &cx).await;
-        if let Ok(reply) = &came {
+        let outcome = model.call(request, &cx).await;
+        if let Ok(reply) = &outcome {
             self.charge(reply.usage);
         }
-        asked.end(&due, || came.clone().map(|reply| CallOutcome::Reply(Box::new(reply)))).await?;
-        Ok(asked.replied(came?, false))
+        asked
+            .end(&pending, || outcome.clone().map(|reply| CallOutcome::Reply(Box::new(reply))))
+            .await?;
+        Ok(asked.replied(outcome?, false))
     }
 
     /// Calls a tool once, with arguments that satisfy its schema: within the
@@ -154,30 +157,31 @@ impl NodeCall {
     pub async fn invoke(&self, tool: &dyn Tool, arguments: Json) -> ToolOutcome {
         let (spec, seed) = (tool.spec(), self.next_seed());
         self.approved(tool, &arguments, seed).await?;
-        let asked = CallRequest { notes: &self.notes, name: &spec.name, callee: Callee::Tool };
-        let due = match asked.begin(&arguments, spec.is_repeatable()).await? {
-            CallStart::Known(came) => {
-                let outcome = match came {
+        let asked =
+            CallRequest { reporter: &self.reporter, name: &spec.name, callee: Callee::Tool };
+        let pending = match asked.begin(&arguments, spec.is_repeatable()).await? {
+            CallStart::Known(outcome) => {
+                let outcome = match outcome {
                     CallOutcome::Json(value) => Ok(value),
-                    came => Err(unsuitable(came)),
+                    outcome => Err(unsuitable(outcome)),
                 };
                 asked.called("", &arguments, true);
                 asked.returned("", &outcome, true);
                 return outcome;
             }
-            CallStart::Due(due) => due,
+            CallStart::Pending(pending) => pending,
         };
-        asked.called(&due.key, &arguments, false);
+        asked.called(&pending.key, &arguments, false);
         let own = spec.timeout.map(|timeout| self.cx.clock.now() + timeout);
         let cx = CallContext {
             deadline: earlier(own, self.deadline),
-            idempotency_key: Some(due.key.clone()),
+            idempotency_key: Some(pending.key.clone()),
             seed,
             ..self.cx.clone()
         };
         let outcome = within(spec.timeout, &cx, tool.call(arguments, &cx)).await;
-        asked.end(&due, || outcome.clone().map(CallOutcome::Json)).await?;
-        asked.returned(&due.key, &outcome, false);
+        asked.end(&pending, || outcome.clone().map(CallOutcome::Json)).await?;
+        asked.returned(&pending.key, &outcome, false);
         outcome
     }
 
@@ -191,25 +195,25 @@ impl NodeCall {
             Approval::Host => {}
         }
         let name = format!("approve {}", spec.name);
-        let asked = CallRequest { notes: &self.notes, name: &name, callee: Callee::Step };
-        let came = match asked.begin(arguments, true).await? {
-            CallStart::Known(came) => came,
-            CallStart::Due(due) => {
+        let asked = CallRequest { reporter: &self.reporter, name: &name, callee: Callee::Step };
+        let outcome = match asked.begin(arguments, true).await? {
+            CallStart::Known(outcome) => outcome,
+            CallStart::Pending(pending) => {
                 let cx = CallContext {
                     deadline: self.deadline,
-                    idempotency_key: Some(due.key.clone()),
+                    idempotency_key: Some(pending.key.clone()),
                     seed,
                     ..self.cx.clone()
                 };
                 let judged = tool.approve(arguments, &cx).await.map(stored_verdict);
-                asked.end(&due, || judged.clone()).await?;
+                asked.end(&pending, || judged.clone()).await?;
                 judged?
             }
         };
-        match came {
+        match outcome {
             CallOutcome::Json(Json::Bool(true)) => Ok(()),
             CallOutcome::Json(reason) => Err(refused(&spec.name, reason.as_str())),
-            came => Err(unsuitable(came)),
+            outcome => Err(unsuitable(outcome)),
         }
     }
 

@@ -13,20 +13,20 @@ use antiphon_core::{Fault, FaultCode, Time};
 use serde_json::Value as Json;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-use super::children::{TaskAnswer, TaskSet};
-use super::contain::HostRules;
+use super::panics::HostRules;
+use super::task_set::{TaskAnswer, TaskSet};
 use super::work::{CallServices, may_hang};
 use super::{DriveOutcome, Driver};
 use crate::committer::RunCommitter;
 use crate::host::{CallAdmission, Host, TaskSignal, cancelled};
-use crate::store::StoreFuture as Stored;
+use crate::store::StoreFuture;
 
 pub(super) struct Session<'d, H: ?Sized> {
     driver: &'d Driver<H>,
     run: &'d mut Run<Json>,
     committer: &'d mut RunCommitter,
     services: CallServices,
-    children: TaskSet,
+    tasks: TaskSet,
     signals: UnboundedReceiver<TaskSignal>,
     /// The task that has just ended and still has to be heard.
     ending: Option<TaskId>,
@@ -51,7 +51,7 @@ impl<'d, H: Host + ?Sized + 'static> Session<'d, H> {
             run,
             committer,
             services,
-            children: TaskSet::default(),
+            tasks: TaskSet::default(),
             signals,
             ending: None,
             alarm: None,
@@ -65,7 +65,7 @@ impl<'d, H: Host + ?Sized + 'static> Session<'d, H> {
             self.committer.acknowledge(self.run, answer, self.driver.clock.now());
         }
         loop {
-            self.heed_stop();
+            self.check_cancellation();
             let now = self.driver.clock.now();
             let effect = self.run.step(now, &mut HostRules(&*self.driver.host));
             self.publish();
@@ -96,7 +96,7 @@ impl<'d, H: Host + ?Sized + 'static> Session<'d, H> {
         self.committer.closed().await.and(result)
     }
 
-    fn heed_stop(&mut self) {
+    fn check_cancellation(&mut self) {
         if self.stopped {
             return;
         }
@@ -120,62 +120,62 @@ impl<'d, H: Host + ?Sized + 'static> Session<'d, H> {
             if let Poll::Ready(outcome) = polled {
                 // Whatever it holds of the state goes before the next merge.
                 drop(job);
-                self.hear_of(id);
+                self.drain_signals_of(id);
                 return self.answer(id, Some(outcome));
             }
         }
-        self.children.spawn(id, job);
+        self.tasks.spawn(id, job);
     }
 
     /// Stops tasks, and waits until they have stopped as far as they do.
     async fn cancel(&mut self, ids: Vec<TaskId>) {
         let mut open = BTreeSet::new();
         for id in ids {
-            if self.children.stop(id) {
+            if self.tasks.stop(id) {
                 open.insert(id);
             } else {
                 self.answer(id, None);
             }
         }
-        let mut patience = std::pin::pin!(tokio::time::sleep(Driver::<H>::PATIENCE));
+        let mut patience = std::pin::pin!(tokio::time::sleep(Driver::<H>::CANCEL_GRACE));
         while !open.is_empty() {
             tokio::select! {
                 biased;
-                (id, answer) = self.children.next() => {
+                (id, answer) = self.tasks.next() => {
                     self.take(id, answer);
-                    open.retain(|id| self.children.has(*id));
+                    open.retain(|id| self.tasks.has(*id));
                 }
                 () = &mut patience => break,
             }
         }
         for id in open {
-            self.children.abandon(id);
+            self.tasks.abandon(id);
             self.answer(id, None);
         }
     }
 
     /// Until something happens that the run may want to know.
     async fn wait(&mut self, until: Option<Time>) -> Result<(), Fault> {
-        if until.is_none() && self.children.is_empty() && !self.committer.is_waiting() {
+        if until.is_none() && self.tasks.is_empty() && !self.committer.is_waiting() {
             return Err(abandoned());
         }
         self.set_alarm(until);
         let stop = self.driver.stop.as_ref().filter(|_| !self.stopped);
         let pulled = async {
             match stop {
-                Some(stop) => stop.stopped().await,
+                Some(stop) => stop.cancelled().await,
                 None => std::future::pending().await,
             }
         };
         tokio::select! {
             biased;
-            Some(signal) = self.signals.recv() => self.heed(signal),
-            (id, answer) = self.children.next() => self.take(id, answer),
+            Some(signal) = self.signals.recv() => self.handle_signal(signal),
+            (id, answer) = self.tasks.next() => self.take(id, answer),
             answer = self.committer.durable() => {
                 self.committer.acknowledge(self.run, answer, self.driver.clock.now());
             }
             () = pulled => {}
-            () = ring(&mut self.alarm) => self.alarm = None,
+            () = alarm_reached(&mut self.alarm) => self.alarm = None,
         }
         Ok(())
     }
@@ -191,10 +191,10 @@ impl<'d, H: Host + ?Sized + 'static> Session<'d, H> {
     /// A task has ended, and perhaps others with it.
     fn take(&mut self, id: TaskId, answer: TaskAnswer) {
         // What it said before it ended comes first.
-        self.hear_of(id);
+        self.drain_signals_of(id);
         self.answer(id, answer);
-        while let Some((id, answer)) = self.children.try_next() {
-            self.hear_of(id);
+        while let Some((id, answer)) = self.tasks.try_next() {
+            self.drain_signals_of(id);
             self.answer(id, answer);
         }
     }
@@ -210,23 +210,23 @@ impl<'d, H: Host + ?Sized + 'static> Session<'d, H> {
     }
 
     /// Hears what a task has said that is no longer among the children.
-    fn hear_of(&mut self, id: TaskId) {
+    fn drain_signals_of(&mut self, id: TaskId) {
         self.ending = Some(id);
         while let Ok(signal) = self.signals.try_recv() {
-            self.heed(signal);
+            self.handle_signal(signal);
         }
         self.ending = None;
     }
 
-    fn heed(&mut self, signal: TaskSignal) {
+    fn handle_signal(&mut self, signal: TaskSignal) {
         match signal {
             TaskSignal::Note(id, kind, name, data) if self.is_live(id) => {
                 self.run.note(id, kind, &name, data);
             }
             TaskSignal::Charge(id, usage) if self.is_live(id) => self.run.charge(id, usage),
-            TaskSignal::Request(id, intent, answer) => {
+            TaskSignal::Request(id, charge, answer) => {
                 let live = self.is_live(id);
-                let answered = if live { self.run.request(id, intent) } else { Err(cancelled()) };
+                let answered = if live { self.run.request(id, charge) } else { Err(cancelled()) };
                 // Whoever asked may have been stopped meanwhile.
                 let _ = answer.send(answered);
             }
@@ -235,9 +235,9 @@ impl<'d, H: Host + ?Sized + 'static> Session<'d, H> {
                 let begins = if live { self.begin_call(id, &call) } else { Err(cancelled()) };
                 let _ = answer.send(begins);
             }
-            TaskSignal::End(id, index, came, answer) if self.is_live(id) => {
-                let commit = self.run.end_call(id, index, *came);
-                let kept = commit.map_or(Ok(None), |commit| self.keep_call(&commit));
+            TaskSignal::End(id, index, outcome, answer) if self.is_live(id) => {
+                let commit = self.run.end_call(id, index, *outcome);
+                let kept = commit.map_or(Ok(None), |commit| self.commit_call(&commit));
                 // Why it could not be stored ends the run, and says so there.
                 let _ = answer.send(kept.unwrap_or_default());
             }
@@ -247,21 +247,21 @@ impl<'d, H: Host + ?Sized + 'static> Session<'d, H> {
     }
 
     fn begin_call(&mut self, id: TaskId, call: &Call) -> CallAdmission {
-        let mut begun = self.run.begin_call(id, call)?;
-        let intent = match &mut begun {
-            CallStart::Due(due) => due.intent.take(),
+        let mut started = self.run.begin_call(id, call)?;
+        let intent = match &mut started {
+            CallStart::Pending(pending) => pending.intent.take(),
             CallStart::Known(_) => None,
         };
-        let durable = intent.map_or(Ok(None), |intent| self.keep_call(&intent))?;
-        Ok((begun, durable))
+        let durable = intent.map_or(Ok(None), |intent| self.commit_call(&intent))?;
+        Ok((started, durable))
     }
 
-    fn keep_call(&mut self, commit: &Commit<Json>) -> Result<Option<Stored<()>>, Fault> {
+    fn commit_call(&mut self, commit: &Commit<Json>) -> Result<Option<StoreFuture<()>>, Fault> {
         self.committer.commit_call(self.run, commit, self.driver.clock.now())
     }
 
     fn is_live(&self, id: TaskId) -> bool {
-        self.ending == Some(id) || self.children.has(id)
+        self.ending == Some(id) || self.tasks.has(id)
     }
 
     fn publish(&mut self) {
@@ -278,7 +278,7 @@ impl<'d, H: Host + ?Sized + 'static> Session<'d, H> {
     }
 }
 
-async fn ring(alarm: &mut Option<PendingAlarm>) {
+async fn alarm_reached(alarm: &mut Option<PendingAlarm>) {
     match alarm {
         Some((_, reached)) => reached.await,
         None => std::future::pending().await,

@@ -12,8 +12,8 @@ use antiphon_core::{Fault, ModelRequest, Time};
 use serde_json::Value as Json;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use super::children::TaskFuture;
-use super::contain::contained;
+use super::panics::contained;
+use super::task_set::TaskFuture;
 use crate::clock::Clock;
 use crate::host::{Host, NodeCall, Snapshot, TaskReporter, TaskSignal};
 use crate::port::{CallContext, ReplyChunk};
@@ -51,9 +51,9 @@ impl CallServices {
     fn call(&self, run: &Run<Json>, task: &Task<Json>) -> Option<NodeCall> {
         let id = task.id;
         let origin = run.origin(id);
-        let graph = run.graph(origin.unit)?;
-        let state = run.unit_state(origin.unit)?;
-        let handled = run.handled(origin.unit, origin.slot);
+        let graph = run.graph(origin.scope)?;
+        let state = run.scope_state(origin.scope)?;
+        let handled = run.handled(origin.scope, origin.slot);
         let mut cx = CallContext::new(Arc::clone(&self.clock));
         cx.deadline = task.deadline;
         cx.seed = run.seed_of(id);
@@ -73,10 +73,10 @@ impl CallServices {
             deadline: task.deadline,
             input: run.input_of(id).cloned().unwrap_or(TaskInput::State),
             state: Snapshot::of(graph, state),
-            answers: run.answers(origin.unit, origin.slot).to_vec(),
+            answers: run.answers(origin.scope, origin.slot).to_vec(),
             handles: handled.map(|(node, fault)| (node, fault.clone())),
             cx,
-            notes: TaskReporter::new(id, self.signals.clone()),
+            reporter: TaskReporter::new(id, self.signals.clone()),
             calls: AtomicU64::new(0),
         })
     }

@@ -11,7 +11,7 @@ use super::Watcher;
 #[derive(Debug)]
 pub struct Recorder {
     limit: usize,
-    tape: Mutex<RecorderState>,
+    state: Mutex<RecorderState>,
 }
 
 #[derive(Debug, Default)]
@@ -31,21 +31,21 @@ impl Recorder {
 
     /// A recorder for that many events.
     pub fn with_limit(limit: usize) -> Arc<Self> {
-        Arc::new(Self { limit, tape: Mutex::default() })
+        Arc::new(Self { limit, state: Mutex::default() })
     }
 
     /// What was kept so far, in order.
     pub fn events(&self) -> Vec<Arc<Event>> {
-        self.tape().events.clone()
+        self.state().events.clone()
     }
 
     /// How many events came after the limit was reached.
     pub fn dropped(&self) -> u64 {
-        self.tape().dropped
+        self.state().dropped
     }
 
-    fn tape(&self) -> MutexGuard<'_, RecorderState> {
-        self.tape.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, RecorderState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -54,11 +54,11 @@ impl Watcher for Recorder {
         if event.kind.is_droppable() {
             return;
         }
-        let mut tape = self.tape();
-        if tape.events.len() < self.limit {
-            tape.events.push(Arc::clone(event));
+        let mut state = self.state();
+        if state.events.len() < self.limit {
+            state.events.push(Arc::clone(event));
         } else {
-            tape.dropped += 1;
+            state.dropped += 1;
         }
     }
 

@@ -41,11 +41,11 @@ async fn a_pulled_handle_stops_all_branches() {
     let (clock, alive, stop) = (clock(), Alive::default(), CancellationToken::new());
     let (graph, host) = endless(&alive);
     let mut run = run_with(&graph, &clock, Options { commits: true, ..Options::default() });
-    let driver = Driver::new(Arc::new(host), clock).stop_on(&stop);
+    let driver = Driver::new(Arc::new(host), clock).cancel_on(&stop);
     let pull = async {
         alive.until_begun(NAMES.len()).await;
-        stop.stop("enough");
-        stop.stop("another reason");
+        stop.cancel("enough");
+        stop.cancel("another reason");
     };
     let (rest, ()) = tokio::join!(driver.run(&mut run), pull);
     assert_eq!(rest, Ok(DriveOutcome::Ended(Ending::Cancelled("enough".into()))));
@@ -60,11 +60,11 @@ async fn a_pulled_handle_stops_all_branches() {
 async fn a_handle_that_was_pulled_before_stops_a_run_at_once() {
     let (clock, alive, stop) = (clock(), Alive::default(), CancellationToken::new());
     let (graph, host) = endless(&alive);
-    stop.stop("never mind");
+    stop.cancel("never mind");
     let mut run = run(&graph, &clock);
-    let rest = Driver::new(Arc::new(host), clock).stop_on(&stop).run(&mut run).await;
+    let rest = Driver::new(Arc::new(host), clock).cancel_on(&stop).run(&mut run).await;
     assert_eq!(rest, Ok(DriveOutcome::Ended(Ending::Cancelled("never mind".into()))));
-    assert_eq!(alive.begun(), 0);
+    assert_eq!(alive.started(), 0);
 }
 
 #[tokio::test]
@@ -78,7 +78,7 @@ async fn a_failure_stops_the_other_branches_and_waits_for_them() {
     let mut run = run(&graph, &clock);
     let fault = Driver::new(Arc::new(host), clock).run(&mut run).await.unwrap_err();
     assert_eq!(fault.code, "test");
-    assert_eq!((alive.begun(), alive.ended()), (7, 7));
+    assert_eq!((alive.started(), alive.ended()), (7, 7));
 }
 
 #[tokio::test]
@@ -114,7 +114,7 @@ async fn what_a_task_says_after_its_end_is_not_heard() {
     let kept = std::sync::Mutex::new(kept);
     let host = Parts::default()
         .node("a", move |call| {
-            keep.send(call.notes).unwrap();
+            keep.send(call.reporter).unwrap();
             async { nothing() }
         })
         .node("b", move |call| {
@@ -122,7 +122,7 @@ async fn what_a_task_says_after_its_end_is_not_heard() {
             async move {
                 late.note(EventKind::Custom, "late", json!({}));
                 call.note("in time", json!({}));
-                let intent = antiphon_core::budget::Charge::Model;
+                let intent = antiphon_core::budget::BudgetCharge::Model;
                 assert_eq!(late.request(intent).await.unwrap_err().code, "task_cancelled");
                 nothing()
             }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use antiphon_core::budget::{Dimension, Limits};
+use antiphon_core::budget::{BudgetDimension, Limits};
 use antiphon_core::effect::Ending;
 use antiphon_core::graph::START;
 use antiphon_core::run::Options;
@@ -79,7 +79,7 @@ async fn a_run_that_never_waits_lets_others_run() {
     let mut run = run_with(&graph, &clock, Options { limits, ..Options::default() });
     let host = Parts::default().node("a", |_| async { nothing() });
     let rest = Driver::new(Arc::new(host), clock).run(&mut run).await;
-    assert_eq!(rest, Ok(DriveOutcome::Ended(Ending::Budget(Dimension::Supersteps))));
+    assert_eq!(rest, Ok(DriveOutcome::Ended(Ending::Budget(BudgetDimension::Supersteps))));
     assert!(turns.load(Ordering::SeqCst) >= 5, "{turns:?}");
     other.abort();
 }
@@ -106,7 +106,7 @@ fn runs_on_eight_threads_come_to_what_runs_in_turn_come_to() {
         let mut run = run_with(&graph, &clock, Options { limits, ..Options::default() });
         let driver = Driver::new(Arc::clone(&host), clock);
         let rest = runtime.block_on(driver.run(&mut run)).unwrap();
-        assert_eq!(rest, DriveOutcome::Ended(Ending::Budget(Dimension::Supersteps)));
+        assert_eq!(rest, DriveOutcome::Ended(Ending::Budget(BudgetDimension::Supersteps)));
         held(&run, "log")
     };
     let in_turn: Vec<_> = (0..8).map(|_| drive()).collect();

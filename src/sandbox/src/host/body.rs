@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use antiphon_runtime::sandbox::{GuestFault, JobOutcome, JobOutput, SandboxBudget, trouble};
+use antiphon_runtime::sandbox::{GuestFault, GuestFaultKind, JobOutcome, JobOutput, SandboxBudget};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value as Json};
 
@@ -91,12 +91,12 @@ impl OutcomeBody {
         }
         body.check_wanted(budget)?;
         body.check_names()?;
-        let troubles = body.local_errors.values_mut().chain(body.table_errors.values_mut());
-        for trouble in troubles.chain(&mut body.value_error).chain(&mut body.error) {
-            if !trouble.kind.may_be_claimed() {
+        let faults = body.local_errors.values_mut().chain(body.table_errors.values_mut());
+        for fault in faults.chain(&mut body.value_error).chain(&mut body.error) {
+            if !fault.kind.may_be_claimed() {
                 return Err("a kind of fault that a worker cannot report");
             }
-            cut(trouble);
+            cut(fault);
         }
         Ok(body)
     }
@@ -135,18 +135,18 @@ impl OutcomeBody {
             ValueSize { bytes, nodes, depth }.generous()
         };
         if let Some(value) = &self.value
-            && let Some(trouble) = over(value, size(budget.value_bytes))?
+            && let Some(fault) = over(value, size(budget.value_bytes))?
         {
             self.value = None;
-            self.value_error = Some(trouble);
+            self.value_error = Some(fault);
         }
         let mut left = size(budget.locals_bytes).bytes;
         let mut locals = Map::new();
         for (name, value) in self.locals {
-            let trouble = over(&value, size(budget.local_bytes))?;
+            let fault = over(&value, size(budget.local_bytes))?;
             let length = tagged::bytes(&value);
-            if let Some(trouble) = trouble.or_else(|| (length > left).then(too_large)) {
-                self.local_errors.insert(name, trouble);
+            if let Some(fault) = fault.or_else(|| (length > left).then(too_large)) {
+                self.local_errors.insert(name, fault);
                 continue;
             }
             left -= length;
@@ -187,15 +187,15 @@ fn is_plain(name: &str) -> bool {
 }
 
 fn too_large() -> GuestFault {
-    GuestFault::new(trouble::GuestFaultKind::ResultTooLarge, "the value is larger than its limit")
+    GuestFault::new(GuestFaultKind::ResultTooLarge, "the value is larger than its limit")
 }
 
-fn cut(trouble: &mut GuestFault) {
-    shorten(&mut trouble.message, MESSAGE);
-    for text in trouble.exception.iter_mut().chain(&mut trouble.source) {
+fn cut(fault: &mut GuestFault) {
+    shorten(&mut fault.message, MESSAGE);
+    for text in fault.exception.iter_mut().chain(&mut fault.source) {
         shorten(text, LINE);
     }
-    if let Some(frames) = &mut trouble.frames {
+    if let Some(frames) = &mut fault.frames {
         frames.drain(..frames.len().saturating_sub(FRAMES));
         for frame in frames {
             shorten(&mut frame.function, LINE);

@@ -15,9 +15,9 @@ impl ByteWriter {
         &mut self,
         values: &impl ValueCodec<V>,
         attempt: u32,
-        made: &CallRecord<V>,
+        record: &CallRecord<V>,
     ) -> Result<(), Fault> {
-        let CallRecord { index, alone, call, came } = made;
+        let CallRecord { index, alone, call, outcome } = record;
         self.array(8);
         self.number(attempt.into());
         self.number((*index).into());
@@ -26,8 +26,8 @@ impl ByteWriter {
         self.text(&call.name);
         self.number(call.digest);
         self.flag(call.repeatable);
-        if let Some(came) = came {
-            return self.outcome(values, &call.name, came);
+        if let Some(outcome) = outcome {
+            return self.outcome(values, &call.name, outcome);
         }
         self.nil();
         Ok(())
@@ -37,10 +37,10 @@ impl ByteWriter {
         &mut self,
         values: &impl ValueCodec<V>,
         name: &str,
-        came: &CallOutcome<V>,
+        outcome: &CallOutcome<V>,
     ) -> Result<(), Fault> {
         self.array(2);
-        match came {
+        match outcome {
             CallOutcome::Value(value) => {
                 self.number(0);
                 self.value(values, name, value)
@@ -61,7 +61,7 @@ impl ByteWriter {
                 self.number(4);
                 self.serialized(fault)
             }
-            CallOutcome::Left => {
+            CallOutcome::Interrupted => {
                 self.number(5);
                 self.nil();
                 Ok(())
@@ -90,8 +90,8 @@ impl ByteReader<'_> {
         let callee = callee.ok_or_else(|| corrupt("a call of an unknown kind"))?;
         let name = self.text()?.to_owned();
         let call = Call { callee, name, digest: self.number()?, repeatable: self.flag()? };
-        let came = self.optional(|from| from.outcome(values))?;
-        Ok((attempt, CallRecord { index, alone, call, came }))
+        let outcome = self.optional(|from| from.outcome(values))?;
+        Ok((attempt, CallRecord { index, alone, call, outcome }))
     }
 
     fn outcome<V>(&mut self, values: &impl ValueCodec<V>) -> Result<CallOutcome<V>, Fault> {
@@ -104,7 +104,7 @@ impl ByteReader<'_> {
             4 => CallOutcome::Failed(self.deserialized()?),
             5 => {
                 self.optional(|_| Err::<(), _>(corrupt("an empty outcome with a value")))?;
-                CallOutcome::Left
+                CallOutcome::Interrupted
             }
             _ => return Err(corrupt("an unknown outcome of a call")),
         })

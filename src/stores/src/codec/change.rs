@@ -54,10 +54,10 @@ impl ByteWriter {
                 self.number(4);
                 self.ending(ended)?;
             }
-            CommitChange::Called(task, attempt, made) => {
+            CommitChange::Called(task, attempt, record) => {
                 self.number(5);
                 self.task(names, *task);
-                self.call(values, *attempt, made)?;
+                self.call(values, *attempt, record)?;
             }
             CommitChange::Subrun(task, attempt, commit) => {
                 self.number(6);
@@ -93,10 +93,10 @@ impl ByteWriter {
         self.number(source.unwrap_or_default() as u64);
         self.number(delta.step);
         self.array(delta.merges.len());
-        for MergedWrites { made, writes } in &delta.merges {
+        for MergedWrites { reduced, writes } in &delta.merges {
             self.array(2);
-            self.array(made.len());
-            for (channel, value) in made {
+            self.array(reduced.len());
+            for (channel, value) in reduced {
                 let channel = names.channel(*channel);
                 self.array(2);
                 self.text(channel);
@@ -224,8 +224,8 @@ impl ByteReader<'_> {
             4 => CommitChange::Ended(self.ending()?),
             5 => {
                 let task = self.task(names)?;
-                let (attempt, made) = self.call(values)?;
-                CommitChange::Called(task, attempt, Box::new(made))
+                let (attempt, record) = self.call(values)?;
+                CommitChange::Called(task, attempt, Box::new(record))
             }
             6 => {
                 let task = self.task(names)?;
@@ -258,11 +258,11 @@ impl ByteReader<'_> {
             merges: self
                 .list(|from| {
                     from.expect_array(2)?;
-                    let made = from.list(|from| {
+                    let reduced = from.list(|from| {
                         from.expect_array(2)?;
                         Ok((names.channel_named(from.text()?)?, values.read(from)?))
                     })?;
-                    Ok(MergedWrites { made, writes: from.writes(values, names)?.into() })
+                    Ok(MergedWrites { reduced, writes: from.writes(values, names)?.into() })
                 })?
                 .into(),
             pending_work: self.pending_work(values, names)?,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use antiphon_core::Fault;
-use antiphon_core::budget::{Dimension, Spent};
+use antiphon_core::budget::{BudgetDimension, BudgetUsage};
 use antiphon_core::channel::ChannelId;
 use antiphon_core::checkpoint::PendingWork;
 use antiphon_core::command::Send;
@@ -17,8 +17,8 @@ use super::writer::ByteWriter;
 use super::{corrupt, misfit, unstorable};
 
 impl ByteWriter {
-    pub(super) fn spent(&mut self, spent: &Spent) {
-        let Spent { supersteps, model_calls, tool_calls, retries, usage } = *spent;
+    pub(super) fn spent(&mut self, spent: &BudgetUsage) {
+        let BudgetUsage { supersteps, model_calls, tool_calls, retries, usage } = *spent;
         self.array(6);
         for count in
             [supersteps, model_calls, tool_calls, retries, usage.input_tokens, usage.output_tokens]
@@ -102,9 +102,9 @@ impl ByteWriter {
 }
 
 impl ByteReader<'_> {
-    pub(super) fn spent(&mut self) -> Result<Spent, Fault> {
+    pub(super) fn spent(&mut self) -> Result<BudgetUsage, Fault> {
         self.expect_array(6)?;
-        Ok(Spent {
+        Ok(BudgetUsage {
             supersteps: self.number()?,
             model_calls: self.number()?,
             tool_calls: self.number()?,
@@ -170,9 +170,9 @@ impl ByteReader<'_> {
         })
     }
 
-    pub(super) fn dimension(&mut self) -> Result<Dimension, Fault> {
+    pub(super) fn dimension(&mut self) -> Result<BudgetDimension, Fault> {
         let name = self.text()?;
-        let found = Dimension::ALL.into_iter().find(|dimension| dimension.as_str() == name);
+        let found = BudgetDimension::ALL.into_iter().find(|dimension| dimension.as_str() == name);
         found.ok_or_else(|| corrupt("an unknown dimension of a budget"))
     }
 }

@@ -1,7 +1,7 @@
 //! Summaries of commits that are read without the graph. Values stay encoded.
 
 use antiphon_core::Fault;
-use antiphon_core::budget::Spent;
+use antiphon_core::budget::BudgetUsage;
 use antiphon_core::checkpoint::WriteSource;
 use antiphon_core::effect::Ending;
 use antiphon_core::graph::END;
@@ -17,7 +17,7 @@ pub struct CommitSummary<'a> {
     /// The keys of the nested graphs that it belongs to, outermost first.
     pub within: Vec<u64>,
     /// What the run had spent.
-    pub spent: Spent,
+    pub spent: BudgetUsage,
     /// How many events the run had emitted.
     pub events: u64,
     /// The change.
@@ -119,7 +119,7 @@ impl<'a> CommitSummary<'a> {
 /// # Errors
 /// None that a caller could cause.
 pub(crate) fn end(
-    (spent, events): (&Spent, u64),
+    (spent, events): (&BudgetUsage, u64),
     ended: &Result<Ending, Fault>,
 ) -> Result<Vec<u8>, Fault> {
     let mut out = ByteWriter::new();

@@ -6,7 +6,7 @@ use antiphon_core::channel::Write;
 use antiphon_core::command::Update;
 use antiphon_core::graph::NodeId;
 use antiphon_core::{Fault, FaultCode};
-use antiphon_runtime::{Driver, KeptRun, Snapshot, StartMode, ThreadContents, ThreadRef};
+use antiphon_runtime::{Driver, DurableRun, Snapshot, StartMode, ThreadContents, ThreadRef};
 use serde_json::{Map, Value as Json};
 
 use super::SystemRunner;
@@ -39,7 +39,7 @@ impl<S: System> SystemRunner<S> {
         }
         let (node, update) = edit;
         let mode = StartMode::Edit(node, update);
-        let mut kept = KeptRun::start(opened, mode, (&self.graph, options), now).await?;
+        let mut kept = DurableRun::start(opened, mode, (&self.graph, options), now).await?;
         self.drive_edit(&mut kept, &session).await?;
         Ok(kept.checkpoint())
     }
@@ -56,16 +56,16 @@ impl<S: System> SystemRunner<S> {
             let message = "the thread holds no question whose state can be updated";
             Fault::new(FaultCode::ThreadEmpty, message).hint("ask a question in it first")
         })?;
-        let mut trial = KeptRun::trial_of_edit(past, edit, (&self.graph, options), now);
+        let mut trial = DurableRun::trial_of_edit(past, edit, (&self.graph, options), now);
         self.drive_edit(&mut trial, session).await?;
         S::verify(&Snapshot::of(&self.graph, trial.run.state()).read()?)
     }
 
-    async fn drive_edit(&self, kept: &mut KeptRun, session: &Session) -> Result<(), Fault> {
+    async fn drive_edit(&self, kept: &mut DurableRun, session: &Session) -> Result<(), Fault> {
         let scope = self.scope(kept, Arc::new(S::Input::default()), session);
         let host = SystemHost { code: Arc::clone(&self.code), scope };
         let driver = Driver::new(Arc::new(host), Arc::clone(&session.clock));
-        driver.run_kept(kept).await.map(|_| ())
+        driver.run_durable(kept).await.map(|_| ())
     }
 
     fn node(&self, name: &str) -> Result<NodeId, Fault> {

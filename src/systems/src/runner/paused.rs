@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use antiphon_core::graph::Graph;
 use antiphon_core::{Fault, FaultCode, Time};
-use antiphon_runtime::{Answers, KeptRun};
+use antiphon_runtime::{Answers, DurableRun};
 use serde_json::Value as Json;
 
 /// A run that has paused and is kept in no thread. It can be resumed once, by the system that
@@ -15,14 +15,14 @@ use serde_json::Value as Json;
 pub struct PausedRun(Arc<Mutex<Option<Paused>>>);
 
 struct Paused {
-    kept: KeptRun,
+    kept: DurableRun,
     graph: Arc<Graph<Json>>,
     input: Arc<dyn Any + Send + Sync>,
 }
 
 impl PausedRun {
     pub(super) fn new<I: Send + Sync + 'static>(
-        kept: KeptRun,
+        kept: DurableRun,
         graph: &Arc<Graph<Json>>,
         input: Arc<I>,
     ) -> Self {
@@ -36,7 +36,7 @@ impl PausedRun {
         answers: Answers,
         graph: &Arc<Graph<Json>>,
         now: Time,
-    ) -> Result<(KeptRun, Arc<I>), Fault> {
+    ) -> Result<(DurableRun, Arc<I>), Fault> {
         let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let paused = held.as_mut().ok_or_else(|| refused("it has been resumed already"))?;
         let input = Arc::clone(&paused.input).downcast().ok();

@@ -321,7 +321,7 @@ async fn a_cancelled_question_says_so() {
     while model.requests().is_empty() {
         tokio::task::yield_now().await;
     }
-    stop.stop("enough");
+    stop.cancel("enough");
     let answer = question.await.unwrap();
     assert_eq!(answer.outcome, Outcome::Cancelled);
     assert_eq!(answer.output.final_answer, FAILURE_TEXT);

@@ -7,7 +7,7 @@ use antiphon_systems::{
 };
 use std::sync::{Arc, Mutex};
 
-use antiphon_core::budget::{Charge, Limits};
+use antiphon_core::budget::{BudgetCharge, Limits};
 use antiphon_core::event::EventKind;
 use antiphon_core::graph::NodePolicy;
 use antiphon_core::retry::{Jitter, RetryPolicy};
@@ -252,7 +252,7 @@ impl Role for Busy {
     }
 
     async fn act(&self, _: Json, cx: RoleContext) -> Result<Json, Failure> {
-        cx.notes.request(Charge::Model).await?;
+        cx.notes.request(BudgetCharge::Model).await?;
         cx.notes.charge(Usage { input_tokens: 5, output_tokens: 7 });
         let carried = cx
             .user_context

@@ -341,7 +341,7 @@ async fn a_question_that_was_cancelled_can_be_resumed() {
         while clock.next_wake().is_none() {
             tokio::task::yield_now().await;
         }
-        stop.stop("interrupted");
+        stop.cancel("interrupted");
     };
     let (answer, ()) = tokio::join!(system.ask("q", session), interrupt);
     assert_eq!(answer.unwrap().outcome, Outcome::Cancelled);

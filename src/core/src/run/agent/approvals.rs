@@ -4,8 +4,8 @@
 use serde_json::Value as Json;
 
 use super::super::machine::Run;
-use super::super::unit::Units;
-use super::state::{AgentUnit, CallKind, OpenQuestion};
+use super::super::scope::Scopes;
+use super::state::{AgentScope, CallKind, OpenQuestion};
 use crate::agent::Conversation;
 use crate::approval::{Decision, HostVerdict, Schemas, refused};
 use crate::checkpoint::{CommitChange, TaskKey, digest};
@@ -17,10 +17,10 @@ use crate::task::{TaskWork, ToolInvocation};
 use crate::time::Time;
 use crate::value::Value;
 
-impl<V: Value> AgentUnit<V> {
+impl<V: Value> AgentScope<V> {
     /// Takes up an answer that was given before.
     pub(in crate::run) fn restore_answer(&mut self, call: TaskKey, answer: V) {
-        self.approvals.given.insert(call.key, answer);
+        self.approvals.answers.insert(call.key, answer);
     }
 
     /// Takes up a question that was open before; until it is answered, there
@@ -42,7 +42,7 @@ impl<V: Value> AgentUnit<V> {
     fn accept_answer(&mut self, id: &str, answer: &V) -> Option<TaskKey> {
         let place = self.approvals.open.iter().position(|open| open.question.id == id)?;
         let call = self.approvals.open.remove(place).call;
-        self.approvals.given.insert(call.key, answer.clone());
+        self.approvals.answers.insert(call.key, answer.clone());
         self.approvals.awaits_answer = false;
         // A stored answer supersedes the stored questions of this agent, so that those still
         // open have to be stored again.
@@ -50,18 +50,19 @@ impl<V: Value> AgentUnit<V> {
         Some(call)
     }
 
-    /// Decides by what was answered; says whether anything was decided.
+    /// Decides by what was answered; returns whether anything was decided.
     fn decide_by_answers(&mut self, proposed: &[(usize, Seed)], schemas: Schemas) -> bool {
-        let Some(dialogue) = &mut self.dialogue else { return false };
+        let Some(conversation) = &mut self.conversation else { return false };
         let mut decided = false;
         for &(position, seed) in proposed {
-            let answer = self.approvals.given.get(&seed.number()).and_then(V::to_json);
-            let word = dialogue.proposal(position).zip(answer);
+            let answer = self.approvals.answers.get(&seed.number()).and_then(V::to_json);
+            let word = conversation.proposal(position).zip(answer);
             // An answer counts only for the very call that was shown: if the arguments have
             // changed since, the person is asked again.
-            let recalled = word.and_then(|(asked, answer)| asked.recall(&answer, schemas).ok());
-            if let Some(decision) = recalled {
-                dialogue.decide(position, decision);
+            let decision =
+                word.and_then(|(asked, answer)| asked.decode_answer(&answer, schemas).ok());
+            if let Some(decision) = decision {
+                conversation.decide(position, decision);
                 decided = true;
             }
         }
@@ -74,107 +75,109 @@ impl<V: Value> Run<V> {
     /// tool are used up.
     pub(super) fn request_approval(
         &mut self,
-        unit: u32,
+        scope: u32,
         position: usize,
         invocation: ToolInvocation,
     ) {
-        if !self.was_started(unit, position) && self.deny_spent(unit, position) {
+        if !self.was_started(scope, position) && self.deny_spent(scope, position) {
             return;
         }
-        if !self.replay_result(unit, position, &invocation) {
+        if !self.replay_result(scope, position, &invocation) {
             let work = TaskWork::Approve(Box::new(invocation));
-            self.hand_out_call(unit, CallKind::Approval(position), work, None);
+            self.hand_out_call(scope, CallKind::Approval(position), work, None);
         }
     }
 
-    fn deny_spent(&mut self, unit: u32, position: usize) -> bool {
-        let agent = self.units.agent_mut(unit);
-        let dialogue = agent.and_then(|agent| agent.dialogue.as_mut());
-        let denied = dialogue.is_some_and(|dialogue| dialogue.deny_spent(position));
+    fn deny_spent(&mut self, scope: u32, position: usize) -> bool {
+        let agent = self.scopes.agent_mut(scope);
+        let conversation = agent.and_then(|agent| agent.conversation.as_mut());
+        let denied = conversation.is_some_and(|conversation| conversation.deny_spent(position));
         if denied {
-            self.log_denied(unit, position);
+            self.log_denied(scope, position);
         }
         denied
     }
 
     /// The host has decided. A refusal is stored as the outcome of the call.
-    pub(super) fn take_verdict(&mut self, unit: u32, position: usize, verdict: HostVerdict) {
-        let Some(agent) = self.units.agent_mut(unit) else { return };
+    pub(super) fn take_verdict(&mut self, scope: u32, position: usize, verdict: HostVerdict) {
+        let Some(agent) = self.scopes.agent_mut(scope) else { return };
         let Some(call) = agent.call_of(position) else { return };
         let name = call.name.clone();
-        let Some(dialogue) = &mut agent.dialogue else { return };
+        let Some(conversation) = &mut agent.conversation else { return };
         let denied = match &verdict {
             HostVerdict::Refuse(reason) => Some(refused(&name, reason.as_deref())),
             HostVerdict::Approve => None,
         };
-        dialogue.decide(position, verdict.into());
+        conversation.decide(position, verdict.into());
         // The host decides about calls of one turn concurrently: another one may have used up the
         // last call of the tool meanwhile.
-        let denied = denied.or_else(|| dialogue.complaint(position).map(spent));
+        let denied = denied.or_else(|| conversation.complaint(position).map(spent));
         if let Some(fault) = denied {
-            self.commit_denied(unit, position, fault);
+            self.commit_denied(scope, position, fault);
         }
-        self.log_denied(unit, position);
+        self.log_denied(scope, position);
     }
 
     /// Asks a person to approve calls, except those that have an answer.
-    pub(super) fn propose(&mut self, unit: u32) {
-        let mut proposed = self.proposed(unit);
+    pub(super) fn propose(&mut self, scope: u32) {
+        let mut proposed = self.proposed(scope);
         // Calls that an earlier process began come first: if the tool has few calls left, the
         // others are denied, not these, whose outcome may be recorded.
-        proposed.sort_by_cached_key(|(position, _)| !self.was_started(unit, *position));
-        let Some(agent) = self.units.agent_mut(unit) else { return };
+        proposed.sort_by_cached_key(|(position, _)| !self.was_started(scope, *position));
+        let Some(agent) = self.scopes.agent_mut(scope) else { return };
         if agent.decide_by_answers(&proposed, self.queue.schemas) {
             for (position, _) in proposed {
-                self.log_denied(unit, position);
+                self.log_denied(scope, position);
             }
-            return self.wake(unit);
+            return self.activate(scope);
         }
-        if self.replay_proposed(unit, &proposed) {
-            return self.wake(unit);
+        if self.replay_proposed(scope, &proposed) {
+            return self.activate(scope);
         }
-        let Some(agent) = self.units.agent_mut(unit) else { return };
+        let Some(agent) = self.scopes.agent_mut(scope) else { return };
         let is_due = |open: &OpenQuestion<V>| {
             proposed.iter().any(|(_, seed)| seed.number() == open.call.key)
         };
         agent.approvals.open.retain(is_due);
         agent.approvals.awaits_answer = true;
         for (position, seed) in proposed {
-            self.ask_about(unit, position, seed);
+            self.ask_about(scope, position, seed);
         }
-        self.units.stop_timers(unit);
+        self.scopes.stop_timers(scope);
     }
 
     /// The calls that a person has to approve of, by position, and what they are known by.
-    fn proposed(&self, unit: u32) -> Vec<(usize, Seed)> {
-        let Some(seed) = self.units.get(unit).map(|unit| unit.seed) else { return Vec::new() };
-        let Some(agent) = self.units.agent(unit) else { return Vec::new() };
-        let proposals = agent.dialogue.iter().flat_map(Conversation::proposals);
+    fn proposed(&self, scope: u32) -> Vec<(usize, Seed)> {
+        let Some(seed) = self.scopes.get(scope).map(|scope| scope.seed) else { return Vec::new() };
+        let Some(agent) = self.scopes.agent(scope) else { return Vec::new() };
+        let proposals = agent.conversation.iter().flat_map(Conversation::proposals);
         let proposed = proposals.map(|(position, invocation)| {
-            let place = agent.place(CallKind::Tool(position)).seed(seed);
+            let place = agent.call_position(CallKind::Tool(position)).seed(seed);
             let call = place.named(&invocation.call.name);
             (position, call.child(digest(invocation.call.arguments.as_bytes())))
         });
         proposed.collect()
     }
 
-    /// A run that has failed is taken up without its answers: nobody is asked
-    /// about what was made before. Says whether anything was.
-    fn replay_proposed(&mut self, unit: u32, proposed: &[(usize, Seed)]) -> bool {
-        if !self.tracker_of(unit).is_some_and(|tracker| tracker.has_failed()) {
+    /// A run that has failed is resumed without its answers: nobody is asked about what was made
+    /// before. Returns whether anything was.
+    fn replay_proposed(&mut self, scope: u32, proposed: &[(usize, Seed)]) -> bool {
+        if !self.tracker_of(scope).is_some_and(|tracker| tracker.has_failed()) {
             return false;
         }
         let mut any = false;
         for &(position, seed) in proposed {
-            let dialogue = self.units.agent(unit).and_then(|agent| agent.dialogue.as_ref());
-            let asked = dialogue.and_then(|dialogue| dialogue.proposed(position)).cloned();
+            let conversation =
+                self.scopes.agent(scope).and_then(|agent| agent.conversation.as_ref());
+            let asked =
+                conversation.and_then(|conversation| conversation.proposed(position)).cloned();
             let Some(mut asked) = asked else { continue };
-            let changed = self.past_change(unit, position, seed);
-            self.note_change(unit, position, changed.as_ref());
+            let changed = self.past_change(scope, position, seed);
+            self.note_change(scope, position, changed.as_ref());
             asked.arguments = changed.unwrap_or(asked.arguments);
-            let is_known = self.replay_result(unit, position, &asked);
+            let is_known = self.replay_result(scope, position, &asked);
             if !is_known {
-                self.note_change(unit, position, None);
+                self.note_change(scope, position, None);
             }
             any |= is_known;
         }
@@ -183,11 +186,11 @@ impl<V: Value> Run<V> {
 
     /// What a person had put in place of the arguments of a call before the run
     /// failed. In another place it may be another call: what is not certain is not told.
-    fn past_change(&mut self, unit: u32, position: usize, seed: Seed) -> Option<Json> {
-        let answered = self.tracker_of(unit)?.answered().to_vec();
-        let asked = self.units.agent(unit)?.dialogue.as_ref()?.proposal(position)?;
+    fn past_change(&mut self, scope: u32, position: usize, seed: Seed) -> Option<Json> {
+        let answered = self.tracker_of(scope)?.answered().to_vec();
+        let asked = self.scopes.agent(scope)?.conversation.as_ref()?.proposal(position)?;
         let approved = answered.iter().filter_map(|(key, answer)| {
-            let decision = asked.recall(&answer.to_json()?, self.queue.schemas).ok()?;
+            let decision = asked.decode_answer(&answer.to_json()?, self.queue.schemas).ok()?;
             let is_made = !matches!(decision, Decision::Refuse(_));
             is_made.then_some((*key == seed.number(), decision))
         });
@@ -204,20 +207,20 @@ impl<V: Value> Run<V> {
         }
     }
 
-    fn note_change(&mut self, unit: u32, position: usize, arguments: Option<&Json>) {
-        let agent = self.units.agent_mut(unit);
-        if let Some(dialogue) = agent.and_then(|agent| agent.dialogue.as_mut()) {
-            dialogue.note_change(position, arguments);
+    fn note_change(&mut self, scope: u32, position: usize, arguments: Option<&Json>) {
+        let agent = self.scopes.agent_mut(scope);
+        if let Some(conversation) = agent.and_then(|agent| agent.conversation.as_mut()) {
+            conversation.note_change(position, arguments);
         }
     }
 
-    fn ask_about(&mut self, unit: u32, position: usize, seed: Seed) {
-        let node = self.units.agent_node(unit);
+    fn ask_about(&mut self, scope: u32, position: usize, seed: Seed) {
+        let node = self.scopes.agent_node(scope);
         let slot = u32::try_from(position).unwrap_or(u32::MAX);
         let call = TaskKey { key: seed.number(), slot, node };
-        let (commits, before) = (self.queue.commits, self.queue.notice_mark());
-        let path = self.units.path(unit, 0).iter().map(ToString::to_string).collect();
-        let Some(agent) = self.units.agent_mut(unit) else { return };
+        let (commits, before) = (self.queue.commits, self.queue.trace_position());
+        let path = self.scopes.path(scope, 0).iter().map(ToString::to_string).collect();
+        let Some(agent) = self.scopes.agent_mut(scope) else { return };
         let open = agent.approvals.open.iter_mut().find(|open| open.call.key == call.key);
         let is_new = open.is_none();
         let question = match open {
@@ -227,7 +230,8 @@ impl<V: Value> Run<V> {
                 open.question.clone()
             }
             None => {
-                let Some(proposal) = agent.dialogue.as_ref().and_then(|it| it.proposal(position))
+                let Some(proposal) =
+                    agent.conversation.as_ref().and_then(|it| it.proposal(position))
                 else {
                     return;
                 };
@@ -235,54 +239,54 @@ impl<V: Value> Run<V> {
                 let question = Question { id, path, value: V::from_json(proposal.question()) };
                 let open = OpenQuestion { call, question: question.clone(), stored: true };
                 agent.approvals.open.push(open);
-                self.log_proposal(unit, position, &question);
+                self.log_proposal(scope, position, &question);
                 question
             }
         };
         if commits {
-            let id = self.store(unit, CommitChange::Asked(call, Box::new(question)));
+            let id = self.store(scope, CommitChange::Asked(call, Box::new(question)));
             if is_new {
                 self.queue.withhold(id, before);
             }
         }
     }
 
-    fn log_proposal(&mut self, unit: u32, position: usize, question: &Question<V>) {
+    fn log_proposal(&mut self, scope: u32, position: usize, question: &Question<V>) {
         let call = (CallKind::Tool(position), EventKind::Interrupt, Level::Info);
-        self.log_call(unit, call, |event| {
+        self.log_call(scope, call, |event| {
             event.data.insert("id".into(), question.id.clone().into());
             event.data.extend(question.value.to_json().map(|value| ("value".to_owned(), value)));
         });
-        if let Some((parent, slot)) = self.units.get(unit).and_then(|unit| unit.parent) {
+        if let Some((parent, slot)) = self.scopes.get(scope).and_then(|scope| scope.parent) {
             self.notify_asked(parent, slot, question);
         }
     }
 
     /// Reports a call that was denied.
-    fn log_denied(&mut self, unit: u32, position: usize) {
-        let agent = self.units.agent_mut(unit);
-        let dialogue = agent.and_then(|agent| agent.dialogue.as_ref());
-        if dialogue.is_some_and(|dialogue| dialogue.complaint(position).is_some()) {
-            self.log_refusal(unit, position);
+    fn log_denied(&mut self, scope: u32, position: usize) {
+        let agent = self.scopes.agent_mut(scope);
+        let conversation = agent.and_then(|agent| agent.conversation.as_ref());
+        if conversation.is_some_and(|conversation| conversation.complaint(position).is_some()) {
+            self.log_refusal(scope, position);
         }
     }
 
-    /// Answers a question about a call of an agent; says whether there was one.
+    /// Answers a question about a call of an agent; returns whether there was one.
     pub(in crate::run) fn answer_agent(&mut self, id: &str, answer: &V) -> bool {
-        let indices = self.units.indices();
-        let found = indices
-            .into_iter()
-            .find_map(|unit| Some((unit, self.units.agent_mut(unit)?.accept_answer(id, answer)?)));
-        let Some((unit, call)) = found else { return false };
+        let indices = self.scopes.indices();
+        let found = indices.into_iter().find_map(|scope| {
+            Some((scope, self.scopes.agent_mut(scope)?.accept_answer(id, answer)?))
+        });
+        let Some((scope, call)) = found else { return false };
         if self.queue.commits {
-            self.store(unit, CommitChange::Answered(call, answer.clone()));
+            self.store(scope, CommitChange::Answered(call, answer.clone()));
         }
         let now = self.queue.log.now;
-        if let Some(deadline) = self.units.resume_timers(unit, now) {
-            self.queue.wake(deadline);
+        if let Some(deadline) = self.scopes.resume_timers(scope, now) {
+            self.queue.wake_at(deadline);
         }
-        self.time_step(0);
-        self.wake(unit);
+        self.start_step_timer(0);
+        self.activate(scope);
         true
     }
 }
@@ -291,18 +295,18 @@ fn spent(complaint: &str) -> Fault {
     Fault::new(FaultCode::BudgetExhausted, complaint)
 }
 
-impl<V: Value> Units<V> {
+impl<V: Value> Scopes<V> {
     /// Stops the timers of an agent's node: the time that a person takes does not count.
-    pub(in crate::run) fn stop_timers(&mut self, unit: u32) {
-        let parent = self.get(unit).and_then(|unit| unit.parent);
+    pub(in crate::run) fn stop_timers(&mut self, scope: u32) {
+        let parent = self.get(scope).and_then(|scope| scope.parent);
         if let Some(record) = parent.and_then(|(parent, slot)| self.record(parent, slot)) {
             record.deadline = None;
         }
     }
 
     /// Starts the timers of an agent's node again; returns its new deadline.
-    fn resume_timers(&mut self, unit: u32, now: Time) -> Option<Time> {
-        let (parent, slot) = self.get(unit)?.parent?;
+    fn resume_timers(&mut self, scope: u32, now: Time) -> Option<Time> {
+        let (parent, slot) = self.get(scope)?.parent?;
         self.start_timers(parent, slot, now)
     }
 }

@@ -3,7 +3,7 @@
 use super::super::call_tracker::{CallTracker, KnownCall};
 use super::super::frame::TaskRecord;
 use super::super::machine::Run;
-use super::state::{AgentUnit, CallKind, misplaced};
+use super::state::{AgentScope, CallKind, misplaced};
 use crate::checkpoint::{Call, CallOutcome, Callee, digest, diverged, key, unknown_outcome};
 use crate::fault::{Category, Fault};
 use crate::message::ToolCall;
@@ -12,7 +12,7 @@ use crate::seed::{KeySeed, Seed};
 use crate::task::{Failure, TaskId, TaskOutcome, ToolInvocation};
 use crate::value::Value;
 
-impl<V> AgentUnit<V> {
+impl<V> AgentScope<V> {
     /// One more call that one of its tools makes by itself: how many there were before.
     pub(in crate::run) fn count_inner(&mut self, slot: u32) -> u64 {
         let Some(call) = self.calls.get_mut(slot as usize) else { return 0 };
@@ -37,14 +37,14 @@ impl<V> AgentUnit<V> {
 
 impl<V: Value> Run<V> {
     /// Replays the model's reply if it is recorded.
-    pub(super) fn replay_reply(&mut self, unit: u32) -> bool {
-        match self.look_up_call(unit, CallKind::Model) {
-            KnownCall::Finished(came) => {
-                self.set_replays(unit, true);
-                self.log_model_call(unit);
-                self.replay(unit, CallKind::Model, came);
+    pub(super) fn replay_reply(&mut self, scope: u32) -> bool {
+        match self.lookup_call(scope, CallKind::Model) {
+            KnownCall::Finished(outcome) => {
+                self.set_replays(scope, true);
+                self.log_model_call(scope);
+                self.replay(scope, CallKind::Model, outcome);
             }
-            KnownCall::Other(before) => self.diverge(unit, &before, CallKind::Model),
+            KnownCall::Other(before) => self.diverge(scope, &before, CallKind::Model),
             KnownCall::Unknown | KnownCall::Started => return false,
         }
         true
@@ -53,38 +53,38 @@ impl<V: Value> Run<V> {
     /// Replays the outcome of a tool call if it is recorded, or that it is not known.
     pub(super) fn replay_result(
         &mut self,
-        unit: u32,
+        scope: u32,
         position: usize,
         asked: &ToolInvocation,
     ) -> bool {
         let kind = CallKind::Tool(position);
-        match self.look_up_call(unit, kind) {
-            KnownCall::Finished(came) => {
-                self.set_replays(unit, true);
-                self.log_tool_call(unit, position, || asked.arguments.clone());
-                self.replay(unit, kind, came);
+        match self.lookup_call(scope, kind) {
+            KnownCall::Finished(outcome) => {
+                self.set_replays(scope, true);
+                self.log_tool_call(scope, position, || asked.arguments.clone());
+                self.replay(scope, kind, outcome);
             }
             KnownCall::Started => {
                 let fault = unknown_outcome(&asked.call.as_call(), &asked.idempotency_key);
-                self.set_result(unit, Err(fault));
+                self.set_result(scope, Err(fault));
             }
-            KnownCall::Other(before) => self.diverge(unit, &before, kind),
+            KnownCall::Other(before) => self.diverge(scope, &before, kind),
             KnownCall::Unknown => return false,
         }
         true
     }
 
     /// Whether a tool call was begun before the agent began again, and not since.
-    pub(super) fn was_started(&mut self, unit: u32, position: usize) -> bool {
-        let call = self.units.agent_mut(unit).and_then(|it| it.as_call(CallKind::Tool(position)));
-        let tracker = self.tracker_of(unit);
+    pub(super) fn was_started(&mut self, scope: u32, position: usize) -> bool {
+        let call = self.scopes.agent_mut(scope).and_then(|it| it.as_call(CallKind::Tool(position)));
+        let tracker = self.tracker_of(scope);
         tracker.zip(call).is_some_and(|(tracker, call)| tracker.has(&call))
     }
 
     /// What the agent's node has called, if anything is known of that.
-    pub(super) fn tracker_of(&mut self, unit: u32) -> Option<&mut CallTracker<V>> {
-        let (parent, slot) = self.units.get(unit)?.parent?;
-        self.units
+    pub(super) fn tracker_of(&mut self, scope: u32) -> Option<&mut CallTracker<V>> {
+        let (parent, slot) = self.scopes.get(scope)?.parent?;
+        self.scopes
             .record(parent, slot)
             .filter(|record| record.has_tracker())
             .map(TaskRecord::tracker)
@@ -93,89 +93,90 @@ impl<V: Value> Run<V> {
     /// What a request of an agent's model is known by to the model's server: the
     /// same each time the attempt makes it, and that of no other request.
     pub fn model_key(&self, id: TaskId, request: &ModelRequest) -> String {
-        let parent = self.units.get(id.unit).and_then(|unit| unit.parent);
-        let attempt = parent.map_or(1, |(unit, slot)| self.units.attempt(unit, slot));
+        let parent = self.scopes.get(id.scope).and_then(|scope| scope.parent);
+        let attempt = parent.map_or(1, |(scope, slot)| self.scopes.attempt(scope, slot));
         let told = request
             .messages
             .iter()
             .fold(Seed::default(), |seed, message| seed.child(digest(message.content.as_bytes())));
         let (callee, name) = (Callee::Model, String::new());
         let call = Call { callee, name, digest: told.number(), repeatable: true };
-        let task = KeySeed::new(self.units.task_seed(id.unit, id.slot), self.queue.mark);
+        let task = KeySeed::new(self.scopes.task_seed(id.scope, id.slot), self.queue.key_salt);
         key(task.child(attempt.into()), &call, 0)
     }
 
-    /// Begins a call that is to be made; one that may not be made twice is
-    /// stored first. Gives which of its task's calls it is, if they are stored.
-    pub(super) fn open_call(&mut self, unit: u32, kind: CallKind) -> Option<u32> {
-        let (parent, slot) = self.units.get(unit)?.parent.filter(|_| self.queue.commits)?;
-        let call = self.units.agent_mut(unit)?.as_call(kind)?;
-        let made = self.units.record(parent, slot)?.tracker().open(&call);
-        let index = made.index;
+    /// Begins a call that is to be made; one that may not be made twice is stored first. Returns
+    /// which of its task's calls it is, if they are stored.
+    pub(super) fn open_call(&mut self, scope: u32, kind: CallKind) -> Option<u32> {
+        let (parent, slot) = self.scopes.get(scope)?.parent.filter(|_| self.queue.commits)?;
+        let call = self.scopes.agent_mut(scope)?.as_call(kind)?;
+        let call_record = self.scopes.record(parent, slot)?.tracker().open(&call);
+        let index = call_record.index;
         if !call.repeatable {
-            let commit = self.commit_of_call(parent, slot, made);
-            self.queue.due.extend(commit);
+            let commit = self.commit_of_call(parent, slot, call_record);
+            self.queue.pending_commits.extend(commit);
         }
         Some(index)
     }
 
     /// Stores that a tool call was denied. There is no intent: a call that was started and has no
     /// outcome would count as one whose outcome is not known.
-    pub(super) fn commit_denied(&mut self, unit: u32, position: usize, refused: Fault) {
-        let parent = self.units.get(unit).and_then(|unit| unit.parent);
+    pub(super) fn commit_denied(&mut self, scope: u32, position: usize, refused: Fault) {
+        let parent = self.scopes.get(scope).and_then(|scope| scope.parent);
         let Some((parent, slot)) = parent.filter(|_| self.queue.commits) else { return };
-        let call = self.units.agent_mut(unit).and_then(|it| it.as_call(CallKind::Tool(position)));
-        let (Some(call), Some(record)) = (call, self.units.record(parent, slot)) else { return };
+        let call = self.scopes.agent_mut(scope).and_then(|it| it.as_call(CallKind::Tool(position)));
+        let (Some(call), Some(record)) = (call, self.scopes.record(parent, slot)) else { return };
         let index = record.tracker().open(&call).index;
-        if let Some(made) = record.tracker().close(index, CallOutcome::Failed(refused)) {
-            let commit = self.commit_of_call(parent, slot, made);
-            self.queue.due.extend(commit);
+        if let Some(call_record) = record.tracker().close(index, CallOutcome::Failed(refused)) {
+            let commit = self.commit_of_call(parent, slot, call_record);
+            self.queue.pending_commits.extend(commit);
         }
     }
 
     /// Stores the outcome of a call.
-    pub(super) fn close_call(&mut self, unit: u32, index: Option<u32>, outcome: &TaskOutcome<V>) {
-        let (Some(index), Some(came)) = (index, stored_outcome(outcome)) else { return };
-        let Some((parent, slot)) = self.units.get(unit).and_then(|unit| unit.parent) else {
+    pub(super) fn close_call(&mut self, scope: u32, index: Option<u32>, outcome: &TaskOutcome<V>) {
+        let (Some(index), Some(outcome)) = (index, stored_outcome(outcome)) else { return };
+        let Some((parent, slot)) = self.scopes.get(scope).and_then(|scope| scope.parent) else {
             return;
         };
-        let record = self.units.record(parent, slot);
-        if let Some(made) = record.and_then(|record| record.tracker().close(index, came)) {
-            let commit = self.commit_of_call(parent, slot, made);
-            self.queue.due.extend(commit);
+        let record = self.scopes.record(parent, slot);
+        if let Some(call_record) = record.and_then(|record| record.tracker().close(index, outcome))
+        {
+            let commit = self.commit_of_call(parent, slot, call_record);
+            self.queue.pending_commits.extend(commit);
         }
     }
 
-    fn look_up_call(&mut self, unit: u32, kind: CallKind) -> KnownCall<V> {
+    fn lookup_call(&mut self, scope: u32, kind: CallKind) -> KnownCall<V> {
         let stores = self.queue.commits;
-        let Some(parent) = self.units.get(unit).and_then(|unit| unit.parent) else {
+        let Some(parent) = self.scopes.get(scope).and_then(|scope| scope.parent) else {
             return KnownCall::Unknown;
         };
-        let record = self.units.record(parent.0, parent.1);
+        let record = self.scopes.record(parent.0, parent.1);
         if !record.is_some_and(|record| stores || record.has_tracker()) {
             return KnownCall::Unknown;
         }
-        let call = self.units.agent_mut(unit).and_then(|agent| agent.as_call(kind));
-        let record = self.units.record(parent.0, parent.1);
-        let found = record.zip(call).map(|(record, call)| record.tracker().look_up(&call));
+        let call = self.scopes.agent_mut(scope).and_then(|agent| agent.as_call(kind));
+        let record = self.scopes.record(parent.0, parent.1);
+        let found = record.zip(call).map(|(record, call)| record.tracker().lookup(&call));
         found.unwrap_or(KnownCall::Unknown)
     }
 
-    fn replay(&mut self, unit: u32, kind: CallKind, came: CallOutcome<V>) {
-        self.take_answer(unit, kind, outcome(kind, came));
-        self.set_replays(unit, false);
+    fn replay(&mut self, scope: u32, kind: CallKind, outcome: CallOutcome<V>) {
+        self.apply_outcome(scope, kind, recorded_outcome(kind, outcome));
+        self.set_replays(scope, false);
     }
 
-    fn diverge(&mut self, unit: u32, before: &Call, kind: CallKind) {
-        let call = self.units.agent_mut(unit).and_then(|agent| agent.as_call(kind));
+    fn diverge(&mut self, scope: u32, before: &Call, kind: CallKind) {
+        let call = self.scopes.agent_mut(scope).and_then(|agent| agent.as_call(kind));
         if let Some(call) = call {
-            self.set_result(unit, Err(diverged(before, &call)));
+            self.set_result(scope, Err(diverged(before, &call)));
         }
     }
 
     /// What is taken over from now on was made before, or is made now.
-    fn set_replays(&mut self, unit: u32, replays: bool) {
-        if let Some(agent) = self.units.agent_mut(unit) {
+    fn set_replays(&mut self, scope: u32, replays: bool) {
+        if let Some(agent) = self.scopes.agent_mut(scope) {
             agent.replays = replays;
         }
     }
@@ -195,7 +196,7 @@ impl ToolCall {
     }
 }
 
-/// What is stored of an outcome; none if it is not that of a model or a tool.
+/// What is stored of an outcome; `None` if it is not that of a model or a tool.
 fn stored_outcome<V>(outcome: &TaskOutcome<V>) -> Option<CallOutcome<V>> {
     match outcome {
         TaskOutcome::Replied(reply) => Some(CallOutcome::Reply(reply.clone())),
@@ -210,8 +211,8 @@ fn stored_outcome<V>(outcome: &TaskOutcome<V>) -> Option<CallOutcome<V>> {
     }
 }
 
-fn outcome<V>(kind: CallKind, came: CallOutcome<V>) -> TaskOutcome<V> {
-    match (kind, came) {
+fn recorded_outcome<V>(kind: CallKind, outcome: CallOutcome<V>) -> TaskOutcome<V> {
+    match (kind, outcome) {
         (CallKind::Model, CallOutcome::Reply(reply)) => TaskOutcome::Replied(reply),
         (CallKind::Tool(_), CallOutcome::Json(value)) => TaskOutcome::Returned(Ok(value)),
         (CallKind::Tool(_), CallOutcome::Failed(fault)) => TaskOutcome::Returned(Err(fault)),

@@ -13,9 +13,9 @@ use crate::message::ToolCall;
 use crate::seed::Seed;
 
 #[derive(Debug)]
-pub(in crate::run) struct AgentUnit<V> {
+pub(in crate::run) struct AgentScope<V> {
     pub(super) spec: Arc<AgentSpec>,
-    pub(super) dialogue: Option<Conversation>,
+    pub(super) conversation: Option<Conversation>,
     pub(super) calls: Vec<AgentCall<V>>,
     pub(super) result: Option<Result<Update<V>, Fault>>,
     /// What is taken over now was made by an earlier drive of the run.
@@ -29,7 +29,7 @@ pub(in crate::run) struct AgentUnit<V> {
 pub(in crate::run) struct AgentCall<V> {
     pub(in crate::run) record: TaskRecord<V>,
     pub(super) kind: CallKind,
-    pub(super) place: CallPosition,
+    pub(super) position: CallPosition,
     /// Which call of its node's task it is, if it is stored.
     pub(super) index: Option<u32>,
     /// How many calls it has made by itself.
@@ -52,11 +52,11 @@ pub(in crate::run) enum CallKind {
     Close,
 }
 
-impl<V> AgentUnit<V> {
+impl<V> AgentScope<V> {
     pub(in crate::run) const fn new(spec: Arc<AgentSpec>) -> Self {
         Self {
             spec,
-            dialogue: None,
+            conversation: None,
             calls: Vec::new(),
             result: None,
             replays: false,
@@ -65,8 +65,8 @@ impl<V> AgentUnit<V> {
     }
 
     /// What the ids of one of its tasks derive from.
-    pub(in crate::run) fn call_seed(&self, unit: Seed, slot: u32) -> Seed {
-        self.calls.get(slot as usize).map_or(unit, |call| call.place.seed(unit))
+    pub(in crate::run) fn call_seed(&self, scope: Seed, slot: u32) -> Seed {
+        self.calls.get(slot as usize).map_or(scope, |call| call.position.seed(scope))
     }
 
     pub(in crate::run) fn calls(&self) -> &[AgentCall<V>] {
@@ -78,14 +78,14 @@ impl<V> AgentUnit<V> {
     }
 
     pub(super) fn call_of(&self, position: usize) -> Option<&ToolCall> {
-        self.dialogue.as_ref()?.call(position)
+        self.conversation.as_ref()?.call(position)
     }
 
     pub(super) fn turn(&self) -> u32 {
-        self.dialogue.as_ref().map_or(0, Conversation::turns)
+        self.conversation.as_ref().map_or(0, Conversation::turns)
     }
 
-    pub(super) fn place(&self, kind: CallKind) -> CallPosition {
+    pub(super) fn call_position(&self, kind: CallKind) -> CallPosition {
         let which = match kind {
             CallKind::Tool(position) => position as u64 + 1,
             CallKind::Close => u64::MAX,
@@ -97,19 +97,19 @@ impl<V> AgentUnit<V> {
 }
 
 impl CallPosition {
-    pub(super) const fn seed(self, unit: Seed) -> Seed {
-        unit.child(self.0 as u64).child(self.1)
+    pub(super) const fn seed(self, scope: Seed) -> Seed {
+        scope.child(self.0 as u64).child(self.1)
     }
 }
 
 /// What a person is asked about the calls of an agent, and has answered.
 #[derive(Debug)]
 pub(in crate::run) struct Approvals<V> {
-    /// Nothing goes on before there is an answer.
+    /// Nothing continues before there is an answer.
     pub(super) awaits_answer: bool,
     pub(super) open: Vec<OpenQuestion<V>>,
     /// Answers, by the keys of the calls.
-    pub(super) given: BTreeMap<u64, V>,
+    pub(super) answers: BTreeMap<u64, V>,
 }
 
 /// A question that waits for its answer.
@@ -123,7 +123,7 @@ pub(super) struct OpenQuestion<V> {
 
 impl<V> Approvals<V> {
     const fn new() -> Self {
-        Self { awaits_answer: false, open: Vec::new(), given: BTreeMap::new() }
+        Self { awaits_answer: false, open: Vec::new(), answers: BTreeMap::new() }
     }
 }
 

@@ -1,15 +1,15 @@
-//! An agent loop as a unit of a run: its calls are tasks like any other.
+//! An agent loop as a scope of a run: its calls are tasks like any other.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::super::frame::{TaskRecord, TaskStatus};
 use super::super::machine::Run;
-use super::super::unit::{UnitBody, Units, sooner};
+use super::super::scope::{ScopeBody, Scopes, earlier};
 use super::state::{AgentCall, CallKind, misplaced};
 use crate::agent::{AgentStep, CallAction, Conversation};
 use crate::approval::refusal;
-use crate::budget::Charge;
+use crate::budget::BudgetCharge;
 use crate::command::Update;
 use crate::event::{EventKind, Level};
 use crate::fault::{Fault, FaultCode};
@@ -23,72 +23,72 @@ use crate::value::Value;
 
 impl<V: Value> Run<V> {
     /// Takes an agent loop as far as it goes without the driver.
-    pub(in crate::run) fn advance_agent(&mut self, unit: u32) {
-        let Some(agent) = self.units.agent_mut(unit) else { return };
+    pub(in crate::run) fn advance_agent(&mut self, scope: u32) {
+        let Some(agent) = self.scopes.agent_mut(scope) else { return };
         if agent.approvals.awaits_answer {
             return;
         }
         if let Some(result) = agent.result.take() {
             return match result {
-                Ok(update) => self.finish_agent(unit, update),
-                Err(fault) => self.fail_agent(unit, fault),
+                Ok(update) => self.finish_agent(scope, update),
+                Err(fault) => self.fail_agent(scope, fault),
             };
         }
-        let Some(dialogue) = &mut agent.dialogue else {
-            let input = self.units.agent_input(unit);
-            return self.hand_out_call(unit, CallKind::Open, TaskWork::Open(input), None);
+        let Some(conversation) = &mut agent.conversation else {
+            let input = self.scopes.agent_input(scope);
+            return self.hand_out_call(scope, CallKind::Open, TaskWork::Open(input), None);
         };
-        match dialogue.next_turn() {
-            AgentStep::Ask(request) => self.ask_model(unit, request),
+        match conversation.next_turn() {
+            AgentStep::Ask(request) => self.ask_model(scope, request),
             AgentStep::Act(actions) => {
                 for (position, action) in actions {
                     match action {
                         CallAction::Approve(invocation) => {
-                            self.request_approval(unit, position, invocation);
+                            self.request_approval(scope, position, invocation);
                         }
-                        CallAction::Call(invocation) => self.call_tool(unit, position, invocation),
+                        CallAction::Call(invocation) => self.call_tool(scope, position, invocation),
                     }
                 }
                 // A denied call is answered already and opens nothing.
-                self.wake(unit);
+                self.activate(scope);
             }
-            AgentStep::Wait => self.propose(unit),
+            AgentStep::Wait => self.propose(scope),
             AgentStep::Conclude(conclusion) => {
-                self.hand_out_call(unit, CallKind::Close, TaskWork::Close(conclusion), None);
+                self.hand_out_call(scope, CallKind::Close, TaskWork::Close(conclusion), None);
             }
-            AgentStep::Fail(fault) => self.fail_agent(unit, fault),
+            AgentStep::Fail(fault) => self.fail_agent(scope, fault),
         }
     }
 
-    fn ask_model(&mut self, unit: u32, request: Box<crate::model::ModelRequest>) {
-        if self.replay_reply(unit) {
-            return self.wake(unit);
+    fn ask_model(&mut self, scope: u32, request: Box<crate::model::ModelRequest>) {
+        if self.replay_reply(scope) {
+            return self.activate(scope);
         }
-        if let Err(fault) = self.spend(unit, 0, Charge::Model) {
-            return self.fail_agent(unit, fault);
+        if let Err(fault) = self.spend(scope, 0, BudgetCharge::Model) {
+            return self.fail_agent(scope, fault);
         }
-        self.log_model_call(unit);
-        self.hand_out_call(unit, CallKind::Model, TaskWork::Model(request), None);
+        self.log_model_call(scope);
+        self.hand_out_call(scope, CallKind::Model, TaskWork::Model(request), None);
     }
 
-    fn call_tool(&mut self, unit: u32, position: usize, invocation: crate::task::ToolInvocation) {
-        if self.replay_result(unit, position, &invocation) {
+    fn call_tool(&mut self, scope: u32, position: usize, invocation: crate::task::ToolInvocation) {
+        if self.replay_result(scope, position, &invocation) {
             return;
         }
-        let denied = self.spend(unit, 0, Charge::Tool).is_err();
-        let Some(agent) = self.units.agent_mut(unit) else { return };
+        let denied = self.spend(scope, 0, BudgetCharge::Tool).is_err();
+        let Some(agent) = self.scopes.agent_mut(scope) else { return };
         if denied {
-            if let Some(dialogue) = &mut agent.dialogue {
-                dialogue.deny_tool(position);
+            if let Some(conversation) = &mut agent.conversation {
+                conversation.deny_tool(position);
             }
-            return self.log_refusal(unit, position);
+            return self.log_refusal(scope, position);
         }
         let name = &invocation.call.name;
         let tool = agent.spec.tools.iter().find(|tool| tool.spec.name == *name);
         let timeout = tool.and_then(|tool| tool.spec.timeout);
-        self.log_tool_call(unit, position, || invocation.arguments.clone());
+        self.log_tool_call(scope, position, || invocation.arguments.clone());
         self.hand_out_call(
-            unit,
+            scope,
             CallKind::Tool(position),
             TaskWork::Tool(Box::new(invocation)),
             timeout,
@@ -97,22 +97,22 @@ impl<V: Value> Run<V> {
 
     pub(super) fn hand_out_call(
         &mut self,
-        unit: u32,
+        scope: u32,
         kind: CallKind,
         work: TaskWork<V>,
         timeout: Option<Duration>,
     ) {
         let serial = self.queue.next_serial();
-        let node = self.units.agent_node(unit);
-        let around = sooner(self.units.deadline_around(unit), self.queue.deadline);
+        let node = self.scopes.agent_node(scope);
+        let around = earlier(self.scopes.deadline_around(scope), self.queue.deadline);
         let timed = timeout.filter(|_| !self.queue.queues());
         let own = timed.map(|timeout| self.queue.log.now + timeout);
         if let Some(own) = own {
-            self.queue.wake(own);
+            self.queue.wake_at(own);
         }
-        let index = self.open_call(unit, kind);
-        let Some(found) = self.units.get_mut(unit) else { return };
-        let UnitBody::Agent(agent) = &mut found.body else { return };
+        let index = self.open_call(scope, kind);
+        let Some(found) = self.scopes.get_mut(scope) else { return };
+        let ScopeBody::Agent(agent) = &mut found.body else { return };
         if found.open == 0 {
             agent.calls.clear();
         }
@@ -121,31 +121,31 @@ impl<V: Value> Run<V> {
         record.serial = serial;
         record.status = TaskStatus::Running;
         (record.timeout, record.deadline) = (timeout, own);
-        let place = agent.place(kind);
-        agent.calls.push(AgentCall { record, kind, place, index, inner: 0 });
+        let position = agent.call_position(kind);
+        agent.calls.push(AgentCall { record, kind, position, index, inner: 0 });
         found.open += 1;
         self.queue.running += 1;
-        let id = TaskId { unit, slot, serial };
-        let deadline = sooner(own, around);
+        let id = TaskId { scope, slot, serial };
+        let deadline = earlier(own, around);
         self.queue.starts.push(Task { id, node, attempt: 1, deadline, work });
     }
 
     /// A call of an agent loop has an outcome.
-    pub(in crate::run) fn resolve_call(&mut self, unit: u32, slot: u32, outcome: TaskOutcome<V>) {
-        let agent = self.units.agent_mut(unit);
+    pub(in crate::run) fn resolve_call(&mut self, scope: u32, slot: u32, outcome: TaskOutcome<V>) {
+        let agent = self.scopes.agent_mut(scope);
         let Some(call) = agent.and_then(|agent| agent.calls.get_mut(slot as usize)) else { return };
         call.record.status = TaskStatus::Void;
         let (kind, index) = (call.kind, call.index);
-        self.close_call(unit, index, &outcome);
-        self.take_answer(unit, kind, outcome);
-        self.close(unit);
+        self.close_call(scope, index, &outcome);
+        self.apply_outcome(scope, kind, outcome);
+        self.close_task(scope);
     }
 
-    pub(super) fn take_answer(&mut self, unit: u32, kind: CallKind, outcome: TaskOutcome<V>) {
+    pub(super) fn apply_outcome(&mut self, scope: u32, kind: CallKind, outcome: TaskOutcome<V>) {
         match (kind, outcome) {
             // Told to the model as a failure, the question would never be asked.
             (_, TaskOutcome::Ask(_) | TaskOutcome::Relay(..)) => {
-                self.set_result(unit, Err(question_misplaced()));
+                self.set_result(scope, Err(question_misplaced()));
             }
             (CallKind::Tool(position), outcome) => {
                 let outcome = match outcome {
@@ -153,129 +153,129 @@ impl<V: Value> Run<V> {
                     TaskOutcome::Failed(failure) => Err(failure.fault),
                     _ => Err(misplaced()),
                 };
-                self.take_result(unit, position, &outcome);
+                self.take_result(scope, position, &outcome);
             }
             (CallKind::Approval(position), TaskOutcome::Decided(decision)) => {
-                self.take_verdict(unit, position, decision);
+                self.take_verdict(scope, position, decision);
             }
             (CallKind::Open, TaskOutcome::Opened(messages)) => {
-                let seed = self.units.get(unit).map(|unit| unit.seed).unwrap_or_default();
-                let seed = KeySeed::new(seed, self.queue.mark);
-                if let Some(agent) = self.units.agent_mut(unit) {
+                let seed = self.scopes.get(scope).map(|scope| scope.seed).unwrap_or_default();
+                let seed = KeySeed::new(seed, self.queue.key_salt);
+                if let Some(agent) = self.scopes.agent_mut(scope) {
                     let spec = Arc::clone(&agent.spec);
-                    agent.dialogue = Some(Conversation::new(spec, messages, seed));
+                    agent.conversation = Some(Conversation::new(spec, messages, seed));
                 }
             }
-            (CallKind::Model, TaskOutcome::Replied(reply)) => self.take_reply(unit, *reply),
-            (CallKind::Close, TaskOutcome::Done(update)) => self.set_result(unit, Ok(update)),
-            (_, TaskOutcome::Failed(failure)) => self.set_result(unit, Err(failure.fault)),
-            _ => self.set_result(unit, Err(misplaced())),
+            (CallKind::Model, TaskOutcome::Replied(reply)) => self.take_reply(scope, *reply),
+            (CallKind::Close, TaskOutcome::Done(update)) => self.set_result(scope, Ok(update)),
+            (_, TaskOutcome::Failed(failure)) => self.set_result(scope, Err(failure.fault)),
+            _ => self.set_result(scope, Err(misplaced())),
         }
     }
 
-    fn take_reply(&mut self, unit: u32, reply: ModelReply) {
-        if self.units.agent_mut(unit).is_some_and(|agent| !agent.replays) {
-            self.units.charge(unit, 0, |budget| budget.charge_usage(reply.usage));
+    fn take_reply(&mut self, scope: u32, reply: ModelReply) {
+        if self.scopes.agent_mut(scope).is_some_and(|agent| !agent.replays) {
+            self.scopes.charge(scope, 0, |budget| budget.charge_usage(reply.usage));
             self.queue.budget.charge_usage(reply.usage);
         }
         let call = (CallKind::Model, EventKind::ModelReply, Level::Info);
-        self.log_call(unit, call, |event| {
+        self.log_call(scope, call, |event| {
             event.name = reply.model.as_str().into();
             event.data.insert("model".into(), reply.model.as_str().into());
             event.data.insert("finish".into(), serde_json::json!(reply.finish));
             event.data.insert("usage".into(), serde_json::json!(reply.usage));
             event.data.insert("attempts".into(), reply.attempts.into());
         });
-        let Some(agent) = self.units.agent_mut(unit) else { return };
-        let Some(dialogue) = &mut agent.dialogue else { return };
-        dialogue.replied(reply);
-        let refused: Vec<_> = dialogue.refused().collect();
-        if let Some(repair) = dialogue.take_repair() {
+        let Some(agent) = self.scopes.agent_mut(scope) else { return };
+        let Some(conversation) = &mut agent.conversation else { return };
+        conversation.replied(reply);
+        let refused: Vec<_> = conversation.refused().collect();
+        if let Some(repair) = conversation.take_repair() {
             let call = (CallKind::Model, EventKind::OutputRepaired, Level::Warning);
-            self.log_call(unit, call, |event| {
+            self.log_call(scope, call, |event| {
                 event.data.insert("level".into(), repair.level.as_str().into());
                 event.data.insert("coerced".into(), serde_json::json!(repair.coerced));
             });
         }
         for (position, counts) in refused {
-            self.refuse(unit, position, counts);
+            self.refuse(scope, position, counts);
         }
     }
 
     /// A call that cannot be made is answered already; it counts like any other.
-    fn refuse(&mut self, unit: u32, position: usize, counts: bool) {
-        let denied = counts && self.spend(unit, 0, Charge::Tool).is_err();
-        if let Some(agent) = self.units.agent_mut(unit)
-            && let Some(dialogue) = &mut agent.dialogue
+    fn refuse(&mut self, scope: u32, position: usize, counts: bool) {
+        let denied = counts && self.spend(scope, 0, BudgetCharge::Tool).is_err();
+        if let Some(agent) = self.scopes.agent_mut(scope)
+            && let Some(conversation) = &mut agent.conversation
             && denied
         {
-            dialogue.deny_tool(position);
+            conversation.deny_tool(position);
         }
-        self.log_refusal(unit, position);
+        self.log_refusal(scope, position);
     }
 
-    pub(super) fn take_result(&mut self, unit: u32, position: usize, outcome: &ToolOutcome) {
-        let Some(agent) = self.units.agent_mut(unit) else { return };
-        let Some(dialogue) = &mut agent.dialogue else { return };
+    pub(super) fn take_result(&mut self, scope: u32, position: usize, outcome: &ToolOutcome) {
+        let Some(agent) = self.scopes.agent_mut(scope) else { return };
+        let Some(conversation) = &mut agent.conversation else { return };
         let refused = outcome.as_ref().err().and_then(refusal);
-        let cut = match refused.filter(|_| dialogue.is_undecided(position)) {
+        let cut = match refused.filter(|_| conversation.is_undecided(position)) {
             Some(refused) => {
-                dialogue.decide(position, refused);
+                conversation.decide(position, refused);
                 false
             }
-            None => dialogue.returned(position, outcome),
+            None => conversation.returned(position, outcome),
         };
-        self.log_tool_result(unit, position, cut, outcome.as_ref().err());
+        self.log_tool_result(scope, position, cut, outcome.as_ref().err());
     }
 
     /// A tool that takes too long has failed, and the model is told so. Only tools have a
     /// time-out of their own.
-    pub(in crate::run) fn time_out_call(&mut self, unit: u32, slot: u32) {
-        let call = self.units.agent(unit).and_then(|agent| agent.calls.get(slot as usize));
+    pub(in crate::run) fn time_out_call(&mut self, scope: u32, slot: u32) {
+        let call = self.scopes.agent(scope).and_then(|agent| agent.calls.get(slot as usize));
         if let Some(&AgentCall { kind: CallKind::Tool(position), .. }) = call {
-            let name = self.call_of(unit, position).map_or("", |call| &call.name);
+            let name = self.call_of(scope, position).map_or("", |call| &call.name);
             let message = format!("the tool took too long: {name}");
             let fault = Fault::new(FaultCode::ToolTimeout, message);
-            self.resolve_call(unit, slot, TaskOutcome::Returned(Err(fault)));
+            self.resolve_call(scope, slot, TaskOutcome::Returned(Err(fault)));
         }
     }
 
-    fn fail_agent(&mut self, unit: u32, fault: Fault) {
-        if let Some((parent, slot)) = self.units.remove(unit).and_then(|unit| unit.parent) {
+    fn fail_agent(&mut self, scope: u32, fault: Fault) {
+        if let Some((parent, slot)) = self.scopes.remove(scope).and_then(|scope| scope.parent) {
             self.fail(parent, slot, fault.into());
         }
     }
 
-    fn finish_agent(&mut self, unit: u32, update: Update<V>) {
-        if let Some((parent, slot)) = self.units.remove(unit).and_then(|unit| unit.parent) {
-            self.done(parent, slot, update);
+    fn finish_agent(&mut self, scope: u32, update: Update<V>) {
+        if let Some((parent, slot)) = self.scopes.remove(scope).and_then(|scope| scope.parent) {
+            self.complete(parent, slot, update);
         }
     }
 
-    pub(super) fn set_result(&mut self, unit: u32, result: Result<Update<V>, Fault>) {
-        if let Some(agent) = self.units.agent_mut(unit) {
+    pub(super) fn set_result(&mut self, scope: u32, result: Result<Update<V>, Fault>) {
+        if let Some(agent) = self.scopes.agent_mut(scope) {
             agent.result = Some(result);
         }
     }
 
-    pub(super) fn call_of(&mut self, unit: u32, position: usize) -> Option<&ToolCall> {
-        self.units.agent_mut(unit)?.call_of(position)
+    pub(super) fn call_of(&mut self, scope: u32, position: usize) -> Option<&ToolCall> {
+        self.scopes.agent_mut(scope)?.call_of(position)
     }
 }
 
-impl<V: Value> Units<V> {
-    fn agent_input(&self, unit: u32) -> TaskInput<V> {
+impl<V: Value> Scopes<V> {
+    fn agent_input(&self, scope: u32) -> TaskInput<V> {
         let record = self
-            .get(unit)
-            .and_then(|unit| unit.parent)
+            .get(scope)
+            .and_then(|scope| scope.parent)
             .and_then(|(parent, slot)| self.frame(parent)?.records.get(slot as usize));
         record.map_or(TaskInput::State, |record| record.input.clone())
     }
 
-    pub(super) fn agent_node(&self, unit: u32) -> NodeId {
+    pub(super) fn agent_node(&self, scope: u32) -> NodeId {
         let record = self
-            .get(unit)
-            .and_then(|unit| unit.parent)
+            .get(scope)
+            .and_then(|scope| scope.parent)
             .and_then(|(parent, slot)| self.frame(parent)?.records.get(slot as usize));
         record.map_or(NodeId::START, |record| record.node)
     }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// Counts how many of its guards are alive.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Alive {
-    begun: Arc<AtomicUsize>,
+    started: Arc<AtomicUsize>,
     ended: Arc<AtomicUsize>,
 }
 
@@ -16,12 +16,12 @@ pub(crate) struct Guard(Alive);
 
 impl Alive {
     pub(crate) fn guard(&self) -> Guard {
-        self.begun.fetch_add(1, Ordering::SeqCst);
+        self.started.fetch_add(1, Ordering::SeqCst);
         Guard(self.clone())
     }
 
-    pub(crate) fn begun(&self) -> usize {
-        self.begun.load(Ordering::SeqCst)
+    pub(crate) fn started(&self) -> usize {
+        self.started.load(Ordering::SeqCst)
     }
 
     pub(crate) fn ended(&self) -> usize {
@@ -30,7 +30,7 @@ impl Alive {
 
     /// Lets others run until so many have begun.
     pub(crate) async fn until_begun(&self, count: usize) {
-        while self.begun() < count {
+        while self.started() < count {
             tokio::task::yield_now().await;
         }
     }

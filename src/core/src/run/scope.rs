@@ -1,11 +1,11 @@
-//! Units: the graphs and agent loops that are at work within a run, each but
+//! Scopes: the graphs and agent loops that are at work within a run, each but
 //! the first on behalf of a task of another.
 
 use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::agent::AgentUnit;
+use super::agent::AgentScope;
 use super::frame::{Frame, TaskRecord, TaskStatus};
 use super::termination::Termination;
 use crate::budget::Budget;
@@ -21,8 +21,8 @@ use crate::time::Time;
 use crate::value::Value;
 
 #[derive(Debug)]
-pub(super) struct Unit<V> {
-    /// The unit and slot on whose behalf it works.
+pub(super) struct Scope<V> {
+    /// The scope and slot on whose behalf it works.
     pub(super) parent: Option<(u32, u32)>,
     pub(super) path: Vec<Arc<str>>,
     pub(super) seed: Seed,
@@ -30,24 +30,24 @@ pub(super) struct Unit<V> {
     pub(super) open: usize,
     /// Why it ends once they all have.
     pub(super) terminate: Option<Termination<V>>,
-    pub(super) body: UnitBody<V>,
+    pub(super) body: ScopeBody<V>,
 }
 
 #[derive(Debug)]
-pub(super) enum UnitBody<V> {
+pub(super) enum ScopeBody<V> {
     Graph(Box<Frame<V>>),
-    Agent(Box<AgentUnit<V>>),
+    Agent(Box<AgentScope<V>>),
 }
 
-impl<V: Value> Unit<V> {
+impl<V: Value> Scope<V> {
     pub(super) fn root(frame: Frame<V>, seed: Seed) -> Self {
-        Self::new(None, (Vec::new(), seed), UnitBody::Graph(Box::new(frame)))
+        Self::new(None, (Vec::new(), seed), ScopeBody::Graph(Box::new(frame)))
     }
 
     pub(super) fn new(
         parent: Option<(u32, u32)>,
         (path, seed): (Vec<Arc<str>>, Seed),
-        body: UnitBody<V>,
+        body: ScopeBody<V>,
     ) -> Self {
         Self { parent, path, seed, open: 0, terminate: None, body }
     }
@@ -55,34 +55,34 @@ impl<V: Value> Unit<V> {
     /// How many places its tasks have.
     pub(super) fn slots(&self) -> u32 {
         let slots = match &self.body {
-            UnitBody::Graph(frame) => frame.records.len(),
-            UnitBody::Agent(agent) => agent.calls().len(),
+            ScopeBody::Graph(frame) => frame.records.len(),
+            ScopeBody::Agent(agent) => agent.calls().len(),
         };
         u32::try_from(slots).unwrap_or(u32::MAX)
     }
 
     pub(super) fn task(&self, slot: u32) -> Option<&TaskRecord<V>> {
         match &self.body {
-            UnitBody::Graph(frame) => frame.records.get(slot as usize),
-            UnitBody::Agent(agent) => agent.calls().get(slot as usize).map(|call| &call.record),
+            ScopeBody::Graph(frame) => frame.records.get(slot as usize),
+            ScopeBody::Agent(agent) => agent.calls().get(slot as usize).map(|call| &call.record),
         }
     }
 
     pub(super) fn task_mut(&mut self, slot: u32) -> Option<&mut TaskRecord<V>> {
         match &mut self.body {
-            UnitBody::Graph(frame) => frame.records.get_mut(slot as usize),
-            UnitBody::Agent(agent) => agent.task_mut(slot),
+            ScopeBody::Graph(frame) => frame.records.get_mut(slot as usize),
+            ScopeBody::Agent(agent) => agent.task_mut(slot),
         }
     }
 
-    /// Keeps track of what each superstep changes.
+    /// Tracks which channels each superstep changes.
     pub(super) fn trace(&mut self) {
-        if let UnitBody::Graph(frame) = &mut self.body {
+        if let ScopeBody::Graph(frame) = &mut self.body {
             frame.state.trace();
         }
     }
 
-    /// An event about the unit itself.
+    /// An event about the scope itself.
     pub(super) fn event(&self, kind: EventKind, name: &str) -> Event {
         Event {
             seq: 0,
@@ -118,41 +118,41 @@ impl TaskOrigin<'_> {
     }
 }
 
-/// All units of a run; places of units that have ended are used again.
+/// All scopes of a run; places of scopes that have ended are used again.
 #[derive(Debug)]
-pub(super) struct Units<V> {
-    list: Vec<Option<Unit<V>>>,
+pub(super) struct Scopes<V> {
+    list: Vec<Option<Scope<V>>>,
     free: Vec<u32>,
     blank: State<V>,
 }
 
-impl<V: Value> Units<V> {
-    pub(super) fn new(root: Unit<V>) -> Self {
+impl<V: Value> Scopes<V> {
+    pub(super) fn new(root: Scope<V>) -> Self {
         Self { list: vec![Some(root)], free: Vec::new(), blank: State::default() }
     }
 
-    pub(super) fn add(&mut self, unit: Unit<V>) -> u32 {
+    pub(super) fn add(&mut self, scope: Scope<V>) -> u32 {
         if let Some(index) = self.free.pop()
-            && let Some(place) = self.list.get_mut(index as usize)
+            && let Some(vacant) = self.list.get_mut(index as usize)
         {
-            *place = Some(unit);
+            *vacant = Some(scope);
             return index;
         }
-        self.list.push(Some(unit));
+        self.list.push(Some(scope));
         u32::try_from(self.list.len() - 1).unwrap_or(u32::MAX)
     }
 
-    pub(super) fn remove(&mut self, index: u32) -> Option<Unit<V>> {
-        let unit = self.list.get_mut(index as usize)?.take()?;
+    pub(super) fn remove(&mut self, index: u32) -> Option<Scope<V>> {
+        let scope = self.list.get_mut(index as usize)?.take()?;
         self.free.push(index);
-        Some(unit)
+        Some(scope)
     }
 
-    pub(super) fn get(&self, index: u32) -> Option<&Unit<V>> {
+    pub(super) fn get(&self, index: u32) -> Option<&Scope<V>> {
         self.list.get(index as usize)?.as_ref()
     }
 
-    pub(super) fn get_mut(&mut self, index: u32) -> Option<&mut Unit<V>> {
+    pub(super) fn get_mut(&mut self, index: u32) -> Option<&mut Scope<V>> {
         self.list.get_mut(index as usize)?.as_mut()
     }
 
@@ -161,58 +161,58 @@ impl<V: Value> Units<V> {
     }
 
     pub(super) fn is_agent(&self, index: u32) -> bool {
-        matches!(self.get(index), Some(Unit { body: UnitBody::Agent(_), .. }))
+        matches!(self.get(index), Some(Scope { body: ScopeBody::Agent(_), .. }))
     }
 
     pub(super) fn frame(&self, index: u32) -> Option<&Frame<V>> {
         match &self.get(index)?.body {
-            UnitBody::Graph(frame) => Some(frame),
-            UnitBody::Agent(_) => None,
+            ScopeBody::Graph(frame) => Some(frame),
+            ScopeBody::Agent(_) => None,
         }
     }
 
     pub(super) fn frame_mut(&mut self, index: u32) -> Option<&mut Frame<V>> {
         match &mut self.get_mut(index)?.body {
-            UnitBody::Graph(frame) => Some(frame),
-            UnitBody::Agent(_) => None,
+            ScopeBody::Graph(frame) => Some(frame),
+            ScopeBody::Agent(_) => None,
         }
     }
 
-    pub(super) fn agent_mut(&mut self, index: u32) -> Option<&mut AgentUnit<V>> {
+    pub(super) fn agent_mut(&mut self, index: u32) -> Option<&mut AgentScope<V>> {
         match &mut self.get_mut(index)?.body {
-            UnitBody::Graph(_) => None,
-            UnitBody::Agent(agent) => Some(agent),
+            ScopeBody::Graph(_) => None,
+            ScopeBody::Agent(agent) => Some(agent),
         }
     }
 
-    pub(super) fn agent(&self, index: u32) -> Option<&AgentUnit<V>> {
+    pub(super) fn agent(&self, index: u32) -> Option<&AgentScope<V>> {
         match &self.get(index)?.body {
-            UnitBody::Graph(_) => None,
-            UnitBody::Agent(agent) => Some(agent),
+            ScopeBody::Graph(_) => None,
+            ScopeBody::Agent(agent) => Some(agent),
         }
     }
 
-    pub(super) fn record(&mut self, unit: u32, slot: u32) -> Option<&mut TaskRecord<V>> {
-        self.frame_mut(unit)?.records.get_mut(slot as usize)
+    pub(super) fn record(&mut self, scope: u32, slot: u32) -> Option<&mut TaskRecord<V>> {
+        self.frame_mut(scope)?.records.get_mut(slot as usize)
     }
 
     /// A task of a graph or of an agent loop: what can be timed, cancelled and resolved.
-    pub(super) fn task_mut(&mut self, unit: u32, slot: u32) -> Option<&mut TaskRecord<V>> {
-        self.get_mut(unit)?.task_mut(slot)
+    pub(super) fn task_mut(&mut self, scope: u32, slot: u32) -> Option<&mut TaskRecord<V>> {
+        self.get_mut(scope)?.task_mut(slot)
     }
 
     /// How far an attempt is, if it is the present one of its task.
     pub(super) fn status(&self, id: TaskId) -> Option<&TaskStatus<V>> {
-        let record = self.get(id.unit)?.task(id.slot)?;
+        let record = self.get(id.scope)?.task(id.slot)?;
         (record.serial == id.serial).then_some(&record.status)
     }
 
-    /// The graph whose state a task of this unit sees.
+    /// The graph whose state a task of this scope sees.
     pub(super) fn graph(&self, index: u32) -> Option<&Arc<Graph<V>>> {
         match self.get(index)? {
-            Unit { body: UnitBody::Graph(frame), .. } => Some(&frame.graph),
-            Unit { parent: Some((parent, _)), .. } => self.graph(*parent),
-            Unit { parent: None, .. } => None,
+            Scope { body: ScopeBody::Graph(frame), .. } => Some(&frame.graph),
+            Scope { parent: Some((parent, _)), .. } => self.graph(*parent),
+            Scope { parent: None, .. } => None,
         }
     }
 
@@ -221,38 +221,38 @@ impl<V: Value> Units<V> {
     }
 
     /// The tasks on whose behalf a task works, itself first.
-    pub(super) fn lineage(&self, unit: u32, slot: u32) -> SmallVec<[(u32, u32); 4]> {
-        let mut line = SmallVec::from_slice(&[(unit, slot)]);
-        let mut at = unit;
-        while let Some((parent, slot)) = self.get(at).and_then(|unit| unit.parent) {
+    pub(super) fn lineage(&self, scope: u32, slot: u32) -> SmallVec<[(u32, u32); 4]> {
+        let mut line = SmallVec::from_slice(&[(scope, slot)]);
+        let mut at = scope;
+        while let Some((parent, slot)) = self.get(at).and_then(|scope| scope.parent) {
             line.push((parent, slot));
             at = parent;
         }
         line
     }
 
-    /// When everything around a unit is given up, the run's own deadline apart.
-    pub(super) fn deadline_around(&self, unit: u32) -> Option<Time> {
+    /// When everything around a scope is given up, the run's own deadline apart.
+    pub(super) fn deadline_around(&self, scope: u32) -> Option<Time> {
         let mut earliest: Option<Time> = None;
-        let mut at = unit;
-        while let Some((parent, slot)) = self.get(at).and_then(|unit| unit.parent) {
+        let mut at = scope;
+        while let Some((parent, slot)) = self.get(at).and_then(|scope| scope.parent) {
             let record = self.frame(parent).and_then(|frame| frame.records.get(slot as usize));
-            earliest = sooner(earliest, record.and_then(|record| record.deadline));
+            earliest = earlier(earliest, record.and_then(|record| record.deadline));
             at = parent;
         }
         earliest
     }
 
     /// The budgets a task draws on, the narrowest first; the run's is not among them.
-    pub(super) fn scopes(&self, unit: u32, slot: u32) -> impl Iterator<Item = &Budget> {
-        self.lineage(unit, slot)
+    pub(super) fn budgets(&self, scope: u32, slot: u32) -> impl Iterator<Item = &Budget> {
+        self.lineage(scope, slot)
             .into_iter()
-            .filter_map(|(unit, slot)| self.frame(unit)?.records.get(slot as usize)?.budget())
+            .filter_map(|(scope, slot)| self.frame(scope)?.records.get(slot as usize)?.budget())
     }
 
-    pub(super) fn charge(&mut self, unit: u32, slot: u32, charge: impl Fn(&mut Budget)) {
-        for (unit, slot) in self.lineage(unit, slot) {
-            let record = self.record(unit, slot);
+    pub(super) fn charge(&mut self, scope: u32, slot: u32, charge: impl Fn(&mut Budget)) {
+        for (scope, slot) in self.lineage(scope, slot) {
+            let record = self.record(scope, slot);
             let extra = record.and_then(|record| record.extra.as_mut());
             if let Some(budget) = extra.and_then(|extra| extra.budget.as_mut()) {
                 charge(budget);
@@ -265,9 +265,9 @@ impl<V: Value> Units<V> {
         self.status(id).is_some()
     }
 
-    pub(super) fn path(&self, unit: u32, slot: u32) -> Vec<Arc<str>> {
-        let mut path = self.get(unit).map(|unit| unit.path.clone()).unwrap_or_default();
-        if let Some(frame) = self.frame(unit)
+    pub(super) fn path(&self, scope: u32, slot: u32) -> Vec<Arc<str>> {
+        let mut path = self.get(scope).map(|scope| scope.path.clone()).unwrap_or_default();
+        if let Some(frame) = self.frame(scope)
             && let Some(record) = frame.records.get(slot as usize)
         {
             path.push(record.name(&frame.graph));
@@ -276,9 +276,9 @@ impl<V: Value> Units<V> {
     }
 
     /// An event about a task.
-    pub(super) fn event(&self, unit: u32, slot: u32, kind: EventKind, level: Level) -> Event {
-        let path = self.path(unit, slot);
-        let parent = self.get(unit).map(|unit| span(unit.seed));
+    pub(super) fn event(&self, scope: u32, slot: u32, kind: EventKind, level: Level) -> Event {
+        let path = self.path(scope, slot);
+        let parent = self.get(scope).map(|scope| span(scope.seed));
         Event {
             seq: 0,
             at: Time::default(),
@@ -287,15 +287,15 @@ impl<V: Value> Units<V> {
             kind,
             data: serde_json::Map::new(),
             level,
-            span_id: span(self.task_seed(unit, slot)),
+            span_id: span(self.task_seed(scope, slot)),
             parent_span_id: parent,
         }
     }
 
-    pub(super) fn namespace(&self, unit: u32) -> Vec<String> {
+    pub(super) fn namespace(&self, scope: u32) -> Vec<String> {
         let mut names = Vec::new();
-        let mut at = unit;
-        while let Some((parent, slot)) = self.get(at).and_then(|unit| unit.parent) {
+        let mut at = scope;
+        while let Some((parent, slot)) = self.get(at).and_then(|scope| scope.parent) {
             let node = self.frame(parent).and_then(|frame| {
                 let record = frame.records.get(slot as usize)?;
                 Some(frame.graph.node_name(Some(record.node)))
@@ -310,28 +310,28 @@ impl<V: Value> Units<V> {
 
     /// What the ids of a task derive from: the same whenever the same run
     /// comes to the same place.
-    pub(super) fn task_seed(&self, unit: u32, slot: u32) -> Seed {
-        let Some(found) = self.get(unit) else { return Seed::default() };
+    pub(super) fn task_seed(&self, scope: u32, slot: u32) -> Seed {
+        let Some(found) = self.get(scope) else { return Seed::default() };
         match &found.body {
-            UnitBody::Agent(agent) => agent.call_seed(found.seed, slot),
-            UnitBody::Graph(frame) => match frame.records.get(slot as usize) {
+            ScopeBody::Agent(agent) => agent.call_seed(found.seed, slot),
+            ScopeBody::Graph(frame) => match frame.records.get(slot as usize) {
                 Some(record) => record.seed(found.seed, frame.step, slot),
                 None => found.seed,
             },
         }
     }
 
-    /// An event about a unit.
-    pub(super) fn unit_event(&self, unit: u32, kind: EventKind) -> Event {
-        match self.get(unit) {
+    /// An event about a scope.
+    pub(super) fn scope_event(&self, scope: u32, kind: EventKind) -> Event {
+        match self.get(scope) {
             Some(found) => found.event(kind, ""),
-            None => self.event(unit, 0, kind, Level::Info),
+            None => self.event(scope, 0, kind, Level::Info),
         }
     }
 
-    pub(super) fn finished(&self, unit: u32, slot: u32, update: &Update<V>) -> Event {
-        let mut event = self.event(unit, slot, EventKind::NodeFinished, Level::Info);
-        let Some(frame) = self.frame(unit) else { return event };
+    pub(super) fn finished(&self, scope: u32, slot: u32, update: &Update<V>) -> Event {
+        let mut event = self.event(scope, slot, EventKind::NodeFinished, Level::Info);
+        let Some(frame) = self.frame(scope) else { return event };
         let attempt = frame.records.get(slot as usize).map_or(0, |record| record.attempt);
         let wrote = update.writes.iter().filter_map(|write| frame.graph.channel(write.channel));
         event.data.insert("attempt".into(), attempt.into());
@@ -360,7 +360,7 @@ pub(super) fn span(seed: Seed) -> String {
 }
 
 /// The earlier of two instants that may not be set.
-pub(super) fn sooner(one: Option<Time>, other: Option<Time>) -> Option<Time> {
+pub(super) fn earlier(one: Option<Time>, other: Option<Time>) -> Option<Time> {
     match (one, other) {
         (Some(one), Some(other)) => Some(one.min(other)),
         (one, other) => one.or(other),

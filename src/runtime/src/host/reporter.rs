@@ -1,6 +1,6 @@
 //! The way from a task that is under way back to the run it belongs to.
 
-use antiphon_core::budget::Charge;
+use antiphon_core::budget::BudgetCharge;
 use antiphon_core::checkpoint::{Call, CallOutcome};
 use antiphon_core::event::EventKind;
 use antiphon_core::run::{CallStart, PendingCall};
@@ -10,24 +10,24 @@ use serde_json::Value as Json;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::oneshot;
 
-use crate::store::StoreFuture as Stored;
+use crate::store::StoreFuture;
 
 /// What a task says while it works.
 pub(crate) enum TaskSignal {
     /// Something for the trace.
     Note(TaskId, EventKind, String, Json),
     /// May it make one more call?
-    Request(TaskId, Charge, oneshot::Sender<Result<(), Fault>>),
+    Request(TaskId, BudgetCharge, oneshot::Sender<Result<(), Fault>>),
     /// What a call of its own has cost.
     Charge(TaskId, Usage),
     /// What is known of a call that it wants to make?
     Begin(TaskId, Call, oneshot::Sender<CallAdmission>),
     /// What came of one.
-    End(TaskId, u32, Box<CallOutcome<Json>>, oneshot::Sender<Option<Stored<()>>>),
+    End(TaskId, u32, Box<CallOutcome<Json>>, oneshot::Sender<Option<StoreFuture<()>>>),
 }
 
 /// A call that may be made once something is durable, or what is known of it.
-pub(crate) type CallAdmission = Result<(CallStart<Json>, Option<Stored<()>>), Fault>;
+pub(crate) type CallAdmission = Result<(CallStart<Json>, Option<StoreFuture<()>>), Fault>;
 
 /// What a task may tell its run while it works: events, calls it wants to
 /// make, and what they cost.
@@ -63,12 +63,12 @@ impl TaskReporter {
     /// # Errors
     /// A `Budget` fault, which the task should end with; `task_cancelled` if
     /// the task is over.
-    pub async fn request(&self, intent: Charge) -> Result<(), Fault> {
+    pub async fn request(&self, charge: BudgetCharge) -> Result<(), Fault> {
         if self.signals.is_none() {
             return Ok(());
         }
         let (answer, answered) = oneshot::channel();
-        self.send(TaskSignal::Request(self.id, intent, answer));
+        self.send(TaskSignal::Request(self.id, charge, answer));
         answered.await.unwrap_or_else(|_| Err(cancelled()))
     }
 
@@ -80,26 +80,26 @@ impl TaskReporter {
     /// the store.
     pub async fn begin_call(&self, call: Call) -> Result<CallStart<Json>, Fault> {
         if self.signals.is_none() {
-            let due =
+            let pending =
                 PendingCall { index: 0, key: "detached".to_owned(), intent: None, stored: false };
-            return Ok(CallStart::Due(due));
+            return Ok(CallStart::Pending(pending));
         }
         let (answer, answered) = oneshot::channel();
         self.send(TaskSignal::Begin(self.id, call, answer));
-        let (begun, durable) = answered.await.unwrap_or_else(|_| Err(cancelled()))?;
+        let (started, durable) = answered.await.unwrap_or_else(|_| Err(cancelled()))?;
         if let Some(durable) = durable {
             durable.await?;
         }
-        Ok(begun)
+        Ok(started)
     }
 
     /// Says what came of a call that was to be made.
     ///
     /// # Errors
     /// Those of the store.
-    pub async fn end_call(&self, index: u32, came: CallOutcome<Json>) -> Result<(), Fault> {
+    pub async fn end_call(&self, index: u32, outcome: CallOutcome<Json>) -> Result<(), Fault> {
         let (answer, answered) = oneshot::channel();
-        self.send(TaskSignal::End(self.id, index, Box::new(came), answer));
+        self.send(TaskSignal::End(self.id, index, Box::new(outcome), answer));
         match answered.await {
             Ok(Some(durable)) => durable.await,
             // A run that is gone has nothing to remember.

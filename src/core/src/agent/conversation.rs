@@ -14,22 +14,22 @@ use crate::seed::KeySeed;
 use crate::task::ToolInvocation;
 use crate::tool::{SideEffect, ToolOutcome, succeeded};
 
-/// What an agent needs next.
+/// The next step of an agent.
 #[derive(Debug)]
 pub enum AgentStep {
-    /// A reply of the model.
+    /// Call the model with this request.
     Ask(Box<ModelRequest>),
-    /// These to be done, all at once; each is answered by its position.
+    /// Carry out these, concurrently; each is answered by its position.
     Act(Vec<(usize, CallAction)>),
-    /// A person's word on [`Conversation::proposals`].
+    /// Wait until a person has decided about [`Conversation::proposals`].
     Wait,
-    /// Nothing more: this is what it has come to.
+    /// The agent is done, with this result.
     Conclude(Box<AgentResult>),
-    /// Nothing more: it has failed.
+    /// The agent has failed.
     Fail(Fault),
 }
 
-/// A conversation under way.
+/// A conversation of an agent.
 #[derive(Debug)]
 pub struct Conversation {
     spec: Arc<AgentSpec>,
@@ -38,7 +38,7 @@ pub struct Conversation {
     opened: usize,
     calls: Vec<PendingToolCall>,
     tool_uses: Vec<ToolCallRecord>,
-    /// The tools of earlier calls that were not approved.
+    /// The tools of earlier calls that were refused.
     declined: Vec<String>,
     usage: Usage,
     turns: u32,
@@ -50,7 +50,7 @@ pub struct Conversation {
 }
 
 impl Conversation {
-    /// Opens with these messages. `seed` makes the keys of tool calls.
+    /// A conversation that begins with these messages. `seed` determines the keys of tool calls.
     pub fn new(spec: Arc<AgentSpec>, messages: Vec<Message>, seed: KeySeed) -> Self {
         Self {
             spec,
@@ -70,7 +70,7 @@ impl Conversation {
         }
     }
 
-    /// What it needs next. To be asked once all that was handed out is answered.
+    /// The next step, once everything that was handed out is answered.
     pub fn next_turn(&mut self) -> AgentStep {
         if let Some(end) = self.end.take() {
             return match end {
@@ -93,7 +93,7 @@ impl Conversation {
         AgentStep::Ask(Box::new(self.request()))
     }
 
-    /// The model has answered.
+    /// Takes the model's reply.
     pub fn replied(&mut self, reply: ModelReply) {
         self.usage += reply.usage;
         self.model.clone_from(&reply.model);
@@ -114,7 +114,7 @@ impl Conversation {
         }
     }
 
-    /// The tool call at `position` has ended. Returns whether its result was cut.
+    /// Takes the outcome of the tool call at `position`. Returns whether its result was truncated.
     pub fn returned(&mut self, position: usize, outcome: &ToolOutcome) -> bool {
         let Some(pending) = self.calls.get_mut(position) else { return false };
         let tool = self.spec.tools.iter().find(|tool| tool.spec.name == pending.call.name);
@@ -124,7 +124,7 @@ impl Conversation {
         cut
     }
 
-    /// The calls that a person has to approve of, by position.
+    /// The calls that a person has to approve, by position.
     pub fn proposals(&self) -> impl Iterator<Item = (usize, &ToolInvocation)> {
         self.calls.iter().enumerate().filter_map(|(position, pending)| match &pending.state {
             CallState::Proposed(invocation) if self.approval(pending) == Approval::Person => {
@@ -134,7 +134,7 @@ impl Conversation {
         })
     }
 
-    /// The call at `position` as a person is asked about it, if one has to be.
+    /// The question about the call at `position`, if a person has to approve it.
     pub fn proposal(&self, position: usize) -> Option<Proposal> {
         let pending = self.calls.get(position)?;
         let invocation = self.proposed(position)?;
@@ -143,7 +143,7 @@ impl Conversation {
         Some(Proposal::new(&pending.call.name, invocation.arguments.clone(), parameters))
     }
 
-    /// The call at `position`, if somebody has to approve of it first.
+    /// The call at `position`, if it needs approval.
     pub(crate) fn proposed(&self, position: usize) -> Option<&ToolInvocation> {
         match &self.calls.get(position)?.state {
             CallState::Proposed(invocation) => Some(invocation),
@@ -151,8 +151,7 @@ impl Conversation {
         }
     }
 
-    /// Whether the call at `position`, which waits for it, may be made. Only
-    /// one that may counts as a call of its tool.
+    /// Decides about the call at `position`. Only an approved call counts as a call of its tool.
     pub fn decide(&mut self, position: usize, decision: Decision) {
         let spent = self.calls.get(position).and_then(|pending| self.spent(&pending.call.name));
         if let Some(pending) = self.calls.get_mut(position) {
@@ -160,15 +159,15 @@ impl Conversation {
         }
     }
 
-    /// With which arguments the call at `position` was made, if not with its own,
-    /// as the model is told with its result.
+    /// Sets the arguments with which the call at `position` was made instead of its own; the model
+    /// reads them with the result.
     pub(crate) fn note_change(&mut self, position: usize, arguments: Option<&serde_json::Value>) {
         if let Some(pending) = self.calls.get_mut(position) {
             pending.changed = arguments.map(ToString::to_string);
         }
     }
 
-    /// Answers the call at `position` if its tool has no call left; says whether it has none.
+    /// Denies the call at `position` if its tool has no call left; returns whether it did.
     pub fn deny_spent(&mut self, position: usize) -> bool {
         let spent = self.calls.get(position).and_then(|pending| self.spent(&pending.call.name));
         let Some(pending) = self.calls.get_mut(position).filter(|_| spent.is_some()) else {
@@ -178,16 +177,16 @@ impl Conversation {
         true
     }
 
-    /// Whether it is not known yet if the call at `position` may be made.
+    /// Whether the call at `position` still waits for a decision.
     pub fn is_undecided(&self, position: usize) -> bool {
         let undecided = |pending: &PendingToolCall| {
-            matches!(pending.state, CallState::Proposed(_) | CallState::Judged(_))
+            matches!(pending.state, CallState::Proposed(_) | CallState::Deciding(_))
         };
         self.calls.get(position).is_some_and(undecided)
     }
 
-    /// The budget around this agent allows no more tool calls: the model gets
-    /// to conclude without them.
+    /// Denies the call at `position`, because the enclosing budget allows no more tool calls: the
+    /// model has to conclude without them.
     pub fn deny_tool(&mut self, position: usize) {
         self.closing = true;
         if let Some(pending) = self.calls.get_mut(position) {
@@ -195,9 +194,8 @@ impl Conversation {
         }
     }
 
-    /// The calls of the last reply that were answered without being made, by
-    /// position, and whether they count as calls; those beyond the agent's
-    /// own limit do not.
+    /// The calls of the last reply that were denied, by position, and whether they count as calls;
+    /// those beyond the agent's own limit do not.
     pub fn refused(&self) -> impl Iterator<Item = (usize, bool)> {
         let room = (self.spec.max_tool_calls as usize).saturating_sub(self.tool_uses.len());
         let answered = |pending: &PendingToolCall| matches!(pending.state, CallState::Answered(..));
@@ -216,7 +214,7 @@ impl Conversation {
         pending.is_some_and(|pending| matches!(pending.state, CallState::Answered(_, true)))
     }
 
-    /// Why the call at `position` gave no value, as the model is told.
+    /// The error of the call at `position`, as the model reads it.
     pub fn complaint(&self, position: usize) -> Option<&str> {
         match &self.calls.get(position)?.state {
             CallState::Answered(text, false) => {
@@ -226,7 +224,7 @@ impl Conversation {
         }
     }
 
-    /// How the last reply could be read, if not as it was.
+    /// The repair that the last reply needed, if any.
     pub const fn take_repair(&mut self) -> Option<ReplyRepair> {
         self.repair.take()
     }
@@ -244,8 +242,8 @@ impl Conversation {
     fn request(&self) -> ModelRequest {
         let closes = self.closes();
         let tools = if closes { &[] } else { self.spec.tools.as_slice() };
-        // Few servers take tools and a schema at once: the schema waits for
-        // the turn that has no tools, and a reply that fits anyway ends before it.
+        // Few servers accept tools and a schema in one request. The schema is sent with the turn
+        // that has no tools; a reply that fits before that ends the loop.
         let schema = self.spec.output.as_ref().filter(|_| tools.is_empty());
         ModelRequest {
             messages: self.messages.clone(),
@@ -287,8 +285,8 @@ impl Conversation {
         self.close(reply, None);
     }
 
-    /// A first reply that does not fit while tools are on offer is not held
-    /// against the agent: the schema was not yet asked for.
+    /// A reply that does not fit while tools are offered does not count, because the request had no
+    /// schema.
     fn may_reask(&self) -> bool {
         let counted = !self.closes() || self.reasks < self.spec.max_reasks;
         counted && self.turns < self.spec.max_turns
@@ -314,7 +312,7 @@ impl Conversation {
         })));
     }
 
-    /// Whether a call the model asks for can be made.
+    /// The initial state of a call that the model requests.
     fn admit(&self, call: &ToolCall, cut: bool) -> CallState {
         let denied = |text: String| CallState::Answered(text, false);
         let position = self.tool_uses.len() + self.calls.len();
@@ -333,7 +331,7 @@ impl Conversation {
             Approval::Person | Approval::Host => CallState::Proposed,
         };
         match tool.arguments.parse_arguments(&call.arguments) {
-            // What was cut off may still have become a valid text by repair.
+            // Truncated arguments may have become valid by repair.
             Ok(parsed) if cut && parsed.repaired() => denied(feedback::cut_off(&call.name)),
             Ok(parsed) => admitted(Box::new(ToolInvocation {
                 call: call.clone(),
@@ -344,8 +342,7 @@ impl Conversation {
         }
     }
 
-    /// The place in the conversation alone would not do: an agent that is
-    /// tried again may ask for something else there.
+    /// The position alone does not suffice: a retried agent may make another call there.
     fn key(&self, position: usize, call: &ToolCall) -> String {
         let digest = digest(call.arguments.as_bytes());
         let name = call.name.clone();
@@ -353,17 +350,17 @@ impl Conversation {
         key(self.seed, &call, position as u64)
     }
 
-    /// How a further call of a tool is answered that has none left.
+    /// The denial of a further call of a tool that has none left.
     fn spent(&self, name: &str) -> Option<CallState> {
         let limit = self.tool(name)?.spec.max_calls?;
         let spent = self.calls_of(name) >= limit as usize;
         spent.then(|| CallState::Answered(feedback::tool_limit(name, limit), false))
     }
 
-    /// What counts as a call of a tool; one that is not approved, or not yet, does not.
+    /// The calls of a tool that count; those that are refused or not yet approved do not.
     fn calls_of(&self, name: &str) -> usize {
         let counts = |pending: &&PendingToolCall| match pending.state {
-            CallState::Proposed(_) | CallState::Judged(_) => false,
+            CallState::Proposed(_) | CallState::Deciding(_) => false,
             _ => pending.call.name == name && !pending.declined,
         };
         let made = self.tool_uses.iter().filter(|used| used.name == name).count();
@@ -371,8 +368,8 @@ impl Conversation {
         made.saturating_sub(declined) + self.calls.iter().filter(counts).count()
     }
 
-    /// What can be done now about calls: all, if none of them changes anything;
-    /// else the next in order, once those before it are answered.
+    /// The calls that can be made now: all, if none has side effects; otherwise the next one in
+    /// order, once those before it are answered.
     fn take_ready(&mut self) -> Vec<(usize, CallAction)> {
         let answered = |pending: &PendingToolCall| matches!(pending.state, CallState::Answered(..));
         let harmless = |pending: &PendingToolCall| answered(pending) || self.is_harmless(pending);
@@ -401,7 +398,7 @@ impl Conversation {
         self.spec.tools.iter().find(|tool| tool.spec.name == name)
     }
 
-    /// Moves answered calls into the conversation, in the order they were asked for.
+    /// Moves answered calls into the conversation, in the order of the requests.
     fn settle_calls(&mut self) {
         for pending in self.calls.drain(..) {
             let CallState::Answered(text, ok) = pending.state else { continue };

@@ -7,7 +7,7 @@ use antiphon_core::task::{TaskId, TaskOutcome};
 use serde_json::Value as Json;
 use tokio::task::{AbortHandle, JoinError, JoinSet};
 
-use super::contain::CaughtPanic;
+use super::panics::CaughtPanic;
 
 /// What came of a task, or the panic it ended with; none if it was stopped.
 pub(super) type TaskAnswer = Option<Result<TaskOutcome<Json>, CaughtPanic>>;
@@ -54,7 +54,7 @@ impl TaskSet {
             let Some(joined) = self.set.join_next().await else {
                 return std::future::pending().await;
             };
-            if let Some(ended) = self.strike_off(joined) {
+            if let Some(ended) = self.forget_joined(joined) {
                 return ended;
             }
         }
@@ -64,14 +64,14 @@ impl TaskSet {
     pub(super) fn try_next(&mut self) -> Option<(TaskId, TaskAnswer)> {
         loop {
             let joined = self.set.try_join_next()?;
-            if let Some(ended) = self.strike_off(joined) {
+            if let Some(ended) = self.forget_joined(joined) {
                 return Some(ended);
             }
         }
     }
 
     /// None if nobody counts on the task any more.
-    fn strike_off(
+    fn forget_joined(
         &mut self,
         joined: Result<(TaskId, Result<TaskOutcome<Json>, CaughtPanic>), JoinError>,
     ) -> Option<(TaskId, TaskAnswer)> {

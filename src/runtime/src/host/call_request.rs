@@ -11,7 +11,7 @@ use super::TaskReporter;
 
 /// What is called, by whom.
 pub(super) struct CallRequest<'a> {
-    pub(super) notes: &'a TaskReporter,
+    pub(super) reporter: &'a TaskReporter,
     pub(super) name: &'a str,
     pub(super) callee: Callee,
 }
@@ -24,24 +24,24 @@ impl CallRequest<'_> {
     ) -> Result<CallStart<Json>, Fault> {
         let given = serde_json::to_vec(given).unwrap_or_default();
         let (callee, name) = (self.callee, self.name.to_owned());
-        self.notes.begin_call(Call { callee, name, digest: digest(&given), repeatable }).await
+        self.reporter.begin_call(Call { callee, name, digest: digest(&given), repeatable }).await
     }
 
     /// Says what came of it; what was only stopped has not come to an end.
     pub(super) async fn end(
         &self,
-        due: &PendingCall<Json>,
-        came: impl FnOnce() -> Result<CallOutcome<Json>, Fault>,
+        pending: &PendingCall<Json>,
+        outcome: impl FnOnce() -> Result<CallOutcome<Json>, Fault>,
     ) -> Result<(), Fault> {
-        if !due.stored {
+        if !pending.stored {
             return Ok(());
         }
-        let came = match came() {
-            Ok(came) => came,
+        let outcome = match outcome() {
+            Ok(outcome) => outcome,
             Err(fault) if fault.category == Category::Cancelled => return Ok(()),
             Err(fault) => CallOutcome::Failed(fault),
         };
-        self.notes.end_call(due.index, came).await
+        self.reporter.end_call(pending.index, outcome).await
     }
 
     pub(super) fn replied(&self, reply: ModelReply, replayed: bool) -> ModelReply {
@@ -68,13 +68,13 @@ impl CallRequest<'_> {
         if let (true, Some(fields)) = (replayed, data.as_object_mut()) {
             fields.insert("replayed".to_owned(), true.into());
         }
-        self.notes.note(kind, name, data);
+        self.reporter.note(kind, name, data);
     }
 }
 
 /// What is known is the failure, or nothing that this kind of call could give.
-pub(super) fn unsuitable(came: CallOutcome<Json>) -> Fault {
-    if let CallOutcome::Failed(fault) = came {
+pub(super) fn unsuitable(outcome: CallOutcome<Json>) -> Fault {
+    if let CallOutcome::Failed(fault) = outcome {
         return fault;
     }
     let message = "what is known of a call is not what such a call gives";
