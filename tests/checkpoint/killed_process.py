@@ -8,11 +8,11 @@ import operator
 import os
 import random
 import sys
-import time
 from typing import Annotated, TypedDict, cast
 
 from antiphon.errors import ToolError
 from antiphon.graph import END, START, Durability, RunnableConfig, Runtime, StateGraph
+from support.waiting import take_time
 
 CONFIG: RunnableConfig = {"configurable": {"thread_id": "victim"}, "recursion_limit": 100_000}
 
@@ -45,7 +45,7 @@ class Victim:
             if error.code != "unknown_outcome":
                 raise
             self.note("unknown", done)
-        time.sleep(random.uniform(0, 0.002))
+        take_time(random.uniform(0, 0.002))
         return {"count": done + 1}
 
     def left(self, state: State) -> State:
@@ -56,7 +56,7 @@ class Victim:
     def right(self, state: State) -> State:
         """The other one, which takes longer."""
         self.note("right", state["count"])
-        time.sleep(random.uniform(0, 0.002))
+        take_time(random.uniform(0, 0.002))
         return {"right": [state["count"]]}
 
 

@@ -3,24 +3,18 @@
 Arguments: the store's URL, the durability, what its node does afterwards.
 """
 
-import operator
 import os
 import signal
 import sys
-import time
-from typing import Annotated, TypedDict, cast
+from typing import cast
 
 from antiphon.checkpoint import PostgresSaver, SqliteSaver
 from antiphon.errors import AntiphonError
 from antiphon.graph import START, Durability, RunnableConfig, Runtime, StateGraph
+from support.states import Log
+from support.waiting import happens
 
 CONFIG: RunnableConfig = {"configurable": {"thread_id": "t"}}
-
-
-class State(TypedDict, total=False):
-    """What was done, by whom."""
-
-    log: Annotated[list[str], operator.add]
 
 
 def say(*words: object) -> None:
@@ -31,18 +25,17 @@ def say(*words: object) -> None:
 def wait_for_first_step(url: str) -> None:
     """Until it is durable: a process that is stopped within a transaction locks a file."""
     with SqliteSaver.open(url) if url.startswith("sqlite:") else PostgresSaver.open(url) as saver:
-        while saver.thread("t").summary.steps < 1:
-            time.sleep(0.005)
+        assert happens(lambda: saver.thread("t").summary.steps >= 1)
 
 
 def main(url: str, durability: Durability, act: str) -> None:
     """Runs two steps; within the second one the process stops itself."""
 
-    def first(state: State) -> State:
+    def first(state: Log) -> Log:
         del state
         return {"log": ["first"]}
 
-    def second(state: State, runtime: Runtime[None]) -> State:
+    def second(state: Log, runtime: Runtime[None]) -> Log:
         del state
         if durability != "exit":
             wait_for_first_step(url)
@@ -51,11 +44,11 @@ def main(url: str, durability: Durability, act: str) -> None:
             runtime.step("pay", say, "paid")
         return {"log": ["stopped"]}
 
-    def third(state: State) -> State:
+    def third(state: Log) -> Log:
         del state
         return {"log": ["third"]}
 
-    builder = StateGraph(State).add_node("first", first).add_node("second", second)
+    builder = StateGraph(Log).add_node("first", first).add_node("second", second)
     builder.add_node("third", third).add_edge(START, "first").add_edge("first", "second")
     graph = builder.add_edge("second", "third").compile(url)
     try:

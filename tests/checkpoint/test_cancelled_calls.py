@@ -15,7 +15,7 @@ from antiphon._antiphon import Context, current_context
 from antiphon.checkpoint import MemorySaver, SqliteSaver
 from antiphon.errors import RunCancelled
 from antiphon.graph import START, Runtime, StateGraph
-from support.waiting import ENOUGH
+from support.waiting import ENOUGH, happens
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,14 +46,15 @@ class ChargeScenario:
         return f"receipt {len(self.charged)}"
 
     def wait_for_stop(self) -> None:
+        assert happens(self.is_stopped, every=0.01), "nobody stopped the node"
+
+    def is_stopped(self) -> bool:
         assert self.context is not None
-        for _ in range(100 * ENOUGH):
-            with contextlib.suppress(RunCancelled):
-                self.context.request("model")
-                threading.Event().wait(0.01)
-                continue
-            return
-        raise AssertionError("nobody stopped the node")
+        try:
+            self.context.request("model")
+        except RunCancelled:
+            return True
+        return False
 
     def sells(self, state: State, runtime: Runtime[None]) -> State:
         self.context = self.context or current_context()

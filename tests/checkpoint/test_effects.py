@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import gc
 import threading
-import time
 import weakref
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
@@ -18,6 +17,7 @@ from antiphon.errors import StateError, ToolError
 from antiphon.graph import START, Command, RetryPolicy, Runtime, Send, StateGraph, interrupt
 from antiphon.models import scripted
 from antiphon.state import append
+from support.waiting import take_time
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,7 +31,7 @@ class State(TypedDict, total=False):
 
 def slowly(old: list[int], new: list[int]) -> list[int]:
     """A merge rule that lets go of the interpreter."""
-    time.sleep(0.001)
+    take_time(0.001)
     return [*old, *new]
 
 

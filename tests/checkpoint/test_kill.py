@@ -6,12 +6,13 @@ import os
 import random
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
-VICTIM = Path(__file__).with_name("killed_process.py")
+from support.waiting import happens, take_time
+
+TESTS = Path(__file__).parents[1]
 # Of all the cases together.
 KILLS = int(os.environ.get("ANTIPHON_KILLS", "52")) // 4
 # So many that most of them come before the end.
@@ -41,15 +42,13 @@ class Journal:
 
     def wait_for_more(self, than: int) -> None:
         """Until a victim has noted something."""
-        until = time.monotonic() + 120
-        while len(self.lines()) <= than:
-            assert time.monotonic() < until, "the victim does nothing"
-            time.sleep(0.002)
+        assert happens(lambda: len(self.lines()) > than, seconds=120), "the victim does nothing"
 
 
 def start(folder: Path, url: str, durability: str) -> subprocess.Popen[bytes]:
     arguments = [url, str(folder / "journal"), durability, str(STEPS)]
-    return subprocess.Popen([sys.executable, str(VICTIM), *arguments])
+    command = [sys.executable, "-m", "checkpoint.killed_process", *arguments]
+    return subprocess.Popen(command, cwd=TESTS)
 
 
 @pytest.mark.parametrize("durability", ["sync", "async"])
@@ -64,7 +63,7 @@ def test_whatever_was_committed_stays_and_is_not_done_again(
         victim = start(tmp_path, url, durability)
         try:
             journal.wait_for_more(before)
-            time.sleep(chance.uniform(0, 0.08))
+            take_time(chance.uniform(0, 0.08))
         finally:
             victim.kill()
             victim.wait()

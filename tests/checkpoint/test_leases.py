@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from support.postgres import Server
 
-SLEEPER = Path(__file__).with_name("suspended_process.py")
+TESTS = Path(__file__).parents[1]
 CONFIG: Any = {"configurable": {"thread_id": "t"}}
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="nothing can be stopped")
@@ -44,8 +44,8 @@ def expire(url: str, request: pytest.FixtureRequest) -> None:
 @contextmanager
 def stopped(url: str, durability: str, act: str) -> Iterator[subprocess.Popen[str]]:
     """The process, once it has stopped."""
-    command = [sys.executable, str(SLEEPER), url, durability, act]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as sleeper:
+    command = [sys.executable, "-m", "checkpoint.suspended_process", url, durability, act]
+    with subprocess.Popen(command, cwd=TESTS, stdout=subprocess.PIPE, text=True) as sleeper:
         try:
             _, status = os.waitpid(sleeper.pid, os.WUNTRACED)
             assert os.WIFSTOPPED(status)

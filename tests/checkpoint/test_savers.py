@@ -26,6 +26,7 @@ from antiphon.graph import (
     interrupt,
 )
 from support.threads import open_saver
+from support.waiting import forever
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -273,7 +274,7 @@ class TestSharing:
 
             async def wait(state: Log) -> None:
                 begun.set()
-                await asyncio.sleep(60)
+                await forever()
 
             graph = graph_of(wait, url)
             for _ in range(2):

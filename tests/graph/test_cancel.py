@@ -8,7 +8,7 @@ import pytest
 
 from support.oracle import Impl
 from support.states import Log, Plain
-from support.waiting import ENOUGH, forever, reach, until
+from support.waiting import ENOUGH, atake_time, forever, reach, until
 
 
 class Patient:
@@ -26,7 +26,7 @@ class Patient:
             try:
                 await forever()
             finally:
-                await asyncio.sleep(0.01)  # a clean-up that takes a while
+                await atake_time(0.01)
                 self.ended.append(name)
 
         return wait

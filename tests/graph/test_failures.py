@@ -8,7 +8,7 @@ import pytest
 
 from support.oracle import Impl, Run
 from support.states import Log, Update, say
-from support.waiting import forever
+from support.waiting import atake_time, forever
 
 
 class Broken(Exception):
@@ -102,8 +102,10 @@ def test_the_first_of_two_failures_is_raised(impl: Impl) -> None:
         raise Broken("first")
 
     async def second(state: Log) -> None:
-        await asyncio.sleep(0.01)
-        raise Broken("second")
+        try:
+            await forever()
+        except asyncio.CancelledError:
+            raise Broken("second") from None
 
     graph = impl.build(Log, {"b": first, "a": second}, [("__start__", "a"), ("__start__", "b")])
     with pytest.raises(Broken, match="first"):
@@ -163,10 +165,10 @@ def test_step_timeout_ends_a_step_that_takes_too_long(impl: Impl) -> None:
 
 def test_a_step_timeout_restarts_with_each_step(impl: Impl) -> None:
     async def short(state: Log) -> None:
-        await asyncio.sleep(0.05)
+        await atake_time(0.3)
 
-    graph = impl.sequence(Log, *[(f"n{i}", short) for i in range(5)])
-    graph.step_timeout = 0.2
+    graph = impl.sequence(Log, *[(f"n{i}", short) for i in range(4)])
+    graph.step_timeout = 1.0
     asyncio.run(graph.ainvoke({}))
 
 

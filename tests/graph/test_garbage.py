@@ -2,7 +2,6 @@
 
 import asyncio
 import gc
-import time
 import typing
 import weakref
 from typing import Annotated, Any
@@ -12,19 +11,17 @@ import pytest
 from antiphon import Agent, Orchestrator
 from support.oracle import Impl, Run
 from support.states import Plain, Update, typed
-from support.waiting import forever
+from support.waiting import forever, happens, reach
 
 
-def gone(dead: weakref.ref[Any], seconds: float = 10) -> bool:
+def gone(dead: weakref.ref[Any]) -> bool:
     """Whether it dies: a thread of the pool may hold it for a moment after its answer."""
-    deadline = time.monotonic() + seconds
-    gc.collect()
-    while dead() is not None:
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.001)
+
+    def is_dead() -> bool:
         gc.collect()
-    return True
+        return dead() is None
+
+    return happens(is_dead, seconds=10)
 
 
 class Canary:
@@ -114,12 +111,15 @@ def test_a_stream_that_was_left_is_freed(impl: Impl) -> None:
 def test_a_run_parked_in_a_node_is_freed_when_its_loop_ends(impl: Impl) -> None:
     value = Canary()
 
+    parked = asyncio.Event()
+
     async def park(state: Plain) -> None:
+        parked.set()
         await forever()
 
     async def main(value: Canary) -> None:
         task = asyncio.create_task(impl.sequence(Plain, park).ainvoke({"a": value}))
-        await asyncio.sleep(0.01)
+        await reach(parked.wait(), task)
         task.cancel()
         await asyncio.wait({task})
 

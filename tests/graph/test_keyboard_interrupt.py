@@ -16,10 +16,11 @@ pytestmark = pytest.mark.slow
 TESTS = Path(__file__).resolve().parents[1]
 
 PROGRAM = """
-import asyncio, os, threading, time
+import asyncio, itertools, os
 from antiphon import Agent, Orchestrator, RetryPolicy
 from support.oracle import Impl
 from support.states import Plain
+from support.waiting import take_time
 
 impl = Impl({name!r})
 config = {{"recursion_limit": 10**9}}
@@ -36,11 +37,14 @@ def once(node, count=1):
     sends = [impl.Send("n", i) for i in range(count)]
     return builder.add_conditional_edges(impl.START, lambda s: sends).compile()
 
+calls = itertools.count(1)
+
 def compute(state):
-    return None
+    if next(calls) == 100:
+        ready()
 
 async def acompute(state):
-    return None
+    compute(state)
 
 async def wait(state):
     ready()
@@ -51,7 +55,7 @@ async def wait(state):
 
 def block(state):
     ready()
-    time.sleep(3)
+    take_time(3)
 
 def team(**policy):
     class Blocks(Agent):
@@ -64,10 +68,6 @@ def team(**policy):
 
     return Orchestrator([Blocks(), After()], **policy)
 
-async def main(graph):
-    asyncio.get_running_loop().call_later(0.05, ready)
-    await graph.ainvoke({{"a": 1}}, config)
-
 try:
     {line}
 except KeyboardInterrupt:
@@ -75,15 +75,15 @@ except KeyboardInterrupt:
 """
 
 CASES = {
-    "sync loop": 'threading.Timer(0.1, ready).start(); forever(compute).invoke({"a": 1}, config)',
-    "async loop": "asyncio.run(main(forever(acompute)))",
+    "sync loop": 'forever(compute).invoke({"a": 1}, config)',
+    "async loop": 'asyncio.run(forever(acompute).ainvoke({"a": 1}, config))',
     "one async wait": 'asyncio.run(once(wait).ainvoke({"a": 1}))',
     "async fan-out": 'asyncio.run(once(wait, 3).ainvoke({"a": 1}))',
     "one blocking node": 'once(block).invoke({"a": 1})',
     "blocking fan-out": 'once(block, 3).invoke({"a": 1})',
 }
 OURS = {
-    "inline loop in async": "asyncio.run(main(forever(compute, inline=True)))",
+    "inline loop in async": 'asyncio.run(forever(compute, inline=True).ainvoke({"a": 1}, config))',
     "async wait by invoke": 'once(wait).invoke({"a": 1})',
     "an agent whose failures are recorded": 'team(on_error="record").run("go")',
     "an agent another one takes over from": 'team(on_error="after").run("go")',

@@ -14,6 +14,7 @@ from antiphon.graph import END, START, RetryPolicy, StateGraph
 from graph.test_long_nodes import PATIENCE, Signal, beside
 from support.oracle import Impl
 from support.states import Log, Update
+from support.waiting import happens, take_time
 
 pytestmark = pytest.mark.only("antiphon")
 
@@ -54,8 +55,8 @@ def test_the_caller_is_let_in_between_inline_nodes(impl: Impl) -> None:
         seen.set()
         return {"log": ["in time" if time.monotonic() < until else "too late"]}
 
-    nested = StateGraph(Log).add_sequence([("slow", lambda s: time.sleep(0.05)), ("after", after)])
-    loop = StateGraph(Log).add_node("step", lambda s: time.sleep(0.002), inline=True)
+    nested = StateGraph(Log).add_sequence([("slow", lambda s: take_time(0.05)), ("after", after)])
+    loop = StateGraph(Log).add_node("step", lambda s: take_time(0.002), inline=True)
     loop.add_edge(START, "step")
     loop.add_conditional_edges(
         "step", lambda s: END if seen.is_set() or time.monotonic() > until else "step"
@@ -76,9 +77,7 @@ def test_no_call_is_made_any_more_for_a_run_that_was_cancelled(impl: Impl) -> No
         canceller = threading.Thread(target=run.cancel, args=("enough",))
         canceller.start()
         canceller.join()
-        until = time.monotonic() + PATIENCE
-        while run.outcome == "running" and time.monotonic() < until:
-            time.sleep(0.001)
+        happens(lambda: run.outcome != "running", PATIENCE)
 
     async def third(state: Any) -> None:
         told.append("third")

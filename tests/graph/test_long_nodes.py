@@ -4,7 +4,6 @@ Each long node here waits for something that only the rest of the run brings abo
 still meanwhile, the node would wait in vain.
 """
 
-import asyncio
 import contextvars
 import os
 import signal
@@ -19,6 +18,7 @@ import pytest
 
 from support.oracle import Impl, Run
 from support.states import Log, Update
+from support.waiting import forever
 
 TESTS = Path(__file__).resolve().parents[1]
 PATIENCE = 20.0  # seconds, of a wait that ends at once unless the test fails
@@ -85,7 +85,7 @@ def test_a_timeout_fires_beside_a_long_node(impl: Impl, run: Run) -> None:
 
     async def hangs(state: Any) -> None:
         try:
-            await asyncio.sleep(PATIENCE)
+            await forever()
         finally:
             signal.give()
 
@@ -104,7 +104,7 @@ def test_the_run_is_cancelled(impl: Impl) -> None:
     async def hangs(state: Any) -> None:
         begun.give()
         try:
-            await asyncio.sleep(PATIENCE)
+            await forever()
         finally:
             left.give()
 
@@ -136,7 +136,7 @@ def test_a_failure_ends_what_runs_beside_it(impl: Impl) -> None:
 
     async def hangs(state: Any) -> None:
         try:
-            await asyncio.sleep(PATIENCE)
+            await forever()
         finally:
             left.give()
 
@@ -201,22 +201,23 @@ def test_the_limit_of_threads_holds_up_no_driver(impl: Impl, limit: int) -> None
 
 
 KILLED = """
-import os, signal, sys, time
+import os, signal, sys
 from support.oracle import Impl
 from support.states import Log
+from support.waiting import forever, happens
 from antiphon.checkpoint import SqliteSaver
 
 impl = Impl("antiphon")
 path, style = sys.argv[1:]
 config = {"configurable": {"thread_id": "t"}}
 
+def others_are_stored():
+    return sum(task.result is not None for task in graph.get_state(config).tasks) == 9
+
 def work(n):
     os.write(1, b"%d " % n)
-    while n == 0 and kill:
-        tasks = graph.get_state(config).tasks
-        if sum(task.result is not None for task in tasks) == 9:
-            os.kill(os.getpid(), signal.SIGKILL)
-        time.sleep(0.01)
+    if n == 0 and kill and happens(others_are_stored):
+        os.kill(os.getpid(), signal.SIGKILL)
     return {"log": [n]}
 
 builder = impl.StateGraph(Log).add_node("work", work)

@@ -3,7 +3,6 @@
 import asyncio
 import operator
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated, Any, TypedDict
 
@@ -11,6 +10,7 @@ import pytest
 
 from support.oracle import Impl, Run
 from support.states import Log, Plain, Update
+from support.waiting import take_time
 
 
 class Total(TypedDict, total=False):
@@ -96,7 +96,7 @@ def test_a_thousand_blocking_nodes_need_no_more_than_64_threads(impl: Impl) -> N
 
     def node(i: int) -> None:
         threads.add(threading.get_ident())
-        time.sleep(0.001)
+        take_time(0.001)
 
     builder = impl.StateGraph(Log).add_node("n", node)
     sends = [impl.Send("n", i) for i in range(1000)]
@@ -109,7 +109,7 @@ def test_runs_of_many_threads_do_not_starve_each_others_pool(impl: Impl) -> None
     """Blocking nodes that invoke graphs with blocking nodes: a fixed pool would dead-lock."""
 
     def leaf(i: int) -> None:
-        time.sleep(0.001)
+        take_time(0.001)
 
     inner = impl.StateGraph(Log).add_node("leaf", leaf)
     inner.add_conditional_edges(impl.START, lambda s: [impl.Send("leaf", i) for i in range(4)])

@@ -14,17 +14,18 @@ pytestmark = pytest.mark.slow
 TESTS = Path(__file__).resolve().parents[1]
 
 PROGRAM = """
-import asyncio, sys, time
+import asyncio, sys
 from support.oracle import Impl
 from support.states import Plain
+from support.waiting import take_time
 
 impl = Impl({name!r})
 
 def fine(i):
-    time.sleep(0.01 * i)
+    take_time(0.01 * i)
 
 def fail(i):
-    time.sleep(0.01 * i)
+    take_time(0.01 * i)
     raise ValueError("mine")
 
 def leave(i):

@@ -10,7 +10,7 @@ from langchain_core.runnables import RunnableLambda
 
 from support.oracle import Impl, Run, annotated
 from support.states import Log, Update, say
-from support.waiting import forever
+from support.waiting import atake_time, forever
 
 
 class Flaky:
@@ -271,7 +271,7 @@ class TestTimeout:
     def test_writing_to_the_stream_is_progress(self, impl: Impl) -> None:
         async def node(state: Log) -> Update:
             for _ in range(6):
-                await asyncio.sleep(0.1)
+                await atake_time(0.1)
                 impl.get_stream_writer()("alive")
             return {"log": ["done"]}
 
@@ -281,7 +281,7 @@ class TestTimeout:
     def test_a_heartbeat_is_progress(self, impl: Impl) -> None:
         async def node(state: Log, runtime: Any) -> Update:
             for _ in range(6):
-                await asyncio.sleep(0.1)
+                await atake_time(0.1)
                 runtime.heartbeat()
             return {"log": ["done"]}
 
@@ -291,8 +291,8 @@ class TestTimeout:
 
     def test_where_heartbeats_count_other_progress_does_not(self, impl: Impl) -> None:
         async def node(state: Log) -> None:
-            for _ in range(100):
-                await asyncio.sleep(0.02)
+            while True:
+                await atake_time(0.02)
                 impl.get_stream_writer()("alive")
 
         policy = impl.TimeoutPolicy(idle_timeout=0.2, refresh_on="heartbeat")
@@ -304,7 +304,7 @@ class TestTimeout:
     def test_what_a_runnable_does_is_progress(self, impl: Impl) -> None:
         async def node(state: Log) -> Update:
             for _ in range(6):
-                await asyncio.sleep(0.1)
+                await atake_time(0.1)
                 await RunnableLambda(lambda x: x).ainvoke(1)
             return {"log": ["done"]}
 

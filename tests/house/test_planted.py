@@ -67,6 +67,9 @@ CASES: list[tuple[Callable[[Path], Iterator[Finding]], str, str, int, str]] = [
     (test_errors.orphaned, "docs/errors/gone.md", "# gone", 1, "gone"),
     (test_errors.misshapen, "docs/errors/bare.md", "# bare", 1, "headings"),
     (test_prompts.unloaded, "src/systems/prompts/critic.md", "You judge.", 1, "critic.md"),
+    (test_tests.sleeps, "tests/a/test_a.py", "\nawait asyncio.sleep(0.1)", 2, "take_time"),
+    (test_tests.sleeps, "tests/a/test_a.py", "threading.Event().wait(1)", 1, "take_time"),
+    (test_tests.sleeps, "src/a/tests/a.rs", "thread::sleep(ms(1));", 1, "wait for"),
     (test_tests.private_imports, "tests/a/test_a.py", "from antiphon import _a", 1, "antiphon._a"),
 ]
 

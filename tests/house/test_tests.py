@@ -1,4 +1,4 @@
-"""Tests use what users use; those that look inside are listed, and the list only shrinks."""
+"""Tests use what users use, and wait for what happens instead of sleeping."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
-from house.source import ROOT, Finding, files, finding, report
+from house.source import ROOT, Finding, files, finding, line_of, report, rust
 from house.test_imports import imports
 
 if TYPE_CHECKING:
@@ -61,6 +61,15 @@ _PERHAPS = re.compile(
 )
 
 
+# What waits for tests; and the bench, whose sleeps are what it measures.
+_SLEEPERS = {"bench", "support", "waiting"}
+_SLEEPS = re.compile(r"\b(?:thread|time)::sleep\(")
+
+
+def test_tests_sleep_nowhere_but_in_support() -> None:
+    report(sleeps(ROOT))
+
+
 def test_tests_import_public_names() -> None:
     report(found for found in private_imports(ROOT) if found.path not in INSIDE)
 
@@ -80,3 +89,29 @@ def private_imports(root: Path) -> Iterator[Finding]:
             first, *rest = name.split(".")
             if first == "antiphon" and any(part[:1] == "_" and part[:2] != "__" for part in rest):
                 yield finding(root, path, line, f"test what users see, import public names: {name}")
+
+
+def sleeps(root: Path) -> Iterator[Finding]:
+    """Sleeps in tests: a test waits for something, or simulates work by a named function."""
+    rule = "wait for what happens, or call `take_time`: support/waiting.py"
+    for path in files(root, "tests", ".py"):
+        text = path.read_text(encoding="utf-8")
+        if path.relative_to(root).parts[1] in _SLEEPERS or not re.search(r"sleep|Event\(\)", text):
+            continue
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.Call) and _sleeps(node):
+                yield finding(root, path, node.lineno, rule)
+    for path in rust(root, tests=True):
+        inside = path.relative_to(root).parts[2:4]
+        if inside[:1] == ("tests",) and inside[1] not in _SLEEPERS:
+            text = path.read_text(encoding="utf-8")
+            for found in _SLEEPS.finditer(text):
+                yield finding(root, path, line_of(text, found.start()), rule)
+
+
+def _sleeps(call: ast.Call) -> bool:
+    """Whether it takes time: `sleep(0)` gives others a turn, and `Event().wait()` never ends."""
+    name = ast.unparse(call.func)
+    if name.endswith("Event().wait"):
+        return bool(call.args)
+    return name.split(".")[-1] == "sleep" and [ast.unparse(given) for given in call.args] != ["0"]

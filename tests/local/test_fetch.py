@@ -22,6 +22,7 @@ from antiphon.local.hub import fetch_from_hub
 from antiphon.local.progress import Progress
 from local.conftest import Index
 from local.tiny import PART, part_file, tiny_content, tiny_model, wheel
+from support.waiting import happens
 
 CONTENT = tiny_content()
 MODEL = tiny_model(CONTENT)
@@ -47,9 +48,7 @@ def start(model: str = "tiny_model(tiny_content())") -> subprocess.Popen[str]:
 
 
 def wait_until(reached: Callable[[], bool], child: subprocess.Popen[str]) -> None:
-    deadline = time.monotonic() + 60
-    while not reached() and child.poll() is None and time.monotonic() < deadline:
-        time.sleep(0.02)
+    happens(lambda: reached() or child.poll() is not None)
     assert reached()
 
 

@@ -10,7 +10,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -24,6 +23,7 @@ from antiphon.local import LocalServer, serve, shared
 from antiphon.local.weights import _HEADER
 from local.client import chat, request, stream
 from local.conftest import real_weights
+from support.waiting import happens
 
 pytestmark = pytest.mark.local_model
 
@@ -47,22 +47,12 @@ def port_is_open(address: str) -> bool:
 
 
 def closes(address: str, seconds: float = 30) -> bool:
-    deadline = time.monotonic() + seconds
-    while port_is_open(address):
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.02)
-    return True
+    return happens(lambda: not port_is_open(address), seconds)
 
 
 def ends(server: LocalServer, seconds: float = 30) -> bool:
     """Whether the child is gone: it closes its port a moment before."""
-    deadline = time.monotonic() + seconds
-    while server.alive:
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.02)
-    return True
+    return happens(lambda: not server.alive, seconds)
 
 
 def test_a_chat_is_answered_and_counted(server: LocalServer) -> None:
@@ -188,16 +178,16 @@ def test_shared_starts_once_and_replaces_what_died() -> None:
 
 
 PARENT = """
-import os, sys, time
+import os, signal, sys
 from antiphon.local import serve
 server = serve("smollm2:135m", threads=1, context=512, parallel=1)
 forked = os.fork() if "fork" in sys.argv else 0
 if "fork" in sys.argv and not forked:
-    time.sleep(600)
+    signal.pause()
 print(server.base_url, forked, flush=True)
 if "exit" in sys.argv:
     sys.exit()
-time.sleep(600)
+signal.pause()
 """
 
 

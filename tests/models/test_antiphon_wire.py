@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Iterator
 from typing import Any
 
 import openai
@@ -23,27 +22,15 @@ from antiphon.errors import (
     ValidationError,
 )
 from antiphon.models import Model
+from models.conftest import KEY
 from support.chat_server import ChatServer
 
-KEY = "sk-test-0123456789abcdef"
 ASKED = "hi größe"
 
 
 class City(BaseModel):
     city: str
     inhabitants: int
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[ChatServer]:
-    with ChatServer() as server:
-        yield server
-
-
-@pytest.fixture
-def client(server: ChatServer) -> Iterator[OpenAI]:
-    with OpenAI(base_url=server.url, api_key=KEY, max_retries=0, timeout=10) as client:
-        yield client
 
 
 def ours(server: ChatServer, name: str, **settings: Any) -> Model:

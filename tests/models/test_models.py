@@ -19,8 +19,7 @@ from antiphon.errors import (
     ValidationError,
 )
 from antiphon.models import Model, scripted
-
-KEY = "sk-test-0123456789abcdef"
+from models.conftest import KEY
 
 
 @tool

@@ -6,7 +6,6 @@ So that both are checked against the same peer, and neither against itself.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 
 import openai
 import pytest
@@ -19,9 +18,8 @@ from openai.types.chat import (
 )
 from pydantic import BaseModel
 
+from models.conftest import KEY
 from support.chat_server import BEHAVIOURS, ChatServer
-
-KEY = "sk-test-0123456789abcdef"
 
 
 class Answer(BaseModel):
@@ -29,18 +27,6 @@ class Answer(BaseModel):
 
     city: str
     inhabitants: int
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[ChatServer]:
-    with ChatServer() as server:
-        yield server
-
-
-@pytest.fixture
-def client(server: ChatServer) -> Iterator[OpenAI]:
-    with OpenAI(base_url=server.url, api_key=KEY, max_retries=0, timeout=10) as client:
-        yield client
 
 
 def user(text: str) -> list[ChatCompletionUserMessageParam]:

@@ -11,9 +11,9 @@ import pytest
 from antiphon import Agent, Orchestrator, Result, models
 from antiphon.errors import AntiphonError, AuthError
 from antiphon.systems import ReviewLoop
+from models.conftest import KEY
 from support.chat_server import ChatServer
 
-KEY = "sk-test-0123456789abcdef"
 TELLING = "sk-test"
 
 

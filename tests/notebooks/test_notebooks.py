@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,8 @@ from jupyter_client.blocking.client import BlockingKernelClient
 from jupyter_client.manager import KernelManager
 from nbclient import NotebookClient
 
+from support.waiting import happens
+
 SETUP = """
 import asyncio
 from antiphon import Agent, Orchestrator
@@ -21,7 +22,7 @@ from antiphon.models import scripted
 
 async def look(x: int) -> int:
     '''Looks.'''
-    await asyncio.sleep(0.001)
+    await asyncio.sleep(0)
     return x + 1
 
 class Reader(Agent):
@@ -30,7 +31,7 @@ class Reader(Agent):
 
 class Waits(Agent):
     async def run(self, state, ctx):
-        await asyncio.sleep(0.001)
+        await asyncio.sleep(0)
         return state["answer"] + "!"
 """
 
@@ -77,7 +78,7 @@ def kernel() -> Iterator[tuple[KernelManager, BlockingKernelClient]]:
 
 
 STUCK = """
-import asyncio, pathlib, time
+import asyncio, pathlib, threading
 from antiphon import Agent, Orchestrator
 
 class Stuck(Agent):
@@ -87,8 +88,8 @@ mark = pathlib.Path({mark!r})
 mark.touch()
 Orchestrator([Stuck()]).run("q")
 """
-SYNC = "def run(self, state, ctx):\n        mark.touch(); time.sleep(600)"
-ASYNC = "async def run(self, state, ctx):\n        mark.touch(); await asyncio.sleep(600)"
+SYNC = "def run(self, state, ctx):\n        mark.touch(); threading.Event().wait()"
+ASYNC = "async def run(self, state, ctx):\n        mark.touch(); await asyncio.Event().wait()"
 
 
 @pytest.mark.filterwarnings("default")
@@ -103,10 +104,7 @@ def test_interrupting_the_kernel_stops_the_run(
         mark=str(tmp_path / "up"),
     )
     request = client.execute(code, stop_on_error=False)
-    deadline = time.monotonic() + 60
-    while not mark.exists():
-        assert time.monotonic() < deadline, "the agent never began"
-        time.sleep(0.01)
+    assert happens(mark.exists), "the agent never began"
     manager.interrupt_kernel()
     reply = client.get_shell_msg(timeout=60)
     while (

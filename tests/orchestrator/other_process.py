@@ -8,7 +8,7 @@ printed as JSON.
 import json
 import os
 import sys
-import time
+import threading
 from typing import Any
 
 from antiphon import Agent, AgentContext, Orchestrator
@@ -53,7 +53,7 @@ class Work(Notes):
     def run(self, state: Any, ctx: AgentContext) -> str:
         self.note(ctx)
         if self.stuck:
-            time.sleep(600)
+            threading.Event().wait()
         return f"worked on {state['plan']}"
 
 

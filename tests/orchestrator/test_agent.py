@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
+import threading
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, TypedDict
@@ -22,6 +22,7 @@ from antiphon.errors import (
     ValidationError,
 )
 from antiphon.models import scripted
+from support.waiting import ENOUGH, forever, take_time
 
 
 @tool(side_effect="read")
@@ -316,8 +317,7 @@ def test_plain_functions_async_ones_and_methods_are_tools() -> None:
 
     async def wait(seconds: float, call: ToolContext) -> str:
         """Waits."""
-        await asyncio.sleep(seconds)
-        assert call.idempotency_key
+        assert (seconds, bool(call.idempotency_key)) == (0.001, True)
         return call.name
 
     model = scripted([call("look"), call("wait", seconds=0.001), call("plain", x="1"), "done"])
@@ -422,7 +422,7 @@ def test_async_tools_work_in_sync_agents_and_blocking_ones_in_async_agents() -> 
         return x + 1
 
     def blocking(x: int) -> int:
-        time.sleep(0.001)
+        take_time(0.001)
         return x * 10
 
     class Sync(Agent):
@@ -440,11 +440,13 @@ def test_async_tools_work_in_sync_agents_and_blocking_ones_in_async_agents() -> 
 
 @pytest.mark.parametrize("asynchronous", [False, True])
 def test_a_tools_time_out_holds_in_a_direct_call_too(asynchronous: bool) -> None:
+    release = threading.Event()
+
     def slow() -> None:
-        time.sleep(0.3)
+        release.wait(ENOUGH)
 
     async def aslow() -> None:
-        await asyncio.sleep(30)
+        await forever()
 
     limited = Tool(aslow if asynchronous else slow, timeout=0.02)
 
@@ -460,6 +462,7 @@ def test_a_tools_time_out_holds_in_a_direct_call_too(asynchronous: bool) -> None
         with pytest.raises(RunTimeout, match=limited.name) as caught:
             alone(agent)
         assert caught.value.code == "tool_timeout"
+    release.set()
 
 
 def test_a_model_can_be_asked_directly_with_an_output() -> None:

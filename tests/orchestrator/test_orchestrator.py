@@ -23,6 +23,7 @@ from antiphon.errors import (
 )
 from antiphon.models import scripted
 from antiphon.state import append, extend, merge, once, upsert
+from support.waiting import atake_time, forever, until
 
 
 class Note(Agent):
@@ -111,9 +112,12 @@ def test_send_fans_out_and_goto_may_hold_sends() -> None:
         def run(self, state: Any, ctx: AgentContext) -> Any:
             return [ctx.send("double", number) for number in (3, 1, 2)]
 
+    ended: list[int] = []
+
     class Double(Agent):
         async def run(self, state: int, ctx: AgentContext) -> dict[str, Any]:
-            await asyncio.sleep(0.001 * state)
+            await until(lambda: len(ended) == state - 1)
+            ended.append(state)
             return {"messages": [str(2 * state)]}
 
     result = Orchestrator([Spread(), Double()], flow={}).run("q")
@@ -569,7 +573,7 @@ def test_a_time_out_frees_the_caller(asynchronous: bool) -> None:
         timeout = 0.05
 
         async def run(self, state: Any, ctx: AgentContext) -> None:
-            await asyncio.sleep(30)
+            await forever()
 
     try:
         with pytest.raises(RunTimeout):
@@ -591,7 +595,7 @@ def test_a_spent_budget_is_an_outcome() -> None:
 def test_the_wall_time_is_a_budget() -> None:
     class Sleeps(Agent):
         async def run(self, state: Any, ctx: AgentContext) -> None:
-            await asyncio.sleep(30)
+            await forever()
 
     result = Orchestrator([Sleeps()], budget=Budget(wall_time=0.05)).run("q")
     assert (result.outcome, result.detail) == ("budget", "wall_time")
@@ -730,7 +734,7 @@ def test_a_stream_that_is_closed_cancels_the_run() -> None:
         async def run(self, state: Any, ctx: AgentContext) -> None:
             try:
                 ctx.emit("begun")
-                await asyncio.sleep(60)
+                await forever()
             finally:
                 stopped.set()
 
@@ -750,7 +754,7 @@ class Parked(Agent):
     async def run(self, state: Any, ctx: AgentContext) -> None:
         try:
             ctx.emit("begun")
-            await asyncio.sleep(60)
+            await forever()
         finally:
             self.stopped.set()
 
@@ -824,10 +828,15 @@ def test_an_event_is_given_while_its_agent_still_runs(style: str) -> None:
 
 
 def test_a_batch_keeps_the_order_and_the_failures() -> None:
+    failed: list[str] = []
+
     class Picky(Agent):
         async def run(self, state: Any, ctx: AgentContext) -> str:
-            await asyncio.sleep(0.001 * (5 - len(state["question"])))
+            if state["question"] == "a":
+                await until(lambda: failed != [])
+                failed.clear()
             if state["question"] == "bad":
+                failed.append("bad")
                 raise LookupError("bad one")
             return str(state["question"]) * 2
 
@@ -855,14 +864,18 @@ def test_a_batch_never_runs_more_than_it_may() -> None:
             with lock:
                 now[0] += 1
                 most[0] = max(most[0], now[0])
-            await asyncio.sleep(0.002)
+            await until(lambda: most[0] >= 3)
+            # A fourth one would come in while these three are here.
+            await atake_time(0.002)
             with lock:
                 now[0] -= 1
 
     team = Orchestrator([Counts()])
     team.batch(["q"] * 12, concurrency=3)
+    assert most == [3]
+    most[0] = 0
     asyncio.run(team.abatch(["q"] * 12, concurrency=3))
-    assert 1 <= most[0] <= 3
+    assert most == [3]
 
 
 @pytest.mark.parametrize(
@@ -901,7 +914,7 @@ def test_cancelling_the_task_cancels_the_run() -> None:
             async def run(self, state: Any, ctx: AgentContext) -> None:
                 begun.set()
                 try:
-                    await asyncio.sleep(60)
+                    await forever()
                 finally:
                     stopped.set()
 

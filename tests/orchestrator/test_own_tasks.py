@@ -9,7 +9,7 @@ import pytest
 
 from antiphon import Agent, AgentContext, Orchestrator
 from antiphon.errors import InternalError
-from support.waiting import ENOUGH
+from support.waiting import forever
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -57,7 +57,7 @@ class Groups(Tasks):
 class Late(Tasks):
     async def task(self, ctx: AgentContext) -> Any:
         async with asyncio.timeout(0):
-            await asyncio.sleep(ENOUGH)
+            await forever()
 
 
 def played(agent: Agent, *, own_loop: bool) -> tuple[Orchestrator, BaseException]:

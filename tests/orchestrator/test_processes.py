@@ -7,7 +7,6 @@ import json
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ import pytest
 from antiphon import Orchestrator
 from antiphon.errors import StateError
 from orchestrator.other_process import CRASHED, Greet, asking, working
+from support.waiting import happens
 
 OTHER = Path(__file__).with_name("other_process.py")
 PATIENCE = 30
@@ -51,10 +51,8 @@ class Place:
 
     def wait_for(self, *notes: str) -> None:
         """Until agents have noted these."""
-        until = time.monotonic() + PATIENCE
-        while not set(notes) <= set(self.notes()):
-            assert time.monotonic() < until, f"nobody noted {notes}: {self.notes()}"
-            time.sleep(0.01)
+        noted = happens(lambda: set(notes) <= set(self.notes()))
+        assert noted, f"nobody noted {notes}: {self.notes()}"
 
     def crash(self) -> None:
         """Leaves threads behind whose process was killed."""

@@ -17,7 +17,7 @@ from antiphon.errors import AntiphonError, StateError, ValidationError
 from antiphon.models import scripted
 from antiphon.state import append, extend
 from support.ends import ends, put_back, record_ends
-from support.waiting import ENOUGH
+from support.waiting import ENOUGH, forever
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -404,7 +404,7 @@ class TestResuming:
             async def run(self, state: Any, ctx: AgentContext) -> str:
                 if waits:
                     reached.set()
-                    await asyncio.sleep(ENOUGH)
+                    await forever()
                 return "done"
 
         team = Orchestrator([Count(), Waits()], checkpointer=saver)

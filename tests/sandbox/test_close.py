@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 import threading
-import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,6 +15,7 @@ from antiphon.errors import SandboxCancelled, ValidationError
 from antiphon.sandbox import Limits, Sandbox
 from sandbox.conftest import Boxes
 from support.processes import descendants
+from support.waiting import happens
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -34,10 +34,12 @@ def _named(call: Any) -> Any:
 
 def _left(before: Iterable[int], engine: str) -> set[int]:
     """Processes that are there and were not before; Monty's pool ends its own a moment later."""
-    until = time.monotonic() + (_PATIENCE if engine == "monty" else 0)
-    while (left := descendants(os.getpid()).keys() - before) and time.monotonic() < until:
-        time.sleep(0.01)
-    return left
+
+    def left() -> set[int]:
+        return descendants(os.getpid()).keys() - before
+
+    happens(lambda: not left(), seconds=_PATIENCE if engine == "monty" else 0)
+    return left()
 
 
 def _running(box: Sandbox, run: Any) -> tuple[threading.Thread, list[Any]]:

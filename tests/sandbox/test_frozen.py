@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import pytest
 from antiphon.sandbox import Limits, Sandbox
 from support.engines import needs
 from support.processes import descendants
+from support.waiting import happens, take_time
 
 pytestmark = [
     needs("process"),
@@ -51,15 +51,12 @@ def test_code_that_goes_on_after_its_outcome_is_stopped_until_the_next_run(box: 
     with box.session() as session:
         assert session.run("import time, os\nos.getpid()").ok
         # The signal that stops it is delivered after the outcome.
-        while not (stopped := stopped_since(before)):
-            pass
-        [about] = stopped
+        assert happens(lambda: stopped_since(before))
+        [about] = stopped_since(before)
         assert session.run(FORGED + "while True: pass").value == 1
-        while state(about)[0] != "T":
-            pass
+        assert happens(lambda: state(about)[0] == "T")
         used = state(about)[1]
-        time.sleep(0.1)
-        assert state(about) == ("T", used)
+        assert not happens(lambda: state(about) != ("T", used), seconds=0.1)
         error = session.run("1").error
         assert error is not None
         assert error.kind == "time_limit"
@@ -77,11 +74,14 @@ def test_the_next_run_waits_no_longer_than_a_run_may_take(box: Sandbox) -> None:
 
 
 def test_timers_of_a_run_do_not_fire_before_the_next(box: Sandbox) -> None:
+    before = descendants(os.getpid())
     with box.session() as session:
         code = "import os, signal, time\nfired = []\n"
         code += "signal.signal(signal.SIGALRM, lambda *_: fired.append(1))\n"
         assert session.run(code + "signal.setitimer(signal.ITIMER_REAL, 0.02)").ok
-        time.sleep(0.1)
+        assert happens(lambda: stopped_since(before))
+        # Its timer runs out meanwhile.
+        take_time(0.1)
         assert session.run("len(fired)").value <= 1
         assert session.run("fired.clear()\nsum(range(10))").value == 45
 

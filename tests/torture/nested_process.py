@@ -9,12 +9,12 @@ import operator
 import os
 import random
 import sys
-import time
 from typing import Annotated, Any, TypedDict, cast
 
 from antiphon import Agent, Orchestrator
 from antiphon.errors import ToolError
 from antiphon.graph import START, Durability, RunnableConfig, Runtime, StateGraph
+from support.waiting import take_time
 
 CONFIG: RunnableConfig = {"configurable": {"thread_id": "victim"}}
 ROUNDS = 6
@@ -82,7 +82,7 @@ class Victim:
 
         def run(state: Inner, runtime: Runtime[None]) -> Inner:
             self.note("node", state["call"], name)
-            time.sleep(random.uniform(0, 0.002))
+            take_time(random.uniform(0, 0.002))
             return {"done": [self.paid(runtime.step, f"{state['call']}/{name}")]}
 
         return run

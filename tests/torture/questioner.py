@@ -12,12 +12,12 @@ import operator
 import os
 import signal
 import sys
-import time
 from typing import Annotated, Any, TypedDict
 
 from antiphon import Agent, AgentContext, Orchestrator, tool
 from antiphon.errors import ToolError, ValidationError
 from antiphon.graph import START, Command, RunnableConfig, Runtime, StateGraph, interrupt
+from support.waiting import take_time
 
 CONFIG: RunnableConfig = {"configurable": {"thread_id": "t"}}
 QUESTION = "shall I pay?"
@@ -57,7 +57,7 @@ class Job:
             return {"out": [interrupt(QUESTION)]}
 
         def beside(_: State, runtime: Runtime[None]) -> State:
-            time.sleep(self.told["pause"])
+            take_time(self.told["pause"])
             try:
                 runtime.step("beside", self.do, "beside")
             except ToolError as error:
@@ -140,14 +140,14 @@ class Job:
             """Asks later."""
 
             def run(self, state: Any, ctx: AgentContext) -> dict[str, Any]:
-                time.sleep(job.told["pause"])
+                take_time(job.told["pause"])
                 return {"right": ctx.ask("right?")}
 
         class Works(Agent):
             """Works beside them."""
 
             def run(self, state: Any, ctx: AgentContext) -> dict[str, Any]:
-                time.sleep(job.told["pause"] * 2)
+                take_time(job.told["pause"] * 2)
                 return {"worked": True}
 
         return Orchestrator(

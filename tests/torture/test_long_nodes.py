@@ -1,6 +1,5 @@
 """Random supersteps of long and short nodes, driven by turns by the caller and by others."""
 
-import asyncio
 import operator
 import random
 import time
@@ -11,6 +10,7 @@ import pytest
 from antiphon.checkpoint import MemorySaver
 from antiphon.graph import START, RetryPolicy, Send, StateGraph
 from support.torture import rounds
+from support.waiting import atake_time, take_time
 
 KINDS = ("idle", "nap", "spin", "wait", "fail", "nested")
 
@@ -41,7 +41,7 @@ class Workers:
         name = task["name"]
         self.calls[name] = self.calls.get(name, 0) + 1
         if task["kind"] == "nap":
-            time.sleep(task["seconds"])
+            take_time(task["seconds"])
         elif task["kind"] == "spin":
             until = time.perf_counter() + task["seconds"]
             while time.perf_counter() < until:
@@ -52,7 +52,7 @@ class Workers:
 
     async def wait(self, task: Task) -> State:
         """Take so long on an event loop."""
-        await asyncio.sleep(task["seconds"])
+        await atake_time(task["seconds"])
         return self.work(task)
 
     def graph(self, saver: Any) -> Any:

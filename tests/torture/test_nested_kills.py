@@ -5,15 +5,16 @@ from __future__ import annotations
 import random
 import subprocess
 import sys
-import time
 from collections import Counter
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from support.torture import rounds
+from support.waiting import happens
 
-VICTIM = Path(__file__).with_name("nested_process.py")
+TESTS = Path(__file__).parents[1]
 CALLS = [f"row{number}" for number in range(6)] + [f"beside{number}" for number in range(3)]
 NODES = ["one", "two", "three"]
 DONE = [f"{call}/{node}" for call in [*CALLS, "deep/inner"] for node in NODES]
@@ -30,20 +31,23 @@ def lines(journal: Path) -> list[list[str]]:
     return [line.split() for line in text[: text.rfind("\n") + 1].splitlines()]
 
 
+def came_to(journal: Path, notes: int, victim: subprocess.Popen[bytes]) -> bool:
+    """Whether there are so many notes, or it has ended."""
+    return len(lines(journal)) >= notes or victim.poll() is not None
+
+
 def killed_in_the_middle(folder: Path, url: str, durability: str, chance: random.Random) -> int:
     """Plays one run to its end, and kills it on the way; gives how often it was killed."""
     journal = folder / "journal"
-    arguments = [sys.executable, str(VICTIM), url, str(journal), durability]
+    arguments = [sys.executable, "-m", "torture.nested_process", url, str(journal), durability]
     kills = 0
     while True:
         before = len(lines(journal))
-        victim = subprocess.Popen(arguments)
-        until = time.monotonic() + 120
+        victim = subprocess.Popen(arguments, cwd=TESTS)
         # So many notes further it dies, unless it has ended before.
         goal = before + 1 + chance.randrange(1, 14)
-        while len(lines(journal)) < goal and victim.poll() is None:
-            assert time.monotonic() < until, "the victim does nothing"
-            time.sleep(0.001)
+        reached = partial(came_to, journal, goal, victim)
+        assert happens(reached, seconds=120), "the victim does nothing"
         if victim.poll() is not None:
             assert victim.returncode == 0
             return kills

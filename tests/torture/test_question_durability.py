@@ -17,7 +17,7 @@ import pytest
 
 from support.torture import rounds
 
-QUESTIONER = Path(__file__).with_name("questioner.py")
+TESTS = Path(__file__).parents[1]
 DURABILITIES = ["sync", "async", "exit"]
 MODES = ["values", "updates", "tasks", "debug", "messages", "custom"]
 SHOWING: list[Any] = ["values", "updates", "tasks", "debug", MODES]
@@ -34,7 +34,8 @@ class Questioner:
         self._errors = errors
         with errors.open("wb") as file:
             self._process = subprocess.Popen(
-                [sys.executable, str(QUESTIONER)],
+                [sys.executable, "-m", "torture.questioner"],
+                cwd=TESTS,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=file,

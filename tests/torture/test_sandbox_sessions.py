@@ -14,6 +14,7 @@ from sandbox.test_frozen import FORGED, state
 from support.engines import needs
 from support.processes import descendants
 from support.torture import rounds
+from support.waiting import take_time
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -57,7 +58,7 @@ def test_sessions_that_go_on_after_a_forged_outcome_take_nothing_between_runs() 
                 assert session.run(FORGED + chance.choice(_GOES_ON)).value == 1
                 workers = descendants(os.getpid())
                 before = _used(workers)
-                threading.Event().wait(0.05)
+                take_time(0.05)
                 after = _used(workers)
                 # Spares are forked meanwhile; a loop would have taken five ticks.
                 assert all(after[pid] - ticks < 4 for pid, ticks in before.items() if pid in after)
@@ -85,7 +86,7 @@ def test_a_sandbox_closed_at_any_instant_leaves_nothing() -> None:
         ]
         for user in users:
             user.start()
-        threading.Event().wait(chance.expovariate(1 / 0.1))
+        take_time(chance.expovariate(1 / 0.1))
         closers = [threading.Thread(target=box.close) for _ in range(2)]
         for closer in closers:
             closer.start()
@@ -113,6 +114,6 @@ def _use(box: Sandbox, kind: str, told: list[Any]) -> None:
                 told.append(error.code)
                 return
             if kind == "idle":
-                threading.Event().wait(0.01)
+                take_time(0.01)
     except (ValidationError, SandboxUnavailable) as error:
         told.append(error.code)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import random
 import subprocess
 import sys
-import time
+from functools import partial
 from pathlib import Path
 
 from support.torture import rounds
+from support.waiting import happens, take_time
 
 SCRIPT = Path(__file__).with_name("saver_writers.py")
 # Writers at a time, and how long one goes on unless it is killed.
@@ -29,6 +30,13 @@ def finish(process: subprocess.Popen[str]) -> str:
     return out
 
 
+def has_grown(journal: str, size: int, writers: list[subprocess.Popen[str]]) -> bool:
+    """Whether somebody has written something, or one has ended."""
+    return any(one.poll() is not None for one in writers) or (
+        Path(journal).exists() and Path(journal).stat().st_size > size
+    )
+
+
 def test_whatever_writers_were_told_is_kept_is_there_as_it_was(tmp_path: Path, url: str) -> None:
     journal = str(tmp_path / "journal")
     chance = random.Random(KILLS)
@@ -41,12 +49,8 @@ def test_whatever_writers_were_told_is_kept_is_there_as_it_was(tmp_path: Path, u
     killed = 0
     while killed < KILLS:
         size = Path(journal).stat().st_size if Path(journal).exists() else 0
-        # Until somebody has written something, or all have ended.
-        while all(one.poll() is None for one in writers) and (
-            not Path(journal).exists() or Path(journal).stat().st_size <= size
-        ):
-            time.sleep(0.002)
-        time.sleep(chance.random() * 0.3)
+        assert happens(partial(has_grown, journal, size, writers), seconds=300)
+        take_time(chance.random() * 0.3)
         place = chance.randrange(WRITERS)
         if writers[place].poll() is None:
             writers[place].kill()

@@ -6,7 +6,7 @@ mod support;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use antiphon_runtime::sandbox::{
     CallError, GuestFaultKind, HostCalls, HostFunction, JobOutcome, Sandbox, SandboxJob,
@@ -15,9 +15,6 @@ use antiphon_runtime::sandbox::{
 use antiphon_sandbox::EngineName;
 use serde_json::{Map, Value as Json, json};
 use support::{BOTH, Clean, engine, job, kind, run, value};
-
-/// A grace for what is killed, on a machine that does other things too.
-const GRACE: Duration = Duration::from_millis(400);
 
 #[test]
 fn the_last_expression_is_the_value_and_output_is_kept() {
@@ -87,10 +84,9 @@ fn a_job_ends_at_its_deadline_whether_it_works_or_sleeps() {
             "print('x')\npow(7, 10 ** 9)",
             "import signal\nfor s in range(1, 32):\n    try: signal.signal(s, signal.SIG_IGN)\n    except OSError: pass\nwhile True: pass",
         ] {
-            let start = Instant::now();
-            assert_eq!(kind(&engine, code), GuestFaultKind::TimeLimit, "{code}");
-            let took = start.elapsed();
-            assert!(took < Duration::from_millis(500) + GRACE, "{took:?}: {code}");
+            let outcome = run(&engine, code);
+            assert_eq!(outcome.error.unwrap().kind, GuestFaultKind::TimeLimit, "{code}");
+            assert!(outcome.usage.wall >= Duration::from_millis(500), "{code}");
         }
         let outcome = run(&engine, "print('before')\nwhile True: pass");
         assert_eq!(outcome.stdout, b"before\n");
@@ -102,9 +98,9 @@ fn processor_time_has_a_limit_of_its_own() {
     let _clean = Clean::start();
     for name in BOTH {
         let engine = engine(name, &json!({"wall": 20, "cpu": 1}));
-        let start = Instant::now();
-        assert_eq!(kind(&engine, "while True: pass"), GuestFaultKind::TimeLimit);
-        assert!(start.elapsed() < Duration::from_secs(15));
+        let trouble = run(&engine, "while True: pass").error.unwrap();
+        assert_eq!(trouble.kind, GuestFaultKind::TimeLimit);
+        assert_eq!(trouble.message, "it used more processor time than 1s");
         let mut session = engine.open().unwrap();
         let outcome = session.run(&job("while True: pass"), None, &|| None);
         assert_eq!(outcome.error.unwrap().kind, GuestFaultKind::TimeLimit);
@@ -326,9 +322,7 @@ fn time_in_the_host_counts_and_a_call_that_hangs_is_left_behind() {
     for name in BOTH {
         let engine = engine(name, &json!({"wall": 0.5}));
         let host = Arc::new(Functions::default());
-        let start = Instant::now();
         assert_eq!(ask(&engine, &host, "wait()").error.unwrap().kind, GuestFaultKind::TimeLimit);
-        assert!(start.elapsed() < Duration::from_secs(5));
         assert_eq!(ask(&engine, &host, "add(1, 1)").value, Some(json!(2)));
         *host.gate.lock().unwrap() = true;
         host.opened.notify_all();
@@ -344,23 +338,16 @@ fn a_job_that_is_not_wanted_any_more_ends_at_once() {
     let _clean = Clean::start();
     for name in BOTH {
         let engine = engine(name, &json!({"wall": 60, "host_calls": 1}));
-        let start = Instant::now();
-        let stopped = Mutex::new(None);
-        let halt = || {
-            if start.elapsed() < Duration::from_millis(500) {
-                return None;
-            }
-            stopped.lock().unwrap().get_or_insert_with(Instant::now);
-            Some("the user left".to_owned())
-        };
+        let asked = AtomicU64::new(0);
+        let halt =
+            || (asked.fetch_add(1, Ordering::Relaxed) == 5).then(|| "the user left".to_owned());
         let outcome = engine.run(&job("while True: pass"), None, &halt);
-        let ended = Instant::now();
         let trouble = outcome.error.unwrap();
         assert_eq!(
             (trouble.kind, trouble.message.as_str()),
             (GuestFaultKind::Cancelled, "the user left")
         );
-        assert!(ended - stopped.lock().unwrap().unwrap() < Duration::from_millis(100));
+        assert_eq!(asked.into_inner(), 6, "it was asked again");
         let outcome = engine.run(&job("1"), None, &|| Some("before it began".to_owned()));
         assert_eq!(outcome.error.unwrap().kind, GuestFaultKind::Cancelled);
     }

@@ -4,9 +4,10 @@
     reason = "a test stops at the first surprise, in what it shares too"
 )]
 
+mod waiting;
+
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use antiphon_core::Time;
 use antiphon_runtime::SystemClock;
@@ -16,6 +17,7 @@ use antiphon_stores::{
 };
 use rusqlite::Connection;
 use tempfile::TempDir;
+use waiting::until;
 
 const REFUSE: &str = "CREATE TRIGGER refuse BEFORE UPDATE OF owner ON thread
     WHEN NEW.owner IS NULL BEGIN SELECT RAISE(ABORT, 'no room'); END";
@@ -72,11 +74,7 @@ async fn it_is_released_for_other_processes_too() {
     hold(&sealed_store, "t").await;
     say(&path, "DROP TRIGGER refuse");
     let held = async || sealed_store.store().thread("t").await.unwrap().unwrap().held;
-    let free = async {
-        while held().await.is_some() {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    };
+    let free = until("it is still held", async || held().await.is_none());
     tokio::time::timeout(TERM / 2, free).await.unwrap();
 }
 

@@ -1,5 +1,7 @@
 //! What only a file can do, and what can happen to one.
 
+mod waiting;
+
 use std::path::Path;
 use std::pin::Pin;
 use std::sync::{Arc, Barrier};
@@ -10,6 +12,7 @@ use antiphon_runtime::store::{Entry, EntryBatch, EntryKind, EntryRange, EntryTag
 use antiphon_runtime::{Clock, ManualClock, SystemClock};
 use antiphon_stores::{SqliteSettings, SqliteStore, Sync};
 use tempfile::TempDir;
+use waiting::until;
 
 const TERM: Duration = Duration::from_secs(30);
 const ALL: EntryRange = EntryRange { from: 0, to: u64::MAX };
@@ -326,10 +329,6 @@ async fn the_log_beside_a_file_becomes_part_of_it_once_nobody_waits() {
     large.entries[0].body = vec![1; 10_000_000];
     let written = large.entries[0].body.len() as u64;
     store.append(large).await.unwrap();
-    let is_part = || path.metadata().unwrap().len() > written;
-    let begun = std::time::Instant::now();
-    while !is_part() {
-        assert!(begun.elapsed() < Duration::from_mins(1), "the file is still small");
-        std::thread::sleep(Duration::from_millis(1));
-    }
+    let is_part = async || path.metadata().unwrap().len() > written;
+    until("the file is still small", is_part).await;
 }

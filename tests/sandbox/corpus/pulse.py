@@ -16,6 +16,7 @@ class Pulse:
         self._lock = threading.Lock()
         self._stood = 0.0
         self._last = time.monotonic()
+        self._over = threading.Event()
         threading.Thread(target=self._beat, daemon=True).start()
 
     def stood(self) -> float:
@@ -27,8 +28,7 @@ class Pulse:
             return stood
 
     def _beat(self) -> None:
-        while True:
-            time.sleep(_BEAT)
+        while not self._over.wait(_BEAT):
             with self._lock:
                 self._note()
 

@@ -24,6 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from antiphon.sandbox import Limits, Sandbox
 from sandbox.leaks.mixed_runs import CALLS, MEMORY, WALL, add, end_of, fail, session_runs, single
 from sandbox.leaks.process_resources import resident, traces
+from support.waiting import happens
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,7 +38,6 @@ _SESSION, _CANCEL = 23, 17
 _WARM = 120
 """Runs after which everything is loaded that stays so."""
 _SPARES = 2
-_PATIENCE, _PAUSE = 30.0, 0.1
 
 
 class Work:
@@ -150,13 +150,14 @@ def _settled(workers: int = 0) -> Traces:
     gc.collect()
     # A zygote and its guard.
     processes = workers + 2 if workers else 0
-    until, found = time.monotonic() + _PATIENCE, traces()
-    while time.monotonic() < until:
-        time.sleep(_PAUSE)
-        found, last = traces(), found
-        if found == last and len(found.processes) == processes:
-            break
-    return found
+    found = [traces()]
+
+    def is_settled() -> bool:
+        found.append(traces())
+        return found[-1] == found[-2] and len(found[-1].processes) == processes
+
+    happens(is_settled, seconds=30, every=0.1)
+    return found[-1]
 
 
 if __name__ == "__main__":

@@ -1,7 +1,6 @@
 //! Time-outs, deadlines and budgets.
 
 use std::sync::{Arc, Mutex};
-use std::time::Instant;
 
 use antiphon_core::agent::AgentSpec;
 use antiphon_core::budget::Limits;
@@ -43,19 +42,17 @@ async fn a_tool_that_never_returns_is_stopped_with_its_node() {
     let host = Parts::default().model(Script::new([calls("stuck", "{}")])).tool("stuck", stuck);
     let mut run = run(&graph, &clock);
     let driver = Driver::new(Arc::new(host), clock.clone());
-    let (rest, took) = {
+    let rest = {
         let mut drive = std::pin::pin!(driver.run(&mut run));
         tokio::select! {
             _ = &mut drive => panic!("the tool returned"),
             () = alive.until_begun(1) => {}
         }
         clock.advance(ms(100));
-        let late = Instant::now();
-        (drive.await, late.elapsed())
+        drive.await
     };
     assert_eq!(rest, Ok(DriveOutcome::Ended(Ending::Completed)));
-    assert!(took < ms(50), "{took:?}");
-    assert_eq!(alive.ended(), 1);
+    assert_eq!(alive.ended(), 1, "it was left behind");
     assert_eq!(held(&run, "errors")[0]["category"], json!("timeout"));
     assert_eq!(held(&run, "errors")[0]["code"], json!("node_timeout"));
     let events = run.take_events();
