@@ -352,7 +352,7 @@ def test_a_question_that_has_changed_is_another_one(tmp_path: Path) -> None:
     assert sorted(cast.questions()) == ["b", "changed"]
 
 
-def test_a_report_is_json() -> None:
+def test_the_report_of_a_batch_is_json() -> None:
     report = BatchReport(
         output=Path("out"), answered=1, failed=0, skipped=2, refused=0, problems=()
     )

@@ -244,7 +244,7 @@ class TestAgainstTheReference:
 
         assert run(saver) == run(InMemorySaver())
 
-    def test_it_reads_the_same_awaited(self, saver: AntiphonSaver) -> None:
+    def test_an_awaited_saver_reads_what_a_sync_one_reads(self, saver: AntiphonSaver) -> None:
         async def run(saver: BaseCheckpointSaver[Any]) -> list[Any]:
             graph = counting(saver)
             for _ in range(3):
@@ -644,7 +644,7 @@ class TestValues:
             assert type(back) is type(VALUES[name])
         assert found.checkpoint["channel_values"]["list"] == [VALUES[name]]
 
-    def test_arrays_come_back(self, saver: AntiphonSaver) -> None:
+    def test_numpy_arrays_come_back_as_they_were(self, saver: AntiphonSaver) -> None:
         array = np.arange(12).reshape(3, 4)
         put(saver, {"x": array})
         back = values(saver)["x"]
@@ -910,7 +910,7 @@ class TestUse:
                 put(saver, {"a": 1})
             assert values(AntiphonSaver(store)) == {"a": 1}
 
-    def test_its_threads_are_apart_from_those_of_antiphon(self) -> None:
+    def test_threads_of_the_saver_are_apart_from_those_of_antiphon(self) -> None:
         import antiphon.graph as ours
 
         class State(TypedDict, total=False):

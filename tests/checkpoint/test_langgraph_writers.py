@@ -209,7 +209,9 @@ class TestRemoving:
             one.prune(["t"])
             assert [values["n"] for values in shown(other)] == ["new"]
 
-    def test_one_name_is_not_taken_for_the_names_of_its_letters(self, url: str) -> None:
+    def test_removing_one_thread_does_not_take_its_name_for_a_list_of_letters(
+        self, url: str
+    ) -> None:
         with AntiphonSaver.open(url) as saver:
             put(saver, {"n": 2}, put(saver, {"n": 1}))
             with pytest.raises(TypeError, match="found a text: 't'"):

@@ -60,14 +60,16 @@ def nothing() -> None:
 class TestOpening:
     """What a saver is opened with."""
 
-    def test_both_names_open(self, postgres: Server, database: str) -> None:
+    def test_the_saver_opens_by_its_own_name_and_by_langgraphs(
+        self, postgres: Server, database: str
+    ) -> None:
         name = f"postgres:127.0.0.1:{postgres.port}/{database.rpartition('/')[2]}"
         with PostgresSaver.from_conn_string(database) as saver:
             assert isinstance(saver, Saver)
             assert saver.name == name
             assert repr(saver) == f'PostgresSaver("{name}")'
 
-    def test_schemas_are_apart(self, database: str) -> None:
+    def test_savers_of_different_schemas_share_no_threads(self, database: str) -> None:
         with (
             PostgresSaver.open(database, schema="one") as one,
             PostgresSaver.open(database, schema="two", pool=1, timeout=5) as two,
@@ -200,7 +202,9 @@ class TestProcesses:
         assert process.stdout.readline() == "held\n"
         return process
 
-    def test_one_of_two_is_refused(self, database: str, holder: subprocess.Popen[str]) -> None:
+    def test_one_of_two_processes_on_a_thread_is_refused(
+        self, database: str, holder: subprocess.Popen[str]
+    ) -> None:
         graph = chain(database, nothing)
         with holder:
             with pytest.raises(AntiphonError) as raised:

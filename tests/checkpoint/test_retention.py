@@ -175,7 +175,7 @@ class TestPrune:
             saver.prune("nowhere", keep_last=1)
         assert raised.value.code == "thread_empty"
 
-    def test_it_can_be_awaited(self, saver: Saver) -> None:
+    def test_pruning_can_be_awaited(self, saver: Saver) -> None:
         grow(saver)
         assert asyncio.run(_pruned(saver)).entries > 0
 
@@ -255,7 +255,7 @@ class TestThreads:
         assert found["done"].graph == "graph"
         assert repr(found["done"]).startswith('ThreadSummary("done", ended, ')
 
-    def test_they_are_filtered_and_paged(self, saver: Saver) -> None:
+    def test_threads_are_filtered_and_paged(self, saver: Saver) -> None:
         for name in ("a", "b", "c"):
             grow(saver, name, 2)
         asking(saver).invoke({}, config("d"))
@@ -322,7 +322,7 @@ async def _shown(saver: Saver) -> str:
 class TestCopy:
     """A thread of its own out of another one."""
 
-    def test_both_go_on_by_themselves(self, saver: Saver) -> None:
+    def test_a_copy_and_its_original_continue_independently(self, saver: Saver) -> None:
         graph = asking(saver)
         graph.invoke({"log": [1]}, config())
         saver.copy_thread("t", "u")
@@ -331,7 +331,7 @@ class TestCopy:
         one, two = saver.threads()
         assert one.run_id != two.run_id
 
-    def test_it_ends_at_a_checkpoint(self, saver: Saver) -> None:
+    def test_a_copy_ends_at_the_given_checkpoint(self, saver: Saver) -> None:
         grow(saver, until=5)
         history = list(growing(saver).get_state_history(config()))
         third = history[2].config["configurable"]["checkpoint_id"]
@@ -342,7 +342,7 @@ class TestCopy:
         assert (summary.status, summary.outcome, summary.detail) == ("ended", "cancelled", "forked")
         assert len(growing(saver).invoke(None, config("u"))["log"]) == 5
 
-    def test_it_is_readable_with_the_key_alone(self, tmp_path: Path) -> None:
+    def test_a_copy_is_readable_with_the_key_alone(self, tmp_path: Path) -> None:
         with SqliteSaver.open(tmp_path / "runs.db", key=b"k" * 32) as saver:
             grow(saver, until=3)
             saver.copy_thread("t", "u")
@@ -352,7 +352,7 @@ class TestCopy:
             SqliteSaver.open(tmp_path / "runs.db")
         assert raised.value.code == "checkpoint_encrypted"
 
-    def test_it_takes_no_name_that_is_taken(self, saver: Saver) -> None:
+    def test_a_copy_is_refused_a_name_that_is_taken(self, saver: Saver) -> None:
         grow(saver, "t", 2)
         for source, code in (("t", "thread_taken"), ("nowhere", "thread_empty")):
             with pytest.raises(ValidationError) as raised:

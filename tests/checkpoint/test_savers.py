@@ -92,13 +92,13 @@ class TestOpening:
             SqliteSaver.open(tmp_path / "nowhere" / "runs.db")
         assert raised.value.code == "store_unavailable"
 
-    def test_both_names_open(self, tmp_path: Path) -> None:
+    def test_the_saver_opens_by_its_own_name_and_by_langgraphs(self, tmp_path: Path) -> None:
         with SqliteSaver.from_conn_string(str(tmp_path / "runs.db")) as saver:
             assert isinstance(saver, Saver)
             assert saver.name == f"sqlite:{tmp_path}/runs.db"
             assert repr(saver) == f'SqliteSaver("{saver.name}")'
 
-    def test_it_is_an_async_context_manager_too(self, url: str) -> None:
+    def test_a_saver_is_an_async_context_manager_too(self, url: str) -> None:
         async def use() -> Any:
             async with open_saver(url) as saver:
                 graph = graph_of(ask, saver)
@@ -359,18 +359,18 @@ class Odd:
 class TestPickle:
     """What has no stored form of its own, where the caller asks for pickle."""
 
-    def test_is_stored_with_a_key(self, url: str) -> None:
+    def test_a_pickle_is_stored_with_a_key(self, url: str) -> None:
         with open_saver(url, key=b"k" * 32, pickle=True) as saver:
             graph = graph_of(lambda _: {"other": [Odd(3)]}, saver)
             graph.invoke({}, ONE)
             assert graph.get_state(ONE).values["other"][0].size == 3
 
-    def test_needs_a_key(self, tmp_path: Path) -> None:
+    def test_pickling_needs_a_key(self, tmp_path: Path) -> None:
         with pytest.raises(ValueError, match="needs a `key`"):
             SqliteSaver.open(tmp_path / "runs.db", pickle=True)
         assert not (tmp_path / "runs.db").exists()
 
-    def test_is_not_read_by_a_saver_that_did_not_ask(self, url: str) -> None:
+    def test_a_pickle_is_not_read_by_a_saver_that_did_not_ask(self, url: str) -> None:
         key = b"k" * 32
         with open_saver(url, key=key, pickle=True) as saver:
             graph_of(lambda _: {"other": Odd(3)}, saver).invoke({}, ONE)

@@ -77,7 +77,7 @@ class TestList:
         told = shell.json("list")
         assert HOSTILE in [one["thread"] for one in told["threads"]]
 
-    def test_filters_and_pages(self, shell: Shell) -> None:
+    def test_runs_list_filters_and_pages(self, shell: Shell) -> None:
         def names(*arguments: str) -> list[str]:
             return [one["thread"] for one in shell.json("list", *arguments)["threads"]]
 
@@ -134,7 +134,7 @@ class TestList:
 class TestShow:
     """One thread."""
 
-    def test_its_questions_runs_checkpoints_and_values(self, shell: Shell) -> None:
+    def test_runs_show_prints_questions_runs_checkpoints_and_values(self, shell: Shell) -> None:
         done = shell.runs("show", "t")
         assert done.returncode == 0, done.stderr
         assert done.stdout.startswith("t: paused (1 question), graph team, 0 steps, ")

@@ -15,7 +15,7 @@ GUIDE = "docs/guides/from-langgraph.md"
 
 DIFFERENT: Mapping[str, tuple[str, ...]] = {
     "a `TimeoutError` is retried by default": (
-        "test_retry.py::TestPolicy::test_these_are_not_retried_by_default[TimeoutError]",
+        "test_retry.py::TestPolicy::test_programming_errors_and_time_outs_are_not_retried_by_default[TimeoutError]",
     ),
     '`stream_mode="checkpoints"`': (
         "test_stream_tasks.py::test_checkpoints_are_silent_without_a_checkpointer",
@@ -23,7 +23,9 @@ DIFFERENT: Mapping[str, tuple[str, ...]] = {
     "routers that see returned keys missing in the state": (
         "test_edges.py::TestBranches::test_a_router_sees_returned_keys_that_are_not_in_the_state",
     ),
-    "`RetryPolicy` as a named tuple": ("test_retry.py::TestPolicy::test_the_defaults",),
+    "`RetryPolicy` as a named tuple": (
+        "test_retry.py::TestPolicy::test_a_retry_policy_has_langgraphs_defaults",
+    ),
 }
 """Rows of the guide's tables, and the tests that fail on antiphon because of them.
 

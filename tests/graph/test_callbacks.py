@@ -130,7 +130,7 @@ def test_a_stream_that_is_closed_ends_the_run_with_an_error(impl: Impl, heard: H
     assert heard.ended[-1] == ("g", GeneratorExit)
 
 
-def test_astream_events(impl: Impl, model: Any) -> None:
+def test_astream_events_names_the_graph_its_nodes_and_the_model(impl: Impl, model: Any) -> None:
     graph = impl.sequence(Log, ("n", lambda s: void(model.invoke("x"))), say("z"), name="g")
 
     async def main() -> list[Any]:

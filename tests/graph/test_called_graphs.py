@@ -52,7 +52,7 @@ def answered(graph: Any, paused: Any, saver: str | None) -> Any:
 
 
 @KEPT
-def test_an_answer(impl: Impl, saver: str | None) -> None:
+def test_an_answer_to_a_called_graph_repeats_no_effect(impl: Impl, saver: str | None) -> None:
     journal = Journal()
     inner = journal.graph()
     graph = calling(lambda state: inner.invoke({}), saver)

@@ -99,7 +99,9 @@ WAYS = [excepted, looked_at, with_fallback, in_a_step, in_a_step_that_fails]
 @pytest.mark.parametrize("kept", [False, True], ids=["nowhere", "kept"])
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: str(way.__name__))
 @pytest.mark.parametrize("ask", ASKS)
-def test_a_graph_pauses(impl: Impl, ask: str, way: Any, kept: bool) -> None:
+def test_a_graph_pauses_though_the_node_caught_the_question(
+    impl: Impl, ask: str, way: Any, kept: bool
+) -> None:
     del impl
     graph = single(
         lambda state: {"log": [str(way(ASKS[ask]))]}, checkpointer="memory:" if kept else None
@@ -283,7 +285,7 @@ class Gathers(Agent):
 
 
 @pytest.mark.only("antiphon")
-def test_a_team_pauses(impl: Impl) -> None:
+def test_a_team_pauses_though_the_agent_caught_the_question(impl: Impl) -> None:
     del impl
     team = Orchestrator([Gathers()], checkpointer="memory:")
     first = team.run("go", thread="t")

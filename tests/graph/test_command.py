@@ -21,14 +21,14 @@ def test_fields_and_their_defaults(impl: Impl) -> None:
     assert impl.Command.PARENT == "__parent__"
 
 
-def test_it_is_frozen_and_takes_keywords_only(impl: Impl) -> None:
+def test_a_command_is_frozen_and_takes_keywords_only(impl: Impl) -> None:
     with pytest.raises(TypeError):
         impl.Command({"log": []})
     with pytest.raises(FrozenInstanceError):
         impl.Command().goto = "x"
 
 
-def test_update_and_goto(impl: Impl, run: Run) -> None:
+def test_a_command_updates_the_state_and_names_the_next_node(impl: Impl, run: Run) -> None:
     graph = commanding(impl, impl.Command(update={"log": ["n"]}, goto="x"))
     assert run(graph, {}) == {"log": ["n", "x"]}
 

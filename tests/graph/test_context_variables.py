@@ -88,7 +88,9 @@ def test_nodes_of_an_async_run(impl: Impl, count: Any, kind: Any) -> None:
 @pytest.mark.only("antiphon")
 @pytest.mark.parametrize("count", [1, 4])
 @pytest.mark.parametrize("style", ["invoke", "ainvoke"])
-def test_inline_nodes(impl: Impl, count: Any, style: Any) -> None:
+def test_inline_nodes_see_the_context_variables_of_the_caller(
+    impl: Impl, count: Any, style: Any
+) -> None:
     seen = Seen()
     compiled = graph(impl, seen.keep, count=count, inline=True)
 

@@ -121,7 +121,9 @@ class TestBranches:
             routed(impl, lambda s: "x", {"x": "typo"})
 
     @pytest.mark.parametrize("wrong", [None, "__start__"])
-    def test_none_and_start_are_value_errors(self, impl: Impl, run: Run, wrong: Any) -> None:
+    def test_a_branch_to_none_or_start_is_a_value_error(
+        self, impl: Impl, run: Run, wrong: Any
+    ) -> None:
         with pytest.raises(ValueError):
             run(routed(impl, lambda s: wrong), {})
 

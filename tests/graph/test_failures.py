@@ -136,7 +136,7 @@ def test_a_graph_runs_again_after_a_failure(impl: Impl, run: Run) -> None:
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
-def test_exits_pass_through(impl: Impl, error: Any) -> None:
+def test_system_exit_and_keyboard_interrupt_pass_through(impl: Impl, error: Any) -> None:
     def node(state: Log) -> None:
         raise error
 

@@ -239,7 +239,7 @@ def paused(graph: Any, config: Any, mode: str, style: str) -> Any:
 @pytest.mark.parametrize("mode", ["none", "updates", "values", "tasks", "debug", "custom"])
 @pytest.mark.parametrize("style", ["sync", "async"])
 @pytest.mark.parametrize("ask", ["interrupt", "graph, awaited", "team, awaited"])
-def test_in_every_mode(
+def test_a_question_of_a_task_pauses_in_every_stream_mode(
     impl: Impl, tmp_path: Path, kept: str, mode: str, style: str, ask: str
 ) -> None:
     del impl
@@ -256,7 +256,9 @@ def test_in_every_mode(
 @pytest.mark.only("antiphon")
 @pytest.mark.parametrize("durability", ["sync", "async", "exit"])
 @pytest.mark.parametrize("ask", ["interrupt", "graph, awaited", "team, awaited"])
-def test_in_every_durability(impl: Impl, tmp_path: Path, durability: Any, ask: str) -> None:
+def test_a_question_of_a_task_pauses_in_every_durability(
+    impl: Impl, tmp_path: Path, durability: Any, ask: str
+) -> None:
     del impl
     graph = single(node_of(gathered, ASKS[ask]), checkpointer=f"sqlite:{tmp_path}/runs.db")
     config: Any = {"configurable": {"thread_id": "t"}}

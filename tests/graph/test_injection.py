@@ -14,7 +14,7 @@ from support.states import Log, Plain
 class TestConfig:
     """The parameter `config`."""
 
-    def test_it_carries_configurable_tags_and_metadata(self, impl: Impl, run: Run) -> None:
+    def test_the_config_carries_configurable_tags_and_metadata(self, impl: Impl, run: Run) -> None:
         seen = []
 
         n = annotated(lambda state, config: seen.append(config), config=impl.RunnableConfig)
@@ -27,7 +27,7 @@ class TestConfig:
         assert config["metadata"]["langgraph_node"] == "n"
         assert config["metadata"]["langgraph_step"] == 1
 
-    def test_it_is_injected_without_an_annotation(self, impl: Impl, run: Run) -> None:
+    def test_a_config_is_injected_without_an_annotation(self, impl: Impl, run: Run) -> None:
         graph = impl.sequence(Plain, ("n", lambda s, config: {"a": config["configurable"]["user"]}))
         assert run(graph, {"b": 0}, {"configurable": {"user": "u"}})["a"] == "u"
 

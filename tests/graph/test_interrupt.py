@@ -29,13 +29,13 @@ def test_invoke_reports_it_beside_the_state(impl: Impl, run: Run) -> None:
     assert result == {"log": ["first", "other"]}
 
 
-def test_its_id_is_32_hexadecimal_digits(impl: Impl, run: Run) -> None:
+def test_the_id_of_an_interrupt_is_32_hexadecimal_digits(impl: Impl, run: Run) -> None:
     [interrupt] = run(asking(impl, "sure?"), {})["__interrupt__"]
     assert len(interrupt.id) == 32
     assert set(interrupt.id) <= set(string.hexdigits.lower())
 
 
-def test_its_value_is_any_object(impl: Impl, run: Run) -> None:
+def test_the_value_of_an_interrupt_is_any_object(impl: Impl, run: Run) -> None:
     question = {"what": object()}
     [interrupt] = run(asking(impl, question), {})["__interrupt__"]
     assert interrupt.value is question
@@ -65,7 +65,7 @@ def test_the_values_stream_yields_it_beside_the_state_at_the_start_of_the_step(
     assert got[2:] == [{"log": ["in", "first"]}, {"log": ["in", "first", "other"]}]
 
 
-def test_siblings_finish(impl: Impl, run: Run) -> None:
+def test_tasks_beside_an_interrupt_finish(impl: Impl, run: Run) -> None:
     finished = []
     nodes = {"ask": lambda s: impl.interrupt("?"), "other": lambda s: finished.append(1)}
     edges = [("__start__", "ask"), ("__start__", "other")]
@@ -88,7 +88,7 @@ def test_each_packet_asks_its_own_question(impl: Impl, run: Run) -> None:
     assert sorted(interrupt.value for interrupt in interrupts) == [0, 1, 2]
 
 
-def test_it_needs_a_running_node(impl: Impl) -> None:
+def test_an_interrupt_needs_a_running_node(impl: Impl) -> None:
     with pytest.raises(RuntimeError):
         impl.interrupt("?")
 

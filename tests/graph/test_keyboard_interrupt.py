@@ -113,7 +113,7 @@ def interrupted(impl: Any, line: str) -> str:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="SIGINT of another process is POSIX")
 @pytest.mark.parametrize("case", CASES)
-def test_ctrl_c_stops(impl: Impl, case: Any) -> None:
+def test_ctrl_c_stops_a_run(impl: Impl, case: Any) -> None:
     printed = interrupted(impl, CASES[case])
     assert "interrupted" in printed
     if "wait" in CASES[case]:

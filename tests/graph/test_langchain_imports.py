@@ -65,7 +65,7 @@ def fresh(*parts: str, env: dict[str, str] | None = None) -> list[str]:
 class TestCallbacks:
     """Whoever is given in a config is told."""
 
-    def test_those_of_a_config_are_told_though_nobody_has_imported_runnables(self) -> None:
+    def test_callbacks_of_a_config_are_called_though_nobody_has_imported_runnables(self) -> None:
         run = "graph.invoke({'n': 1}, config); print(*heard.names)"
         assert fresh(_GRAPH, _HEARD, run) == ["g n end end"]
 
@@ -105,7 +105,7 @@ os._exit(0)  # nobody is there who would take the trace
 class TestRunnables:
     """A graph is a Runnable also if LangChain came later than it."""
 
-    def test_its_events_can_be_read(self) -> None:
+    def test_the_events_of_a_graph_can_be_read(self) -> None:
         code = """
 import asyncio
 
@@ -118,7 +118,7 @@ print(*sorted({*asyncio.run(main())}))
         assert fresh(_GRAPH, code) == ["on_chain_end on_chain_start on_chain_stream"]
 
     @pytest.mark.parametrize("chain", ["graph | count", "{'n': count} | graph | count"])
-    def test_it_is_part_of_a_chain(self, chain: str) -> None:
+    def test_a_graph_is_part_of_a_chain(self, chain: str) -> None:
         code = f"""
 def count(state):
     return state["n"]

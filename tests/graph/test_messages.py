@@ -39,7 +39,9 @@ class TestAddMessages:
             ("hi", "human"),
         ],
     )
-    def test_it_coerces_pairs_dicts_and_strings(self, impl: Impl, form: Any, kind: Any) -> None:
+    def test_add_messages_coerces_pairs_dicts_and_strings(
+        self, impl: Impl, form: Any, kind: Any
+    ) -> None:
         [message] = impl.add_messages([], [form])
         assert (message.type, message.content) == (kind, "hi")
 
@@ -84,7 +86,7 @@ class TestAddMessages:
         batch = [impl.RemoveMessage(id="x"), {"role": "user", "content": "new", "id": "x"}]
         assert contents(impl.add_messages(left, batch)) == ["new"]
 
-    def test_it_changes_neither_list(self, impl: Impl) -> None:
+    def test_add_messages_changes_neither_list(self, impl: Impl) -> None:
         left = impl.add_messages([], ["a"])
         right = impl.add_messages([], ["b"])
         merged = impl.add_messages(left, right)
@@ -116,7 +118,7 @@ class TestAddMessages:
 class TestInAGraph:
     """As a state's reducer."""
 
-    def test_messages_state_collects(self, impl: Impl, run: Run) -> None:
+    def test_messages_state_collects_messages(self, impl: Impl, run: Run) -> None:
         graph = impl.sequence(impl.MessagesState, ("n", lambda s: {"messages": [("ai", "hello")]}))
         result = run(graph, {"messages": [("user", "hi")]})
         assert [(m.type, m.content) for m in result["messages"]] == [
@@ -205,7 +207,7 @@ class TestTokens:
     def model(self) -> Any:
         return GenericFakeChatModel(messages=iter([AIMessage(content="one two", id="m")]))
 
-    def test_sync(self, impl: Impl, model: Any) -> None:
+    def test_tokens_of_a_sync_model_call_are_streamed(self, impl: Impl, model: Any) -> None:
         def n(state: Any) -> Update:
             return {"messages": [model.invoke(state["messages"])]}
 
@@ -214,7 +216,7 @@ class TestTokens:
         assert [chunk.content for chunk, _ in got] == ["one", " ", "two"]
         assert {metadata["langgraph_node"] for _, metadata in got} == {"n"}
 
-    def test_async(self, impl: Impl, model: Any) -> None:
+    def test_tokens_of_an_async_model_call_are_streamed(self, impl: Impl, model: Any) -> None:
         async def n(state: Any) -> Update:
             return {"messages": [await model.ainvoke(state["messages"])]}
 
@@ -251,7 +253,7 @@ class TestTokens:
         got = list(graph.stream({"messages": ["hi"]}, stream_mode="messages"))
         assert [chunk.content for chunk, _ in got] == ["one", " ", "two"]
 
-    def test_they_arrive_while_the_node_runs(self, impl: Impl, model: Any) -> None:
+    def test_tokens_arrive_while_the_node_runs(self, impl: Impl, model: Any) -> None:
         seen = threading.Event()
 
         def n(state: Any) -> None:
@@ -264,7 +266,7 @@ class TestTokens:
                 seen.set()
 
     @pytest.mark.parametrize(("subgraphs", "expected"), [(False, ["one two"]), (True, None)])
-    def test_of_a_graph_that_a_node_invokes(
+    def test_tokens_of_a_graph_that_a_node_invokes_are_streamed(
         self, impl: Impl, model: Any, subgraphs: bool, expected: Any
     ) -> None:
         def call(state: Any) -> Update:
@@ -282,7 +284,9 @@ class TestTokens:
         spaces = [[place.split(":")[0] for place in space] for space, _ in got]
         assert spaces == [["call"]] * 3
 
-    def test_of_a_graph_that_gets_the_nodes_own_config(self, impl: Impl, model: Any) -> None:
+    def test_tokens_of_a_graph_that_gets_the_nodes_own_config_are_streamed(
+        self, impl: Impl, model: Any
+    ) -> None:
         deep = ("deep", lambda s: {"messages": [model.invoke("x")]})
         inner = impl.sequence(impl.MessagesState, deep)
 
@@ -296,7 +300,7 @@ class TestTokens:
         assert [message.content for _, (message, _) in got] == ["one", " ", "two"]
         assert {len(space) for space, _ in got} == {1}
 
-    def test_of_a_nested_graph(self, impl: Impl, model: Any) -> None:
+    def test_tokens_of_a_nested_graph_are_streamed(self, impl: Impl, model: Any) -> None:
         deep = ("deep", lambda s: {"messages": [model.invoke("x")]})
         graph = impl.sequence(impl.MessagesState, ("sub", impl.sequence(impl.MessagesState, deep)))
         start = {"messages": ["hi"]}

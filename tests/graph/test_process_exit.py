@@ -53,7 +53,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_process_ends_cleanly(impl: Impl, case: str) -> None:
+def test_a_process_that_ran_a_graph_ends_cleanly(impl: Impl, case: str) -> None:
     line, code = CASES[case]
     program = PROGRAM.format(name=impl.name, line=line)
     for _ in range(5 if impl.name == "antiphon" else 1):

@@ -153,7 +153,7 @@ class TestOverwrite:
     """Replacing what a reducer has collected."""
 
     @pytest.mark.parametrize("form", ["typed", "dict", "json"])
-    def test_it_replaces_the_value_in_each_of_its_forms(
+    def test_overwrite_replaces_the_value_in_each_of_its_forms(
         self, impl: Impl, run: Run, form: Any
     ) -> None:
         value = {
@@ -170,14 +170,14 @@ class TestOverwrite:
             run(graph, {})
 
     @pytest.mark.parametrize("first", [True, False])
-    def test_it_wins_over_the_other_writes_of_its_step(
+    def test_overwrite_wins_over_the_other_writes_of_its_step(
         self, impl: Impl, run: Run, first: Any
     ) -> None:
         writes = [{"log": impl.Overwrite(["new"])}, {"log": ["other"]}]
         graph = both(impl, Log, *(writes if first else reversed(writes)))
         assert run(graph, {"log": ["in"]}) == {"log": ["new"]}
 
-    def test_it_works_in_the_input(self, impl: Impl, run: Run) -> None:
+    def test_overwrite_works_in_the_input(self, impl: Impl, run: Run) -> None:
         assert run(impl.sequence(Log, say("a")), {"log": impl.Overwrite(["in"])}) == {
             "log": ["in", "a"]
         }

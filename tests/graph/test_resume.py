@@ -46,7 +46,7 @@ def test_the_result_of_a_finished_run_is_a_plain_dict() -> None:
     assert type(graph.resume(graph.invoke({}), 1)) is dict
 
 
-def test_it_works_on_an_event_loop() -> None:
+def test_a_graph_without_a_store_resumes_on_an_event_loop() -> None:
     async def main() -> Any:
         graph = graph_of(ask, after)
         return await graph.aresume(await graph.ainvoke({}), "yes")

@@ -40,7 +40,7 @@ def flaky(impl: Any, node: Any, policy: Any) -> Any:
 class TestPolicy:
     """How often, and for which errors."""
 
-    def test_the_defaults(self, impl: Impl) -> None:
+    def test_a_retry_policy_has_langgraphs_defaults(self, impl: Impl) -> None:
         policy = impl.RetryPolicy()
         assert policy._fields[:5] == (
             "initial_interval",
@@ -67,7 +67,9 @@ class TestPolicy:
         assert node.calls == 1
 
     @pytest.mark.parametrize("error", [ConnectionError, ConnectionResetError, Exception, EOFError])
-    def test_these_are_retried_by_default(self, impl: Impl, run: Run, error: Any) -> None:
+    def test_connection_errors_and_plain_exceptions_are_retried_by_default(
+        self, impl: Impl, run: Run, error: Any
+    ) -> None:
         assert run(flaky(impl, Flaky(1, error), fast(impl)), {}) == {"log": ["call 2"]}
 
     @pytest.mark.parametrize(
@@ -86,7 +88,9 @@ class TestPolicy:
             TimeoutError,
         ],
     )
-    def test_these_are_not_retried_by_default(self, impl: Impl, run: Run, error: Any) -> None:
+    def test_programming_errors_and_time_outs_are_not_retried_by_default(
+        self, impl: Impl, run: Run, error: Any
+    ) -> None:
         node = Flaky(1, error)
         with pytest.raises(error):
             run(flaky(impl, node, fast(impl)), {})
@@ -158,13 +162,13 @@ class TestPolicy:
 class TestPauses:
     """How long between attempts; lower bounds only, a loaded machine is slow."""
 
-    def test_they_grow_by_the_factor(self, impl: Impl, run: Run) -> None:
+    def test_pauses_grow_by_the_backoff_factor(self, impl: Impl, run: Run) -> None:
         policy = fast(impl, initial_interval=0.03, backoff_factor=2.0)
         began = time.monotonic()
         run(flaky(impl, Flaky(2), policy), {})
         assert time.monotonic() - began >= 0.09
 
-    def test_the_maximum_caps_them(self, impl: Impl, run: Run) -> None:
+    def test_the_maximum_interval_caps_pauses(self, impl: Impl, run: Run) -> None:
         # Uncapped it would take longer than any test may.
         policy = fast(impl, initial_interval=3600.0, max_interval=0.001)
         attempts = Flaky(2)
@@ -224,7 +228,7 @@ class TestTimeout:
         assert error.elapsed >= 0.02
         assert not isinstance(error, OSError)
 
-    def test_the_node_is_cancelled(self, impl: Impl) -> None:
+    def test_a_node_that_times_out_is_cancelled(self, impl: Impl) -> None:
         seen = []
 
         async def node(state: Log) -> None:
@@ -238,7 +242,7 @@ class TestTimeout:
             asyncio.run(timed(impl, node, 0.02).ainvoke({}))
         assert seen == ["cancelled"]
 
-    def test_it_counts_per_attempt_and_is_retried(self, impl: Impl) -> None:
+    def test_a_timeout_counts_per_attempt_and_is_retried(self, impl: Impl) -> None:
         calls = []
 
         async def node(state: Log) -> Update:
@@ -252,7 +256,7 @@ class TestTimeout:
         assert len(calls) == 3
 
     @pytest.mark.parametrize("timeout", [0, -1, timedelta(0)])
-    def test_it_must_be_positive(self, impl: Impl, timeout: Any) -> None:
+    def test_a_timeout_must_be_positive(self, impl: Impl, timeout: Any) -> None:
         with pytest.raises(ValueError):
             timed(impl, hang, timeout)
 
@@ -348,11 +352,13 @@ def handled(impl: Any, node: Any, handler: Any, **options: Any) -> Any:
 class TestErrorHandler:
     """`error_handler=`."""
 
-    def test_its_update_takes_the_place_of_the_failed_nodes(self, impl: Impl, run: Run) -> None:
+    def test_an_error_handlers_update_replaces_the_failed_nodes(self, impl: Impl, run: Run) -> None:
         graph = handled(impl, Flaky(1, ValueError), lambda s: {"log": ["handled"]})
         assert run(graph, {"log": ["in"]}) == {"log": ["in", "handled"]}
 
-    def test_it_gets_the_failed_nodes_input_and_error(self, impl: Impl, run: Run) -> None:
+    def test_an_error_handler_gets_the_failed_nodes_input_and_error(
+        self, impl: Impl, run: Run
+    ) -> None:
         seen = []
         mine = ValueError("mine")
 
@@ -363,16 +369,16 @@ class TestErrorHandler:
         run(handled(impl, Flaky(1, mine), handler), {"log": ["in"]})
         assert seen == [({"log": ["in"]}, "n", mine)]
 
-    def test_it_may_go_elsewhere(self, impl: Impl, run: Run) -> None:
+    def test_an_error_handler_may_choose_the_next_node(self, impl: Impl, run: Run) -> None:
         command = impl.Command(update={"log": ["handled"]}, goto="rescue")
         graph = handled(impl, Flaky(1, ValueError), lambda s: command)
         assert run(graph, {}) == {"log": ["handled", "rescue"]}
 
-    def test_it_does_not_run_when_nothing_fails(self, impl: Impl, run: Run) -> None:
+    def test_an_error_handler_does_not_run_when_nothing_fails(self, impl: Impl, run: Run) -> None:
         graph = handled(impl, Flaky(0), lambda s: {"log": ["handled"]})
         assert run(graph, {}) == {"log": ["call 1", "next"]}
 
-    def test_it_runs_after_the_last_attempt_only(self, impl: Impl, run: Run) -> None:
+    def test_an_error_handler_runs_after_the_last_attempt_only(self, impl: Impl, run: Run) -> None:
         node = Flaky(9)
         graph = handled(impl, node, lambda s: {"log": ["handled"]}, retry_policy=fast(impl))
         assert run(graph, {}) == {"log": ["handled"]}

@@ -28,7 +28,7 @@ def test_known_keys_are_written_and_unknown_ones_ignored(impl: Impl, run: Run) -
 
 
 @pytest.mark.parametrize("nothing", [None, {}, {"typo": 1}])
-def test_nothing_writes_nothing(impl: Impl, run: Run, nothing: Any) -> None:
+def test_a_node_that_returns_nothing_writes_nothing(impl: Impl, run: Run, nothing: Any) -> None:
     assert run(one(impl, nothing), {"a": 1}) == {"a": 1}
 
 

@@ -98,7 +98,7 @@ def test_strict_raises_for_a_packet_to_an_unknown_node(impl: Impl, run: Run) -> 
         run(builder.compile(strict=True), {})
 
 
-def test_a_thousand_packets(impl: Impl, run: Run) -> None:
+def test_a_thousand_packets_run_in_one_step(impl: Impl, run: Run) -> None:
     graph = fan(impl, lambda s: [impl.Send("work", i) for i in range(1000)], echo)
     assert run(graph, {}) == {"log": [str(i) for i in range(1000)]}
 

@@ -132,7 +132,7 @@ class TestValues:
 class TestCustom:
     """`custom`: what a node writes itself."""
 
-    def test_the_injected_writer(self, impl: Impl, events: Events) -> None:
+    def test_an_injected_writer_emits_custom_events(self, impl: Impl, events: Events) -> None:
         def write(state: Log, writer: Any) -> Update:
             writer("one")
             writer({"two": 2})
@@ -222,7 +222,9 @@ class TestSubgraphs:
             (0, "values", {"a": 1, "b": 2}),
         ]
 
-    def test_levels_add_up(self, impl: Impl, outer: Any, events: Events) -> None:
+    def test_the_namespace_of_a_nested_subgraph_names_each_level(
+        self, impl: Impl, outer: Any, events: Events
+    ) -> None:
         got = events(impl.sequence(Plain, ("top", outer)), {"a": 0}, subgraphs=True)
         assert [[part.split(":")[0] for part in space] for space, _ in got] == [
             ["top", "inner"],
@@ -237,7 +239,9 @@ class TestSubgraphs:
         got = events(graph, {"a": 0}, subgraphs=True)
         assert [chunk for _, chunk in got] == [{"deep": {"a": 1}}, {"call": {"a": 1}}]
 
-    def test_its_namespace_is_the_whole_way_down(self, impl: Impl, events: Events) -> None:
+    def test_a_graph_invoked_by_a_nested_node_has_the_whole_namespace(
+        self, impl: Impl, events: Events
+    ) -> None:
         low = impl.sequence(Plain, ("deep", lambda s: {"a": 1}))
         inner = impl.sequence(Plain, ("call", lambda s: low.invoke({"a": 0})))
         (space, chunk), *_ = events(impl.sequence(Plain, ("inner", inner)), {}, subgraphs=True)

@@ -30,13 +30,13 @@ class TestAsNode:
         assert run(outer, {"a": 1, "b": 2}) == {"a": 2, "b": 2}
         assert seen == [{"a": 1}]
 
-    def test_its_whole_output_is_reduced_so_a_shared_list_doubles(
+    def test_the_whole_output_of_a_subgraph_is_reduced_so_a_shared_list_doubles(
         self, impl: Impl, run: Run
     ) -> None:
         outer = impl.sequence(Log, ("inner", impl.sequence(Log, say("k"))))
         assert run(outer, {"log": ["in"]}) == {"log": ["in", "in", "k"]}
 
-    def test_two_levels(self, impl: Impl, run: Run) -> None:
+    def test_a_subgraph_may_contain_a_subgraph(self, impl: Impl, run: Run) -> None:
         innermost = impl.sequence(Inner, ("n", lambda s: {"a": s["a"] * 2}))
         middle = impl.sequence(Inner, ("innermost", innermost), ("n", lambda s: {"a": s["a"] + 1}))
         assert run(impl.sequence(Plain, ("middle", middle)), {"a": 5}) == {"a": 11}
@@ -72,7 +72,7 @@ class TestAsNode:
         with pytest.raises(impl.GraphRecursionError):
             run(outer, {"a": 1}, {"recursion_limit": 4})
 
-    def test_async_nodes_inside(self, impl: Impl) -> None:
+    def test_a_subgraph_may_have_async_nodes(self, impl: Impl) -> None:
         async def node(state: Inner) -> Update:
             await asyncio.sleep(0)
             return {"a": state["a"] + 1}
@@ -84,7 +84,7 @@ class TestAsNode:
 class TestInvokedByANode:
     """A compiled graph called from a node's code."""
 
-    def test_its_state_is_its_own(self, impl: Impl, run: Run) -> None:
+    def test_an_invoked_graph_has_a_state_of_its_own(self, impl: Impl, run: Run) -> None:
         inner = impl.sequence(typed(x=int), ("n", lambda s: {"x": s["x"] + 1}))
         outer = impl.sequence(Plain, ("n", lambda s: {"b": inner.invoke({"x": s["a"]})["x"]}))
         assert run(outer, {"a": 1}) == {"a": 1, "b": 2}
@@ -135,7 +135,7 @@ class TestParent:
         command = impl.Command(graph=impl.Command.PARENT, goto=packets)
         assert run(self.outer(impl, command), {}) == {"log": ["x", "x"]}
 
-    def test_it_goes_up_one_level_only(self, impl: Impl, run: Run) -> None:
+    def test_a_command_to_the_parent_goes_up_one_level_only(self, impl: Impl, run: Run) -> None:
         command = impl.Command(graph=impl.Command.PARENT, update={"log": ["up"]}, goto="m")
         innermost = impl.sequence(Log, ("up", lambda s: command))
         middle = impl.build(
@@ -144,7 +144,7 @@ class TestParent:
         outer = impl.build(Log, {"middle": middle, "m": say("wrong")}, [("__start__", "middle")])
         assert run(outer, {}) == {"log": ["up", "m"]}
 
-    def test_it_works_when_a_node_invokes_the_child(self, impl: Impl, run: Run) -> None:
+    def test_a_command_reaches_the_parent_from_an_invoked_child(self, impl: Impl, run: Run) -> None:
         command = impl.Command(graph=impl.Command.PARENT, update={"log": ["up"]}, goto="x")
         inner = impl.sequence(Log, ("up", lambda s: command))
 

@@ -63,7 +63,9 @@ class TestTurns:
         run(graph, {"log": []}, {"configurable": {"thread_id": 1}})
         assert graph.get_state(ONE).values == {"log": ["a", "b", "c"]}
 
-    def test_a_thread_is_compulsory(self, impl: Impl, run: Run, saver: Any) -> None:
+    def test_a_run_with_a_checkpointer_needs_a_thread(
+        self, impl: Impl, run: Run, saver: Any
+    ) -> None:
         with pytest.raises(ValueError, match="thread_id"):
             run(chain(impl, saver), {"log": []})
 
@@ -145,7 +147,7 @@ class TestFailures:
 class TestPauses:
     """An interrupt waits in the thread for its answer."""
 
-    def test_an_answer_resumes(self, impl: Impl, run: Run, saver: Any) -> None:
+    def test_an_answer_resumes_a_paused_run(self, impl: Impl, run: Run, saver: Any) -> None:
         graph = asking(impl, saver)
         paused = run(graph, {"log": ["in"]}, ONE)
         assert [question.value for question in paused["__interrupt__"]] == ["sure?"]
@@ -214,7 +216,9 @@ class TestPauses:
         run(graph, impl.Command(resume="yes"), ONE)
         assert ran == [""]
 
-    def test_a_node_asks_twice(self, impl: Impl, run: Run, saver: Any) -> None:
+    def test_a_node_that_asks_twice_is_answered_twice(
+        self, impl: Impl, run: Run, saver: Any
+    ) -> None:
         def ask(state: Log) -> Update:
             return {"log": [impl.interrupt("one?"), impl.interrupt("two?")]}
 
@@ -242,7 +246,7 @@ class TestPauses:
             run(graph, impl.Command(resume="whose?"), ONE)
         assert len(graph.get_state(ONE).interrupts) == 2
 
-    def test_a_subgraph_asks(self, impl: Impl, run: Run, saver: Any) -> None:
+    def test_a_question_of_a_subgraph_is_answered(self, impl: Impl, run: Run, saver: Any) -> None:
         ran: list[str] = []
         inner = impl.sequence(
             Log,
@@ -269,7 +273,9 @@ class TestPauses:
 class TestState:
     """`get_state` and `get_state_history`."""
 
-    def test_a_finished_thread(self, impl: Impl, run: Run, saver: Any) -> None:
+    def test_the_state_of_a_finished_thread_has_no_next_task(
+        self, impl: Impl, run: Run, saver: Any
+    ) -> None:
         graph = chain(impl, saver)
         run(graph, {"log": ["in"]}, ONE)
         state = graph.get_state(ONE)
@@ -279,7 +285,7 @@ class TestState:
         assert state.metadata["source"] == "loop"
         assert state.created_at > "2020"
 
-    def test_its_fields_are_in_order(self, impl: Impl) -> None:
+    def test_the_fields_of_a_state_are_in_langgraphs_order(self, impl: Impl) -> None:
         assert impl.StateSnapshot._fields == (
             "values",
             "next",
@@ -295,7 +301,7 @@ class TestState:
         state = chain(impl, saver).get_state(ONE)
         assert (state.values, state.next, state.metadata, state.tasks) == ({}, (), None, ())
 
-    def test_it_needs_a_checkpointer(self, impl: Impl) -> None:
+    def test_reading_a_state_needs_a_checkpointer(self, impl: Impl) -> None:
         with pytest.raises(ValueError, match="checkpointer"):
             chain(impl, None).get_state(ONE)
 
@@ -313,7 +319,9 @@ class TestState:
         assert [question.value for question in tasks["ask"].interrupts] == ["sure?"]
         assert tasks["other"].result == {"log": ["other"]}
 
-    def test_the_async_twin_agrees(self, impl: Impl, run: Run, saver: Any) -> None:
+    def test_aget_state_and_its_history_agree_with_the_sync_ones(
+        self, impl: Impl, run: Run, saver: Any
+    ) -> None:
         graph = asking(impl, saver)
         run(graph, {"log": ["in"]}, ONE)
 
@@ -396,13 +404,15 @@ class TestEdits:
         assert graph.get_state(ONE).next == ("b",)
         assert run(graph, None, ONE)["log"] == ["in", "a", "b", "c", "edit", "b", "c"]
 
-    def test_the_async_twin(self, impl: Impl, run: Run, saver: Any) -> None:
+    def test_aupdate_state_edits_as_update_state_does(
+        self, impl: Impl, run: Run, saver: Any
+    ) -> None:
         graph = chain(impl, saver)
         run(graph, {"log": ["in"]}, ONE)
         asyncio.run(graph.aupdate_state(ONE, {"log": ["edit"]}, as_node="b"))
         assert graph.get_state(ONE).next == ("c",)
 
-    def test_it_returns_the_config_of_the_new_checkpoint(
+    def test_update_state_returns_the_config_of_the_new_checkpoint(
         self, impl: Impl, run: Run, saver: Any
     ) -> None:
         graph = chain(impl, saver)
@@ -479,7 +489,9 @@ class TestTimeTravel:
         done = run(graph, {"log": ["3"]}, earlier)
         assert done["log"] == ["1", "a", "b", "c", "3", "a", "b", "c"]
 
-    def test_an_interrupt_asks_again(self, impl: Impl, run: Run, saver: Any) -> None:
+    def test_a_run_from_an_earlier_checkpoint_asks_its_question_again(
+        self, impl: Impl, run: Run, saver: Any
+    ) -> None:
         graph = asking(impl, saver)
         run(graph, {}, ONE)
         run(graph, impl.Command(resume="yes"), ONE)

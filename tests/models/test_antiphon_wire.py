@@ -50,12 +50,16 @@ def theirs(client: OpenAI, name: str) -> str:
 
 
 @pytest.mark.parametrize("name", ["echo", "huge", "parts"])
-def test_both_read_the_same_answer(server: ChatServer, client: OpenAI, name: str) -> None:
+def test_antiphon_and_openai_clients_read_the_same_answer(
+    server: ChatServer, client: OpenAI, name: str
+) -> None:
     expected = "in parts" if name == "parts" else theirs(client, name)
     assert alone(ours(server, name)).answer == expected
 
 
-def test_both_send_the_same_request(server: ChatServer, client: OpenAI) -> None:
+def test_antiphon_and_openai_clients_send_the_same_request(
+    server: ChatServer, client: OpenAI
+) -> None:
     theirs(client, "echo")
     first = server.requests[-1]
     result = alone(ours(server, "echo"))
@@ -66,7 +70,9 @@ def test_both_send_the_same_request(server: ChatServer, client: OpenAI) -> None:
     assert (result.usage.input_tokens, result.usage.output_tokens) == (11, 7)
 
 
-def test_both_stream_the_same_pieces(server: ChatServer, client: OpenAI) -> None:
+def test_antiphon_and_openai_clients_stream_the_same_pieces(
+    server: ChatServer, client: OpenAI
+) -> None:
     asked: Any = [{"role": "user", "content": ASKED}]
     events = client.chat.completions.create(model="echo", messages=asked, stream=True)
     pieces = [event.choices[0].delta.content for event in events if event.choices]

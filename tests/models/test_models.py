@@ -118,7 +118,7 @@ def test_a_lane_is_for_one_agent() -> None:
         {"fault": {"category": "model_transport", "code": "model_unreachable", "message": "down"}},
     ],
 )
-def test_a_fault_is_raised(fault: Any) -> None:
+def test_a_fault_of_a_scripted_model_is_raised(fault: Any) -> None:
     with pytest.raises(ModelTransportError, match="down"):
         alone(scripted([fault]))
 

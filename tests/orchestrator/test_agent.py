@@ -140,7 +140,7 @@ def test_what_is_no_model_is_refused(model: Any) -> None:
 # What a declared agent sees and says
 
 
-def test_it_sees_the_keys_it_reads_as_data_that_cannot_pass_for_orders() -> None:
+def test_an_agent_sees_the_keys_it_reads_as_data_that_cannot_pass_for_instructions() -> None:
     model = scripted(["ok"])
     state = {
         "question": "q",
@@ -161,7 +161,7 @@ def test_it_sees_the_keys_it_reads_as_data_that_cannot_pass_for_orders() -> None
     assert "not read" not in str(model.requests[0])
 
 
-def test_it_sees_its_own_words_as_its_own_and_others_by_name() -> None:
+def test_an_agent_sees_its_own_messages_as_its_own_and_others_by_name() -> None:
     model = scripted(["one", "two"])
     critic = Agent(name="critic", model=scripted(["no"]))
     writer = Agent(name="writer", model=model)
@@ -202,7 +202,7 @@ def test_what_it_writes_goes_under_its_key_and_into_the_messages() -> None:
     assert result.messages[-1] == {"role": "assistant", "content": "draft 1", "name": "a"}
 
 
-def test_it_can_be_sent_a_question_or_data() -> None:
+def test_an_agent_can_be_sent_a_question_or_data() -> None:
     model = scripted([], replies_by_agent={"a": ["one", "two", "three"]})
 
     class Spread(Agent):

@@ -212,7 +212,7 @@ def test_values_are_passed_by_reference() -> None:
     assert Orchestrator([Give(), *notes("a")]).run("q").thing is thing
 
 
-def test_in_an_open_state_parallel_agents_must_not_write_different_values() -> None:
+def test_parallel_agents_must_not_write_different_values_to_an_undeclared_key() -> None:
     class Writes(Agent):
         def __init__(self, value: Any, **options: Any) -> None:
             super().__init__(**options)

@@ -44,7 +44,7 @@ def test_state_keys_are_attributes_and_others_are_an_error_that_names_them() -> 
     assert not hasattr(found, "__wrapped__")
 
 
-def test_it_is_json_with_what_json_lacks_named() -> None:
+def test_a_result_is_json_that_names_what_json_lacks() -> None:
     told = json.loads(result().to_json(indent=2))
     assert told["outcome"] == "answered"
     assert told["team"] == "speakers"
@@ -76,7 +76,7 @@ class Counts(Agent):
         return {"n": 1, "answer": "a"}
 
 
-def test_it_can_be_pickled_without_the_run() -> None:
+def test_a_result_can_be_pickled_without_the_run() -> None:
     found = Orchestrator([Counts()]).run("q")
     again = pickle.loads(pickle.dumps(found))
     assert again.to_dict() == found.to_dict()

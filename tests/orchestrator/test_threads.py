@@ -653,7 +653,7 @@ class TestLookingBack:
         diff = team.diff("t", one.checkpoint or 0)
         assert set(diff.changes) == {"question", "messages", "other"}
 
-    def test_they_show_themselves(self, saver: Saver) -> None:
+    def test_checkpoints_and_diffs_have_a_notebook_view(self, saver: Saver) -> None:
         team = greeters(saver)
         team.run("<script>", thread="t")
         held = team.state("t")
@@ -701,7 +701,7 @@ class TestUpdates:
             wide.update("wide", {"x": 1})
         assert code_of(raised) == "agent_unknown"
 
-    def test_it_may_begin_a_thread(self, saver: Saver) -> None:
+    def test_an_update_may_begin_a_thread(self, saver: Saver) -> None:
         team = Orchestrator([Count(), Echo()], checkpointer=saver)
         told = [{"role": "user", "content": "I am Ada"}]
         held = team.update("t", {"messages": told, "turns": 7})
@@ -709,7 +709,7 @@ class TestUpdates:
         result = team.run("q", thread="t")
         assert (result.turns, result.messages[0]) == (8, told[0])
 
-    def test_in_the_middle_it_begins_a_branch(self, saver: Saver) -> None:
+    def test_an_update_in_the_middle_begins_a_branch(self, saver: Saver) -> None:
         team = Orchestrator([Count(), Echo()], checkpointer=saver)
         team.run("q", thread="t")
         middle = team.history("t")[1]
@@ -717,7 +717,7 @@ class TestUpdates:
         assert (held.parent, held.next) == (middle.id, ("echo",))
         assert team.resume("t").turns == 100
 
-    def test_it_is_no_lost_run(self, saver: Saver) -> None:
+    def test_an_updated_thread_is_no_orphan(self, saver: Saver) -> None:
         team = greeters(saver)
         team.run("q", thread="t")
         team.update("t", {"turns": 5}, as_agent="count")
@@ -835,7 +835,7 @@ class TestNames:
         assert len(team.history(name)) == 3
 
     @pytest.mark.parametrize("name", ["", "  ", "x" * 513, "a\0b", "\ud800", 7, b"t"])
-    def test_others_are_refused(self, saver: Saver, name: Any) -> None:
+    def test_invalid_thread_names_are_refused(self, saver: Saver, name: Any) -> None:
         team = greeters(saver)
         asks = (
             lambda: team.run("q", thread=name),
@@ -897,7 +897,7 @@ class TestDeclaring:
             {"durability": "sync"},
         ],
     )
-    def test_others_are_refused(self, options: Any) -> None:
+    def test_invalid_thread_options_are_refused(self, options: Any) -> None:
         with pytest.raises(ValidationError) as raised:
             Orchestrator([Count()], **options)
         assert code_of(raised) == "team_invalid"
@@ -931,7 +931,9 @@ class TestDeclaring:
 class TestLostEnds:
     """A run whose process died when all was done but its end."""
 
-    def test_it_is_found_and_ended_without_running_anything(self, tmp_path: Path) -> None:
+    def test_a_run_that_lost_its_end_is_found_and_ended_without_running_anything(
+        self, tmp_path: Path
+    ) -> None:
         path = tmp_path / "runs.db"
         record_ends(path)
         # What nobody waits for is committed together with what comes after it.

@@ -127,7 +127,7 @@ def test_all_roles_may_be_agents_and_then_no_model_is_looked_for(
 
 
 @pytest.mark.parametrize("asynchronous", [False, True])
-def test_it_works_however_it_is_asked_inside_a_running_loop(asynchronous: bool) -> None:
+def test_a_role_works_inside_a_running_loop_in_every_call_style(asynchronous: bool) -> None:
     roles: dict[str, Any] = {
         role: playing(role, asynchronous=asynchronous, seen=[]) for role in REPLIES
     }
@@ -348,7 +348,7 @@ def test_nothing_of_a_failed_attempt_stays_behind() -> None:
     assert [ref() for ref in seen] == [None, None]
 
 
-def test_its_own_retry_comes_before_the_loops() -> None:
+def test_a_roles_own_retry_comes_before_the_loops() -> None:
     attempts = []
 
     class Expert(Agent):
@@ -365,7 +365,7 @@ def test_its_own_retry_comes_before_the_loops() -> None:
     assert attempts == [(1, 1), (2, 1), (3, 1)]
 
 
-def test_its_time_out_cancels_it_and_counts() -> None:
+def test_a_roles_time_out_cancels_it_and_counts() -> None:
     stopped = threading.Event()
 
     class Expert(Agent):
@@ -383,7 +383,7 @@ def test_its_time_out_cancels_it_and_counts() -> None:
     assert stopped.wait(30)
 
 
-def test_its_budget_ends_the_question() -> None:
+def test_a_roles_budget_ends_the_question() -> None:
     class Expert(Agent):
         model = scripted(["hm"] * 9)
         budget = Budget(model_calls=2)
@@ -397,7 +397,7 @@ def test_its_budget_ends_the_question() -> None:
 
 
 @pytest.mark.parametrize("way", ["arun", "astream", "abatch"])
-def test_cancelling_reaches_it(way: str) -> None:
+def test_cancelling_a_question_reaches_its_role(way: str) -> None:
     begun = threading.Event()
     stopped = threading.Event()
 
@@ -487,7 +487,7 @@ def test_an_agent_that_nobody_waits_for_may_call_nothing_more() -> None:
 # The context
 
 
-def test_it_emits_asks_models_and_calls_tools() -> None:
+def test_a_role_emits_asks_models_and_calls_tools() -> None:
     @tool
     def double(number: int) -> int:
         """Doubles."""

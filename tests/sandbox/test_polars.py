@@ -51,7 +51,7 @@ a.join(a.filter(pl.col("a") != 2), on="a")["a"].sort().to_list()
         _JOIN,
     ],
 )
-def test_operations_work(box: Sandbox, code: str) -> None:
+def test_operations_of_polars_frames_work(box: Sandbox, code: str) -> None:
     assert value(box, code) in ([1, 3], [3, 1])
 
 

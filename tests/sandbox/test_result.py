@@ -123,7 +123,7 @@ def test_an_error_without_a_place_has_none() -> None:
     assert error.frames == ()
 
 
-def test_an_error_survives_pickling() -> None:
+def test_a_sandbox_error_survives_pickling() -> None:
     error = pickle.loads(pickle.dumps(sandbox_error(TROUBLE)))
     assert (type(error), error.line, error.kind) == (GuestError, 2, "python_error")
 

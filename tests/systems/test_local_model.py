@@ -14,7 +14,7 @@ from local.conftest import real_weights
 pytestmark = pytest.mark.local_model
 
 
-def test_a_small_model_answers() -> None:
+def test_a_small_local_model_answers_a_question() -> None:
     real_weights("qwen2.5-coder:0.5b")
     with open_model(choose("local:0.5b", os.environ)) as model:
         result = ReviewLoop(model).run("What is 17 plus 25?")

@@ -43,7 +43,7 @@ def names(result: ReviewLoopResult) -> list[str]:
     return [event.name for event in result.trace if event.kind == "custom"]
 
 
-def test_a_question_is_answered() -> None:
+def test_a_review_loop_answers_a_question() -> None:
     result = ReviewLoop(model()).run("What is the capital of Peru?")
     assert (result.answer, result.outcome, result.retry_count) == ("Lima", "answered", 0)
     assert result.final_reasoning_trace == "the atlas says so"

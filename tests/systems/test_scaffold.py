@@ -43,7 +43,7 @@ def test_a_native_system_pauses_and_is_resumed_by_an_answer(echo: type[System[An
     assert other.resume("t").answer == "hello", "a question that has ended returns its result"
 
 
-def test_one_answer_needs_no_id(echo: type[System[Any]]) -> None:
+def test_the_answer_to_a_single_question_needs_no_id(echo: type[System[Any]]) -> None:
     system = echo(scripted([]), checkpointer=MemorySaver())
     system.run("hello", thread="t")
     assert system.resume("t", False).answer == ""

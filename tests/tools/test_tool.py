@@ -174,7 +174,7 @@ def test_defaults_are_the_functions_own() -> None:
     assert made.call({})[0] is marker
 
 
-def test_none_as_default_allows_null() -> None:
+def test_a_default_of_none_allows_null() -> None:
     def plain(a: int = None, b: Annotated[int, "text"] = None) -> Any:  # type: ignore[assignment]  # noqa: RUF013
         return a, b
 
@@ -553,7 +553,7 @@ def test_a_langchain_tool_with_a_plain_schema_keeps_it() -> None:
     assert made.call({"q": "x"}) == "{'q': 'x'}"
 
 
-def test_artifacts_stay_behind() -> None:
+def test_artifacts_of_a_tool_are_not_shown_to_the_model() -> None:
     @langchain_tool(response_format="content_and_artifact")
     def both(a: int) -> tuple[str, object]:
         """Gives both."""

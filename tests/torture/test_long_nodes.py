@@ -90,7 +90,7 @@ def planned(chance: random.Random) -> list[Task]:
 
 @pytest.mark.parametrize("style", ["invoke", "updates", "custom"])
 @pytest.mark.parametrize("kept", [False, True])
-def test_all_is_done_once(style: str, *, kept: bool) -> None:
+def test_tasks_of_all_lengths_run_once(style: str, *, kept: bool) -> None:
     for seed in range(rounds(6, 1500)):
         chance = random.Random(seed)
         plan = planned(chance)

@@ -184,14 +184,14 @@ def test_a_job_of_another_kind_ends_the_worker() -> None:
 
 
 class TestFunctionsOfTheHost:
-    def test_they_take_and_give_values(self) -> None:
+    def test_functions_of_the_host_take_and_give_values(self) -> None:
         def join(*words: str, sep: Any) -> Any:
             return {"$": "tuple", "v": [sep["v"][0].join(words), len(words)]}
 
         outcome = once("join('a', 'b', sep=('-',))", functions={"join": join})
         assert outcome["value"] == {"$": "tuple", "v": ["a-b", 2]}
 
-    def test_they_are_no_locals_and_have_a_name_and_a_doc(self) -> None:
+    def test_functions_of_the_host_are_no_locals_and_have_a_name_and_a_doc(self) -> None:
         outcome = once("x = add.__name__, add.__doc__", functions={"add": lambda: None})
         assert list(outcome["locals"]) == ["x"]
         assert outcome["locals"]["x"]["v"] == ["add", "Asks add."]
@@ -225,7 +225,7 @@ class TestFunctionsOfTheHost:
         outcome = once("take(**{'$': 'int'})", functions={"take": lambda **_: None})
         assert outcome["error"]["type"] == "TypeError"
 
-    def test_threads_take_turns(self) -> None:
+    def test_several_threads_of_the_guest_call_the_host(self) -> None:
         code = (
             "from concurrent.futures import ThreadPoolExecutor\n"
             "with ThreadPoolExecutor(8) as pool:\n"

@@ -188,7 +188,7 @@ def png(width: int = 3, height: int = 2, kind: bytes = b"\x08\x02\0\0\0", *more:
     return b"\x89PNG\r\n\x1a\n" + head + b"".join(more) + data + chunk(b"IEND", b"")
 
 
-def test_a_figure_passes_unchanged() -> None:
+def test_a_valid_figure_passes_unchanged() -> None:
     image = png()
     assert sound_figure(image, 6) is image
 

@@ -245,7 +245,7 @@ def test_what_the_encoder_takes_the_decoder_accepts_at_the_edge_of_the_budget() 
         (decimal.Decimal("1" * 4301), {}),
     ],
 )
-def test_a_budget_is_kept(value: Any, limits: dict[str, int]) -> None:
+def test_encoding_keeps_to_the_budget_of_nodes(value: Any, limits: dict[str, int]) -> None:
     with pytest.raises(TooLarge):
         encode(value, **limits)
 
