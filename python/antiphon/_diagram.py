@@ -10,9 +10,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["Diagram", "DiagramEdge"]
-
-
 _START, _END = "__start__", "__end__"
 
 
@@ -136,15 +133,7 @@ class _Box:
 
 
 def _svg(nodes: Sequence[str], edges: Sequence[DiagramEdge]) -> str:
-    """Draws a graph from top to bottom.
-
-    Args:
-        nodes: the names, in the order in which they are placed within a row.
-        edges: the arrows; one to a node that is not in `nodes` is left out.
-
-    Returns:
-        An SVG image. Names and labels are escaped.
-    """
+    """The graph from top to bottom, as SVG with escaped names; unknown targets are left out."""
     known = [arrow for arrow in edges if arrow.source in nodes and arrow.target in nodes]
     boxes = _positions(_layers(nodes, known))
     right = max((box.x + box.width / 2 for box in boxes.values()), default=0.0)

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from concurrent.futures import Future
 
-__all__ = ["is_async", "run_blocking", "running", "submit"]
-
 _lock = threading.Lock()
 _loop: asyncio.AbstractEventLoop | None = None
 
@@ -65,13 +63,9 @@ def run_blocking(
     timeout: float | None = None,
     late: Callable[[], Exception] = TimeoutError,
 ) -> Any:
-    """Waits for an awaitable on this thread; whoever interrupts the wait cancels it.
+    """Waits for an awaitable on this thread; interrupting the wait cancels it.
 
-    Args:
-        awaitable: what is awaited.
-        loop: where. Default: antiphon's own.
-        timeout: seconds. Default: no limit.
-        late: makes what is raised once they are over.
+    `late` makes the exception that is raised after `timeout` seconds.
     """
     future = submit(awaitable, loop)
     try:

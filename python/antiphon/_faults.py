@@ -41,14 +41,9 @@ class FaultRecord(TypedDict):
 
 
 def from_fault(fault: FaultRecord) -> AntiphonError:
-    """Builds the exception for a failure that the engine recorded.
+    """The exception for a failure that the engine recorded.
 
-    Args:
-        fault: the record. A category that this version does not know becomes
-            an `InternalError` that names it in its details.
-
-    Returns:
-        The exception, ready to raise.
+    An unknown category becomes an `InternalError` that names it in its details.
 
     Example:
         >>> from_fault({"category": "budget", "code": "steps", "message": "no step left: 7"})

@@ -23,6 +23,7 @@ classes are members of both trees.
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from antiphon._antiphon import Command
@@ -36,24 +37,7 @@ from antiphon.errors import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-__all__ = [
-    "EmptyInputError",
-    "GraphBubbleUp",
-    "GraphBuildError",
-    "GraphInterrupt",
-    "GraphRecursionError",
-    "InvalidUpdateError",
-    "NodeCancelledError",
-    "NodeTimeoutError",
-    "ParentCommand",
-    "StepTimeoutError",
-    "UnknownLabelError",
-    "UnknownTargetError",
-    "UnmergeableUpdateError",
-    "as_graph_error",
-]
+    from collections.abc import Iterator, Mapping, Sequence
 
 
 class GraphBubbleUp(Exception):
@@ -251,15 +235,10 @@ _BY_KIND: Mapping[type[AntiphonError], type[AntiphonError]] = {
 
 
 def as_graph_error(error: AntiphonError) -> Exception:
-    """The same failure as a member of the graph's family.
+    """The same failure as a member of the graph's family, with its details and notes.
 
-    Args:
-        error: what the engine raised. Subclasses of its general classes are the
-            user's own, or the graph's already, and are handed back as they are.
-
-    Returns:
-        An exception with the same message, code, details and notes, or `error` itself; a
-        `ParentCommand` for a command that nobody was there to take.
+    Subclasses of the general classes are the user's or the graph's own, and stay as they are. A
+    command without an enclosing graph becomes a `ParentCommand`.
     """
     if error.code == "parent_missing" and hasattr(error, "command"):
         return ParentCommand(error.command).with_traceback(error.__traceback__)
@@ -274,3 +253,12 @@ def as_graph_error(error: AntiphonError) -> Exception:
         new.add_note(note)
     new.__cause__ = error.__cause__
     return new.with_traceback(error.__traceback__)
+
+
+@contextmanager
+def graph_errors() -> Iterator[None]:
+    """Raises failures of the engine as members of the graph's family."""
+    try:
+        yield
+    except AntiphonError as error:
+        raise as_graph_error(error) from error.__cause__

@@ -11,8 +11,6 @@ from antiphon._json_values import encode_or
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["BOX", "CELL", "SMALL", "colour_of", "escaped", "plain", "preview", "table"]
-
 _LONGEST = 20_000
 """Characters of a value that are shown."""
 _GREY = "#57606a"

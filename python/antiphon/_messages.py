@@ -15,9 +15,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict, overload
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-__all__ = ["REMOVE_ALL_MESSAGES", "MessagesState", "RemoveMessage", "add_messages"]
-
-
 REMOVE_ALL_MESSAGES = "__remove_all__"
 """The id by which a `RemoveMessage` discards everything before it."""
 

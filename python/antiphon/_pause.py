@@ -15,20 +15,6 @@ if TYPE_CHECKING:
 
     from antiphon._antiphon import Context, Effect, Run
 
-__all__ = [
-    "Asked",
-    "CallScope",
-    "Interrupted",
-    "asks",
-    "keep_question",
-    "pause_in",
-    "question_in",
-    "relay_questions",
-    "scope_key",
-    "scope_of",
-]
-
-
 _SCOPES: ContextVar[tuple[CallScope, ...]] = ContextVar("antiphon_calls", default=())
 """The calls of nodes that whatever runs here is part of."""
 
@@ -38,11 +24,8 @@ _Pause = TypeVar("_Pause", bound=BaseException)
 class Interrupted(BaseException):
     """Carries a question out of a node; no error, and not to be caught.
 
-    It is no ``Exception``, so that a broad handler in a node does not swallow it.
-
-    Args:
-        question: what is asked; any value.
-        asker: the question's id, if a run that the node has started asks it. Default: none.
+    It is no ``Exception``, so that a broad handler in a node does not swallow it. `asker` is the
+    id of a question that a nested run asks.
     """
 
     def __init__(self, question: object, asker: str | None = None) -> None:
@@ -52,13 +35,9 @@ class Interrupted(BaseException):
 
 
 class Asked(Exception):
-    """`Interrupted`, once it has left the node's own code.
+    """`Interrupted`, after it has left the code of the node.
 
-    An event loop that brings what is no ``Exception`` from one task to another would be taken to
-    stop the program.
-
-    Args:
-        pause: what has left the code.
+    An event loop takes other exceptions than ``Exception`` in a task for a stop of the program.
     """
 
     def __init__(self, pause: Interrupted) -> None:
@@ -68,10 +47,9 @@ class Asked(Exception):
 
 
 class CallScope:
-    """What a call of a node asks and calls by itself is told from what is beside it by this.
+    """Tells the questions and calls within a call of a node from those beside it.
 
-    Args:
-        effect: the call. It is held weakly: a task may outlive the node with its variables.
+    It holds the call weakly: a task may outlive the node with its variables.
     """
 
     __slots__ = ("_effect", "_numbers", "_token", "key")
@@ -118,25 +96,14 @@ def scope_key(ctx: Context) -> str | None:
 
 
 def keep_question(ctx: Context, question: object, asker: str | None) -> None:
-    """Has the calls around here keep a question that has no answer.
-
-    Args:
-        ctx: of the node that is to pause.
-        question: what is asked.
-        asker: as that of `Interrupted`.
-    """
+    """Records an unanswered question in the enclosing calls of a node."""
     for scope in _SCOPES.get():
         if scope.is_of(ctx):
             scope.keep(question, asker)
 
 
 def pause_in(left: BaseException, kind: type[_Pause]) -> _Pause | None:
-    """The pause that leaves a node, also if a group of tasks has brought it and nothing else.
-
-    Args:
-        left: what the node has raised.
-        kind: what carries a question there.
-    """
+    """The pause of class `kind` that left a node, also in a group that holds nothing else."""
     while isinstance(left, BaseExceptionGroup):
         if left.split(kind)[1] is not None:
             return None
@@ -145,11 +112,7 @@ def pause_in(left: BaseException, kind: type[_Pause]) -> _Pause | None:
 
 
 def question_in(left: BaseException) -> BaseException | None:
-    """The pause in a group of exceptions that holds nothing else.
-
-    Args:
-        left: what the node has raised.
-    """
+    """The pause in a group of exceptions that holds nothing else."""
     while isinstance(left, BaseExceptionGroup):
         if left.split(lambda error: hasattr(error, "__antiphon_question__"))[1] is not None:
             return None
@@ -158,15 +121,10 @@ def question_in(left: BaseException) -> BaseException | None:
 
 
 def relay_questions(run: Run) -> bool:
-    """Passes the questions of a paused run on to the node that started it.
+    """Passes the questions of a paused run to the node that started it.
 
-    A run that is kept in a thread of its own keeps its questions.
-
-    Args:
-        run: a run that has come to rest.
-
-    Returns:
-        Whether they were answered: the run can be driven on.
+    Returns whether they were answered, so that the run can continue. A run in a thread of its own
+    keeps its questions.
 
     Raises:
         Interrupted: a question has no answer yet; it leaves the node, and pauses its run.

@@ -24,19 +24,6 @@ from antiphon.state import append
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-__all__ = [
-    "ROOT",
-    "Channel",
-    "Schema",
-    "annotated_keys",
-    "fields_of_state",
-    "has_fields",
-    "is_model",
-    "read_channel",
-    "read_schema",
-]
-
-
 _Reducer = collections.abc.Callable[[Any, Any], Any]
 
 _ADDED = (list, tuple, str, int, float)
@@ -95,12 +82,7 @@ class Channel:
 
 
 def read_channel(name: str, annotation: Any) -> Channel:
-    """Reads one field of a schema.
-
-    Args:
-        name: the key.
-        annotation: its type; ``Annotated[T, reducer]`` gives it a reducer, which must be
-            the last item of the metadata.
+    """One field of a schema; ``Annotated[T, ..., reducer]`` gives it a reducer.
 
     Raises:
         GraphBuildError: the reducer does not take two positional arguments.
@@ -190,14 +172,7 @@ class Schema:
             return state
 
     def view(self, every: Iterable[str]) -> Callable[[dict[str, Any]], Any] | None:
-        """Makes a node's input from the state.
-
-        Args:
-            every: all keys of the graph.
-
-        Returns:
-            A function of the state as a dict, or none if the state itself will do.
-        """
+        """A function from the state to a node's input; ``None`` if it is the state itself."""
         keys = tuple(self.channels)
         if self.is_root:
             return lambda state: state.get(ROOT)
@@ -210,11 +185,7 @@ class Schema:
 
 
 def read_schema(kind: Any) -> Schema:
-    """Reads a schema.
-
-    Args:
-        kind: a TypedDict, a dataclass, a pydantic model, another annotated class, or a
-            type such as ``list[int]`` or ``Annotated[int, operator.add]`` for a bare state.
+    """A TypedDict, dataclass, pydantic model or annotated class; other types are a bare state.
 
     Raises:
         GraphBuildError: a reducer is wrong, or a key has a reserved name.

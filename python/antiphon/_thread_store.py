@@ -37,7 +37,7 @@ class ThreadStore:
     """
 
     saver: Saver
-    durability: Durability
+    durability: Durability | None
     registry: Registry | None = None
 
     def ref(
@@ -66,12 +66,7 @@ def check_durability(given: Any, code: str) -> Durability:
 
 
 def read_saver(checkpointer: Any, durability: Any, code: str) -> Saver | None:
-    """The saver of a team or a system; none if it has none.
-
-    Args:
-        checkpointer: as `saver_of` takes it.
-        durability: when a step is durable.
-        code: of a failure.
+    """The saver of a team or a system, if it has one.
 
     Raises:
         ValidationError: the checkpointer is neither a saver nor the URL of one, or the durability
@@ -94,11 +89,7 @@ def read_saver(checkpointer: Any, durability: Any, code: str) -> Saver | None:
 
 
 def saver_of(given: Any) -> Saver | None:
-    """The saver that a caller means.
-
-    Args:
-        given: a saver, ``memory:``, ``sqlite:`` and a path, ``postgres://`` and where a database
-            is, or nothing.
+    """A saver as it is, or the saver of a URL.
 
     Raises:
         ValueError: the URL is of no store. It is not quoted: it may hold a password.

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any, TypeGuard
 
-__all__ = ["LARGEST_COUNT", "LARGEST_ID", "is_count", "is_number", "is_seconds"]
-
 LARGEST_COUNT = 2**32 - 1
 """What counters of the engine hold."""
 LARGEST_ID = 2**63 - 1

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from antiphon._antiphon import Limits, StreamOptions, enclosing_context
 from antiphon._orchestrator.agent_spec import read_budget, read_count, read_retry, read_seconds
 from antiphon._orchestrator.assemble import Settings, assemble
-from antiphon._orchestrator.batch import abatch, batch
 from antiphon._orchestrator.outcome import finish, is_limit, name_agent
 from antiphon._orchestrator.resume import Resumes
 from antiphon._orchestrator.stream import AsyncStream, Stream
 from antiphon._orchestrator.updates import entry, turn
 from antiphon._pause import relay_questions
+from antiphon._sync_async import Routine, async_method, drive, sync_method
 from antiphon._thread_store import Durability, ThreadStore, fresh_name, read_saver, thread_name
 from antiphon.errors import StateError, ValidationError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from antiphon._antiphon import Command, RetryPolicy, Run, Saver, ThreadRef, Turn
     from antiphon._diagram import Diagram
@@ -122,7 +122,8 @@ class Orchestrator(Resumes):
         """The diagram of the team: Mermaid text or SVG, displayed in notebooks."""
         return self._built.diagram
 
-    def run(self, question: Any, thread: str | None = None) -> Result:
+    @sync_method
+    def run(self, question: Any, thread: str | None = None) -> Routine[Result]:
         """Runs the team until it ends, or pauses for a person.
 
         Args:
@@ -150,11 +151,9 @@ class Orchestrator(Resumes):
                 `Result.of` returns the partial result.
             KeyboardInterrupt: agents and tools were cancelled.
         """
-        return self._drive(self._start(question, thread))
+        return (yield from self._drive(self._start(question, thread)))
 
-    async def arun(self, question: Any, thread: str | None = None) -> Result:
-        """`run` on the caller's event loop; cancelling the task cancels the run."""
-        return await self._adrive(self._start(question, thread))
+    arun = async_method(run)
 
     def stream(self, question: Any, thread: str | None = None) -> Stream:
         """Runs the team and yields its events, including pieces of model replies.
@@ -176,6 +175,7 @@ class Orchestrator(Resumes):
         """`stream` for ``async for``."""
         return AsyncStream(self._start(question, thread, watched=True), self._settle)
 
+    @sync_method
     def batch(
         self,
         questions: Iterable[Any],
@@ -183,7 +183,7 @@ class Orchestrator(Resumes):
         threads: Iterable[str] | None = None,
         concurrency: int = 8,
         raise_errors: bool = False,
-    ) -> list[Result]:
+    ) -> Routine[list[Result]]:
         """Runs the team once per question, several at a time, with a progress bar.
 
         The bar shows on a terminal and in a notebook, nowhere else.
@@ -203,29 +203,10 @@ class Orchestrator(Resumes):
             ValidationError: a question is wrong; none has run.
         """
         starts = self._starts(questions, threads, concurrency)
+        keep = not raise_errors
+        return (yield from self._run_all(starts, concurrency=concurrency, keep=keep))
 
-        def one(start: _Start, begun: Callable[[Run], None]) -> Result:
-            run = self._launch(*start)
-            begun(run)
-            return self._drive(run, keep=not raise_errors)
-
-        return batch(starts, one, concurrency=concurrency, label=self.name)
-
-    async def abatch(
-        self,
-        questions: Iterable[Any],
-        *,
-        threads: Iterable[str] | None = None,
-        concurrency: int = 8,
-        raise_errors: bool = False,
-    ) -> list[Result]:
-        """`batch` on the caller's event loop."""
-        starts = self._starts(questions, threads, concurrency)
-
-        async def one(start: _Start) -> Result:
-            return await self._adrive(self._launch(*start), keep=not raise_errors)
-
-        return await abatch(starts, one, concurrency=concurrency, label=self.name)
+    abatch = async_method(batch)
 
     def __repr__(self) -> str:
         return f"Orchestrator({', '.join(self._built.names)})"
@@ -237,13 +218,12 @@ class Orchestrator(Resumes):
         return self._launch(*self._ready(question, thread), watched=watched)
 
     def _ready(self, question: Any, thread: str | None) -> _Start:
-        """What a run is started with, checked as far as it can be before that."""
+        """The input of a run and its thread, validated as far as possible."""
         is_part = enclosing_context() is not None
         if thread is None and (self._store is None or is_part):
             return entry(question, self._built.state), None
         name = fresh_name() if thread is None else thread_name(thread)
-        place = self._thread_store().ref(name)
-        return turn(question, self._built.state), place
+        return turn(question, self._built.state), self._thread_store().ref(name)
 
     def _starts(
         self, questions: Iterable[Any], threads: Iterable[str] | None, concurrency: int
@@ -261,7 +241,7 @@ class Orchestrator(Resumes):
     def _launch(
         self,
         first: dict[str, Any] | Turn | Command[Any] | None,
-        place: ThreadRef | None,
+        ref: ThreadRef | None,
         *,
         watched: bool = False,
         run_id: str | None = None,
@@ -280,28 +260,17 @@ class Orchestrator(Resumes):
                 stream_options=StreamOptions(("events",)) if watched else None,
                 above=outer,
                 registry=registry,
-                place=place,
+                place=ref,
                 run_id=run_id,
             )
         except StateError as error:
             raise ValidationError(error.message, code="input_invalid", hint=error.hint) from error
 
-    def _drive(self, run: Run, *, keep: bool = False) -> Result:
+    def _drive(self, run: Run, *, keep: bool = False) -> Routine[Result]:
         try:
-            run.drain()
+            yield drive(run)
             while relay_questions(run):
-                run.drain()
-        except Exception as error:
-            if not self._keeps(run, error, keep=keep):
-                raise
-            return self._finished(run, error)
-        return self._finished(run, None)
-
-    async def _adrive(self, run: Run, *, keep: bool = False) -> Result:
-        try:
-            await run
-            while relay_questions(run):
-                await run
+                yield drive(run)
         except Exception as error:
             if not self._keeps(run, error, keep=keep):
                 raise
@@ -315,9 +284,9 @@ class Orchestrator(Resumes):
         return self._finished(run, error)
 
     def _keeps(self, run: Run, error: BaseException, *, keep: bool) -> bool:
-        """Whether a failure stays in the result; if not, the result goes with the failure."""
+        """Whether the result holds a failure; otherwise the exception holds the result."""
         if not run.begun:
-            # Nothing has run: that is no failure of an agent's.
+            # Nothing has run, so no agent has failed.
             return keep
         name_agent(run, error)
         if keep or self._records or is_limit(error):

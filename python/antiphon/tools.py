@@ -24,19 +24,15 @@ import types
 from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypedDict, TypeVar, overload
 
 from antiphon._json_values import encode_result
-from antiphon._tool.approval import Approval, ToolCall, ToolContext, check_approval
+from antiphon._tool.approval import Approval, ToolCall, ToolContext
 from antiphon._tool.function import FunctionBody
 from antiphon._tool.langchain import LangChainBody, is_langchain_tool
 from antiphon._tool.options import (
     MAX_RESULT,
     SideEffect,
     ToolOptions,
-    check_count,
-    check_flag,
     check_name,
-    check_side_effect,
-    check_text,
-    check_timeout,
+    check_options,
 )
 from antiphon.errors import ToolError, ValidationError
 
@@ -59,6 +55,8 @@ __all__ = [
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
+
+_OPTIONS = tuple(option for option in ToolOptions.__annotations__ if option != "name")
 
 
 class ToolSpec(TypedDict):
@@ -125,23 +123,20 @@ class Tool:
         max_result: int = MAX_RESULT,
     ) -> None:
         self._body = _body_of(function)
-        self._own_name, self._own_description = name, description
         plain = isinstance(function, types.FunctionType)
         copied = ("__dict__",) if plain else ()
         functools.update_wrapper(self, function, updated=copied)  # type: ignore[arg-type]
         self.name = check_name(self._body.name if name is None else name, self._body.origin)
-        self.description = check_text(
-            self.name, "description", self._body.description if description is None else description
-        )
-        self.timeout = check_timeout(self.name, timeout)
-        self.max_calls = (
-            None if max_calls is None else check_count(self.name, "max_calls", max_calls)
-        )
-        self.approval = check_approval(self.name, approval)
-        self.idempotent = check_flag(self.name, "idempotent", value=idempotent)
-        self.cache = None if cache is None else check_flag(self.name, "cache", value=cache)
-        self.side_effect = check_side_effect(self.name, side_effect)
-        self.max_result = check_count(self.name, "max_result", max_result)
+        self.description = self._body.description if description is None else description
+        self.timeout = timeout
+        self.max_calls = max_calls
+        self.approval = approval
+        self.idempotent = idempotent
+        self.cache = cache
+        self.side_effect: SideEffect = side_effect
+        self.max_result = max_result
+        check_options(self.name, {option: getattr(self, option) for option in _OPTIONS})
+        self.timeout = None if timeout is None else float(timeout)
 
     @classmethod
     def from_callable(
@@ -265,18 +260,11 @@ class FunctionTool(Tool, Generic[_P, _R]):
         """Binds a method to its instance."""
         if instance is None or not self._body.is_method:
             return self
-        return FunctionTool(
-            types.MethodType(self._body.function, instance),
-            name=self._own_name,
-            description=self._own_description,
-            timeout=self.timeout,
-            max_calls=self.max_calls,
-            approval=self.approval,
-            idempotent=self.idempotent,
-            cache=self.cache,
-            side_effect=self.side_effect,
-            max_result=self.max_result,
-        )
+        method = types.MethodType(self._body.function, instance)
+        bound = copy.copy(self)
+        functools.update_wrapper(bound, method, updated=())
+        bound._body = _body_of(method)  # noqa: SLF001 - one of its own class
+        return bound
 
 
 @overload

@@ -35,12 +35,7 @@ class FunctionModel:
         return f"function:{getattr(self._function, '__name__', type(self._function).__name__)}"
 
     def __call__(self, request: dict[str, Any], ctx: Listener) -> Any:
-        """One request of the engine, answered; an awaitable if the function is asynchronous.
-
-        Args:
-            request: the request.
-            ctx: is shown the pieces of the reply, if somebody watches.
-        """
+        """The reply to a request; an awaitable if the function is async."""
         reply = self._function(request)
         if inspect.isgenerator(reply):
             pieces = _Pieces(ctx)
@@ -136,12 +131,7 @@ def _tool_call(call: dict[str, Any], place: int) -> dict[str, str]:
 
 
 def as_model(given: Any, where: str) -> Model | tuple[FunctionModel | LangChainModel, bool]:
-    """Whatever stands for a model, as the engine takes it.
-
-    Args:
-        given: a name, a list of names, a `Model`, a LangChain chat model, or a function of the
-            request.
-        where: whose it is, for an error.
+    """A name, a list of names, a `Model`, a LangChain chat model or a function, for the engine.
 
     Raises:
         ValidationError: it is none of these (``model_invalid``), or as `model`.
@@ -172,11 +162,7 @@ def is_chat_model(value: Any) -> bool:
 
 
 class LangChainModel:
-    """Asks a LangChain chat model on behalf of the engine.
-
-    Args:
-        model: a chat model, bound to whatever settings it likes.
-    """
+    """A LangChain chat model for the engine."""
 
     def __init__(self, model: Any) -> None:
         self._model = model
@@ -187,12 +173,7 @@ class LangChainModel:
         return f"langchain:{type(self._model).__name__}"
 
     async def __call__(self, request: dict[str, Any], ctx: Listener) -> dict[str, Any]:
-        """One request of the engine, answered.
-
-        Args:
-            request: the request.
-            ctx: is shown the pieces of the reply, if somebody watches.
-        """
+        """The reply to a request."""
         model = self._model
         if request.get("tools"):
             model = model.bind_tools([_langchain_tool(spec) for spec in request["tools"]])

@@ -18,17 +18,6 @@ if TYPE_CHECKING:
     from antiphon._antiphon import Model
     from antiphon.local.progress import Report
 
-__all__ = [
-    "PROVIDERS",
-    "SMALL",
-    "Choice",
-    "caveat",
-    "choose",
-    "default_model",
-    "open_model",
-]
-
-
 PROVIDERS: dict[str, str] = {
     "OPENAI_API_KEY": "openai:gpt-5-mini",
     "GEMINI_API_KEY": "google:gemini-2.5-flash",
@@ -84,23 +73,14 @@ class Choice:
 
 
 def caveat(models: Iterable[str]) -> str | None:
-    """What a person should know before trusting the answers of these models, if anything.
-
-    Args:
-        models: their names, as results have them.
-    """
+    """The warning about small models among these, if there are any."""
     known = {one.name for one in local.CATALOG}
     small = [name for name in models if name.partition(":")[2] in known]
     return f"{', '.join(small)}: {SMALL}" if small else None
 
 
 def choose(given: str | None, env: Mapping[str, str]) -> Choice:
-    """The model that answers: what is given, else what the environment says, else a local one.
-
-    Args:
-        given: a name, or nothing.
-        env: ``ANTIPHON_MODEL`` and the keys of providers count; an empty one is as good as none.
-    """
+    """The named model, else that of the environment, else a local one."""
     if given is not None and given.strip():
         return Choice(given.strip(), "named")
     if named := env.get("ANTIPHON_MODEL", "").strip():
@@ -115,11 +95,7 @@ def choose(given: str | None, env: Mapping[str, str]) -> Choice:
 
 @contextmanager
 def open_model(choice: Choice, progress: Report | None = None) -> Iterator[Model]:
-    """The chosen model, for as long as it is needed.
-
-    Args:
-        choice: which.
-        progress: told how far the fetching of a local model has come.
+    """The chosen model; a local one is stopped at the end.
 
     Raises:
         ValidationError: there is none (``model_unavailable``), or as `antiphon.models.get`.

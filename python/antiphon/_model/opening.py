@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from antiphon.local import LocalServer
 
-__all__ = ["is_local", "open_any", "open_local", "open_remote", "open_server", "weights_of"]
-
 _SETTINGS = (
     "api_key",
     "base_url",
@@ -123,11 +121,7 @@ def weights_of(name: str) -> str | None:
 
 
 def open_local(name: str, settings: Mapping[str, Any]) -> Model:
-    """Starts the local model of that name, once in a process, and opens it.
-
-    Args:
-        name: as `is_local` accepts it.
-        settings: as those of `antiphon.models.get`, without an address and a key.
+    """Starts a local model, once per process, and opens it.
 
     Raises:
         ValidationError: a setting belongs to a server elsewhere (``model_setting_invalid``),

@@ -1,4 +1,4 @@
-"""Calls of a node that are made once: when the node runs again, their results are known."""
+"""Calls of a node that are made once: a node that runs again gets their recorded results."""
 
 from __future__ import annotations
 
@@ -8,17 +8,15 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from antiphon._event_loop import run_blocking
 from antiphon._pause import CallScope, scope_key
+from antiphon._sync_async import Operation, Routine, call_any
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Callable
     from contextlib import AbstractContextManager
 
     from antiphon._antiphon import Context, Effect
     from antiphon.tools import Tool
-
-__all__ = ["Call", "Step", "call_of", "look_up", "perform", "perform_async"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +25,11 @@ class Call:
 
     Attributes:
         kind: ``tool``, ``model`` or ``step``.
-        name: of what is called.
-        given: what it is given: the same each time the node makes the call.
-        repeatable: whether it does no harm to make it twice.
-        is_inner: whether it belongs to the call that it is made within, if there is one.
-        is_scope: whether what it calls and asks belongs to it.
+        name: the name of the tool, model or step.
+        given: the arguments, the same each time the node makes the call.
+        repeatable: whether it may be made twice.
+        is_inner: whether it belongs to the enclosing call, if there is one.
+        is_scope: whether the calls and questions within it belong to it.
     """
 
     kind: str
@@ -42,12 +40,12 @@ class Call:
     is_scope: bool = True
 
     def about(self, ctx: Context) -> tuple[tuple[str, str], Any, bool, str | None]:
-        """What the node is told of it."""
+        """The arguments of `Context.begin_call`."""
         within = scope_key(ctx) if self.is_inner else None
         return (self.kind, self.name), self.given, self.repeatable, within
 
     def scope(self, effect: Effect) -> AbstractContextManager[None]:
-        """What it does is done within this."""
+        """The scope of the calls and questions within it."""
         return CallScope(effect) if self.is_scope else nullcontext()
 
 
@@ -57,130 +55,91 @@ def call_of(tool: Tool, arguments: dict[str, Any]) -> Call:
     return Call("tool", tool.name, arguments, repeatable)
 
 
-def look_up(ctx: Context, call: Call) -> Effect | None:
-    """A call that was made before the node began again, for `perform`; none if it is to be made.
+def known_call(ctx: Context, call: Call) -> Effect | None:
+    """A call that was made before the node started again, for `perform`; ``None`` if there is none.
 
     Raises:
-        ToolError: it was begun, and nobody knows what came of it (``unknown_outcome``).
-        StateError: the node had called something else (``replay_diverged``).
+        ToolError: it had started, and its outcome is unknown (``unknown_outcome``).
+        StateError: the node made other calls before (``replay_diverged``).
     """
     return ctx.known_call(*call.about(ctx))
 
 
 def perform(
-    ctx: Context, call: Call, effect: Callable[[str], Any], found: Effect | None = None
-) -> Any:
-    """Makes a call, or gives what came of it before the node began again.
+    ctx: Context, call: Call, effect: Callable[[str], Routine[Any]], found: Effect | None = None
+) -> Routine[Any]:
+    """Makes a call, or returns its result from before the node started again.
 
     Args:
-        ctx: of the node.
-        call: what is called.
-        effect: calls it, given the idempotency key.
-        found: what `look_up` gave: to begin it here would be to come to the next call like it.
+        ctx: the context of the node.
+        call: the call.
+        effect: makes the call, given the idempotency key.
+        found: the result of `known_call`; to begin the call here would begin the next one like it.
 
     Raises:
-        ToolError: nobody knows what came of it (``unknown_outcome``).
-        StateError: the node had called something else (``replay_diverged``), or what came of it
-            cannot be stored (``value_unstorable``).
-        BudgetError: the run may not make it (``budget_exhausted``).
+        ToolError: its outcome is unknown (``unknown_outcome``).
+        StateError: the node made other calls before (``replay_diverged``), or the result cannot
+            be stored (``value_unstorable``).
+        BudgetError: the run has no call left (``budget_exhausted``).
     """
     made = found or ctx.begin_call(*call.about(ctx))
     if made.known:
         return made.result()
-    made.wait()
+    yield from _stored(made)
     try:
         with call.scope(made):
-            value = effect(made.key)
+            value = yield from effect(made.key)
     except BaseException as error:
         made.raised(error)
-        made.wait()
+        yield from _stored(made)
         raise
     made.returned(value)
-    made.wait()
+    yield from _stored(made)
     return value
 
 
-async def perform_async(
-    ctx: Context, call: Call, effect: Callable[[str], Awaitable[Any]], found: Effect | None = None
-) -> Any:
-    """`perform` on the caller's event loop."""
-    made = found or ctx.begin_call(*call.about(ctx))
-    if made.known:
-        return made.result()
+def _stored(made: Effect) -> Routine[None]:
     if made.pending:
-        await made.arrive()
-    try:
-        with call.scope(made):
-            value = await effect(made.key)
-    except BaseException as error:
-        made.raised(error)
-        if made.pending:
-            await made.arrive()
-        raise
-    made.returned(value)
-    if made.pending:
-        await made.arrive()
-    return value
+        yield Operation(made.wait, made.arrive)
 
 
 _KEY = "idempotency_key"
 
 
-class Step:
-    """A function that a node calls as one step.
+def perform_step(
+    ctx: Context,
+    name: str,
+    function: Callable[..., Any],
+    given: tuple[Any, Any],
+    *,
+    idempotent: bool,
+) -> Routine[Any]:
+    """Calls a sync or async function as one step of a node.
 
     Args:
-        name: what the step is called.
-        function: sync or async. If it has a parameter ``idempotency_key`` that it is not given,
-            it gets the key.
-        idempotent: whether it does no harm to call it twice.
+        ctx: the context of the node.
+        name: the name of the step.
+        function: the function; it gets the idempotency key as a parameter of that name, if it has
+            one that `given` lacks.
+        given: positional and keyword arguments.
+        idempotent: whether it may be called twice.
     """
+    args, kwargs = given
+    call = Call("step", name, [list(args), kwargs], idempotent)
 
-    __slots__ = ("_function", "_idempotent", "_name", "_takes_key")
+    def effect(key: str) -> Routine[Any]:
+        own = {_KEY: key} if _KEY not in kwargs and _takes_key(function) else {}
+        return (yield call_any(function, *args, **kwargs, **own))
 
-    def __init__(self, name: str, function: Callable[..., Any], *, idempotent: bool) -> None:
-        self._name = name
-        self._function = function
-        self._idempotent = idempotent
-        self._takes_key = _takes_key(function)
-
-    def take(self, ctx: Context, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Calls it and waits, for an async one too; or gives what came of it before."""
-
-        def effect(key: str) -> Any:
-            value = self._called(key, args, kwargs)
-            return run_blocking(value) if inspect.isawaitable(value) else value
-
-        return perform(ctx, self._call(args, kwargs), effect)
-
-    async def take_async(self, ctx: Context, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """`take`, awaited; a blocking function runs on a thread."""
-
-        async def effect(key: str) -> Any:
-            if inspect.iscoroutinefunction(self._function):
-                return await self._called(key, args, kwargs)
-            import asyncio
-
-            value = await asyncio.to_thread(self._called, key, args, kwargs)
-            return await value if inspect.isawaitable(value) else value
-
-        return await perform_async(ctx, self._call(args, kwargs), effect)
-
-    def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
-        return Call("step", self._name, [list(args), kwargs], self._idempotent)
-
-    def _called(self, key: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if self._takes_key and _KEY not in kwargs:
-            kwargs = {**kwargs, _KEY: key}
-        return self._function(*args, **kwargs)
+    return perform(ctx, call, effect)
 
 
 def _takes_key(function: Callable[..., Any]) -> bool:
     try:
         parameter = inspect.signature(function).parameters.get(_KEY)
-    except (TypeError, ValueError):  # a builtin that does not say what it takes
+    except (TypeError, ValueError):  # a builtin without a signature
         return False
-    # A partial has given what it has given.
+    # A partial may have bound it.
     given = function.keywords if isinstance(function, functools.partial) else {}
     named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
     return parameter is not None and parameter.kind in named and _KEY not in given

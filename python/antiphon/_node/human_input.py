@@ -1,4 +1,4 @@
-"""What a node asks people while it runs, and which calls they approve."""
+"""The questions of a node to people, and the calls that they approve."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from antiphon._node.calls import Call, perform, perform_async
+from antiphon._node.calls import Call, perform
 from antiphon._pause import scope_of
+from antiphon._sync_async import Operation, Routine
 from antiphon.errors import StateError
 
 if TYPE_CHECKING:
@@ -19,28 +20,25 @@ if TYPE_CHECKING:
 
     from antiphon._antiphon import Context, Effect, Proposal
 
-    _LookUp: TypeAlias = Callable[["Decided"], Effect | None]
-    """Finds a call that is known, by what was decided about it."""
-
-__all__ = ["Decided", "HumanInput", "ask"]
-
+    _FindCall: TypeAlias = Callable[["Decided"], Effect | None]
+    """Finds a call that was made, given the decision about it."""
 
 Decided: TypeAlias = tuple[bool, Any | None, str | None]
-"""Whether a call is made, with which arguments if not its own, and why not."""
+"""Whether a call is approved, its arguments if they were changed, and the reason if it is not."""
 
-_PRESENT: ContextVar[tuple[object, HumanInput] | None] = ContextVar("antiphon_round", default=None)
+_CURRENT: ContextVar[tuple[object, HumanInput] | None] = ContextVar("antiphon_input", default=None)
 _WITHIN: ContextVar[tuple[Future[None], ...]] = ContextVar("antiphon_within", default=())
-"""The calls that whatever runs here is part of."""
+"""The enclosing calls."""
 _NOWHERE = -1
-"""The place of an answer that is not among those of the node."""
-_HASTE = 0.2
-"""Seconds before its time-out in which a node that asks waits for nothing else."""
-_BEAT = 0.05
-"""Seconds after which a node that waits looks how much time is left."""
+"""The position of an answer that is not one of the node's."""
+_MARGIN = 0.2
+"""Seconds before its time-out in which a node that asks does not wait for other calls."""
+_POLL = 0.05
+"""Seconds between two looks at the time that is left."""
 
 
 def ask(ctx: Context, question: Any) -> Any:
-    """The next answer to a node's own questions; those to approvals go by their call.
+    """The next answer to a node's own questions; approvals have answers by call.
 
     Raises:
         Interrupted: there is none yet.
@@ -50,7 +48,7 @@ def ask(ctx: Context, question: Any) -> Any:
         while _is_of_call(answer := ctx.ask(question)):
             pass
         return answer
-    # Once the call is known, nobody asks within it: its answers go by ids of their own.
+    # Once the call is recorded, it does not ask again: its answers go by ids of their own.
     asker = scope.next_id()
     relayed = ctx.relayed(asker)
     if relayed is None:
@@ -59,11 +57,7 @@ def ask(ctx: Context, question: Any) -> Any:
 
 
 class HumanInput:
-    """What a node asks and calls from where it begins to where it ends or pauses.
-
-    Args:
-        ctx: of the node.
-    """
+    """The questions and calls of a node, from its start to its end or pause."""
 
     __slots__ = ("_answers", "_asking", "_ctx", "_lock", "_open", "_paused", "_since", "_taken")
 
@@ -79,95 +73,71 @@ class HumanInput:
 
     @classmethod
     def of(cls, ctx: Context) -> HumanInput:
-        """The one of the node that runs here; a node has variables of its own."""
+        """The one of the node that runs here; each node has its own context variables."""
         node = (ctx.run_id, ctx.path, ctx.step, ctx.attempt)
-        present = _PRESENT.get()
+        present = _CURRENT.get()
         if present is not None and present[0] == node:
             return present[1]
         made = cls(ctx)
-        _PRESENT.set((node, made))
+        _CURRENT.set((node, made))
         return made
 
     def decided(
-        self, call: Call, proposal: Proposal, known: _LookUp
-    ) -> tuple[Decided, Effect | None]:
-        """What a person has decided about a call, and the call if it was made since.
+        self, call: Call, proposal: Proposal, known: _FindCall
+    ) -> Routine[tuple[Decided, Effect | None]]:
+        """A person's decision about a call, and the call if it was made since.
 
         Args:
-            call: the step that finds it out: other calls that begin meanwhile stand beside it.
-            proposal: what is to be called.
-            known: looks the call up as it was decided.
+            call: the step that finds the decision; other calls may begin meanwhile.
+            proposal: the proposed call.
+            known: finds the call, given a decision.
 
         Raises:
-            Interrupted: nobody has decided yet.
-            ToolError: it was decided, and nobody knows what came of the call
-                (``unknown_outcome``).
+            Interrupted: there is no decision yet.
+            ToolError: it was approved, and its outcome is unknown (``unknown_outcome``).
         """
         made: list[Effect] = []
 
-        def find(key: str) -> tuple[int, Decided]:
+        def find(key: str) -> Routine[tuple[int, Decided]]:
             asker = self._asker(key)
             if asker is None and self._since is None:
-                self._begin(perform(self._ctx, _SINCE, lambda _key: len(self._ctx.answers)))
+                self._begin((yield from perform(self._ctx, _SINCE, self._count_answers)))
             found = self._find(proposal, asker, known, made)
             if found is None:
-                self._paused = proposal.question
-                raise self._ctx.pause(proposal.question, asker)
+                question = proposal.question
+                # A task group would cancel the other calls; a thread settles as its node leaves.
+                yield Operation(lambda: self._pause(question), lambda: self.settle_async(question))
+                raise self._ctx.pause(question, asker)
             return found
 
-        decided = self._known(perform(self._ctx, call, find))
-        return decided, made[0] if made else None
-
-    async def decided_async(
-        self, call: Call, proposal: Proposal, known: _LookUp
-    ) -> tuple[Decided, Effect | None]:
-        """`decided`; where it is to be asked, calls that are under way end before the pause."""
-        made: list[Effect] = []
-
-        async def count(_key: str) -> int:
-            return len(self._ctx.answers)
-
-        async def find(key: str) -> tuple[int, Decided]:
-            asker = self._asker(key)
-            if asker is None and self._since is None:
-                self._begin(await perform_async(self._ctx, _SINCE, count))
-            found = self._find(proposal, asker, known, made)
-            if found is not None:
-                return found
-            await self.settle_async(proposal.question)
-            raise self._ctx.pause(proposal.question, asker)
-
-        decided = self._known(await perform_async(self._ctx, call, find))
+        decided = self._known((yield from perform(self._ctx, call, find)))
         return decided, made[0] if made else None
 
     def settle(self, question: Any) -> None:
-        """Waits for the calls under way, so that what came of them is known; none begins then.
+        """Waits for the calls under way, so that their results are recorded; then none begins.
 
         A node whose time is nearly over does not wait: its question would be lost.
-
-        Args:
-            question: what the node pauses for.
         """
         while others := self._others_or_pause(question):
-            wait(others, timeout=_BEAT)
+            wait(others, timeout=_POLL)
 
     async def settle_async(self, question: Any) -> None:
         """`settle`, awaited."""
         import asyncio
 
-        # What stands beside the question may be about to begin.
+        # Calls beside the question may be about to begin.
         await asyncio.sleep(0)
         known: dict[Future[None], asyncio.Future[None]] = {}
         while others := self._others_or_pause(question):
             known |= {other: asyncio.wrap_future(other) for other in others.difference(known)}
-            await asyncio.wait([known[other] for other in others], timeout=_BEAT)
+            await asyncio.wait([known[other] for other in others], timeout=_POLL)
 
     @contextmanager
     def making(self) -> Iterator[None]:
-        """Around a call: the node does not pause for a person meanwhile.
+        """A call, during which the node does not pause for a person.
 
         Raises:
-            Interrupted: it pauses already.
+            Interrupted: the node pauses already.
         """
         done: Future[None] = Future()
         with self._lock:
@@ -185,6 +155,13 @@ class HumanInput:
             with suppress(ValueError):
                 _WITHIN.reset(within)
 
+    def _count_answers(self, _key: str) -> Routine[int]:
+        yield from ()
+        return len(self._ctx.answers)
+
+    def _pause(self, question: Any) -> None:
+        self._paused = question
+
     def _begin(self, since: int) -> None:
         with self._lock:
             if self._since is None:
@@ -199,7 +176,7 @@ class HumanInput:
         return None if scope_of(self._ctx) is None else key
 
     def _find(
-        self, proposal: Proposal, asker: str | None, known: _LookUp, made: list[Effect]
+        self, proposal: Proposal, asker: str | None, known: _FindCall, made: list[Effect]
     ) -> tuple[int, Decided] | None:
         if asker is None:
             return self._take(proposal) or self._take_made(proposal, known, made)
@@ -216,7 +193,7 @@ class HumanInput:
         return found
 
     def _take_made(
-        self, proposal: Proposal, known: _LookUp, made: list[Effect]
+        self, proposal: Proposal, known: _FindCall, made: list[Effect]
     ) -> tuple[int, Decided] | None:
         """The first answer before this attempt upon which this very call was made.
 
@@ -257,7 +234,7 @@ class HumanInput:
     def _others_or_pause(self, question: Any) -> set[Future[None]]:
         """The calls under way that do not ask themselves; without any the node pauses."""
         deadline = self._ctx.deadline
-        is_late = deadline is not None and time.time() > deadline - _HASTE
+        is_late = deadline is not None and time.time() > deadline - _MARGIN
         with self._lock:
             self._asking.update(_WITHIN.get())
             others = set() if is_late else self._open.difference(self._asking)

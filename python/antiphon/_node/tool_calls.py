@@ -1,4 +1,4 @@
-"""Calls of tools that a node makes itself, and their approval."""
+"""Calls of tools by a node, and their approval."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import json
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from contextvars import copy_context
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from antiphon._antiphon import Proposal
 from antiphon._event_loop import run_blocking
-from antiphon._node.calls import Call, call_of, look_up, perform, perform_async
+from antiphon._node.calls import Call, call_of, known_call, perform
+from antiphon._sync_async import Operation, Routine
 from antiphon._tool.approval import (
     ToolCall,
     approver,
-    decide_call,
-    decide_call_async,
+    decide,
     enforce,
     json_arguments,
     refused,
@@ -28,12 +28,10 @@ from antiphon.errors import RunTimeout, ValidationError
 from antiphon.tools import Tool, ToolContext
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from antiphon._antiphon import Context, Effect
     from antiphon._node.human_input import Decided, HumanInput
-
-__all__ = ["ApprovedCall", "Approving", "find_tool", "use", "use_async"]
 
 
 def find_tool(wanted: Any, tools: Iterable[Tool], agent: str) -> Tool:
@@ -57,8 +55,55 @@ def find_tool(wanted: Any, tools: Iterable[Tool], agent: str) -> Tool:
     return known[wanted]
 
 
+def perform_tool_call(
+    ctx: Context,
+    human_input: HumanInput,
+    tool: Tool,
+    arguments: dict[str, Any],
+    *,
+    call_id: str | None = None,
+    count: Callable[[], object] = bool,
+) -> Routine[Any]:
+    """Makes a node's call of a tool once it is approved, or returns the recorded result.
+
+    Args:
+        ctx: the context of the node.
+        human_input: the questions of the node.
+        tool: the tool.
+        arguments: by name.
+        call_id: the id of the call. Default: its idempotency key.
+        count: counts the call, and raises if the tool has no call left.
+    """
+    call = yield from _Approval(ctx, human_input, tool, arguments, call_id).approved()
+
+    def effect(key: str) -> Routine[Any]:
+        context = tool_context(ctx, tool.name, key, call_id or key)
+        return (
+            yield Operation(
+                lambda: use(tool, call.arguments, context),
+                lambda: _use_async(tool, call.arguments, context),
+            )
+        )
+
+    with human_input.making():
+        count()
+        return (yield from perform(ctx, call_of(tool, call.arguments), effect, call.known))
+
+
+def tool_context(ctx: Context, name: str, key: str, call_id: str) -> ToolContext:
+    """The context of a call of a tool within a node."""
+    at = ctx.deadline
+    return ToolContext(
+        name=name,
+        call_id=call_id,
+        idempotency_key=key,
+        attempt=ctx.attempt,
+        deadline=None if at is None else datetime.fromtimestamp(at, UTC),
+    )
+
+
 def use(tool: Tool, arguments: dict[str, Any], context: ToolContext) -> Any:
-    """Calls a tool and waits for what it returns, for an asynchronous one too.
+    """Calls a sync or async tool and waits for its result.
 
     Raises:
         RunTimeout: it took longer than it may (``tool_timeout``).
@@ -81,13 +126,8 @@ def use(tool: Tool, arguments: dict[str, Any], context: ToolContext) -> Any:
         pool.shutdown(wait=False)
 
 
-async def use_async(tool: Tool, arguments: dict[str, Any], context: ToolContext) -> Any:
-    """`use` on the caller's event loop; a blocking tool runs on a thread.
-
-    Raises:
-        RunTimeout: it took longer than it may (``tool_timeout``).
-    """
-    import asyncio
+async def _use_async(tool: Tool, arguments: dict[str, Any], context: ToolContext) -> Any:
+    import asyncio  # it takes 20 ms
 
     if tool.is_async:
         waiting = tool.call(arguments, context)
@@ -109,132 +149,97 @@ def _late(tool: Tool) -> RunTimeout:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class ApprovedCall:
-    """A call that may be made.
-
-    Attributes:
-        arguments: by name.
-        known: what came of it, if it was made before the node began again.
-    """
+class _ApprovedCall(NamedTuple):
+    """The arguments of an approved call, and the call if it was made before."""
 
     arguments: dict[str, Any]
     known: Effect | None = None
 
 
-class Approving:
-    """A call that a node is about to make, and whoever has to approve of it.
-
-    Args:
-        ctx: of the node.
-        asking: where the node finds what a person has decided.
-        tool: what is to be called.
-        arguments: by name.
-        call_id: what the call is known by. Default: a key that is the same each time.
-    """
+class _Approval:
+    """The approval of a call that a node is about to make."""
 
     def __init__(
         self,
         ctx: Context,
-        asking: HumanInput,
+        human_input: HumanInput,
         tool: Tool,
         arguments: dict[str, Any],
-        call_id: str | None = None,
+        call_id: str | None,
     ) -> None:
-        self._ctx, self._asking = ctx, asking
+        self._ctx, self._human_input = ctx, human_input
         self._tool, self._arguments, self._call_id = tool, arguments, call_id
 
-    def approved(self) -> ApprovedCall:
-        """What the call is made with, once it is approved: the values that were shown.
+    def approved(self) -> Routine[_ApprovedCall]:
+        """The call with the arguments that were shown, once it is approved.
 
         Raises:
             ValidationError: an argument does not fit (``invalid_value``) or has no JSON form
                 (``argument_unshowable``), and nobody was asked.
-            ToolError: it is not approved (``tool_refused``); or it was, and nobody knows what
-                came of it (``unknown_outcome``).
-            Interrupted: a person has to approve of it, and has not been asked.
+            ToolError: it is refused (``tool_refused``); or it was approved, and its outcome is
+                unknown (``unknown_outcome``).
+            Interrupted: a person has to approve it.
         """
         if self._tool.approval is False:
-            return ApprovedCall(self._arguments)
+            return _ApprovedCall(self._arguments)
         self._freeze()
         approve = approver(self._tool)
         if approve is None:
             about = self._step(), self._proposal(), self._known
-            return self._by_person(*self._asking.decided(*about))
-        made: list[Effect] = []
-        # What was decided is known when the node begins again.
-        decision = perform(
-            self._ctx,
-            self._step(),
-            lambda key: self._is_made(made) or decide_call(approve, self._call(key)),
-        )
-        enforce(self._tool.name, decision)
-        return ApprovedCall(self._arguments, made[0] if made else None)
-
-    async def approved_async(self) -> ApprovedCall:
-        """`approved`, awaited."""
-        if self._tool.approval is False:
-            return ApprovedCall(self._arguments)
-        self._freeze()
-        approve = approver(self._tool)
-        if approve is None:
-            about = self._step(), self._proposal(), self._known
-            return self._by_person(*await self._asking.decided_async(*about))
+            return self._by_person(*(yield from self._human_input.decided(*about)))
         made: list[Effect] = []
 
-        async def decide(key: str) -> bool | str:
-            return self._is_made(made) or await decide_call_async(approve, self._call(key))
+        def decision(key: str) -> Routine[bool | str]:
+            return self._is_made(made) or (yield from decide(approve, self._call(key)))
 
-        enforce(self._tool.name, await perform_async(self._ctx, self._step(), decide))
-        return ApprovedCall(self._arguments, made[0] if made else None)
+        # The decision is recorded for when the node starts again.
+        enforce(self._tool.name, (yield from perform(self._ctx, self._step(), decision)))
+        return _ApprovedCall(self._arguments, made[0] if made else None)
 
     def _freeze(self) -> None:
-        """From now on the arguments are JSON of this object's own.
-
-        A caller that changes its list, or an approver its dict, changes no call.
-        """
+        """Copies the arguments as JSON: later changes by the caller or approver have no effect."""
         self._tool.check(self._arguments)
         self._arguments = json_arguments(self._tool, self._arguments)
-        # What is called is the JSON, which has to fit as well.
+        # The tool is called with the JSON, which has to fit as well.
         self._tool.check(self._arguments)
 
-    def _by_person(self, decided: Decided, made: Effect | None) -> ApprovedCall:
+    def _by_person(self, decided: Decided, made: Effect | None) -> _ApprovedCall:
         approved, changed, reason = decided
         if not approved:
             raise refused(self._tool.name, reason)
-        return ApprovedCall(self._arguments if changed is None else changed, made)
+        return _ApprovedCall(self._arguments if changed is None else changed, made)
 
     def _is_made(self, made: list[Effect]) -> bool:
         """Whether the call was made before, and so approved; `made` gets it.
 
-        A failed run forgets who approved of what, but not what came of it.
+        A failed run forgets approvals, but not the results of calls.
         """
-        found = self._look_up(self._arguments)
+        found = self._find(self._arguments)
         made += [] if found is None else [found]
         return found is not None
 
-    def _look_up(self, arguments: dict[str, Any]) -> Effect | None:
+    def _find(self, arguments: dict[str, Any]) -> Effect | None:
         call = call_of(self._tool, arguments)
-        # What may be repeated is forgotten when a run fails.
-        return None if call.repeatable else look_up(self._ctx, call)
+        # A failed run forgets repeatable calls.
+        return None if call.repeatable else known_call(self._ctx, call)
 
     def _known(self, decided: Decided) -> Effect | None:
-        """The call as a person has decided about it, if it was made."""
+        """The call with the arguments that a person approved, if it was made."""
         approved, changed, _ = decided
-        return self._look_up(self._arguments if changed is None else changed) if approved else None
+        return self._find(self._arguments if changed is None else changed) if approved else None
 
     def _proposal(self) -> Proposal:
         return Proposal(self._tool.name, self._arguments, self._tool.parameters)
 
     def _call(self, key: str) -> ToolCall:
-        # The function's own copy: what it changes is called by nobody.
+        # A copy: changes by the function have no effect.
         arguments = copy.deepcopy(self._arguments)
         return ToolCall(name=self._tool.name, arguments=arguments, call_id=self._call_id or key)
 
     def _step(self) -> Call:
-        # In its name, since what steps are given tells them apart on threads alone.
+        # In the name, because arguments tell steps apart on threads only.
         text = json.dumps(self._arguments, sort_keys=True)
         digest = hashlib.sha256(text.encode()).hexdigest()[:16]
         name = f"approve {self._tool.name} {digest}"
-        # What it looks up is a call beside it.
+        # The call that it finds stands beside it.
         return Call("step", name, self._arguments, repeatable=True, is_scope=False)

@@ -87,11 +87,7 @@ class Spec:
 
 
 def read_spec(agent: Agent, *, needs_model: bool = True) -> Spec:
-    """Reads an agent's options.
-
-    Args:
-        agent: the agent.
-        needs_model: whether one that does not run by itself has to have a model.
+    """An agent's options; without `needs_model` it may have neither a model nor a ``run``.
 
     Raises:
         ValidationError: one of them is wrong, or the agent has neither a model nor a ``run``
@@ -121,70 +117,47 @@ def read_spec(agent: Agent, *, needs_model: bool = True) -> Spec:
 
 
 def read_retry(given: Any, where: str) -> tuple[RetryPolicy, ...]:
-    """A retry policy, or how many attempts there are.
-
-    Raises:
-        ValidationError: it is neither (``agent_invalid``).
-    """
+    """A retry policy, or a number of attempts."""
     if given is None:
         return ()
     if isinstance(given, RetryPolicy):
         return (given,)
     if is_count(given):
         return (RetryPolicy(max_attempts=given),)
-    raise ValidationError(
-        f"`retry` of {where} has to be a `RetryPolicy` or a number of attempts: {given!r}",
-        code="agent_invalid",
-        details={"option": "retry"},
-    )
+    raise _invalid("retry", where, "a `RetryPolicy` or a number of attempts", repr(given))
 
 
 def read_seconds(given: Any, where: str) -> float | None:
-    """A time-out in seconds.
-
-    Raises:
-        ValidationError: it is no number above zero (``agent_invalid``).
-    """
-    if given is None:
-        return None
-    if not is_seconds(given):
-        raise ValidationError(
-            f"`timeout` of {where} has to be a number of seconds above zero: {given!r}",
-            code="agent_invalid",
-            details={"option": "timeout"},
-        )
-    return float(given)
+    """A time-out in seconds."""
+    if given is None or is_seconds(given):
+        return None if given is None else float(given)
+    raise _invalid("timeout", where, "a number of seconds above zero", repr(given))
 
 
 def read_budget(given: Any, where: str) -> Budget | None:
-    """A budget.
-
-    Raises:
-        ValidationError: it is something else (``agent_invalid``).
-    """
+    """A budget."""
     if given is None or isinstance(given, Budget):
         return given
-    raise ValidationError(
-        f"`budget` of {where} has to be a `Budget`: {type(given).__name__}",
-        code="agent_invalid",
-        details={"option": "budget"},
-        hint="write `Budget(model_calls=20)`",
-    )
+    hint = "write `Budget(model_calls=20)`"
+    raise _invalid("budget", where, "a `Budget`", type(given).__name__, hint)
 
 
 def read_count(given: Any, option: str, where: str) -> int:
-    """A whole number of at least 1.
+    """A whole number of at least 1."""
+    if is_count(given):
+        return given
+    raise _invalid(option, where, "a whole number of at least 1", repr(given))
 
-    Raises:
-        ValidationError: it is something else (``agent_invalid``).
-    """
-    if not is_count(given):
-        raise ValidationError(
-            f"`{option}` of {where} has to be a whole number of at least 1: {given!r}",
-            code="agent_invalid",
-            details={"option": option},
-        )
-    return given
+
+def _invalid(
+    option: str, where: str, expected: str, found: str, hint: str | None = None
+) -> ValidationError:
+    return ValidationError(
+        f"`{option}` of {where} has to be {expected}: {found}",
+        code="agent_invalid",
+        details={"option": option},
+        hint=hint,
+    )
 
 
 def _name(agent: Agent) -> str:
@@ -204,22 +177,14 @@ def _text(agent: Agent, name: str, option: str, default: str) -> str:
     if given is None:
         return default
     if not isinstance(given, str):
-        raise ValidationError(
-            f"`{option}` of agent `{name}` has to be text: {type(given).__name__}",
-            code="agent_invalid",
-            details={"option": option},
-        )
+        raise _invalid(option, f"agent `{name}`", "text", type(given).__name__)
     return inspect.cleandoc(given)
 
 
 def _tools(agent: Agent, name: str) -> tuple[Tool, ...]:
     given = agent.tools
     if not isinstance(given, list | tuple):
-        raise ValidationError(
-            f"`tools` of agent `{name}` has to be a list: {type(given).__name__}",
-            code="agent_invalid",
-            details={"option": "tools"},
-        )
+        raise _invalid("tools", f"agent `{name}`", "a list", type(given).__name__)
     made = (Tool.from_any(value) for value in given)
     # A method of the class that stands in the class's own list has no instance yet.
     bound = [tool.__get__(agent) if isinstance(tool, FunctionTool) else tool for tool in made]
@@ -255,11 +220,7 @@ def _limits(agent: Agent, name: str) -> dict[str, Any]:
     given: Any = agent.temperature
     if given is not None:
         if not is_number(given):
-            raise ValidationError(
-                f"`temperature` of {where} has to be a number that is not negative: {given!r}",
-                code="agent_invalid",
-                details={"option": "temperature"},
-            )
+            raise _invalid("temperature", where, "a number that is not negative", repr(given))
         limits["temperature"] = float(given)
     return limits
 

@@ -1,4 +1,4 @@
-"""A checkpoint as the engine shows it, in a team's words."""
+"""Checkpoints of a team's threads."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from antiphon._faults import from_fault
 from antiphon._orchestrator.flow import START
 from antiphon._orchestrator.outcome import how_it_ended
 from antiphon._orchestrator.state import RECORDED
-from antiphon.checkpoint import Checkpoint, Difference
+from antiphon.checkpoint import Checkpoint
 from antiphon.errors import RunCancelled
 from antiphon.result import Question
 
@@ -22,13 +22,7 @@ _SOURCES: dict[str, Literal["input", "step", "update"]] = {"loop": "step"}
 
 
 def as_checkpoint(shown: dict[str, Any], thread: str, state: State) -> Checkpoint:
-    """A checkpoint.
-
-    Args:
-        shown: as the engine shows it.
-        thread: its thread.
-        state: the team's state.
-    """
+    """A checkpoint as the engine shows it, for the users of a team."""
     outcome, detail = _outcome(shown)
     asked = (question for task in shown["tasks"] for question in task["interrupts"])
     return Checkpoint(
@@ -48,12 +42,8 @@ def as_checkpoint(shown: dict[str, Any], thread: str, state: State) -> Checkpoin
     )
 
 
-difference = Difference.between
-"""What changed from one checkpoint to another."""
-
-
 def _outcome(shown: dict[str, Any]) -> tuple[Outcome | None, str]:
-    """How the run ended there; none if it did not."""
+    """The outcome and detail of a run that ended there."""
     if shown["paused"]:
         return "paused", ""
     if shown["outcome"] is None:

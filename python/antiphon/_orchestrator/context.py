@@ -7,13 +7,13 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from antiphon._antiphon import Command, Send
-from antiphon._node.calls import Step, call_of, perform, perform_async
+from antiphon._node.calls import perform, perform_step
 from antiphon._node.human_input import ask
-from antiphon._node.tool_calls import Approving, find_tool, use, use_async
+from antiphon._node.tool_calls import find_tool, perform_tool_call
 from antiphon._orchestrator.model_request import ModelRequest
+from antiphon._sync_async import Operation, Routine, async_method, sync_method
 from antiphon.budget import Budget
 from antiphon.errors import BudgetError, ValidationError
-from antiphon.tools import Tool, ToolContext
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from antiphon._node.human_input import HumanInput
     from antiphon._orchestrator.agent_spec import Spec
     from antiphon._orchestrator.flow import Roster
-
-__all__ = ["AgentContext"]
+    from antiphon.tools import Tool
 
 
 class AgentContext:
@@ -35,7 +34,7 @@ class AgentContext:
     thread, they return the recorded result. `acall`, `amodel` and `astep` are their async twins.
     """
 
-    __slots__ = ("_calls", "_ctx", "_errors", "_made", "_roster", "_round", "_spec")
+    __slots__ = ("_calls", "_ctx", "_errors", "_human_input", "_made", "_roster", "_spec")
 
     def __init__(
         self,
@@ -44,7 +43,7 @@ class AgentContext:
         roster: Roster,
         *,
         errors: Sequence[Mapping[str, Any]],
-        asking: HumanInput,
+        human_input: HumanInput,
     ) -> None:
         self._ctx = ctx
         self._spec = spec
@@ -52,7 +51,7 @@ class AgentContext:
         self._errors = errors
         self._calls: dict[str, int] = {}
         self._made: dict[str, int] = {}
-        self._round = asking
+        self._human_input = human_input
 
     @property
     def run_id(self) -> str:
@@ -167,7 +166,8 @@ class AgentContext:
         """
         self._ctx.emit(payload, name)
 
-    def call(self, tool: Any, /, **arguments: Any) -> Any:
+    @sync_method
+    def call(self, tool: Any, /, **arguments: Any) -> Routine[Any]:
         """Calls a tool, with the same validation and conversion as a model's call.
 
         If its ``approval`` requires a person, the run pauses as for `ask`.
@@ -193,33 +193,16 @@ class AgentContext:
                 stored (``value_unstorable``).
         """
         found = find_tool(tool, self._spec.tools, self.agent)
-        about, call_id = self._about(found)
+        number = self._calls[found.name] = self._calls.get(found.name, 0) + 1
+        # Before anybody is asked about the call.
         self._check_left(found)
-        call = self._approving(found, arguments, call_id).approved()
-        with self._round.making():
-            self._count(found)
-            return perform(
-                self._ctx,
-                call_of(found, call.arguments),
-                lambda key: use(found, call.arguments, about(key)),
-                call.known,
-            )
+        options: Any = {"call_id": f"call_{number}", "count": lambda: self._count(found)}
+        about = self._ctx, self._human_input, found, arguments
+        return (yield from perform_tool_call(*about, **options))
 
-    async def acall(self, tool: Any, /, **arguments: Any) -> Any:
-        """`call`, awaited."""
-        found = find_tool(tool, self._spec.tools, self.agent)
-        about, call_id = self._about(found)
-        self._check_left(found)
-        call = await self._approving(found, arguments, call_id).approved_async()
-        with self._round.making():
-            self._count(found)
-            return await perform_async(
-                self._ctx,
-                call_of(found, call.arguments),
-                lambda key: use_async(found, call.arguments, about(key)),
-                call.known,
-            )
+    acall = async_method(call)
 
+    @sync_method
     def step(
         self,
         name: str,
@@ -228,7 +211,7 @@ class AgentContext:
         *args: Any,
         idempotent: bool = False,
         **kwargs: Any,
-    ) -> Any:
+    ) -> Routine[Any]:
         """Calls a function once: if ``run`` starts again, it gets the recorded result.
 
         Use it for side effects and for non-deterministic values such as time or random
@@ -250,23 +233,13 @@ class AgentContext:
                 (``unknown_outcome``); not raised if it is ``idempotent``.
             StateError: as `call`.
         """
-        with self._round.making():
-            return Step(name, function, idempotent=idempotent).take(self._ctx, args, kwargs)
+        step = perform_step(self._ctx, name, function, (args, kwargs), idempotent=idempotent)
+        with self._human_input.making():
+            return (yield from step)
 
-    async def astep(
-        self,
-        name: str,
-        function: Callable[..., Any],
-        /,
-        *args: Any,
-        idempotent: bool = False,
-        **kwargs: Any,
-    ) -> Any:
-        """`step`, awaited; a function that is not async runs on a thread."""
-        taken = Step(name, function, idempotent=idempotent)
-        with self._round.making():
-            return await taken.take_async(self._ctx, args, kwargs)
+    astep = async_method(step)
 
+    @sync_method
     def model(
         self,
         prompt: Any,
@@ -275,7 +248,7 @@ class AgentContext:
         output: Any = None,
         temperature: float | None = None,
         max_output_tokens: int | None = None,
-    ) -> Any:
+    ) -> Routine[Any]:
         """Asks a model.
 
         Args:
@@ -295,49 +268,24 @@ class AgentContext:
                 one (``model_output_invalid``).
         """
         options = {"temperature": temperature, "max_output_tokens": max_output_tokens}
-        inquiry = self._inquiry(prompt, model, output, options)
+        request = self._request(prompt, model, output, options)
 
-        def ask(_key: str) -> Any:
+        def ask(_key: str) -> Routine[Any]:
             try:
-                inquiry.drain()
+                yield Operation(request.drain, request.arrive)
             finally:
-                self._pay(inquiry)
-            return inquiry.said
+                self._charge(request)
+            return request.reply
 
-        with self._round.making():
-            return inquiry.read(perform(self._ctx, inquiry.call, ask))
+        with self._human_input.making():
+            return request.read((yield from perform(self._ctx, request.call, ask)))
 
-    async def amodel(
-        self,
-        prompt: Any,
-        *,
-        model: Any = None,
-        output: Any = None,
-        temperature: float | None = None,
-        max_output_tokens: int | None = None,
-    ) -> Any:
-        """`model`, awaited."""
-        options = {"temperature": temperature, "max_output_tokens": max_output_tokens}
-        inquiry = self._inquiry(prompt, model, output, options)
-
-        async def ask(_key: str) -> Any:
-            try:
-                await inquiry.arrive()
-            finally:
-                self._pay(inquiry)
-            return inquiry.said
-
-        with self._round.making():
-            return inquiry.read(await perform_async(self._ctx, inquiry.call, ask))
+    amodel = async_method(model)
 
     def __repr__(self) -> str:
         return f"AgentContext(agent={self.agent!r}, attempt={self.attempt})"
 
-    def _approving(self, tool: Tool, arguments: dict[str, Any], call_id: str) -> Approving:
-        return Approving(self._ctx, self._round, tool, arguments, call_id)
-
     def _check_left(self, tool: Tool) -> None:
-        """Before anybody is asked about a call."""
         if tool.max_calls is not None and self._made.get(tool.name, 0) >= tool.max_calls:
             raise BudgetError(
                 f"tool `{tool.name}` has no call left for the agent, the limit is: "
@@ -348,27 +296,11 @@ class AgentContext:
             )
 
     def _count(self, tool: Tool) -> None:
-        """Counts a call that is made, or had been before ``run`` began again."""
+        """Counts a call, also one that was made before ``run`` started again."""
         self._check_left(tool)
         self._made[tool.name] = self._made.get(tool.name, 0) + 1
 
-    def _about(self, tool: Tool) -> tuple[Callable[[str], ToolContext], str]:
-        """What a tool is told about the call that comes now, given its idempotency key."""
-        number = self._calls[tool.name] = self._calls.get(tool.name, 0) + 1
-        call_id = f"call_{number}"
-
-        def about(key: str) -> ToolContext:
-            return ToolContext(
-                name=tool.name,
-                call_id=call_id,
-                idempotency_key=key,
-                attempt=self.attempt,
-                deadline=self.deadline,
-            )
-
-        return about, call_id
-
-    def _inquiry(
+    def _request(
         self, prompt: Any, model: Any, output: Any, options: dict[str, Any]
     ) -> ModelRequest:
         asked = self._spec.model if model is None else model
@@ -385,9 +317,9 @@ class AgentContext:
             prompt, asked, output=output, agent=self.agent, ctx=self._ctx, options=options
         )
 
-    def _pay(self, inquiry: ModelRequest) -> None:
-        """Counts what an inquiry cost, also one that failed."""
-        spent = inquiry.run.spent
+    def _charge(self, request: ModelRequest) -> None:
+        """Counts the cost of a request, also of a failed one."""
+        spent = request.run.spent
         self._ctx.charge(spent["input_tokens"], spent["output_tokens"])
         for _ in range(spent["model_calls"] - 1):
             self._ctx.request("model")

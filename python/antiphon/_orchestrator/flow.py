@@ -23,11 +23,7 @@ START = "__start__"
 
 
 class Roster:
-    """The names of a team's agents.
-
-    Args:
-        names: the names, in order.
-    """
+    """The names of a team's agents, in order."""
 
     def __init__(self, names: Iterable[str]) -> None:
         self._names = tuple(names)
@@ -39,11 +35,7 @@ class Roster:
         return name in self._names
 
     def declared(self, name: object, where: str) -> str:
-        """A name that stands in the team's declaration.
-
-        Args:
-            name: the name.
-            where: where it stands, for an error.
+        """A name in the declaration of a team.
 
         Raises:
             ValidationError: no agent is called that (``agent_unknown``).
@@ -58,7 +50,7 @@ class Roster:
         )
 
     def chosen(self, name: object, where: str) -> str:
-        """A name that something chose while the team runs.
+        """A name that was chosen while the team runs.
 
         Raises:
             StateError: no agent is called that (``target_unknown``).
@@ -161,15 +153,7 @@ def member(item: Any) -> Agent:
 
 
 def listed_ways(agents: Sequence[Any], names: Iterable[str]) -> tuple[Ways, int]:
-    """The way through a list: in order, the lists within it in parallel, and so on inwards.
-
-    Args:
-        agents: the list.
-        names: the names of its agents, in order.
-
-    Returns:
-        The ways, and how many steps they take.
-    """
+    """The ways through a list, which alternates between sequence and parallel, and their steps."""
     ways = Ways()
     whole = _sequence(agents, iter(names), ways)
     ways.edges = [*((START, name) for name in whole.first), *ways.edges]
@@ -276,14 +260,7 @@ def flow_diagram(
     policies: Mapping[str, str],
     hub: Sequence[tuple[str, str]],
 ) -> Diagram:
-    """The flow_diagram of a team.
-
-    Args:
-        names: its agents, in order.
-        ways: what leads from one to another.
-        policies: what happens when an agent fails.
-        hub: where a router may lead.
-    """
+    """The diagram of a team."""
     edges = [DiagramEdge(source, target) for source, target in ways.edges]
     edges += [DiagramEdge(source, to) for sources, to in ways.joins for source in sources]
     for route in ways.routes:

@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from antiphon._json_values import encode_result
+from antiphon._state_schema import fields_of_state
 from antiphon.errors import StateError, ToolError
 
 if TYPE_CHECKING:
@@ -25,12 +26,9 @@ def said(role: str, content: str, name: str | None = None) -> dict[str, Any]:
 
 
 def listed(value: Any, name: str | None = None) -> list[Any]:
-    """What is written to ``messages``, as a list.
+    """A write to ``messages`` as a list: texts, dicts, pairs of role and text, LangChain messages.
 
-    Args:
-        value: a text, a message as a dict, a pair of role and text, a LangChain message, or
-            a list of those.
-        name: the agent that writes a bare text; none for the person.
+    A bare text is a message of the agent `name`, else of the user.
 
     Raises:
         StateError: there is something else in it (``message_invalid``).
@@ -137,19 +135,16 @@ _GO_ON = "Go on."
 
 
 def opening(spec: Spec, state: Any, data: dict[str, Any] | None = None) -> list[dict[str, Any]]:
-    """The messages that an agent's conversation begins with.
+    """The messages that start an agent's conversation.
 
-    Args:
-        spec: the agent.
-        state: the state, or what it was sent instead: a text becomes the question, the
-            entries of a dict become data.
-        data: further entries of the state to show, by key.
+    An agent that was sent a value gets it instead of the state: a text is the question, the
+    entries of a dict are data.
 
     Raises:
         StateError: there is nothing to answer (``conversation_empty``), or an entry cannot
             be shown (``state_key_unreadable``).
     """
-    values = _values(state)
+    values = fields_of_state(state)
     read = {key: values[key] for key in spec.reads if values.get(key) is not None}
     blocks = [_block(key, value) for key, value in {**read, **(data or {})}.items()]
     orders = [spec.instructions, _WARNING if blocks else ""]
@@ -180,10 +175,6 @@ def sent(arg: Any, reads: tuple[str, ...]) -> tuple[Any, dict[str, Any]]:
     if isinstance(arg, str):
         return {"question": arg}, {}
     return {}, {"input": arg}
-
-
-def _values(state: Any) -> dict[str, Any]:
-    return state if isinstance(state, dict) else dict(vars(state))
 
 
 def _talk(values: dict[str, Any]) -> list[Any]:

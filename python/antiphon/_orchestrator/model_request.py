@@ -1,4 +1,4 @@
-"""One question to a model from within an agent, with the same loop that declared agents have."""
+"""A request to a model from an agent's ``run``, with the loop of declared agents."""
 
 from __future__ import annotations
 
@@ -15,20 +15,11 @@ if TYPE_CHECKING:
     from antiphon._antiphon import Event, Run
 
 
-_MESSAGES, _CAME = "messages", "came"
+_MESSAGES, _REPLY = "messages", "reply"
 
 
 class ModelRequest:
-    """A question to a model.
-
-    Args:
-        prompt: a text, or messages.
-        model: whatever stands for a model.
-        output: what the answer has to be; none for text.
-        agent: the name of the agent that asks.
-        ctx: the agent's own; it is shown the pieces of the reply, if somebody watches.
-        options: ``temperature`` and ``max_output_tokens``.
-    """
+    """A request to a model; `ctx` emits the chunks of its reply."""
 
     def __init__(
         self, prompt: Any, model: Any, *, output: Any, agent: str, ctx: Any, options: dict[str, Any]
@@ -38,18 +29,18 @@ class ModelRequest:
         messages = [wire(message, agent) for message in listed(prompt)]
         given = {"messages": messages, "options": {**options}}
         self.call = Call("model", agent, given, repeatable=True)
-        """The question as it is known when the agent begins again."""
+        """The request as the run records it."""
         self._output = None if output is None else Output(output, f"the answer that {where} wants")
         builder = Builder(agent)
         builder.channel(_MESSAGES)
-        builder.channel(_CAME)
+        builder.channel(_REPLY)
         if self._output is not None:
             options = {**options, "output": self._output.schema}
         builder.agent(
             agent,
             model=as_model(model, where),
             open=lambda state, _ctx: state[_MESSAGES],
-            close=lambda _state, came, _ctx: {_CAME: came},
+            close=lambda _state, reply, _ctx: {_REPLY: reply},
             tags={"agent": agent},
             **{name: value for name, value in options.items() if value is not None},
         )
@@ -69,22 +60,22 @@ class ModelRequest:
             self._show(event)
 
     @property
-    def said(self) -> Any:
-        """What came of it as it can be stored, once the run is over.
+    def reply(self) -> Any:
+        """The reply as it is stored, once the run is over.
 
         Raises:
-            RunCancelled: nobody waits for it any more (``run_cancelled``).
+            RunCancelled: it was cancelled (``run_cancelled``).
         """
         if self.run.outcome == "cancelled":
             raise RunCancelled(
                 f"the question to a model was cancelled: {self.run.detail}", code="run_cancelled"
             )
-        came = self.run.values[_CAME]
-        return came["text"] if self._output is None else came["value"]
+        reply = self.run.values[_REPLY]
+        return reply["text"] if self._output is None else reply["value"]
 
-    def read(self, said: Any) -> Any:
-        """The answer, given what was `said`."""
-        return said if self._output is None else self._output.construct(said)
+    def read(self, reply: Any) -> Any:
+        """The answer, given the `reply`."""
+        return reply if self._output is None else self._output.construct(reply)
 
     def _show(self, event: Event) -> None:
         if event.kind == "chunk":

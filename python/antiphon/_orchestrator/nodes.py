@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from antiphon._antiphon import Command, current_context
 from antiphon._event_loop import is_async
 from antiphon._json_values import encode_result
 from antiphon._node.human_input import HumanInput
+from antiphon._node.tool_calls import tool_context
 from antiphon._orchestrator.agent_spec import Spec, read_spec
 from antiphon._orchestrator.context import AgentContext
 from antiphon._orchestrator.flow import member
@@ -18,10 +18,10 @@ from antiphon._orchestrator.state import StateView
 from antiphon._orchestrator.updates import returned
 from antiphon._pause import Asked, Interrupted, pause_in
 from antiphon._schema.contract import Output
-from antiphon._tool.approval import ToolCall, approver, decide_call, decide_call_async
+from antiphon._sync_async import run_async
+from antiphon._tool.approval import ToolCall, approver, decide, decide_call
 from antiphon.agent import Agent
 from antiphon.errors import ValidationError
-from antiphon.tools import Tool, ToolContext
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from antiphon._antiphon import Context
     from antiphon._orchestrator.flow import Roster
     from antiphon._orchestrator.state import State
+    from antiphon.tools import Tool, ToolContext
 
     _Callable: TypeAlias = tuple[Callable[..., Any], bool]
     """A callable, and whether it is async."""
@@ -40,43 +41,37 @@ def calling(spec: Spec, state: State, roster: Roster) -> Callable[[Any, Context]
     assert run is not None  # noqa: S101 - the caller has looked
 
     def call(given: Any, ctx: Context) -> Any:
-        asking = HumanInput(ctx)
+        human_input = HumanInput(ctx)
         seen, errors = _seen(given)
-        verbs = AgentContext(ctx, spec, roster, errors=errors, asking=asking)
+        context = AgentContext(ctx, spec, roster, errors=errors, human_input=human_input)
         try:
-            came = run(seen, verbs)
+            came = run(seen, context)
         except Interrupted as pause:
             # A thread of its own may be in the middle of a call.
-            asking.settle(pause.__antiphon_question__)
+            human_input.settle(pause.__antiphon_question__)
             raise
         return returned(came, state, spec.name)
 
     async def acall(given: Any, ctx: Context) -> Any:
-        asking = HumanInput(ctx)
+        human_input = HumanInput(ctx)
         seen, errors = _seen(given)
-        verbs = AgentContext(ctx, spec, roster, errors=errors, asking=asking)
+        context = AgentContext(ctx, spec, roster, errors=errors, human_input=human_input)
         try:
-            came = await run(seen, verbs)
+            came = await run(seen, context)
         except (Interrupted, BaseExceptionGroup) as left:
             pause = pause_in(left, Interrupted)
             if pause is None:
                 raise
         else:
             return returned(came, state, spec.name)
-        await asking.settle_async(pause.__antiphon_question__)
+        await human_input.settle_async(pause.__antiphon_question__)
         raise Asked(pause)
 
     return acall if spec.asynchronous else call
 
 
 class Declared:
-    """A declarative agent as options of the engine's loop.
-
-    Args:
-        spec: the agent.
-        state: the team's state.
-        takes_over: whether it is what another agent names in ``on_error``.
-    """
+    """A declarative agent as options of the engine's loop."""
 
     def __init__(self, spec: Spec, state: State, *, takes_over: bool) -> None:
         self._spec = spec
@@ -117,12 +112,7 @@ class Declared:
 
 
 class Chooser:
-    """A model that chooses who is next, as options of the engine's loop.
-
-    Args:
-        spec: the agent that chooses; its output has a field ``next``.
-        finish: what it answers to end the run.
-    """
+    """A model that chooses the next agent, as options of the engine's loop."""
 
     def __init__(self, spec: Spec, finish: str) -> None:
         self._spec = spec
@@ -180,24 +170,18 @@ def _approver(tool: Tool) -> _Callable | None:
     def asked(arguments: dict[str, Any], about: dict[str, Any]) -> ToolCall:
         return ToolCall(name=tool.name, arguments=arguments, call_id=about["call_id"])
 
-    def decide(arguments: dict[str, Any], about: dict[str, Any]) -> bool | str:
+    def decide_now(arguments: dict[str, Any], about: dict[str, Any]) -> bool | str:
         return decide_call(approve, asked(arguments, about))
 
-    async def adecide(arguments: dict[str, Any], about: dict[str, Any]) -> bool | str:
-        return await decide_call_async(approve, asked(arguments, about))
+    async def decide_later(arguments: dict[str, Any], about: dict[str, Any]) -> bool | str:
+        return await run_async(decide(approve, asked(arguments, about)))
 
-    return (adecide, True) if is_async(approve) else (decide, False)
+    return (decide_later, True) if is_async(approve) else (decide_now, False)
 
 
 def _about(about: dict[str, Any]) -> ToolContext:
-    ctx = current_context()
-    deadline = None if ctx.deadline is None else datetime.fromtimestamp(ctx.deadline, UTC)
-    return ToolContext(
-        name=about["name"],
-        call_id=about["call_id"],
-        idempotency_key=about["idempotency_key"],
-        attempt=ctx.attempt,
-        deadline=deadline,
+    return tool_context(
+        current_context(), about["name"], about["idempotency_key"], about["call_id"]
     )
 
 
@@ -217,11 +201,7 @@ class Router(Agent):
 
 
 def read_router(given: Any, specs: Sequence[Spec]) -> Spec:
-    """The agent that chooses.
-
-    Args:
-        given: an agent, or whatever stands for a model.
-        specs: those it chooses among.
+    """The agent or model that chooses among the agents.
 
     Raises:
         ValidationError: its name is taken, an agent is called ``finish``, or it has an

@@ -21,14 +21,7 @@ _LIMITS = {"budget_exhausted", "agent_turns_exhausted"}
 
 
 def finish(run: Run, error: BaseException | None, state: State, team: str) -> Result:
-    """The result of a run that is over, or waits for answers.
-
-    Args:
-        run: the run.
-        error: what it failed with; none if it did not.
-        state: the team's state.
-        team: the team's name.
-    """
+    """The result of a run that ended, paused, or failed with `error`."""
     raw = run.values
     has_failed = bool(raw.get(RECORDED))
     outcome, detail = how_it_ended(run.outcome, run.detail, error, has_failed=has_failed)
@@ -62,14 +55,7 @@ def name_agent(run: Run, error: BaseException) -> None:
 def how_it_ended(
     ended: str, detail: str, error: BaseException | None, *, has_failed: bool = False
 ) -> tuple[Outcome, str]:
-    """The outcome of a run, and its detail.
-
-    Args:
-        ended: what the engine calls it.
-        detail: what the engine says about it.
-        error: what it failed with; none if it did not.
-        has_failed: whether an agent did, and the team went on.
-    """
+    """A run's outcome and detail, from those of the engine."""
     if isinstance(error, BudgetError) and is_limit(error):
         dimension = str(error.details.get("dimension", "turns"))
         return ("retry_limit" if dimension in _TURNS else "budget"), dimension

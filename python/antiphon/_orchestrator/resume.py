@@ -7,28 +7,29 @@ from typing import TYPE_CHECKING, Any
 
 from antiphon._antiphon import Command, Run
 from antiphon._orchestrator.agent_spec import read_count
-from antiphon._orchestrator.batch import abatch, batch
-from antiphon._orchestrator.steps import Steps, awalk, walk
-from antiphon._orchestrator.threads import Threads, checkpoint_id, empty
+from antiphon._orchestrator.batch import run_all
+from antiphon._orchestrator.threads import Threads, checkpoint_id
 from antiphon._orchestrator.updates import UNANSWERED, answers_to
+from antiphon._sync_async import Routine, async_method, sync_method, twin
 from antiphon._thread_store import fresh_name, thread_name
 from antiphon.errors import ValidationError
 from antiphon.result import Result
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from antiphon._antiphon import ThreadRef
 
 
 class Resumes(Threads):
-    """What a team can do with runs that have not come to their end."""
+    """Resuming the runs of a team."""
 
     name: str
 
+    @sync_method
     def resume(
         self, run: Result | str, answers: Any = UNANSWERED, *, checkpoint: int | None = None
-    ) -> Result:
+    ) -> Routine[Result]:
         """Resumes a run: with answers to its questions, or from where it crashed.
 
         A run that is stored in a thread can be resumed by any process, by a team of the same
@@ -57,16 +58,13 @@ class Resumes(Threads):
                 (``checkpoint_unknown``).
             Exception: as `run`.
         """
-        return self._drive(walk(self._built.engine, self._resuming(run, answers, checkpoint)))
+        resumed = yield from self._resume(run, answers, checkpoint)
+        return (yield from self._drive(resumed))
 
-    async def aresume(
-        self, run: Result | str, answers: Any = UNANSWERED, *, checkpoint: int | None = None
-    ) -> Result:
-        """`resume` on the caller's event loop."""
-        steps = self._resuming(run, answers, checkpoint)
-        return await self._adrive(await awalk(self._built.engine, steps))
+    aresume = async_method(resume)
 
-    def recover(self, *, concurrency: int = 8) -> list[Result]:
+    @sync_method
+    def recover(self, *, concurrency: int = 8) -> Routine[list[Result]]:
         """Resumes all runs that were lost; see `orphans`.
 
         Call it when a program starts, to resume runs of crashed processes. Several processes may
@@ -85,26 +83,17 @@ class Resumes(Threads):
             StateError: as `orphans`.
         """
         read_count(concurrency, "concurrency", "recovering")
-        places = [self._thread_store().ref(thread) for thread in self.orphans()]
+        threads = yield twin(self._built.engine, "orphans", self._thread_store().ref(""))
+        refs = [self._thread_store().ref(thread) for thread in threads]
+        results = yield from self._run_all(
+            [(None, ref) for ref in refs], concurrency=concurrency, keep=True
+        )
+        # Another process may have resumed some of them meanwhile.
+        return [one for one in results if getattr(one.error, "code", "") != "thread_busy"]
 
-        def one(place: ThreadRef, begun: Callable[[Run], None]) -> Result:
-            run = self._launch(None, place)
-            begun(run)
-            return self._drive(run, keep=True)
+    arecover = async_method(recover)
 
-        return _ours(batch(places, one, concurrency=concurrency, label=self.name))
-
-    async def arecover(self, *, concurrency: int = 8) -> list[Result]:
-        """`recover` on the caller's event loop."""
-        read_count(concurrency, "concurrency", "recovering")
-        places = [self._thread_store().ref(thread) for thread in await self.aorphans()]
-
-        async def one(place: ThreadRef) -> Result:
-            return await self._adrive(self._launch(None, place), keep=True)
-
-        return _ours(await abatch(places, one, concurrency=concurrency, label=self.name))
-
-    def _resuming(self, run: Any, answers: Any, checkpoint: int | None) -> Steps[Run]:
+    def _resume(self, run: Any, answers: Any, checkpoint: int | None) -> Routine[Run]:
         if isinstance(run, Result) and run.thread is None:
             return self._in_place(run, answers, checkpoint)
         if not isinstance(run, Result | str):
@@ -115,33 +104,30 @@ class Resumes(Threads):
         store, seq = self._thread_store(), checkpoint_id(checkpoint)
         thread = thread_name(run.thread if isinstance(run, Result) else run)
         if seq is not None:
-            return self._travelling(thread, answers, seq)
+            return self._fork_run(thread, answers, seq)
         given: Command[Any] | None = None
         if answers is not UNANSWERED and isinstance(run, Result):
             given = Command(resume=answers_to(run.questions, answers, run.outcome))
         elif isinstance(run, str):
-            found = yield from self._look(store, thread, None)
-            if not found:
-                raise empty(thread)
-            shown = self._pictured(found[0], thread)
+            shown = yield from self._load(thread, None)
             if answers is not UNANSWERED:
-                # Also of a run that was lost while others still worked beside whoever asks.
+                # The run may have been lost while other tasks ran beside the one that asks.
                 given = Command(resume=answers_to(shown.questions, answers, shown.outcome))
         return self._launch(given, store.ref(thread))
 
-    def _travelling(self, thread: str, answers: Any, checkpoint: int) -> Run:
-        """Goes back to a checkpoint; whatever happens from there is another run's doing."""
+    def _fork_run(self, thread: str, answers: Any, checkpoint: int) -> Run:
+        """Resumes from a checkpoint, as another run."""
         if answers is not UNANSWERED:
             raise ValidationError(
                 f"answers go to what is asked at the end of a thread, not at: {checkpoint}",
                 code="answer_invalid",
                 hint="resume from the checkpoint, and answer what is asked then",
             )
-        place = self._thread_store().ref(thread, checkpoint)
-        return self._launch(None, place, run_id=fresh_name())
+        ref = self._thread_store().ref(thread, checkpoint)
+        return self._launch(None, ref, run_id=fresh_name())
 
     def _in_place(self, result: Result, answers: Any, checkpoint: int | None) -> Run:
-        """A run that is kept nowhere: its result holds it."""
+        """Resumes a run without a thread, which its result holds."""
         if checkpoint is not None:
             raise ValidationError(
                 f"the run is kept in no thread, and has no checkpoint: {checkpoint}",
@@ -171,15 +157,21 @@ class Resumes(Threads):
         return run
 
     @abstractmethod
-    def _launch(self, first: Any, place: ThreadRef | None, *, run_id: str | None = None) -> Run: ...
+    def _launch(self, first: Any, ref: ThreadRef | None, *, run_id: str | None = None) -> Run: ...
 
     @abstractmethod
-    def _drive(self, run: Run, *, keep: bool = False) -> Result: ...
+    def _drive(self, run: Run, *, keep: bool = False) -> Routine[Result]: ...
 
-    @abstractmethod
-    async def _adrive(self, run: Run, *, keep: bool = False) -> Result: ...
+    def _run_all(
+        self, starts: Sequence[tuple[Any, ThreadRef | None]], *, concurrency: int, keep: bool
+    ) -> Routine[list[Result]]:
+        """Starts runs and drives them to their ends, several at a time."""
 
+        def one(
+            start: tuple[Any, ThreadRef | None], begin: Callable[[Run], object]
+        ) -> Routine[Result]:
+            run = self._launch(*start)
+            begin(run)
+            return self._drive(run, keep=keep)
 
-def _ours(results: list[Result]) -> list[Result]:
-    """Those that no other process has taken up meanwhile."""
-    return [result for result in results if getattr(result.error, "code", "") != "thread_busy"]
+        return run_all(starts, one, concurrency=concurrency, label=self.name)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import types
 import typing
 from typing import TYPE_CHECKING, Any, Protocol
 
 from antiphon._antiphon import Overwrite
 from antiphon._orchestrator.messages import listed
-from antiphon._orchestrator.state_fields import Fields
 from antiphon._state_schema import Channel, is_model, read_schema
 from antiphon.errors import StateError, ValidationError
 from antiphon.state import append as append_rule
@@ -33,14 +33,14 @@ _RULES: dict[Any, str] = {
 
 
 class State(Protocol):
-    """What a team needs to know of its state."""
+    """The state of a team."""
 
     keys: frozenset[str] | None
-    """Its keys; none if it is open."""
+    """The keys; ``None`` if it is open."""
     schemas: tuple[Any, ...]
-    """The classes that say what it holds."""
+    """The classes that declare its types."""
     reset_keys: tuple[str, ...]
-    """Keys that each run on a thread begins without."""
+    """The keys that each run on a thread resets."""
 
     def declare(self, builder: Builder) -> None:
         """Adds its channels to a graph."""
@@ -49,20 +49,30 @@ class State(Protocol):
         """The engine's state as agents see it."""
 
     def begin(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """The first writes of a run."""
+        """The first writes of a run: the input over the defaults.
+
+        Raises:
+            ValidationError: a required key is missing, or a value does not fit
+                (``input_invalid``).
+        """
 
     def turn(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """What a further run on a thread writes over what is there."""
+        """The writes of a further run on a thread.
+
+        Raises:
+            StateError: a value does not fit its key (``write_mistyped``).
+        """
 
     def write(self, update: Any, agent: str | None) -> dict[str, Any]:
-        """An update as the engine takes it: an agent's, or the person's."""
+        """An update by an agent, or by the user, as the engine takes it.
+
+        Raises:
+            StateError: as `turn`.
+        """
 
 
 def read_state(kind: Any) -> State:
-    """The state of a team.
-
-    Args:
-        kind: a TypedDict, a dataclass, a pydantic model; none for an open state.
+    """The state of a team; an open state without a class.
 
     Raises:
         ValidationError: it has no fields (``state_invalid``), or a merge rule is wrong
@@ -80,11 +90,7 @@ def read_state(kind: Any) -> State:
 
 
 class SchemaState:
-    """A state whose keys are declared by a class.
-
-    Args:
-        kind: the class. `BASE` keys that it does not declare are added.
-    """
+    """A state whose keys are declared by a class, and the `BASE` keys."""
 
     def __init__(self, kind: type) -> None:
         self._kind = _complete(kind)
@@ -98,7 +104,6 @@ class SchemaState:
         self.reset_keys: tuple[str, ...] = () if "answer" in self._fields.required else ("answer",)
 
     def declare(self, builder: Builder) -> None:
-        """Adds its channels to a graph."""
         for name in sorted(self.keys or ()):
             channel = self._channels.get(name, Channel(name))
             unchecked = channel.reducer is not None or name in BASE
@@ -106,7 +111,6 @@ class SchemaState:
             builder.channel(name, _rule(channel), **options)
 
     def show(self, raw: dict[str, Any]) -> Any:
-        """The engine's state as agents see it: a dict, or an instance of the class."""
         if not self._makes:
             return {key: value for key, value in raw.items() if not key.startswith("__")}
         fields = {key: value for key, value in raw.items() if key in self._channels}
@@ -118,12 +122,6 @@ class SchemaState:
         return self._kind(**fields)
 
     def begin(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """The first writes of a run: what is given, over the defaults.
-
-        Raises:
-            ValidationError: a required key is missing, or a value does not fit
-                (``input_invalid``).
-        """
         unknown = sorted(set(given) - (self.keys or set()))
         if unknown:
             raise ValidationError(
@@ -151,21 +149,11 @@ class SchemaState:
         }
 
     def turn(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """What a further run on a thread writes over what is there.
-
-        Raises:
-            StateError: a value does not fit its key (``write_mistyped``).
-        """
         first = self._defaults()
         fresh = {key: first[key] for key in ("answer",) if key in first and key not in given}
         return {**fresh, **self.write(given, None)}
 
     def write(self, update: Any, agent: str | None) -> dict[str, Any]:
-        """An agent's update as the engine takes it.
-
-        Raises:
-            StateError: a value does not fit its key (``write_mistyped``).
-        """
         fields = fields_of(update)
         if "messages" in fields and self._channels.get("messages", _MESSAGES) == _MESSAGES:
             fields["messages"] = listed(fields["messages"], agent)
@@ -269,14 +257,12 @@ class OpenState:
     reset_keys: tuple[str, ...] = ("answer",)
 
     def declare(self, builder: Builder) -> None:
-        """Adds its channels to a graph."""
         builder.channel("question")
         builder.channel("messages", "extend", default=[])
         builder.channel("answer", "last")
         builder.channel(_EXTRAS, "fields", default={})
 
     def show(self, raw: dict[str, Any]) -> dict[str, Any]:
-        """The engine's state as one flat dict."""
         shown = {key: value for key, value in raw.items() if not key.startswith("__")}
         for key, value in raw.get(_EXTRAS, {}).items():
             # As with declared keys, agents that run in parallel do not share containers.
@@ -284,15 +270,12 @@ class OpenState:
         return shown
 
     def begin(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """The first writes of a run."""
         return self._split(dict(given), None)
 
     def turn(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """What a further run on a thread writes over what is there."""
         return self._split(dict(given), None)
 
     def write(self, update: Any, agent: str | None) -> dict[str, Any]:
-        """An update as the engine takes it: an agent's, or the person's."""
         return self._split(fields_of(update), agent)
 
     def _split(self, fields: dict[str, Any], agent: str | None) -> dict[str, Any]:
@@ -318,15 +301,110 @@ HANDED = "__handed__"
 
 
 class StateView:
-    """The state as agents see it, with what only the team needs.
-
-    Args:
-        state: a dict, or an instance of the team's state class.
-        raw: the engine's own.
-    """
+    """The state as agents see it, and the errors that only the team needs."""
 
     __slots__ = ("errors", "state")
 
     def __init__(self, state: Any, raw: dict[str, Any]) -> None:
         self.state = state
         self.errors: list[dict[str, Any]] = [*raw.get(RECORDED, ()), *raw.get(HANDED, ())]
+
+
+class Fields:
+    """What a class says about the values of its fields: types, defaults, which must be given."""
+
+    def __init__(self, kind: type) -> None:
+        self._kind = kind
+        self._model = is_model(kind)
+        self._hints = typing.get_type_hints(kind)
+        self.required = self._required()
+        self._adapters = self._validators() if self._model else {}
+
+    def check(self, name: str) -> dict[str, Any]:
+        """The engine's check of a field's type, if a plain one says enough."""
+        if self._model or name not in self._hints:
+            return {}
+        kinds = _kinds(self._hints[name])
+        return {} if kinds is None else {"check": kinds}
+
+    def defaults(self) -> dict[str, Any]:
+        """A new value for each field that has a default."""
+        if self._model:
+            fields: dict[str, Any] = self._kind.model_fields  # type: ignore[attr-defined]
+            return {
+                name: field.get_default(call_default_factory=True)
+                for name, field in fields.items()
+                if not field.is_required()
+            }
+        found: dict[str, Any] = {}
+        if dataclasses.is_dataclass(self._kind):
+            for field in dataclasses.fields(self._kind):
+                if field.default is not dataclasses.MISSING:
+                    found[field.name] = field.default
+                elif field.default_factory is not dataclasses.MISSING:
+                    found[field.name] = field.default_factory()
+        return found
+
+    def coerced(self, values: dict[str, Any]) -> dict[str, Any]:
+        """The values as pydantic stores them; others as they are."""
+        return {
+            name: self._coerce(name, value) if name in self._adapters else value
+            for name, value in values.items()
+        }
+
+    def _coerce(self, name: str, value: Any) -> Any:
+        import pydantic
+
+        try:
+            return self._adapters[name].validate_python(value)
+        except pydantic.ValidationError as error:
+            found = error.errors(include_url=False, include_context=False)[0]
+            raise StateError(
+                f"the key `{name}` cannot take what was written: {found['msg']}",
+                code="write_mistyped",
+                details={"key": name},
+            ) from error
+
+    def _required(self) -> set[str]:
+        if self._model:
+            fields: dict[str, Any] = self._kind.model_fields  # type: ignore[attr-defined]
+            return {name for name, field in fields.items() if field.is_required()}
+        if dataclasses.is_dataclass(self._kind):
+            missing = dataclasses.MISSING
+            fields_ = dataclasses.fields(self._kind)
+            return {f.name for f in fields_ if f.default is f.default_factory is missing}
+        return set()
+
+    def _validators(self) -> dict[str, Any]:
+        import pydantic
+
+        fields: dict[str, Any] = self._kind.model_fields  # type: ignore[attr-defined]
+        config = pydantic.ConfigDict(arbitrary_types_allowed=True)
+        made = {}
+        for name, field in fields.items():
+            own: Any = field.annotation
+            if field.metadata:
+                own = typing.Annotated[(own, *field.metadata)]
+            try:
+                made[name] = pydantic.TypeAdapter(own, config=config)
+            except pydantic.PydanticUserError:  # the type brings a configuration of its own
+                made[name] = pydantic.TypeAdapter(own)
+        return made
+
+
+def _kinds(hint: Any) -> tuple[type, ...] | None:
+    """The classes that a value of that hint belongs to; none where that cannot be said."""
+    origin = typing.get_origin(hint)
+    if origin in (typing.Union, types.UnionType):
+        parts = [_kinds(part) for part in typing.get_args(hint)]
+        if any(part is None for part in parts):
+            return None
+        return tuple(kind for part in parts for kind in part or ())
+    if origin is typing.Literal:
+        return tuple({type(value) for value in typing.get_args(hint)})
+    kind = type(None) if hint is None else origin or hint
+    if not isinstance(kind, type) or kind is object or typing.is_typeddict(hint):
+        return (dict,) if typing.is_typeddict(hint) else None
+    if getattr(kind, "_is_protocol", False):
+        return None
+    return {float: (float, int), complex: (complex, float, int)}.get(kind, (kind,))

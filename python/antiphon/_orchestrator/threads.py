@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from antiphon._orchestrator.flow import START
-from antiphon._orchestrator.steps import Call, Steps, awalk, walk
 from antiphon._orchestrator.updates import edit
+from antiphon._sync_async import Routine, async_method, drive, sync_method, twin
 from antiphon._thread_store import ThreadStore, fresh_name, thread_name
 from antiphon._validation import LARGEST_ID, is_count
 from antiphon.errors import StateError, ValidationError
@@ -36,7 +36,8 @@ class Threads:
         """The store of the team's threads; ``None`` without one."""
         return None if self._store is None else self._store.saver
 
-    def state(self, thread: str, checkpoint: int | None = None) -> Checkpoint:
+    @sync_method
+    def state(self, thread: str, checkpoint: int | None = None) -> Routine[Checkpoint]:
         """The state of a thread, now or at a checkpoint.
 
         Args:
@@ -64,13 +65,12 @@ class Threads:
             >>> team.resume("t", "Ada").answer
             'hello Ada'
         """
-        return walk(self._built.engine, self._reading(thread, checkpoint))
+        return (yield from self._load(thread, checkpoint))
 
-    async def astate(self, thread: str, checkpoint: int | None = None) -> Checkpoint:
-        """`state` on the caller's event loop."""
-        return await awalk(self._built.engine, self._reading(thread, checkpoint))
+    astate = async_method(state)
 
-    def history(self, thread: str, limit: int | None = None) -> list[Checkpoint]:
+    @sync_method
+    def history(self, thread: str, limit: int | None = None) -> Routine[list[Checkpoint]]:
         """The checkpoints that led to the current state of a thread, newest first.
 
         Args:
@@ -83,19 +83,31 @@ class Threads:
         Raises:
             StateError: its contents do not fit the team (``checkpoint_misfit``).
         """
-        return walk(self._built.engine, self._looking_back(thread, limit))
+        store, thread = self._thread_store(), thread_name(thread)
+        if limit is not None and not is_count(limit, LARGEST_ID):
+            raise ValidationError(
+                f"`limit` must be a whole number of at least 1: {limit!r}", code="call_invalid"
+            )
+        history = self._built.engine.history(store.ref(thread), live=True)
+        seen: list[Checkpoint] = []
+        while limit is None or len(seen) < limit:
+            most = _PAGE if limit is None else min(_PAGE, limit - len(seen))
+            found = yield twin(history, "page", most)
+            if not found:
+                break
+            seen += [self._view(shown, thread) for shown in found]
+        return seen
 
-    async def ahistory(self, thread: str, limit: int | None = None) -> list[Checkpoint]:
-        """`history` on the caller's event loop."""
-        return await awalk(self._built.engine, self._looking_back(thread, limit))
+    ahistory = async_method(history)
 
+    @sync_method
     def update(
         self,
         thread: str,
         values: Any,
         as_agent: str | None = None,
         checkpoint: int | None = None,
-    ) -> Checkpoint:
+    ) -> Routine[Checkpoint]:
         """Writes to a thread in the name of an agent. No agent runs; `resume` continues from there.
 
         Args:
@@ -115,21 +127,29 @@ class Threads:
                 (``agent_unknown``); or the values do not fit (``input_invalid``).
             StateError: as `state`; or a run writes to the thread (``thread_busy``).
         """
-        steps = self._writing(thread, values, as_agent, checkpoint)
-        return walk(self._built.engine, steps)
+        store, thread = self._thread_store(), thread_name(thread)
+        seq = checkpoint_id(checkpoint)
+        if as_agent is None:
+            found = yield from self._newest(store, thread, seq)
+            writer = self._writer(found)
+        else:
+            writer = self._known(as_agent)
+        ref = store.ref(thread, seq, as_node=writer)
+        written = edit(values, self._built.state, None if writer == START else writer)
+        try:
+            run = self._built.engine.start(written, place=ref)
+        except StateError as error:
+            raise ValidationError(error.message, code="input_invalid", hint=error.hint) from error
+        yield drive(run)
+        found = yield from self._newest(store, thread, run.checkpoint)
+        return self._view(found[0], thread)
 
-    async def aupdate(
-        self,
-        thread: str,
-        values: Any,
-        as_agent: str | None = None,
-        checkpoint: int | None = None,
-    ) -> Checkpoint:
-        """`update` on the caller's event loop."""
-        steps = self._writing(thread, values, as_agent, checkpoint)
-        return await awalk(self._built.engine, steps)
+    aupdate = async_method(update)
 
-    def fork(self, thread: str, checkpoint: int | None = None, to: str | None = None) -> str:
+    @sync_method
+    def fork(
+        self, thread: str, checkpoint: int | None = None, to: str | None = None
+    ) -> Routine[str]:
         """Copies a thread with its history into a new, independent thread.
 
         A run that continues in the new thread has another id, so that tools do not mistake its
@@ -149,13 +169,16 @@ class Threads:
                 (``thread_taken``).
             StateError: as `state`.
         """
-        return walk(self._built.engine, self._forking(thread, checkpoint, to))
+        store, thread = self._thread_store(), thread_name(thread)
+        target = fresh_name() if to is None else thread_name(to)
+        ref = store.ref(thread, checkpoint_id(checkpoint))
+        yield twin(ref, "fork", target, fresh_name())
+        return target
 
-    async def afork(self, thread: str, checkpoint: int | None = None, to: str | None = None) -> str:
-        """`fork` on the caller's event loop."""
-        return await awalk(self._built.engine, self._forking(thread, checkpoint, to))
+    afork = async_method(fork)
 
-    def diff(self, thread: str, before: int, after: int | None = None) -> Difference:
+    @sync_method
+    def diff(self, thread: str, before: int, after: int | None = None) -> Routine[Difference]:
         """What changed in a thread from one checkpoint to another, key by key.
 
         Args:
@@ -170,13 +193,16 @@ class Threads:
             ValidationError: as `state`.
             StateError: as `state`.
         """
-        return walk(self._built.engine, self._comparing(thread, before, after))
+        from antiphon.checkpoint import Difference
 
-    async def adiff(self, thread: str, before: int, after: int | None = None) -> Difference:
-        """`diff` on the caller's event loop."""
-        return await awalk(self._built.engine, self._comparing(thread, before, after))
+        one = yield from self._load(thread, before)
+        two = yield from self._load(thread, after)
+        return Difference.between(one, two, self._built.registry())
 
-    def orphans(self) -> list[str]:
+    adiff = async_method(diff)
+
+    @sync_method
+    def orphans(self) -> Routine[list[str]]:
         """The threads whose last run was lost: it neither ended nor paused, and has no driver.
 
         A dead process of the same machine is detected at once (on Linux), one of another machine
@@ -189,101 +215,49 @@ class Threads:
         Raises:
             StateError: the store cannot be read.
         """
-        store = self._thread_store()
-        return walk(self._built.engine, self._seeking(store))
-
-    async def aorphans(self) -> list[str]:
-        """`orphans` on the caller's event loop."""
-        store = self._thread_store()
-        return await awalk(self._built.engine, self._seeking(store))
-
-    def _reading(self, thread: str, checkpoint: int | None) -> Steps[Checkpoint]:
-        store, thread = self._thread_store(), thread_name(thread)
-        found = yield from self._look(store, thread, checkpoint_id(checkpoint))
-        if not found:
-            raise empty(thread)
-        return self._pictured(found[0], thread)
-
-    def _looking_back(self, thread: str, limit: Any) -> Steps[list[Checkpoint]]:
-        store, thread = self._thread_store(), thread_name(thread)
-        if limit is not None and not is_count(limit, LARGEST_ID):
-            raise ValidationError(
-                f"`limit` must be a whole number of at least 1: {limit!r}", code="call_invalid"
-            )
-        history = self._built.engine.history(store.ref(thread), live=True)
-        seen: list[Checkpoint] = []
-        while limit is None or len(seen) < limit:
-            most = _PAGE if limit is None else min(_PAGE, limit - len(seen))
-            found = yield Call("page", (most,), of=history)
-            if not found:
-                break
-            seen += [self._pictured(shown, thread) for shown in found]
-        return seen
-
-    def _writing(
-        self, thread: str, values: Any, as_agent: str | None, checkpoint: int | None
-    ) -> Steps[Checkpoint]:
-        store, thread = self._thread_store(), thread_name(thread)
-        seq = checkpoint_id(checkpoint)
-        if as_agent is None:
-            found = yield from self._look(store, thread, seq)
-            writer = self._writer(found)
-        else:
-            writer = self._known(as_agent)
-        place = store.ref(thread, seq, as_node=writer)
-        written = edit(values, self._built.state, None if writer == START else writer)
-        try:
-            run = self._built.engine.start(written, place=place)
-        except StateError as error:
-            raise ValidationError(error.message, code="input_invalid", hint=error.hint) from error
-        yield run
-        found = yield from self._look(store, thread, run.checkpoint)
-        return self._pictured(found[0], thread)
-
-    def _forking(self, thread: str, checkpoint: int | None, to: str | None) -> Steps[str]:
-        store, thread = self._thread_store(), thread_name(thread)
-        target = fresh_name() if to is None else thread_name(to)
-        place = store.ref(thread, checkpoint_id(checkpoint))
-        yield Call("fork", (target, fresh_name()), of=place)
-        return target
-
-    def _comparing(self, thread: str, before: int, after: int | None) -> Steps[Difference]:
-        from antiphon._orchestrator.checkpoint_view import difference
-
-        one = yield from self._reading(thread, before)
-        two = yield from self._reading(thread, after)
-        return difference(one, two, self._built.registry())
-
-    def _seeking(self, store: ThreadStore) -> Steps[list[str]]:
-        found: list[str] = yield Call("orphans", (store.ref(""),))
+        found: list[str] = yield twin(self._built.engine, "orphans", self._thread_store().ref(""))
         return found
 
-    def _look(
+    aorphans = async_method(orphans)
+
+    def _load(self, thread: str, checkpoint: int | None) -> Routine[Checkpoint]:
+        store, thread = self._thread_store(), thread_name(thread)
+        found = yield from self._newest(store, thread, checkpoint_id(checkpoint))
+        if not found:
+            raise ValidationError(
+                f"the thread holds nothing to go on from: {thread}",
+                code="thread_empty",
+                details={"thread": thread},
+                hint="begin with a question: `team.run(question, thread=...)`",
+            )
+        return self._view(found[0], thread)
+
+    def _newest(
         self, store: ThreadStore, thread: str, checkpoint: int | None
-    ) -> Steps[list[dict[str, Any]]]:
-        """The newest checkpoint, or the one that is named, as the engine shows it."""
-        place = store.ref(thread, checkpoint)
-        history = self._built.engine.history(place, live=checkpoint is None)
-        found: list[dict[str, Any]] = yield Call("page", (1,), of=history)
+    ) -> Routine[list[dict[str, Any]]]:
+        """The newest checkpoint, or the named one, as the engine shows it."""
+        ref = store.ref(thread, checkpoint)
+        history = self._built.engine.history(ref, live=checkpoint is None)
+        found: list[dict[str, Any]] = yield twin(history, "page", 1)
         return found
 
     def _thread_store(self) -> ThreadStore:
         if self._store is None:
             raise ValidationError(
-                f"the team keeps no threads, it has no checkpointer: {self!r}",
+                f"the team has no checkpointer, so it has no threads: {self!r}",
                 code="thread_unkept",
                 hint='give it one: `Orchestrator(..., checkpointer="sqlite:runs.db")`',
             )
         return self._store
 
-    def _pictured(self, shown: dict[str, Any], thread: str) -> Checkpoint:
+    def _view(self, shown: dict[str, Any], thread: str) -> Checkpoint:
         # Most teams have no threads.
         from antiphon._orchestrator.checkpoint_view import as_checkpoint
 
         return as_checkpoint(shown, thread, self._built.state)
 
     def _agents(self) -> list[str]:
-        """Everyone who can write, a router included."""
+        """The agents, with the router if there is one."""
         return self._built.engine.nodes
 
     def _known(self, agent: Any) -> str:
@@ -298,7 +272,7 @@ class Threads:
         )
 
     def _writer(self, found: list[dict[str, Any]]) -> str:
-        """Who wrote last."""
+        """The agent that wrote last."""
         known = self._agents()
         wrote = {*found[0]["wrote"]} if found else {START}
         if len(wrote) == 1:
@@ -307,7 +281,7 @@ class Threads:
             return known[0]
         raise ValidationError(
             f"an update needs `as_agent`, because it is not clear who wrote last: "
-            f"{', '.join(sorted(wrote)) or 'somebody outside'}",
+            f"{', '.join(sorted(wrote)) or 'the caller'}",
             code="agent_unknown",
             details={"known": known},
             hint=f"name one of {', '.join(known)}",
@@ -315,7 +289,7 @@ class Threads:
 
 
 def checkpoint_id(given: Any) -> int | None:
-    """The id of a checkpoint, checked; none for the end of a thread.
+    """The id of a checkpoint, validated; ``None`` for the end of the thread.
 
     Raises:
         ValidationError: it is no id (``call_invalid``).
@@ -326,14 +300,4 @@ def checkpoint_id(given: Any) -> int | None:
         f"a checkpoint is named by its id, a whole number of at least 1: {given!r}",
         code="call_invalid",
         hint="take it from `team.history(thread)`",
-    )
-
-
-def empty(thread: str) -> ValidationError:
-    """The failure of whoever wants something of a thread that holds nothing."""
-    return ValidationError(
-        f"the thread holds nothing to go on from: {thread}",
-        code="thread_empty",
-        details={"thread": thread},
-        hint="begin with a question: `team.run(question, thread=...)`",
     )

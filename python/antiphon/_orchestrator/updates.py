@@ -19,12 +19,7 @@ if TYPE_CHECKING:
 
 
 def entry(given: Any, state: State) -> dict[str, Any]:
-    """The first writes of a run.
-
-    Args:
-        given: the question as text, or the initial state: a dict, or an instance of the
-            team's state class.
-        state: the team's state.
+    """The first writes of a run: a question, or an initial state.
 
     Raises:
         ValidationError: the question is blank (``question_blank``), or the input is something
@@ -38,11 +33,7 @@ def entry(given: Any, state: State) -> dict[str, Any]:
 
 
 def turn(given: Any, state: State) -> Turn:
-    """What a run on a thread writes: it depends on whether the thread holds something.
-
-    Args:
-        given: as for `entry`.
-        state: the team's state.
+    """The writes of a run on a thread: the first ones if the thread is empty, or further ones.
 
     Raises:
         ValidationError: as `entry`, but for keys that a new thread lacks: whether it is new
@@ -63,13 +54,7 @@ def turn(given: Any, state: State) -> Turn:
 
 
 def edit(given: Any, state: State, agent: str | None) -> Turn:
-    """What somebody writes to a thread from outside.
-
-    Args:
-        given: a text, which becomes the answer and a message; or an update, as a dict or
-            another record.
-        state: the team's state.
-        agent: in whose name; none for the person's.
+    """The writes of a caller to a thread, in the name of an agent; a text is an answer.
 
     Raises:
         ValidationError: it is neither, or does not fit the state (``input_invalid``).
@@ -133,11 +118,6 @@ UNANSWERED = Unanswered.UNANSWERED
 def answers_to(questions: Sequence[Question], given: Any, outcome: str | None) -> dict[str, Any]:
     """Answers by question id.
 
-    Args:
-        questions: what is asked.
-        given: the answer to the one question, or a dict from question ids to answers.
-        outcome: how the run stands, for an error.
-
     Raises:
         ValidationError: nothing is asked, or the answer does not say which of several
             questions it is for (``answer_invalid``).
@@ -184,12 +164,7 @@ def spoken(text: str, agent: str) -> dict[str, Any]:
 
 
 def returned(value: Any, state: State, agent: str) -> Any:
-    """What ``run`` returned, as the engine takes it.
-
-    Args:
-        value: a dict or other record, a text, nothing, a command, or one or more sends.
-        state: the team's state.
-        agent: the agent's name.
+    """The return value of ``run``, as the engine takes it.
 
     Raises:
         StateError: it is none of these (``node_return_invalid``), or writes what the state

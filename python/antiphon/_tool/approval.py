@@ -8,7 +8,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from antiphon._event_loop import is_async, run_blocking
+from antiphon._event_loop import run_blocking
+from antiphon._sync_async import Routine, call_any
 from antiphon._text import well_formed
 from antiphon.errors import ToolError, ValidationError
 
@@ -16,22 +17,6 @@ if TYPE_CHECKING:
     import asyncio
     from collections.abc import Iterable, Mapping
     from datetime import datetime
-
-__all__ = [
-    "Approvable",
-    "Approval",
-    "Approve",
-    "ToolCall",
-    "ToolContext",
-    "approver",
-    "check_approval",
-    "decide_call",
-    "decide_call_async",
-    "enforce",
-    "json_arguments",
-    "refuse_persons",
-    "refused",
-]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,55 +84,29 @@ class Approvable(Protocol):
         """Who decides about its calls."""
 
 
-def check_approval(name: str, value: Any) -> Approval:
-    """True, false, or a callable.
-
-    Raises:
-        ValidationError: it is something else (``tool_option``).
-    """
-    if isinstance(value, bool) or (callable(value) and not isinstance(value, type)):
-        return value
-    raise ValidationError(
-        f"`approval` of tool `{name}` has to be true, false or a function of the call: {value!r}",
-        code="tool_option",
-        details={"tool": name, "option": "approval"},
-    )
-
-
 def approver(tool: Approvable) -> Approve | None:
     """What decides at once about a tool's calls, if something does."""
     return None if isinstance(tool.approval, bool) else tool.approval
 
 
-def decide_call(
-    approve: Approve, call: ToolCall, loop: asyncio.AbstractEventLoop | None = None
-) -> bool | str:
-    """Decides about a call, and waits for it where it has to.
-
-    Args:
-        approve: decides.
-        call: about this.
-        loop: where an awaitable is awaited. Default: antiphon's own.
+def decide(approve: Approve, call: ToolCall) -> Routine[bool | str]:
+    """The decision of a sync or async function about a call.
 
     Raises:
         ToolError: it is no decision (``approval_failed``).
-        Exception: whatever the callable raises.
+        Exception: the exception of the function.
     """
+    return _decided(call.name, (yield call_any(approve, call)))
+
+
+def decide_call(
+    approve: Approve, call: ToolCall, loop: asyncio.AbstractEventLoop | None = None
+) -> bool | str:
+    """`decide` on this thread; a coroutine runs on `loop`. Default: antiphon's own."""
     given = approve(call)
     return _decided(
         call.name, run_blocking(given, loop=loop) if inspect.isawaitable(given) else given
     )
-
-
-async def decide_call_async(approve: Approve, call: ToolCall) -> bool | str:
-    """`decide_call` on the caller's event loop; a function that is not async runs on a thread."""
-    import asyncio
-
-    if is_async(approve):
-        given: Any = approve(call)
-    else:
-        given = await asyncio.to_thread(approve, call)
-    return _decided(call.name, await given if inspect.isawaitable(given) else given)
 
 
 def _decided(name: str, given: Any) -> bool | str:
@@ -217,15 +176,10 @@ _DEEPEST = 100
 
 
 def json_arguments(tool: Approvable, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of a call that needs approval as JSON values, shared with nobody.
+    """A copy of a call's arguments as JSON values.
 
-    The approver sees these and the tool is called with these: neither the caller nor the
-    approver can change one of them in between. Tuples become lists, and text, numbers and
-    containers of a class of their own plain ones.
-
-    Args:
-        tool: what is to be called.
-        arguments: by name.
+    The approver sees these and the tool gets these: neither the caller nor the approver can change
+    one in between. Tuples become lists, and subclasses of text, numbers and containers plain ones.
 
     Raises:
         ValidationError: JSON has no form for an argument (``argument_unshowable``).

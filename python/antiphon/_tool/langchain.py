@@ -46,10 +46,7 @@ class LangChainBody:
         """Nothing: LangChain checks what it is called with."""
 
     def invoke(self, arguments: Mapping[str, Any], context: ToolContext | None) -> Any:
-        """Calls it as LangChain's agents do.
-
-        Returns:
-            The content for the model, or an awaitable of it.
+        """Calls the tool as LangChain's agents do: the content, or an awaitable of it.
 
         Raises:
             ToolError: the tool reports a failure (``tool_failed``). What it raises

@@ -1,18 +1,20 @@
-"""The knobs of a tool, checked."""
+"""The options of tools."""
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias, TypedDict, cast, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, get_args
 
 from antiphon._validation import LARGEST_COUNT, is_count, is_seconds
 from antiphon.errors import ValidationError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from antiphon._tool.approval import Approval
 
 SideEffect: TypeAlias = Literal["none", "read", "write", "external"]
-"""What calling a tool does to the world."""
+"""The side effects of a call."""
 
 MAX_RESULT = 20_000
 """Characters of a result that a model sees unless the tool says otherwise."""
@@ -51,46 +53,40 @@ def check_name(name: Any, origin: str) -> str:
     )
 
 
-def check_timeout(name: str, timeout: Any) -> float | None:
-    """Seconds above zero, or ``None`` for no limit of its own."""
-    if timeout is None:
-        return None
-    if not is_seconds(timeout):
-        _refuse(name, "timeout", "a finite number of seconds above zero", timeout)
-    return float(timeout)
+def check_options(name: str, options: Mapping[str, Any]) -> None:
+    """Validates the options of a tool, other than its name.
+
+    Raises:
+        ValidationError: one has a wrong value (``tool_option``).
+    """
+    for option, value in options.items():
+        fits, expected = _CHECKS[option]
+        if not fits(value):
+            raise ValidationError(
+                f"`{option}` of tool `{name}` has to be {expected}: {value!r}",
+                code="tool_option",
+                details={"tool": name, "option": option},
+            )
 
 
-def check_count(name: str, option: str, value: Any) -> int:
-    """A whole number of at least 1."""
-    if not is_count(value):
-        _refuse(name, option, f"a whole number from 1 to {LARGEST_COUNT}", value)
-    return value
+def _is_approval(value: Any) -> bool:
+    return isinstance(value, bool) or (callable(value) and not isinstance(value, type))
 
 
-def check_side_effect(name: str, value: Any) -> SideEffect:
-    """One of the four words."""
-    if value not in get_args(SideEffect):
-        _refuse(name, "side_effect", "one of none, read, write, external", value)
-    return cast("SideEffect", value)
-
-
-def check_flag(name: str, option: str, *, value: Any) -> bool:
-    """True or false, nothing like it."""
-    if not isinstance(value, bool):
-        _refuse(name, option, "true or false", value)
-    return value
-
-
-def check_text(name: str, option: str, value: Any) -> str:
-    """Text."""
-    if not isinstance(value, str):
-        _refuse(name, option, "text", value)
-    return value
-
-
-def _refuse(name: str, option: str, expected: str, value: object) -> NoReturn:
-    raise ValidationError(
-        f"`{option}` of tool `{name}` has to be {expected}: {value!r}",
-        code="tool_option",
-        details={"tool": name, "option": option},
-    )
+_COUNT = f"a whole number from 1 to {LARGEST_COUNT}"
+_CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "description": (lambda value: isinstance(value, str), "text"),
+    "timeout": (
+        lambda value: value is None or is_seconds(value),
+        "a finite number of seconds above zero",
+    ),
+    "max_calls": (lambda value: value is None or is_count(value), _COUNT),
+    "approval": (_is_approval, "true, false or a function of the call"),
+    "idempotent": (lambda value: isinstance(value, bool), "true or false"),
+    "cache": (lambda value: value is None or isinstance(value, bool), "true or false"),
+    "side_effect": (
+        lambda value: value in get_args(SideEffect),
+        "one of none, read, write, external",
+    ),
+    "max_result": (is_count, _COUNT),
+}

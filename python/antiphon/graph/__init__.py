@@ -29,6 +29,7 @@ from antiphon._messages import (
     RemoveMessage,
     add_messages,
 )
+from antiphon._thread_store import Durability
 from antiphon.graph._builder import StateGraph
 from antiphon.graph._compiled import CompiledGraph
 from antiphon.graph._declaration import END, START, NodeOptions, TimeoutPolicy
@@ -47,7 +48,6 @@ from antiphon.graph._runtime import (
 )
 from antiphon.graph._snapshot import PregelTask, StateSnapshot
 from antiphon.graph._stream import StreamMode, Version
-from antiphon.graph._thread_ref import Durability
 from antiphon.state import append
 
 __all__ = [

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
     _Getter = Callable[[Context], Any]
 
-__all__ = ["Action", "await_pending", "is_runnable", "read_action", "read_router", "returning_root"]
-
 
 @dataclass(frozen=True, slots=True)
 class Action:
@@ -164,12 +162,7 @@ _KNOWN: dict[str, tuple[tuple[Any, ...], _Getter]] = {
 
 
 def await_pending(node: Callable[..., Any], *, asynchronous: bool) -> Callable[..., Any]:
-    """A node that makes calls, and leaves with a question only once none is under way.
-
-    Args:
-        node: takes the state and the context.
-        asynchronous: whether calling it gives a coroutine.
-    """
+    """A node that leaves with a question only once its calls have ended."""
 
     def call(state: Any, ctx: Context) -> Any:
         try:
@@ -227,9 +220,8 @@ def _as_update(value: Any) -> Any:
 def read_router(path: Any) -> Action:
     """Prepares a router.
 
-    The engine asks routers at once, between two supersteps. An async one is run to its end
-    on an event loop of its own meanwhile: it may await, but nothing that belongs to the loop
-    of the caller.
+    The engine calls routers between two supersteps. An async one runs to its end on an event loop
+    of its own: it cannot await objects of the caller's loop.
 
     Raises:
         TypeError: it cannot be called.

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from antiphon._state_schema import Schema
     from antiphon.graph._declaration import BranchSpec, GraphDeclaration
 
-__all__ = ["assemble"]
-
 _HANDLER = "__error_handler__"
 _DEFAULT_HANDLER = "__default_error_handler__"
 

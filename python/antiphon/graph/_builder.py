@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from antiphon.graph._compiled import CompiledGraph
     from antiphon.graph._declaration import Retry, Timeout
 
-__all__ = ["StateGraph"]
-
 _log = logging.getLogger("antiphon.graph")
 
 

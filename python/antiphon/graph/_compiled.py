@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Self
 
 from antiphon._antiphon import Command, enclosing_context, select
+from antiphon._sync_async import Routine, async_method, sync_method, twin
 from antiphon._thread_store import saver_of
 from antiphon.graph._batch import Batches
 from antiphon.graph._input import concurrency_of, context_of, entry, limit_of, merge
@@ -12,7 +13,7 @@ from antiphon.graph._langchain import entering, handed_on, without_tokens
 from antiphon.graph._run_handle import GraphOutput, Paused, RunHandle, by_id
 from antiphon.graph._runnable import RunnableFace
 from antiphon.graph._stream import check_version, pauses, read_stream_options
-from antiphon.graph._thread_ref import thread_ref_of
+from antiphon.graph._thread import thread_of, without_checkpoint
 from antiphon.graph._threads import Threads
 from antiphon.graph._trace import Trace, is_traced
 
@@ -21,12 +22,10 @@ if TYPE_CHECKING:
 
     from antiphon._antiphon import Engine, Saver, StreamOptions
     from antiphon._diagram import Diagram
+    from antiphon._thread_store import Durability
     from antiphon.graph._plan import Plan
     from antiphon.graph._runtime import RunnableConfig
     from antiphon.graph._stream import StreamMode, Version
-    from antiphon.graph._thread_ref import Durability
-
-__all__ = ["CompiledGraph"]
 
 _SETTINGS = ("checkpointer", "name", "step_timeout", "stream_mode")
 
@@ -200,7 +199,8 @@ class CompiledGraph(RunnableFace, Batches, Threads):
         for chunk in pauses(handle, stream_options, output_keys, version):
             yield chunk
 
-    def resume(self, paused: Paused | GraphOutput, answer: Any) -> Any:
+    @sync_method
+    def resume(self, paused: Paused | GraphOutput, answer: Any) -> Routine[Any]:
         """Answers questions of a paused run, and continues it.
 
         Args:
@@ -228,22 +228,15 @@ class CompiledGraph(RunnableFace, Batches, Threads):
             {'verdict': 'yes'}
         """
         handle, answers = by_id(paused, answer)
+        version: Version = "v2" if isinstance(paused, GraphOutput) else "v1"
         if handle.again is not None:
-            version: Version = "v2" if isinstance(paused, GraphOutput) else "v1"
-            return self.invoke(Command(resume=answers), version=version, **handle.again)
+            command = Command(resume=answers)
+            return (yield twin(self, "invoke", command, version=version, **handle.again))
         handle.answer(answers)
-        handle.drain()
-        return self._result(handle, None, "v2" if isinstance(paused, GraphOutput) else "v1")
+        yield twin(handle, "drain")
+        return self._result(handle, None, version)
 
-    async def aresume(self, paused: Paused | GraphOutput, answer: Any) -> Any:
-        """`resume` on the caller's event loop."""
-        handle, answers = by_id(paused, answer)
-        if handle.again is not None:
-            version: Version = "v2" if isinstance(paused, GraphOutput) else "v1"
-            return await self.ainvoke(Command(resume=answers), version=version, **handle.again)
-        handle.answer(answers)
-        await handle.adrain()
-        return self._result(handle, None, "v2" if isinstance(paused, GraphOutput) else "v1")
+    aresume = async_method(resume)
 
     def with_config(self, config: RunnableConfig | None = None, **settings: Any) -> Self:
         """The same graph with default settings, which the config of a call is merged into.
@@ -323,15 +316,15 @@ class CompiledGraph(RunnableFace, Batches, Threads):
         for tokens in readers:
             tokens.begin(settings["metadata"])
         limit = limit_of(settings)
-        ref = thread_ref_of((self.checkpointer, plan), settings, outer, durability)
+        thread = thread_of((self.checkpointer, plan), settings, outer, durability)
         trace = None
         if is_traced(settings):
-            asks_above = outer is not None and ref is None
+            asks_above = outer is not None and thread is None
             name = run_name or self.name
             trace = Trace(settings, name, run_id, start, asks_above=asks_above)
             run_id = trace.id if run_id is None else run_id
         run = self._engine.start(
-            entry(start, plan.input, kept=ref is not None),
+            entry(start, plan.input, kept=thread is not None),
             config=settings,
             context=context_of(context, plan.context_schema),
             limits=plan.limits,
@@ -347,13 +340,13 @@ class CompiledGraph(RunnableFace, Batches, Threads):
             ),
             on_task=None if trace is None else trace.note,
             step_timeout=self.step_timeout,
-            place=None if ref is None else ref.native(durability),
+            place=None if thread is None else thread.ref(),
             registry=None if outer is None or outer.run.kept_in is None else plan.registry(),
             run_id=None if run_id is None else str(run_id),
         )
         handle = RunHandle(run, limit) if trace is None else trace.handle(run, limit)
-        if ref is not None:
-            handle.again = {"config": ref.at_its_end(settings), "context": context}
+        if thread is not None:
+            handle.again = {"config": without_checkpoint(settings), "context": context}
         return handle
 
     def _result(self, handle: RunHandle, keys: str | Sequence[str] | None, version: Version) -> Any:

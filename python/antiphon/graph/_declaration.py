@@ -17,23 +17,6 @@ from antiphon.graph._action import is_runnable
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = [
-    "END",
-    "START",
-    "BranchSpec",
-    "Destinations",
-    "GraphDeclaration",
-    "NodeOptions",
-    "NodeSpec",
-    "Retry",
-    "Timeout",
-    "TimeoutPolicy",
-    "name_of",
-    "read_timeout",
-    "state_hint",
-]
-
-
 START = "__start__"
 """Where a graph begins; the source of its first edges."""
 
@@ -234,14 +217,7 @@ def _seconds(given: float | timedelta, name: str, node: str) -> float:
 
 
 class GraphDeclaration:
-    """Nodes, edges and branches as they were added.
-
-    Args:
-        state_schema: what the state holds.
-        context_schema: the class of the context.
-        input_schema: what the graph takes; none for the state.
-        output_schema: what the graph returns; none for the state.
-    """
+    """The nodes, edges and branches of a graph, and its schemas."""
 
     def __init__(
         self, state_schema: Any, context_schema: type | None, input_schema: Any, output_schema: Any

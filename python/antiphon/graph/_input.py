@@ -14,20 +14,6 @@ from antiphon._validation import LARGEST_ID, is_count
 if TYPE_CHECKING:
     from antiphon.graph._runtime import RunnableConfig
 
-__all__ = [
-    "RECURSION_LIMIT",
-    "adapt",
-    "concurrency_of",
-    "context_of",
-    "counted",
-    "entry",
-    "is_annotated",
-    "limit_of",
-    "merge",
-    "wrote",
-]
-
-
 RECURSION_LIMIT = 10_007
 """Supersteps, unless the config says otherwise."""
 
@@ -37,9 +23,6 @@ def merge(*configs: Mapping[str, Any] | None) -> RunnableConfig:
 
     Raises:
         GraphBuildError: a config or a part of it is not what it has to be (``call_invalid``).
-
-    Returns:
-        A new dict in which ``tags``, ``metadata`` and ``configurable`` are there, and new too.
     """
     tags: list[Any] = []
     metadata: dict[str, Any] = {}
@@ -75,12 +58,7 @@ def _checked(given: Any, name: str) -> Mapping[str, Any]:
 
 
 def entry(given: Any, schema: Schema, *, kept: bool = False) -> dict[str, Any] | Command | None:
-    """The first writes of a run, or how it goes on.
-
-    Args:
-        given: what the caller passed: a dict, an instance, a command, or a root value.
-        schema: the input schema; other keys are dropped.
-        kept: whether the run is in a thread, which may go on.
+    """The first writes of a run; a run in a thread may also continue. Unknown keys are dropped.
 
     Raises:
         EmptyInputError: there is nothing in it.
@@ -173,11 +151,7 @@ def _resuming(command: Command) -> Command:
 
 
 def adapt(value: Any) -> dict[str, Any] | list[dict[str, Any] | Command | None]:
-    """Reads a node's return value that is neither nothing, an exact dict nor a `Command`.
-
-    Args:
-        value: a dict of a subclass, a list or tuple with at least one `Command` in it, a
-            list of pairs, or an instance of an annotated class.
+    """A node's return value that is neither ``None``, an exact dict nor a `Command`, as updates.
 
     Raises:
         InvalidUpdateError: it is something else.

@@ -21,18 +21,6 @@ if TYPE_CHECKING:
 
     _StartTask = Callable[[str, TaskPosition, dict[str, Any], Any], Any]
 
-__all__ = [
-    "ProgressHandler",
-    "TokenHandler",
-    "entering",
-    "handed_on",
-    "progress_handler",
-    "settings_of",
-    "token_handler",
-    "without_tokens",
-]
-
-
 _HERE: ContextVar[tuple[str, Mapping[str, Any], Any] | None] = ContextVar(
     "antiphon_here", default=None
 )
@@ -47,14 +35,9 @@ def entering(
     progress: bool,
     start_task: _StartTask | None,
 ) -> Callable[[Context, TaskPosition, Any], None] | None:
-    """What is to be done before each node of a run; none if there is nothing.
+    """The hook before each node of a run, if one is needed.
 
-    Args:
-        settings: the run's config.
-        watching: the streams that show messages.
-        progress: whether nodes have an idle time-out that progress puts off.
-        start_task: tells the trace of the run that a task begins, if there is one; gives the
-            callbacks for it.
+    `start_task` reports a task to the trace, and returns its callbacks.
     """
     if "langchain_core.runnables" not in sys.modules:
         return None
@@ -132,12 +115,7 @@ _BOOKKEEPING = "seq:step"  # how LangChain's sequences tag their steps
 
 
 class TokenHandler:
-    """Shows what the chat models that one node calls write; half of a callback handler.
-
-    Args:
-        ctx: the node's context.
-        tokens: the stream that shows it.
-    """
+    """Streams the replies of chat models that a node calls; half of a callback handler."""
 
     run_inline = True  # on the caller's thread, so that tokens keep their order
 
@@ -201,11 +179,7 @@ class TokenHandler:
 
 
 class ProgressHandler:
-    """Takes whatever LangChain parts do for a sign that their node is alive; half of a handler.
-
-    Args:
-        ctx: the node's context.
-    """
+    """Takes callbacks of LangChain parts for progress of their node; half of a handler."""
 
     run_inline = True
 

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from antiphon._diagram import Diagram
     from antiphon._serialization.registry import Registry
 
-__all__ = ["Plan"]
-
 
 @dataclass(frozen=True, slots=True)
 class Plan:

@@ -15,15 +15,9 @@ if TYPE_CHECKING:
 
     from antiphon._antiphon import Run
 
-__all__ = ["GraphOutput", "Paused", "RunHandle", "by_id"]
-
 
 class RunHandle:
-    """One run under way.
-
-    Args:
-        run: the engine's run.
-        limit: supersteps.
+    """A run of a graph.
 
     Attributes:
         again: what a call takes to go on in its thread; none if it is in none.
@@ -48,7 +42,7 @@ class RunHandle:
         return self._run.preview()
 
     def result(self) -> dict[str, Any]:
-        """What it has come to: the state at its end, or the preview at a pause."""
+        """The state at the end, or the preview at a pause."""
         return (self.preview() if self.is_paused() else None) or self.state()
 
     def is_paused(self) -> bool:
@@ -68,27 +62,31 @@ class RunHandle:
 
     def drain(self) -> None:
         """Drives it to its end or a pause."""
+        self._begin()
         try:
             self._run.drain()
             while self.asks_above():
                 self._run.drain()
-        except AntiphonError as error:
-            raise self._told(error) from error.__cause__
-        self._check()
+        except BaseException as error:
+            self._settle(error)
+            raise
+        self._settle(None)
 
     async def adrain(self) -> None:
-        """Drives it to its end or a pause, on the caller's event loop."""
+        """`drain` on the caller's event loop."""
+        self._begin()
         try:
             await self._run
             while self.asks_above():
                 await self._run
-        except AntiphonError as error:
-            raise self._told(error) from error.__cause__
-        self._check()
+        except BaseException as error:
+            self._settle(error)
+            raise
+        self._settle(None)
 
-    # A generator within another takes its part of every chunk: by these, those who stream
-    # iterate over the run itself.
+    # Streams iterate over the run itself: a generator within another would slow down each chunk.
     def __enter__(self) -> Run:
+        self._begin()
         return self._run
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
@@ -97,7 +95,7 @@ class RunHandle:
         self._settle(error)
 
     async def __aenter__(self) -> Run:
-        return self._run
+        return self.__enter__()
 
     async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if self._is_left():
@@ -112,21 +110,21 @@ class RunHandle:
             return relay_questions(self._run)
 
     def _is_left(self) -> bool:
-        """Whether somebody has left the stream before its end; then the run is to stop."""
+        """Cancels the run if its stream was left before the end, and returns whether it was."""
         if self._run.outcome != "running":
             return False
         self._run.cancel("the stream was closed")
         return True
 
+    def _begin(self) -> None:
+        """Called before the run is driven."""
+
     def _settle(self, error: BaseException | None) -> None:
-        """Raises what a stream ends with, where that differs from what ended it."""
+        """Raises the exception of a run that failed, was cut short, or reached its limit."""
         if isinstance(error, AntiphonError):
             raise self._told(error) from error.__cause__
-        if error is None:
-            self._check()
-
-    def _check(self) -> None:
-        """Raises if the run was cut short, or reached its limit with its last step."""
+        if error is not None:
+            return
         run = self._run
         outcome = run.outcome
         if outcome == "budget" or (outcome == "completed" and run.steps >= self._limit):
@@ -177,14 +175,7 @@ class Paused(dict[str, Any]):
 
 
 def by_id(paused: Paused | GraphOutput, answer: Any) -> tuple[RunHandle, dict[str, Any]]:
-    """Says which question an answer is for.
-
-    Args:
-        paused: the pause.
-        answer: a dict from question ids to answers, or the answer to the only question.
-
-    Returns:
-        The run that waits, and a dict from question ids to answers.
+    """The paused run, and the answers by the ids of its questions.
 
     Raises:
         GraphBuildError: several questions are open and the answer names none, or the

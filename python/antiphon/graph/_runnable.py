@@ -12,8 +12,6 @@ import sys
 import types
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-__all__ = ["RUNNABLE_NAMES", "RunnableFace", "as_runnable", "load_runnables"]
-
 _T = TypeVar("_T", bound=type)
 
 RUNNABLE_NAMES = frozenset(
@@ -61,10 +59,7 @@ def as_runnable(kind: _T) -> _T:
 
 
 def load_runnables(wanted: str) -> Any:
-    """The module of LangChain's Runnables, imported if nobody has done so yet.
-
-    Args:
-        wanted: what they are needed for, for the error.
+    """The module of LangChain's Runnables, imported on demand.
 
     Raises:
         ImportError: LangChain is not installed.

@@ -5,34 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any, Generic, TypedDict, TypeVar, cast
 
 from antiphon._antiphon import Context, current_context
 from antiphon._graph_errors import GraphInterrupt
-from antiphon._node.calls import Step, call_of, perform, perform_async
+from antiphon._node.calls import perform_step
 from antiphon._node.human_input import HumanInput, ask
-from antiphon._node.tool_calls import Approving, use, use_async
+from antiphon._node.tool_calls import perform_tool_call
 from antiphon._pause import Interrupted
+from antiphon._sync_async import Routine, async_method, sync_method
 from antiphon.graph._langchain import settings_of
-from antiphon.tools import Tool, ToolContext
-
-__all__ = [
-    "ExecutionInfo",
-    "Interrupt",
-    "NodeError",
-    "RunnableConfig",
-    "Runtime",
-    "StreamWriter",
-    "config_of",
-    "get_config",
-    "get_runtime",
-    "get_stream_writer",
-    "interrupt",
-    "node_error",
-    "pausing",
-    "runtime_of",
-]
+from antiphon.tools import Tool
 
 _ContextT = TypeVar("_ContextT")
 
@@ -122,8 +105,9 @@ class Runtime(Generic[_ContextT]):
     execution_info: ExecutionInfo
     heartbeat: Callable[[], None]
     _ctx: Context = field(repr=False, compare=False)
-    _round: HumanInput = field(repr=False, compare=False)
+    _human_input: HumanInput = field(repr=False, compare=False)
 
+    @sync_method
     def step(
         self,
         name: str,
@@ -132,7 +116,7 @@ class Runtime(Generic[_ContextT]):
         *args: Any,
         idempotent: bool = False,
         **kwargs: Any,
-    ) -> Any:
+    ) -> Routine[Any]:
         """Calls a function once: if the node runs again, it gets the recorded result.
 
         A node runs again when its `interrupt` is answered, and, with a checkpointer, when its
@@ -156,24 +140,14 @@ class Runtime(Generic[_ContextT]):
                 (``replay_diverged``); or there is a checkpointer, and the result cannot be stored
                 (``value_unstorable``).
         """
-        with pausing(), self._round.making():
-            return Step(name, function, idempotent=idempotent).take(self._ctx, args, kwargs)
+        step = perform_step(self._ctx, name, function, (args, kwargs), idempotent=idempotent)
+        with pausing(), self._human_input.making():
+            return (yield from step)
 
-    async def astep(
-        self,
-        name: str,
-        function: Callable[..., Any],
-        /,
-        *args: Any,
-        idempotent: bool = False,
-        **kwargs: Any,
-    ) -> Any:
-        """`step`, awaited; a function that is not async runs on a thread."""
-        taken = Step(name, function, idempotent=idempotent)
-        with pausing(), self._round.making():
-            return await taken.take_async(self._ctx, args, kwargs)
+    astep = async_method(step)
 
-    def call(self, tool: Any, /, **arguments: Any) -> Any:
+    @sync_method
+    def call(self, tool: Any, /, **arguments: Any) -> Routine[Any]:
         """Calls a tool once, as `step` calls a function.
 
         Args:
@@ -190,39 +164,11 @@ class Runtime(Generic[_ContextT]):
             ToolError: it is not approved (``tool_refused``); or as `step`.
             StateError: as `step`.
         """
-        found = Tool.from_any(tool)
+        about = self._ctx, self._human_input, Tool.from_any(tool), arguments
         with pausing():
-            call = Approving(self._ctx, self._round, found, arguments).approved()
-        with pausing(), self._round.making():
-            return perform(
-                self._ctx,
-                call_of(found, call.arguments),
-                lambda key: use(found, call.arguments, self._about(found, key)),
-                call.known,
-            )
+            return (yield from perform_tool_call(*about))
 
-    async def acall(self, tool: Any, /, **arguments: Any) -> Any:
-        """`call`, awaited; a tool that is not async runs on a thread."""
-        found = Tool.from_any(tool)
-        with pausing():
-            call = await Approving(self._ctx, self._round, found, arguments).approved_async()
-        with pausing(), self._round.making():
-            return await perform_async(
-                self._ctx,
-                call_of(found, call.arguments),
-                lambda key: use_async(found, call.arguments, self._about(found, key)),
-                call.known,
-            )
-
-    def _about(self, tool: Tool, key: str) -> ToolContext:
-        at = self._ctx.deadline
-        return ToolContext(
-            name=tool.name,
-            call_id=key,
-            idempotency_key=key,
-            attempt=self._ctx.attempt,
-            deadline=None if at is None else datetime.fromtimestamp(at, UTC),
-        )
+    acall = async_method(call)
 
 
 def interrupt(value: Any) -> Any:
@@ -288,10 +234,7 @@ def get_stream_writer() -> StreamWriter:
 
 
 def _current_node(instead: str) -> Context:
-    """The context of the node that runs here.
-
-    Args:
-        instead: what a router does.
+    """The context of the node that runs here; `instead` is the advice for routers.
 
     Raises:
         RuntimeError: no node is running here.

@@ -11,8 +11,6 @@ from antiphon.graph._runtime import Interrupt
 if TYPE_CHECKING:
     from antiphon.graph._runtime import RunnableConfig
 
-__all__ = ["METADATA", "PregelTask", "StateSnapshot", "config_at", "empty", "snapshot"]
-
 METADATA = ("source", "step", "run_id")
 """What is told of a checkpoint."""
 

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from antiphon._state_schema import Schema
     from antiphon.graph._run_handle import RunHandle
 
-__all__ = ["StreamMode", "Version", "check_version", "pauses", "read_stream_options"]
-
 StreamMode = Literal["values", "updates", "custom", "messages", "tasks", "debug"]
 """What a stream carries.
 
@@ -52,14 +50,7 @@ def read_stream_options(
     version: Version,
     schema: Schema,
 ) -> StreamOptions:
-    """Reads the arguments of ``stream``.
-
-    Args:
-        mode: one mode or several.
-        subgraphs: whether nested graphs show.
-        keys: the keys to show.
-        version: how chunks look.
-        schema: the schema of the graph's output, for states of ``v2``.
+    """The options of a stream.
 
     Raises:
         GraphBuildError: a mode or the version is unknown.
@@ -104,11 +95,7 @@ def _part(schema: Schema | None, mode: str, space: tuple[str, ...], payload: Any
 
 
 class _Told:
-    """What shows of the beginning or the end of a task.
-
-    Args:
-        modes: the modes of the stream.
-    """
+    """The chunks of the start or end of a task."""
 
     __slots__ = ("_modes", "tokens")
 

@@ -1,4 +1,4 @@
-"""A compiled graph's threads: reading what they hold, and writing to them from outside."""
+"""The threads of a compiled graph: reading and updating them from outside of runs."""
 
 from __future__ import annotations
 
@@ -6,28 +6,26 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from antiphon._antiphon import Command
-from antiphon._graph_errors import GraphBuildError, InvalidUpdateError, as_graph_error
+from antiphon._graph_errors import GraphBuildError, InvalidUpdateError, graph_errors
 from antiphon._state_schema import ROOT
-from antiphon.errors import AntiphonError
+from antiphon._sync_async import Routine, async_method, drive, sync_method, twin
 from antiphon.graph._input import counted, merge
 from antiphon.graph._snapshot import METADATA, StateSnapshot, config_at, empty, snapshot
-from antiphon.graph._thread_ref import ThreadRef
+from antiphon.graph._thread import GraphThread
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
-    from antiphon._antiphon import Engine, History, Run, Saver
+    from antiphon._antiphon import Engine, Run, Saver
     from antiphon.graph._plan import Plan
     from antiphon.graph._runtime import RunnableConfig
-
-__all__ = ["Threads"]
 
 _PAGE = 16
 """Checkpoints that a history reads at once."""
 
 
 class Threads:
-    """What a compiled graph with a checkpointer can do with its threads.
+    """The threads of a compiled graph with a checkpointer.
 
     A config names the thread as ``{"configurable": {"thread_id": ...}}``, and one of its
     checkpoints as ``checkpoint_id`` beside it.
@@ -38,8 +36,9 @@ class Threads:
     _plan: Plan
     _bound: Mapping[str, Any] | None
 
-    def get_state(self, config: RunnableConfig) -> StateSnapshot:
-        """What a thread holds now, or held at a checkpoint.
+    @sync_method
+    def get_state(self, config: RunnableConfig) -> Routine[StateSnapshot]:
+        """The state of a thread, now or at a checkpoint.
 
         Without a checkpoint, what tasks of an open superstep have written counts as merged, and
         ``next`` leaves them out.
@@ -48,21 +47,12 @@ class Threads:
             GraphBuildError: the graph has no checkpointer, or the config names no thread.
             InvalidUpdateError: the thread has no such checkpoint, or does not fit the graph.
         """
-        ref = self._thread_ref(config)
-        try:
-            found = self._newest(ref).page(1)
-        except AntiphonError as error:
-            raise as_graph_error(error) from error.__cause__
-        return snapshot(ref.thread, found[0]) if found else empty(ref.thread)
+        thread = self._thread(config)
+        with graph_errors():
+            found = yield from self._newest(thread)
+        return snapshot(thread.name, found[0]) if found else empty(thread.name)
 
-    async def aget_state(self, config: RunnableConfig) -> StateSnapshot:
-        """`get_state` on the caller's event loop."""
-        ref = self._thread_ref(config)
-        try:
-            found = await self._newest(ref).apage(1)
-        except AntiphonError as error:
-            raise as_graph_error(error) from error.__cause__
-        return snapshot(ref.thread, found[0]) if found else empty(ref.thread)
+    aget_state = async_method(get_state)
 
     def get_state_history(
         self,
@@ -72,7 +62,7 @@ class Threads:
         before: RunnableConfig | None = None,
         limit: int | None = None,
     ) -> Iterator[StateSnapshot]:
-        """What a thread held at its checkpoints, newest first, read as far as it is iterated.
+        """The checkpoints of a thread, newest first, read as far as they are iterated.
 
         Args:
             config: the thread; or a checkpoint, to begin there.
@@ -83,14 +73,12 @@ class Threads:
         Raises:
             GraphBuildError: as `get_state`; or the limit or the filter can find nothing.
         """
-        past = _Past(self._thread_ref(config if before is None else before), filter, limit)
+        past = _Past(self._thread(config if before is None else before), filter, limit)
         past.skips = before is not None
-        try:
+        with graph_errors():
             history = self._engine.history(past.ref)
             while not past.is_full and (found := history.page(past.most)):
                 yield from past.snapshots(found)
-        except AntiphonError as error:
-            raise as_graph_error(error) from error.__cause__
 
     async def aget_state_history(
         self,
@@ -101,19 +89,18 @@ class Threads:
         limit: int | None = None,
     ) -> AsyncIterator[StateSnapshot]:
         """`get_state_history` on the caller's event loop."""
-        past = _Past(self._thread_ref(config if before is None else before), filter, limit)
+        past = _Past(self._thread(config if before is None else before), filter, limit)
         past.skips = before is not None
-        try:
+        with graph_errors():
             history = self._engine.history(past.ref)
             while not past.is_full and (found := await history.apage(past.most)):
                 for shown in past.snapshots(found):
                     yield shown
-        except AntiphonError as error:
-            raise as_graph_error(error) from error.__cause__
 
+    @sync_method
     def update_state(
         self, config: RunnableConfig, values: Any, as_node: str | None = None
-    ) -> RunnableConfig:
+    ) -> Routine[RunnableConfig]:
         """Writes to a thread as if a node had: its edges say what comes next. Nothing runs.
 
         Args:
@@ -129,36 +116,24 @@ class Threads:
                 cannot take what was written.
             GraphBuildError: as `get_state`.
         """
-        ref = self._thread_ref(config)
-        try:
+        thread = self._thread(config)
+        with graph_errors():
             if as_node is None:
-                as_node = self._writer(self._newest(ref).page(1))
-            run = self._edit(ref, values, as_node)
-            run.drain()
-        except AntiphonError as error:
-            raise as_graph_error(error) from error.__cause__
-        return config_at(ref.thread, run.checkpoint)
+                as_node = self._writer((yield from self._newest(thread)))
+            run = self._edit(thread, values, as_node)
+            yield drive(run)
+        return config_at(thread.name, run.checkpoint)
 
-    async def aupdate_state(
-        self, config: RunnableConfig, values: Any, as_node: str | None = None
-    ) -> RunnableConfig:
-        """`update_state` on the caller's event loop."""
-        ref = self._thread_ref(config)
-        try:
-            if as_node is None:
-                as_node = self._writer(await self._newest(ref).apage(1))
-            run = self._edit(ref, values, as_node)
-            await run
-        except AntiphonError as error:
-            raise as_graph_error(error) from error.__cause__
-        return config_at(ref.thread, run.checkpoint)
+    aupdate_state = async_method(update_state)
 
-    def _thread_ref(self, config: RunnableConfig) -> ThreadRef:
-        return ThreadRef.of((self.checkpointer, self._plan), merge(self._bound, config))
+    def _thread(self, config: RunnableConfig) -> GraphThread:
+        return GraphThread.of((self.checkpointer, self._plan), merge(self._bound, config))
 
-    def _newest(self, ref: ThreadRef) -> History:
-        """A history whose first page shows a thread as it is now, unless a checkpoint is named."""
-        return self._engine.history(ref.native(), live=ref.checkpoint is None)
+    def _newest(self, thread: GraphThread) -> Routine[list[dict[str, Any]]]:
+        """The newest checkpoint, or the named one, as the engine shows it."""
+        history = self._engine.history(thread.ref(), live=thread.checkpoint is None)
+        found: list[dict[str, Any]] = yield twin(history, "page", 1)
+        return found
 
     def _writer(self, found: list[dict[str, Any]]) -> str:
         """The node that wrote last."""
@@ -173,20 +148,22 @@ class Threads:
             hint="name the node that the update is to count as",
         )
 
-    def _edit(self, ref: ThreadRef, values: Any, as_node: str) -> Run:
+    def _edit(self, thread: GraphThread, values: Any, as_node: str) -> Run:
         if ROOT in self._plan.keys and values is not None and not isinstance(values, Command):
             values = {ROOT: values}
-        return self._engine.start(values, place=ref.native("sync", as_node))
+        return self._engine.start(values, place=thread.ref(as_node))
 
 
 class _Past:
-    """What somebody wants to see of a history."""
+    """The wanted part of a history."""
 
-    def __init__(self, ref: ThreadRef, wanted: Mapping[str, Any] | None, limit: int | None) -> None:
+    def __init__(
+        self, thread: GraphThread, wanted: Mapping[str, Any] | None, limit: int | None
+    ) -> None:
         self._check(wanted, limit)
         self.skips = False
         self._found = 0
-        self.ref = ref.native()
+        self.ref = thread.ref()
         self._wanted = wanted or {}
         self._limit = limit
 
@@ -208,18 +185,18 @@ class _Past:
 
     @property
     def is_full(self) -> bool:
-        """Whether all that are wanted were found."""
+        """Whether the limit is reached."""
         return self._limit is not None and self._found >= self._limit
 
     @property
     def most(self) -> int:
-        """How many checkpoints to read at once: a filter may pass over any number of them."""
+        """How many checkpoints to read at once; a filter may skip any number of them."""
         if self._wanted or self._limit is None:
             return _PAGE
         return min(_PAGE, self._limit - self._found + int(self.skips))
 
     def snapshots(self, found: list[dict[str, Any]]) -> Iterator[StateSnapshot]:
-        """Those of a page that are wanted."""
+        """The wanted checkpoints of a page."""
         for one in found:
             if self.skips:
                 self.skips = False

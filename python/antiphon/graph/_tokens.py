@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-__all__ = ["TaskPosition", "Tokens", "where"]
-
 TaskPosition = tuple[tuple[str, ...], str, int, int | None, tuple[str, ...]]
 """Where a task stands: namespace, id, superstep, number among the sends, triggers."""
 

@@ -10,7 +10,6 @@ import functools
 import os
 import sys
 import uuid
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from antiphon._graph_errors import GraphInterrupt
@@ -19,40 +18,32 @@ from antiphon.graph._run_handle import RunHandle
 from antiphon.graph._runnable import load_runnables
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
-    from antiphon._antiphon import Run
     from antiphon.graph._tokens import TaskPosition
-
-__all__ = ["Trace", "TracedRunHandle", "is_traced"]
 
 _SWITCHES = ("LANGSMITH_TRACING", "LANGCHAIN_TRACING_V2")
 
 
 def is_traced(settings: Mapping[str, Any]) -> bool:
-    """Whether somebody wants to hear of a run."""
+    """Whether a run is traced."""
     if settings.get("callbacks"):
         return True
-    # A program that never imports LangChain may have it, and the switch, for another's sake.
+    # The switch may be set for other programs: it counts only if LangChain is imported.
     return "langchain_core" in sys.modules and _is_switched_on()
 
 
 @functools.cache
 def _is_switched_on() -> bool:
-    """Whether the environment says so; like LangSmith, it is asked once."""
+    """Whether the environment turns tracing on; it is read once, as by LangSmith."""
     return any(os.environ.get(name, "").lower() == "true" for name in _SWITCHES)
 
 
 class Trace:
-    """What the callbacks of one run have been told so far.
+    """Reports one run to LangChain's callbacks.
 
-    Args:
-        settings: the run's config.
-        name: what the run is called.
-        run_id: the run's id. Default: a new one.
-        given: the input.
-        asks_above: whether a node has started it whose own run asks its questions. Callbacks
-            are told of these there, once they are stored.
+    Questions of a nested run are reported by the run that asks them (`asks_above`), once they are
+    stored.
 
     Raises:
         ImportError: LangChain is not installed.
@@ -78,37 +69,26 @@ class Trace:
         self._tasks: dict[str, Any] = {}
 
     def handle(self, *parts: Any) -> TracedRunHandle:
-        """A handle that it is told of; args as of `RunHandle`."""
+        """A handle that reports here; args as of `RunHandle`."""
         return TracedRunHandle(self, *parts)
 
-    @contextmanager
-    def told_of(self, handle: RunHandle) -> Iterator[None]:
-        """Tells how a run begins, and how it ends or pauses."""
-        self.begin()
-        try:
-            yield
-        except BaseException as error:
-            self.fail(error)
-            raise
-        self.over(handle)
-
     def fail(self, error: BaseException) -> None:
-        """Tells what a run failed with."""
+        """Reports the failure of the run."""
         if self._asks_above and asks(error):
             error = GraphInterrupt()
         self._close(error)
         self._run.on_chain_error(error)
 
-    def over(self, handle: RunHandle, error: BaseException | None = None) -> None:
-        """Tells what a run has come to."""
+    def over(self, handle: RunHandle, error: BaseException | None) -> None:
+        """Reports the end or the pause of the run."""
         if error is not None:
-            return self.fail(error)
+            self.fail(error)
+            return
         self._close(GraphInterrupt())
         self._run.on_chain_end(handle.result())
-        return None
 
     def enter(self, node: str, position: TaskPosition, metadata: dict[str, Any], given: Any) -> Any:
-        """Tells that a task begins. Gives what is told of within it."""
+        """Reports the start of a task, and returns its callbacks."""
         space, task, step, _, _ = position
         if task not in self._tasks:  # a further attempt belongs to the same task
             around = self._around(space, metadata, given)
@@ -116,7 +96,7 @@ class Trace:
         return self._tasks[task].get_child()
 
     def note(self, news: Mapping[str, Any]) -> None:
-        """Tells that a task has ended, if that is the news."""
+        """Reports the end of a task, if that is the news."""
         run = None if "input" in news else self._tasks.pop(news["id"], None)
         if run is None:
             return
@@ -128,7 +108,7 @@ class Trace:
             run.on_chain_end(news["result"] or None)
 
     def begin(self) -> None:
-        """Tells that a run begins; one that goes on after a pause is a run of its own here."""
+        """Reports the start of the run; after a pause it is another run here."""
         from langchain_core.callbacks import CallbackManager
 
         manager = CallbackManager.configure(
@@ -140,7 +120,7 @@ class Trace:
         self._next = None
 
     def _around(self, space: tuple[str, ...], metadata: dict[str, Any], given: Any) -> Any:
-        """The graph's own run, or the task whose graph it is: that begins with its first node."""
+        """The run of the graph; of a nested graph its task, which starts with the first node."""
         if not space:
             return self._run
         node, _, task = space[-1].partition(":")
@@ -150,14 +130,14 @@ class Trace:
         return self._tasks[task]
 
     def _close(self, error: BaseException) -> None:
-        """Tasks that were stopped, or that something within asks for, have ended too."""
+        """Reports the end of tasks that were stopped, or that wait for an answer."""
         for run in reversed(self._tasks.values()):
             run.on_chain_error(error)
         self._tasks.clear()
 
 
 class TracedRunHandle(RunHandle):
-    """A run under way that is traced. Args as of `RunHandle`, and the trace."""
+    """A run of a graph that is traced."""
 
     __slots__ = ("_trace",)
 
@@ -165,35 +145,12 @@ class TracedRunHandle(RunHandle):
         super().__init__(*parts)
         self._trace = trace
 
-    def drain(self) -> None:
-        """Drives it to its end or a pause."""
-        with self._trace.told_of(self):
-            super().drain()
-
-    async def adrain(self) -> None:
-        """Drives it to its end or a pause, on the caller's event loop."""
-        with self._trace.told_of(self):
-            await super().adrain()
-
-    def __enter__(self) -> Run:
+    def _begin(self) -> None:
         self._trace.begin()
-        return super().__enter__()
 
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+    def _settle(self, error: BaseException | None) -> None:
         try:
-            super().__exit__(kind, error, trace)
-        except BaseException as raised:
-            self._trace.fail(raised)
-            raise
-        self._trace.over(self, error)
-
-    async def __aenter__(self) -> Run:
-        self._trace.begin()
-        return await super().__aenter__()
-
-    async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        try:
-            await super().__aexit__(kind, error, trace)
+            super()._settle(error)
         except BaseException as raised:
             self._trace.fail(raised)
             raise
@@ -201,7 +158,7 @@ class TracedRunHandle(RunHandle):
 
 
 def _uuid(given: Any) -> uuid.UUID:
-    """An id as LangChain takes it; a run that is called otherwise gets another there."""
+    """An id as LangChain takes it; other ids are replaced."""
     try:
         return uuid.uuid4() if given is None else uuid.UUID(str(given))
     except ValueError:

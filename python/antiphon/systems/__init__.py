@@ -17,8 +17,8 @@ Example:
     '42'
 """
 
-from antiphon._lines import BatchReport, LineProblem
-from antiphon._role import RoleContext
+from antiphon._batch_file import BatchReport, LineProblem
+from antiphon._roles import RoleContext
 from antiphon.systems._system import System
 from antiphon.systems.computation import Computation
 from antiphon.systems.computation_result import ComputationAttempt, ComputationResult

@@ -6,13 +6,13 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from antiphon._lines import Batch, Shown, abatch_file, batch_file
+from antiphon._batch_file import Batch, BatchProgress, abatch_file, batch_file
 from antiphon.systems.result import SystemResult
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from antiphon._lines import BatchReport, Task
+    from antiphon._batch_file import BatchReport, Task
     from antiphon.event import Event
 
 __all__ = ["FileBatches"]
@@ -74,7 +74,7 @@ class FileBatches(Generic[_R]):
             AuthError: the model refuses its key: the next question would fare no better.
         """
         batch = self._batch((questions, output, files), concurrency, redo_failed=redo_failed)
-        with Shown(self._label, watch) as shown:
+        with BatchProgress(self._label, watch) as shown:
             return batch_file(batch, shown)
 
     async def abatch_file(
@@ -103,7 +103,7 @@ class FileBatches(Generic[_R]):
             AuthError: as in `batch_file`.
         """
         batch = self._batch((questions, output, files), concurrency, redo_failed=redo_failed)
-        with Shown(self._label, watch) as shown:
+        with BatchProgress(self._label, watch) as shown:
             return await abatch_file(batch, shown)
 
     def _batch(

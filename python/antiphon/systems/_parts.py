@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from antiphon._role import Part
+from antiphon._roles import RoleSpec
 
 __all__ = ["PARTS", "brief_view"]
 
@@ -68,7 +68,7 @@ def _work(target: str, known: dict[str, Any]) -> str:
 
 
 PARTS = {
-    role: Part(role, replies, role in _SPEAKING, partial(brief_view, role, minimal=False))
+    role: RoleSpec(role, replies, role in _SPEAKING, partial(brief_view, role, minimal=False))
     for role, replies in _REPLIES.items()
 }
 """The roles, by name."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from antiphon._role import Part, as_role, as_tools
+from antiphon._roles import RoleSpec, as_role, as_tools
 from antiphon.agent import Agent
 from antiphon.errors import ValidationError
 
@@ -38,7 +38,7 @@ def model_of_all(given: Any) -> dict[str, Any]:
             code="role_invalid",
             hint="name the role: `ReviewLoop(critic=MyCritic())`",
         )
-    return as_role(Part("model", (), speaks=False, view=dict), given)
+    return as_role(RoleSpec("model", (), speaks=False, view=dict), given)
 
 
 def implementation_of(name: str, role: dict[str, Any], shared: dict[str, Any]) -> dict[str, Any]:

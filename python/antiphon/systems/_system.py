@@ -6,8 +6,9 @@ import asyncio
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from antiphon._antiphon import NativeSystem
+from antiphon._event_loop import run_blocking
 from antiphon._model.default_model import default_model
-from antiphon._role import Question, aask_all, as_role, ask_all
+from antiphon._roles import CallerContext, as_role, ask_all
 from antiphon.models import scripted
 from antiphon.systems._await import awaited
 from antiphon.systems._batches import FileBatches
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterable, Mapping
 
-    from antiphon._lines import Task
-    from antiphon._role import Part
+    from antiphon._batch_file import Task
+    from antiphon._roles import RoleSpec
     from antiphon.event import Event
 
     _Show = Callable[[Event], None]
@@ -44,7 +45,7 @@ class System(FileBatches[_R], Generic[_R]):
 
     name: ClassVar[str]
     _result: ClassVar[type[SystemResult]] = PlainResult
-    _roles: ClassVar[Mapping[str, Part]]
+    _roles: ClassVar[Mapping[str, RoleSpec]]
     """The roles, with the replies that an agent or a function returns for them."""
 
     def __init__(
@@ -227,7 +228,7 @@ class System(FileBatches[_R], Generic[_R]):
             ValidationError: a question is blank (``question_blank``), or there is a single text
                 instead of a list (``input_invalid``); none has been asked.
         """
-        return ask_all(self.arun, questions, concurrency=concurrency, label=self._label)
+        return run_blocking(self.abatch(questions, concurrency=concurrency))  # type: ignore[no-any-return]
 
     async def abatch(self, questions: Iterable[str], *, concurrency: int = 8) -> list[_R]:
         """`batch` on the caller's event loop.
@@ -236,7 +237,7 @@ class System(FileBatches[_R], Generic[_R]):
             questions: as in `batch`.
             concurrency: as in `batch`.
         """
-        return await aask_all(self.arun, questions, concurrency=concurrency, label=self._label)
+        return await ask_all(self.arun, questions, concurrency=concurrency, label=self._label)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
@@ -245,7 +246,7 @@ class System(FileBatches[_R], Generic[_R]):
     def _label(self) -> str:
         return self.name.replace("_", " ")
 
-    def _part(self, name: str, settings: Mapping[str, Any]) -> Part:
+    def _part(self, name: str, settings: Mapping[str, Any]) -> RoleSpec:
         """The role of that name under these settings."""
         del settings
         return self._roles[name]
@@ -287,12 +288,12 @@ class System(FileBatches[_R], Generic[_R]):
         return await self._await({**given, **here, **self._threads.task(task)}, None)
 
     def _ask(self, put: dict[str, Any], show: _Show | None) -> _R:
-        options = {**put, "watch": show, "user_context": Question()}
+        options = {**put, "watch": show, "user_context": CallerContext()}
         native = self._native.ask(options.pop("question", None), **options)
         return self._result_of(native, put)
 
     async def _await(self, put: dict[str, Any], show: _Show | None) -> _R:
-        about = Question(asyncio.get_running_loop())
+        about = CallerContext(asyncio.get_running_loop())
         options = {**put, "watch": show, "user_context": about}
         question = options.pop("question", None)
         native = await awaited(lambda stop: self._native.aask(question, stop=stop, **options))

@@ -11,7 +11,7 @@ from antiphon.errors import AntiphonError, ValidationError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from antiphon._lines import Task
+    from antiphon._batch_file import Task
 
 __all__ = ["Threads", "thread_of"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, Unpack
 
-from antiphon._role import Part
+from antiphon._roles import RoleSpec
 from antiphon.errors import ValidationError
 from antiphon.sandbox import Sandbox
 from antiphon.sandbox._native import named_call
@@ -93,9 +93,9 @@ class Computation(System[ComputationResult]):
 
     name = "computation"
     _result = ComputationResult
-    _roles: ClassVar[Mapping[str, Part]] = {
-        "planner": Part("planner", ("python", "explain", "reasoning"), speaks=True, view=dict),
-        "summariser": Part("summariser", ("answer", "highlights"), speaks=False, view=dict),
+    _roles: ClassVar[Mapping[str, RoleSpec]] = {
+        "planner": RoleSpec("planner", ("python", "explain", "reasoning"), speaks=True, view=dict),
+        "summariser": RoleSpec("summariser", ("answer", "highlights"), speaks=False, view=dict),
     }
 
     def __init__(

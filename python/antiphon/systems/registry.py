@@ -61,7 +61,7 @@ def find(name: str) -> type[System[Any]]:
     Raises:
         ValidationError: there is no such system (``system_unknown``).
     """
-    from antiphon._role import Part
+    from antiphon._roles import RoleSpec
     from antiphon.systems._system import System
 
     known: dict[str, type[System[Any]]] = {one.name: one for one in System.__subclasses__()}
@@ -74,7 +74,7 @@ def find(name: str) -> type[System[Any]]:
             code="system_unknown",
             hint=f"the systems are {', '.join(sorted(native))}",
         )
-    roles = {role: Part(role, (), speaks=False, view=dict) for role in native[name].roles}
+    roles = {role: RoleSpec(role, (), speaks=False, view=dict) for role in native[name].roles}
     made: type[System[Any]] = type(
         name.title().replace("_", ""),
         (System,),

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from antiphon._role import Part
+    from antiphon._roles import RoleSpec
     from antiphon._thread_store import Durability
     from antiphon.checkpoint import Saver
     from antiphon.event import Event
@@ -216,7 +216,7 @@ class ReviewLoop(System[ReviewLoopResult]):
         """
         return super().astream(question, thread=thread, file=file)
 
-    def _part(self, name: str, settings: Mapping[str, Any]) -> Part:
+    def _part(self, name: str, settings: Mapping[str, Any]) -> RoleSpec:
         minimal = settings.get("critic_context") == "minimal"
         return replace(PARTS[name], view=partial(brief_view, name, minimal=minimal))
 

@@ -103,7 +103,7 @@ print(json.dumps(found))
 def test_doctor_tells_what_is_missing_and_what_could_be_accepted() -> None:
     code = """
 import contextlib, io, json
-from antiphon._command.doctor import doctor
+from antiphon._cli.doctor import doctor
 with contextlib.redirect_stdout(io.StringIO()) as said:
     doctor(as_json=False)
 print(json.dumps(said.getvalue()))

@@ -1,0 +1,61 @@
+"""The ids of a batch, in a temporary database: they may be millions."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import Self
+
+
+class SeenIds:
+    """The ids in the input and the output. One thread at a time may use it."""
+
+    def __init__(self) -> None:
+        # Without a name SQLite keeps little in memory, and the rest in a temporary file.
+        self._rows = sqlite3.connect("", check_same_thread=False, isolation_level=None)
+        self._rows.execute("PRAGMA journal_mode = OFF")
+        self._rows.execute("PRAGMA synchronous = OFF")
+        self._rows.execute(
+            "CREATE TABLE ids (id TEXT PRIMARY KEY, answered INTEGER, line INTEGER) WITHOUT ROWID"
+        )
+        self._rows.execute("BEGIN")
+
+    def settle(self, task_id: str, *, answered: bool) -> None:
+        """The output has a line for an id; the last one counts."""
+        self._rows.execute(
+            "INSERT INTO ids (id, answered) VALUES (?, ?) "
+            "ON CONFLICT (id) DO UPDATE SET answered = excluded.answered",
+            (task_id, answered),
+        )
+
+    def size(self, *, answered: bool) -> int:
+        """How many ids the output has a line for, or how many of them were answered."""
+        counted = "sum(answered)" if answered else "count(answered)"
+        row = self._rows.execute(f"SELECT {counted} FROM ids").fetchone()  # noqa: S608
+        return int(row[0] or 0)
+
+    def outcome(self, task_id: str) -> bool | None:
+        """Whether an id was answered; none if the output has no line for it."""
+        row = self._rows.execute("SELECT answered FROM ids WHERE id = ?", (task_id,)).fetchone()
+        return None if row is None or row[0] is None else bool(row[0])
+
+    def meet(self, task_id: str, line: int) -> int | None:
+        """Notes that an id was read in a line; gives the line that had it first, if any did."""
+        row = self._rows.execute("SELECT line FROM ids WHERE id = ?", (task_id,)).fetchone()
+        if row is not None and row[0] is not None:
+            return int(row[0])
+        self._rows.execute(
+            "INSERT INTO ids (id, line) VALUES (?, ?) "
+            "ON CONFLICT (id) DO UPDATE SET line = excluded.line",
+            (task_id, line),
+        )
+        return None
+
+    def close(self) -> None:
+        """Gives the file up."""
+        self._rows.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()

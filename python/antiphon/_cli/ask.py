@@ -1,0 +1,141 @@
+"""``antiphon ask``: one question, answered."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+from antiphon._cli.exit_codes import Exit, after
+from antiphon._cli.progress import ProgressView
+from antiphon._model.default_model import choose, open_model
+from antiphon._text import drop_controls, well_formed
+from antiphon.errors import ValidationError
+from antiphon.local import ProgressBar
+from antiphon.models import Model
+from antiphon.systems import ReviewLoopResult, System, SystemResult, find
+from antiphon.systems._inputs import read_file
+
+if TYPE_CHECKING:
+    import argparse
+
+    from antiphon.errors import AntiphonError
+
+
+def ask(options: argparse.Namespace) -> Exit:
+    """Puts the question, shows progress on standard error and the answer on standard output.
+
+    Raises:
+        AntiphonError: nothing could be asked.
+    """
+    settings = checked_settings(options)
+    attached = read_file(options.file)
+    given = {} if attached is None else {"file": attached}
+    _require_question(options.question)
+    choice = choose(options.model, os.environ)
+    with ProgressView(sys.stderr) as view:
+        view.say(f"model: {choice.description}")
+        with ProgressBar() as bar, open_model(choice, bar) as model:
+            system = system_of(options)(model, **settings)
+            result = system.run(options.question, watch=view, **given)
+        _report(view, result)
+    sys.stdout.write(_told(result, options) + "\n")
+    sys.stdout.flush()
+    return after(result)
+
+
+def checked_settings(options: argparse.Namespace) -> dict[str, Any]:
+    """The settings of a command; what is wrong with them is said before a model costs anything.
+
+    Raises:
+        ValidationError: one cannot be used (``command_setting_malformed``,
+            ``system_setting_invalid``).
+    """
+    settings = dict(map(_setting, options.set or ()))
+    system = system_of(options)
+    for name in settings.keys() & set(inspect.signature(system).parameters):
+        raise ValidationError(f"this is no setting: {name}", code="system_setting_invalid")
+    system(Model.scripted([]), **settings)
+    return settings
+
+
+def system_of(options: argparse.Namespace) -> type[System[Any]]:
+    """The system of a command.
+
+    Raises:
+        ValidationError: there is none of that name (``system_unknown``).
+    """
+    return find(options.system.replace("-", "_"))
+
+
+def _require_question(question: str) -> None:
+    if not question.strip():
+        raise ValidationError(
+            f"there is no question to answer: {question!r}",
+            code="question_blank",
+            hint='antiphon ask "What is the capital of France?"',
+        )
+    if well_formed(question) != question:
+        raise ValidationError(
+            f"the question is not UTF-8 text: {question!r}", code="question_malformed"
+        )
+
+
+def _setting(given: str) -> tuple[str, Any]:
+    key, equals, value = given.partition("=")
+    if not equals or not key.strip():
+        raise ValidationError(
+            f"a setting is written `key=value`: {given}", code="command_setting_malformed"
+        )
+    try:
+        return key.strip(), json.loads(value)
+    except ValueError:
+        return key.strip(), value
+
+
+def _report(view: ProgressView, result: SystemResult) -> None:
+    usage = result.usage
+    if result.outcome != "answered":
+        step = result.error_component if isinstance(result, ReviewLoopResult) else None
+        view.say(f"no answer ({result.outcome})" + (f" at the step: {step}" if step else ""))
+    for question in result.questions:
+        view.say(f"question of {question.agent}: {question.value}")
+    if result.outcome != "answered" and result.error is not None:
+        view.say(f"error: {result.error.message}")
+        if result.error.hint:
+            view.say(f"hint: {result.error.hint}")
+    view.say(
+        f"tokens: {usage.get('input_tokens', 0)} read, {usage.get('output_tokens', 0)} written"
+        + (f"; retries: {result.retry_count}" if isinstance(result, ReviewLoopResult) else "")
+    )
+
+
+def _told(result: SystemResult, options: argparse.Namespace) -> str:
+    if options.json:
+        return json.dumps(_object(result, trace=options.trace))
+    lines = [result.answer]
+    if options.trace:
+        lines = [json.dumps(event.to_dict()) for event in result.trace] + lines
+    text = "\n".join(lines)
+    return drop_controls(text) if sys.stdout.isatty() else text
+
+
+def _object(result: SystemResult, *, trace: bool) -> dict[str, Any]:
+    error = result.error
+    told = result.to_dict(trace=False)
+    for name in ("state", "trace_dropped", "models"):
+        told.pop(name, None)
+    told |= {
+        "answer": result.answer,
+        "model": ", ".join(result.models),
+        "error": None if error is None else _fault(error),
+    }
+    if trace:
+        told["trace"] = [event.to_dict() for event in result.trace]
+    return told
+
+
+def _fault(error: AntiphonError) -> dict[str, Any]:
+    return {"code": error.code, "message": error.message, "hint": error.hint}

@@ -1,0 +1,92 @@
+"""``antiphon ask --batch``: the questions of a file, answered."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from antiphon._batch_file import open_questions
+from antiphon._cli.ask import checked_settings, system_of
+from antiphon._cli.exit_codes import Exit
+from antiphon._cli.progress import ProgressView
+from antiphon._cli.store import made
+from antiphon._model.default_model import choose, open_model
+from antiphon._text import drop_controls
+from antiphon.checkpoint import SqliteSaver
+from antiphon.local import ProgressBar
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable, Iterator
+
+    from antiphon.checkpoint import Saver
+    from antiphon.event import Event
+
+_AT_A_TIME = 8
+
+
+def batch(options: argparse.Namespace) -> Exit:
+    """Asks all questions of a file; progress goes to standard error, the sum to standard output.
+
+    Raises:
+        AntiphonError: nothing could be asked, or nothing more.
+    """
+    settings = checked_settings(options)
+    questions, output = Path(options.batch), Path(options.out)
+    open_questions(questions).close()
+    choice = choose(options.model, os.environ)
+    # A local model answers one question after the other.
+    usual = _AT_A_TIME if choice.weights is None else 1
+    concurrency = usual if options.concurrency is None else options.concurrency
+    with ProgressView(sys.stderr) as view, _kept(options.store, output) as saver:
+        view.say(f"model: {choice.description}")
+        with ProgressBar() as bar, open_model(choice, bar) as model:
+            report = system_of(options)(model, **settings, checkpointer=saver).batch_file(
+                questions,
+                output,
+                files=options.files,
+                concurrency=concurrency,
+                redo_failed=options.redo_failed,
+                watch=_telling(view),
+            )
+    told = json.dumps(report.to_dict()) if options.json else str(report)
+    sys.stdout.write(drop_controls(told) + "\n")
+    return Exit.ERROR if report.refused else Exit.ANSWERED
+
+
+@contextmanager
+def _kept(store: str | None, output: Path) -> Iterator[Saver]:
+    """Where questions are kept that are under way.
+
+    Without a word it is a file beside the output, which goes once all of them have ended.
+    """
+    named = made(store)
+    if named is not None:
+        with named:
+            yield named
+        return
+    path = output.with_name(f"{output.name}.threads")
+    with SqliteSaver.open(path) as saver:
+        yield saver
+    for end in ("", "-wal", "-shm"):
+        path.with_name(path.name + end).unlink(missing_ok=True)
+
+
+def _telling(view: ProgressView) -> Callable[[Event], None]:
+    """Says what a person should know; where somebody watches, a bar says the rest."""
+    watched = sys.stderr.isatty()
+
+    def tell(event: Event) -> None:
+        data = event.data
+        if event.name == "torn_line_dropped":
+            view.say(f"a last line that was torn is dropped, bytes: {data['bytes']}")
+        elif event.name == "line_refused":
+            view.say(f"not asked: {data['message']}")
+        elif event.name == "question_finished" and not watched:
+            view.say(f"{data['task_id']}: {data['outcome']}")
+
+    return tell

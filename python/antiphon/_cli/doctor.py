@@ -1,0 +1,138 @@
+"""``antiphon doctor`` and ``antiphon models``: what this machine offers."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import platform
+import sys
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import antiphon
+from antiphon import local
+from antiphon._cli.exit_codes import Exit
+from antiphon._cli.store import STORE, opened
+from antiphon._model.default_model import PROVIDERS, choose
+from antiphon._text import drop_controls
+from antiphon.errors import AntiphonError
+from antiphon.sandbox._engines import ENGINES, probe
+from antiphon.sandbox._engines import choose as chosen_engine
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from antiphon.sandbox._engine import Probe
+
+
+def doctor(*, as_json: bool) -> Exit:
+    """Reports what this machine offers; keys and passwords are never shown."""
+    found = _found()
+    if as_json:
+        sys.stdout.write(json.dumps(found, ensure_ascii=False) + "\n")
+    else:
+        sys.stdout.write(drop_controls("\n".join(_lines(found))) + "\n")
+    return Exit.ANSWERED
+
+
+def models() -> Exit:
+    """Lists local models and providers, and the default; keys are never shown."""
+    runs = importlib.util.find_spec("xllamacpp") is not None
+    lines = ["on this machine" + ("" if runs else ' (needs `pip install "antiphon[local]"`)')]
+    for model in local.CATALOG:
+        size = model.name.rpartition(":")[2]
+        state = "cached" if local.cached(model.name) else f"{model.size / 1e6:.0f} MB to fetch"
+        lines.append(f"  local:{size:<24}{state:<16}{model.title}")
+    lines.append("by a variable of the environment")
+    for variable, name in PROVIDERS.items():
+        state = "set" if os.environ.get(variable, "").strip() else "not set"
+        lines.append(f"  {name:<30}{state:<16}{variable}")
+    lines.append(f"without --model: {choose(None, os.environ).description}")
+    sys.stdout.write(drop_controls("\n".join(lines)) + "\n")
+    return Exit.ANSWERED
+
+
+def _found() -> dict[str, Any]:
+    return {
+        "antiphon": antiphon.__version__,
+        "python": platform.python_version(),
+        "system": f"{platform.system()} {platform.release()} {platform.machine()}",
+        "sandbox": _sandbox(),
+        "model": _model(),
+        "store": _store(),
+    }
+
+
+def _sandbox() -> dict[str, Any]:
+    told: dict[str, Any] = {"auto": None, "engines": [probe(name) for name in ENGINES]}
+    try:
+        with warnings.catch_warnings():
+            # What it would warn of is told here.
+            warnings.simplefilter("ignore", RuntimeWarning)
+            told["auto"] = chosen_engine("auto")
+    except AntiphonError as error:
+        told["problem"] = error.message
+    if not probe("process")["ok"]:
+        told["landlock_only"] = probe("process", landlock_only=True)["ok"]
+    return told
+
+
+def _model() -> dict[str, Any]:
+    choice = choose(None, os.environ)
+    return {
+        "without_a_name": choice.name,
+        "reason": choice.reason,
+        "runs_here": importlib.util.find_spec("xllamacpp") is not None,
+        "cached": [one.name for one in local.CATALOG if local.cached(one.name)],
+    }
+
+
+def _store() -> dict[str, Any]:
+    """Whether the store that the environment names can be opened; its address may hold a secret."""
+    if not os.environ.get(STORE, "").strip():
+        return {"named": False, "opens": None}
+    try:
+        opened(None).close()
+    except AntiphonError as error:
+        return {"named": True, "opens": False, "problem": error.message}
+    return {"named": True, "opens": True}
+
+
+def _lines(found: dict[str, Any]) -> Iterator[str]:
+    yield f"antiphon {found['antiphon']}, Python {found['python']}, {found['system']}"
+    yield "sandbox"
+    for engine in found["sandbox"]["engines"]:
+        yield from _engine_lines(engine)
+    auto = found["sandbox"]["auto"]
+    yield f"  `auto` takes: {auto}" if auto else "  `auto` finds no engine"
+    if found["sandbox"].get("landlock_only"):
+        yield "  `process` would run with `i_accept_landlock_only=True`, which promises less"
+    yield "model"
+    model = found["model"]
+    yield f"  without a name: {model['without_a_name']} ({model['reason']})"
+    runs = "yes" if model["runs_here"] else 'no (pip install "antiphon[local]")'
+    yield f"  models run on this machine: {runs}"
+    yield f"  fetched: {', '.join(model['cached']) or 'none'}"
+    yield "store"
+    yield f"  {STORE}: {_store_line(found['store'])}"
+
+
+def _engine_lines(engine: Probe) -> Iterator[str]:
+    verdict = f"yes, {engine['isolation']}" if engine["ok"] else "no"
+    version = f" ({engine['version']})" if engine["version"] else ""
+    yield f"  {engine['engine']:<12}{verdict}{version}"
+    for layer, state in sorted(engine["layers"].items()):
+        yield f"    {layer:<14}{_word(state)}"
+    for missing in engine["missing"]:
+        yield f"    missing: {missing}"
+
+
+def _word(state: Any) -> str:
+    return str(state) if not isinstance(state, bool) else "yes" if state else "no"
+
+
+def _store_line(store: dict[str, Any]) -> str:
+    if not store["named"]:
+        return "not set; runs are kept where the code says"
+    return "opens" if store["opens"] else f"cannot be opened: {store['problem']}"

@@ -1,0 +1,41 @@
+"""What the command line's exit codes mean."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import TYPE_CHECKING
+
+from antiphon.errors import AuthError, ModelTransportError, ValidationError
+
+if TYPE_CHECKING:
+    from antiphon.errors import AntiphonError
+    from antiphon.systems import SystemResult
+
+_NO_MODEL = {"local_runtime_missing", "model_unavailable"}
+
+
+class Exit(IntEnum):
+    """How a command ended."""
+
+    ANSWERED = 0
+    ERROR = 1
+    USAGE = 2
+    NO_ANSWER = 3
+    NO_MODEL = 4
+    INTERRUPTED = 130
+
+
+def after(result: SystemResult) -> Exit:
+    """The exit code of a question that was put."""
+    if result.outcome == "answered":
+        return Exit.ANSWERED
+    if isinstance(result.error, AuthError | ModelTransportError):
+        return Exit.NO_MODEL
+    return Exit.ERROR if result.outcome == "error" else Exit.NO_ANSWER
+
+
+def failed(error: AntiphonError) -> Exit:
+    """The exit code of a failure before any model was asked."""
+    if isinstance(error, AuthError | ModelTransportError) or error.code in _NO_MODEL:
+        return Exit.NO_MODEL
+    return Exit.USAGE if isinstance(error, ValidationError) else Exit.ERROR

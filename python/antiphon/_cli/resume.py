@@ -1,0 +1,228 @@
+"""``antiphon runs resume``: a run that goes on, by the code it is a run of."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from difflib import get_close_matches
+from pathlib import Path
+from re import fullmatch
+from typing import TYPE_CHECKING, Any
+
+from antiphon._cli.exit_codes import Exit, after
+from antiphon._cli.terminal import line, tell
+from antiphon._json_values import encode_or
+from antiphon._text import drop_controls
+from antiphon.errors import ValidationError
+from antiphon.graph import Command, CompiledGraph
+from antiphon.orchestrator import Orchestrator
+from antiphon.systems import System
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+_PART = 4
+"""Characters from which on the beginning of an id is taken for an id."""
+
+
+def resume(options: argparse.Namespace) -> Exit:
+    """Imports a team, a graph or a system, and lets a run of one of its threads go on.
+
+    Raises:
+        ValidationError: there is nothing of that name (``team_unknown``), the answers are none,
+            or the thread holds nothing to go on from.
+        AntiphonError: the run failed.
+    """
+    found = _imported(options.team)
+    if isinstance(found, Orchestrator):
+        return _team(found, options)
+    if isinstance(found, System):
+        return _system(found, options)
+    return _graph(found, options)
+
+
+def _team(team: Orchestrator, options: argparse.Namespace) -> Exit:
+    answers: tuple[Any, ...] = ()
+    if options.answer:
+        shown = team.state(options.thread)
+        has_ended = shown.outcome not in {None, "paused", "error"}
+        answers = _answers(options, [one.id for one in shown.questions], has_ended=has_ended)
+    result = team.resume(options.thread, *answers)
+    if options.json:
+        _write(result.to_json())
+    else:
+        _write("" if result.answer is None else _text(result.answer))
+    _ask([(one.id, one.agent, one.value) for one in result.questions])
+    if result.outcome not in {"answered", "paused"}:
+        tell(drop_controls(f"no answer ({result.outcome}): {result.detail}"))
+    if result.outcome == "answered":
+        return Exit.ANSWERED
+    return Exit.ERROR if result.outcome == "error" else Exit.NO_ANSWER
+
+
+def _system(system: System[Any], options: argparse.Namespace) -> Exit:
+    result = system.resume(options.thread)
+    if options.answer:
+        asked_ids = [one.id for one in result.questions]
+        has_ended = result.outcome != "paused"
+        answers = _answers(options, asked_ids, has_ended=has_ended)
+        result = system.resume(options.thread, *answers)
+    if options.json:
+        told = {"answer": result.answer, "outcome": result.outcome}
+        _write(json.dumps(told | {"run_id": result.run_id, "thread": result.thread}))
+    else:
+        _write(_text(result.answer))
+    _ask([(one.id, one.agent, one.value) for one in result.questions])
+    return after(result)
+
+
+def _graph(graph: CompiledGraph, options: argparse.Namespace) -> Exit:
+    config: Any = {"configurable": {"thread_id": options.thread}}
+    given = None
+    if options.answer:
+        found = graph.get_state(config)
+        asked_ids = [one.id for one in found.interrupts]
+        # `invoke` says of an empty thread that it is empty.
+        if found.metadata is not None:
+            (answer,) = _answers(options, asked_ids, has_ended=not found.next)
+            given = Command(resume=answer)
+    state = graph.invoke(given, config)
+    snapshot = graph.get_state(config)
+    questions = [
+        (one.id, task.name, one.value) for task in snapshot.tasks for one in task.interrupts
+    ]
+    values = encode_or(snapshot.values if questions else state, str(state))
+    asked = [
+        {"id": key, "node": node, "value": encode_or(value, str(value))}
+        for key, node, value in questions
+    ]
+    _write(json.dumps({"state": values, "questions": asked}) if options.json else _text(values))
+    _ask(questions)
+    return Exit.NO_ANSWER if questions else Exit.ANSWERED
+
+
+def _imported(target: str) -> Orchestrator | CompiledGraph | System[Any]:
+    module, colon, path = target.partition(":")
+    if not (module and colon and path):
+        raise ValidationError(f"a team is named `module:attribute`: {target}", code="team_unknown")
+    sys.path.insert(0, str(Path.cwd()))
+    try:
+        found: Any = importlib.import_module(module)
+        for name in path.split("."):
+            found = getattr(found, name)
+    except AttributeError as error:
+        raise ValidationError(f"{error}: {target}", code="team_unknown") from error
+    except ModuleNotFoundError as error:
+        # What a module of theirs lacks is theirs to see.
+        if (error.name or "") not in _parents(module):
+            raise
+        raise ValidationError(
+            f"there is no such module in this folder or installed: {error.name}",
+            code="team_unknown",
+            hint="run the command where the module is, or install it",
+        ) from error
+    if not isinstance(found, Orchestrator | CompiledGraph | System):
+        raise ValidationError(
+            f"`{target}` is no team, compiled graph or system: {type(found).__name__}",
+            code="team_unknown",
+        )
+    return found
+
+
+def _parents(module: str) -> set[str]:
+    parts = module.split(".")
+    return {".".join(parts[: place + 1]) for place in range(len(parts))}
+
+
+def _answers(
+    options: argparse.Namespace, asked: Sequence[str], *, has_ended: bool
+) -> tuple[Any, ...]:
+    """The answer; several answers by ids are one dict.
+
+    Raises:
+        ValidationError: nothing is asked, or it is not clear what is answered
+            (``answer_invalid``), or a question is not open (``question_unknown``).
+    """
+    given: list[str] = options.answer
+    if not asked:
+        raise _nothing_asked(options.thread, has_ended=has_ended)
+    parts = [(one, *_parted(one, asked)) for one in given]
+    for _, key, _ in parts:
+        if key is not None and key not in asked:
+            raise ValidationError(
+                f"no open question has the id: {line(key, 60)}",
+                code="question_unknown",
+                details={"questions": list(asked)},
+                hint=f"{_open(asked)}; an answer that only looks like `id=answer` is written as "
+                "a JSON string",
+            )
+    if all(key is not None for _, key, _ in parts):
+        return ({key: _read(answer) for _, key, answer in parts},)
+    if len(given) > 1:
+        wrong = next(one for one, key, _ in parts if key is None)
+        raise ValidationError(
+            f"several answers are each written `id=answer`: {line(wrong, 60)}",
+            code="answer_invalid",
+            hint=_open(asked),
+        )
+    if len(asked) > 1:
+        raise ValidationError(
+            f"it is not clear which of several questions is answered: {line(given[0], 60)}",
+            code="answer_invalid",
+            hint=f"write `id=answer`; {_open(asked)}",
+        )
+    return (_read(given[0]),)
+
+
+def _nothing_asked(thread: str, *, has_ended: bool) -> ValidationError:
+    if has_ended:
+        return ValidationError(
+            f"the run has ended and waits for no answer: {line(thread, 60)}",
+            code="answer_invalid",
+            hint="leave --answer out to write its result again",
+        )
+    return ValidationError(
+        f"the run waits for no answer: {line(thread, 60)}",
+        code="answer_invalid",
+        hint="leave --answer out to resume it",
+    )
+
+
+def _open(asked: Sequence[str]) -> str:
+    return f"open are: {', '.join(asked)}"
+
+
+def _parted(given: str, asked: Sequence[str]) -> tuple[str | None, str]:
+    """An id and its answer; no id if the text is an answer as a whole."""
+    key, equals, answer = given.partition("=")
+    is_id = key in asked or fullmatch("[0-9a-f]{32}", key) or _is_mistyped(key, asked)
+    return (key, answer) if equals and is_id else (None, given)
+
+
+def _is_mistyped(key: str, asked: Sequence[str]) -> bool:
+    """Whether a text is meant to be one of the ids: its beginning, or nearly all of it."""
+    is_beginning = len(key) >= _PART and any(one.startswith(key) for one in asked)
+    return is_beginning or bool(get_close_matches(key[:64].lower(), asked, 1, 0.8))
+
+
+def _read(given: str) -> Any:
+    try:
+        return json.loads(given)
+    except ValueError:
+        return given
+
+
+def _ask(questions: list[tuple[str, str, Any]]) -> None:
+    for key, who, value in questions:
+        tell(f"question {key} of {line(who, 60)}: {line(_text(value), 1_000)}")
+
+
+def _text(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(encode_or(value, str(value)))
+    return drop_controls(text) if sys.stdout.isatty() else text
+
+
+def _write(text: str) -> None:
+    sys.stdout.write(text + "\n")

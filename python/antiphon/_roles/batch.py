@@ -1,0 +1,52 @@
+"""Several questions to a system, all validated before the first is asked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from antiphon._orchestrator.agent_spec import read_count
+from antiphon._orchestrator.batch import Ended, gather_results
+from antiphon.errors import ValidationError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Iterable
+
+_R = TypeVar("_R", bound=Ended)
+
+
+async def ask_all(
+    answer: Callable[[str], Coroutine[Any, Any, _R]],
+    questions: Iterable[str],
+    *,
+    concurrency: int,
+    label: str,
+) -> list[_R]:
+    """The answers to several questions, in their order, with a progress bar called `label`.
+
+    Raises:
+        ValidationError: a question is blank (``question_blank``) or no text, there is a single
+            text instead of a list (``input_invalid``), or `concurrency` is no number above 0
+            (``agent_invalid``).
+    """
+    found = _checked(questions, concurrency)
+    return await gather_results(answer, found, concurrency=concurrency, label=label)
+
+
+def _checked(questions: Iterable[str], concurrency: int) -> list[str]:
+    read_count(concurrency, "concurrency", "a batch")
+    if isinstance(questions, str | bytes):
+        raise ValidationError(
+            "a batch takes a list of questions, and was given a single text",
+            code="input_invalid",
+        )
+    found = list(questions)
+    for place, question in enumerate(found):
+        if not isinstance(question, str):
+            raise ValidationError(
+                f"a question has to be text: {type(question).__name__}", code="input_invalid"
+            )
+        if not question.strip():
+            raise ValidationError(
+                f"question {place} of the batch is blank: {question!r}", code="question_blank"
+            )
+    return found

@@ -1,0 +1,99 @@
+"""Python code of roles, called from threads of the engine: functions, models and tools."""
+
+from __future__ import annotations
+
+import inspect
+from contextvars import copy_context
+from typing import TYPE_CHECKING, Any, Protocol
+
+from antiphon._event_loop import submit
+from antiphon._model.adapters import as_model
+from antiphon._node.tool_calls import use
+from antiphon._tool.approval import ToolCall, approver, decide_call
+from antiphon.models import Model
+from antiphon.tools import Tool, ToolContext, encode_result
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable, Iterable
+
+    from antiphon._antiphon import ModelCall
+
+
+class Cancellable(Protocol):
+    """A call by the engine."""
+
+    def when_cancelled(self, callback: Callable[[], object]) -> None:
+        """Calls `callback`, on any thread, once nobody waits for the call."""
+
+
+class CallerContext:
+    """The context variables of a system's caller, and its event loop. Default: antiphon's own."""
+
+    __slots__ = ("_loop", "_variables")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop | None = None) -> None:
+        self._loop = loop
+        self._variables = copy_context()
+
+    def call(self, function: Callable[..., Any], *given: Any, on: Cancellable) -> Any:
+        """Calls a sync or async function; cancelling `on` cancels a coroutine."""
+        variables = self._variables.copy()
+        return variables.run(_await_reply, variables.run(function, *given), on, self._loop)
+
+
+def model_adapter(given: Any, where: str) -> Model | tuple[Callable[..., Any], str]:
+    """A model, or a callable with its name in traces.
+
+    Raises:
+        ValidationError: it is no model (``model_invalid``), or as `antiphon.models.get`.
+        AuthError: as `antiphon.models.get`.
+    """
+    found = as_model(given, where)
+    if isinstance(found, Model):
+        return found
+    ask, _ = found
+
+    def reply(request: dict[str, Any], call: ModelCall) -> Any:
+        return _await_reply(ask(request, call), call)
+
+    return reply, ask.name
+
+
+def as_tools(
+    given: Iterable[Any],
+) -> list[tuple[Any, Callable[..., Any], Callable[..., Any] | None]]:
+    """The spec of each tool, with the callables that call it and approve its calls."""
+    return [(tool.spec, _using(tool), _approving(tool)) for tool in Tool.collect(given)]
+
+
+def _await_reply(reply: Any, on: Cancellable, loop: asyncio.AbstractEventLoop | None = None) -> Any:
+    if not inspect.isawaitable(reply):
+        return reply
+    future = submit(reply, loop)
+    on.when_cancelled(future.cancel)
+    return future.result()
+
+
+def _approving(tool: Tool) -> Callable[..., Any] | None:
+    approve = approver(tool)
+    if approve is None:
+        return None
+
+    def decide(arguments: dict[str, Any], about: dict[str, Any]) -> bool | str:
+        key = about.get("idempotency_key") or ""
+        call_id = about.get("call_id") or key
+        return decide_call(approve, ToolCall(name=tool.name, arguments=arguments, call_id=call_id))
+
+    return decide
+
+
+def _using(tool: Tool) -> Callable[..., Any]:
+    def call(arguments: dict[str, Any], about: dict[str, Any]) -> Any:
+        key = about.get("idempotency_key") or ""
+        context = ToolContext(
+            name=tool.name, call_id=about.get("call_id") or key, idempotency_key=key
+        )
+        return encode_result(use(tool, arguments, context))
+
+    return call

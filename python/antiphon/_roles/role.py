@@ -1,0 +1,185 @@
+"""The roles of ready systems, and what implements one: an agent, a model or a function."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from antiphon._antiphon import Command, Send
+from antiphon._json_values import encode_result
+from antiphon._model.adapters import is_chat_model
+from antiphon._orchestrator.agent_spec import read_spec
+from antiphon._orchestrator.flow import member
+from antiphon._orchestrator.state import fields_of, is_record
+from antiphon._roles.callbacks import as_tools, model_adapter
+from antiphon._roles.context import RoleContext
+from antiphon._tool.approval import refuse_persons
+from antiphon.agent import Agent
+from antiphon.errors import ModelOutputError, StateError, ToolError, ValidationError
+from antiphon.models import Model
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from antiphon._antiphon import Context
+    from antiphon._orchestrator.agent_spec import Spec
+
+_REFUSED = {
+    "reads": "the system passes the state that a role needs",
+    "writes": "the system places the reply of a role",
+    "on_error": "the system handles errors: it asks again, or ends the question",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class RoleSpec:
+    """A role of a system.
+
+    Attributes:
+        name: the name.
+        replies: the fields of a reply; a bare text is the first one.
+        speaks: whether a reply may be a bare text, with the other fields left empty.
+        view: makes the state for an agent's ``run`` from the engine's brief.
+    """
+
+    name: str
+    replies: tuple[str, ...]
+    speaks: bool
+    view: Callable[[dict[str, Any]], dict[str, Any]]
+
+
+def as_role(spec: RoleSpec, given: Any) -> dict[str, Any]:
+    """An agent, a model, or a function of the brief, as the engine takes it.
+
+    Raises:
+        ValidationError: it is none of these (``role_invalid``), the agent has an option that a
+            role does not take (``role_invalid``), or as `antiphon.models.get`.
+        AuthError: as `antiphon.models.get`.
+    """
+    if isinstance(given, Agent) or (isinstance(given, type) and issubclass(given, Agent)):
+        return _agent_role(spec, member(given))
+    if isinstance(given, str | list | Model) or is_chat_model(given):
+        return {"model": model_adapter(given, f"the {spec.name}")}
+    if callable(given) and not isinstance(given, type):
+        return {"act": _acting(given)}
+    raise ValidationError(
+        f"the {spec.name} has to be an agent, a model's name, a model or a function: "
+        f"{type(given).__name__}",
+        code="role_invalid",
+        details={"role": spec.name},
+        hint='for instance "openai:gpt-5-mini", `antiphon.models.scripted([...])`, a subclass of '
+        "`antiphon.Agent`, or a function that takes the brief and returns the reply",
+    )
+
+
+def _acting(function: Callable[[dict[str, Any]], Any]) -> Callable[..., Any]:
+    def act(brief: dict[str, Any], ctx: Context) -> Any:
+        caller: Any = ctx.context
+        return encode_result(caller.call(function, brief, on=ctx))
+
+    return act
+
+
+def _agent_role(role: RoleSpec, agent: Agent) -> dict[str, Any]:
+    spec = read_spec(agent, needs_model=False)
+    for option, reason in _REFUSED.items():
+        if _sets(agent, option):
+            raise ValidationError(
+                f"agent `{spec.name}` has an option that the {role.name} does not take: {option}",
+                code="role_invalid",
+                details={"role": role.name, "option": option},
+                hint=reason,
+            )
+    shared: dict[str, Any] = {"retry": list(spec.retry) or None, "timeout": spec.timeout}
+    if spec.budget is not None:
+        shared["limits"] = spec.budget.limits()
+    if spec.run is not None:
+        refuse_persons(spec.tools, "a ready system", "use it in a team of agents")
+        act = _AgentRun(role, spec)
+        return {"act": act, "tools": [dict(tool.spec) for tool in spec.tools], **shared}
+    return {**_declared(agent, spec), **shared}
+
+
+def _declared(agent: Agent, spec: Spec) -> dict[str, Any]:
+    made: dict[str, Any] = {"tags": {"agent": spec.name}}
+    if spec.model is not None:
+        made["model"] = model_adapter(spec.model, f"agent `{spec.name}`")
+    if spec.instructions:
+        made["instructions"] = spec.instructions
+    if _sets(agent, "tools"):
+        made["tools"] = as_tools(spec.tools)
+    if spec.output is not None:
+        made["output"] = spec.output.schema
+    return made | {key: value for key, value in spec.limits.items() if _sets(agent, key)}
+
+
+def _sets(agent: Agent, option: str) -> bool:
+    """Whether the agent or its class says something of that option."""
+    kinds = type(agent).__mro__
+    return option in vars(agent) or any(
+        option in vars(kind) for kind in kinds[: kinds.index(Agent)]
+    )
+
+
+class _AgentRun:
+    """An agent's own ``run`` as a role."""
+
+    def __init__(self, role: RoleSpec, spec: Spec) -> None:
+        self._role = role
+        self._spec = spec
+
+    def __call__(self, brief: dict[str, Any], call: Context) -> Any:
+        caller: Any = call.context
+        ctx = RoleContext(call, self._spec, self._role.name)
+        reply = caller.call(self._spec.run, self._role.view(brief), ctx, on=call)
+        return self._read(reply)
+
+    def _read(self, reply: Any) -> Any:
+        role = self._role
+        if isinstance(reply, Command | Send):
+            raise StateError(
+                f"an agent in the role {role.name} cannot choose the next agent: {self._spec.name}",
+                code="role_verb_unavailable",
+                details={"role": role.name},
+                hint=self._hint(),
+            )
+        if isinstance(reply, str) and role.speaks:
+            return {**dict.fromkeys(role.replies, ""), role.replies[0]: reply}
+        if not is_record(reply):
+            raise self._misfit("should be a dict or another record but is", type(reply).__name__)
+        return self._fitting({key: self._plain(key, one) for key, one in _fields(reply).items()})
+
+    def _fitting(self, plain: dict[str, Any]) -> dict[str, Any]:
+        """The reply itself, if the agent's own ``output`` takes it."""
+        if self._spec.output is not None:
+            try:
+                self._spec.output.construct(plain)
+            except ValidationError as error:
+                complaint = "does not fit the `output` of its agent"
+                raise self._misfit(complaint, error.message) from error
+        return plain
+
+    def _plain(self, key: str, value: Any) -> Any:
+        try:
+            return encode_result(value)
+        except ToolError:
+            kind = type(value).__name__
+            raise self._misfit(f"has something as `{key}` that JSON lacks", kind, key) from None
+
+    def _misfit(self, complaint: str, found: str, field: str = "") -> ModelOutputError:
+        return ModelOutputError(
+            f"the reply of the {self._role.name} {complaint}: {found}",
+            code="role_reply_invalid",
+            details={"role": self._role.name, "field": field},
+            hint=self._hint(),
+        )
+
+    def _hint(self) -> str:
+        fields = ", ".join(f"`{field}`" for field in self._role.replies)
+        return f"`run` of agent `{self._spec.name}` returns a dict with {fields}"
+
+
+def _fields(reply: Any) -> dict[str, Any]:
+    """All fields of a record; of a pydantic model those too that were left at their defaults."""
+    names = getattr(type(reply), "model_fields", None)
+    return fields_of(reply) if names is None else {name: getattr(reply, name) for name in names}
