@@ -84,8 +84,8 @@ def is_transient(error: BaseException) -> bool:
     """Say whether the same work may well succeed when it is tried again.
 
     Connections and time-outs do; answers of a server with status 4xx and
-    exceptions that point at a defect in the code do not, nor do calls of which
-    nobody knows what came.
+    exceptions that point at a defect in the code do not, nor do calls
+    whose outcome is unknown.
     """
     if not isinstance(error, Exception) or getattr(error, "code", None) in _ONCE:
         return False

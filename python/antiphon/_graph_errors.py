@@ -189,7 +189,7 @@ class StepTimeoutError(RunTimeout, TimeoutError):
 
 
 class NodeCancelledError(InternalError):
-    """A node's own code raised ``asyncio.CancelledError``; nobody had cancelled the run."""
+    """A node's own code raised ``asyncio.CancelledError``, and the run was not cancelled."""
 
     @property
     def node(self) -> str | None:

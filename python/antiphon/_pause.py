@@ -69,7 +69,7 @@ class CallScope:
             _SCOPES.reset(self._token)
 
     def is_of(self, ctx: Context) -> bool:
-        """Whether the call is one of that node, and under way."""
+        """Whether the call belongs to that node and has not ended."""
         effect = self._effect()
         return effect is not None and effect.is_of(ctx)
 
@@ -134,7 +134,7 @@ def relay_questions(run: Run) -> bool:
         return False
     caller = run.caller
     if caller is None:
-        # A task that has outlived its node may have started it: nobody would answer.
+        # A task that has outlived its node may have started it; then there would be no answer.
         check_enclosing_node()
         return False
     questions = run.questions

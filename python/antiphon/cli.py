@@ -42,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         tell("interrupted")
         return Exit.INTERRUPTED
     except OSError as error:
-        # Whoever reads the output has gone, or there is no room for it.
+        # The reader of the output has gone, or the disk is full.
         if not isinstance(error, BrokenPipeError):
             tell(f"error: the output cannot be written: {error.strerror}")
         abandon()

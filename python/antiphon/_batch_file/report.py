@@ -1,4 +1,4 @@
-"""What came of a batch."""
+"""The report of a batch."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class LineProblem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchReport:
-    """What came of a batch.
+    """The report of a batch.
 
     Attributes:
         output: where the answers are.

@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from antiphon.event import Event
 
 _SHOWN = 1_000
-"""Refused lines that are told of one by one."""
+"""Refused lines that are reported one by one."""
 _HOPELESS = {"model_key_missing", "model_key_refused", "model_quota_exhausted"}
 """What the next question would fail with too."""
 
 
 class Answered(Protocol):
-    """What came of a question."""
+    """The result of a question."""
 
     @property
     def outcome(self) -> str:
@@ -49,16 +49,16 @@ _R = TypeVar("_R", bound=Answered)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch(Generic[_R]):
-    """A file of questions, and what is to become of them.
+    """A file of questions, and how they are answered.
 
     Attributes:
         questions: the file.
         output: the file that answers are added to.
-        answer: puts a question.
-        record: the line for what came of one.
+        answer: asks a question.
+        record: makes the line of a result.
         files: where attached files are. Default: where the questions are.
-        concurrency: how many are under way at a time.
-        redo_failed: whether those are asked again whose line says that they were not answered.
+        concurrency: how many run at a time.
+        redo_failed: whether questions that were not answered are asked again.
     """
 
     questions: Path
@@ -131,7 +131,7 @@ async def abatch_file(batch: Batch[_R], watch: Callable[[Event], object]) -> Bat
 
 
 class _Work(Generic[_R]):
-    """A batch under way."""
+    """A running batch."""
 
     def __init__(self, batch: Batch[_R]) -> None:
         self._batch = batch
@@ -245,6 +245,6 @@ _T = TypeVar("_T")
 
 
 async def _done(files: ThreadPoolExecutor, work: Callable[..., _T], *given: Any) -> _T:
-    """What some work on files comes to; once begun it is done whoever waits for it."""
+    """The result of work on files, which is finished even if the wait is cancelled."""
     running = asyncio.get_running_loop().run_in_executor(files, work, *given)
     return await asyncio.shield(running)

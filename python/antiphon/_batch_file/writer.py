@@ -158,7 +158,7 @@ def _settle(folder: Path) -> None:
 
 
 def _is_torn(content: bytes) -> bool:
-    """Whether a line may be a part of one of ours: a file of somebody else's stays as it is."""
+    """Whether a line may be a torn answer; other files stay as they are."""
     if content.endswith(b"\n"):
         return False
     begun = content.startswith(_HEAD) or _HEAD.startswith(content)

@@ -60,9 +60,9 @@ def batch(options: argparse.Namespace) -> Exit:
 
 @contextmanager
 def _kept(store: str | None, output: Path) -> Iterator[Saver]:
-    """Where questions are kept that are under way.
+    """The store of open questions.
 
-    Without a word it is a file beside the output, which goes once all of them have ended.
+    The default is a file beside the output, which is removed once all questions have ended.
     """
     named = made(store)
     if named is not None:
@@ -77,7 +77,7 @@ def _kept(store: str | None, output: Path) -> Iterator[Saver]:
 
 
 def _telling(view: ProgressView) -> Callable[[Event], None]:
-    """Says what a person should know; where somebody watches, a bar says the rest."""
+    """Reports problems, and results unless a progress bar shows them."""
     watched = sys.stderr.isatty()
 
     def tell(event: Event) -> None:

@@ -68,7 +68,7 @@ def _sandbox() -> dict[str, Any]:
     told: dict[str, Any] = {"auto": None, "engines": [probe(name) for name in ENGINES]}
     try:
         with warnings.catch_warnings():
-            # What it would warn of is told here.
+            # The report has the content of its warnings.
             warnings.simplefilter("ignore", RuntimeWarning)
             told["auto"] = chosen_engine("auto")
     except AntiphonError as error:

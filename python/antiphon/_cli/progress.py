@@ -58,7 +58,7 @@ class ProgressView:
     def say(self, text: str, indent: str = "") -> None:
         """Writes a line of its own."""
         self._clear()
-        # A pipe gets more of the line: whoever reads it can cut it.
+        # A pipe gets more of the line: its reader can cut it.
         width = self._width() if self._live else 1_000
         self._stream.write(indent + line(text, width - len(indent)) + "\n")
         self._stream.flush()

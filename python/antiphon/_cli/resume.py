@@ -1,4 +1,4 @@
-"""``antiphon runs resume``: a run that goes on, by the code it is a run of."""
+"""``antiphon runs resume``: resumes a run with the code of its team, graph or system."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _PART = 4
 
 
 def resume(options: argparse.Namespace) -> Exit:
-    """Imports a team, a graph or a system, and lets a run of one of its threads go on.
+    """Imports a team, a graph or a system, and resumes the run of a thread.
 
     Raises:
         ValidationError: there is nothing of that name (``team_unknown``), the answers are none,

@@ -162,7 +162,7 @@ def _prune(saver: Saver, options: argparse.Namespace) -> None:
 
 def _delete(saver: Saver, options: argparse.Namespace) -> None:
     for thread in options.threads:
-        # One that is not there is a mistake of whoever typed it.
+        # A thread that does not exist is a typing error.
         try:
             told = told_size(saver.thread(thread, limit=1).summary.size)
         except StateError as error:

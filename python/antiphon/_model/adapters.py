@@ -31,7 +31,7 @@ class FunctionModel:
 
     @property
     def name(self) -> str:
-        """What traces call it."""
+        """The name in traces."""
         return f"function:{getattr(self._function, '__name__', type(self._function).__name__)}"
 
     def __call__(self, request: dict[str, Any], ctx: Listener) -> Any:
@@ -56,14 +56,14 @@ class FunctionModel:
 
 
 class Listener(Protocol):
-    """Whoever is shown the pieces of a reply: the context of a node or of a call."""
+    """The context of a node or of a call, which emits the chunks of a reply."""
 
     @property
     def watched(self) -> bool:
-        """Whether somebody wants to see them."""
+        """Whether the run is streamed."""
 
     def chunk(self, text: str) -> None:
-        """Shows one."""
+        """Emits a chunk."""
 
 
 class _Pieces:
@@ -169,7 +169,7 @@ class LangChainModel:
 
     @property
     def name(self) -> str:
-        """What traces call it."""
+        """The name in traces."""
         return f"langchain:{type(self._model).__name__}"
 
     async def __call__(self, request: dict[str, Any], ctx: Listener) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Which model answers when nobody says so, and how one on this machine is opened."""
+"""The default model, and opening it."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Choice:
     Attributes:
         name: ``provider:model``, ``local:size``, or the path of a .gguf file.
         reason: what it was chosen by.
-        named: whether somebody asked for it by name.
+        named: whether it was requested by name.
     """
 
     name: str
@@ -137,7 +137,7 @@ def _start(choice: Choice, weights: str, progress: Report | None) -> local.Local
 
 @contextmanager
 def _explained(choice: Choice) -> Iterator[None]:
-    """Adds the ways out to a failure when nobody asked for that model."""
+    """Adds alternatives to a failure of the default model."""
     try:
         yield
     except AntiphonError as error:

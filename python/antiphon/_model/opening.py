@@ -26,9 +26,9 @@ _SETTINGS = (
 )
 _LOCAL = "local"
 _MAX_TOKENS = 512
-"""Tokens of one reply of a small model: it can lose itself, and nobody waits for that."""
+"""Tokens of one reply of a small model, which may not end by itself."""
 _PATIENCE = 600.0
-"""Seconds that a busy machine may take for one reply."""
+"""Seconds for one reply on a busy machine."""
 
 
 def open_any(name: str | Sequence[str | Model], settings: Mapping[str, Any]) -> Model:

@@ -171,7 +171,7 @@ class HumanInput:
     def _asker(self, key: str) -> str | None:
         """The id of a question about a call that is part of another one.
 
-        Once that one is known, nobody comes to this call, and its answer is for no other.
+        Once that one is recorded, this call is not reached again, and its answer serves no other.
         """
         return None if scope_of(self._ctx) is None else key
 
@@ -195,10 +195,10 @@ class HumanInput:
     def _take_made(
         self, proposal: Proposal, known: _FindCall, made: list[Effect]
     ) -> tuple[int, Decided] | None:
-        """The first answer before this attempt upon which this very call was made.
+        """The first answer before this attempt that led to this very call.
 
-        A failed run forgets who approved of what, so that a person is asked again before a call
-        is made again; but what came of a call that was made stays known.
+        A failed run forgets approvals, so that a person is asked again before a call
+        is made again; but the result of a call that was made stays recorded.
         """
         # An attempt after a failed one knows nothing of its calls; a failed run counts anew.
         if self._ctx.attempt > 1:
@@ -225,7 +225,7 @@ class HumanInput:
                     yield place, found
 
     def _known(self, found: tuple[int, Decided]) -> Decided:
-        """What was decided, now or before the node began again: that answer is used."""
+        """The decision, whose answer is used up."""
         place, decided = found
         with self._lock:
             self._taken.add(place)
@@ -244,11 +244,11 @@ class HumanInput:
 
 
 _SINCE = Call("step", "approvals", None, repeatable=True, is_inner=False, is_scope=False)
-"""How many answers there were when the attempt began: what was approved before is done with."""
+"""The number of answers when the attempt began; earlier approvals are used up."""
 
 
 def _is_of_call(answer: Any) -> bool:
-    """Whether an answer is what was decided about a call, as a run keeps it."""
+    """Whether an answer is a stored decision about a call."""
     if not isinstance(answer, dict) or not isinstance(answer.get("approve"), bool):
         return False
     call = answer.get("of")

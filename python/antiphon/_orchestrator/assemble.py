@@ -182,7 +182,7 @@ def _ways(settings: Settings, specs: list[Spec], roster: Roster) -> tuple[Ways, 
         return ways, max(settings.max_turns, steps), None
     if not isinstance(settings.flow, dict):
         raise ValidationError(
-            f"`flow` has to be a dict from agents to what comes after: {settings.flow!r}",
+            f"`flow` has to be a dict from agents to their successors: {settings.flow!r}",
             code="team_invalid",
         )
     ways = flow_ways(settings.flow, roster)

@@ -71,7 +71,7 @@ class Roster:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A function that says what comes after an agent.
+    """A function that returns the successors of an agent.
 
     Attributes:
         source: the agent.

@@ -36,24 +36,23 @@ class Resumes(Threads):
         agents. Finished work is not repeated.
 
         Args:
-            run: what `run` or `resume` returned, also if it came out of a pickle; or the name
-                of a thread.
+            run: the result of `run` or `resume`, also an unpickled one; or the name of a
+                thread.
             answers: the answer to the one question, or a dict from question ids to answers;
                 what it leaves out is asked again. Of a thread: to what its `state` lists, also
-                where the run was lost before it paused. Default: none; a thread whose run was lost,
-                failed, was cancelled or reached a limit then goes on from there, and of one
-                that is over the result is given again.
-            checkpoint: the id of a checkpoint of the thread, to go on from there in a branch
-                of its own: the agents that were next there run again. Default: its end.
+                where the run was lost before it paused. Default: none; a run that was lost, failed,
+                was cancelled or reached a limit then continues from there, and one that ended
+                returns its result again.
+            checkpoint: the id of a checkpoint of the thread, to continue from there in a branch
+                of its own: the agents that were next there run again. Default: the end.
 
         Returns:
             As `run`. Its limits cover the run as a whole.
 
         Raises:
-            ValidationError: the run waits for nothing, has been resumed already, is kept in no
-                thread and came out of a pickle, or the answer does not say which question it
-                is for (``answer_invalid``, ``question_unknown``); the thread holds nothing
-                (``thread_empty``).
+            ValidationError: the run is not paused, has been resumed already, has no thread and
+                was unpickled, or the answer does not name its question (``answer_invalid``,
+                ``question_unknown``); the thread is empty (``thread_empty``).
             StateError: as `run`; or the thread has no such checkpoint
                 (``checkpoint_unknown``).
             Exception: as `run`.
@@ -98,7 +97,7 @@ class Resumes(Threads):
             return self._in_place(run, answers, checkpoint)
         if not isinstance(run, Result | str):
             raise ValidationError(
-                f"what is resumed is the result of a run, or a thread: {type(run).__name__}",
+                f"`resume` takes the result of a run, or a thread: {type(run).__name__}",
                 code="answer_invalid",
             )
         store, seq = self._thread_store(), checkpoint_id(checkpoint)
@@ -119,7 +118,7 @@ class Resumes(Threads):
         """Resumes from a checkpoint, as another run."""
         if answers is not UNANSWERED:
             raise ValidationError(
-                f"answers go to what is asked at the end of a thread, not at: {checkpoint}",
+                f"answers belong to the questions at the end of a thread, not at: {checkpoint}",
                 code="answer_invalid",
                 hint="resume from the checkpoint, and answer what is asked then",
             )
@@ -130,12 +129,12 @@ class Resumes(Threads):
         """Resumes a run without a thread, which its result holds."""
         if checkpoint is not None:
             raise ValidationError(
-                f"the run is kept in no thread, and has no checkpoint: {checkpoint}",
+                f"the run has no thread, and so no checkpoint: {checkpoint}",
                 code="thread_unkept",
             )
         if answers is UNANSWERED:
             raise ValidationError(
-                f"a run that is kept in no thread goes on with an answer alone, its outcome is: "
+                f"a run without a thread continues only with an answer, its outcome is: "
                 f"{result.outcome}",
                 code="answer_invalid",
                 hint="`team.resume(result, answer)`; or give the team a `checkpointer`",
@@ -143,7 +142,7 @@ class Resumes(Threads):
         given = answers_to(result.questions, answers, result.outcome)
         run = result._run  # noqa: SLF001 - a result keeps its run for this alone
         if run is None or run.outcome != "paused":
-            reason = "it came out of a pickle" if run is None else "it has been resumed already"
+            reason = "it was unpickled" if run is None else "it has been resumed already"
             raise ValidationError(
                 f"the result cannot be resumed: {reason}",
                 code="answer_invalid",

@@ -1,4 +1,4 @@
-"""A run under way, event by event."""
+"""The stream of a run's events."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Watch:
-    """A run under way: iterate over it for its events.
+    """A running run: iterate over it for its events.
 
     Closing it, leaving its ``with``, or throwing it away cancels the run if it is still under
     way.
@@ -35,21 +35,21 @@ class Watch:
 
     @property
     def result(self) -> Result:
-        """What came of the run, once there are no more events.
+        """The result, after the last event.
 
         Raises:
             StateError: the run is still under way (``run_unfinished``).
         """
         if self._result is None:
             raise StateError(
-                f"the run is still under way: {self._run.run_id}",
+                f"the run has not ended: {self._run.run_id}",
                 code="run_unfinished",
                 hint="take all events first",
             )
         return self._result
 
     def __del__(self) -> None:
-        # What runs holds the run, which would go on without anybody.
+        # The tasks of the run hold it, so that it would continue unobserved.
         if self._result is None:
             self._run.abandon()
 
@@ -64,7 +64,7 @@ class Watch:
 
 
 class Stream(Watch):
-    """A run under way, for ``for``."""
+    """The events of a run, for ``for``."""
 
     def __iter__(self) -> Self:
         return self
@@ -90,7 +90,7 @@ class Stream(Watch):
                 return event
 
     def close(self) -> None:
-        """Cancels the run if it is still under way."""
+        """Cancels the run if it has not ended."""
         if self._run.outcome == "running":
             self._run.cancel("the stream was closed")
             self._run.drain()
@@ -104,7 +104,7 @@ class Stream(Watch):
 
 
 class AsyncStream(Watch):
-    """A run under way, for ``async for``."""
+    """The events of a run, for ``async for``."""
 
     def __init__(self, run: Run, finish: Finish) -> None:
         super().__init__(run, finish)
@@ -135,7 +135,7 @@ class AsyncStream(Watch):
                 return event
 
     async def aclose(self) -> None:
-        """Cancels the run if it is still under way."""
+        """Cancels the run if it has not ended."""
         if self._run.outcome == "running":
             self._run.cancel("the stream was closed")
             await self._run

@@ -24,7 +24,7 @@ class Cancellable(Protocol):
     """A call by the engine."""
 
     def when_cancelled(self, callback: Callable[[], object]) -> None:
-        """Calls `callback`, on any thread, once nobody waits for the call."""
+        """Calls `callback`, on any thread, when the call is cancelled."""
 
 
 class CallerContext:

@@ -1,4 +1,4 @@
-"""Calls of tools: what a tool may know about one, and who decides whether it is made."""
+"""Calls of tools: their context, and their approval."""
 
 from __future__ import annotations
 
@@ -69,11 +69,11 @@ Approve: TypeAlias = Callable[[ToolCall], bool | str | Awaitable[bool | str]]
 """Decides about a call: true, false, or the reason against it; sync or async."""
 
 Approval: TypeAlias = bool | Approve
-"""False: nobody has to approve; true: a person has to; or what decides at once."""
+"""False: no approval; true: by a person; or a function that decides at once."""
 
 
 class Approvable(Protocol):
-    """What is known of a tool here."""
+    """A tool, as far as approval needs it."""
 
     @property
     def name(self) -> str:
@@ -85,7 +85,7 @@ class Approvable(Protocol):
 
 
 def approver(tool: Approvable) -> Approve | None:
-    """What decides at once about a tool's calls, if something does."""
+    """The function that decides about a tool's calls, if there is one."""
     return None if isinstance(tool.approval, bool) else tool.approval
 
 
@@ -128,7 +128,7 @@ def _decided(name: str, given: Any) -> bool | str:
 
 
 def enforce(name: str, decision: object) -> None:
-    """Lets a call pass that is approved.
+    """Returns if a call is approved.
 
     Raises:
         ToolError: it is not (``tool_refused``).
@@ -138,7 +138,7 @@ def enforce(name: str, decision: object) -> None:
 
 
 def refused(name: str, reason: str | None) -> ToolError:
-    """That a call was not approved."""
+    """The error of a call that was not approved."""
     if reason is not None and reason.strip():
         return ToolError(
             f"the call of `{name}` was not approved, and not made: {reason}",
@@ -153,7 +153,7 @@ def refused(name: str, reason: str | None) -> ToolError:
 
 
 def refuse_persons(tools: Iterable[Approvable], where: str, way_out: str) -> None:
-    """Refuses tools that a person has to approve of, where nothing can wait for one.
+    """Refuses tools that need approval by a person, where runs cannot pause.
 
     Raises:
         ValidationError: there is one (``approval_unavailable``).

@@ -264,7 +264,7 @@ class CompiledGraph(RunnableFace, Batches, Threads):
         return self.get_graph()._repr_mimebundle_()
 
     def __setattr__(self, name: str, value: Any) -> None:
-        # LangGraph's users set a time-out or a store here; one that nobody reads would be lost.
+        # LangGraph's users set a time-out or a store here; an unknown setting would have no effect.
         known = name in _SETTINGS or name.startswith("_") or hasattr(type(self), name)
         if not known:
             raise AttributeError(f"a compiled graph has no such setting: {name}")

@@ -41,7 +41,7 @@ def entering(
     """
     if "langchain_core.runnables" not in sys.modules:
         return None
-    # Within a node, LangChain would go on with the settings of that node.
+    # Within a node, LangChain would use the settings of that node.
     if not watching and not progress and start_task is None and _HERE.get() is None:
         return None
     makers: list[Callable[[Context], Any]] = [progress_handler] if progress else []
@@ -209,5 +209,5 @@ def _mixed(kind: type) -> type:
     from langchain_core.callbacks import BaseCallbackHandler
     from langchain_core.tracers._streaming import _StreamingCallbackHandler
 
-    # By the last parent a model knows that it is to stream even where nobody asks it to.
+    # The last parent makes models stream even if they are only invoked.
     return types.new_class(kind.__name__, (kind, BaseCallbackHandler, _StreamingCallbackHandler))

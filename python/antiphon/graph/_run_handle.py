@@ -20,7 +20,7 @@ class RunHandle:
     """A run of a graph.
 
     Attributes:
-        again: what a call takes to go on in its thread; none if it is in none.
+        again: the arguments of a call that continues its thread; ``None`` without one.
     """
 
     __slots__ = ("_limit", "_run", "again")

@@ -1,4 +1,4 @@
-"""What nodes use beside their state: runtime, config, stream writer, and questions."""
+"""The runtime, config, stream writer and questions of nodes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from antiphon.tools import Tool
 _ContextT = TypeVar("_ContextT")
 
 StreamWriter = Callable[[Any], None]
-"""Sends a value to whoever streams the run in mode ``custom``."""
+"""Sends a value to streams of mode ``custom``."""
 
 
 class RunnableConfig(TypedDict, total=False):
@@ -92,7 +92,7 @@ class Runtime(Generic[_ContextT]):
 
     Attributes:
         context: what the caller passed as ``context``.
-        stream_writer: sends a value to whoever streams in mode ``custom``.
+        stream_writer: sends a value to streams of mode ``custom``.
         execution_info: which attempt of which run this is.
         heartbeat: resets the ``idle_timeout`` of the node.
 
@@ -225,7 +225,7 @@ def get_config() -> RunnableConfig:
 
 
 def get_stream_writer() -> StreamWriter:
-    """Sends values to whoever streams the run in mode ``custom``.
+    """Sends values to streams of mode ``custom``.
 
     Raises:
         RuntimeError: no node is running here.

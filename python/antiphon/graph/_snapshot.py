@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from antiphon.graph._runtime import RunnableConfig
 
 METADATA = ("source", "step", "run_id")
-"""What is told of a checkpoint."""
+"""The metadata of a checkpoint."""
 
 
 class PregelTask(NamedTuple):

@@ -101,11 +101,11 @@ class Threads:
     def update_state(
         self, config: RunnableConfig, values: Any, as_node: str | None = None
     ) -> Routine[RunnableConfig]:
-        """Writes to a thread as if a node had: its edges say what comes next. Nothing runs.
+        """Writes to a thread in the name of a node, whose successors run next. Nothing runs now.
 
         Args:
             config: the thread; or a checkpoint, to begin a branch there.
-            values: what is written: a dict, or what else a node may return.
+            values: the update: a dict, or another return value of nodes.
             as_node: the node. Default: the one whose superstep was the last.
 
         Returns:

@@ -32,7 +32,7 @@ class Tokens:
         self._notes = metadata
 
     def of_task(self, space: tuple[str, ...], told: Any) -> Iterator[tuple[Any, dict[str, Any]]]:
-        """The messages of a task that has ended, with metadata, as far as they are new."""
+        """The new messages of a task that has ended, with metadata."""
         step, send, news = told
         task = news["id"]
         if "input" in news:
