@@ -59,8 +59,7 @@ def test_files_are_read_by_others_and_by_polars_refused_at_once(box: Sandbox) ->
     code = "import csv\nrows = list(csv.DictReader(open('/files/data.csv')))\n"
     assert value(box, code + "pl.DataFrame(rows)['n'].cast(int).sum()") == 499_500
     refused = box.run("import polars as pl\npl.read_csv('/files/data.csv')")
-    assert not refused.ok
-    assert refused.usage.wall < 10
+    assert (refused.error or pytest.fail("it was read")).kind != "time_limit"
 
 
 def test_the_code_starts_no_thread_of_its_own(box: Sandbox) -> None:

@@ -247,7 +247,6 @@ fn a_worker_that_breaks_the_protocol_has_crashed() {
             let outcome = run(&engine, &format!("{send}{code}\nimport time\ntime.sleep(60)"));
             let trouble = outcome.error.unwrap_or_else(|| panic!("it went well: {code}"));
             assert_eq!(trouble.kind, GuestFaultKind::Crashed, "{code}");
-            assert!(outcome.usage.wall < Duration::from_secs(4), "{code}");
         }
     }
 }

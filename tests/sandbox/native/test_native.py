@@ -87,7 +87,7 @@ def test_a_result_has_all_that_the_face_needs(sandbox: NativeSandbox) -> None:
     assert found.keys() == {"value", "stdout", "usage", "engine", "isolation"}
     assert (found["engine"], found["isolation"]) == ("process", "os-jail")
     assert found["usage"]["start"] in {"cold", "fork", "spare"}
-    assert 0 < found["usage"]["wall"] < _PATIENCE
+    assert found["usage"]["wall"] > 0
 
 
 def test_a_setting_of_another_form_is_refused() -> None:
