@@ -231,7 +231,7 @@ def test_a_hub_that_accepts_and_never_answers_is_given_up(
     index.publish(HUB_MODEL, CONTENT)
     with socket.create_server(("127.0.0.1", 0)) as silent_hub:
         monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{silent_hub.getsockname()[1]}")
-        with pytest.raises(ModelTransportError, match="timed out|no answer within"):
+        with pytest.raises(ModelTransportError, match=r"timed out|no answer within"):
             fetch_from_hub(HUB_MODEL, cache_dir / "x", lambda: None)
 
 
