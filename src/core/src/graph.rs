@@ -79,7 +79,12 @@ impl NodePolicy {
         self.host_retries || self.retry.is_some()
     }
 
-    /// Whether it has any limit.
+    /// Whether an execution may have a deadline or a budget.
+    pub(crate) fn may_limit(&self) -> bool {
+        self.timeout.is_some() || self.idle.is_some() || self.is_limited()
+    }
+
+    /// Whether it has a budget.
     pub(crate) fn is_limited(&self) -> bool {
         let Limits {
             supersteps,

@@ -69,7 +69,7 @@ pub struct TaskLocation<V> {
     pub id: String,
     /// The superstep of its graph.
     pub step: u64,
-    /// Which of the superstep's sends it is.
+    /// The index of the send that led to it.
     pub send: Option<u32>,
 }
 

@@ -23,6 +23,7 @@ mod engine {
     mod codes;
     mod commits;
     mod conflicts;
+    mod documented;
     mod durable_questions;
     mod errors;
     mod events;

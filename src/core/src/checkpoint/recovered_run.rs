@@ -63,7 +63,7 @@ pub struct TaskSnapshot<V> {
 /// The state of a task in an open superstep.
 #[derive(Clone, Debug)]
 pub enum TaskSnapshotState<V> {
-    /// It is done, not merged yet.
+    /// It is done; its writes are not merged yet.
     Finished(Update<V>),
     /// It asks a question.
     Asked(Box<Question<V>>),

@@ -1,4 +1,4 @@
-//! An agent loop as a scope of a run: its calls are tasks like any other.
+//! Agent loops as scopes of a run: their calls are tasks.
 
 mod approvals;
 mod calls;

@@ -1,5 +1,5 @@
-//! The barrier of a superstep: all writes are checked, then all are merged,
-//! in the order of the tasks and whatever order they ended in.
+//! The barrier of a superstep: all writes are checked, then merged in the order of the tasks,
+//! independent of the order in which they ended.
 
 use smallvec::SmallVec;
 
@@ -16,12 +16,11 @@ use crate::rules::{ReducerSite, Rules};
 use crate::task::{Failure, RetryVerdict};
 use crate::value::Value;
 
-/// What the host's own rules have made of channels, not yet in the state.
+/// Results of the host's reducers that are not in the state yet.
 type Staged<V> = Vec<(ChannelId, V)>;
 
 impl<V: Value> Run<V> {
-    /// Merges a superstep and follows its edges. False if a task turned out to
-    /// have failed, in which case nothing more is to be done now.
+    /// Merges a superstep and follows its edges. Returns false if the merge failed a task.
     pub(super) fn barrier(&mut self, scope: u32, rules: &mut impl Rules<V>) -> bool {
         let Some(frame) = self.scopes.frame_mut(scope) else { return false };
         if frame.records.is_empty() {
@@ -37,9 +36,12 @@ impl<V: Value> Run<V> {
         }
         self.log_merge(scope);
         self.notify_merged(scope);
+        // Only events need the path, whose length is the depth of nesting.
+        let recording = self.queue.log.recording;
+        let path = if recording { self.scopes.scope_path(scope) } else { Vec::new() };
         let Some(found) = self.scopes.get_mut(scope) else { return false };
         if let ScopeBody::Graph(frame) = &mut found.body {
-            let origin = TaskOrigin { path: &found.path, seed: found.seed, step: frame.step };
+            let origin = TaskOrigin { path: &path, seed: found.seed, step: frame.step };
             frame.follow(&origin, &mut self.queue.log);
             frame.planned = false;
         }
@@ -117,7 +119,7 @@ impl<V: Value> Frame<V> {
         })
     }
 
-    /// Applies the host's own rules, which may fail, beside the state.
+    /// Applies the host's reducers, which may fail, without changing the state.
     fn stage(&self, rules: &mut impl Rules<V>) -> Result<Staged<V>, (u32, Fault)> {
         let mut staged = Staged::new();
         for (slot, write) in self.writes() {
@@ -148,8 +150,7 @@ impl<V: Value> Frame<V> {
         }
     }
 
-    /// Nothing can fail any more: what the host's rules have made, then
-    /// everything else in order, and a copy of it if commits are wanted.
+    /// Applies all writes; nothing can fail here. Records them if the run commits.
     fn apply(&mut self, staged: Staged<V>, commits: bool) {
         let mut merged = MergedWrites { reduced: Vec::new(), writes: SmallVec::new() };
         if commits {
@@ -195,7 +196,7 @@ impl<V: Value> Frame<V> {
         self.writes().any(|(_, write)| write.channel == channel && write.op.is_reset())
     }
 
-    /// How large the channels are that the superstep changed, by name.
+    /// The sizes of the changed channels, by name.
     fn sizes(&self) -> serde_json::Value {
         let size = |&id: &ChannelId| {
             let size = self.state.get(id).map_or(0, Value::size);
@@ -205,7 +206,7 @@ impl<V: Value> Frame<V> {
     }
 }
 
-/// A failure that no further attempt can mend.
+/// A failure that is not retried.
 fn not_retried((slot, fault): (u32, Fault)) -> BlamedFailure {
     (slot, Failure { fault, verdict: RetryVerdict::Never })
 }

@@ -3,31 +3,30 @@
 
 use crate::checkpoint::{Call, CallJournal, CallOutcome, CallRecord, KnownSubrun, SubrunCommit};
 
-/// The calls of the present attempt of a task, and those that are known from
-/// before it began again.
+/// The calls of the current attempt of a task, and those recorded before it ran again.
 #[derive(Debug)]
 pub(super) struct CallTracker<V> {
     attempt: u32,
-    /// An earlier drive of the run has failed: this attempt may go another way.
+    /// The run has failed before: this attempt may make other calls.
     failed: bool,
-    /// In the order they were begun first.
+    /// In the order of their first start.
     entries: Vec<Entry<V>>,
-    /// What was answered about calls before the attempt began again, by their keys.
+    /// Recorded answers about calls, by their keys.
     answered: Vec<(u64, V)>,
-    /// Before this place all have been begun.
+    /// All entries before this index have started.
     first: usize,
-    /// How many are under way.
+    /// The number of open calls.
     open: u32,
 }
 
 #[derive(Debug)]
 struct Entry<V> {
     record: CallRecord<V>,
-    /// The attempt has come to it since it began, the last time it did.
+    /// Whether the attempt has started it since it last ran from its start.
     started: bool,
-    /// It is under way.
+    /// Whether it is open.
     open: bool,
-    /// What is known of it, if it is a run.
+    /// Its recorded state, if it is a subrun.
     subrun: KnownSubrun<V>,
 }
 
@@ -37,16 +36,16 @@ impl<V> Entry<V> {
     }
 }
 
-/// What is known of a call that a task wants to make.
+/// The record of a call that a task wants to make.
 #[derive(Debug)]
 pub(super) enum KnownCall<V> {
     /// It has this outcome.
     Finished(CallOutcome<V>),
     /// It was started, has side effects, and its outcome is not known.
     Started,
-    /// It was not made before.
+    /// There is no record.
     Unknown,
-    /// The task made this call instead, which it does not come to any more.
+    /// The task made this call instead before.
     Other(Call),
 }
 
@@ -62,7 +61,7 @@ impl<V: Clone> CallTracker<V> {
         }
     }
 
-    /// What an earlier drive of the run has left.
+    /// Restored from the journal.
     pub(super) fn of(journal: CallJournal<V>) -> Self {
         let CallJournal { attempt, answered, failed, records, mut subruns } = journal;
         let entries = records.into_iter().map(|record| {
@@ -78,22 +77,22 @@ impl<V: Clone> CallTracker<V> {
         self.attempt
     }
 
-    /// An earlier drive of the run has failed.
+    /// Whether the run has failed before.
     pub(super) const fn has_failed(&self) -> bool {
         self.failed
     }
 
-    /// What was answered about calls before the attempt began again, by their keys.
+    /// Recorded answers about calls, by their keys.
     pub(super) fn answered(&self) -> &[(u64, V)] {
         &self.answered
     }
 
-    /// Whether a call like this one was begun before and not since.
+    /// Whether a matching call is recorded and was not started again.
     pub(super) fn has(&self, call: &Call) -> bool {
         self.next_match(call).is_some()
     }
 
-    /// An attempt begins, or begins again; another one than before knows nothing.
+    /// An attempt starts, or runs again. A new attempt has no records.
     pub(super) fn begin(&mut self, attempt: u32) {
         if attempt != self.attempt {
             *self = Self::new(attempt);
@@ -105,7 +104,7 @@ impl<V: Clone> CallTracker<V> {
         self.open = 0;
     }
 
-    /// What is known of a call. One that is known counts as begun with this.
+    /// Looks up a call. A recorded one counts as started from now on.
     pub(super) fn lookup(&mut self, call: &Call) -> KnownCall<V> {
         let Some(place) = self.next_match(call) else { return self.unmatched() };
         let Some(entry) = self.entries.get_mut(place) else { return KnownCall::Unknown };
@@ -119,7 +118,7 @@ impl<V: Clone> CallTracker<V> {
         known
     }
 
-    /// Begins a call of which nothing is known.
+    /// Starts a call.
     pub(super) fn open(&mut self, call: &Call) -> CallRecord<V> {
         let alone = !self.has_open();
         self.open += 1;
@@ -137,11 +136,11 @@ impl<V: Clone> CallTracker<V> {
         record
     }
 
-    /// Begins a run, or lets it continue. Returns how many of the same kind were begun before it,
-    /// and what is known of it.
+    /// Starts or continues a subrun. Returns the number of equal calls before it, and its recorded
+    /// state.
     ///
     /// # Errors
-    /// The task had called this instead, and does not come to it.
+    /// The task made this call instead before.
     pub(super) fn enter(
         &mut self,
         call: &Call,
@@ -176,7 +175,7 @@ impl<V: Clone> CallTracker<V> {
         is_it.then_some(entry)
     }
 
-    /// Takes over what a run's commit says of the call as a whole.
+    /// Updates the call from a commit of its subrun.
     pub(super) fn mark_subrun(&mut self, commit: &SubrunCommit) {
         let found = self.entries.iter_mut().find(|entry| entry.record.index == commit.index);
         if let Some(entry) = found {
@@ -184,7 +183,7 @@ impl<V: Clone> CallTracker<V> {
         }
     }
 
-    /// Takes over what is known of a run.
+    /// Sets the recorded state of a subrun.
     pub(super) fn note_subrun(&mut self, index: u32, known: KnownSubrun<V>) {
         let found = self.entries.iter_mut().find(|entry| entry.record.index == index);
         if let Some(entry) = found {
@@ -192,12 +191,12 @@ impl<V: Clone> CallTracker<V> {
         }
     }
 
-    /// What is known of runs.
+    /// The recorded states of subruns.
     pub(super) fn subruns(&self) -> impl Iterator<Item = &KnownSubrun<V>> {
         self.entries.iter().map(|entry| &entry.subrun)
     }
 
-    /// A run that rested is under way again.
+    /// A paused subrun is running again.
     pub(super) fn reopen(&mut self, index: u32) {
         let found = self.entries.iter_mut().find(|entry| entry.record.index == index);
         if let Some(entry) = found.filter(|entry| !entry.open) {
@@ -206,7 +205,7 @@ impl<V: Clone> CallTracker<V> {
         }
     }
 
-    /// An open call has come to an end; `None` if there is no such call.
+    /// Records the outcome of an open call; `None` if there is no such call.
     pub(super) fn close(&mut self, index: u32, outcome: CallOutcome<V>) -> Option<CallRecord<V>> {
         let place = self.entries.binary_search_by_key(&index, |entry| entry.record.index).ok()?;
         let entry = self.entries.get_mut(place).filter(|entry| entry.record.outcome.is_none())?;
@@ -224,8 +223,7 @@ impl<V: Clone> CallTracker<V> {
         Some(record)
     }
 
-    /// An open call is under way no more, and nobody knows what came of it. Returns
-    /// whether it was.
+    /// Closes an open call with an unknown outcome. Returns whether it was open.
     pub(super) fn abandon(&mut self, index: u32) -> bool {
         let place = self.entries.binary_search_by_key(&index, |entry| entry.record.index);
         let entry = place.ok().and_then(|place| self.entries.get_mut(place));
@@ -234,29 +232,29 @@ impl<V: Clone> CallTracker<V> {
         was_open
     }
 
-    /// Whether a call is under way.
+    /// Whether a call is open.
     pub(super) const fn has_open(&self) -> bool {
         self.open > 0
     }
 
-    /// Whether a call is under way that may not be made twice.
+    /// Whether a call with side effects is open.
     pub(super) fn has_open_side_effect(&self) -> bool {
         self.has_open()
             && self.entries.iter().any(|entry| entry.open && !entry.record.call.repeatable)
     }
 
-    /// What came of all that are known.
+    /// The known outcomes.
     pub(super) fn known(&self) -> impl Iterator<Item = &CallOutcome<V>> {
         self.entries.iter().filter_map(|entry| entry.record.outcome.as_ref())
     }
 
-    /// How many of the same calls the attempt has begun.
+    /// The number of equal calls that the attempt has started.
     pub(super) fn count(&self, call: &Call) -> u64 {
         let same = |entry: &&Entry<V>| entry.started && entry.record.call.is(call);
         self.entries.iter().filter(same).count() as u64
     }
 
-    /// The next call like this one that was begun before and not since.
+    /// The next matching record that was not started again.
     fn next_match(&self, call: &Call) -> Option<usize> {
         let rest = self.entries.iter().enumerate().skip(self.first);
         let mut same = rest.filter(|(_, entry)| !entry.started && entry.record.call.is(call));

@@ -1,5 +1,5 @@
-//! Calls that a task makes while it runs: looked up, counted and stored, so that
-//! none that has come to an end is made again.
+//! Calls that a task makes while it runs: looked up, counted and stored, so that no finished call
+//! is made again.
 
 use super::call_tracker::{CallTracker, KnownCall};
 use super::frame::{TaskRecord, TaskStatus};
@@ -14,33 +14,32 @@ use crate::seed::KeySeed;
 use crate::task::TaskId;
 use crate::value::Value;
 
-/// What a task is to do about a call.
+/// What a task has to do about a call.
 #[derive(Debug)]
 pub enum CallStart<V> {
-    /// Nothing: it was made before, and this came of it.
+    /// Nothing: it was made before, with this outcome.
     Known(CallOutcome<V>),
-    /// To make it, and then to say what came of it with [`Run::end_call`].
+    /// Make it, and then report its outcome with [`Run::end_call`].
     Pending(PendingCall<V>),
 }
 
-/// A call to be made.
+/// A call that has to be made.
 #[derive(Debug)]
 pub struct PendingCall<V> {
-    /// Which call of its task it is.
+    /// The index of the call in its task.
     pub index: u32,
-    /// For whoever is called: the same each time the task makes this call, in
-    /// every attempt and after a restart, and that of no other call.
+    /// The idempotency key: the same in every attempt and after a restart, and unique to the call.
     pub key: String,
-    /// To be durable before the call is made, if anything is. It need not be
-    /// acknowledged, and may overtake commits that wait to be handed out.
+    /// A commit that must be durable before the call is made. It needs no acknowledgement, and may
+    /// overtake commits that wait to be handed out.
     pub intent: Option<Box<Commit<V>>>,
-    /// Whether what comes of it is to be stored.
+    /// Whether its outcome has to be stored.
     pub stored: bool,
 }
 
 impl<V: Value> Run<V> {
-    /// Whether the code of an attempt is under way: it runs, or was told to stop and
-    /// has not answered. One that is out of time is not, whatever its thread does.
+    /// Whether an attempt has no outcome yet: it runs, or was cancelled. An attempt that has timed
+    /// out has one, whatever its thread does.
     pub fn is_under_way(&self, id: TaskId) -> bool {
         matches!(self.scopes.status(id), Some(TaskStatus::Running | TaskStatus::Cancelling))
     }
@@ -52,8 +51,8 @@ impl<V: Value> Run<V> {
     /// Asks whether a task may make one more call, and counts it if so.
     ///
     /// # Errors
-    /// A `Budget` fault, which the task should end with; a `Cancelled` fault
-    /// if the attempt is over or is being stopped.
+    /// A `Budget` fault, with which the task should end; a `Cancelled` fault if the attempt is over
+    /// or cancelled.
     pub fn request(&mut self, id: TaskId, charge: BudgetCharge) -> Result<(), Fault> {
         if !self.is_running(id) {
             return Err(cancelled());
@@ -76,8 +75,7 @@ impl<V: Value> Run<V> {
         Ok(())
     }
 
-    /// Counts what a call of a task cost. What an attempt that is over has
-    /// cost counts for the run alone.
+    /// Counts the tokens of a call. Those of an attempt that is over count for the run only.
     pub fn charge(&mut self, id: TaskId, usage: Usage) {
         if self.scopes.is_present(id) {
             self.scopes.charge(id.scope, id.slot, |budget| budget.charge_usage(usage));
@@ -85,16 +83,15 @@ impl<V: Value> Run<V> {
         self.queue.budget.charge_usage(usage);
     }
 
-    /// Asks whether a task may make a call, and what is known of it. One that
-    /// is to be made is counted against the budgets.
+    /// Asks whether a task may make a call, and looks it up. A call that has to be made is counted
+    /// in the budgets.
     ///
-    /// Calls of a tool of a declared agent are counted, but not known again: the
-    /// agent's call of the tool is, as a whole.
+    /// Calls by a tool of a declared agent are counted but not recorded, because the agent's call
+    /// of the tool is recorded as a whole.
     ///
     /// # Errors
-    /// `unknown_outcome` if it was begun, may not be made twice and nobody knows
-    /// what came of it; `replay_diverged` if the task does something else than it
-    /// did before it began again; and as [`Run::request`].
+    /// `unknown_outcome` if the call has side effects, was started and has no recorded outcome;
+    /// `replay_diverged` if the task made another call before; and as [`Run::request`].
     pub fn begin_call(&mut self, id: TaskId, call: &Call) -> Result<CallStart<V>, Fault> {
         if !self.is_running(id) {
             return Err(cancelled());
@@ -124,11 +121,11 @@ impl<V: Value> Run<V> {
         Ok(CallStart::Pending(PendingCall { index, key, intent, stored: self.queue.commits }))
     }
 
-    /// What came of a call that a task had made before it began again, if that is
-    /// known; it counts as begun with this. A call that is to be made is not begun.
+    /// The recorded outcome of a call, which then counts as started. A call that has to be made is
+    /// not started.
     ///
     /// # Errors
-    /// As [`Run::begin_call`], but for the budgets.
+    /// As [`Run::begin_call`], except for the budgets.
     pub fn known_call(&mut self, id: TaskId, call: &Call) -> Result<Option<CallOutcome<V>>, Fault> {
         if !self.is_running(id) {
             return Err(cancelled());
@@ -146,8 +143,8 @@ impl<V: Value> Run<V> {
         }
     }
 
-    /// Says what came of a call of an attempt that is not over. Returns what is to be stored of it,
-    /// in the order of these calls; see [`PendingCall::intent`].
+    /// Records the outcome of a call. Returns the commit to store, in the order of these calls; see
+    /// [`PendingCall::intent`].
     pub fn end_call(
         &mut self,
         id: TaskId,
@@ -160,7 +157,7 @@ impl<V: Value> Run<V> {
             return None;
         }
         let call_record = record.tracker().close(index, outcome)?;
-        // The intent of a call with side effects was stored, so that it was left has to be stored
+        // The intent of a call with side effects was stored, so its interruption has to be stored
         // too; a repeatable call has no intent.
         let stored = !(call_record.call.repeatable
             && matches!(call_record.outcome, Some(CallOutcome::Interrupted)));
@@ -171,8 +168,7 @@ impl<V: Value> Run<V> {
         commit
     }
 
-    /// Says that a call is under way no more and that nobody knows what came of it:
-    /// whoever made it was cancelled.
+    /// Closes a call with an unknown outcome, because its caller was cancelled.
     pub fn abandon_call(&mut self, id: TaskId, index: u32) {
         let TaskId { scope, slot, serial } = id;
         let record = self.scopes.record(scope, slot).filter(|record| record.serial == serial);
@@ -181,11 +177,10 @@ impl<V: Value> Run<V> {
         }
     }
 
-    /// A task that was told to stop has answered. If calls of its that may not be made
-    /// twice are under way, on threads that nobody can stop, these end first, or nobody
-    /// would know what came of them.
+    /// A cancelled task has an outcome. Open calls with side effects, on threads that cannot be
+    /// stopped, are waited for, or their outcome would be unknown.
     ///
-    /// Returns whether that was its first answer.
+    /// Returns whether it was the first outcome.
     pub(super) fn resolve_cancelling(&mut self, scope: u32, slot: u32) -> bool {
         let now = self.queue.log.now;
         let Some(record) = self.scopes.task_mut(scope, slot) else { return false };
@@ -203,7 +198,7 @@ impl<V: Value> Run<V> {
         true
     }
 
-    /// A call of a task is over: what has waited for it continues.
+    /// A call has ended: what waited for it continues.
     fn after_call(&mut self, scope: u32, slot: u32) {
         self.release_question(scope, slot, false);
         let Some(record) = self.scopes.record(scope, slot) else { return };
@@ -213,7 +208,7 @@ impl<V: Value> Run<V> {
         }
     }
 
-    /// What came of the calls that are known, for whoever collects garbage.
+    /// The recorded outcomes, for the host's garbage collector.
     pub fn known_calls(&self) -> impl Iterator<Item = &CallOutcome<V>> {
         let frames = self.scopes.indices().filter_map(|scope| self.scopes.frame(scope));
         let records = frames.flat_map(|frame| &frame.records);
@@ -229,7 +224,7 @@ impl<V: Value> Run<V> {
         }
     }
 
-    /// The key of a call that has just been begun.
+    /// The key of a call that has just started.
     fn key_of(&mut self, id: TaskId, call: &Call) -> String {
         let task = KeySeed::new(self.scopes.task_seed(id.scope, id.slot), self.queue.key_salt);
         let Some(record) = self.scopes.record(id.scope, id.slot) else { return String::new() };
@@ -240,7 +235,7 @@ impl<V: Value> Run<V> {
         key(task, call, started.saturating_sub(1))
     }
 
-    /// The commit of a call of a task, if commits are wanted.
+    /// The commit of a call, if the run commits.
     pub(super) fn commit_of_call(
         &mut self,
         scope: u32,
@@ -254,7 +249,7 @@ impl<V: Value> Run<V> {
 }
 
 impl<V: Clone> TaskRecord<V> {
-    /// An attempt begins: what is known of its calls is to be come to again.
+    /// An attempt starts: its recorded calls will be looked up again.
     pub(super) fn restart_calls(&mut self) {
         let attempt = self.attempt;
         let Some(extra) = self.extra.as_mut() else { return };
@@ -264,7 +259,7 @@ impl<V: Clone> TaskRecord<V> {
         }
     }
 
-    /// Whether calls of the present attempt are under way.
+    /// Whether calls of the current attempt are open.
     pub(super) fn has_open_calls(&self) -> bool {
         let tracker = self.extra.as_ref().and_then(|extra| extra.tracker.as_ref());
         tracker.is_some_and(|tracker| tracker.attempt() == self.attempt && tracker.has_open())
@@ -277,7 +272,7 @@ impl<V: Clone> TaskRecord<V> {
         })
     }
 
-    /// What the present attempt has called.
+    /// The calls of the current attempt.
     pub(super) fn tracker(&mut self) -> &mut CallTracker<V> {
         let attempt = self.attempt;
         let tracker = &mut self.extra().tracker;

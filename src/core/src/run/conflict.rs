@@ -12,19 +12,19 @@ use crate::graph::{Graph, NodeId};
 use crate::state::State;
 use crate::value::Value;
 
-/// What it takes to merge a superstep, beyond putting values into channels.
+/// What a merge involves beyond setting channels.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct MergeSurvey {
-    /// Rules of the host are to be asked.
+    /// Reducers of the host are called.
     pub(super) foreign: bool,
-    /// Channels are to be reset first.
+    /// Channels are reset first.
     pub(super) resets: bool,
-    /// It is to be found out where tasks lead.
+    /// Tasks have to be routed.
     pub(super) routes: bool,
 }
 
 impl<V: Value> Frame<V> {
-    /// Looks at all writes of the superstep.
+    /// Checks all writes of the superstep.
     pub(super) fn check(&mut self) -> Result<MergeSurvey, (u32, Fault)> {
         let Self { graph, state, records, sealed, claims, .. } = self;
         let check = Check { graph, state, records, sealed };
@@ -55,7 +55,7 @@ impl<V: Value> Frame<V> {
     }
 }
 
-/// Whether two tasks must agree if both write this.
+/// Whether two writers have to agree.
 const fn is_exclusive<V>(channel: &Channel<V>, write: &Write<V>) -> bool {
     match write.op {
         WriteOp::Merge(_) => !channel.merge.joins(),
@@ -64,10 +64,10 @@ const fn is_exclusive<V>(channel: &Channel<V>, write: &Write<V>) -> bool {
     }
 }
 
-/// Fields of records: who has written each first in the superstep, and what.
+/// Fields of records: the first writer in the superstep, and its value.
 type Fields<V> = BTreeMap<(ChannelId, String), (u32, V)>;
 
-/// A superstep under examination.
+/// The superstep that is checked.
 struct Check<'a, V> {
     graph: &'a Graph<V>,
     state: &'a State<V>,
@@ -102,7 +102,7 @@ impl<V: Value> Check<'_, V> {
             return Err(self.unmergeable(record, channel, reason));
         }
         let exclusive = self.graph.semantics().exclusive;
-        // One writer may change its mind; the last write counts.
+        // Of several writes by one task the last one counts.
         let mut later = writes.iter().skip(place + 1);
         if !exclusive && !once && later.any(|later| later.channel == id && !later.op.is_reset()) {
             return Ok(());
@@ -187,14 +187,14 @@ impl<V: Value> Check<'_, V> {
     }
 }
 
-/// What is wrong with a write that its channel's kind does not take.
+/// The fault of a write of the wrong kind.
 pub(super) fn mistyped<V: Value>(graph: &Graph<V>, write: &Write<V>) -> Option<Fault> {
     let Some(channel) = graph.channel(write.channel) else {
         let message = format!("the graph has no channel of that number: {}", write.channel.0);
         return Some(Fault::new(FaultCode::StateKeyUnknown, message));
     };
     let value = match &write.op {
-        // What is added to a list may be of another kind than the list.
+        // An element of a list has another kind than the list.
         WriteOp::Merge(_) if channel.merge.takes_parts() => return None,
         WriteOp::Merge(value) | WriteOp::Replace(value) => value,
         WriteOp::Reset => return None,

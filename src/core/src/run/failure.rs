@@ -1,4 +1,4 @@
-//! Failures: whether to try again, and what happens when that is over.
+//! Failures: retries and error policies.
 
 use super::frame::{Frame, TaskRecord, TaskStatus};
 use super::machine::Run;
@@ -67,7 +67,7 @@ impl<V: Value> Run<V> {
         earlier(around, record.expires()).is_none_or(in_time).then_some(pause)
     }
 
-    /// Counts one more attempt against everything that limits them, if it fits.
+    /// Counts a retry in all budgets around, if it fits.
     fn charge_retry(&mut self, scope: u32, slot: u32) -> bool {
         let fits = self.scopes.budgets(scope, slot).all(Budget::has_retry)
             && self.queue.budget.has_retry();
@@ -78,7 +78,7 @@ impl<V: Value> Run<V> {
         fits
     }
 
-    /// A task has failed for good: its node's policy decides.
+    /// A task has failed and is not retried: its node's policy decides.
     pub(super) fn apply_on_error(&mut self, scope: u32, slot: u32, fault: Fault) {
         self.log_error(scope, slot, &fault);
         self.notify_failed(scope, slot, &fault);
@@ -89,7 +89,7 @@ impl<V: Value> Run<V> {
         let Some(record) = records.get_mut(slot as usize) else { return };
         let policy = graph.node(record.node).map(|node| node.policy.on_error.clone());
         let policy = policy.filter(|_| !std::mem::replace(&mut record.settled, true));
-        // A wish to stop is nobody's to handle: it goes up to whoever drives the run.
+        // A cancellation is not handled by nodes: it goes up to the driver.
         let stops = fault.category == Category::Cancelled;
         let policy = policy.filter(|_| !stops).unwrap_or_default();
         if let Some(dimension) = spent
@@ -158,7 +158,7 @@ impl<V: Value> Run<V> {
 }
 
 impl<V> TaskRecord<V> {
-    /// Another node takes its place, with nothing of what it had but its input.
+    /// Hands the task to a handler, which gets its input only.
     fn hand_over(&mut self, handler: NodeId, fault: Fault) {
         let failed = std::mem::replace(&mut self.node, handler);
         self.extra = None;

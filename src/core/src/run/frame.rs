@@ -1,5 +1,4 @@
-//! One graph at work within a run: its state, the present superstep, and what
-//! runs next.
+//! A graph at work within a run: its state, the current superstep, and what runs next.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +11,7 @@ use crate::checkpoint::{GraphSnapshot, MergedWrites, OutwardWrites, PendingWork,
 use crate::command::{Send, Update};
 use crate::effect::Question;
 use crate::fault::Fault;
-use crate::graph::{Graph, NodeId};
+use crate::graph::{Graph, NodeId, NodePolicy};
 use crate::seed::Seed;
 use crate::state::State;
 use crate::task::TaskInput;
@@ -28,18 +27,18 @@ pub(super) struct Frame<V> {
     pub(super) graph: Arc<Graph<V>>,
     pub(super) state: State<V>,
     pub(super) step: u64,
-    /// The tasks of the present superstep, in the order of their writes.
+    /// The tasks of the current superstep, in merge order.
     pub(super) records: Vec<TaskRecord<V>>,
-    /// How many of those that have ended ask.
+    /// The number of tasks that wait for an answer.
     pub(super) paused: usize,
     pub(super) frontier: Frontier<V>,
-    /// Who has written what in the superstep that is being merged.
+    /// The writers of the superstep that is being merged.
     pub(super) claims: WriteClaims,
-    /// Where its tasks lead, by slot, once they have been asked.
+    /// The resolved routes of its tasks, by slot.
     pub(super) routes: Vec<(u32, ResolvedRoute<V>)>,
     /// Channels with the reducer `Once` that hold a value.
     pub(super) sealed: Vec<ChannelId>,
-    /// When the present superstep is given up.
+    /// The deadline of the current superstep.
     pub(super) expires: Option<Time>,
     /// Exhausted dimensions whose `on_budget` edge was taken.
     pub(super) exempt: Vec<BudgetDimension>,
@@ -47,89 +46,89 @@ pub(super) struct Frame<V> {
     pub(super) grace: Option<u64>,
     /// The node that the next superstep runs instead.
     pub(super) detour: Option<NodeId>,
-    /// What goes to the enclosing graph.
+    /// Writes for the enclosing graph.
     pub(super) outward: OutwardWrites<V>,
-    /// What led to the superstep that is merged next.
+    /// The source of the next superstep's writes.
     pub(super) source: WriteSource,
-    /// The present records are tasks of a superstep that is not merged yet.
+    /// Whether the records are tasks of a superstep that is not merged yet.
     pub(super) planned: bool,
-    /// What has been merged since the last commit, if commits are wanted.
+    /// Merged writes since the last commit, if the run commits.
     pub(super) merges: SmallVec<[MergedWrites<V>; 1]>,
 }
 
-/// One task of the present superstep.
+/// A task of the current superstep.
 #[derive(Debug)]
 pub(super) struct TaskRecord<V> {
     pub(super) node: NodeId,
     pub(super) input: TaskInput<V>,
-    /// Which of the superstep's sends it is.
+    /// The index of the send that led to it.
     pub(super) send: Option<u32>,
     pub(super) timeout: Option<Duration>,
     pub(super) attempt: u32,
     pub(super) serial: u64,
     pub(super) status: TaskStatus<V>,
-    /// When the present attempt is given up.
+    /// The deadline of the current attempt.
     pub(super) deadline: Option<Time>,
     pub(super) extra: Option<Box<TaskExtras<V>>>,
-    /// Where it leads has been asked.
+    /// Whether its route is resolved.
     pub(super) routed: bool,
-    /// Its failure has been settled once; a second one ends the graph.
+    /// Whether its `on_error` policy was applied; a second failure ends the graph.
     pub(super) settled: bool,
 }
 
-/// What few tasks have.
+/// Fields that few tasks need.
 #[derive(Debug)]
 pub(super) struct TaskExtras<V> {
     pub(super) answers: Vec<V>,
     /// The answers to questions of its subruns, by question id.
     pub(super) relayed: Vec<(String, V)>,
     pub(super) budget: Option<Budget>,
-    /// When all attempts are given up.
+    /// The deadline of all attempts.
     pub(super) expires: Option<Time>,
     pub(super) watch: Option<IdleWatch>,
-    /// What it has called.
+    /// Its calls.
     pub(super) tracker: Option<Box<CallTracker<V>>>,
-    /// The question with which its code has ended, while calls of its are under way.
+    /// The question with which its code has ended while calls are open.
     pub(super) asks: Option<AskedQuestion<V>>,
-    /// It was told to stop and has answered: only its open calls are waited for.
+    /// It was cancelled and has an outcome; only its open calls are waited for.
     pub(super) has_answered: bool,
-    /// The failure that this node handles in another's place.
+    /// The failed node whose fault this node handles.
     pub(super) handles: Option<(NodeId, Fault)>,
 }
 
-/// What a task asks, and the id of the question if it is not the task's own.
+/// A question, with its id if it comes from a subrun.
 pub(super) type AskedQuestion<V> = (Option<String>, V);
 
-/// The present attempt of a task that has to give signs of life.
+/// The idle time-out of the current attempt.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct IdleWatch {
     pub(super) began: Time,
-    /// When its time is up in any case.
+    /// The deadline that heartbeats do not extend.
     pub(super) until: Option<Time>,
-    /// When it is given up unless there is a sign of life before.
+    /// The deadline without a further heartbeat.
     pub(super) silent: Time,
 }
 
 #[derive(Debug)]
 pub(super) enum TaskStatus<V> {
-    /// The driver has it.
+    /// The driver runs it.
     Running,
-    /// The driver has it and has been told to stop it.
+    /// The driver was told to cancel it.
     Cancelling,
     /// The next attempt begins at that instant.
     Waiting(Time),
-    /// A scope of its own works on it.
+    /// A nested scope works on it.
     Nested(u32),
     /// It asks a question.
     Paused(Box<Question<V>>),
-    /// It is done, not merged yet.
+    /// It is done; its writes are not merged yet.
     Done(Update<V>),
-    /// It ended without anything to merge.
+    /// It ended without writes.
     Void,
 }
 
 impl<V: Value> Frame<V> {
-    /// A graph that is about to merge its input as the first of its writes.
+    /// A new graph, which merges its input first.
     pub(super) fn new(graph: Arc<Graph<V>>, input: Update<V>) -> Self {
         let graph_snapshot = GraphSnapshot::new(&graph);
         let mut frame = Self::restored(graph, graph_snapshot);
@@ -137,7 +136,7 @@ impl<V: Value> Frame<V> {
         frame
     }
 
-    /// A graph that continues from between two supersteps.
+    /// A graph restored from a snapshot between two supersteps.
     pub(super) fn restored(graph: Arc<Graph<V>>, graph_snapshot: GraphSnapshot<V>) -> Self {
         let GraphSnapshot { state, step, pending_work, outward } = graph_snapshot;
         let PendingWork { sealed, exempt, grace, detour, .. } = &pending_work;
@@ -162,7 +161,7 @@ impl<V: Value> Frame<V> {
         }
     }
 
-    /// Lets the next merge be of something that no task has written.
+    /// Makes `update` the next merge, in the name of `node`.
     pub(super) fn merge_first(&mut self, node: NodeId, update: Update<V>, source: WriteSource) {
         let mut record = TaskRecord::new(node, TaskInput::State);
         record.status = TaskStatus::Done(update);
@@ -171,8 +170,7 @@ impl<V: Value> Frame<V> {
         self.source = source;
     }
 
-    /// The graph as it was after its last superstep: of one that is open,
-    /// everything is still to come.
+    /// The graph after its last merged superstep; the tasks of an open one are pending work.
     pub(super) fn graph_snapshot(&self) -> GraphSnapshot<V> {
         let mut pending_work = self.pending_work();
         if self.planned {
@@ -190,6 +188,17 @@ impl<V: Value> Frame<V> {
             pending_work,
             outward: self.outward.clone(),
         }
+    }
+
+    /// Whether a task may have a deadline or budget, or the graph grace supersteps, which hold for
+    /// the scopes inside. This cannot change while the task runs.
+    pub(super) fn may_limit(&self, slot: u32) -> bool {
+        let record = self.records.get(slot as usize);
+        let policy = record.and_then(|record| Some(&self.graph.node(record.node)?.policy));
+        self.grace.is_some()
+            || self.graph.on_budget().is_some()
+            || record.is_none_or(|record| record.timeout.is_some())
+            || policy.is_none_or(NodePolicy::may_limit)
     }
 
     pub(super) fn pending_work(&self) -> PendingWork<V> {
@@ -220,7 +229,7 @@ impl<V> TaskRecord<V> {
         }
     }
 
-    /// Takes the place of one that is over; as new, but nothing is moved.
+    /// Resets a record in place for another task.
     pub(super) fn renew(&mut self, node: NodeId) {
         self.node = node;
         self.input = TaskInput::State;
@@ -233,12 +242,12 @@ impl<V> TaskRecord<V> {
         self.settled = false;
     }
 
-    /// The node it was planned for, whoever has taken its place.
+    /// The node it was planned for, also if a handler runs in its place.
     fn planned_node(&self) -> NodeId {
         self.handled().map_or(self.node, |(node, _)| *node)
     }
 
-    /// As the send that led to it, if one did.
+    /// The send that led to it, if any.
     fn as_send(&self, graph: &Graph<V>) -> Option<Send<V>>
     where
         V: Clone,
@@ -264,7 +273,7 @@ impl<V> TaskRecord<V> {
         self.extra.as_ref().and_then(|extra| extra.handles.as_ref())
     }
 
-    /// What it is called in a path.
+    /// Its name in a path.
     pub(super) fn name(&self, graph: &Graph<V>) -> Arc<str> {
         let name = graph.node_name(Some(self.node));
         match self.send {
@@ -273,8 +282,8 @@ impl<V> TaskRecord<V> {
         }
     }
 
-    /// What its ids derive from: the same whenever the same run comes to the
-    /// same place, and another for whoever handles its failure.
+    /// The seed of its ids: the same whenever the run is resumed or replayed; a handler of its
+    /// failure has another one.
     pub(super) fn seed(&self, scope: Seed, step: u64, slot: u32) -> Seed {
         let seed = scope.task(step, slot);
         if self.handled().is_some() { seed.child(u64::MAX) } else { seed }

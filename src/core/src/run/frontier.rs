@@ -1,4 +1,4 @@
-//! What a graph runs next.
+//! The nodes and sends that run next.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,16 +13,16 @@ use crate::graph::{Graph, JoinEdge, NodeId};
 pub(super) struct Frontier<V> {
     pub(super) ready: Vec<NodeId>,
     deferred: Vec<NodeId>,
-    /// By node: whether it is in one of the two.
+    /// By node: whether it is ready or deferred.
     marked: Vec<bool>,
     pub(super) sends: Vec<ResolvedSend<V>>,
-    /// By join: the sources that have run since it last fired.
+    /// By join: its progress since it last fired.
     arrived: Vec<Arrived>,
     /// A task has ended the graph.
     pub(super) over: bool,
 }
 
-/// A send on its way, its node looked up.
+/// A send with its node resolved.
 #[derive(Debug)]
 pub(super) struct ResolvedSend<V> {
     pub(super) node: NodeId,
@@ -30,16 +30,16 @@ pub(super) struct ResolvedSend<V> {
     pub(super) timeout: Option<Duration>,
 }
 
-/// Where one task leads, looked up and known to exist.
+/// A resolved target of a task.
 #[derive(Debug)]
 pub(super) enum ResolvedRoute<V> {
     To(Option<NodeId>, TargetName),
     Send(ResolvedSend<V>),
-    /// To a node that does not exist, where the graph is lenient about that.
+    /// An unknown node, which lenient graphs ignore.
     Lost(Arc<str>),
 }
 
-/// Under which name a target was chosen.
+/// The name by which a target was chosen.
 #[derive(Debug)]
 pub(super) enum TargetName {
     Own,
@@ -47,7 +47,7 @@ pub(super) enum TargetName {
     Label(Arc<str>),
 }
 
-/// How far a join has come.
+/// The progress of a join.
 #[derive(Debug)]
 struct Arrived {
     count: usize,
@@ -68,7 +68,7 @@ impl<V> Frontier<V> {
         }
     }
 
-    /// Adds a node, once however often it is asked for.
+    /// Adds a node, at most once.
     pub(super) fn add(&mut self, graph: &Graph<V>, node: NodeId) {
         let Some(mark) = self.marked.get_mut(node.0 as usize) else { return };
         if std::mem::replace(mark, true) {
@@ -80,8 +80,7 @@ impl<V> Frontier<V> {
         }
     }
 
-    /// Counts a finished node towards the joins that wait for it; returns
-    /// where those lead that are now complete.
+    /// Counts a finished node for its joins; returns the targets of those that are complete.
     pub(super) fn arrive(&mut self, graph: &Graph<V>, node: NodeId) -> SmallVec<[NodeId; 2]> {
         let mut complete = SmallVec::new();
         for &place in graph.joins_of(node) {
@@ -100,7 +99,7 @@ impl<V> Frontier<V> {
         complete
     }
 
-    /// Makes the deferred nodes ready when nothing else is left; returns whether anything is.
+    /// Makes deferred nodes ready if nothing else is left; returns whether anything runs next.
     pub(super) fn gather(&mut self) -> bool {
         if self.ready.is_empty() && self.sends.is_empty() {
             std::mem::swap(&mut self.ready, &mut self.deferred);
@@ -115,7 +114,7 @@ impl<V> Frontier<V> {
         }
     }
 
-    /// Forgets the nodes that were ready: they run now.
+    /// Clears the ready nodes, which run now.
     pub(super) fn forget_ready(&mut self) {
         for node in &self.ready {
             if let Some(mark) = self.marked.get_mut(node.0 as usize) {
@@ -125,7 +124,7 @@ impl<V> Frontier<V> {
         self.ready.clear();
     }
 
-    /// Drops whatever was to come next and goes to `target` instead.
+    /// Replaces everything by `target`.
     pub(super) fn redirect(&mut self, graph: &Graph<V>, target: NodeId) {
         self.ready.clear();
         self.deferred.clear();
@@ -137,7 +136,7 @@ impl<V> Frontier<V> {
 }
 
 impl<V: Clone> Frontier<V> {
-    /// As it was stored; what the graph no longer has is left out.
+    /// Restored from a checkpoint, without what the graph no longer has.
     pub(super) fn restored(graph: &Graph<V>, pending_work: PendingWork<V>) -> Self {
         let mut frontier = Self::new(graph);
         let PendingWork { ready, deferred, sends, arrived, over, .. } = pending_work;
@@ -163,7 +162,7 @@ impl<V: Clone> Frontier<V> {
         frontier
     }
 
-    /// As it is to be stored.
+    /// As it is stored.
     pub(super) fn pending_work(&self, graph: &Graph<V>) -> PendingWork<V> {
         let sent = |sent: &ResolvedSend<V>| Send {
             node: graph.node_name(Some(sent.node)),
@@ -191,7 +190,7 @@ impl Arrived {
         self.count += mark.map_or(0, |mark| usize::from(!std::mem::replace(mark, true)));
     }
 
-    /// The sources it has counted.
+    /// The counted sources.
     fn of(&self, join: &JoinEdge) -> Vec<NodeId> {
         let marked = join.sources.iter().zip(&self.marks).filter(|(_, marked)| **marked);
         marked.map(|(source, _)| *source).collect()

@@ -1,10 +1,8 @@
-//! Questions that no store holds yet, and what happened after them: nobody is
-//! told of either.
+//! Questions that are not durable yet, and what happened after them: both stay invisible.
 //!
-//! Whoever sees a question may answer it, even if the process dies at that very
-//! moment. So a question, as an event or as a notice, leaves the run only once
-//! its commit was acknowledged, and with that everything committed before it.
-//! What comes after it waits too, because watchers see things in order.
+//! A visible question may be answered even if the process dies at that moment. So a question, as an
+//! event or a notice, leaves the run only once its commit is acknowledged, and with it all commits
+//! before. What follows the question waits too, because watchers see everything in order.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -21,7 +19,7 @@ pub(super) struct QuestionGates {
     abandoned: bool,
 }
 
-/// A question that is not durable: what tells of it, and the commit that holds it.
+/// A question that is not durable: its events and notices, and its commit.
 #[derive(Debug)]
 struct QuestionGate {
     commit: u64,
@@ -29,7 +27,7 @@ struct QuestionGate {
     notices: Range<usize>,
 }
 
-/// How much there was to tell at some point.
+/// A position in the trace.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TracePosition {
     events: usize,
@@ -37,8 +35,7 @@ pub(super) struct TracePosition {
 }
 
 impl QuestionGates {
-    /// Shows nothing of a question before `commit` is durable. All that was added
-    /// to what there is to show since `before` is the question.
+    /// Withholds a question, which is everything since `before`, until `commit` is durable.
     pub(super) fn withhold<V>(
         &mut self,
         commit: u64,
@@ -64,8 +61,8 @@ impl QuestionGates {
         }
     }
 
-    /// Nothing can be stored any more: nobody is told of the questions that are
-    /// not durable, and what was counted after them moves up.
+    /// Nothing can be stored any more: drops the questions that are not durable, and renumbers the
+    /// events after them.
     pub(super) fn abandon<V>(&mut self, log: &mut EventLog, notices: &mut Vec<Notice<V>>) {
         self.abandoned = true;
         self.withdraw(log, notices);
@@ -95,7 +92,7 @@ impl QuestionGates {
 }
 
 impl TracePosition {
-    /// How much there is to show now.
+    /// The current end of the trace.
     pub(super) fn of<V>(log: &EventLog, notices: &[Notice<V>]) -> Self {
         Self { events: log.events.len(), notices: notices.len() }
     }

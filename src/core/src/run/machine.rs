@@ -34,22 +34,21 @@ use super::termination::{CancelMode, Termination};
 pub struct Options {
     /// Names the run in events and ids.
     pub run_id: String,
-    /// Where ids and jitter come from.
+    /// The source of ids and jitter.
     pub seed: Seed,
-    /// What the keys of its calls derive from beside the seed: the same for a run that continues,
-    /// and another for one that begins where another one was.
+    /// Mixed with the seed into the keys of its calls: kept by a resumed run, different for a fork.
     pub key_salt: u64,
-    /// What the run may spend.
+    /// The limits of the run.
     pub limits: Limits,
-    /// How many tasks may be under way at once; `None` for no bound.
+    /// The most tasks that run at once; `None` for no limit.
     pub max_concurrency: Option<usize>,
     /// Whether supersteps are handed out as [`Effect::Commit`].
     pub commits: bool,
     /// Whether events are built, or only counted.
     pub events: bool,
-    /// The longest that one superstep of the run's own graph may take.
+    /// The time-out of a superstep of the run's own graph.
     pub step_timeout: Option<Duration>,
-    /// What [`Run::take_notices`] tells.
+    /// Which notices [`Run::take_notices`] returns.
     pub event_options: EventOptions,
     /// Compiles the schemas of tools whose arguments a person changes.
     pub schemas: Schemas,
@@ -106,11 +105,11 @@ pub struct Run<V> {
 }
 
 impl<V: Value> Run<V> {
-    /// Supersteps unless the limits say otherwise.
+    /// The default limit of supersteps.
     pub const SUPERSTEPS: u64 = 1_000;
 
-    /// How long a task that was told to stop, and has answered, is waited for while calls
-    /// of its that may not be made twice are under way.
+    /// How long the run waits for open calls with side effects of a cancelled task that has an
+    /// outcome.
     pub const CALL_GRACE: Duration = Duration::from_secs(10);
 
     /// A run of `graph` that begins with `input`. Nothing happens before the
@@ -124,7 +123,7 @@ impl<V: Value> Run<V> {
         Self::of(Frame::new(graph, input.into()), options, 0, now)
     }
 
-    /// A run whose trace continues after `events` events.
+    /// A run whose event numbers continue after `events`.
     pub(super) fn of(frame: Frame<V>, options: Options, events: u64, now: Time) -> Self {
         let mut limits = options.limits;
         limits.supersteps = limits.supersteps.or(Some(Self::SUPERSTEPS));
@@ -143,7 +142,7 @@ impl<V: Value> Run<V> {
         queue.schemas = options.schemas;
         queue.log.now = now;
         queue.log.seq = events;
-        queue.log.emit(|| root.event(EventKind::RunStarted, &options.run_id));
+        queue.log.emit(|| root.event(Vec::new(), EventKind::RunStarted, &options.run_id));
         Self { scopes: Scopes::new(root), queue }
     }
 
@@ -168,8 +167,8 @@ impl<V: Value> Run<V> {
         }
     }
 
-    /// Answers a task. An answer to an attempt that is over, or that was not handed out yet,
-    /// changes nothing; the return value returns whether it was taken.
+    /// Takes the outcome of a task. An outcome of an attempt that is over, or was not handed out
+    /// yet, changes nothing. Returns whether it was accepted.
     pub fn resolve(&mut self, id: TaskId, outcome: TaskOutcome<V>, now: Time) -> bool {
         self.queue.log.now = now;
         // The driver cannot know this task yet: the id is stale or forged.
@@ -225,8 +224,8 @@ impl<V: Value> Run<V> {
         true
     }
 
-    /// Says that a commit is durable, or was accepted for later. One that holds a
-    /// question has to be durable: from now on watchers are told of it.
+    /// Acknowledges a commit: it is durable, or was accepted for later. The commit of a question
+    /// has to be durable, because the question becomes visible now.
     pub fn committed(&mut self, id: u64) {
         if self.queue.awaiting == Some(id) {
             self.queue.awaiting = None;
@@ -234,16 +233,15 @@ impl<V: Value> Run<V> {
         }
     }
 
-    /// Says that nothing can be stored any more, neither what was handed out nor
-    /// what follows: the run waits for no commit, and questions that are not
-    /// durable are never told. A driver cancels the run, and fails with the reason.
+    /// Reports that nothing can be stored any more: the run waits for no commit, and questions that
+    /// are not durable stay invisible. The driver cancels the run and fails with the store's fault.
     pub fn abandon_commits(&mut self) {
         self.queue.awaiting = None;
         self.queue.abandon_questions();
     }
 
-    /// Adds an event of the host or of a user's code to the trace of a task;
-    /// an attempt or a run that is over has nothing more to say.
+    /// Adds an event of the host or of user code to the trace of a task. Ignored if the attempt or
+    /// the run is over.
     pub fn note(&mut self, id: TaskId, kind: EventKind, name: &str, data: serde_json::Value) {
         if self.queue.ended.is_some() || !self.scopes.is_present(id) {
             return;
@@ -260,8 +258,7 @@ impl<V: Value> Run<V> {
         });
     }
 
-    /// Stops everything. The run ends as cancelled once every running task
-    /// has been answered.
+    /// Cancels the run. It ends once every running task has an outcome.
     pub fn cancel(&mut self, reason: &str, now: Time) {
         self.queue.log.now = now;
         if self.queue.ended.is_none() {
@@ -269,18 +266,18 @@ impl<V: Value> Run<V> {
         }
     }
 
-    /// What has happened since the last call, in order. A question, and what comes
-    /// after it, follows once the question's commit was acknowledged.
+    /// Takes the events since the last call, in order. A question and the events after it follow
+    /// once the question's commit is acknowledged.
     pub fn take_events(&mut self) -> Vec<Event> {
         self.queue.take_events()
     }
 
-    /// How many events there have been, built or not.
+    /// The number of events so far, whether built or only counted.
     pub const fn event_count(&self) -> u64 {
         self.queue.log.seq
     }
 
-    /// Says what the run waits for when nothing is left to decide.
+    /// The effect when nothing is left to decide: waiting, or paused.
     fn idle_effect(&mut self) -> Effect<V> {
         if self.queue.running + self.queue.sleeping > 0 {
             return Effect::Wait(self.queue.alarm);
@@ -297,7 +294,7 @@ impl<V: Value> Run<V> {
         Effect::Paused(questions)
     }
 
-    /// Takes a scope as far as it goes without the driver.
+    /// Advances a scope as far as possible without the driver.
     fn advance(&mut self, scope: u32, rules: &mut impl Rules<V>) {
         let Some(found) = self.scopes.get(scope).filter(|found| found.open == 0) else { return };
         if found.terminate.is_some() {
@@ -314,7 +311,7 @@ impl<V: Value> Run<V> {
         }
     }
 
-    /// One task of a scope is closed; the last one lets the scope continue.
+    /// Counts a task as closed; after the last one the scope advances.
     pub(super) fn close_task(&mut self, scope: u32) {
         if let Some(found) = self.scopes.get_mut(scope) {
             found.open -= 1;
@@ -322,7 +319,7 @@ impl<V: Value> Run<V> {
         self.activate(scope);
     }
 
-    /// Lets a scope continue if none of its tasks is open.
+    /// Schedules a scope to advance if none of its tasks is open.
     pub(super) fn activate(&mut self, scope: u32) {
         let idle = self.scopes.get(scope).is_some_and(|found| found.open == 0);
         if idle && !self.queue.active.contains(&scope) {
@@ -347,7 +344,7 @@ impl<V: Value> Run<V> {
         self.close_task(scope);
     }
 
-    /// The last word: what the driver gets to see from now on.
+    /// Ends the run: from now on the driver gets this effect.
     pub(super) fn end_run(&mut self, ended: Result<Ending, Fault>) {
         let Self { scopes, queue } = self;
         queue.log.emit(|| scopes.run_finished(&ended));
@@ -359,8 +356,8 @@ impl<V: Value> Run<V> {
         }
     }
 
-    /// A budget is spent: the graph goes to its `on_budget` target once what
-    /// runs has been stopped.
+    /// A budget is exhausted: the graph continues at its `on_budget` node once its tasks are
+    /// stopped.
     pub(super) fn exhaust_budget(&mut self, scope: u32, dimension: BudgetDimension) {
         self.terminate(scope, Termination::Budget(dimension), CancelMode::Await);
     }

@@ -1,4 +1,4 @@
-//! A graph within a graph: how values get in and out.
+//! The input and output of nested graphs.
 
 use super::frame::Frame;
 use super::plan::writes_of;
@@ -11,8 +11,8 @@ use crate::task::TaskInput;
 use crate::value::Value;
 
 impl<V: Value> Scopes<V> {
-    /// The first writes of a nested graph: what was sent to its node, or the
-    /// channels it shares with the enclosing graph by name.
+    /// The first writes of a nested graph: the input that was sent to its node, or the channels
+    /// that it shares by name.
     pub(super) fn nested_input(&mut self, scope: u32, slot: u32, nested: &Graph<V>) -> Update<V> {
         let Some(frame) = self.frame(scope) else { return Update::default() };
         match frame.records.get(slot as usize).map(|record| &record.input) {
@@ -21,8 +21,8 @@ impl<V: Value> Scopes<V> {
         }
     }
 
-    /// What a nested graph hands to the enclosing one: its own writes to the
-    /// channels they share, or all it holds of them.
+    /// The update of a nested graph for the enclosing one: its writes to shared channels, or their
+    /// values.
     pub(super) fn nested_output(&mut self, scope: u32, parent: u32) -> Update<V> {
         let outward = self.frame_mut(scope).map(|frame| frame.outward.take(&frame.state));
         let outward = outward.unwrap_or_default();
@@ -37,27 +37,25 @@ impl<V: Value> Scopes<V> {
         update
     }
 
-    /// Counts in every budget around a scope, the run's apart.
+    /// Counts in every budget around a scope, except that of the run.
     pub(super) fn charge_around(&mut self, scope: u32, count: impl Fn(&mut Budget)) {
         if let Some((parent, slot)) = self.get(scope).and_then(|scope| scope.parent) {
             self.charge(parent, slot, count);
         }
     }
 
-    /// The budgets around a scope, the run's apart.
+    /// The budgets around a scope, without that of the run.
     pub(super) fn budgets_around(&self, scope: u32) -> impl Iterator<Item = &Budget> {
         let parent = self.get(scope).and_then(|scope| scope.parent);
         parent.into_iter().flat_map(|(parent, slot)| self.budgets(parent, slot))
     }
 
-    /// The supersteps that the nearest graph around a scope, or it itself, has
-    /// been given after its budget was spent.
+    /// The grace supersteps of a scope, or of the nearest scope around it that has some.
     pub(super) fn grace_around(&mut self, scope: u32) -> Option<&mut u64> {
-        let mut at = scope;
-        while self.frame(at)?.grace.is_none() {
-            at = self.get(at)?.parent?.0;
-        }
-        self.frame_mut(at)?.grace.as_mut()
+        let around = self.limiting_tasks(scope).map(|(scope, _)| scope);
+        let has_grace = |at: &u32| self.frame(*at).is_some_and(|frame| frame.grace.is_some());
+        let found = std::iter::once(scope).chain(around).find(has_grace)?;
+        self.frame_mut(found)?.grace.as_mut()
     }
 
     pub(super) fn attempt(&self, scope: u32, slot: u32) -> u32 {
@@ -67,7 +65,7 @@ impl<V: Value> Scopes<V> {
 }
 
 impl<V: Value> Frame<V> {
-    /// What it holds of the channels that `other` has too, as writes to `other`.
+    /// Its values of the shared channels, as writes to `other`.
     fn shared_with(&self, other: &Graph<V>, op: fn(V) -> WriteOp<V>) -> Update<V> {
         let ids = (0_u32..).map(ChannelId);
         let shared = self.graph.channels().iter().zip(ids).filter_map(|(channel, id)| {
@@ -77,7 +75,7 @@ impl<V: Value> Frame<V> {
         Update { writes: shared.collect(), ..Update::default() }
     }
 
-    /// A channel that is written once need not be handed back what it gave.
+    /// Whether it accepts a write: a `Once` channel is not written again with its own value.
     fn may_take(&self, write: &Write<V>) -> bool {
         let once = |channel: &Channel<V>| channel.merge == Reducer::Once;
         let held = self.state.get(write.channel);

@@ -1,4 +1,4 @@
-//! Telling the host what it wants to show.
+//! Notices for the host.
 
 use std::sync::Arc;
 
@@ -14,14 +14,13 @@ use crate::task::TaskId;
 use crate::value::Value;
 
 impl<V: Value> Run<V> {
-    /// What there is to tell since the last call, in order; nothing unless
-    /// [`super::Options::event_options`] says so. A question, and what comes after it, is
-    /// told once the question's commit was acknowledged.
+    /// Takes the notices since the last call, in order; see [`super::Options::event_options`]. A
+    /// question and the notices after it follow once the question's commit is acknowledged.
     pub fn take_notices(&mut self) -> Vec<Notice<V>> {
         self.queue.take_notices()
     }
 
-    /// A nested graph hands something to the scope around it.
+    /// A nested graph ends with an update.
     pub(super) fn notify_nested_update(&mut self, scope: u32, slot: u32, update: &Update<V>) {
         if self.queue.event_options.nested_updates
             && let Some(record) = self.scopes.record(scope, slot)
@@ -51,7 +50,7 @@ impl<V: Value> Run<V> {
         self.notify_task(scope, slot, |_, _| Some(TaskProgress::Asked(vec![question.clone()])));
     }
 
-    /// The run pauses: what each nested graph asks, the innermost first.
+    /// The run pauses: notices of the questions of each nested graph, the innermost first.
     pub(super) fn notify_nested_asked(&mut self) {
         if !self.queue.event_options.tasks {
             return;
@@ -98,7 +97,7 @@ impl<V: Value> Run<V> {
         }
     }
 
-    /// Whether the outcome of this attempt of a node will count.
+    /// Whether an outcome of this attempt will be accepted.
     pub fn awaits(&self, id: TaskId) -> bool {
         let frame = self.scopes.frame(id.scope);
         let record = frame.and_then(|frame| frame.records.get(id.slot as usize));
@@ -107,7 +106,7 @@ impl<V: Value> Run<V> {
         })
     }
 
-    /// Where a task stands, while it lasts.
+    /// The location of a task, while it exists.
     pub fn location_of(&self, id: TaskId) -> Option<TaskLocation<V>> {
         self.scopes.location(id.scope, id.slot)
     }

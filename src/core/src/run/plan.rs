@@ -1,4 +1,4 @@
-//! From one superstep to the next: which tasks run, and handing them out.
+//! Planning supersteps, and handing out their tasks.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::time::Time;
 use crate::value::Value;
 
 impl<V: Value> Run<V> {
-    /// Begins the next superstep of a graph, or ends it.
+    /// Starts the next superstep of a graph, or ends the graph.
     pub(super) fn plan(&mut self, scope: u32) {
         let Some(frame) = self.scopes.frame_mut(scope) else { return };
         frame.routes.clear();
@@ -45,7 +45,7 @@ impl<V: Value> Run<V> {
         }
     }
 
-    /// Counts a superstep against everything that limits them, if it fits.
+    /// Counts a superstep in all budgets around, if it fits.
     fn charge_superstep(&mut self, scope: u32) -> bool {
         let fits = match self.scopes.grace_around(scope) {
             Some(left) => left.checked_sub(1).map(|rest| *left = rest).is_some(),
@@ -61,7 +61,7 @@ impl<V: Value> Run<V> {
         fits
     }
 
-    /// Hands out the next attempt of a task, or gives it a scope of its own.
+    /// Starts the next attempt of a task: hands it out, or opens a nested scope.
     pub(super) fn start(&mut self, scope: u32, slot: u32) {
         if self.queue.recovered.is_some() && self.restore_task(scope, slot) {
             return;
@@ -122,8 +122,8 @@ impl<V: Value> Run<V> {
         });
     }
 
-    /// Starts the time-outs of tasks at the moment the driver gets them: the time that a task
-    /// waits for a commit or for a free place is not its own.
+    /// Starts the time-outs of tasks when the driver gets them: waiting for a commit or a free slot
+    /// does not count.
     pub(super) fn start_timers(&mut self, effect: &mut Effect<V>) {
         let Effect::Start(tasks) = effect else { return };
         if !self.queue.queues() {
@@ -141,11 +141,11 @@ impl<V: Value> Run<V> {
         }
     }
 
-    /// Returns a task to a scope of its own.
+    /// Opens a nested scope for a task.
     fn attach(&mut self, scope: u32, slot: u32, body: ScopeBody<V>) {
-        let path = self.scopes.path(scope, slot);
         let seed = self.scopes.task_seed(scope, slot);
-        let mut child = Scope::new(Some((scope, slot)), (path, seed), body);
+        let limits = self.scopes.limiting_task(scope, slot);
+        let mut child = Scope::new(Some((scope, slot)), limits, seed, body);
         if self.queue.log.recording || self.queue.event_options.states {
             child.trace();
         }
@@ -167,7 +167,7 @@ impl<V: Value> Run<V> {
         self.attach(scope, slot, ScopeBody::Graph(Box::new(frame)));
     }
 
-    /// Nothing is left to run in a graph.
+    /// Ends a graph that has nothing left to run.
     fn finish(&mut self, scope: u32) {
         let Some((parent, slot)) = self.scopes.get(scope).and_then(|scope| scope.parent) else {
             return self.end_run(Ok(Ending::Completed));
@@ -180,8 +180,8 @@ impl<V: Value> Run<V> {
 }
 
 impl<V: Value> Frame<V> {
-    /// One task per node in the order of the graph, then one per send, in the
-    /// places of the last superstep's.
+    /// Creates one task per node in the order of the graph, then one per send, reusing the records
+    /// of the last superstep.
     fn renew_records(&mut self) {
         let Self { graph, frontier, records, .. } = self;
         frontier.sort(graph);
@@ -224,7 +224,7 @@ impl<V: Value> Scopes<V> {
 }
 
 impl<V> TaskRecord<V> {
-    /// Opens the budget of one execution, its attempts included.
+    /// Opens the budget of one execution, for all its attempts.
     fn limit(&mut self, limits: &Limits, now: Time) {
         let extra = self.extra();
         extra.expires = limits.wall_time.map(|limit| now + limit);
@@ -232,7 +232,7 @@ impl<V> TaskRecord<V> {
     }
 }
 
-/// What a record of the host becomes when it is a graph's input.
+/// The input of a nested graph from the fields of a record.
 pub(super) fn writes_of<V: Value>(fields: Vec<(String, V)>, graph: &Graph<V>) -> Update<V> {
     let known = |(key, value): (String, V)| Some(Write::merge(graph.channel_id(&key)?, value));
     Update { writes: fields.into_iter().filter_map(known).collect(), ..Update::default() }

@@ -33,7 +33,7 @@ impl<V: Value> Run<V> {
             event
         });
         self.notify_asked(scope, slot, &question);
-        // After its event, which is then counted by whoever resumes the run.
+        // After its event, so that the commit counts the event.
         let asked = |task| CommitChange::Asked(task, Box::new(question.clone()));
         if let Some(commit) = self.commit_of(scope, slot, asked) {
             self.queue.withhold(commit.id, before);
@@ -48,9 +48,8 @@ impl<V: Value> Run<V> {
         self.close_task(scope);
     }
 
-    /// Keeps the question of a task whose calls are still under way, in threads or
-    /// tasks of its own: they end first, or what came of them would be unknown.
-    /// Returns the question if the task can pause now.
+    /// Holds the question of a task with open calls on other threads or tasks: these end first, or
+    /// their outcome would be unknown. Returns the question if the task can pause now.
     pub(super) fn hold_question(
         &mut self,
         scope: u32,
@@ -63,8 +62,8 @@ impl<V: Value> Run<V> {
         None
     }
 
-    /// Pauses a task whose question was held, once none of its calls is under way
-    /// or its time is up. Returns whether it pauses.
+    /// Pauses a task whose question was held, once no call is open or its deadline has passed.
+    /// Returns whether it pauses.
     pub(super) fn release_question(&mut self, scope: u32, slot: u32, late: bool) -> bool {
         let Some(record) = self.scopes.record(scope, slot) else { return false };
         if !matches!(record.status, TaskStatus::Running) || (record.has_open_calls() && !late) {
@@ -77,11 +76,11 @@ impl<V: Value> Run<V> {
         true
     }
 
-    /// What the tasks that are done have written at a pause: the channels of
-    /// the run's own graph that this would change, as they would be then.
+    /// The channels of the run's own graph that the finished tasks of a paused superstep would
+    /// change, with their values.
     ///
     /// # Errors
-    /// The failure of a merge rule of the host.
+    /// The fault of a reducer of the host.
     pub fn preview(&self, rules: &mut impl Rules<V>) -> Result<Vec<(ChannelId, V)>, Fault> {
         let Some(frame) = self.scopes.frame(0) else { return Ok(Vec::new()) };
         frame.with_writes(frame.writes().map(|(_, write)| write), rules).map(SmallVec::into_vec)
@@ -94,8 +93,7 @@ impl<V: Value> Run<V> {
         questions
     }
 
-    /// Answers a question. Its task begins again and finds the answers it was
-    /// given, in the order it asked.
+    /// Answers a question. Its task runs again and finds all its answers in order.
     ///
     /// # Errors
     /// A `Validation` fault if no open question has that id, or as
@@ -152,8 +150,8 @@ impl<V: Value> Run<V> {
         }
     }
 
-    /// Whether [`Run::answer`] would take an answer: for several that are to
-    /// be taken together or not at all.
+    /// Checks that [`Run::answer`] would accept an answer, for several that are accepted together
+    /// or not at all.
     ///
     /// # Errors
     /// As [`Run::answer`].
@@ -162,20 +160,20 @@ impl<V: Value> Run<V> {
         asked.check_answer(value, self.queue.schemas)
     }
 
-    /// The answers a task was given so far.
+    /// The answers of a task so far.
     pub fn answers(&self, scope: u32, slot: u32) -> &[V] {
         let record = self.scopes.frame(scope).and_then(|frame| frame.records.get(slot as usize));
         record.and_then(|record| record.extra.as_ref()).map_or(&[], |extra| &extra.answers)
     }
 
-    /// The answer to a question of a run that a task has started, if it was given.
+    /// The answer to a question of a subrun, if there is one.
     pub fn relayed_answer(&self, task: TaskId, question: &str) -> Option<&V> {
         let record = self.scopes.frame(task.scope)?.records.get(task.slot as usize)?;
         let relayed = &record.extra.as_ref()?.relayed;
         relayed.iter().find_map(|(id, answer)| (id == question).then_some(answer))
     }
 
-    /// The failure that a task handles in another node's place, and that node's name.
+    /// The fault that a task handles, and the name of the failed node.
     pub fn handled(&self, scope: u32, slot: u32) -> Option<(std::sync::Arc<str>, &Fault)> {
         let frame = self.scopes.frame(scope)?;
         let (node, fault) = frame.records.get(slot as usize)?.handled()?;
@@ -200,7 +198,7 @@ impl<V: Value> Scopes<V> {
 }
 
 impl<V: Value> Scopes<V> {
-    /// The tasks whose nested graphs ask, and what.
+    /// The tasks whose nested graphs ask questions.
     pub(super) fn nested_questions(
         &self,
         scope: u32,
@@ -209,7 +207,7 @@ impl<V: Value> Scopes<V> {
         let records = self.frame(scope).map_or(&[][..], |frame| &frame.records);
         for (slot, record) in (0_u32..).zip(records) {
             let TaskStatus::Nested(child) = record.status else { continue };
-            // An agent's own task has told what it asks.
+            // The agent's own task has reported its questions.
             if self.is_agent(child) {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! What a run has to hand out, and what it counts.
+//! The effects that a run has to hand out, and its counters.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -17,49 +17,49 @@ use crate::notice::{EventOptions, Notice};
 use crate::task::{Task, TaskId};
 use crate::time::Time;
 
-/// Everything of a run that is not inside a scope.
+/// The state of a run outside of its scopes.
 #[derive(Debug)]
 pub(super) struct EffectQueue<V> {
     pub(super) serial: u64,
     /// What the keys of calls derive from beside the seed.
     pub(super) key_salt: u64,
-    /// Scopes that can continue.
+    /// Scopes to advance.
     pub(super) active: VecDeque<u32>,
     pub(super) starts: SmallVec<[Task<V>; 1]>,
     pub(super) cancels: Vec<TaskId>,
     pub(super) pending_commits: VecDeque<Box<Commit<V>>>,
-    /// The commit that has been handed out and not been acknowledged.
+    /// The commit that was handed out and is not acknowledged.
     pub(super) awaiting: Option<u64>,
     pub(super) commits: bool,
     pub(super) max_concurrency: Option<usize>,
     commit: u64,
     /// The next instant at which something is due.
     pub(super) alarm: Option<Time>,
-    /// Tasks the driver has, and tasks that wait for their next attempt.
+    /// Tasks that the driver runs, and tasks that wait for their next attempt.
     pub(super) running: usize,
     pub(super) sleeping: usize,
     pub(super) deadline: Option<Time>,
     /// Since when nothing is left to do but to wait for answers.
     pub(super) paused_since: Option<Time>,
     pub(super) step_timeout: Option<Duration>,
-    /// Some tasks have to give signs of life.
+    /// Whether any task has an idle time-out.
     pub(super) watches: bool,
-    /// The deadline has passed, and nobody has been given more time.
+    /// The deadline has passed and was not extended.
     pub(super) late: bool,
     pub(super) budget: Budget,
     pub(super) log: EventLog,
-    /// What the host has not been told yet.
+    /// Notices for the host.
     pub(super) notices: Vec<Notice<V>>,
-    /// What of it, and of the trace, has to wait for a commit.
+    /// Questions that stay invisible until their commit is durable.
     pub(super) gates: QuestionGates,
     pub(super) event_options: EventOptions,
     pub(super) schemas: Schemas,
-    /// What an earlier drive of the run has left, until it has been taken up.
+    /// Recovered tasks that are not restored yet.
     pub(super) recovered: Option<Box<RecoveredTasks<V>>>,
     pub(super) ended: Option<Result<Ending, Fault>>,
 }
 
-/// What an earlier drive of a run has left of the superstep that was open.
+/// The tasks and nested graphs of the open superstep of a resumed run.
 #[derive(Debug)]
 pub(super) struct RecoveredTasks<V> {
     pub(super) nested: BTreeMap<u64, RecoveredGraph<V>>,
@@ -138,7 +138,7 @@ impl<V> EffectQueue<V> {
         self.commits || self.max_concurrency.is_some()
     }
 
-    /// Takes back what has not been handed out of a scope; returns their slots.
+    /// Removes the tasks of a scope that were not handed out; returns their slots.
     pub(super) fn retract_starts(&mut self, scope: u32) -> SmallVec<[u32; 4]> {
         let (of_scope, others) =
             std::mem::take(&mut self.starts).into_iter().partition(|task| task.id.scope == scope);
@@ -152,7 +152,7 @@ impl<V> EffectQueue<V> {
         self.starts.iter().any(|task| task.id == id)
     }
 
-    /// Tells the driver to stop a task, or does not even start it.
+    /// Cancels a task, or drops it if it was not handed out.
     pub(super) fn cancel_task(&mut self, id: TaskId) {
         let before = self.starts.len();
         self.starts.retain(|task| task.id != id);
@@ -171,18 +171,17 @@ impl<V> EffectQueue<V> {
         self.serial
     }
 
-    /// Makes sure that the run is asked again at `at`.
+    /// Makes the run step again at `at` at the latest.
     pub(super) fn wake_at(&mut self, at: Time) {
         self.alarm = Some(self.alarm.map_or(at, |alarm| alarm.min(at)));
     }
 
-    /// How much there is to show now.
+    /// The current end of the trace.
     pub(super) fn trace_position(&self) -> TracePosition {
         TracePosition::of(&self.log, &self.notices)
     }
 
-    /// Shows nothing of a question, which is all there is to show since `before`,
-    /// until `commit` is durable.
+    /// Withholds a question, which is everything since `before`, until `commit` is durable.
     pub(super) fn withhold(&mut self, commit: u64, before: TracePosition) {
         self.gates.withhold(commit, before, &mut self.log, &mut self.notices);
     }

@@ -18,9 +18,8 @@ use crate::time::Time;
 use crate::value::Value;
 
 impl<V: Value> Run<V> {
-    /// The same run, from what it has stored: tasks that had ended are not run
-    /// again, questions are open again. The options must name the same seed,
-    /// from which everything is recognised.
+    /// Resumes a run from its commits: finished tasks do not run again, and questions are open
+    /// again. The options must have the same seed, by which tasks are recognised.
     pub fn resume(
         graph: Arc<Graph<V>>,
         recovered: RecoveredRun<V>,
@@ -36,8 +35,8 @@ impl<V: Value> Run<V> {
         run
     }
 
-    /// A further run over what an earlier one has left: its state with more
-    /// input. What was to come next there is dropped.
+    /// A further run on the state of an earlier one, with new input. The pending work of the
+    /// earlier run is dropped.
     pub fn turn(
         graph: Arc<Graph<V>>,
         graph_snapshot: GraphSnapshot<V>,
@@ -56,8 +55,8 @@ impl<V: Value> Run<V> {
         Self::of(frame, options, 0, now)
     }
 
-    /// Merges writes in the name of a node, follows the node's edges, and ends:
-    /// the one commit says what comes next.
+    /// Merges writes in the name of a node, follows the node's edges, and ends. The single commit
+    /// contains the new pending work.
     pub fn edit(
         graph: Arc<Graph<V>>,
         graph_snapshot: GraphSnapshot<V>,
@@ -78,13 +77,13 @@ impl<V: Value> Run<V> {
         Self::of(frame, Options { commits: true, ..options }, 0, now)
     }
 
-    /// The run's own graph as it was after its last superstep. What has been
-    /// committed since of the superstep that is open is not in it.
+    /// The run's own graph after its last merged superstep. Commits of the open superstep are not
+    /// included.
     pub fn graph_snapshot(&self) -> Option<GraphSnapshot<V>> {
         self.scopes.frame(0).map(Frame::graph_snapshot)
     }
 
-    /// Has something stored before anything else is handed out.
+    /// Queues a commit, which is handed out before anything else.
     pub(super) fn store(&mut self, scope: u32, change: CommitChange<V>) -> u64 {
         let commit = self.commit_with(scope, change);
         let id = commit.id;
@@ -98,7 +97,7 @@ impl<V: Value> Run<V> {
         Box::new(Commit { id, within: self.within(scope), spent, events, change })
     }
 
-    /// Has something stored about a task, if commits are wanted.
+    /// Queues a commit about a task, if the run commits.
     pub(super) fn store_of(
         &mut self,
         scope: u32,
@@ -109,7 +108,7 @@ impl<V: Value> Run<V> {
         self.queue.pending_commits.extend(commit);
     }
 
-    /// What is to be stored about a task, if commits are wanted.
+    /// The commit about a task, if the run commits.
     pub(super) fn commit_of(
         &mut self,
         scope: u32,
@@ -133,7 +132,7 @@ impl<V: Value> Run<V> {
         }
     }
 
-    /// The nested graph that a scope is, outermost first.
+    /// The nesting of a scope, outermost first.
     fn within(&self, scope: u32) -> Vec<NestedLevel> {
         let mut levels = Vec::new();
         let mut at = self.scopes.get(scope);
@@ -167,7 +166,7 @@ impl<V: Value> Run<V> {
         if !relayed.is_empty() {
             record.extra().relayed = relayed;
         }
-        // One that asks begins again at the same attempt once it is answered.
+        // A paused task runs the same attempt again once it is answered.
         record.attempt = journal.as_ref().map_or(1, |journal| journal.attempt);
         if let Some(journal) = journal {
             record.extra().tracker = Some(Box::new(CallTracker::of(*journal)));
@@ -187,8 +186,8 @@ impl<V: Value> Run<V> {
         true
     }
 
-    /// Takes up what a person was asked about the calls of an agent, in the
-    /// attempt that begins, and has answered.
+    /// Restores the questions about an agent's calls, and their answers, in the attempt that
+    /// starts.
     pub(super) fn restore_approvals(&mut self, scope: u32, slot: u32, agent: &mut AgentScope<V>) {
         let (key, attempt) =
             (self.scopes.task_seed(scope, slot).number(), self.scopes.attempt(scope, slot));
@@ -210,7 +209,7 @@ impl<V: Value> Run<V> {
         }
     }
 
-    /// Takes up what is known of the nested graph of a task.
+    /// Restores the nested graph of a task.
     pub(super) fn restore_graph(&mut self, scope: u32, slot: u32) -> Option<GraphSnapshot<V>> {
         let key = self.scopes.task_seed(scope, slot).number();
         let recovered = self.queue.recovered.as_mut()?;
@@ -226,7 +225,7 @@ impl<V: Value> Run<V> {
 }
 
 impl<V: Value> Frame<V> {
-    /// What has been merged since the last commit, and what comes next.
+    /// Takes the writes since the last commit, with the pending work.
     pub(super) fn take_delta(&mut self) -> SuperstepDelta<V> {
         SuperstepDelta {
             source: std::mem::take(&mut self.source),

@@ -1,5 +1,5 @@
-//! Where the tasks of a superstep lead: their own wishes, their branches,
-//! their edges, and the joins they complete.
+//! Routing: the targets that tasks choose, their branches, their edges, and the joins they
+//! complete.
 
 use std::sync::Arc;
 
@@ -21,13 +21,13 @@ use crate::task::Failure;
 use crate::time::Time;
 use crate::value::Value;
 
-/// A failure and the slot of the task whose failure it is.
+/// A failure, and the slot of the failed task.
 pub(super) type BlamedFailure = (u32, Failure);
 
-/// What one task has written, over the state.
+/// The writes of one task, over the state.
 pub(super) type WriteOverlay<V> = SmallVec<[(ChannelId, V); 2]>;
 
-/// What an event says of the edge that was taken.
+/// The label of an edge in its event.
 #[derive(Clone, Copy)]
 enum Label<'a> {
     None,
@@ -37,9 +37,9 @@ enum Label<'a> {
 }
 
 impl<V: Value> Frame<V> {
-    /// Asks the branches of several tasks, each with its own writes alone over
-    /// the state before the superstep. A single task sees the same after the
-    /// merge, and is asked then, unless its node may have to run again.
+    /// Routes several tasks, each by the state before the superstep with its own writes only. A
+    /// single task sees the same after the merge and is routed then, unless its node may be
+    /// retried.
     pub(super) fn route_by_own_writes(
         &mut self,
         scope: u32,
@@ -83,7 +83,7 @@ impl<V: Value> Frame<V> {
         node.is_some_and(|node| node.policy.may_retry())
     }
 
-    /// Forgets where a task leads: it has failed, and will be asked again.
+    /// Drops the routes of a task that has failed.
     pub(super) fn forget_route(&mut self, slot: u32) {
         self.routes.retain(|(of, _)| *of != slot);
         if let Some(record) = self.records.get_mut(slot as usize) {
@@ -95,7 +95,7 @@ impl<V: Value> Frame<V> {
         self.records.get(slot).is_some_and(|record| record.wants_routing(&self.graph))
     }
 
-    /// Whether anybody looks at the state before it is known where a task leads.
+    /// Whether routers decide about the task.
     fn asks_branches(&self, slot: usize) -> bool {
         self.records.get(slot).is_some_and(|record| !self.graph.branches(record.node).is_empty())
     }
@@ -143,7 +143,7 @@ impl<V: Value> Frame<V> {
         Ok(())
     }
 
-    /// What the state would be after this task's writes alone.
+    /// The channels that this task's writes would change, with their values.
     fn overlay(&self, slot: usize, rules: &mut impl Rules<V>) -> Result<WriteOverlay<V>, Fault> {
         match self.records.get(slot).map(|record| &record.status) {
             Some(TaskStatus::Done(update)) => self.with_writes(update.writes.iter(), rules),
@@ -151,7 +151,7 @@ impl<V: Value> Frame<V> {
         }
     }
 
-    /// The channels that some writes would change, as they would be then.
+    /// The channels that some writes would change, with their values.
     pub(super) fn with_writes<'a>(
         &self,
         writes: impl Iterator<Item = &'a Write<V>> + Clone,
@@ -190,11 +190,11 @@ impl<V: Value> Frame<V> {
         Ok(overlay)
     }
 
-    /// Makes ready what comes next. Nothing can fail any more.
+    /// Follows all edges and routes; nothing can fail here.
     pub(super) fn follow(&mut self, origin: &TaskOrigin<'_>, log: &mut EventLog) {
         let Self { graph, records, frontier, routes, .. } = self;
         if routes.len() > 1 {
-            // In order already, unless a failure sent some tasks another way.
+            // Sorted already, unless an error policy has rerouted tasks.
             routes.sort_by_key(|(slot, _)| *slot);
         }
         let mut routes = (!routes.is_empty()).then(|| routes.drain(..).peekable());
@@ -220,7 +220,7 @@ impl<V: Value> Frame<V> {
 }
 
 impl<V> TaskRecord<V> {
-    /// Whether it is done and it is not known yet where that leads.
+    /// Whether it is done and its route is not resolved.
     pub(super) fn wants_routing(&self, graph: &Graph<V>) -> bool {
         match &self.status {
             TaskStatus::Done(Update { route: Route::Follow, .. }) => {
@@ -232,7 +232,7 @@ impl<V> TaskRecord<V> {
     }
 }
 
-/// The way on from one task.
+/// Takes the edges of one task.
 struct TaskEdges<'a, V> {
     graph: &'a Graph<V>,
     frontier: &'a mut Frontier<V>,
@@ -311,8 +311,7 @@ fn edge(origin: &TaskOrigin<'_>, task: (Arc<str>, Seed), to: Arc<str>, label: La
     }
 }
 
-/// Looks up what was chosen. A branch that declares its targets may choose
-/// among those only.
+/// Resolves a chosen target. A branch with declared targets may choose only among these.
 fn route<V>(
     graph: &Graph<V>,
     from: NodeId,

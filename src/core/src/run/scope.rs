@@ -1,5 +1,5 @@
-//! Scopes: the graphs and agent loops that are at work within a run, each but
-//! the first on behalf of a task of another.
+//! Scopes: the graphs and agent loops at work within a run. Each but the first works for a task of
+//! another scope.
 
 use std::sync::Arc;
 
@@ -20,13 +20,18 @@ use crate::task::TaskId;
 use crate::time::Time;
 use crate::value::Value;
 
+/// The scope and the slot of a task.
+pub(super) type TaskIndex = (u32, u32);
+
 #[derive(Debug)]
 pub(super) struct Scope<V> {
-    /// The scope and slot on whose behalf it works.
-    pub(super) parent: Option<(u32, u32)>,
-    pub(super) path: Vec<Arc<str>>,
+    /// The task that it works for.
+    pub(super) parent: Option<TaskIndex>,
+    /// The nearest task around it that may limit it. Limits are found along these links, so that
+    /// their cost does not grow with the depth of nesting.
+    limits: Option<TaskIndex>,
     pub(super) seed: Seed,
-    /// How many of its tasks have not ended.
+    /// The number of its tasks that have not ended.
     pub(super) open: usize,
     /// Why it ends once they all have.
     pub(super) terminate: Option<Termination<V>>,
@@ -41,18 +46,20 @@ pub(super) enum ScopeBody<V> {
 
 impl<V: Value> Scope<V> {
     pub(super) fn root(frame: Frame<V>, seed: Seed) -> Self {
-        Self::new(None, (Vec::new(), seed), ScopeBody::Graph(Box::new(frame)))
+        Self::new(None, None, seed, ScopeBody::Graph(Box::new(frame)))
     }
 
+    /// A scope that works for the task `parent`.
     pub(super) fn new(
-        parent: Option<(u32, u32)>,
-        (path, seed): (Vec<Arc<str>>, Seed),
+        parent: Option<TaskIndex>,
+        limits: Option<TaskIndex>,
+        seed: Seed,
         body: ScopeBody<V>,
     ) -> Self {
-        Self { parent, path, seed, open: 0, terminate: None, body }
+        Self { parent, limits, seed, open: 0, terminate: None, body }
     }
 
-    /// How many places its tasks have.
+    /// The number of its slots.
     pub(super) fn slots(&self) -> u32 {
         let slots = match &self.body {
             ScopeBody::Graph(frame) => frame.records.len(),
@@ -83,11 +90,11 @@ impl<V: Value> Scope<V> {
     }
 
     /// An event about the scope itself.
-    pub(super) fn event(&self, kind: EventKind, name: &str) -> Event {
+    pub(super) fn event(&self, path: Vec<Arc<str>>, kind: EventKind, name: &str) -> Event {
         Event {
             seq: 0,
             at: Time::default(),
-            path: self.path.clone(),
+            path,
             kind,
             name: name.into(),
             data: serde_json::Map::new(),
@@ -98,7 +105,7 @@ impl<V: Value> Scope<V> {
     }
 }
 
-/// Where the tasks of a graph's superstep are, for events about them.
+/// What the events of a superstep's tasks have in common.
 #[derive(Debug)]
 pub(super) struct TaskOrigin<'a> {
     pub(super) path: &'a [Arc<str>],
@@ -107,7 +114,7 @@ pub(super) struct TaskOrigin<'a> {
 }
 
 impl TaskOrigin<'_> {
-    /// The name of a task in a path, and what its ids derive from.
+    /// The name of a task in a path, and the seed of its ids.
     pub(super) fn task<V>(
         &self,
         graph: &Graph<V>,
@@ -118,7 +125,7 @@ impl TaskOrigin<'_> {
     }
 }
 
-/// All scopes of a run; places of scopes that have ended are used again.
+/// All scopes of a run. Indices of ended scopes are reused.
 #[derive(Debug)]
 pub(super) struct Scopes<V> {
     list: Vec<Option<Scope<V>>>,
@@ -196,12 +203,12 @@ impl<V: Value> Scopes<V> {
         self.frame_mut(scope)?.records.get_mut(slot as usize)
     }
 
-    /// A task of a graph or of an agent loop: what can be timed, cancelled and resolved.
+    /// A task of a graph or an agent loop, which can be timed, cancelled and resolved.
     pub(super) fn task_mut(&mut self, scope: u32, slot: u32) -> Option<&mut TaskRecord<V>> {
         self.get_mut(scope)?.task_mut(slot)
     }
 
-    /// How far an attempt is, if it is the present one of its task.
+    /// The status of an attempt, if it is the current one of its task.
     pub(super) fn status(&self, id: TaskId) -> Option<&TaskStatus<V>> {
         let record = self.get(id.scope)?.task(id.slot)?;
         (record.serial == id.serial).then_some(&record.status)
@@ -220,33 +227,35 @@ impl<V: Value> Scopes<V> {
         self.frame(0).map_or(&self.blank, |frame| &frame.state)
     }
 
-    /// The tasks on whose behalf a task works, itself first.
-    pub(super) fn lineage(&self, scope: u32, slot: u32) -> SmallVec<[(u32, u32); 4]> {
-        let mut line = SmallVec::from_slice(&[(scope, slot)]);
-        let mut at = scope;
-        while let Some((parent, slot)) = self.get(at).and_then(|scope| scope.parent) {
-            line.push((parent, slot));
-            at = parent;
-        }
-        line
+    /// The nearest task that may limit a scope below this task: itself, or one around it.
+    pub(super) fn limiting_task(&self, scope: u32, slot: u32) -> Option<TaskIndex> {
+        let limits = self.frame(scope).is_none_or(|frame| frame.may_limit(slot));
+        if limits { Some((scope, slot)) } else { self.get(scope)?.limits }
     }
 
-    /// When everything around a scope is given up, the run's own deadline apart.
+    /// The tasks around a scope that may limit it, the innermost first.
+    pub(super) fn limiting_tasks(&self, scope: u32) -> impl Iterator<Item = TaskIndex> {
+        let next = |scope: u32| self.get(scope)?.limits;
+        std::iter::successors(next(scope), move |(scope, _)| next(*scope))
+    }
+
+    /// A task and the tasks around it that may limit it, itself first.
+    pub(super) fn lineage(&self, scope: u32, slot: u32) -> SmallVec<[TaskIndex; 4]> {
+        std::iter::once((scope, slot)).chain(self.limiting_tasks(scope)).collect()
+    }
+
+    /// The earliest deadline of the tasks around a scope, without that of the run.
     pub(super) fn deadline_around(&self, scope: u32) -> Option<Time> {
-        let mut earliest: Option<Time> = None;
-        let mut at = scope;
-        while let Some((parent, slot)) = self.get(at).and_then(|scope| scope.parent) {
-            let record = self.frame(parent).and_then(|frame| frame.records.get(slot as usize));
-            earliest = earlier(earliest, record.and_then(|record| record.deadline));
-            at = parent;
-        }
-        earliest
+        self.limiting_tasks(scope).fold(None, |earliest, (scope, slot)| {
+            let record = self.frame(scope).and_then(|frame| frame.records.get(slot as usize));
+            earlier(earliest, record.and_then(|record| record.deadline))
+        })
     }
 
-    /// The budgets a task draws on, the narrowest first; the run's is not among them.
+    /// The budgets around a task, the innermost first, without that of the run.
     pub(super) fn budgets(&self, scope: u32, slot: u32) -> impl Iterator<Item = &Budget> {
-        self.lineage(scope, slot)
-            .into_iter()
+        std::iter::once((scope, slot))
+            .chain(self.limiting_tasks(scope))
             .filter_map(|(scope, slot)| self.frame(scope)?.records.get(slot as usize)?.budget())
     }
 
@@ -260,19 +269,32 @@ impl<V: Value> Scopes<V> {
         }
     }
 
-    /// Whether an attempt is the present one of its task.
+    /// Whether an attempt is the current one of its task.
     pub(super) fn is_present(&self, id: TaskId) -> bool {
         self.status(id).is_some()
     }
 
     pub(super) fn path(&self, scope: u32, slot: u32) -> Vec<Arc<str>> {
-        let mut path = self.get(scope).map(|scope| scope.path.clone()).unwrap_or_default();
-        if let Some(frame) = self.frame(scope)
-            && let Some(record) = frame.records.get(slot as usize)
-        {
-            path.push(record.name(&frame.graph));
-        }
+        let mut path = self.scope_path(scope);
+        path.extend(self.task_name(scope, slot));
         path
+    }
+
+    /// The names of the nodes around a scope, outermost first.
+    pub(super) fn scope_path(&self, scope: u32) -> Vec<Arc<str>> {
+        let mut path = Vec::new();
+        let mut at = scope;
+        while let Some((parent, slot)) = self.get(at).and_then(|scope| scope.parent) {
+            path.extend(self.task_name(parent, slot));
+            at = parent;
+        }
+        path.reverse();
+        path
+    }
+
+    fn task_name(&self, scope: u32, slot: u32) -> Option<Arc<str>> {
+        let frame = self.frame(scope)?;
+        Some(frame.records.get(slot as usize)?.name(&frame.graph))
     }
 
     /// An event about a task.
@@ -308,8 +330,7 @@ impl<V: Value> Scopes<V> {
         names
     }
 
-    /// What the ids of a task derive from: the same whenever the same run
-    /// comes to the same place.
+    /// The seed of a task's ids: the same whenever the run is resumed or replayed.
     pub(super) fn task_seed(&self, scope: u32, slot: u32) -> Seed {
         let Some(found) = self.get(scope) else { return Seed::default() };
         match &found.body {
@@ -324,7 +345,7 @@ impl<V: Value> Scopes<V> {
     /// An event about a scope.
     pub(super) fn scope_event(&self, scope: u32, kind: EventKind) -> Event {
         match self.get(scope) {
-            Some(found) => found.event(kind, ""),
+            Some(found) => found.event(self.scope_path(scope), kind, ""),
             None => self.event(scope, 0, kind, Level::Info),
         }
     }
@@ -346,7 +367,7 @@ impl<V: Value> Scopes<V> {
             Ok(Ending::Cancelled(_)) => ("cancelled", Level::Warning),
             Err(_) => ("error", Level::Error),
         };
-        let root = self.get(0).map(|root| root.event(EventKind::RunFinished, ""));
+        let root = self.get(0).map(|root| root.event(Vec::new(), EventKind::RunFinished, ""));
         let mut event = root.unwrap_or_else(|| self.event(0, 0, EventKind::RunFinished, level));
         event.level = level;
         event.data.insert("outcome".into(), outcome.into());

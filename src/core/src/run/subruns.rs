@@ -1,8 +1,8 @@
-//! Runs that a task starts: they are calls of the task, and continue where they were when the task
-//! begins again.
+//! Subruns: runs that a task starts. They are calls of the task, and continue where they were when
+//! the task runs again.
 //!
-//! Their seeds derive from the task's, so that their own tasks, questions and calls
-//! are recognised, and their calls have the same keys each time.
+//! Their seeds derive from the task's, so that their tasks and questions are recognised and their
+//! calls keep their keys.
 
 use super::machine::Run;
 use crate::checkpoint::{
@@ -17,27 +17,27 @@ use crate::value::Value;
 use super::calls::cancelled;
 use super::frame::{TaskRecord, TaskStatus};
 
-/// A run that a task may start now.
+/// A subrun that a task may start now.
 #[derive(Debug)]
 pub struct Subrun<V> {
-    /// Which call of its task it is.
+    /// The index of the call in its task.
     pub index: u32,
     /// Its [`super::Options::seed`].
     pub seed: Seed,
     /// Its [`super::Options::key_salt`].
     pub key_salt: u64,
-    /// What is known of it.
+    /// Its recorded state.
     pub known: KnownSubrun<V>,
-    /// To be stored before its own commits, if anything is.
+    /// A commit to store before its own commits.
     pub intent: Option<Box<Commit<V>>>,
 }
 
 impl<V: Value> Run<V> {
-    /// Begins a run that a task starts: of the graph `name`, with an input of that
-    /// digest. It counts as under way until [`Run::end_subrun`].
+    /// Starts a subrun of the graph `name`, with an input of that digest. It is open until
+    /// [`Run::end_subrun`].
     ///
-    /// Returns `None` if the run is no part of the task: a tool of a declared agent is known as a
-    /// whole, and a task that is being stopped begins nothing.
+    /// Returns `None` if the run is not recorded with the task: a tool of a declared agent is
+    /// recorded as a whole, and a cancelled task starts nothing.
     ///
     /// # Errors
     /// `replay_diverged`, as [`Run::begin_call`].
@@ -64,11 +64,12 @@ impl<V: Value> Run<V> {
         Ok(Some(Subrun { index, seed, key_salt, known, intent }))
     }
 
-    /// What is to be stored of a subrun, if its task is under way and anything is.
+    /// The commit that contains a commit of a subrun, if its task has no outcome yet and the run
+    /// commits.
     ///
     /// # Errors
-    /// A `Cancelled` fault if it is about to make a call that may not be made twice, and
-    /// its task was told to stop: the call is not to be made.
+    /// A `Cancelled` fault if it is about to make a call with side effects and its task was
+    /// cancelled: the call must not be made.
     pub fn commit_subrun(
         &mut self,
         id: TaskId,
@@ -91,22 +92,22 @@ impl<V: Value> Run<V> {
         Ok(self.commit_of(scope, slot, change))
     }
 
-    /// Has a handle of the driver's own kept with a subrun that is stored nowhere.
+    /// Keeps a handle of the driver with a subrun that is not stored.
     pub fn park_subrun(&mut self, id: TaskId, index: u32, handle: V) {
         self.note_subrun(id, index, KnownSubrun::Parked(handle));
     }
 
-    /// Has what a subrun has come to kept, in place of its handle.
+    /// Keeps the final state of a subrun, in place of its handle.
     pub fn finish_subrun(&mut self, id: TaskId, index: u32, recovered: RecoveredRun<V>) {
         self.note_subrun(id, index, KnownSubrun::Ended(Box::new(recovered)));
     }
 
-    /// Says that a subrun rests or is over: its task need not wait for it.
+    /// A subrun is paused or has ended: its task need not wait for it.
     pub fn end_subrun(&mut self, id: TaskId, index: u32) {
         self.abandon_call(id, index);
     }
 
-    /// Says that a subrun which rested continues.
+    /// A paused subrun continues.
     pub fn resume_subrun(&mut self, id: TaskId, index: u32) {
         let TaskId { scope, slot, serial } = id;
         let record = self.scopes.record(scope, slot).filter(|record| record.serial == serial);
@@ -115,7 +116,7 @@ impl<V: Value> Run<V> {
         }
     }
 
-    /// What the run has come to, once it is over.
+    /// The final state of the run.
     pub fn recovered_run(&self) -> Option<RecoveredRun<V>> {
         let (spent, events) = (*self.queue.budget.spent(), self.queue.log.seq);
         let ended = self.queue.ended.clone();
@@ -127,7 +128,7 @@ impl<V: Value> Run<V> {
         })
     }
 
-    /// Changes what a run that rests tells from now on.
+    /// Changes which events and notices a paused run reports.
     pub fn watch(&mut self, events: bool, event_options: EventOptions) {
         self.queue.log.recording = events;
         self.queue.event_options = event_options;
@@ -136,7 +137,7 @@ impl<V: Value> Run<V> {
         }
     }
 
-    /// The values that are kept with subruns, for whoever collects garbage.
+    /// Visits the values that are kept with subruns, for the host's garbage collector.
     pub fn visit_subruns(&self, visit: &mut dyn FnMut(&V)) {
         let frames = self.scopes.indices().filter_map(|scope| self.scopes.frame(scope));
         let records = frames.flat_map(|frame| &frame.records);

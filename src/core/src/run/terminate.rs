@@ -1,5 +1,4 @@
-//! Ending before the end: deadlines, cancellation, spent budgets, and a task
-//! that speaks for its whole graph.
+//! Early ends: deadlines, cancellation, exhausted budgets, and escalations.
 
 use std::time::Duration;
 
@@ -18,7 +17,7 @@ use crate::task::{Failure, TaskId};
 use crate::value::Value;
 
 impl<V: Value> Run<V> {
-    /// Stops waiting for a task that was cancelled.
+    /// Stops waiting for a cancelled task.
     pub(super) fn abandon_task(&mut self, scope: u32, slot: u32) {
         let Some(record) = self.scopes.task_mut(scope, slot) else { return };
         if matches!(record.status, TaskStatus::Cancelling) {
@@ -28,7 +27,7 @@ impl<V: Value> Run<V> {
         }
     }
 
-    /// A task of a nested graph speaks for the graph.
+    /// A task of a nested graph ends the graph.
     pub(super) fn escalate(&mut self, scope: u32, slot: u32, update: Update<V>) {
         if let Some(record) = self.scopes.record(scope, slot) {
             record.status = TaskStatus::Void;
@@ -37,7 +36,7 @@ impl<V: Value> Run<V> {
         self.close_task(scope);
     }
 
-    /// Stops what a scope has running. It ends once all of that has ended.
+    /// Cancels the tasks of a scope, which ends once all of them have.
     pub(super) fn terminate(&mut self, scope: u32, terminate: Termination<V>, mode: CancelMode) {
         if let Termination::Budget(dimension) = terminate {
             self.log_budget(scope, dimension);
@@ -60,7 +59,7 @@ impl<V: Value> Run<V> {
         }
     }
 
-    /// Ends a terminated scope, all of whose tasks have ended.
+    /// Ends a terminated scope once all its tasks have ended.
     pub(super) fn conclude(&mut self, scope: u32, rules: &mut impl Rules<V>) {
         let Some(found) = self.scopes.get_mut(scope) else { return };
         let Some(terminate) = found.terminate.take() else { return };
@@ -98,8 +97,8 @@ impl<V: Value> Run<V> {
         }
     }
 
-    /// Merges what is finished and goes to the `on_budget` target, once per
-    /// spent dimension; false if there is none.
+    /// Merges the finished tasks and continues at the `on_budget` node, once per dimension. Returns
+    /// false if there is none.
     fn take_budget_edge(
         &mut self,
         scope: u32,
@@ -132,8 +131,7 @@ impl<V: Value> Run<V> {
         true
     }
 
-    /// A tenth of the time that was allowed, and at least a second, for what
-    /// an `on_budget` target has to do.
+    /// Gives the `on_budget` node a tenth of the time limit, at least a second.
     fn extend_deadlines(&mut self, scope: u32) {
         let now = self.queue.log.now;
         let until = |allowed: Option<Duration>| {
@@ -169,7 +167,7 @@ impl<V: Value> Run<V> {
 }
 
 impl<V: Value> Scope<V> {
-    /// Stops its tasks; returns the scopes that work for some of them.
+    /// Cancels its tasks; returns the nested scopes.
     fn stop_tasks(&mut self, scope: u32, mode: CancelMode, queue: &mut EffectQueue<V>) -> Vec<u32> {
         let mut children = Vec::new();
         for slot in 0..self.slots() {

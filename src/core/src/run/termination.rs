@@ -1,35 +1,36 @@
-//! Why a scope ends before its time, and how long its tasks are waited for.
+//! Why a scope ends early, and whether its tasks are waited for.
 
 use crate::budget::BudgetDimension;
 use crate::command::Update;
 use crate::fault::Fault;
 
-/// Why a scope ends before its time.
+/// Why a scope ends early.
 #[derive(Debug)]
 pub(super) enum Termination<V> {
-    /// A task has failed for good.
+    /// A task has failed and is not retried.
     Fault(Fault),
     /// A budget is spent.
     Budget(BudgetDimension),
     /// The caller has cancelled.
     Cancel(String),
-    /// A task speaks for the whole graph.
+    /// A task ends the graph with an update for its parent.
     Escalate(Update<V>),
-    /// Whoever asked for it no longer wants it.
+    /// The enclosing scope has ended.
     Abandon,
 }
 
-/// What becomes of tasks that are told to stop.
+/// What happens to cancelled tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CancelMode {
-    /// Each is waited for until it answers or its own time is up.
+    /// Each is waited for until it has an outcome or its deadline passes.
     Await,
-    /// Time is up: nobody waits for them any more.
+    /// Nothing waits for them.
     Abandon,
 }
 
 impl<V> Termination<V> {
-    /// The first reason counts, but nothing outranks whoever is outside.
+    /// Whether it replaces an earlier reason: the first one counts, except that a cancellation from
+    /// outside outranks the others.
     pub(super) const fn outranks(&self, earlier: Option<&Self>) -> bool {
         match earlier {
             None => true,

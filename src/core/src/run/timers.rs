@@ -1,5 +1,4 @@
-//! Time-outs of attempts and of supersteps, and the signs of life that put
-//! some of them off.
+//! Time-outs of attempts and supersteps, and the heartbeats that extend some of them.
 
 use std::time::Duration;
 
@@ -93,13 +92,12 @@ impl<V: Value> Run<V> {
         }
     }
 
-    /// How many tasks have been handed out and not been answered, or wait for their
-    /// next attempt.
+    /// The number of tasks that run or wait for their next attempt.
     pub const fn pending_tasks(&self) -> usize {
         self.queue.running + self.queue.sleeping
     }
 
-    /// Whether something of a task is due before the run's deadline: a time-out, a retry.
+    /// Whether a time-out or retry is due before the run's deadline.
     pub fn has_timer(&self) -> bool {
         self.queue.alarm.is_some() && self.queue.alarm != self.queue.deadline
     }
@@ -111,7 +109,7 @@ impl<V: Value> Run<V> {
         }
     }
 
-    /// A superstep of the run's own graph begins, or continues after a pause.
+    /// Starts the timer of a superstep of the run's own graph, also after a pause.
     pub(super) fn start_step_timer(&mut self, scope: u32) {
         let Some(limit) = self.queue.step_timeout.filter(|_| scope == 0) else { return };
         let until = self.queue.log.now + limit;
@@ -121,7 +119,7 @@ impl<V: Value> Run<V> {
         }
     }
 
-    /// Ends a superstep that has taken too long.
+    /// Ends a superstep that exceeds its time-out.
     pub(super) fn fire_step_timeout(&mut self, scope: u32, now: Time) {
         let open = self.scopes.get(scope).map_or(0, |found| found.open);
         let Some(frame) = self.scopes.frame_mut(scope).filter(|_| open > 0) else { return };
@@ -139,7 +137,7 @@ impl<V: Value> Run<V> {
         self.terminate(scope, Termination::Fault(fault), CancelMode::Abandon);
     }
 
-    /// The fault of a task that is out of time: of this attempt, or of its whole budget.
+    /// The fault of a task whose deadline has passed: a time-out, or an exhausted budget.
     pub(super) fn deadline_fault(&mut self, scope: u32, slot: u32) -> Fault {
         let now = self.queue.log.now;
         let record = self.scopes.record(scope, slot);
@@ -183,8 +181,7 @@ impl<V: Value> Run<V> {
 }
 
 impl<V: Value> Scopes<V> {
-    /// Puts off what waits for a sign of life: of a task, and of those on
-    /// whose behalf it works.
+    /// Extends the idle time-outs of a task and of the tasks around it.
     fn record_heartbeat(&mut self, scope: u32, slot: u32, sign: Heartbeat, now: Time) {
         for (scope, slot) in self.lineage(scope, slot) {
             let Some(Frame { graph, records, .. }) = self.frame_mut(scope) else { continue };
@@ -197,7 +194,7 @@ impl<V: Value> Scopes<V> {
 }
 
 impl<V> TaskRecord<V> {
-    /// An attempt begins: from now on its time-outs count.
+    /// Starts the time-outs of an attempt.
     pub(super) fn start_timers(&mut self, node: &Node<V>, now: Time) {
         let timeout = self.timeout.or(node.policy.timeout);
         let until = timeout.map(|timeout| now + timeout);
@@ -227,7 +224,7 @@ impl<V> TaskRecord<V> {
         self.extra.as_ref()?.watch.as_ref()
     }
 
-    /// Whether silence is what its time is up for.
+    /// Whether its idle time-out has passed.
     fn is_silent(&self) -> bool {
         self.watch().is_some_and(|watch| Some(watch.silent) == self.deadline)
     }

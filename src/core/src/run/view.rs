@@ -1,4 +1,4 @@
-//! What a driver reads of a run: states, graphs, and where its tasks stand.
+//! Read access for drivers: states, graphs and tasks.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,52 +19,50 @@ impl<V: Value> Run<V> {
         self.scopes.root_state()
     }
 
-    /// The state of a scope, while it lasts.
+    /// The state of a scope, while it exists.
     pub fn scope_state(&self, scope: u32) -> Option<&State<V>> {
         self.scopes.frame(scope).map(|frame| &frame.state)
     }
 
-    /// The graph of a scope, while it lasts.
+    /// The graph of a scope, while it exists.
     pub fn graph(&self, scope: u32) -> Option<&Arc<Graph<V>>> {
         self.scopes.graph(scope)
     }
 
-    /// The node a task is for.
+    /// The node of a task.
     pub fn node(&self, scope: u32, node: NodeId) -> Option<&Node<V>> {
         self.scopes.graph(scope)?.node(node)
     }
 
-    /// The scope whose state a task of `scope` sees: its own, or for an agent
-    /// loop that of its node.
+    /// The scope whose state a task of `scope` sees: itself, or for an agent loop the scope of its
+    /// node.
     pub fn state_scope(&self, scope: u32) -> u32 {
         if self.scopes.is_agent(scope) { self.parent(scope).unwrap_or_default() } else { scope }
     }
 
-    /// The node a task is for, while it lasts.
+    /// The node of a task, while the task exists.
     pub fn node_of(&self, id: TaskId) -> Option<NodeId> {
         let frame = self.scopes.frame(id.scope)?;
         frame.records.get(id.slot as usize).map(|record| record.node)
     }
 
-    /// The tasks on whose behalf a scope works, as `node:id`, the id being that
-    /// of [`crate::notice::TaskNotice`]; empty for the
-    /// run's own graph.
+    /// The tasks around a scope, as `node:id` with the id of [`crate::notice::TaskLocation`]; empty
+    /// for the run's own graph.
     pub fn namespace(&self, scope: u32) -> Vec<String> {
         self.scopes.namespace(scope)
     }
 
-    /// Which attempt of its node a task is.
+    /// The attempt of a task.
     pub fn attempt(&self, id: TaskId) -> u32 {
         self.scopes.attempt(id.scope, id.slot)
     }
 
-    /// The scope on whose behalf a scope works.
+    /// The scope around a scope.
     pub fn parent(&self, scope: u32) -> Option<u32> {
         self.scopes.get(scope)?.parent.map(|(parent, _)| parent)
     }
 
-    /// The node's task on whose behalf a task works: itself, or for a call of
-    /// an agent loop the task of its node.
+    /// The node's task behind a task: itself, or for a call of an agent loop the task of its node.
     pub fn origin(&self, id: TaskId) -> TaskId {
         let parent = self.scopes.get(id.scope).and_then(|scope| scope.parent);
         let Some((scope, slot)) = parent.filter(|_| self.scopes.is_agent(id.scope)) else {
@@ -74,16 +72,16 @@ impl<V: Value> Run<V> {
         TaskId { scope, slot, serial: record.map_or(0, |record| record.serial) }
     }
 
-    /// What the node of a task gets to see, while it lasts; for a call of an
-    /// agent loop that of its [`Run::origin`].
+    /// The input of a task, while it exists; for a call of an agent loop that of its
+    /// [`Run::origin`].
     pub fn input_of(&self, id: TaskId) -> Option<&TaskInput<V>> {
         let TaskId { scope, slot, .. } = self.origin(id);
         let record = self.scopes.frame(scope)?.records.get(slot as usize)?;
         Some(&record.input)
     }
 
-    /// Where a driver takes the randomness and the ids of a task from: the
-    /// same for all its attempts, and for no other task or run.
+    /// The seed of a task's randomness and ids: the same for all its attempts, and unique to the
+    /// task and run.
     pub fn seed_of(&self, id: TaskId) -> Seed {
         self.scopes.task_seed(id.scope, id.slot)
     }
@@ -118,12 +116,12 @@ impl<V: Value> Run<V> {
         self.scopes.frame(0).map_or(0, |frame| frame.step)
     }
 
-    /// What the run has spent and may spend.
+    /// The budget of the run.
     pub const fn budget(&self) -> &Budget {
         &self.queue.budget
     }
 
-    /// Time left until the run's deadline; `None` if it has none.
+    /// The time left until the run's deadline; `None` without a deadline.
     pub fn remaining(&self, now: Time) -> Option<Duration> {
         self.queue.deadline.map(|deadline| deadline.since(now))
     }

@@ -1,5 +1,5 @@
-//! Who has written a channel within one superstep, so that two writers who
-//! disagree are found without comparing everyone with everyone.
+//! The first writer of each channel in a superstep, so that conflicts are found without comparing
+//! all pairs of writers.
 
 use crate::channel::ChannelId;
 
@@ -10,7 +10,7 @@ pub(super) struct WriteClaims {
     first: Vec<WriteClaim>,
 }
 
-/// A write, by the slot of its task and its place among that task's writes.
+/// A write, by the slot of its task and its index among that task's writes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct WriteClaim {
     round: u64,
@@ -28,7 +28,7 @@ impl WriteClaims {
         self.round += 1;
     }
 
-    /// Whoever has written the channel before; if nobody has, it is now theirs.
+    /// The earlier writer of the channel; if there is none, records this one.
     pub(super) fn claim(
         &mut self,
         channel: ChannelId,

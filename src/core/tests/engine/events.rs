@@ -124,14 +124,14 @@ fn a_host_adds_events_of_its_own_to_a_tasks_trace() {
     let graph = chain(&["a", "b"]).build().unwrap();
     let script = Script::new().node("a", |call| {
         call.run.note(call.task.id, EventKind::Custom, "progress", json!({"done": 3}));
-        call.run.note(call.task.id, EventKind::Chunk, "text", json!("piece"));
+        call.run.note(call.task.id, EventKind::Custom, "plain", json!("piece"));
         call.done([])
     });
     let mut play = play(&graph, script);
     play.complete();
-    let (custom, chunk) = (play.of_kind(EventKind::Custom)[0], play.of_kind(EventKind::Chunk)[0]);
+    let (custom, plain) = (play.of_kind(EventKind::Custom)[0], play.of_kind(EventKind::Custom)[1]);
     assert_eq!((&*custom.name, &custom.data["done"]), ("progress", &json!(3)));
-    assert_eq!((custom.path.join("/"), &chunk.data["value"]), ("a".into(), &json!("piece")));
+    assert_eq!((custom.path.join("/"), &plain.data["value"]), ("a".into(), &json!("piece")));
     assert_eq!(custom.span_id, play.of_kind(EventKind::NodeStarted)[0].span_id);
     let over = play.tasks[0].id;
     let before = play.run.event_count();

@@ -1,18 +1,20 @@
 //! Graphs within graphs.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use antiphon_core::budget::{BudgetDimension, Limits};
+use antiphon_core::budget::{BudgetCharge, BudgetDimension, Limits};
 use antiphon_core::channel::{Reducer, WriteOp};
 use antiphon_core::command::Update;
 use antiphon_core::effect::Ending;
 use antiphon_core::event::EventKind;
 use antiphon_core::graph::{Graph, GraphBuilder, NodePolicy, START, Semantics};
+use antiphon_core::run::{Options, Run};
 use antiphon_core::task::TaskOutcome;
 use antiphon_core::{Category, Jitter, RetryPolicy};
 use serde_json::{Value, json};
 
-use crate::support::{Finish, Play, Script, chain, choose, nested, play, send};
+use crate::support::{BEGIN, End, Finish, Play, Script, chain, choose, nested, play, send};
 
 /// `inner` as the node `sub` of a graph that shares `log` and `x` with it.
 fn around(inner: Arc<Graph<Value>>, policy: NodePolicy) -> GraphBuilder<Value> {
@@ -200,7 +202,7 @@ fn cancelling_reaches_every_depth() {
     play.run.cancel("stop", play.now);
     assert_eq!(play.ends(), Ending::Cancelled("stop".into()));
     assert_eq!(play.cancelled.len(), 2);
-    assert_eq!(play.now, crate::support::BEGIN);
+    assert_eq!(play.now, BEGIN);
 }
 
 #[test]
@@ -272,7 +274,7 @@ fn a_deep_nest_runs_and_is_cancelled_without_overflow() {
 }
 
 #[test]
-fn a_unit_tells_where_it_is() {
+fn a_scope_knows_its_location_parent_and_graph() {
     let mut graph = around(inner(&["deep"]).build().unwrap(), NodePolicy::default());
     let script = Script::new().node("deep", |call| {
         let scope = call.task.id.scope;
@@ -284,4 +286,53 @@ fn a_unit_tells_where_it_is() {
         call.done([])
     });
     played(&mut graph, script, json!({})).complete();
+}
+
+/// `inner` within that many graphs without limits.
+fn deep(mut inner: Arc<Graph<Value>>, levels: usize) -> Arc<Graph<Value>> {
+    for _ in 0..levels {
+        inner = around(inner, NodePolicy::default()).build().unwrap();
+    }
+    inner
+}
+
+#[test]
+fn no_scope_copies_the_path_to_it() {
+    let graph = deep(inner(&["deep"]).build().unwrap(), 200);
+    let mut play = play(&graph, Script::new().never_ends("deep"));
+    play.run = Run::new(Arc::clone(&graph), Vec::new(), Options::default(), play.now);
+    assert!(matches!(play.go(), End::Stuck));
+    assert_eq!(play.tasks.len(), 1);
+    let name = &graph.nodes().last().unwrap().name;
+    // The node itself, and its key in the index of names.
+    assert_eq!(Arc::strong_count(name), 2);
+}
+
+#[test]
+fn limits_reach_through_nested_graphs_that_have_none() {
+    let timeout = Some(Duration::from_secs(7));
+    let limits = Limits { tool_calls: Some(1), ..Limits::default() };
+    let policy = NodePolicy { timeout, limits, ..NodePolicy::default() };
+    let limited = around(deep(inner(&["deep"]).build().unwrap(), 3), policy).build().unwrap();
+    let graph = deep(limited, 3);
+    let script = Script::new().node("deep", |call| {
+        assert_eq!(call.task.deadline, Some(BEGIN + Duration::from_secs(7)));
+        assert!(call.run.request(call.task.id, BudgetCharge::Tool).is_ok());
+        let spent = call.run.request(call.task.id, BudgetCharge::Tool).unwrap_err();
+        assert_eq!(spent.details["dimension"], "tool_calls");
+        call.done([])
+    });
+    play(&graph, script).complete();
+}
+
+#[test]
+fn the_grace_of_a_graph_holds_for_the_graphs_nested_in_it() {
+    let mut graph = inner(&["work"]);
+    graph.add_node(nested("conclude", deep(inner(&["deep"]).build().unwrap(), 2)));
+    graph.edge("work", "work").on_budget("conclude");
+    let limits = Limits { supersteps: Some(3), ..Limits::default() };
+    let graph = graph.build().unwrap();
+    let script = Script::new().writes("deep", "x", json!("concluded"));
+    let mut play = Play::new(&graph, script.writes("work", "x", json!(1)), json!({}), limits);
+    assert_eq!(play.complete()["x"], "concluded");
 }

@@ -53,7 +53,7 @@ fn a_write_that_does_not_fit_changes_nothing() {
 }
 
 #[test]
-fn a_router_of_own_sight_that_fails_changes_nothing() {
+fn the_failure_of_a_router_that_sees_only_its_own_writes_changes_nothing() {
     let script = sums(Script::new())
         .writes("a", "log", json!("a"))
         .writes("b", "sum", json!(1))
@@ -63,7 +63,7 @@ fn a_router_of_own_sight_that_fails_changes_nothing() {
 }
 
 #[test]
-fn a_router_of_merged_sight_that_fails_does_so_after_the_merge() {
+fn the_failure_of_a_router_that_sees_the_merged_state_comes_after_the_merge() {
     let script = sums(Script::new())
         .writes("a", "log", json!("a"))
         .router(0, |_| Err(crate::support::fault(Category::State)));

@@ -24,6 +24,7 @@ use antiphon_reply::JsonSchemas;
 use serde_json::{Map, Value, json};
 
 mod call;
+pub(crate) mod documented;
 
 pub(crate) use call::{Call, agent, choose, name, reply, send, tool};
 
@@ -239,7 +240,9 @@ impl Play {
             }
             _ => {}
         }
-        self.events.extend(self.run.take_events());
+        let events = self.run.take_events();
+        events.iter().for_each(documented::check);
+        self.events.extend(events);
         effect
     }
 

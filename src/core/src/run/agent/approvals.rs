@@ -1,5 +1,4 @@
-//! Calls of an agent that somebody has to approve of: asked, and told apart
-//! from those that are made.
+//! Tool calls of an agent that need approval.
 
 use serde_json::Value as Json;
 
@@ -18,13 +17,12 @@ use crate::time::Time;
 use crate::value::Value;
 
 impl<V: Value> AgentScope<V> {
-    /// Takes up an answer that was given before.
+    /// Restores an answer.
     pub(in crate::run) fn restore_answer(&mut self, call: TaskKey, answer: V) {
         self.approvals.answers.insert(call.key, answer);
     }
 
-    /// Takes up a question that was open before; until it is answered, there
-    /// is nothing to do.
+    /// Restores an open question; the agent waits for its answer.
     pub(in crate::run) fn restore_question(&mut self, call: TaskKey, question: Question<V>) {
         self.approvals.awaits_answer = true;
         self.approvals.open.push(OpenQuestion { call, question, stored: true });
@@ -38,7 +36,7 @@ impl<V: Value> AgentScope<V> {
         self.approvals.open.iter().map(|open| &open.question)
     }
 
-    /// Accepts an answer to one of its own questions; returns the call that it is about.
+    /// Takes the answer to one of its questions; returns the call that it is about.
     fn accept_answer(&mut self, id: &str, answer: &V) -> Option<TaskKey> {
         let place = self.approvals.open.iter().position(|open| open.question.id == id)?;
         let call = self.approvals.open.remove(place).call;
@@ -50,7 +48,7 @@ impl<V: Value> AgentScope<V> {
         Some(call)
     }
 
-    /// Decides by what was answered; returns whether anything was decided.
+    /// Decides by the given answers; returns whether anything was decided.
     fn decide_by_answers(&mut self, proposed: &[(usize, Seed)], schemas: Schemas) -> bool {
         let Some(conversation) = &mut self.conversation else { return false };
         let mut decided = false;
@@ -146,7 +144,7 @@ impl<V: Value> Run<V> {
         self.scopes.stop_timers(scope);
     }
 
-    /// The calls that a person has to approve of, by position, and what they are known by.
+    /// The calls that a person has to approve, by position, with their seeds.
     fn proposed(&self, scope: u32) -> Vec<(usize, Seed)> {
         let Some(seed) = self.scopes.get(scope).map(|scope| scope.seed) else { return Vec::new() };
         let Some(agent) = self.scopes.agent(scope) else { return Vec::new() };
@@ -159,8 +157,8 @@ impl<V: Value> Run<V> {
         proposed.collect()
     }
 
-    /// A run that has failed is resumed without its answers: nobody is asked about what was made
-    /// before. Returns whether anything was.
+    /// Replays recorded calls of a failed run, which is resumed without its answers, so that nobody
+    /// is asked about them again. Returns whether there was one.
     fn replay_proposed(&mut self, scope: u32, proposed: &[(usize, Seed)]) -> bool {
         if !self.tracker_of(scope).is_some_and(|tracker| tracker.has_failed()) {
             return false;
@@ -184,8 +182,8 @@ impl<V: Value> Run<V> {
         any
     }
 
-    /// What a person had put in place of the arguments of a call before the run
-    /// failed. In another place it may be another call: what is not certain is not told.
+    /// The arguments that a person had changed before the run failed. At another position it may be
+    /// another call, so only an unambiguous change counts.
     fn past_change(&mut self, scope: u32, position: usize, seed: Seed) -> Option<Json> {
         let answered = self.tracker_of(scope)?.answered().to_vec();
         let asked = self.scopes.agent(scope)?.conversation.as_ref()?.proposal(position)?;
@@ -271,7 +269,7 @@ impl<V: Value> Run<V> {
         }
     }
 
-    /// Answers a question about a call of an agent; returns whether there was one.
+    /// Answers a question about an agent's call; returns whether there was one.
     pub(in crate::run) fn answer_agent(&mut self, id: &str, answer: &V) -> bool {
         let indices = self.scopes.indices();
         let found = indices.into_iter().find_map(|scope| {
@@ -296,7 +294,7 @@ fn spent(complaint: &str) -> Fault {
 }
 
 impl<V: Value> Scopes<V> {
-    /// Stops the timers of an agent's node: the time that a person takes does not count.
+    /// Stops the timers of an agent's node: waiting for a person does not count.
     pub(in crate::run) fn stop_timers(&mut self, scope: u32) {
         let parent = self.get(scope).and_then(|scope| scope.parent);
         if let Some(record) = parent.and_then(|(parent, slot)| self.record(parent, slot)) {

@@ -1,4 +1,4 @@
-//! The calls of an agent loop, as its node's task knows them.
+//! Recording and replaying the calls of an agent loop.
 
 use super::super::call_tracker::{CallTracker, KnownCall};
 use super::super::frame::TaskRecord;
@@ -13,15 +13,15 @@ use crate::task::{Failure, TaskId, TaskOutcome, ToolInvocation};
 use crate::value::Value;
 
 impl<V> AgentScope<V> {
-    /// One more call that one of its tools makes by itself: how many there were before.
+    /// Counts a call that a tool makes itself; returns the number of earlier ones.
     pub(in crate::run) fn count_inner(&mut self, slot: u32) -> u64 {
         let Some(call) = self.calls.get_mut(slot as usize) else { return 0 };
         call.inner += 1;
         call.inner - 1
     }
 
-    /// A call as it is recognised. What the model is asked may have changed
-    /// since it was: the loop that led there has not.
+    /// A call as it is matched. A model call is matched by its turn, because its messages may have
+    /// changed.
     fn as_call(&self, kind: CallKind) -> Option<Call> {
         let CallKind::Tool(position) = kind else {
             let (callee, name) = (Callee::Model, String::new());
@@ -50,7 +50,7 @@ impl<V: Value> Run<V> {
         true
     }
 
-    /// Replays the outcome of a tool call if it is recorded, or that it is not known.
+    /// Replays the outcome of a tool call if it is recorded, also an unknown one.
     pub(super) fn replay_result(
         &mut self,
         scope: u32,
@@ -74,14 +74,14 @@ impl<V: Value> Run<V> {
         true
     }
 
-    /// Whether a tool call was begun before the agent began again, and not since.
+    /// Whether a tool call is recorded and was not started again.
     pub(super) fn was_started(&mut self, scope: u32, position: usize) -> bool {
         let call = self.scopes.agent_mut(scope).and_then(|it| it.as_call(CallKind::Tool(position)));
         let tracker = self.tracker_of(scope);
         tracker.zip(call).is_some_and(|(tracker, call)| tracker.has(&call))
     }
 
-    /// What the agent's node has called, if anything is known of that.
+    /// The recorded calls of the agent's node, if any.
     pub(super) fn tracker_of(&mut self, scope: u32) -> Option<&mut CallTracker<V>> {
         let (parent, slot) = self.scopes.get(scope)?.parent?;
         self.scopes
@@ -90,8 +90,8 @@ impl<V: Value> Run<V> {
             .map(TaskRecord::tracker)
     }
 
-    /// What a request of an agent's model is known by to the model's server: the
-    /// same each time the attempt makes it, and that of no other request.
+    /// The idempotency key of a request of an agent's model: the same each time the attempt makes
+    /// it, and unique to the request.
     pub fn model_key(&self, id: TaskId, request: &ModelRequest) -> String {
         let parent = self.scopes.get(id.scope).and_then(|scope| scope.parent);
         let attempt = parent.map_or(1, |(scope, slot)| self.scopes.attempt(scope, slot));
@@ -105,8 +105,8 @@ impl<V: Value> Run<V> {
         key(task.child(attempt.into()), &call, 0)
     }
 
-    /// Begins a call that is to be made; one that may not be made twice is stored first. Returns
-    /// which of its task's calls it is, if they are stored.
+    /// Starts a call; one with side effects is stored first. Returns its index in the task, if
+    /// calls are stored.
     pub(super) fn open_call(&mut self, scope: u32, kind: CallKind) -> Option<u32> {
         let (parent, slot) = self.scopes.get(scope)?.parent.filter(|_| self.queue.commits)?;
         let call = self.scopes.agent_mut(scope)?.as_call(kind)?;
@@ -174,7 +174,7 @@ impl<V: Value> Run<V> {
         }
     }
 
-    /// What is taken over from now on was made before, or is made now.
+    /// Sets whether outcomes are replayed from now on.
     fn set_replays(&mut self, scope: u32, replays: bool) {
         if let Some(agent) = self.scopes.agent_mut(scope) {
             agent.replays = replays;
@@ -189,7 +189,7 @@ impl<V> TaskRecord<V> {
 }
 
 impl ToolCall {
-    /// The call as it is recognised; what the tool declares is not known here.
+    /// The call as it is matched; the tool's declaration is not known here.
     fn as_call(&self) -> Call {
         let (callee, name) = (Callee::Tool, self.name.clone());
         Call { callee, name, digest: digest(self.arguments.as_bytes()), repeatable: false }
@@ -202,7 +202,7 @@ fn stored_outcome<V>(outcome: &TaskOutcome<V>) -> Option<CallOutcome<V>> {
         TaskOutcome::Replied(reply) => Some(CallOutcome::Reply(reply.clone())),
         TaskOutcome::Returned(Ok(value)) => Some(CallOutcome::Json(value.clone())),
         TaskOutcome::Returned(Err(fault)) => Some(CallOutcome::Failed(fault.clone())),
-        // What was stopped has not come to an end.
+        // A cancelled call has no outcome.
         TaskOutcome::Failed(failure) => {
             let stopped = matches!(failure.fault.category, Category::Cancelled | Category::Budget);
             (!stopped).then(|| CallOutcome::Failed(failure.fault.clone()))

@@ -1,4 +1,4 @@
-//! What a run knows of an agent loop.
+//! The state of an agent loop within a run.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,9 +18,9 @@ pub(in crate::run) struct AgentScope<V> {
     pub(super) conversation: Option<Conversation>,
     pub(super) calls: Vec<AgentCall<V>>,
     pub(super) result: Option<Result<Update<V>, Fault>>,
-    /// What is taken over now was made by an earlier drive of the run.
+    /// Whether outcomes are replayed now.
     pub(super) replays: bool,
-    /// What a person has to approve of, and has.
+    /// Questions about calls, and their answers.
     pub(super) approvals: Approvals<V>,
 }
 
@@ -30,14 +30,13 @@ pub(in crate::run) struct AgentCall<V> {
     pub(in crate::run) record: TaskRecord<V>,
     pub(super) kind: CallKind,
     pub(super) position: CallPosition,
-    /// Which call of its node's task it is, if it is stored.
+    /// Its index among the calls of the node's task, if it is stored.
     pub(super) index: Option<u32>,
-    /// How many calls it has made by itself.
+    /// The number of calls that the tool has made itself.
     pub(super) inner: u64,
 }
 
-/// Where in the loop a call is: the model's turn, and which of that turn's
-/// calls; 0 is the model itself.
+/// The position of a call in the loop: the turn, and the index in that turn; 0 is the model call.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::run) struct CallPosition(pub(super) u32, pub(super) u64);
 
@@ -45,7 +44,7 @@ pub(in crate::run) struct CallPosition(pub(super) u32, pub(super) u64);
 pub(in crate::run) enum CallKind {
     Open,
     Model,
-    /// Whether the tool call at that position is made.
+    /// The approval of the tool call at that position.
     Approval(usize),
     /// The position of a tool call in the conversation.
     Tool(usize),
@@ -64,7 +63,7 @@ impl<V> AgentScope<V> {
         }
     }
 
-    /// What the ids of one of its tasks derive from.
+    /// The seed of a task's ids.
     pub(in crate::run) fn call_seed(&self, scope: Seed, slot: u32) -> Seed {
         self.calls.get(slot as usize).map_or(scope, |call| call.position.seed(scope))
     }
@@ -102,10 +101,10 @@ impl CallPosition {
     }
 }
 
-/// What a person is asked about the calls of an agent, and has answered.
+/// Questions about the calls of an agent, and their answers.
 #[derive(Debug)]
 pub(in crate::run) struct Approvals<V> {
-    /// Nothing continues before there is an answer.
+    /// Whether the agent waits for an answer.
     pub(super) awaits_answer: bool,
     pub(super) open: Vec<OpenQuestion<V>>,
     /// Answers, by the keys of the calls.
@@ -117,7 +116,7 @@ pub(in crate::run) struct Approvals<V> {
 pub(super) struct OpenQuestion<V> {
     pub(super) call: TaskKey,
     pub(super) question: Question<V>,
-    /// A store knows of it.
+    /// Whether it is stored.
     pub(super) stored: bool,
 }
 

@@ -1,4 +1,4 @@
-//! An agent loop as a scope of a run: its calls are tasks like any other.
+//! Agent loops as scopes of a run: their calls are tasks.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +22,7 @@ use crate::tool::ToolOutcome;
 use crate::value::Value;
 
 impl<V: Value> Run<V> {
-    /// Takes an agent loop as far as it goes without the driver.
+    /// Advances an agent loop as far as possible without the driver.
     pub(in crate::run) fn advance_agent(&mut self, scope: u32) {
         let Some(agent) = self.scopes.agent_mut(scope) else { return };
         if agent.approvals.awaits_answer {
@@ -143,7 +143,7 @@ impl<V: Value> Run<V> {
 
     pub(super) fn apply_outcome(&mut self, scope: u32, kind: CallKind, outcome: TaskOutcome<V>) {
         match (kind, outcome) {
-            // Told to the model as a failure, the question would never be asked.
+            // As an error for the model, the question would never be asked.
             (_, TaskOutcome::Ask(_) | TaskOutcome::Relay(..)) => {
                 self.set_result(scope, Err(question_misplaced()));
             }
@@ -202,7 +202,7 @@ impl<V: Value> Run<V> {
         }
     }
 
-    /// A call that cannot be made is answered already; it counts like any other.
+    /// A denied call is answered already; it may count like any other.
     fn refuse(&mut self, scope: u32, position: usize, counts: bool) {
         let denied = counts && self.spend(scope, 0, BudgetCharge::Tool).is_err();
         if let Some(agent) = self.scopes.agent_mut(scope)
@@ -228,8 +228,8 @@ impl<V: Value> Run<V> {
         self.log_tool_result(scope, position, cut, outcome.as_ref().err());
     }
 
-    /// A tool that takes too long has failed, and the model is told so. Only tools have a
-    /// time-out of their own.
+    /// A tool call that times out is an error for the model. Only tool calls have a time-out of
+    /// their own.
     pub(in crate::run) fn time_out_call(&mut self, scope: u32, slot: u32) {
         let call = self.scopes.agent(scope).and_then(|agent| agent.calls.get(slot as usize));
         if let Some(&AgentCall { kind: CallKind::Tool(position), .. }) = call {
