@@ -19,7 +19,7 @@ _MUST_NOT_KNOW = {
     "antiphon.systems": {"antiphon.graph"},
 }
 """Packages that stand side by side, or below: what they share has a module of its own."""
-_FACES = ("antiphon._cli.", "antiphon.sandbox.", "antiphon.systems.")
+_FACES = ("antiphon.sandbox.", "antiphon.systems.")
 """Where a result and its HTML, or a system and the inside of the sandbox, know each other."""
 
 

@@ -8,6 +8,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
+from antiphon._attachment import read_file
 from antiphon._cli.exit_codes import Exit, after
 from antiphon._cli.progress import ProgressView
 from antiphon._model.default_model import choose, open_model
@@ -16,7 +17,6 @@ from antiphon.errors import ValidationError
 from antiphon.local import ProgressBar
 from antiphon.models import Model
 from antiphon.systems import ReviewLoopResult, System, SystemResult, find
-from antiphon.systems._inputs import read_file
 
 if TYPE_CHECKING:
     import argparse

@@ -7,7 +7,6 @@ import json
 import os
 import platform
 import sys
-import warnings
 from typing import TYPE_CHECKING, Any
 
 import antiphon
@@ -17,13 +16,10 @@ from antiphon._cli.store import STORE, opened
 from antiphon._model.default_model import PROVIDERS, choose
 from antiphon._text import drop_controls
 from antiphon.errors import AntiphonError
-from antiphon.sandbox._engines import ENGINES, probe
-from antiphon.sandbox._engines import choose as chosen_engine
+from antiphon.sandbox.engines import report_engines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from antiphon.sandbox._engine import Probe
 
 
 def doctor(*, as_json: bool) -> Exit:
@@ -58,24 +54,10 @@ def _found() -> dict[str, Any]:
         "antiphon": antiphon.__version__,
         "python": platform.python_version(),
         "system": f"{platform.system()} {platform.release()} {platform.machine()}",
-        "sandbox": _sandbox(),
+        "sandbox": report_engines(),
         "model": _model(),
         "store": _store(),
     }
-
-
-def _sandbox() -> dict[str, Any]:
-    told: dict[str, Any] = {"auto": None, "engines": [probe(name) for name in ENGINES]}
-    try:
-        with warnings.catch_warnings():
-            # The report has the content of its warnings.
-            warnings.simplefilter("ignore", RuntimeWarning)
-            told["auto"] = chosen_engine("auto")
-    except AntiphonError as error:
-        told["problem"] = error.message
-    if not probe("process")["ok"]:
-        told["landlock_only"] = probe("process", landlock_only=True)["ok"]
-    return told
 
 
 def _model() -> dict[str, Any]:
@@ -118,7 +100,7 @@ def _lines(found: dict[str, Any]) -> Iterator[str]:
     yield f"  {STORE}: {_store_line(found['store'])}"
 
 
-def _engine_lines(engine: Probe) -> Iterator[str]:
+def _engine_lines(engine: dict[str, Any]) -> Iterator[str]:
     verdict = f"yes, {engine['isolation']}" if engine["ok"] else "no"
     version = f" ({engine['version']})" if engine["version"] else ""
     yield f"  {engine['engine']:<12}{verdict}{version}"

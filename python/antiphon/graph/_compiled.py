@@ -155,13 +155,8 @@ class CompiledGraph(RunnableFace, Batches, Threads):
 
         It also raises what `invoke` raises. Closing the stream cancels the run.
         """
-        stream_options = read_stream_options(
-            stream_mode or self.stream_mode,
-            subgraphs=subgraphs,
-            keys=output_keys,
-            version=version,
-            schema=self._plan.output,
-        )
+        mode = stream_mode or self.stream_mode
+        stream_options = self._stream_options(mode, output_keys, version, subgraphs=subgraphs)
         handle = self._launch(input, config, (context, durability), stream_options)
         with handle as run:
             yield from run
@@ -182,13 +177,8 @@ class CompiledGraph(RunnableFace, Batches, Threads):
         version: Version = "v1",
     ) -> AsyncIterator[Any]:
         """`stream` on the caller's event loop."""
-        stream_options = read_stream_options(
-            stream_mode or self.stream_mode,
-            subgraphs=subgraphs,
-            keys=output_keys,
-            version=version,
-            schema=self._plan.output,
-        )
+        mode = stream_mode or self.stream_mode
+        stream_options = self._stream_options(mode, output_keys, version, subgraphs=subgraphs)
         handle = self._launch(input, config, (context, durability), stream_options)
         async with handle as run:
             async for chunk in run:
@@ -292,6 +282,12 @@ class CompiledGraph(RunnableFace, Batches, Threads):
         """
         plain = self._plan.is_plain and self._bound is None and self.step_timeout is None
         return self._engine if plain and (kept or self.checkpointer is None) else None
+
+    def _stream_options(
+        self, mode: Any, keys: str | Sequence[str] | None, version: Version, *, subgraphs: bool
+    ) -> StreamOptions:
+        options: dict[str, Any] = {"keys": keys, "version": version, "subgraphs": subgraphs}
+        return read_stream_options(mode, schema=self._plan.output, **options)
 
     def _launch(
         self,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,63 +11,12 @@ from antiphon._text import well_formed
 from antiphon.errors import ValidationError
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Mapping
 
-__all__ = ["LIMIT", "FileGiven", "read_answers", "read_file", "read_prompts", "read_question"]
+__all__ = ["read_answers", "read_prompts", "read_question"]
 
 _ID = re.compile("[0-9a-f]{32}")
-
-FileGiven = str | os.PathLike[str] | tuple[str, bytes]
-"""A path, or a name and the content."""
-
-LIMIT = 64 * 1024
-"""Bytes a file may have."""
-
-
-def read_file(given: FileGiven | None) -> tuple[str, bytes] | None:
-    """The name and content of a file, as the engine takes them.
-
-    Raises:
-        ValidationError: it cannot be read (``attachment_unreadable``), is too large
-            (``attachment_too_large``), or is no UTF-8 text (``attachment_not_text``).
-    """
-    if given is None:
-        return None
-    if isinstance(given, tuple):
-        name, content = given
-        return name, _text(name, bytes(content))
-    path = Path(given)
-    try:
-        with path.open("rb") as file:
-            content = file.read(LIMIT + 1)
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise ValidationError(
-            f"the attached file cannot be read ({reason.lower()}): {path}",
-            code="attachment_unreadable",
-            details={"path": str(path)},
-        ) from error
-    if len(content) > LIMIT:
-        raise ValidationError(
-            f"the attached file is larger than 64 KiB: {path}",
-            code="attachment_too_large",
-            details={"path": str(path), "limit": LIMIT},
-            hint="attach the part that matters, or give the researcher a tool that reads it",
-        )
-    return path.name, _text(path.name, content)
-
-
-def _text(name: str, content: bytes) -> bytes:
-    # The engine checks it too, but a model may have been fetched by then.
-    try:
-        content.decode()
-    except UnicodeDecodeError:
-        raise ValidationError(
-            f"the attached file is not UTF-8 text: {name}",
-            code="attachment_not_text",
-            hint="convert it to text first, or give the researcher a tool that reads it",
-        ) from None
-    return content
 
 
 def read_question(given: Any) -> Any:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
-from antiphon.systems._inputs import read_file
+from antiphon._attachment import read_file
 from antiphon.systems._parts import PARTS, brief_view
 from antiphon.systems._roles import tools_of
 from antiphon.systems._system import System
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from antiphon._attachment import FileGiven
     from antiphon._roles import RoleSpec
     from antiphon._thread_store import Durability
     from antiphon.checkpoint import Saver
     from antiphon.event import Event
     from antiphon.models import Model
-    from antiphon.systems._inputs import FileGiven
     from antiphon.systems.stream import AsyncSystemStream, SystemStream
 
 __all__ = ["ReviewLoop", "ReviewLoopSettings"]
