@@ -19,7 +19,7 @@ from antiphon._orchestrator.flow import (
     listed_ways,
     members,
 )
-from antiphon._orchestrator.nodes import FINISH, Chooser, Declared, calling, read_router
+from antiphon._orchestrator.nodes import Chooser, Declared, calling, read_router
 from antiphon._orchestrator.state import HANDED, RECORDED, State, StateView, read_state
 from antiphon.errors import StateError, ValidationError
 
@@ -133,9 +133,8 @@ class _Nodes:
                 spec.name, call, wants_ctx=True, asynchronous=spec.asynchronous, **shared
             )
             return
-        own = (
-            Chooser(spec, FINISH) if chooses else Declared(spec, self._state, takes_over=takes_over)
-        )
+        kind = Chooser if chooses else Declared
+        own = kind(spec, self._state, takes_over=takes_over and not chooses)
         self._builder.agent(spec.name, model=self._model(spec), **own.options(), **shared)
 
     def connect(self, ways: Ways) -> None:

@@ -1,4 +1,4 @@
-"""Agents as nodes of the engine's graph, and the model that chooses who is next."""
+"""Agents as nodes of the engine's graph, and the router."""
 
 from __future__ import annotations
 
@@ -40,30 +40,32 @@ def calling(spec: Spec, state: State, roster: Roster) -> Callable[[Any, Context]
     run = spec.run
     assert run is not None  # noqa: S101 - the caller has looked
 
-    def call(given: Any, ctx: Context) -> Any:
+    def arguments(given: Any, ctx: Context) -> tuple[HumanInput, Any, AgentContext]:
         human_input = HumanInput(ctx)
         seen, errors = _seen(given)
         context = AgentContext(ctx, spec, roster, errors=errors, human_input=human_input)
+        return human_input, seen, context
+
+    def call(given: Any, ctx: Context) -> Any:
+        human_input, seen, context = arguments(given, ctx)
         try:
-            came = run(seen, context)
+            reply = run(seen, context)
         except Interrupted as pause:
-            # A thread of its own may be in the middle of a call.
+            # A call on another thread may not have ended.
             human_input.settle(pause.__antiphon_question__)
             raise
-        return returned(came, state, spec.name)
+        return returned(reply, state, spec.name)
 
     async def acall(given: Any, ctx: Context) -> Any:
-        human_input = HumanInput(ctx)
-        seen, errors = _seen(given)
-        context = AgentContext(ctx, spec, roster, errors=errors, human_input=human_input)
+        human_input, seen, context = arguments(given, ctx)
         try:
-            came = await run(seen, context)
+            reply = await run(seen, context)
         except (Interrupted, BaseExceptionGroup) as left:
             pause = pause_in(left, Interrupted)
             if pause is None:
                 raise
         else:
-            return returned(came, state, spec.name)
+            return returned(reply, state, spec.name)
         await human_input.settle_async(pause.__antiphon_question__)
         raise Asked(pause)
 
@@ -79,7 +81,7 @@ class Declared:
         self._takes_over = takes_over
 
     def options(self) -> dict[str, Any]:
-        """What `Builder.agent` takes, but for the model."""
+        """The arguments of `Builder.agent`, without the model."""
         spec = self._spec
         made: dict[str, Any] = {
             **spec.limits,
@@ -98,45 +100,26 @@ class Declared:
         state, data = sent(given, self._spec.reads)
         return opening(self._spec, state, data)
 
-    def _close(self, given: Any, came: dict[str, Any], ctx: Context) -> dict[str, Any]:
+    def _close(self, given: Any, reply: dict[str, Any], ctx: Context) -> Any:
         del given, ctx
         spec = self._spec
-        value = came["text"] if spec.output is None else spec.output.construct(came["value"])
+        value = reply["text"] if spec.output is None else spec.output.construct(reply["value"])
         if len(spec.writes) == 1:
             update = {spec.writes[0]: value}
         else:
             update = {key: _field(value, key) for key in spec.writes}
-        # The agent's own write to `messages` takes the place of what it said.
-        told = {"messages": [said("assistant", came["text"], spec.name)]}
+        # The agent's own write to `messages` replaces its reply.
+        told = {"messages": [said("assistant", reply["text"], spec.name)]}
         return self._state.write({**told, **update}, spec.name)
 
 
-class Chooser:
+class Chooser(Declared):
     """A model that chooses the next agent, as options of the engine's loop."""
 
-    def __init__(self, spec: Spec, finish: str) -> None:
-        self._spec = spec
-        self._finish = finish
-
-    def options(self) -> dict[str, Any]:
-        """What `Builder.agent` takes, but for the model."""
-        spec = self._spec
-        assert spec.output is not None  # noqa: S101 - it is the schema of the choice
-        return {
-            **spec.limits,
-            "open": lambda given, _ctx: opening(spec, given.state),
-            "close": self._close,
-            "tools": [_tool(tool) for tool in spec.tools],
-            "tags": {"agent": spec.name},
-            "output": spec.output.schema,
-        }
-
-    def _close(self, given: Any, came: dict[str, Any], ctx: Context) -> Command:
+    def _close(self, given: Any, reply: dict[str, Any], ctx: Context) -> Command:
         del given, ctx
-        chosen = came["value"]["next"]
-        if chosen == self._finish:
-            return Command(end=True)
-        return Command(goto=[chosen], only=True)
+        chosen = reply["value"]["next"]
+        return Command(end=True) if chosen == FINISH else Command(goto=[chosen], only=True)
 
 
 def _seen(given: Any) -> tuple[Any, Sequence[Mapping[str, Any]]]:
@@ -150,7 +133,7 @@ def _field(value: Any, key: str) -> Any:
 
 
 def _tool(tool: Tool) -> tuple[dict[str, Any], Callable[..., Any], bool, _Callable | None]:
-    """A tool as the engine calls it, JSON in, JSON out, and what approves of its calls."""
+    """A tool as the engine calls it, from JSON to JSON, and the function that approves calls."""
 
     def call(arguments: dict[str, Any], about: dict[str, Any]) -> Any:
         return encode_result(tool.call(arguments, _about(about)))
@@ -162,7 +145,7 @@ def _tool(tool: Tool) -> tuple[dict[str, Any], Callable[..., Any], bool, _Callab
 
 
 def _approver(tool: Tool) -> _Callable | None:
-    """What approves of a tool's calls at once, as the engine calls it."""
+    """The function that approves a tool's calls, as the engine calls it."""
     approve = approver(tool)
     if approve is None:
         return None
@@ -186,7 +169,7 @@ def _about(about: dict[str, Any]) -> ToolContext:
 
 
 FINISH = "finish"
-"""What a router answers to end the run."""
+"""A router's answer that ends the run."""
 
 _TASK = """\
 You lead a team. Read the conversation and choose who acts next.

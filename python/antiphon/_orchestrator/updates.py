@@ -1,4 +1,4 @@
-"""What is written to a state: by a caller, from outside of runs, and by agents."""
+"""Writes to a state: by a caller, from outside of runs, and by agents."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from antiphon._text import well_formed
 from antiphon.errors import StateError, ValidationError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from antiphon._orchestrator.state import State
     from antiphon.result import Question
@@ -40,17 +40,9 @@ def turn(given: Any, state: State) -> Turn:
             turns out when the run begins.
     """
     fields = _fields(given)
-    first: dict[str, Any] | ValidationError
-    try:
-        further = state.turn(fields)
-    except StateError as error:
-        raise _invalid(error) from error
-    try:
-        first = state.begin(fields)
-    except ValidationError as error:
-        first = error
-    # Each question has an answer and failures of its own.
-    return Turn(first, further, anew=[*state.reset_keys, RECORDED, HANDED])
+    # Each question has its own answer and errors.
+    reset = [*state.reset_keys, RECORDED, HANDED]
+    return _turn(fields, state, lambda: state.turn(fields), reset)
 
 
 def edit(given: Any, state: State, agent: str | None) -> Turn:
@@ -68,20 +60,27 @@ def edit(given: Any, state: State, agent: str | None) -> Turn:
             hint='`team.update(thread, {"feedback": "..."})`',
         )
     fields = fields_of(given)
+    return _turn(fields, state, lambda: state.write(fields, agent), [])
+
+
+def _turn(
+    fields: dict[str, Any], state: State, write: Callable[[], dict[str, Any]], reset: list[str]
+) -> Turn:
+    """The writes to a thread: the first ones if it is empty, or those of `write`."""
     first: dict[str, Any] | ValidationError
     try:
-        further = state.write(fields, agent)
+        further = write()
     except StateError as error:
         raise _invalid(error) from error
     try:
         first = state.begin(fields)
     except ValidationError as error:
         first = error
-    return Turn(first, further)
+    return Turn(first, further, anew=reset)
 
 
 def _fields(given: Any) -> dict[str, Any]:
-    """What a run is given, by key."""
+    """The input of a run, by key."""
     if isinstance(given, str):
         _check_question(given)
         return {"question": given, "messages": [said("user", given)]}
