@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from antiphon._attachment import read_file
 from antiphon._cli.exit_codes import Exit, after
 from antiphon._cli.progress import ProgressView
+from antiphon._cli.terminal import write
 from antiphon._model.default_model import choose, open_model
 from antiphon._text import drop_controls, well_formed
 from antiphon.errors import ValidationError
@@ -41,7 +42,7 @@ def ask(options: argparse.Namespace) -> Exit:
             system = system_of(options)(model, **settings)
             result = system.run(options.question, watch=view, **given)
         _report(view, result)
-    sys.stdout.write(_told(result, options) + "\n")
+    write(_told(result, options))
     sys.stdout.flush()
     return after(result)
 

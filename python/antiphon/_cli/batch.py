@@ -14,6 +14,7 @@ from antiphon._cli.ask import checked_settings, system_of
 from antiphon._cli.exit_codes import Exit
 from antiphon._cli.progress import ProgressView
 from antiphon._cli.store import made
+from antiphon._cli.terminal import write
 from antiphon._model.default_model import choose, open_model
 from antiphon._text import drop_controls
 from antiphon.checkpoint import SqliteSaver
@@ -54,7 +55,7 @@ def batch(options: argparse.Namespace) -> Exit:
                 watch=_telling(view),
             )
     told = json.dumps(report.to_dict()) if options.json else str(report)
-    sys.stdout.write(drop_controls(told) + "\n")
+    write(drop_controls(told))
     return Exit.ERROR if report.refused else Exit.ANSWERED
 
 

@@ -6,13 +6,13 @@ import importlib.util
 import json
 import os
 import platform
-import sys
 from typing import TYPE_CHECKING, Any
 
 import antiphon
 from antiphon import local
 from antiphon._cli.exit_codes import Exit
 from antiphon._cli.store import STORE, opened
+from antiphon._cli.terminal import write
 from antiphon._model.default_model import PROVIDERS, choose
 from antiphon._text import drop_controls
 from antiphon.errors import AntiphonError
@@ -26,9 +26,9 @@ def doctor(*, as_json: bool) -> Exit:
     """Reports what this machine offers; keys and passwords are never shown."""
     found = _found()
     if as_json:
-        sys.stdout.write(json.dumps(found, ensure_ascii=False) + "\n")
+        write(json.dumps(found, ensure_ascii=False))
     else:
-        sys.stdout.write(drop_controls("\n".join(_lines(found))) + "\n")
+        write(drop_controls("\n".join(_lines(found))))
     return Exit.ANSWERED
 
 
@@ -45,7 +45,7 @@ def models() -> Exit:
         state = "set" if os.environ.get(variable, "").strip() else "not set"
         lines.append(f"  {name:<30}{state:<16}{variable}")
     lines.append(f"without --model: {choose(None, os.environ).description}")
-    sys.stdout.write(drop_controls("\n".join(lines)) + "\n")
+    write(drop_controls("\n".join(lines)))
     return Exit.ANSWERED
 
 

@@ -11,7 +11,7 @@ from re import fullmatch
 from typing import TYPE_CHECKING, Any
 
 from antiphon._cli.exit_codes import Exit, after
-from antiphon._cli.terminal import line, tell
+from antiphon._cli.terminal import line, tell, write
 from antiphon._json_values import encode_or
 from antiphon._text import drop_controls
 from antiphon.errors import ValidationError
@@ -51,9 +51,9 @@ def _team(team: Orchestrator, options: argparse.Namespace) -> Exit:
         answers = _answers(options, [one.id for one in shown.questions], has_ended=has_ended)
     result = team.resume(options.thread, *answers)
     if options.json:
-        _write(result.to_json())
+        write(result.to_json())
     else:
-        _write("" if result.answer is None else _text(result.answer))
+        write("" if result.answer is None else _text(result.answer))
     _ask([(one.id, one.agent, one.value) for one in result.questions])
     if result.outcome not in {"answered", "paused"}:
         tell(drop_controls(f"no answer ({result.outcome}): {result.detail}"))
@@ -71,9 +71,9 @@ def _system(system: System[Any], options: argparse.Namespace) -> Exit:
         result = system.resume(options.thread, *answers)
     if options.json:
         told = {"answer": result.answer, "outcome": result.outcome}
-        _write(json.dumps(told | {"run_id": result.run_id, "thread": result.thread}))
+        write(json.dumps(told | {"run_id": result.run_id, "thread": result.thread}))
     else:
-        _write(_text(result.answer))
+        write(_text(result.answer))
     _ask([(one.id, one.agent, one.value) for one in result.questions])
     return after(result)
 
@@ -98,7 +98,7 @@ def _graph(graph: CompiledGraph, options: argparse.Namespace) -> Exit:
         {"id": key, "node": node, "value": encode_or(value, str(value))}
         for key, node, value in questions
     ]
-    _write(json.dumps({"state": values, "questions": asked}) if options.json else _text(values))
+    write(json.dumps({"state": values, "questions": asked}) if options.json else _text(values))
     _ask(questions)
     return Exit.NO_ANSWER if questions else Exit.ANSWERED
 
@@ -222,7 +222,3 @@ def _ask(questions: list[tuple[str, str, Any]]) -> None:
 def _text(value: Any) -> str:
     text = value if isinstance(value, str) else json.dumps(encode_or(value, str(value)))
     return drop_controls(text) if sys.stdout.isatty() else text
-
-
-def _write(text: str) -> None:
-    sys.stdout.write(text + "\n")

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import sys
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from antiphon._cli.exit_codes import Exit
 from antiphon._cli.store import opened
-from antiphon._cli.terminal import line, table, tell
+from antiphon._cli.terminal import line, table, tell, write
 from antiphon._cli.units import age, told_size
 from antiphon._json_values import encode_or
 from antiphon.errors import StateError, ValidationError
@@ -56,7 +55,7 @@ def _list(saver: Saver, options: argparse.Namespace) -> None:
         (one.thread, _state(one), one.graph, str(one.steps), told_size(one.size), age(one.at))
         for one in shown
     ]
-    _write(table(heads, rows) if rows else "no threads")
+    write(table(heads, rows) if rows else "no threads")
     if after is not None:
         tell(f"there are more: --after={line(after, _WIDTH)}")
 
@@ -87,7 +86,7 @@ def _show(saver: Saver, options: argparse.Namespace) -> None:
     ]
     parts += _tables(detail)
     parts += [f"{line(key, 40)} = {_value(value)}" for key, value in detail.written.items()]
-    _write("\n".join(parts))
+    write("\n".join(parts))
 
 
 def _tables(detail: ThreadDetail) -> list[str]:
@@ -126,7 +125,7 @@ def _tables(detail: ThreadDetail) -> list[str]:
 def _fork(saver: Saver, options: argparse.Namespace) -> None:
     to = options.to or str(uuid4())
     saver.copy_thread(options.thread, to, checkpoint=options.checkpoint)
-    _write(line(to, 10_000))
+    write(line(to, 10_000))
 
 
 def _prune(saver: Saver, options: argparse.Namespace) -> None:
@@ -153,7 +152,7 @@ def _prune(saver: Saver, options: argparse.Namespace) -> None:
         return
     did = "would be removed" if options.dry_run else "removed"
     told = f"{removed.entries} entries, {told_size(removed.size)}"
-    _write(f"{did}: {told}, of {removed.threads} threads; {removed.deleted} of them whole")
+    write(f"{did}: {told}, of {removed.threads} threads; {removed.deleted} of them whole")
     for name in removed.busy:
         tell(f"left as it is, because somebody writes to it: {line(name, _WIDTH)}")
     for name in removed.damaged:
@@ -170,7 +169,7 @@ def _delete(saver: Saver, options: argparse.Namespace) -> None:
                 raise
             told = "which was damaged"
         saver.delete_thread(thread)
-        _write(f"removed: {line(thread, _WIDTH)}, {told}")
+        write(f"removed: {line(thread, _WIDTH)}, {told}")
 
 
 _ACTIONS = {"list": _list, "show": _show, "fork": _fork, "prune": _prune, "delete": _delete}
@@ -224,8 +223,4 @@ def _value(value: Any) -> str:
 
 
 def _write_json(told: dict[str, Any]) -> None:
-    _write(json.dumps(told))
-
-
-def _write(text: str) -> None:
-    sys.stdout.write(text + "\n")
+    write(json.dumps(told))
