@@ -32,7 +32,7 @@ class DiagramEdge:
 
 @dataclass(frozen=True, slots=True)
 class Diagram:
-    """A graph's nodes and edges, to be drawn. In a notebook it shows itself.
+    """A graph's nodes and edges; displays itself in notebooks.
 
     Attributes:
         nodes: names with their notes, in order; ``__start__`` first, ``__end__`` last.
@@ -64,7 +64,7 @@ class Diagram:
         return "\n".join(lines) + "\n"
 
     def to_json(self) -> dict[str, Any]:
-        """Nodes and edges as a dict of JSON values, but for the notes, which are as given."""
+        """The nodes and edges as JSON values; notes stay as they are."""
         nodes = [
             {"id": name, **({"metadata": dict(notes)} if notes else {})}
             for name, notes in self.nodes.items()
@@ -80,7 +80,7 @@ class Diagram:
         return {"nodes": nodes, "edges": edges}
 
     def draw_svg(self) -> str:
-        """The graph as an SVG image that needs nothing else."""
+        """The graph as a self-contained SVG image."""
         return _svg(list(self.nodes), self.edges)
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
@@ -110,7 +110,7 @@ def _mermaid_edge(edge: DiagramEdge) -> str:
 
 
 def _mermaid_id(name: str) -> str:
-    """A name as Mermaid takes it for an identifier."""
+    """A name as a Mermaid identifier."""
     return re.sub(r"[^\w-]", lambda found: f"\\{ord(found[0]):x}", name, flags=re.ASCII)
 
 
@@ -125,7 +125,7 @@ _STYLE = (
 
 @dataclass(frozen=True, slots=True)
 class _Box:
-    """Where a node is drawn: the middle of its top edge, in pixels."""
+    """The position of a node: the middle of its top edge, in pixels."""
 
     x: float
     y: float
@@ -158,7 +158,7 @@ def _svg(nodes: Sequence[str], edges: Sequence[DiagramEdge]) -> str:
 
 
 def _layers(nodes: Sequence[str], arrows: Sequence[DiagramEdge]) -> list[list[str]]:
-    """Names by row: each node below the first that leads to it, the end at the bottom."""
+    """The names by row: each node below its first predecessor, the end at the bottom."""
     row = dict.fromkeys(nodes[:1], 0)
     front = list(row)
     while front:

@@ -21,7 +21,7 @@ _loop: asyncio.AbstractEventLoop | None = None
 
 
 def _forget() -> None:
-    """A fork has none of its parent's threads: it gets a loop of its own."""
+    """Drops the loop in a fork, which has none of its parent's threads."""
     global _lock, _loop
     _lock, _loop = threading.Lock(), None
 

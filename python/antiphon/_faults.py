@@ -1,4 +1,4 @@
-"""Failures as the engine records them, as exceptions; and which exceptions a retry covers."""
+"""Exceptions of recorded failures, and the exceptions that a retry covers."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ _ONCE = ("unknown_outcome", "replay_diverged")
 
 
 def is_transient(error: BaseException) -> bool:
-    """Say whether the same work may well succeed when it is tried again.
+    """Whether a retry may succeed.
 
     Connections and time-outs do; answers of a server with status 4xx and
     exceptions that point at a defect in the code do not, nor do calls
@@ -98,7 +98,7 @@ def is_transient(error: BaseException) -> bool:
 
 
 def _status(error: Exception) -> int | None:
-    """Read the HTTP status that httpx, requests and provider SDKs put on errors."""
+    """The HTTP status on errors of httpx, requests and provider SDKs."""
     for holder in (getattr(error, "response", None), error):
         status = getattr(holder, "status_code", None)
         if isinstance(status, int):

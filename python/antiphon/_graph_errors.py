@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 class GraphBubbleUp(Exception):
-    """What leaves a node without being a failure: never retried, never handled as an error.
+    """An exception that is no failure: it is never retried, and no error handler gets it.
 
     It stays outside `AntiphonError`, so that a node's ``except AntiphonError``
     around a tool call cannot swallow a pause.
@@ -61,7 +61,7 @@ class GraphInterrupt(GraphBubbleUp):
 
     @classmethod
     def carrying(cls, interrupt: Any) -> GraphInterrupt:
-        """One that leaves a node, and does not show its question.
+        """A pause that leaves a node without showing its question.
 
         Callbacks of what the node calls see it before the question is stored.
 
@@ -87,12 +87,12 @@ class GraphInterrupt(GraphBubbleUp):
 
     @property
     def __antiphon_asker__(self) -> str:
-        """The question's id, if a graph that the node has invoked asks it; else nothing."""
+        """The question's id, if a nested graph asks it."""
         return str(self.interrupts[0].id) if self.interrupts else ""
 
 
 class _GraphError(AntiphonError):
-    """Gives each class a code of its own, for what is raised without one."""
+    """Gives each class a default code."""
 
     default_code: ClassVar[str]
 
@@ -173,15 +173,15 @@ class GraphBuildError(_GraphError, ValidationError, ValueError):
 
 
 class UnknownTargetError(InvalidUpdateError, ValueError):
-    """A router, a `Send` or a ``goto`` leads to something that cannot be gone to."""
+    """A router, a `Send` or a ``goto`` leads to an unknown node."""
 
 
 class UnknownLabelError(InvalidUpdateError, KeyError):
-    """A router returned what its path map does not hold."""
+    """A router returned a value that its path map lacks."""
 
 
 class UnmergeableUpdateError(InvalidUpdateError, TypeError):
-    """The reducer of a key cannot join what is there with what a node wrote: a tuple to a list."""
+    """The reducer of a key cannot merge a write: a tuple into a list."""
 
 
 class StepTimeoutError(RunTimeout, TimeoutError):
@@ -214,7 +214,7 @@ class ParentCommand(GraphBubbleUp):
 
     @property
     def command(self) -> Command:
-        """What the node returned."""
+        """The command."""
         command: Command = self.args[0]
         return command
 

@@ -1,4 +1,4 @@
-"""What notebooks show: values as text and as static HTML, without script, font or network."""
+"""Values as text and as static HTML for notebooks, without scripts, fonts or network."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def plain(value: Any) -> Any:
 
 
 def preview(value: Any) -> str:
-    """A value as text, cut off where it is too long."""
+    """A value as text of limited length."""
     if not isinstance(value, str):
         found = plain(value)
         value = found if isinstance(found, str) else json.dumps(found, ensure_ascii=False, indent=2)
@@ -39,12 +39,12 @@ def preview(value: Any) -> str:
 
 
 def escaped(value: Any) -> str:
-    """`preview` as text that is no markup."""
+    """`preview`, escaped for HTML."""
     return escape(preview(value))
 
 
 def table(rows: Iterable[tuple[str, str]]) -> str:
-    """Rows of a name, which is escaped here, and of a value, which is escaped already."""
+    """Rows of a name, which is escaped here, and an escaped value."""
     cells = "".join(
         f"<tr><td {CELL}><b>{escape(name)}</b></td><td {CELL}>{value}</td></tr>"
         for name, value in rows

@@ -102,7 +102,7 @@ def _merged(left: Any, right: Any) -> list[Any]:
 
 
 def _formatted(messages: list[Any]) -> list[Any]:
-    """Messages with their ids, by way of OpenAI's form."""
+    """Messages with their ids, in OpenAI's layout."""
     from langchain_core.messages import convert_to_messages, convert_to_openai_messages
 
     made = convert_to_messages(convert_to_openai_messages(messages, include_id=True))

@@ -278,7 +278,7 @@ class Orchestrator(Resumes):
         return self._finished(run, None)
 
     def _settle(self, run: Run, error: BaseException | None) -> Result:
-        """The end of a stream: its result, or what the run failed with."""
+        """The result at the end of a stream; raises the exception of the run."""
         if error is not None and not self._keeps(run, error, keep=False):
             raise error
         return self._finished(run, error)

@@ -27,7 +27,7 @@ Outcome = Literal["answered", "paused", "retry_limit", "budget", "error", "cance
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What an agent asks of a person.
+    """A question of an agent to a person.
 
     Attributes:
         id: names it in an answer.
@@ -70,7 +70,7 @@ _HIDDEN = {"edge_taken", "state_updated", "chunk", "run_started", "run_finished"
 
 
 class _Kept:
-    """A result that goes with an exception, but into no pickle of it."""
+    """A result on an exception; a pickle of the exception leaves it out."""
 
     __slots__ = ("result",)
 
@@ -159,12 +159,12 @@ class Result:
 
     @property
     def answer(self) -> Any:
-        """The state's ``answer``; none if there is none yet."""
+        """The state's ``answer``; ``None`` without one."""
         return fields_of_state(self.state).get("answer")
 
     @property
     def events(self) -> tuple[Event, ...]:
-        """What happened, in order."""
+        """The events, in order."""
         if self._events is None:
             assert self._run is not None  # noqa: S101 - pickling keeps one of the two
             self._events = tuple(self._run.events)
@@ -172,7 +172,7 @@ class Result:
 
     @property
     def errors(self) -> list[dict[str, Any]]:
-        """What failed for good."""
+        """The final failures."""
         return [
             {"agent": event.agent, **event.data, "at": event.to_dict()["at"]}
             for event in self.events
@@ -215,7 +215,10 @@ class Result:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it as JSON values, without the events; what JSON lacks becomes its type's name."""
+        """The fields as JSON values, without the events.
+
+        A value that JSON lacks becomes the name of its type.
+        """
         return {
             "run_id": self.run_id,
             "thread": self.thread,
@@ -282,7 +285,7 @@ def _text(result: Result) -> str:
 
 
 def _html(result: Result) -> str:
-    """The result as one self-contained element; all that comes from outside is escaped."""
+    """The result as one self-contained element, escaped."""
     colour = colour_of(result.outcome)
     told = f"{result.outcome}{escape(_detail(result))}"
     parts = [

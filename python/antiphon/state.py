@@ -1,4 +1,4 @@
-"""Merge rules for the keys of a state: how a write meets what is there.
+"""Reducers for the keys of a state: they merge a write into the value.
 
 Put one last in ``Annotated``; without a rule, a write replaces the value, and two agents
 that run in parallel must not write different values. Any function of two values, what is

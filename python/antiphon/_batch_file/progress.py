@@ -47,7 +47,7 @@ class BatchProgress:
         self._open.close()
 
     def __call__(self, event: Event) -> None:
-        """Shows what an event says."""
+        """Shows an event."""
         data = event.data
         if event.name == "batch_started":
             left = max(data["lines"] - data["done"], 0)

@@ -1,4 +1,4 @@
-"""The file that questions come from, one on each line."""
+"""Reading the questions of a batch, one per line."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class QuestionReader:
                 yield "skipped"
 
     def _wanted(self, line: int, content: bytes | None) -> Task | None:
-        """The question of a line; none if it is done."""
+        """The question of a line; ``None`` if it is done."""
         if content is None:
             raise ValidationError(
                 f"line {line} is longer than 1 MiB: {self.path}", code="batch_line_invalid"
@@ -118,7 +118,7 @@ class QuestionReader:
         return replace(task, again=True) if self._redo and not answered else None
 
     def _contents(self) -> Iterator[bytes | None]:
-        """Each line; none for one that is too long, which is not kept in memory."""
+        """Each line; ``None`` in place of one that is too long for memory."""
         while content := self._file.readline(_LONGEST + 1):
             if len(content) <= _LONGEST:
                 yield content
@@ -218,7 +218,7 @@ def _id(line: int, given: Any) -> str:
 
 
 def _inside(folder: Path, name: Any) -> Path | None:
-    """A file of that folder: lines may come from anywhere, and reach no other."""
+    """A file within the folder; ``None`` for any other, because lines are untrusted."""
     if not isinstance(name, str) or "\0" in name or Path(name).is_absolute():
         return None
     try:

@@ -47,7 +47,7 @@ class BatchReport:
     problems: tuple[LineProblem, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it as JSON values."""
+        """The fields as JSON values."""
         return {**asdict(self), "output": str(self.output), "problems": self._problems()}
 
     def _problems(self) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Asks what one file has, and adds the answers to another as they come."""
+"""Answers the questions of a file, and appends the answers to another."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ class Answered(Protocol):
 
     @property
     def outcome(self) -> str:
-        """How it ended."""
+        """How the run ended."""
 
     @property
     def error(self) -> AntiphonError | None:
-        """What it failed with."""
+        """The error of the run."""
 
 
 _R = TypeVar("_R", bound=Answered)
@@ -140,7 +140,7 @@ class _Work(Generic[_R]):
         self._problems: list[LineProblem] = []
 
     def open(self) -> None:
-        """Opens all files, and looks through what the output has."""
+        """Opens all files, and reads the ids in the output."""
         batch = self._batch
         self._seen = self._open.enter_context(SeenIds())
         folder = batch.files or batch.questions.parent
@@ -155,7 +155,7 @@ class _Work(Generic[_R]):
         self._open.close()
 
     async def run(self, files: ThreadPoolExecutor, reporter: EventReporter) -> BatchReport:
-        """Asks what is to be asked, several at a time."""
+        """Asks the questions, several at a time."""
         done = self._seen.size(answered=self._batch.redo_failed)
         reporter.report("batch_started", {"lines": self._reader.total, "done": done})
         if self._writer.torn:
@@ -210,7 +210,7 @@ class _Work(Generic[_R]):
         return None
 
     def _put_off(self, error: AntiphonError, task: Task, reporter: EventReporter) -> None:
-        """The question was not worked on to its end: it gets no line."""
+        """Refuses a question that was not finished; it gets no line."""
         if not error.code.startswith("thread_") and _is_passing(error):
             raise error
         error.details.update({"line": task.line, "task_id": task.task_id})
@@ -228,7 +228,7 @@ class _Work(Generic[_R]):
 
 
 def _is_passing(error: AntiphonError) -> bool:
-    """Whether it says nothing about the question: a store, a thread or a key is to blame."""
+    """Whether a store, a thread or a key caused the error, rather than the question."""
     return error.code in _HOPELESS or error.code.startswith(("store_", "thread_"))
 
 

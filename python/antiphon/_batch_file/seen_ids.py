@@ -20,7 +20,7 @@ class SeenIds:
         self._rows.execute("BEGIN")
 
     def settle(self, task_id: str, *, answered: bool) -> None:
-        """The output has a line for an id; the last one counts."""
+        """Records a line of the output; the last one of an id counts."""
         self._rows.execute(
             "INSERT INTO ids (id, answered) VALUES (?, ?) "
             "ON CONFLICT (id) DO UPDATE SET answered = excluded.answered",
@@ -28,18 +28,18 @@ class SeenIds:
         )
 
     def size(self, *, answered: bool) -> int:
-        """How many ids the output has a line for, or how many of them were answered."""
+        """The number of ids in the output, or of those that were answered."""
         counted = "sum(answered)" if answered else "count(answered)"
         row = self._rows.execute(f"SELECT {counted} FROM ids").fetchone()  # noqa: S608
         return int(row[0] or 0)
 
     def outcome(self, task_id: str) -> bool | None:
-        """Whether an id was answered; none if the output has no line for it."""
+        """Whether an id was answered; ``None`` if the output has no line for it."""
         row = self._rows.execute("SELECT answered FROM ids WHERE id = ?", (task_id,)).fetchone()
         return None if row is None or row[0] is None else bool(row[0])
 
     def meet(self, task_id: str, line: int) -> int | None:
-        """Notes that an id was read in a line; gives the line that had it first, if any did."""
+        """Records the line of an id, or returns the earlier line that has it."""
         row = self._rows.execute("SELECT line FROM ids WHERE id = ?", (task_id,)).fetchone()
         if row is not None and row[0] is not None:
             return int(row[0])
@@ -51,7 +51,7 @@ class SeenIds:
         return None
 
     def close(self) -> None:
-        """Gives the file up."""
+        """Closes the database."""
         self._rows.close()
 
     def __enter__(self) -> Self:

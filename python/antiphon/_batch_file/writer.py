@@ -1,4 +1,4 @@
-"""The file that answers go to, line by line."""
+"""Writing the answers of a batch, one per line."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class AnswerWriter:
         self._append(line + b"\n")
 
     def close(self) -> None:
-        """Gives the file to others."""
+        """Closes and unlocks the file."""
         self._file.close()
 
     def __enter__(self) -> Self:
@@ -148,7 +148,7 @@ def _open(path: Path) -> io.FileIO:
 
 
 def _settle(folder: Path) -> None:
-    """Has the name of a new file on the disk, where folders can be written like files."""
+    """Makes the name of a new file durable, where folders can be synced."""
     with suppress(OSError):
         number = os.open(folder, os.O_RDONLY)
         try:
@@ -167,7 +167,7 @@ def _is_torn(content: bytes) -> bool:
 
 
 def _id(content: bytes) -> tuple[str, bool] | None:
-    """The id of a line and whether it was answered; none if the line is no answer."""
+    """The id of a line and whether it was answered; ``None`` if the line is no answer."""
     try:
         given = json.loads(content)
     except (ValueError, RecursionError):

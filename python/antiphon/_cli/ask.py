@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def ask(options: argparse.Namespace) -> Exit:
-    """Puts the question, shows progress on standard error and the answer on standard output.
+    """Asks the question, with progress on standard error and the answer on standard output.
 
     Raises:
         AntiphonError: nothing could be asked.
@@ -48,7 +48,7 @@ def ask(options: argparse.Namespace) -> Exit:
 
 
 def checked_settings(options: argparse.Namespace) -> dict[str, Any]:
-    """The settings of a command; what is wrong with them is said before a model costs anything.
+    """The settings of a command, validated before a model is opened.
 
     Raises:
         ValidationError: one cannot be used (``command_setting_malformed``,

@@ -31,7 +31,7 @@ _AT_A_TIME = 8
 
 
 def batch(options: argparse.Namespace) -> Exit:
-    """Asks all questions of a file; progress goes to standard error, the sum to standard output.
+    """Asks the questions of a file; progress goes to standard error, a report to standard output.
 
     Raises:
         AntiphonError: nothing could be asked, or nothing more.

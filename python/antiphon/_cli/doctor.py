@@ -71,7 +71,7 @@ def _model() -> dict[str, Any]:
 
 
 def _store() -> dict[str, Any]:
-    """Whether the store that the environment names can be opened; its address may hold a secret."""
+    """Whether the store of the environment can be opened; its address may hold a secret."""
     if not os.environ.get(STORE, "").strip():
         return {"named": False, "opens": None}
     try:

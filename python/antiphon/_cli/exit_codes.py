@@ -1,4 +1,4 @@
-"""What the command line's exit codes mean."""
+"""The exit codes of the command line."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Exit(IntEnum):
 
 
 def after(result: SystemResult) -> Exit:
-    """The exit code of a question that was put."""
+    """The exit code of a question with a result."""
     if result.outcome == "answered":
         return Exit.ANSWERED
     if isinstance(result.error, AuthError | ModelTransportError):

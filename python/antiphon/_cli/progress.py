@@ -1,4 +1,4 @@
-"""Who works on a question, as it happens."""
+"""The progress of a question."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class ProgressView:
         self._stream.flush()
 
     def say(self, text: str, indent: str = "") -> None:
-        """Writes a line of its own."""
+        """Writes a line."""
         self._clear()
         # A pipe gets more of the line: its reader can cut it.
         width = self._width() if self._live else 1_000
@@ -64,7 +64,7 @@ class ProgressView:
         self._stream.flush()
 
     def __call__(self, event: Event) -> None:
-        """Shows what an event says."""
+        """Shows an event."""
         if event.kind == "chunk":
             self._written += len(event.text)
             self._refresh()

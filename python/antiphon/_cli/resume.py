@@ -195,14 +195,14 @@ def _open(asked: Sequence[str]) -> str:
 
 
 def _parted(given: str, asked: Sequence[str]) -> tuple[str | None, str]:
-    """An id and its answer; no id if the text is an answer as a whole."""
+    """An id and its answer; without an id the whole text is the answer."""
     key, equals, answer = given.partition("=")
     is_id = key in asked or fullmatch("[0-9a-f]{32}", key) or _is_mistyped(key, asked)
     return (key, answer) if equals and is_id else (None, given)
 
 
 def _is_mistyped(key: str, asked: Sequence[str]) -> bool:
-    """Whether a text is meant to be one of the ids: its beginning, or nearly all of it."""
+    """Whether a text is a prefix of an id, or similar to one."""
     is_beginning = len(key) >= _PART and any(one.startswith(key) for one in asked)
     return is_beginning or bool(get_close_matches(key[:64].lower(), asked, 1, 0.8))
 

@@ -1,4 +1,4 @@
-"""``antiphon runs``: what a store holds, and what is to become of it."""
+"""``antiphon runs``: lists, shows, forks, prunes and deletes threads."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _WIDTH = 120
 
 
 def runs(options: argparse.Namespace) -> Exit:
-    """Does what the command after ``runs`` says.
+    """Runs an action on a store.
 
     Raises:
         AntiphonError: it could not be done.

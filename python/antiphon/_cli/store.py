@@ -1,4 +1,4 @@
-"""The store that a command is about."""
+"""The store of a command."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lengths of time and sizes, as people type and read them."""
+"""Durations and sizes, as people type and read them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _BYTES = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
 
 def seconds(given: str) -> int:
-    """A length of time: a number and ``s``, ``m``, ``h``, ``d`` or ``w``.
+    """The seconds of a duration: a number and ``s``, ``m``, ``h``, ``d`` or ``w``.
 
     Raises:
         ArgumentTypeError: it is something else.
@@ -30,7 +30,7 @@ def seconds(given: str) -> int:
 
 
 def size(given: str) -> int:
-    """A number of bytes, with ``K``, ``M``, ``G`` or ``T`` behind it or without.
+    """A number of bytes, with or without the suffix ``K``, ``M``, ``G`` or ``T``.
 
     Raises:
         ArgumentTypeError: it is something else.
@@ -74,7 +74,7 @@ def told_size(number: int) -> str:
 
 
 def age(moment: datetime) -> str:
-    """How long ago a moment is, in a few characters."""
+    """The age of a moment, in a few characters."""
     passed = max(int((datetime.now(UTC) - moment).total_seconds()), 0)
     for unit in ("w", "d", "h", "m"):
         if passed >= 2 * _SECONDS[unit]:

@@ -1,1 +1,1 @@
-"""Models that are not native: functions and LangChain chat models."""
+"""Opening models, and functions and LangChain chat models as models."""

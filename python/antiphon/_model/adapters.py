@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class FunctionModel:
-    """Asks a function on behalf of the engine.
+    """A function as a model of the engine.
 
     Args:
         function: takes the request, a dict with ``messages`` and, where there are any,
@@ -67,7 +67,7 @@ class Listener(Protocol):
 
 
 class _Pieces:
-    """A reply that comes in pieces: texts, and at the end a dict with the rest."""
+    """A reply in chunks: texts, and at the end a dict with the rest."""
 
     def __init__(self, ctx: Listener) -> None:
         self._show = ctx.chunk if ctx.watched else None
@@ -94,14 +94,14 @@ class _Pieces:
 
 
 def answers_later(function: Any) -> bool:
-    """Whether its reply has to be awaited: of a coroutine or an asynchronous generator."""
+    """Whether a function is async: a coroutine function or an asynchronous generator."""
     call = getattr(function, "__call__", None)  # noqa: B004 - the method itself is wanted
     generates = inspect.isasyncgenfunction(function) or inspect.isasyncgenfunction(call)
     return generates or is_async(function)
 
 
 def read_reply(reply: Any) -> Any:
-    """What a function returned, as the engine reads it.
+    """The return value of a function, as the engine takes it.
 
     Raises:
         ModelOutputError: it is neither a text nor a dict of the known fields
@@ -156,7 +156,7 @@ _FINISH = {"length": "length", "max_tokens": "length", "content_filter": "conten
 
 
 def is_chat_model(value: Any) -> bool:
-    """Whether it is one of LangChain's chat models."""
+    """Whether a value is a LangChain chat model."""
     module = sys.modules.get("langchain_core.language_models")
     return module is not None and isinstance(value, module.BaseChatModel)
 
@@ -200,7 +200,7 @@ async def _streamed(pieces: AsyncIterator[Any], ctx: Listener) -> Any:
 
 
 def arguments_text(call: Any) -> str:
-    """The arguments of a tool call as the text that a model wrote."""
+    """The arguments of a tool call as JSON text."""
     given = call.get("args") or {}
     return given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
 

@@ -59,12 +59,12 @@ class Choice:
 
     @property
     def weights(self) -> str | None:
-        """The local model's name or path; none for a model of a provider."""
+        """The local model's name or path; ``None`` for a model of a provider."""
         return weights_of(self.name)
 
     @property
     def description(self) -> str:
-        """What a person should know of it before trusting its answers."""
+        """The name and reason of the choice, with a warning about small models."""
         weights = self.weights
         if weights is None:
             return f"{self.name} ({self.reason})"
@@ -110,7 +110,7 @@ def open_model(choice: Choice, progress: Report | None = None) -> Iterator[Model
 
 
 def default_model(given: str | None) -> Model:
-    """The model that is chosen, for the rest of the process.
+    """The default model, for the rest of the process.
 
     Raises:
         ValidationError: as `open_model`.

@@ -1,4 +1,4 @@
-"""Models opened by name: of providers, and on this machine."""
+"""Opening models by name: of providers, and on this machine."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def is_local(name: str) -> bool:
 
 
 def weights_of(name: str) -> str | None:
-    """The local model or the path that a name stands for; none for a model of a provider."""
+    """The local model or path of a name; ``None`` for a model of a provider."""
     if not is_local(name):
         return None
     if name.lower().endswith(".gguf"):

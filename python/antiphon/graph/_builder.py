@@ -103,7 +103,7 @@ class StateGraph(GraphDeclaration):
         return self
 
     def add_edge(self, start_key: str | Sequence[str], end_key: str) -> Self:
-        """After one node comes another; or once all of several have run.
+        """Adds an edge from a node to its successor, or from several that must all have run.
 
         Args:
             start_key: the name of a node, or `START`; or a list of names, all of which must
@@ -137,7 +137,7 @@ class StateGraph(GraphDeclaration):
         path: Callable[..., Any],
         path_map: Mapping[Any, str] | Sequence[str] | None = None,
     ) -> Self:
-        """After a node comes what a function of the state says.
+        """Adds a branch: a function of the state returns the successors of a node.
 
         Args:
             source: the node, or `START`.
@@ -166,7 +166,7 @@ class StateGraph(GraphDeclaration):
         return self
 
     def add_sequence(self, nodes: Sequence[Any]) -> Self:
-        """Adds nodes that run one after the other.
+        """Adds nodes that run in order.
 
         Args:
             nodes: actions, or pairs of a name and an action.
@@ -186,7 +186,7 @@ class StateGraph(GraphDeclaration):
         return self
 
     def set_entry_point(self, key: str) -> Self:
-        """The graph begins at a node: an edge from `START`."""
+        """Adds an edge from `START`."""
         return self.add_edge(START, key)
 
     def set_conditional_entry_point(
@@ -194,11 +194,11 @@ class StateGraph(GraphDeclaration):
         path: Callable[..., Any],
         path_map: Mapping[Any, str] | Sequence[str] | None = None,
     ) -> Self:
-        """The graph begins where a function of the input says: a branch at `START`."""
+        """Adds a branch at `START`."""
         return self.add_conditional_edges(START, path, path_map)
 
     def set_finish_point(self, key: str) -> Self:
-        """A path ends after a node: an edge to `END`."""
+        """Adds an edge to `END`."""
         return self.add_edge(key, END)
 
     def set_node_defaults(
@@ -208,7 +208,7 @@ class StateGraph(GraphDeclaration):
         timeout: Timeout | None = None,
         error_handler: Callable[..., Any] | None = None,
     ) -> Self:
-        """Options of all nodes that have none of their own, added before or after.
+        """Sets options for all nodes without their own, added before or after.
 
         Nested graphs do not inherit them. See `NodeOptions` for what they mean.
         """

@@ -31,7 +31,7 @@ _SETTINGS = ("checkpointer", "name", "step_timeout", "stream_mode")
 
 
 class CompiledGraph(RunnableFace, Batches, Threads):
-    """A graph that runs; made by `StateGraph.compile`. Immutable but for its attributes.
+    """A graph that can run; `StateGraph.compile` makes it. Only its attributes can be changed.
 
     Each method has an async twin; both accept sync and async nodes. A graph may be invoked by
     another graph's node, or be a node.
@@ -266,16 +266,16 @@ class CompiledGraph(RunnableFace, Batches, Threads):
 
     @property
     def tracks_progress(self) -> bool:
-        """Whether a node of it has an idle time-out that progress puts off."""
+        """Whether a node has an idle time-out that progress resets."""
         return self._plan.tracks_progress
 
     @property
     def schemas(self) -> tuple[Any, ...]:
-        """What the schemas of the graph were read from."""
+        """The classes of the graph's schemas."""
         return self._plan.schemas
 
     def engine_for(self, *, kept: bool) -> Engine | None:
-        """The engine's graph, if another graph can take it in as it is.
+        """The engine's graph, if another graph can contain it as it is.
 
         Args:
             kept: whether that graph has a checkpointer, which keeps both.

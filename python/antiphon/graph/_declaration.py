@@ -59,7 +59,7 @@ class NodeOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class NodeSpec:
-    """A node as it was added."""
+    """An added node."""
 
     name: str
     action: Any
@@ -67,11 +67,11 @@ class NodeSpec:
 
     @property
     def input_schema(self) -> type | None:
-        """The class that says what part of the state it gets; none for the whole."""
+        """The schema of the node's input; ``None`` for the whole state."""
         return self.options.get("input_schema") or state_hint(self.action)
 
     def leads_to(self) -> Mapping[str, str]:
-        """Where its commands may lead, with labels."""
+        """The targets of its commands, with labels."""
         given = self.options.get("destinations")
         if given is None:
             return dict.fromkeys(_commanded(_returns(self.action)), "")
@@ -89,7 +89,7 @@ class NodeSpec:
 
 @dataclass(frozen=True, slots=True)
 class BranchSpec:
-    """A conditional edge as it was added."""
+    """An added conditional edge."""
 
     source: str
     name: str
@@ -100,7 +100,7 @@ class BranchSpec:
     def read(
         cls, source: str, name: str, path: Any, path_map: Mapping[Any, str] | Sequence[str] | None
     ) -> BranchSpec:
-        """Reads the targets off the path map, or off a ``Literal`` that the path returns."""
+        """Reads the targets from the path map, or from the ``Literal`` that the path returns."""
         if path_map is None:
             hint = _returns(path)
             path_map = list(get_args(hint)) if get_origin(hint) is Literal else None
@@ -110,12 +110,12 @@ class BranchSpec:
         return cls(source, name, path, ends)
 
     def labelled_targets(self) -> Mapping[str, str]:
-        """Targets with labels, for drawings; empty if they cannot be known."""
+        """The targets with labels, for diagrams; empty if they are unknown."""
         return {target: str(label) for label, target in (self.ends or {}).items()}
 
 
 def name_of(action: Any) -> str | None:
-    """What a node is called that was added without a name."""
+    """The name of a node that was added without one."""
     if is_runnable(action):
         get_name = getattr(action, "get_name", None)
         found = get_name() if callable(get_name) else getattr(action, "name", None)

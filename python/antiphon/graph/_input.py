@@ -1,4 +1,4 @@
-"""What a call or a node hands in, made ready for the engine: settings, input, context, updates."""
+"""Settings, input, context and updates, as the engine takes them."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def entry(given: Any, schema: Schema, *, kept: bool = False) -> dict[str, Any] |
 
 
 def context_of(given: Any, schema: type | None) -> Any:
-    """The context that nodes get: a dict becomes an instance of a class that can be made of it."""
+    """The context of nodes; a dict is converted to the context schema."""
     if schema is None or not isinstance(given, dict):
         return given
     return schema(**given) if is_dataclass(schema) or is_model(schema) else given
@@ -101,7 +101,7 @@ def limit_of(config: Mapping[str, Any]) -> int:
 
 
 def concurrency_of(config: Mapping[str, Any]) -> int | None:
-    """How many nodes may run at once; none for any number.
+    """How many nodes may run at once; ``None`` for any number.
 
     Raises:
         GraphBuildError: it is no whole number, or below 1.

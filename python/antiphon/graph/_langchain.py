@@ -1,4 +1,4 @@
-"""LangChain parts within nodes: the run's settings reach them, and their tokens reach the stream.
+"""LangChain parts within nodes: their settings, and their tokens in streams.
 
 Nothing here imports LangChain: who calls its models in a node has imported it before.
 """
@@ -50,7 +50,7 @@ def entering(
 
 
 def settings_of(ctx: Context) -> Mapping[str, Any] | None:
-    """The settings that were made for the node of `ctx`, if any were."""
+    """The settings for the node of `ctx`, if there are any."""
     here = _HERE.get()
     return here[1] if here is not None and here[0] == ctx.run_id else None
 
@@ -64,7 +64,7 @@ def handed_on(settings: Mapping[str, Any], ctx: Context) -> Mapping[str, Any]:
 
 
 def without_tokens(callbacks: Any) -> Any:
-    """Callbacks that a node has handed on by itself, but for those of its own tokens."""
+    """Callbacks that a node passed on itself, without those of its own tokens."""
     if isinstance(callbacks, list | tuple):
         return [handler for handler in callbacks if not isinstance(handler, TokenHandler)]
     handlers = getattr(callbacks, "handlers", ())
@@ -125,12 +125,12 @@ class TokenHandler:
         self._calls: dict[Any, dict[str, Any]] = {}
 
     def tap_output_aiter(self, run_id: Any, output: Any) -> Any:
-        """Leaves a stream that the node reads itself as it is."""
+        """Returns a stream unchanged."""
         del run_id
         return output
 
     def tap_output_iter(self, run_id: Any, output: Any) -> Any:
-        """Leaves a stream that the node reads itself as it is."""
+        """Returns a stream unchanged."""
         del run_id
         return output
 
@@ -144,7 +144,7 @@ class TokenHandler:
         metadata: dict[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
-        """Notes a call, unless its tags keep it out of streams."""
+        """Records a call, unless its tags exclude it from streams."""
         del serialized, messages, kwargs
         own = [tag for tag in tags or () if not tag.startswith(_BOOKKEEPING)]
         if _NOSTREAM not in own:
@@ -153,7 +153,7 @@ class TokenHandler:
     def on_llm_new_token(
         self, token: Any, *, chunk: Any = None, run_id: Any, **kwargs: Any
     ) -> None:
-        """Shows a piece."""
+        """Streams a chunk."""
         del token, kwargs
         message = getattr(chunk, "message", None)
         if message is not None and run_id in self._calls:
@@ -161,7 +161,7 @@ class TokenHandler:
             self._show(message, self._calls[run_id])
 
     def on_llm_end(self, response: Any, *, run_id: Any, **kwargs: Any) -> None:
-        """Shows the reply of a model that does not stream."""
+        """Streams the reply of a model that does not stream."""
         del kwargs
         metadata = self._calls.pop(run_id, None)
         replies = response.generations[0] if response.generations else ()
@@ -170,7 +170,7 @@ class TokenHandler:
             self._show(message, metadata)
 
     def on_llm_error(self, error: BaseException, *, run_id: Any, **kwargs: Any) -> None:
-        """Forgets a call."""
+        """Drops a call."""
         del error, kwargs
         self._calls.pop(run_id, None)
 

@@ -1,4 +1,4 @@
-"""What a compiled graph knows beside the engine's half: schemas, and how it is diagram."""
+"""The Python half of a compiled graph: schemas, diagram and limits."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a compiled graph knows beside the engine's half.
+    """The Python half of a compiled graph.
 
     Attributes:
         name: the graph's name.
@@ -41,7 +41,7 @@ class Plan:
     _registries: list[Registry] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def registry(self) -> Registry:
-        """Which types a thread of the graph may hold."""
+        """The types that a thread of the graph may hold."""
         if self._registries:
             return self._registries[0]
         # Most graphs have no threads.
@@ -54,12 +54,12 @@ class Plan:
 
     @property
     def output_keys(self) -> list[str] | None:
-        """The keys that ``invoke`` returns; none for the whole state."""
+        """The keys that ``invoke`` returns; ``None`` for the whole state."""
         keys = self.output.channels
         return None if ROOT in keys or set(keys) == self.keys else list(keys)
 
     @property
     def is_plain(self) -> bool:
-        """Whether all its keys go in and come out, as in a graph within a graph."""
+        """Whether input and output have all keys, so that the graph can be nested natively."""
         ends = (self.input, self.output)
         return ROOT not in self.keys and all(set(end.channels) == self.keys for end in ends)

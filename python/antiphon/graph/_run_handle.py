@@ -1,4 +1,4 @@
-"""A run of a graph: driving it, how it ended, and the results that hold one that waits."""
+"""Runs of graphs, and the results that hold a paused run."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class RunHandle:
         return self._run.values
 
     def preview(self) -> dict[str, Any] | None:
-        """At a pause: the state with the writes of tasks that are done; none without such writes.
+        """At a pause: the state with the writes of ended tasks; ``None`` without such writes.
 
         They are merged once the tasks that asked are done too.
         """
@@ -50,7 +50,7 @@ class RunHandle:
         return self._run.outcome == "paused"
 
     def questions(self) -> tuple[Interrupt, ...]:
-        """What it waits for."""
+        """The open questions."""
         if not self.is_paused():
             return ()
         return tuple(Interrupt(value, key) for key, _, value in self._run.questions)
@@ -103,7 +103,7 @@ class RunHandle:
         self._settle(error)
 
     def asks_above(self) -> bool:
-        """Passes the questions of a graph that a node invoked on to that node's own run."""
+        """Passes the questions of a nested graph to the run of the node that invoked it."""
         if not self.is_paused():
             return False
         with pausing():
@@ -212,7 +212,7 @@ def by_id(paused: Paused | GraphOutput, answer: Any) -> tuple[RunHandle, dict[st
 
 @dataclass(frozen=True)
 class GraphOutput:
-    """What a run came to, apart from the questions it asks.
+    """The result of a run, with its questions.
 
     Attributes:
         value: the state: an instance of the output schema if that is a dataclass or a pydantic

@@ -1,4 +1,4 @@
-"""Compiled graphs as LangChain Runnables, from the moment at which LangChain is there.
+"""Compiled graphs as LangChain Runnables, once LangChain is imported.
 
 Importing antiphon or compiling a graph imports no LangChain. A graph that is compiled after
 LangChain was imported is a Runnable from the beginning; any other becomes one when LangChain or
@@ -75,7 +75,7 @@ def load_runnables(wanted: str) -> Any:
 
 
 class RunnableFace:
-    """Makes a graph a Runnable that was none when it was compiled."""
+    """Turns a graph into a Runnable on demand."""
 
     def __or__(self, following: Any) -> Any:
         return load_runnables("`|`").RunnableSequence(self, following)
@@ -104,7 +104,7 @@ class RunnableFace:
 
 
 def _become_runnable(graph: RunnableFace) -> bool:
-    """Whether it has become one just now."""
+    """Turns a graph into a Runnable, and returns whether it was none before."""
     kind = type(graph)
     found = as_runnable(kind)
     if found is not kind:

@@ -194,7 +194,7 @@ def interrupt(value: Any) -> Any:
 
 @contextmanager
 def pausing() -> Iterator[None]:
-    """Lets a question leave the node as graphs know it."""
+    """Converts a pause to `GraphInterrupt`."""
     try:
         yield
     except Interrupted as pause:
@@ -255,7 +255,7 @@ def runtime_of(ctx: Context) -> Runtime[Any]:
 
 
 def config_of(ctx: Context) -> RunnableConfig:
-    """The config as seen by the node of `ctx`: its metadata say which node it is."""
+    """The config as seen by the node of `ctx`, whose metadata name the node."""
     made = settings_of(ctx)
     if made is not None:
         return cast("RunnableConfig", dict(made))

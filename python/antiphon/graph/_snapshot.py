@@ -79,7 +79,7 @@ def snapshot(thread: str, shown: dict[str, Any]) -> StateSnapshot:
 
 
 def empty(thread: str) -> StateSnapshot:
-    """A thread that holds nothing."""
+    """An empty thread."""
     return StateSnapshot({}, (), config_at(thread, None), None, None, None, (), ())
 
 

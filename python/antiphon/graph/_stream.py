@@ -1,4 +1,4 @@
-"""What a stream shows: its modes, how tasks begin and end, and the chunks of a pause."""
+"""The modes of streams, and their chunks for tasks and pauses."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def read_stream_options(
 
 
 def check_version(version: str) -> None:
-    """Refuses a version that there is not.
+    """Refuses an unknown version.
 
     Raises:
         GraphBuildError: it is neither ``v1`` nor ``v2``.

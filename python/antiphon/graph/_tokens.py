@@ -1,4 +1,4 @@
-"""Messages as they are written: what the mode ``messages`` shows of a run."""
+"""The stream mode ``messages``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TaskPosition = tuple[tuple[str, ...], str, int, int | None, tuple[str, ...]]
 
 
 class Tokens:
-    """What one stream has shown of messages, so that each shows once.
+    """The messages that a stream has shown, so that each shows once.
 
     Tokens of LangChain's chat models come from a callback handler; messages that nodes return come
     from the ends of tasks.
@@ -28,7 +28,7 @@ class Tokens:
         self._triggers: dict[str, tuple[str, ...]] = {}
 
     def begin(self, metadata: Mapping[str, Any]) -> None:
-        """Takes the metadata of the run's config over, which each message comes with."""
+        """Sets the metadata of the run's config for all messages."""
         self._notes = metadata
 
     def of_task(self, space: tuple[str, ...], told: Any) -> Iterator[tuple[Any, dict[str, Any]]]:
@@ -60,7 +60,7 @@ class Tokens:
 
 
 def where(node: str, position: TaskPosition) -> dict[str, Any]:
-    """Which task something belongs to, by the keys that LangGraph has for it."""
+    """The metadata of a task, with LangGraph's keys."""
     space, task, step, send, triggers = position
     path = ("__pregel_pull", node) if send is None else ("__pregel_push", send, False)
     return {
@@ -73,7 +73,7 @@ def where(node: str, position: TaskPosition) -> dict[str, Any]:
 
 
 def _found(value: Any) -> Iterator[Any]:
-    """The messages in what a node got or returned: one, a list, or the values of a state."""
+    """The messages in a node's input or result: one, a list, or the values of a state."""
     if _is_message(value):
         yield value
     elif isinstance(value, list | tuple):
@@ -95,7 +95,7 @@ def _values(value: Any) -> list[Any]:
 
 
 def _is_message(value: Any) -> bool:
-    """Where LangChain's messages are, its objects count; elsewhere dicts of role and content."""
+    """Whether a value is a message: of LangChain if it is imported, else a dict."""
     core = sys.modules.get("langchain_core.messages")
     if core is not None:
         return isinstance(value, core.BaseMessage)

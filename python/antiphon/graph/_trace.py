@@ -1,4 +1,4 @@
-"""A run as LangChain's callbacks see it: the graph, and its nodes within it.
+"""Reporting runs of graphs and their nodes to LangChain's callbacks.
 
 LangChain is imported only for a run that is traced: somebody has given it callbacks, or tracing is
 turned on by the environment of a program that uses LangChain.
