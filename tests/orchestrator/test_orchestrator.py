@@ -739,7 +739,7 @@ def test_a_stream_that_is_closed_cancels_the_run() -> None:
                 stopped.set()
 
     with Orchestrator([Endless()]).stream("q") as stream:
-        with pytest.raises(StateError, match="under way"):
+        with pytest.raises(StateError, match="has not ended"):
             _ = stream.result
         for event in stream:
             if event.kind == "custom":
