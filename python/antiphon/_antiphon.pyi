@@ -58,13 +58,18 @@ class Builder:
 @final
 class CancellationToken:
     """
-    Cancels the question that has it: what was done until then stays in the thread, which is free
-    once the question has ended.
+    Cancels the question or the run of a sandbox that has it. What a question did until then stays
+    in its thread, which is free once the question has ended.
     """
     def __new__(cls, /) -> CancellationToken: ...
+    @property
+    def reason(self, /) -> str | None:
+        """
+        The reason, once it was cancelled.
+        """
     def stop(self, /, reason: str) -> None:
         """
-        Cancel the question; the first reason counts.
+        Cancel; the first reason counts.
         """
 
 @final
@@ -1656,6 +1661,12 @@ def enclosing_context() -> Context | None:
     has ended is none: what its tasks start after that is nobody's.
     """
 
+def sandbox_budget(limits: dict) -> Any:
+    """
+    The budgets of a job's outcome and calls under these limits, as the guest's encoder and the
+    host take them.
+    """
+
 def sandbox_figure(image: bytes, pixels: int) -> tuple[int, int]:
     """
     Checks that bytes are one PNG image, so that a library may show it.
@@ -1692,6 +1703,23 @@ def sandbox_limits(given: dict, data: bool = False) -> Any:
     default. `data` says that packages for data take part, which need more
     memory by default. A limit that is wrong is a `ValidationError`
     (`sandbox_limit_invalid`).
+    """
+
+def sandbox_outcome(body: bytes, limits: dict, want: Any) -> tuple[dict, list[str], int]:
+    """
+    Checks the outcome of a job as its worker reports it.
+
+    Args:
+        body: what the worker sent.
+        limits: all limits of the job.
+        want: the parts of the result that the job wants.
+
+    Returns:
+        The outcome without tables and figures, the names of the tables that follow, and the
+        number of figures.
+
+    Raises:
+        `ValueError`: no honest worker sends this.
     """
 
 def sandbox_probe(settings: dict) -> dict:

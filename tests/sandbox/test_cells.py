@@ -14,7 +14,6 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from antiphon.sandbox import Opaque, SandboxResult, SandboxTable
-from antiphon.sandbox._display import html, text
 from antiphon.sandbox._outcome import sound_table
 
 UNITS = ("s", "ms", "us", "ns")
@@ -50,6 +49,10 @@ def result(table: SandboxTable) -> SandboxResult:
     return SandboxResult(engine="process", isolation="os-jail", value=table, tables={"t": table})
 
 
+def html(found: SandboxResult) -> str:
+    return found._repr_mimebundle_()["text/html"]
+
+
 def counts(bits: int) -> st.SearchStrategy[int]:
     low, high = -(2 ** (bits - 1)), 2 ** (bits - 1) - 1
     edges = [edge + near for at in EDGES for edge in (at, -at) for near in (-1, 0, 1)]
@@ -81,7 +84,7 @@ def columns(draw: st.DrawFn) -> SandboxTable:
 def test_any_count_of_time_can_be_looked_at(reader: str, table: SandboxTable) -> None:
     assert sound_table(table.ipc)
     with alone(reader):
-        shown, card = text(result(table)), html(result(table))
+        shown, card = str(result(table)), html(result(table))
         assert "SandboxTable(" in shown
         assert "<td" in card or "bytes of Arrow" in card
         if (read := table.first(10)) is not None:

@@ -13,10 +13,10 @@ import pytest
 
 pytest.importorskip("pydantic_monty", reason="the extra `monty` is not installed")
 
+from antiphon._antiphon import CancellationToken
 from antiphon.errors import SandboxUnavailable, UnsupportedCode
 from antiphon.sandbox import Limits, Opaque, Sandbox
 from antiphon.sandbox._monty import engine, values
-from antiphon.sandbox._run_handle import StopSignal
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_a_call_that_hangs_is_left_behind_when_the_time_is_over() -> None:
 
 def test_a_stop_that_comes_first_counts() -> None:
     made = engine.MontyEngine({"limits": Limits(wall=20).complete(), "mounts": {"files": []}})
-    stop = StopSignal()
+    stop = CancellationToken()
     stop.stop("too late already")
     stop.stop("again")
     job = {"code": "while True: pass", "want": [], "inputs": {}, "tables": {}, "functions": []}
@@ -181,7 +181,7 @@ def test_without_the_package_the_probe_says_what_to_install(
     def gone(name: str) -> str:
         raise importlib.metadata.PackageNotFoundError(name)
 
-    monkeypatch.setattr(engine, "version", gone)
+    monkeypatch.setattr("antiphon.sandbox._engine.version", gone)
     found = engine.MONTY.probe()
     assert not found["ok"]
     assert "antiphon[monty]" in found["missing"][0]

@@ -23,9 +23,10 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from antiphon import tool
+from antiphon._antiphon import sandbox_figure
 from antiphon.errors import WorkerCrashed
 from antiphon.sandbox import Limits, Sandbox, SandboxFigure, SandboxResult, SandboxTable
-from antiphon.sandbox._outcome import decode_value, result_of, sound_figure, sound_table
+from antiphon.sandbox._outcome import decode_value, result_of, sound_table
 from antiphon.sandbox._wasm.engine import run_job
 from sandbox.streams import shared_name
 
@@ -257,8 +258,11 @@ def _read_table(data: bytes) -> None:
 
 
 def _read_figure(data: bytes) -> None:
-    figure = SandboxFigure(sound_figure(data, 1_000))
-    show(SandboxResult(figures=(figure,), engine="process", isolation="os-jail"))
+    try:
+        sandbox_figure(data, 1_000)
+    except ValueError as error:
+        raise WorkerCrashed(str(error), code="sandbox_crashed") from error
+    show(SandboxResult(figures=(SandboxFigure(data),), engine="process", isolation="os-jail"))
 
 
 def _read_value(data: bytes) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from antiphon.errors import ToolError
-from antiphon.sandbox._display import text
 from antiphon.sandbox._sandbox import Sandbox
 from antiphon.tools import Tool, tool
 
@@ -15,8 +14,8 @@ if TYPE_CHECKING:
 __all__ = ["compute"]
 
 _ABOUT = (
-    "Runs Python in a closed box. Returns what it printed, and the value of its last expression. "
-    "There is no network, and nothing is kept from one call to the next."
+    "Runs Python in isolation. Returns its output and the value of its last expression. "
+    "There is no network, and no variable is kept between calls."
 )
 
 
@@ -61,8 +60,8 @@ def compute(
         """
         result = await box.arun(code, inputs=given)
         if result.error is not None:
-            raise ToolError(text(result), code="tool_failed")
-        return text(result)
+            raise ToolError(str(result), code="tool_failed")
+        return str(result)
 
     return run
 

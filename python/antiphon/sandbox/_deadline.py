@@ -7,18 +7,25 @@ import os
 import signal
 import threading
 import time
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from antiphon.sandbox._run_handle import StopSignal
+    from antiphon._antiphon import CancellationToken
 
-__all__ = ["Deadline", "JobEnded", "process_killer"]
+__all__ = ["ENDING", "Deadline", "JobEnded", "ended_fault", "process_killer"]
 
-
-_EARLY = 0.05
-"""Seconds by which a timer may fire early."""
+_MESSAGES = {
+    "cancelled": "the caller cancelled",
+    "host_call_limit": "it called host functions more often than it may",
+    "output_limit": "it wrote far more than its limit",
+    "time_limit": "it took longer than {:g} s",
+}
+_TICK = 0.02
+"""Seconds between looks at a token or an event; the same as in the Rust engines."""
+ENDING = frozenset([*_MESSAGES, "crashed", "memory_limit"])
+"""Failures after which the state of a worker is not trusted any more."""
 
 
 class JobEnded(Exception):
@@ -26,108 +33,74 @@ class JobEnded(Exception):
 
 
 class Deadline:
-    """Kills a worker at a deadline, or when the caller stops the run; use it with ``with``.
+    """Kills a worker `seconds` after entering, or when the caller cancels the run.
 
-    Args:
-        seconds: time until the deadline, from entering.
-        stop: the caller's stop signal, if any.
-        kill: kills the worker. It is called at most once, on another thread.
-
-    Attributes:
-        ended: why the worker was killed: ``time_limit``, ``cancelled`` or the argument of `end`;
-            ``None`` if it was not.
+    `kill` is called at most once, perhaps on another thread. `ended` is then the kind of fault.
     """
 
-    def __init__(self, seconds: float, stop: StopSignal | None, kill: Callable[[], None]) -> None:
+    def __init__(
+        self, seconds: float, stop: CancellationToken | None, kill: Callable[[], None]
+    ) -> None:
         self.ended: str | None = None
         self._seconds, self._stop, self._kill = seconds, stop, kill
-        self._lock = threading.Lock()
+        self._changed = threading.Condition(threading.RLock())
         self._done = False
-        self._waiting: threading.Event | None = None
-        self._timer = threading.Timer(seconds, self._late)
-        self._timer.daemon = True
         self._ends = 0.0
-
-    @property
-    def left(self) -> float:
-        """Seconds until the deadline; 0 after it."""
-        return max(0.0, self._ends - time.monotonic())
 
     def restart(self, seconds: float) -> None:
         """Restart the clock: the interpreter's start does not count as the job's time."""
-        with self._lock:
-            if self._done or self.ended is not None:
-                return
-            self._timer.cancel()
-            self._timer = threading.Timer(seconds, self._late)
-            self._timer.daemon = True
+        with self._changed:
             self._ends = time.monotonic() + seconds
-            self._timer.start()
+            self._changed.notify()
 
     def end(self, why: str) -> None:
         """Kill now, unless the job has ended."""
-        with self._lock:
-            if self._done or self.ended is not None:
-                return
-            self.ended = why
-            self._kill()
-            if self._waiting is not None:
-                self._waiting.set()
+        with self._changed:
+            if not self._done and self.ended is None:
+                self.ended = why
+                self._kill()
 
     def wait(self, event: threading.Event, seconds: float) -> bool:
-        """Wait for an event for `seconds`, but not past the end of the job.
-
-        Returns:
-            Whether the event was set in time.
-
-        Raises:
-            JobEnded: the job has ended.
-        """
-        with self._lock:
-            if self.ended is None:
-                self._waiting = event
-        if self.ended is None:
-            event.wait(min(seconds, self.left))
-        with self._lock:
-            self._waiting = None
-        if self.ended is None and self.left <= 0:
-            self.end("time_limit")
+        """Wait for an event; return whether it was set in time, or raise `JobEnded`."""
+        until = time.monotonic() + seconds
+        while not event.wait(_TICK) and self.ended is None and time.monotonic() < until:
+            continue
         if self.ended is not None:
             raise JobEnded(self.ended)
         return event.is_set()
 
     def __enter__(self) -> Self:
-        self._ends = time.monotonic() + self._seconds
-        self._timer.start()
-        if self._stop is not None:
-            self._stop.on(self._stopped)
+        self.restart(self._seconds)
+        threading.Thread(target=self._watch, name="antiphon-deadline", daemon=True).start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._stop is not None:
-            self._stop.off(self._stopped)
-        self._timer.cancel()
         # After this the worker may serve another job.
-        with self._lock:
+        with self._changed:
             self._done = True
+            self._changed.notify()
 
-    def _late(self) -> None:
-        # `restart` may have been too late to cancel this timer.
-        if self.left < _EARLY:
-            self.end("time_limit")
+    def _watch(self) -> None:
+        with self._changed:
+            while not self._done and self.ended is None:
+                left = self._ends - time.monotonic()
+                if self._stop is not None and self._stop.reason is not None:
+                    self.end("cancelled")
+                elif left <= 0:
+                    self.end("time_limit")
+                else:
+                    self._changed.wait(left if self._stop is None else min(left, _TICK))
 
-    def _stopped(self, _: str) -> None:
-        self.end("cancelled")
+
+def ended_fault(kind: str, wall: float) -> dict[str, Any]:
+    """Return the fault of a job with this `Deadline.ended` and this time limit."""
+    return {"kind": kind, "message": _MESSAGES[kind].format(wall)}
 
 
 def process_killer(pid: int) -> tuple[Callable[[], None], Callable[[], None]]:
-    """Return a function that kills this process, and never a later one with the same pid.
+    """Return functions that kill a child process, and release their resources.
 
-    Args:
-        pid: of a child that was not waited for yet.
-
-    Returns:
-        The function, and one that releases its resources.
+    The child was not waited for yet. A later process with the same pid is never killed.
     """
     if hasattr(os, "pidfd_open"):
         with contextlib.suppress(OSError):

@@ -7,12 +7,13 @@ package names one.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = ["CancellationToken", "Engine", "EngineKind", "EngineSession", "Probe"]
+__all__ = ["Engine", "EngineKind", "EngineSession", "Probe", "probe_package", "session_ended"]
 
 
 class Probe(TypedDict):
@@ -35,11 +36,20 @@ class Probe(TypedDict):
     missing: list[str]
 
 
-class CancellationToken(Protocol):
-    """Stops the run that it was passed to."""
-
-    def stop(self, reason: str) -> None:
-        """Stop the run; the first reason counts."""
+def probe_package(
+    engine: str, isolation: str, package: str, use: Callable[[], dict[str, Any]]
+) -> Probe:
+    """Probe an engine that is a Python package: `use` tries it, and returns its layers."""
+    found = Probe(engine=engine, ok=False, isolation=isolation, version="", layers={}, missing=[])
+    try:
+        found["version"] = version(package)
+        found["layers"] = use()
+        found["ok"] = True
+    except (PackageNotFoundError, ImportError):
+        found["missing"] = [f"the package {package}: pip install 'antiphon[{engine}]'"]
+    except Exception as error:  # noqa: BLE001 - reported as the reason
+        found["missing"] = [f"{package} does not work here: {error}"]
+    return found
 
 
 class EngineSession(Protocol):
@@ -65,6 +75,12 @@ class Engine(Protocol):
         """End every worker."""
 
 
+def session_ended(**about: str) -> dict[str, Any]:
+    """Return the outcome of a job for a session whose interpreter has ended."""
+    fault = {"kind": "crashed", "message": "the session has ended with an earlier run"}
+    return {"error": fault, "usage": {}, **about}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineKind:
     """The properties of an engine, and how to create one.
@@ -72,21 +88,19 @@ class EngineKind:
     Attributes:
         probe: finds out what the engine provides on this machine.
         make: creates an engine from its settings.
-        stopper: creates what stops a run.
         packages: the packages that it contains; ``None`` if it takes them from this environment.
         pauses: whether a run can pause at a call and resume in another process.
         tables: whether it takes Arrow without any package.
         files: whether it can show files to the code.
         by_choice: whether ``auto`` may choose it.
-        stops_itself: whether Ctrl-C and `Engine.close` end its runs without a stopper.
+        ends_runs: whether `Engine.close` ends its runs, also while their worker starts.
     """
 
     probe: Callable[..., Probe]
     make: Callable[[Mapping[str, Any]], Engine]
-    stopper: Callable[[], CancellationToken]
     packages: frozenset[str] | None = None
     pauses: bool = False
     tables: bool = False
     files: bool = True
     by_choice: bool = True
-    stops_itself: bool = False
+    ends_runs: bool = False

@@ -35,9 +35,7 @@ ENGINES: dict[str, EngineKind] = {
 def probe(name: str, *, landlock_only: bool = False) -> Probe:
     """Probe an engine on this machine; the result is cached for the process.
 
-    Args:
-        name: the engine.
-        landlock_only: whether `process` may be used with Landlock and without a private root.
+    With `landlock_only`, Landlock without a private root suffices for `process`.
     """
     if landlock_only and name == "process":
         return PROCESS.probe(landlock_only=True)
@@ -59,14 +57,7 @@ def choose(
     pauses: bool = False,
     landlock_only: bool = False,
 ) -> str:
-    """Return the engine to use.
-
-    Args:
-        name: of an engine, or ``auto``.
-        packages: the packages that the code imports.
-        files: whether the code gets files.
-        pauses: whether runs must be able to pause.
-        landlock_only: as `probe`.
+    """Return the engine to use: the named one, or for ``auto`` the strongest that is suitable.
 
     Raises:
         ValidationError: there is no such engine, or it lacks a required property
@@ -128,17 +119,10 @@ def _warn_of_weaker(taken: str, why: str) -> None:
 
 
 def accept_no_isolation(*, given: bool) -> None:
-    """Allow the engine without isolation, and warn once per process.
-
-    Args:
-        given: the caller's consent.
-
-    Raises:
-        ValidationError: there is no consent (``sandbox_engine_invalid``).
-    """
+    """Check the consent to the engine without isolation, and warn once per process."""
     if given is not True:
         raise ValidationError(
-            "the engine `subprocess` keeps the code from nothing on this machine",
+            "the engine `subprocess` provides no isolation",
             code="sandbox_engine_invalid",
             hint="pass `i_accept_no_isolation=True` if you would run the code yourself",
         )

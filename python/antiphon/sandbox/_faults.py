@@ -54,10 +54,6 @@ _MAKE: Mapping[str, Callable[..., SandboxError]] = {
 def sandbox_error(fault: Mapping[str, Any]) -> SandboxError:
     """Return the exception for a failure that an engine reports.
 
-    Args:
-        fault: ``kind``, ``message``, and if known ``type``, ``line``, ``column``, ``source`` and
-            ``frames``. An unknown kind is a crash of the worker: no engine reports one.
-
     Example:
         >>> sandbox_error({"kind": "python_error", "message": "boom", "line": 2})
         GuestError('boom, at line 2', code='sandbox_python_error')

@@ -1,4 +1,4 @@
-"""Calls of host functions with time limits, for engines in Python."""
+"""Calls of host functions by a job, for the engines in Python."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any, Self
 
 from antiphon._text import well_formed
 from antiphon.errors import AntiphonError
+from antiphon.sandbox._deadline import JobEnded
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from antiphon.sandbox._deadline import Deadline
 
-__all__ = ["CALL_SECONDS", "CallFailed", "timed_call"]
+__all__ = ["CALL_SECONDS", "CallFailed", "JobCalls"]
 
 CALL_SECONDS = 30.0
 """Time limit of one call of a host function."""
@@ -40,35 +39,65 @@ class CallFailed(Exception):
         return cls(type(error).__name__, well_formed(message)[:_WORDS])
 
 
-def timed_call(work: Callable[[], Any], deadline: Deadline) -> Any:
-    """Do work on a thread of its own, within the time limits of the job and of one call.
+class JobCalls:
+    """The calls of host functions that one job makes.
 
     Args:
-        work: calls the function.
+        call: calls a function by name with tagged arguments.
         deadline: the job's; a call that outlives it is abandoned.
+        limit: most calls.
+        made: number of calls before the job was paused.
 
-    Returns:
-        The result of the work.
-
-    Raises:
-        CallFailed: the call timed out.
-        JobEnded: the job has ended.
-        Exception: from the work.
+    Attributes:
+        made: number of calls.
     """
-    done = threading.Event()
-    found: list[Any] = []
-    raised: list[BaseException] = []
 
-    def serve() -> None:
-        try:
-            found.append(work())
-        except BaseException as error:  # noqa: BLE001 - raised in the caller's thread
-            raised.append(error)
-        done.set()
+    def __init__(self, call: Any, deadline: Deadline, *, limit: int, made: int = 0) -> None:
+        self.made = made
+        self._call, self._deadline, self._limit = call, deadline, limit
+        self._failure: str | None = None
 
-    threading.Thread(target=serve, name="antiphon-host-call", daemon=True).start()
-    if not deadline.wait(done, CALL_SECONDS):
-        raise CallFailed("TimeoutError", f"it took longer than {CALL_SECONDS:.0f} s")
-    if raised:
-        raise raised[0]
-    return found[0]
+    def count(self) -> None:
+        """Count a call; one too many ends the job.
+
+        Raises:
+            JobEnded: the job has ended.
+        """
+        self.made += 1
+        if self.made > self._limit:
+            self._deadline.end("host_call_limit")
+            raise JobEnded("host_call_limit")
+
+    def make(self, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        """Call a function on a thread of its own, within the time limits of job and call.
+
+        Raises:
+            CallFailed: it failed or timed out.
+            JobEnded: the job has ended.
+        """
+        done = threading.Event()
+        found: list[Any] = []
+        raised: list[BaseException] = []
+
+        def serve() -> None:
+            try:
+                found.append(self._call(name, args, kwargs))
+            except BaseException as error:  # noqa: BLE001 - reported to the guest
+                raised.append(error)
+            done.set()
+
+        threading.Thread(target=serve, name="antiphon-host-call", daemon=True).start()
+        if not self._deadline.wait(done, CALL_SECONDS):
+            error: BaseException = TimeoutError(f"it took longer than {CALL_SECONDS:.0f} s")
+        elif raised:
+            error = raised[0]
+        else:
+            return found[0]
+        failure = error if isinstance(error, CallFailed) else CallFailed.of(error)
+        self._failure = str(failure)
+        raise failure
+
+    def attribute(self, fault: dict[str, Any], type: str) -> None:  # noqa: A002 - as in a fault
+        """Mark a fault that is the uncaught failure of a host function, which raised `type`."""
+        if fault.get("type") == type and fault["message"] == self._failure:
+            fault["kind"] = "host_call_failed"

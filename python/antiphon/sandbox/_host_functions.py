@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import copy
 import inspect
 import threading
 import uuid
+from concurrent.futures import Future
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from antiphon._event_loop import running
+from antiphon._event_loop import run_blocking
 from antiphon._tool.approval import (
     ToolCall,
     approver,
@@ -29,7 +29,8 @@ from antiphon.sandbox._table import SandboxTable, is_tabular, table_bytes
 from antiphon.tools import Tool, ToolContext
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    import asyncio
+    from collections.abc import Callable, Iterable, Mapping
 
 __all__ = ["HostFunctions", "read_arguments", "showable_arguments"]
 
@@ -38,18 +39,7 @@ _RESULT = 2**20
 
 
 class HostFunctions:
-    """The tools that code in a sandbox may call, by name.
-
-    Attributes:
-        declared: name and docstring of each, for jobs.
-
-    Args:
-        tools: arguments of `Tool.from_any`.
-
-    Raises:
-        ValidationError: `Tool` refuses one, two have the same name, or a name is not an
-            identifier.
-    """
+    """The tools that code in a sandbox may call; `declared` describes them for jobs."""
 
     def __init__(self, tools: Iterable[Any]) -> None:
         self._tools = {check_name(tool.name): tool for tool in Tool.collect(tools)}
@@ -58,21 +48,13 @@ class HostFunctions:
         ]
 
     def named(self, name: str) -> Tool:
-        """Return the tool of that name.
-
-        Raises:
-            CallFailed: the sandbox does not have it.
-        """
+        """Return the tool of that name, or raise `CallFailed`."""
         if name not in self._tools:
             raise CallFailed("NameError", f"this function is not granted: {name}")
         return self._tools[name]
 
     def refuse_persons(self, where: str) -> None:
-        """Refuse tools that need approval by a person, for a sandbox that cannot pause.
-
-        Raises:
-            ValidationError: there is one (``approval_unavailable``).
-        """
+        """Refuse tools that need approval by a person, for a sandbox that cannot pause."""
         hint = 'create it with `Sandbox(engine="monty", snapshot_key=…)`'
         refuse_persons(self._tools.values(), where, hint)
 
@@ -89,13 +71,7 @@ class HostFunctions:
 
 
 class _RunCalls:
-    """Answers the calls of one run.
-
-    Args:
-        functions: the tools.
-        loop: the loop of async tools.
-        made: number of calls before, by tool.
-    """
+    """Answers the calls of one run; `made` counts them by tool."""
 
     def __init__(
         self,
@@ -124,16 +100,7 @@ class _RunCalls:
         return self.make(tool, arguments, number)
 
     def make(self, tool: Tool, arguments: dict[str, Any], number: str | None = None) -> Any:
-        """Make a call that needs no approval, or has it.
-
-        Args:
-            tool: the tool.
-            arguments: by name.
-            number: the id of the call. Default: a new one.
-
-        Raises:
-            CallFailed: as `__call__`.
-        """
+        """Make a call that needs no approval, or has it; raise `CallFailed` as `__call__`."""
         self._count(tool)
         try:
             return _tagged(tool.name, self._called(tool, arguments, number or uuid.uuid4().hex))
@@ -174,30 +141,19 @@ class _RunCalls:
         def call() -> Any:
             return tool.call(arguments, context)
 
+        def late() -> CallFailed:
+            return CallFailed("TimeoutError", f"`{tool.name}` took longer than its {seconds:g} s")
+
         # Without a time-out of its own it needs no thread: the engine bounds the wait.
         direct = tool.is_async or tool.timeout is None
-        found = call() if direct else _on_a_thread(tool, seconds, call)
-        return self._awaited(tool, seconds, found) if inspect.isawaitable(found) else found
-
-    def _awaited(self, tool: Tool, seconds: float, awaitable: Any) -> Any:
-        async def wait() -> Any:
-            return await awaitable
-
-        future = asyncio.run_coroutine_threadsafe(wait(), self._loop or running())
-        try:
-            return future.result(seconds)
-        except TimeoutError as error:
-            if not future.cancel():
-                raise  # by the tool itself
-            raise _late(tool, seconds) from error
+        found = call() if direct else _on_a_thread(tool.name, call, seconds, late)
+        if inspect.isawaitable(found):
+            return run_blocking(found, loop=self._loop, timeout=seconds, late=late)
+        return found
 
 
 def read_arguments(tool: Tool, args: list[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
-    """Decode the arguments of a call, by name.
-
-    Raises:
-        CallFailed: they are malformed, or do not fit the tool's signature.
-    """
+    """Decode the arguments of a call, by name; raise `CallFailed` if that fails."""
     return _arguments(tool, _decoded(args), _decoded(kwargs))
 
 
@@ -239,27 +195,25 @@ def _arguments(tool: Tool, args: list[Any], kwargs: dict[str, Any]) -> dict[str,
     return arguments | kwargs
 
 
-def _on_a_thread(tool: Tool, seconds: float, call: Any) -> Any:
-    done = threading.Event()
-    outcome: dict[str, Any] = {}
+def _on_a_thread(
+    name: str, call: Callable[[], Any], seconds: float, late: Callable[[], Exception]
+) -> Any:
+    future: Future[Any] = Future()
 
     def work() -> None:
         try:
-            outcome["value"] = call()
-        except BaseException as error:  # noqa: BLE001 - it is passed on
-            outcome["error"] = error
-        done.set()
+            future.set_result(call())
+        except BaseException as error:  # noqa: BLE001 - raised in the caller's thread
+            future.set_exception(error)
 
-    threading.Thread(target=work, name=f"antiphon-tool-{tool.name}", daemon=True).start()
-    if not done.wait(seconds):
-        raise _late(tool, seconds)
-    if "error" in outcome:
-        raise outcome["error"]
-    return outcome["value"]
-
-
-def _late(tool: Tool, seconds: float) -> CallFailed:
-    return CallFailed("TimeoutError", f"`{tool.name}` took longer than its {seconds:g} s")
+    threading.Thread(target=work, name=f"antiphon-tool-{name}", daemon=True).start()
+    try:
+        return future.result(seconds)
+    except TimeoutError:
+        # The tool itself may raise the same.
+        if future.done():
+            raise
+        raise late() from None
 
 
 def _tagged(name: str, value: Any) -> Any:

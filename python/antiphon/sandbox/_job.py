@@ -38,11 +38,11 @@ def job_of(
     """Build a job, without its functions.
 
     Args:
-        code: the source text.
+        code: the source text, of at most `source` bytes.
         inputs: values and tables by name.
         name: the file name in tracebacks.
         want: the parts of the result to return.
-        source: most bytes of the code.
+        source: as above.
 
     Raises:
         ValidationError: the code is not text or too long (``sandbox_code_invalid``), or an
@@ -69,12 +69,7 @@ def _known(want: Iterable[Want]) -> tuple[Want, ...]:
 
 
 def with_columns(job: dict[str, Any]) -> dict[str, Any]:
-    """Return the job with its tables as lists by column, for an interpreter without Arrow.
-
-    Raises:
-        ValidationError: a table is too large for that, or no installed library can read it
-            (``sandbox_input_invalid``).
-    """
+    """Return the job with its tables as lists by column, for an interpreter without Arrow."""
     if not job["tables"]:
         return job
     try:
@@ -87,15 +82,7 @@ def with_columns(job: dict[str, Any]) -> dict[str, Any]:
 
 
 def granted_files(files: Iterable[str | PathLike[str]] | Mapping[str, Any]) -> list[list[str]]:
-    """Return the files that the code may read: paths on this machine and in the sandbox.
-
-    Args:
-        files: paths, or paths by name in the sandbox.
-
-    Raises:
-        ValidationError: one is not a file, or its name is a duplicate or has a slash
-            (``sandbox_file_invalid``).
-    """
+    """Return the files that the code may read, as paths on this machine and in the sandbox."""
     paths = [(None, path) for path in files] if not isinstance(files, Mapping) else files.items()
     found: dict[str, str] = {}
     for given, path in paths:
@@ -124,15 +111,7 @@ def _refuse_file(name: Any, why: str) -> NoReturn:
 
 
 def _encode_inputs(inputs: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, bytes]]:
-    """Encode inputs: tables as Arrow, other values as tagged JSON.
-
-    Args:
-        inputs: plain values, dates, numbers, arrays, dataclasses and tables by variable name.
-
-    Raises:
-        ValidationError: a name is invalid, a value is not supported or too large
-            (``sandbox_input_invalid``), or a table cannot be written.
-    """
+    """Encode inputs: tables as Arrow, other values as tagged JSON."""
     values: dict[str, Any] = {}
     tables: dict[str, bytes] = {}
     left = _BYTES
@@ -174,11 +153,7 @@ def tag(value: Any, size: int = _BYTES) -> Any:
 
 
 def check_name(name: Any) -> str:
-    """Return `name` if it is valid for a variable of the code.
-
-    Raises:
-        ValidationError: it is not, or begins with an underscore (``sandbox_input_invalid``).
-    """
+    """Return `name` if it is valid for a variable of the code, else raise `ValidationError`."""
     plain = isinstance(name, str) and name.isidentifier() and not keyword.iskeyword(name)
     if not plain or name.startswith("_"):
         _refuse_input(str(name), "it is not an identifier, or begins with an underscore")

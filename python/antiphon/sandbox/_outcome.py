@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from antiphon._antiphon import sandbox_figure, sandbox_table
+from antiphon._antiphon import sandbox_table
 from antiphon.errors import WorkerCrashed
 from antiphon.sandbox._faults import sandbox_error
+from antiphon.sandbox._guest.budget import ShapeAllowance
 from antiphon.sandbox._guest.decode import Decoder, Malformed
-from antiphon.sandbox._guest.shape import ShapeAllowance
 from antiphon.sandbox._result import SandboxFigure, SandboxResult, SandboxUsage
 from antiphon.sandbox._table import SandboxTable
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from antiphon.errors import SandboxError
     from antiphon.sandbox._result import Isolation
 
-__all__ = ["decode_value", "result_of", "sound_figure", "sound_table"]
+__all__ = ["decode_value", "result_of", "sound_table"]
 
 _NODES = 100_000
 _DEPTH = 64
@@ -36,10 +36,6 @@ def result_of(outcome: Mapping[str, Any], layers: tuple[str, ...] = ()) -> Sandb
 
     The engine has validated tables and figures as they arrived. A value that could not be
     returned is a failure of the run; a variable or table that could not is only lost.
-
-    Args:
-        outcome: of one run.
-        layers: the layers of isolation that held.
     """
     fault = outcome.get("error") or outcome.get("value_error")
     try:
@@ -92,16 +88,8 @@ def decode_value(
 ) -> Any:
     """Decode tagged JSON of a worker.
 
-    Args:
-        tagged: the result of `json.loads`.
-        tables: the tables of the outcome, by name.
-        nodes: most nested values, including the outermost.
-        depth: most nested containers.
-        shapes: the parts that arrays may have. Default: `nodes`.
-
-    Returns:
-        Plain values; a `numpy.ndarray` for an array (nested lists without numpy); `Opaque` for
-        types that are not supported outside the sandbox.
+    Arrays become `numpy.ndarray`, without numpy nested lists; values of types that are not
+    supported outside the sandbox become `Opaque`. The arguments are those of `Decoder`.
 
     Raises:
         WorkerCrashed: no honest worker sends this (``sandbox_crashed``).
@@ -117,43 +105,16 @@ def decode_value(
 
 
 def sound_table(stream: bytes) -> bytes:
-    """Validate a table from a worker, so that libraries can read it safely.
+    """Validate a table from a worker, so that libraries can read it safely, and return it.
 
-    Args:
-        stream: an Arrow IPC stream: columns of plain types, without compression, dictionaries,
-            extensions or metadata.
-
-    Returns:
-        The same bytes.
-
-    Raises:
-        WorkerCrashed: no honest worker sends this (``sandbox_crashed``).
+    It is an Arrow IPC stream: columns of plain types, without compression, dictionaries,
+    extensions or metadata. Anything else raises `WorkerCrashed`.
     """
     try:
         sandbox_table(stream)
     except ValueError as error:
         raise _crash("table", error) from error
     return stream
-
-
-def sound_figure(image: bytes, pixels: int) -> bytes:
-    """Validate a figure from a worker, so that libraries can display it safely.
-
-    Args:
-        image: a PNG file.
-        pixels: most pixels.
-
-    Returns:
-        The same bytes.
-
-    Raises:
-        WorkerCrashed: no honest worker sends this (``sandbox_crashed``).
-    """
-    try:
-        sandbox_figure(image, pixels)
-    except ValueError as error:
-        raise _crash("figure", error) from error
-    return image
 
 
 def _crash(what: str, error: Exception) -> WorkerCrashed:

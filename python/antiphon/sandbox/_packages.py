@@ -40,9 +40,6 @@ class PackageFiles(NamedTuple):
 def package_files(packages: Iterable[str]) -> PackageFiles:
     """Find the files of packages and of their installed dependencies.
 
-    Args:
-        packages: names of packages, as they are installed or imported.
-
     Raises:
         ValidationError: one is not installed, or not as files
             (``sandbox_package_missing``), or lists a file outside its folder

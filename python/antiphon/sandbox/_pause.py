@@ -13,7 +13,7 @@ from antiphon.sandbox._guest.decode import Decoder
 from antiphon.sandbox._host_calls import CallFailed
 from antiphon.sandbox._host_functions import read_arguments, showable_arguments
 from antiphon.sandbox._job import tag
-from antiphon.sandbox._monty.session import Paused
+from antiphon.sandbox._monty.progress import Paused
 from antiphon.sandbox._monty.snapshot import check_key, decode_snapshot, encode_snapshot
 from antiphon.sandbox._outcome import result_of
 
@@ -28,12 +28,7 @@ _RESULT = 2**20
 
 
 class PausableRuns:
-    """Starts and loads the runs of a sandbox that can pause.
-
-    Args:
-        key: the secret that authenticates saved pauses.
-        functions: the tools of the sandbox.
-    """
+    """Starts and loads the runs of a sandbox that can pause; `key` authenticates saved pauses."""
 
     def __init__(self, key: bytes, functions: HostFunctions) -> None:
         self.key, self.functions = check_key(key), functions

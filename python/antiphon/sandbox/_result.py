@@ -5,17 +5,21 @@ from __future__ import annotations
 import base64
 import json
 from dataclasses import asdict, dataclass, field
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
+from antiphon._html import BOX, CELL, SMALL
 from antiphon._json_values import encode_or
-from antiphon.sandbox._faults import as_fault
+from antiphon._text import escape_controls
+from antiphon.sandbox._faults import as_fault, report
+from antiphon.sandbox._table import SandboxTable
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from os import PathLike
 
     from antiphon.errors import SandboxError
-    from antiphon.sandbox._table import SandboxTable
 
 __all__ = ["Isolation", "SandboxFigure", "SandboxResult", "SandboxUsage"]
 
@@ -165,15 +169,102 @@ class SandboxResult:
         return f"SandboxResult({told}, engine={self.engine!r}, isolation={self.isolation!r})"
 
     def __str__(self) -> str:
-        from antiphon.sandbox._display import text
-
-        return text(self)
+        return _text(self)
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        from antiphon.sandbox._display import html, text
-
-        return {"text/plain": text(self), "text/html": html(self)}
+        return {"text/plain": _text(self), "text/html": "".join(_html(self))}
 
 
 def _plain(value: Any) -> Any:
     return encode_or(value, repr(value))
+
+
+def _text(result: SandboxResult) -> str:
+    """Return the result as lines for a person or a model; control characters are escaped."""
+    lines = [result.stdout, result.stderr, *_value(result)]
+    lines += [f"table `{name}`: {table!r}" for name, table in result.tables.items()]
+    lines += [f"figure {place}: {figure!r}" for place, figure in enumerate(result.figures)]
+    lines += _losses(result)
+    if result.error is not None:
+        lines.append(f"{result.error.kind}: {report(result.error)}")
+    shown = (escape_controls(line).rstrip("\n") for line in lines)
+    return "\n".join(line for line in shown if line.strip()) or "(no output)"
+
+
+def _value(result: SandboxResult) -> list[str]:
+    is_shown = result.value is not None and not isinstance(result.value, SandboxTable)
+    return [repr(result.value)] if is_shown else []
+
+
+def _losses(result: SandboxResult) -> list[str]:
+    lost = [f"not brought out: `{name}`: {error.message}" for name, error in result.lost.items()]
+    cut = [f"cut at a limit: {', '.join(result.truncated)}"] if result.truncated else []
+    return lost + cut
+
+
+_LONGEST, _CELL = 4_000, 200
+"""Characters of a text and of a table's cell that are displayed."""
+_ROWS, _COLUMNS = 10, 30
+"""Rows and columns of a table that are displayed."""
+_RED, _GREEN, _AMBER = "#cf222e", "#1a7f37", "#9a6700"
+_PRE = "white-space:pre-wrap;margin:8px 0;font-family:ui-monospace,monospace;font-size:12px"
+
+
+def _html(result: SandboxResult) -> Iterator[str]:
+    """Yield the parts of a static, self-contained HTML element; untrusted text is escaped."""
+    error = result.error
+    colour, verdict = (_GREEN, "ok") if error is None else (_RED, error.kind)
+    yield f'<div style="{BOX}"><div><b>sandbox</b> '
+    yield f'<span style="color:{colour}">{escape(verdict)}</span></div>'
+    yield from _lines([result.stdout], _PRE)
+    yield from _lines([result.stderr], f"{_PRE};color:{_AMBER}")
+    yield from _lines([] if error is None else [report(error)], f"{_PRE};color:{_RED}")
+    yield from _lines(_value(result), _PRE)
+    for name, table in result.tables.items():
+        yield f'<div style="font-size:12px"><b>{_safe(name)}</b></div>'
+        yield from _rows(table)
+    for figure in result.figures:
+        data = base64.b64encode(figure.png).decode()
+        source = f'src="data:image/png;base64,{data}"'
+        yield f'<div><img alt="figure" style="max-width:100%" {source}></div>'
+    yield from _lines(_losses(result), f"font-size:12px;color:{_AMBER}")
+    yield from _lines([_usage(result)], SMALL)
+    yield "</div>"
+
+
+def _lines(texts: list[str], style: str) -> Iterator[str]:
+    yield from (f'<div style="{style}">{_safe(text)}</div>' for text in texts if text)
+
+
+def _rows(table: SandboxTable) -> Iterator[str]:
+    # One more character than is displayed shows that there are more.
+    read = table.first(_ROWS, columns=_COLUMNS, longest=_CELL + 1)
+    if read is None:
+        yield f"<div>{len(table.ipc):,} bytes of Arrow; install pyarrow to see them</div>"
+        return
+    names, rows, total = read
+    yield '<table style="font-size:12px;border-collapse:collapse"><tr>'
+    yield from (f"<th {CELL}>{_cell(column)}</th>" for column in names[:_COLUMNS])
+    yield "</tr>"
+    for row in rows:
+        yield f"<tr>{''.join(f'<td {CELL}>{_cell(value)}</td>' for value in row)}</tr>"
+    yield f'</table><div style="font-size:12px">{total} rows x {len(names)} columns</div>'
+
+
+def _usage(result: SandboxResult) -> str:
+    usage = result.usage
+    parts = [f"{result.engine}, {result.isolation}", f"{usage.wall * 1000:.1f} ms"]
+    parts += [f"{usage.memory / 2**20:.0f} MiB"] if usage.memory else []
+    parts += [f"{usage.host_calls} host calls"] if usage.host_calls else []
+    return ", ".join(parts)
+
+
+def _cell(value: object) -> str:
+    text = str(value)
+    # Cut before it is split: a cell may be as large as its table.
+    words = " ".join(text[: _CELL + 1].split())
+    return escape(escape_controls(words if len(text) <= _CELL else f"{words[:_CELL]} …"))
+
+
+def _safe(value: str) -> str:
+    return escape(escape_controls(value if len(value) <= _LONGEST else f"{value[:_LONGEST]} …"))

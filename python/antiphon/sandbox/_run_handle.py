@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from antiphon.sandbox._engine import CancellationToken, Engine
+    from antiphon._antiphon import CancellationToken
+    from antiphon.sandbox._engine import Engine
 
-__all__ = ["OpenRuns", "StopSignal", "await_run"]
+__all__ = ["OpenRuns", "await_run"]
 
 _T = TypeVar("_T")
 _CANCEL_SECONDS = 1.0
@@ -23,62 +24,8 @@ _CLOSE_SECONDS = 5.0
 """How long `close` waits for runs that it has stopped; their workers are killed at once."""
 
 
-class StopSignal:
-    """Tells a run of an engine in Python to stop; the engine registers what stops it.
-
-    Example:
-        >>> stop = StopSignal()
-        >>> stop.stop("the caller has gone")
-        >>> stop.on(print)
-        the caller has gone
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._reason: str | None = None
-        self._actions: list[Callable[[str], None]] = []
-
-    @property
-    def reason(self) -> str | None:
-        """The reason to stop; ``None`` while there is none."""
-        return self._reason
-
-    def stop(self, reason: str) -> None:
-        """Stop the run; the first reason counts."""
-        with self._lock:
-            if self._reason is not None:
-                return
-            self._reason = reason
-            actions, self._actions = self._actions, []
-        for action in actions:
-            action(reason)
-
-    def on(self, action: Callable[[str], None]) -> None:
-        """Call `action` once with the reason; immediately if it is already known."""
-        with self._lock:
-            if self._reason is None:
-                self._actions.append(action)
-                return
-            reason = self._reason
-        action(reason)
-
-    def off(self, action: Callable[[str], None]) -> None:
-        """Remove an action that was not called yet."""
-        with self._lock:
-            if action in self._actions:
-                self._actions.remove(action)
-
-
 async def await_run(work: Callable[[], _T], stopper: CancellationToken) -> _T:
-    """Do blocking work on a thread; cancelling the awaiting task stops it.
-
-    Args:
-        work: the blocking function.
-        stopper: makes the work end soon.
-
-    Returns:
-        The result of the work.
-    """
+    """Do blocking work on a thread; cancelling the awaiting task stops it by `stopper`."""
     loop = asyncio.get_running_loop()
     future: asyncio.Future[_T] = loop.create_future()
 
@@ -112,10 +59,7 @@ class _Session(Protocol):
 
 
 class OpenRuns:
-    """The runs of an engine in Python, and the sessions of any engine.
-
-    Sessions are referenced weakly.
-    """
+    """The runs of an engine in Python, and the sessions of any; these are referenced weakly."""
 
     def __init__(self) -> None:
         self._ended = threading.Condition()

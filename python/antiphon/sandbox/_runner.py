@@ -7,6 +7,7 @@ import functools
 import weakref
 from typing import TYPE_CHECKING, Any
 
+from antiphon._antiphon import CancellationToken
 from antiphon.errors import SandboxUnavailable, ValidationError
 from antiphon.sandbox._job import WANTS, job_of, with_columns
 from antiphon.sandbox._outcome import result_of
@@ -15,7 +16,7 @@ from antiphon.sandbox._run_handle import OpenRuns, await_run
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from antiphon.sandbox._engine import CancellationToken, Engine, EngineKind, EngineSession
+    from antiphon.sandbox._engine import Engine, EngineSession
     from antiphon.sandbox._host_functions import HostFunctions
     from antiphon.sandbox._job import Want
     from antiphon.sandbox._result import SandboxResult
@@ -29,31 +30,28 @@ class SandboxRunner:
     """Builds jobs, runs them on an engine, and turns outcomes into results.
 
     Args:
-        kind: the properties of the engine.
         engine: the engine; closed by `close`, or when this object is garbage-collected.
         functions: the tools that the code may call.
         layers: the layers of isolation that hold for each run.
         source: the longest code in bytes.
         takes_arrow: whether tables reach the code as Arrow; otherwise as lists by column.
-
-    Attributes:
-        engine: as above.
-        runs: the runs and sessions that `close` ends.
+        ends_runs: as `EngineKind.ends_runs`.
     """
 
     def __init__(
         self,
-        kind: EngineKind,
         engine: Engine,
         functions: HostFunctions,
         *,
         layers: tuple[str, ...],
         source: int,
         takes_arrow: bool,
+        ends_runs: bool,
     ) -> None:
         self.engine, self.runs = engine, OpenRuns()
-        self._kind, self._functions = kind, functions
+        self._functions = functions
         self._layers, self._source, self._takes_arrow = layers, source, takes_arrow
+        self._ends_runs = ends_runs
         # Without `close` too: a worker must not outlive its sandbox.
         self._closing = weakref.finalize(self, self.runs.close, engine)
 
@@ -64,11 +62,7 @@ class SandboxRunner:
         want: Iterable[Want] = WANTS,
         name: str = "<cell 1>",
     ) -> dict[str, Any]:
-        """Build a job in the engines' form.
-
-        Raises:
-            ValidationError: the sandbox is closed (``sandbox_closed``), or as `job_of`.
-        """
+        """Build a job in the engines' form, as `job_of`."""
         if not self._closing.alive:
             raise _closed()
         job = job_of(code, inputs, name=name, want=want, source=self._source)
@@ -81,37 +75,23 @@ class SandboxRunner:
         """Return what answers the calls of one run; async tools run on `loop`."""
         return self._functions.for_run(loop) if self._functions.declared else None
 
-    def stopper(self) -> CancellationToken:
-        """Return what stops one run."""
-        return self._kind.stopper()
-
     def run(self, work: _Work, job: dict[str, Any]) -> SandboxResult:
-        """Run a job on this thread; Ctrl-C stops it before it is raised.
-
-        Args:
-            work: runs a job: `Engine.run`, or that of a session.
-            job: from `job`.
-        """
-        stopper = None if self._kind.stops_itself else self.stopper()
+        """Run a job by `Engine.run` or that of a session; Ctrl-C stops it before it is raised."""
+        stop = CancellationToken()
         try:
-            return self.result(self._tracked(work, job, self.calls(None), stopper))
+            return self.result(self._tracked(work, job, self.calls(None), stop))
         except BaseException:
-            if stopper is not None:
-                stopper.stop("the caller was interrupted")
+            stop.stop("the caller was interrupted")
             raise
 
     async def arun(self, work: _Work, job: dict[str, Any]) -> SandboxResult:
         """Run a job on another thread; cancelling the awaiting task kills it."""
-        stopper, calls = self.stopper(), self.calls(asyncio.get_running_loop())
-        tracked = functools.partial(self._tracked, work, job, calls, stopper)
-        return self.result(await await_run(tracked, stopper))
+        stop, calls = CancellationToken(), self.calls(asyncio.get_running_loop())
+        tracked = functools.partial(self._tracked, work, job, calls, stop)
+        return self.result(await await_run(tracked, stop))
 
     def open_session(self) -> EngineSession:
-        """Open an interpreter that keeps its variables.
-
-        Raises:
-            ValidationError: the sandbox is closed (``sandbox_closed``).
-        """
+        """Open an interpreter that keeps its variables."""
         try:
             return self.engine.session()
         except (RuntimeError, SandboxUnavailable) as problem:
@@ -133,11 +113,11 @@ class SandboxRunner:
         # Another thread may be closing it, and not be done.
         self.engine.close()
 
-    def _tracked(self, work: Any, job: dict[str, Any], calls: Any, stopper: Any) -> Any:
-        if self._kind.stops_itself:
-            return work(job, calls, stopper)
-        with self.runs.running(stopper):
-            return work(job, calls, stopper)
+    def _tracked(self, work: _Work, job: dict[str, Any], calls: Any, stop: Any) -> dict[str, Any]:
+        if self._ends_runs:
+            return work(job, calls, stop)
+        with self.runs.running(stop):
+            return work(job, calls, stop)
 
 
 def _closed() -> ValidationError:

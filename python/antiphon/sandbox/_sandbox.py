@@ -110,12 +110,12 @@ class Sandbox:
         if self._name == "process" and i_accept_landlock_only:
             settings["landlock_only"] = True
         self._runner = SandboxRunner(
-            kind,
             kind.make(settings),
             self._functions,
             layers=self._layers,
             source=self._limits["source"],
             takes_arrow=kind.tables or bool(arrow),
+            ends_runs=kind.ends_runs,
         )
 
     @property
@@ -242,7 +242,7 @@ class Sandbox:
 
 
 def runner_of(sandbox: Sandbox) -> SandboxRunner:
-    """Return what a ready system needs of a sandbox: its engine, jobs, calls and stoppers."""
+    """Return what a ready system needs of a sandbox: its engine, jobs and calls."""
     return sandbox._runner  # noqa: SLF001 - the one way in, for the package alone
 
 

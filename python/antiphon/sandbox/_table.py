@@ -163,11 +163,7 @@ def is_tabular(value: Any) -> bool:
 
 
 def table_bytes(name: str, value: Any) -> bytes:
-    """Return a table as an Arrow IPC stream.
-
-    Args:
-        name: the name of the table, for the error.
-        value: a value for which `is_tabular` is true.
+    """Return a table, for which `is_tabular` is true, as an Arrow IPC stream.
 
     Raises:
         ValidationError: no installed library can write it, or Arrow has no type for a column

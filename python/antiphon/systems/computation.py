@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, Unpack
 from antiphon._roles import RoleSpec
 from antiphon.errors import ValidationError
 from antiphon.sandbox import Sandbox
-from antiphon.sandbox._native import named_call
 from antiphon.sandbox._sandbox import runner_of
 from antiphon.systems._system import System
 from antiphon.systems.computation_result import ComputationResult
@@ -209,8 +208,7 @@ class Computation(System[ComputationResult]):
         self, known: Mapping[str, dict[str, Any]], parts: Mapping[str, Any]
     ) -> dict[str, Any]:
         del known, parts
-        engine = self._runner.engine
-        return {"sandbox": (getattr(engine, "native", engine), self._runner.stopper)}
+        return {"sandbox": self._runner.engine}
 
     def _input(
         self,
@@ -238,8 +236,7 @@ class Computation(System[ComputationResult]):
         }
 
     def _resumed(self, loop: asyncio.AbstractEventLoop | None) -> dict[str, Any]:
-        calls = self._runner.calls(loop)
-        return {"call": None if calls is None else named_call(calls)}
+        return {"call": self._runner.calls(loop)}
 
     def _result_of(self, native: dict[str, Any], put: dict[str, Any]) -> ComputationResult:
         told = {"engine": self._sandbox.engine, "isolation": self._sandbox.isolation}

@@ -42,8 +42,8 @@ mod _antiphon {
             turn::Turn,
         },
         sandbox::{
-            attachments::{sandbox_figure, sandbox_json, sandbox_table},
-            limits::sandbox_limits,
+            attachments::{sandbox_figure, sandbox_json, sandbox_outcome, sandbox_table},
+            limits::{sandbox_budget, sandbox_limits},
             native_sandbox::{NativeSandbox, NativeSession, sandbox_probe},
         },
         system::{

@@ -2,7 +2,6 @@
 //! end.
 
 mod attached;
-mod body;
 mod calls;
 mod cgroup;
 mod classify;

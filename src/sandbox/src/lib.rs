@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `check` | checks of the tables and figures that a worker sends |
 //! | `frame` | frames between host and worker |
+//! | `outcome` | the outcome that a worker reports, checked |
 //! | `tagged` | the values in frames, counted and checked |
 //! | `spec` | settings of an engine, and its layers |
 //! | `shown` | host files that are shown to workers under other names |
@@ -20,6 +21,7 @@ pub mod frame;
 mod host;
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub mod jail;
+pub mod outcome;
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod shown;
 pub mod spec;

@@ -25,12 +25,7 @@ _UNSEALED = 97
 
 
 def boot(control: int, native: str) -> NoReturn:
-    """Become a zygote.
-
-    Args:
-        control: the descriptor of the socket to the host.
-        native: path of the extension module.
-    """
+    """Become a zygote: `control` is the socket to the host, `native` the extension module."""
     jail = _extension(native).Jail(control)
     try:
         if jail.leave():

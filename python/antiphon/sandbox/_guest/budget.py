@@ -1,12 +1,23 @@
-"""Size limits of values that leave the worker."""
+"""Size limits of values that leave the worker.
+
+A shape of a few bytes can describe any number of rows and lists, so that arrays have a limit of
+their own.
+"""
 
 from __future__ import annotations
 
+import math
 from json import JSONEncoder
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 DIGITS = 4_300
 """Most decimal digits of an integer; Python's own limit for conversion to text."""
+
+_SHOWN, _SIDE = 1_000, 6
+"""Most items of an array that numpy prints in full, and the longest side in a larger one."""
 
 _written = JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 
@@ -32,11 +43,7 @@ class Budget:
         self._nodes_left = nodes
 
     def take(self, size: int, nodes: int = 1) -> None:
-        """Use a part of the budget.
-
-        Args:
-            size: a lower bound of the bytes of text.
-            nodes: number of values.
+        """Use a part of the budget; `size` is a lower bound of the bytes of text.
 
         Raises:
             TooLarge: the budget is exhausted.
@@ -49,11 +56,7 @@ class Budget:
             raise TooLarge(f"it needs more than {self.bytes} bytes")
 
     def enter(self, depth: int) -> int:
-        """Return the depth of the items of a container at `depth`.
-
-        Raises:
-            TooLarge: it is too deep.
-        """
+        """Return the depth of the items of a container at `depth`, or raise `TooLarge`."""
         if depth >= self.depth:
             raise TooLarge(f"it is nested more than {self.depth} deep, or contains itself")
         return depth + 1
@@ -64,13 +67,41 @@ class Budget:
             raise TooLarge(f"it has more than {self.nodes} parts")
 
     def text_of(self, tagged: Any) -> str:
-        """Encode the value as JSON text, and check its exact size.
-
-        Raises:
-            TooLarge: it exceeds the budget.
-        """
+        """Encode the value as JSON text, and check its exact size."""
         text = _written(tagged)
         size = len(text) if text.isascii() else len(text.encode())
         if size > self.bytes:
             raise TooLarge(f"it needs more than {self.bytes} bytes")
         return text
+
+
+class ShapeAllowance:
+    """The number of parts that all arrays together may have beyond their bytes."""
+
+    def __init__(self, parts: int) -> None:
+        self._left = parts
+
+    def take(self, shape: Sequence[int]) -> bool:
+        """Whether an array of this shape fits; if so, it is counted."""
+        parts = unpaid_parts(shape)
+        if parts > self._left:
+            return False
+        self._left -= parts
+        return True
+
+
+def unpaid_parts(shape: Sequence[int]) -> int:
+    """Return the number of lists, rows or printed items of an array beyond two per item.
+
+    Two lists per item are accounted for by its bytes.
+
+    Example:
+        >>> unpaid_parts((1000, 2)), unpaid_parts((5, 0)), unpaid_parts((2,) * 16)
+        (12, 6, 65536)
+    """
+    items = math.prod(shape)
+    lists = sum(math.prod(shape[:place]) for place in range(len(shape)))
+    # An array without items may have rows along another axis.
+    rows = 0 if items else math.prod(side for side in shape if side)
+    printed = math.prod(min(side, _SIDE) for side in shape) if items > _SHOWN else 0
+    return max(0, lists - 2 * items, rows, printed)

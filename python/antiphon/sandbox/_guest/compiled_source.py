@@ -11,12 +11,7 @@ if TYPE_CHECKING:
 
 
 class CompiledSource:
-    """Source code under a file name.
-
-    Args:
-        name: the file name in tracebacks, such as `<cell 1>`.
-        source: the code.
-    """
+    """Source code under a file name for tracebacks, such as `<cell 1>`."""
 
     def __init__(self, name: str, source: str) -> None:
         self.name = name
@@ -47,11 +42,7 @@ class CompiledSource:
             self._last = compile(expression, self.name, "eval", flags, dont_inherit=True)
 
     def run(self, namespace: dict[str, Any]) -> Any:
-        """Run the code; return the value of its last expression, if it ends with one.
-
-        Raises:
-            BaseException: anything that the code raises.
-        """
+        """Run the code; return the value of its last expression, if it ends with one."""
         if self._body is not None:
             exec(self._body, namespace)  # noqa: S102 - the purpose of a sandbox
         if self._last is None:

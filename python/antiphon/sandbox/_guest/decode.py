@@ -15,11 +15,12 @@ import struct
 import uuid
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .budget import DIGITS
-from .shape import ShapeAllowance
+from .budget import DIGITS, ShapeAllowance
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+
+    _Reader = Callable[["Decoder", dict[str, Any], int], Any]
 
 _EXACT = 2**53
 _TWINS = 64
@@ -118,15 +119,7 @@ class Decoder:
         self.shapes = shapes or ShapeAllowance(nodes)
 
     def decode(self, tagged: Any, depth: int = 0) -> Any:
-        """Decode tagged JSON to a Python object.
-
-        Args:
-            tagged: the result of `json.loads`.
-            depth: number of enclosing containers.
-
-        Raises:
-            Malformed: no encoder writes this.
-        """
+        """Decode tagged JSON inside `depth` containers; `Malformed` if no encoder writes it."""
         self._left -= 1
         if self._left < 0:
             raise Malformed("a value has too many parts")
@@ -152,11 +145,7 @@ class Decoder:
         return [self.decode(item, inner) for item in _list(tagged)]
 
     def enter(self, depth: int) -> int:
-        """Return the depth of the items of a container at `depth`.
-
-        Raises:
-            Malformed: it is too deep.
-        """
+        """Return the depth of the items of a container at `depth`, or raise `Malformed`."""
         if depth >= self._depth:
             raise Malformed("a value is nested too deeply")
         return depth + 1
@@ -174,16 +163,12 @@ class Decoder:
             raise Malformed(f"a value does not fit its tag: {tag}") from problem
 
 
-def _tuple(decoder: Decoder, tagged: dict[str, Any], depth: int) -> tuple[Any, ...]:
-    return tuple(decoder.items(tagged["v"], depth))
+def _container(make: Callable[[list[Any]], Any]) -> _Reader:
+    def read(decoder: Decoder, tagged: dict[str, Any], depth: int) -> Any:
+        items = decoder.items(tagged["v"], depth)
+        return make(items if make is tuple else _check_collisions(items))
 
-
-def _set(decoder: Decoder, tagged: dict[str, Any], depth: int) -> set[Any]:
-    return set(_check_collisions(decoder.items(tagged["v"], depth)))
-
-
-def _frozenset(decoder: Decoder, tagged: dict[str, Any], depth: int) -> frozenset[Any]:
-    return frozenset(_check_collisions(decoder.items(tagged["v"], depth)))
+    return read
 
 
 def _dict(decoder: Decoder, tagged: dict[str, Any], depth: int) -> dict[Any, Any]:
@@ -248,11 +233,8 @@ def _array(decoder: Decoder, tagged: dict[str, Any], _depth: int) -> Any:
 def array_of(name: str, letter: str, shape: list[int], content: bytes) -> Any:
     """Build a numpy array if numpy is installed, else nested lists.
 
-    Args:
-        name: the element type in numpy.
-        letter: the format character of `struct`; of a part, for complex numbers.
-        shape: the sides.
-        content: little-endian elements in C order, of the right length.
+    `content` holds little-endian elements in C order, each of the format `letter` of `struct`; a
+    complex number has two.
     """
     try:
         import numpy as np
@@ -317,7 +299,7 @@ def _base64(value: Any) -> bytes:
     return base64.b64decode(_text(value), validate=True)
 
 
-def _scalar(read: Callable[[Any], Any]) -> Callable[[Decoder, dict[str, Any], int], Any]:
+def _scalar(read: Callable[[Any], Any]) -> _Reader:
     return lambda _decoder, tagged, _depth: read(tagged["v"])
 
 
@@ -328,13 +310,13 @@ def _float(value: Any) -> float:
 
 
 _V = frozenset({"$", "v"})
-_READERS: dict[str, tuple[frozenset[str], Callable[[Decoder, dict[str, Any], int], Any]]] = {
+_READERS: dict[str, tuple[frozenset[str], _Reader]] = {
     "int": (_V, _scalar(lambda v: int(_matched(_INTEGER, v)))),
     "float": (_V, _scalar(_float)),
     "bytes": (_V, _scalar(_base64)),
-    "tuple": (_V, _tuple),
-    "set": (_V, _set),
-    "frozenset": (_V, _frozenset),
+    "tuple": (_V, _container(tuple)),
+    "set": (_V, _container(set)),
+    "frozenset": (_V, _container(frozenset)),
     "dict": (_V, _dict),
     "complex": (_V, _complex),
     "datetime": (_V, _scalar(lambda v: dt.datetime.fromisoformat(_matched(_ISO, v)))),

@@ -15,10 +15,9 @@ import sys
 import uuid
 from typing import TYPE_CHECKING, Any
 
-from .budget import DIGITS, TooLarge
-from .polars_table import is_frame as is_polars
+from .budget import DIGITS, ShapeAllowance, TooLarge
 from .safe_repr import full_name, is_a, plain, safe_repr
-from .shape import ShapeAllowance
+from .table import is_polars
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -35,6 +34,7 @@ _NUMBERS = frozenset(
 
 _FINER = ("[ns]", "[ps]", "[fs]", "[as]")
 _VIEWS: tuple[type, ...] = (type({}.keys()), type({}.values()), type({}.items()))
+_DICTS = (dict, collections.OrderedDict, collections.defaultdict, collections.Counter)
 
 
 class Encoder:
@@ -67,11 +67,7 @@ class Encoder:
         self.shapes = shapes or ShapeAllowance(budget.nodes)
 
     def encode(self, value: Any, depth: int = 0) -> Any:
-        """Encode a value for `json.dumps`.
-
-        Args:
-            value: anything.
-            depth: number of enclosing containers.
+        """Encode a value inside `depth` containers for `json.dumps`.
 
         Raises:
             TooLarge: the budget is exhausted.
@@ -109,11 +105,7 @@ class Encoder:
         return {"$": tag, "v": text}
 
 
-def _none(encoder: Encoder, _: None, _depth: int) -> None:
-    encoder.budget.take(4)
-
-
-def _bool(encoder: Encoder, value: bool, _: int) -> bool:  # noqa: FBT001 - it is the value
+def _constant(encoder: Encoder, value: bool | None, _: int) -> bool | None:  # noqa: FBT001 - it is the value
     encoder.budget.take(4)
     return value
 
@@ -158,16 +150,8 @@ def _range(encoder: Encoder, value: range, depth: int) -> list[Any]:
     return _list(encoder, value, depth)
 
 
-def _tuple(encoder: Encoder, value: tuple[Any, ...], depth: int) -> Any:
-    return {"$": "tuple", "v": _list(encoder, value, depth)}
-
-
-def _set(encoder: Encoder, value: set[Any], depth: int) -> Any:
-    return {"$": "set", "v": _list(encoder, value, depth)}
-
-
-def _frozenset(encoder: Encoder, value: frozenset[Any], depth: int) -> Any:
-    return {"$": "frozenset", "v": _list(encoder, value, depth)}
+def _tagged_list(encoder: Encoder, value: Iterable[Any], depth: int) -> Any:
+    return {"$": _TAGS[type(value)], "v": _list(encoder, value, depth)}
 
 
 def _dict(encoder: Encoder, value: dict[Any, Any], depth: int) -> Any:
@@ -212,10 +196,6 @@ def _fraction(encoder: Encoder, value: fractions.Fraction, _: int) -> Any:
     texts = [str(part) for part in parts]
     encoder.budget.take(sum(map(len, texts)) + 20)
     return {"$": "fraction", "v": texts}
-
-
-def _uuid(encoder: Encoder, value: uuid.UUID, _: int) -> Any:
-    return encoder.tagged("uuid", str(value))
 
 
 def _array(encoder: Encoder, value: Any, depth: int) -> Any:
@@ -300,32 +280,26 @@ _TAGS: dict[type, str] = {
     dt.datetime: "datetime",
     dt.date: "date",
     dt.time: "time",
+    tuple: "tuple",
+    set: "set",
+    frozenset: "frozenset",
 }
 _BY_TYPE: dict[type, Callable[[Encoder, Any, int], Any]] = {
-    type(None): _none,
-    bool: _bool,
+    **dict.fromkeys((type(None), bool), _constant),
     int: _int,
     float: _float,
     str: _str,
-    bytes: _bytes,
-    bytearray: _bytes,
-    list: _list,
-    collections.deque: _list,
-    **dict.fromkeys(_VIEWS, _list),
+    **dict.fromkeys((bytes, bytearray), _bytes),
+    **dict.fromkeys((list, collections.deque, *_VIEWS), _list),
     range: _range,
-    tuple: _tuple,
-    set: _set,
-    frozenset: _frozenset,
-    dict: _dict,
-    collections.OrderedDict: _dict,
-    collections.defaultdict: _dict,
-    collections.Counter: _dict,
+    **dict.fromkeys((tuple, set, frozenset), _tagged_list),
+    **dict.fromkeys(_DICTS, _dict),
     complex: _complex,
-    **dict.fromkeys(_TAGS, _date),
+    **dict.fromkeys((dt.datetime, dt.date, dt.time), _date),
     dt.timedelta: _timedelta,
     decimal.Decimal: _decimal,
     fractions.Fraction: _fraction,
-    uuid.UUID: _uuid,
+    uuid.UUID: lambda encoder, value, _: encoder.tagged("uuid", str(value)),
 }
 """The supported types."""
 # By identity: a metaclass may redefine hash and equality.

@@ -56,15 +56,10 @@ def syntax_fault(problem: SyntaxError, cell: str) -> Fault:
 
 
 def exception_fault(problem: BaseException, cells: Collection[str]) -> Fault:
-    """Build the fault for an exception, with the frames of the user's code.
+    """Build the fault for an exception, with the frames of the user's code in `cells`.
 
-    Args:
-        problem: the exception.
-        cells: the file names of the user's code.
-
-    Returns:
-        The fault; lines and columns start at 1, frames are in call order and at most five. The
-        column is the start of the failing expression in the last frame.
+    Lines and columns start at 1; frames are in call order and at most five. The column is the
+    start of the failing expression in the last frame.
     """
     found: Fault = {
         "kind": _kind(problem),

@@ -12,12 +12,7 @@ _TRIES = 4
 
 
 def prepare(environment: Any, warnings: Any) -> None:
-    """Configure pyplot to draw into memory, for when it is imported.
-
-    Args:
-        environment: `os.environ`.
-        warnings: the module.
-    """
+    """Configure pyplot to draw into memory, for when it is imported."""
     environment["MPLBACKEND"] = "Agg"
     # `plt.show()` is right in a notebook, and harmless here.
     warnings.filterwarnings("ignore", message=".*is non-interactive, and thus cannot be shown")
@@ -28,9 +23,6 @@ def render_open_figures(limits: dict[str, int]) -> list[bytes]:
 
     A figure with too many pixels or bytes is rendered at a lower resolution. One that still does
     not fit, or fails, is skipped with a line on standard error; so are figures beyond the limit.
-
-    Args:
-        limits: `figures`, `figure_bytes`, `figures_bytes` and `figure_pixels`.
     """
     pyplot = sys.modules.get("matplotlib.pyplot")
     if pyplot is None:

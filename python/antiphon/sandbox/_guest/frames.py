@@ -40,15 +40,7 @@ class Channel:
         self._write = os.write
 
     def send(self, kind: int, body: bytes | memoryview) -> None:
-        """Write one frame.
-
-        Args:
-            kind: one of the constants above.
-            body: at most 2**32 - 2 bytes.
-
-        Raises:
-            Closed: the other side has closed the socket.
-        """
+        """Write one frame, with a body of at most 2**32 - 2 bytes."""
         head = (len(body) + 1).to_bytes(4, "little") + bytes((kind,))
         whole = len(body) <= _PIECE
         parts = [head + bytes(body)] if whole else [head, body]
@@ -56,15 +48,7 @@ class Channel:
             self._write_all(memoryview(part))
 
     def receive(self, *kinds: int) -> tuple[int, bytes]:
-        """Read one frame of the expected kinds.
-
-        Returns:
-            Its kind and its body.
-
-        Raises:
-            Closed: the other side has closed the socket.
-            Breach: the frame is of another kind, or too long.
-        """
+        """Read one frame of the expected kinds: kind and body."""
         head = self._exactly(_HEAD)
         length, kind = int.from_bytes(head[:4], "little"), head[4]
         if kind not in kinds:

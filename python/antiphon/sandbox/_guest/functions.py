@@ -22,12 +22,7 @@ _GONE = 1
 
 
 class ToolError(RuntimeError):
-    """A function of the host failed.
-
-    Attributes:
-        type: the name of the exception's class.
-        message: its message.
-    """
+    """A function of the host failed: the name of the exception's class, and its message."""
 
     __module__ = "builtins"
 

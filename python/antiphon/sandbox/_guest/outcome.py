@@ -8,11 +8,10 @@ from json import dumps
 from typing import TYPE_CHECKING, Any
 
 from . import figures, table
-from .budget import Budget, TooLarge
+from .budget import Budget, ShapeAllowance, TooLarge
 from .encode import Encoder
 from .fault import exception_fault, make_fault
 from .safe_repr import is_a
-from .shape import ShapeAllowance
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
@@ -30,12 +29,7 @@ _UNSEEN = (types.ModuleType, types.FunctionType, types.BuiltinFunctionType, type
 class OutcomeBuilder:
     """Collects value, locals, tables and figures of a run; each may fail alone.
 
-    Args:
-        namespace: the variables of the code.
-        given: the variables that the host has set.
-        limits: of the job.
-        want: of `value`, `locals`, `tables`, `figures`.
-        cells: the file names of the user's code.
+    `given` are the variables that the host has set, `cells` the file names of the user's code.
     """
 
     def __init__(

@@ -23,11 +23,7 @@ _PATIENCE = 10.0
 
 
 def load(names: Iterable[str]) -> None:
-    """Import packages, with the modules of them that a worker could not import.
-
-    Args:
-        names: modules; failures are ignored, because the code that imports them sees them.
-    """
+    """Import packages, with the modules of them that a worker could not import."""
     for name in names:
         _import(name)
         for part in _PARTS.get(name, ()):

@@ -11,12 +11,7 @@ _mro_of = type.__dict__["__mro__"].__get__
 
 
 def plain(text: str, longest: int) -> str:
-    """Return the first characters as an exact `str`, with U+FFFD for lone surrogates.
-
-    Args:
-        text: a `str`, or an instance of a subclass.
-        longest: most characters.
-    """
+    """Return the first `longest` characters as an exact `str`, with U+FFFD for lone surrogates."""
     kept = str.__getitem__(text, slice(0, longest))
     if kept.isascii():
         return kept
@@ -48,12 +43,7 @@ def full_name(value: object) -> str:
 
 
 def safe_repr(value: object, longest: int = _REPR) -> str:
-    """Return `repr(value)`, truncated, or a substitute if it raises.
-
-    Args:
-        value: anything.
-        longest: most characters.
-    """
+    """Return `repr(value)`, truncated, or a substitute if it raises."""
     try:
         return _cut(repr(value), longest)
     except BaseException as problem:  # noqa: BLE001 - user code raises anything

@@ -17,7 +17,6 @@ from .decode import Decoder
 from .fault import exception_fault, syntax_fault
 from .frames import ATTACHMENT, JOB, OUTCOME, READY, Channel, Closed
 from .functions import Caller, ToolError
-from .memory_reserve import MemoryReserve
 from .outcome import OutcomeBuilder
 from .warmup import FAILING, NAME, WHOLE, WarmupChannel
 
@@ -29,6 +28,8 @@ if TYPE_CHECKING:
 _DEEPEST = 1_000
 _read = JSONDecoder().raw_decode
 """`json.loads` without its checks before and after, which cost more than parsing most jobs."""
+_RESERVE = 4 * 2**20
+"""Bytes that are reserved for reporting that memory is exhausted."""
 _ROUNDS = 10
 """After that many runs the interpreter has specialised its bytecode."""
 
@@ -95,11 +96,7 @@ class Worker:
         self._module.__dict__["__builtins__"] = __builtins__
 
     def one_job(self) -> None:
-        """Run one job.
-
-        Raises:
-            Closed: there are no more jobs.
-        """
+        """Run one job, or raise `Closed` if there are no more."""
         self._channel.send(READY, b"{}")
         text = self._channel.receive(JOB)[1]
         if self._prepare is not None:
@@ -184,6 +181,33 @@ class Worker:
         # Its frames keep the objects of the code alive.
         problem.__traceback__ = None
         return found
+
+
+class MemoryReserve:
+    """Address space that is released when a job has exhausted the rest."""
+
+    def __init__(self) -> None:
+        self._held: Any = None
+        self.acquire()
+
+    def acquire(self) -> None:
+        """Reserve memory, if there is any."""
+        if self._held is not None:
+            return
+        try:
+            import mmap
+
+            private = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+            self._held = mmap.mmap(-1, _RESERVE, flags=private)
+        except (ImportError, OSError, MemoryError):
+            # The platform lacks it, or the session is at its limit.
+            self._held = None
+
+    def release(self) -> None:
+        """Release the memory."""
+        if self._held is not None:
+            self._held.close()
+            self._held = None
 
 
 def configure_interpreter() -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from . import polars_table
 from .budget import TooLarge
 from .safe_repr import safe_str
 
@@ -14,11 +14,16 @@ if TYPE_CHECKING:
 
 _NAME = 200
 _LABEL = 4_000
-"""Most characters of a column's name."""
+"""Most characters of a column's name, and of a cell that becomes text."""
 _COUNT = 10
 """Characters of these for a number that makes it unique."""
 _COLUMNS, _NAMES = 16_384, 2**20
 """The host's limits: columns of a table, and bytes of all their names."""
+_PLAIN = (
+    *("boolean", "integer", "floating", "decimal128", "string", "large_string"),
+    *("binary", "large_binary", "date", "time", "timestamp", "duration"),
+)
+"""Arrow types that are sent as they are; cells of others become text."""
 _ROWS = 10_000
 """Most rows of a table that is sent without Arrow."""
 
@@ -32,18 +37,16 @@ class Table(NamedTuple):
 
 
 def read_table(stream: bytes) -> Any:
-    """Decode a table of the host for user code.
+    """Decode an Arrow IPC stream of the host for user code.
 
-    Args:
-        stream: an Arrow IPC stream.
-
-    Returns:
-        A `polars.DataFrame` if polars is loaded, unless pandas wrote the table and is loaded too;
-        a `pandas.DataFrame` if pandas is loaded; otherwise a dict of lists.
+    It becomes a `polars.DataFrame` if polars is loaded, unless pandas wrote it and is loaded too;
+    a `pandas.DataFrame` if pandas is loaded; otherwise a dict of lists.
     """
     pandas = sys.modules.get("pandas")
     if "polars" in sys.modules and not (pandas is not None and _is_of_pandas(stream)):
-        return polars_table.read(stream)
+        import polars as pl
+
+        return pl.read_ipc_stream(io.BytesIO(stream))
     table = _opened(stream).read_all()
     if pandas is None:
         return {name: table.column(at).to_pylist() for at, name in enumerate(table.column_names)}
@@ -56,18 +59,14 @@ def write_table(frame: Any, limit: int) -> Table:
     An index other than a range becomes the first columns. Columns without a plain Arrow type
     become text.
 
-    Args:
-        frame: of pandas or polars.
-        limit: most bytes.
-
     Raises:
-        OverflowError: it exceeds the limit.
+        OverflowError: it has more than `limit` bytes.
         TooLarge: it has too many columns, or too long names.
         ImportError: pyarrow is not available.
     """
-    if polars_table.is_frame(frame):
+    if is_polars(frame):
         _check_names(getattr(frame, "columns", ()))
-        return Table(*polars_table.write(frame, limit))
+        return _write_polars(frame, limit)
     import pyarrow as pa
 
     frame = flat(frame)
@@ -109,11 +108,7 @@ def flat(frame: Any) -> Any:
 
 
 def column_names(labels: Iterable[Any]) -> list[str]:
-    """Convert labels to unique texts.
-
-    Raises:
-        TooLarge: they are too many, or too long.
-    """
+    """Convert labels to unique texts; raise `TooLarge` if they are too many or too long."""
     names: list[str] = []
     taken: set[str] = set()
     for label in labels:
@@ -165,27 +160,49 @@ def _column(pa: Any, series: Any) -> Any:
 def _texts(pa: Any, series: Any) -> Any:
     missing = series.isna()
     texts = [
-        None if gone else safe_str(item, 4_000) for item, gone in zip(series, missing, strict=True)
+        None if gone else safe_str(item, _LABEL) for item, gone in zip(series, missing, strict=True)
     ]
     return pa.array(texts, type=pa.large_string())
 
 
 def _is_plain(pa: Any, kind: Any) -> bool:
-    types = pa.types
-    return any(
-        test(kind)
-        for test in (
-            types.is_boolean,
-            types.is_integer,
-            types.is_floating,
-            types.is_string,
-            types.is_large_string,
-            types.is_binary,
-            types.is_large_binary,
-            types.is_date,
-            types.is_time,
-            types.is_timestamp,
-            types.is_duration,
-            types.is_decimal128,
-        )
+    return any(getattr(pa.types, f"is_{name}")(kind) for name in _PLAIN)
+
+
+def is_polars(value: Any) -> bool:
+    """Whether `value` is a data frame or series of polars."""
+    polars = sys.modules.get("polars")
+    return polars is not None and (
+        type(value) is getattr(polars, "DataFrame", None)
+        or type(value) is getattr(polars, "Series", None)
     )
+
+
+def _write_polars(frame: Any, limit: int) -> Table:
+    import polars as pl
+
+    if type(frame) is pl.Series:
+        frame = frame.to_frame(frame.name or "value")
+    if frame.estimated_size() > 8 * limit:
+        raise OverflowError
+    columns = [_plain_polars(pl, column) for column in frame.get_columns()]
+    # One batch: the host limits their number.
+    frame = pl.DataFrame(columns).rechunk()
+    sink = io.BytesIO()
+    # The host does not support newer layouts.
+    frame.write_ipc_stream(sink, compat_level=pl.CompatLevel.oldest())
+    stream = sink.getbuffer()
+    if len(stream) > limit:
+        raise OverflowError
+    return Table(frame.height, frame.width, stream)
+
+
+def _plain_polars(pl: Any, column: Any) -> Any:
+    kind = column.dtype
+    if kind.is_numeric() or kind.is_temporal() or kind in {pl.Boolean, pl.String, pl.Binary}:
+        wide = kind in {getattr(pl, name, None) for name in ("Int128", "UInt128", "Float16")}
+        return column.cast(pl.String) if wide else column
+    if kind in {pl.Categorical, pl.Enum, pl.Null}:
+        return column.cast(pl.String)
+    texts = [None if cell is None else safe_str(cell, _LABEL) for cell in column.to_list()]
+    return pl.Series(column.name, texts, dtype=pl.String)

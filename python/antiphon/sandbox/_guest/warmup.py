@@ -39,11 +39,7 @@ _LIMITS = {
 
 
 class WarmupChannel:
-    """A channel that provides one job, answers its calls, and discards its outcome.
-
-    Args:
-        code: of the job.
-    """
+    """A channel that provides one job, answers its calls, and discards its outcome."""
 
     def __init__(self, code: str) -> None:
         self._job = dumps(

@@ -9,22 +9,22 @@ import shutil
 import tempfile
 import threading
 import weakref
-from importlib.metadata import PackageNotFoundError, version
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from antiphon.errors import InternalError
-from antiphon.sandbox._engine import EngineKind, Probe
-from antiphon.sandbox._monty.session import Paused
-from antiphon.sandbox._monty.worker import Worker
-from antiphon.sandbox._run_handle import StopSignal
+from antiphon.sandbox._engine import EngineKind, probe_package, session_ended
+from antiphon.sandbox._monty.job import ISOLATION, Worker
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-__all__ = ["MONTY", "MontyEngine", "MontySession", "complete", "failed"]
+    from antiphon._antiphon import CancellationToken
+    from antiphon.sandbox._monty.progress import Paused
 
-_ISOLATION = "interpreter+process"
+__all__ = ["MONTY", "MontyEngine", "MontySession"]
+
 _WORKERS = 64
 _owner: int | None = None
 """The process that has Monty's threads."""
@@ -32,23 +32,15 @@ _SUSPENSIONS = 1_000_000
 """Includes look-ups of names; calls of host functions have a limit of their own."""
 
 
-def _probe() -> Probe:
+def _use() -> dict[str, Any]:
     """Run a line of code, and check its result."""
-    found = Probe(engine="monty", ok=False, isolation=_ISOLATION, version="", layers={}, missing=[])
-    try:
-        found["version"] = version("pydantic-monty")
-        import pydantic_monty as monty
+    import pydantic_monty as monty
 
-        _check_process()
-        with monty.Monty() as pool, pool.checkout() as session:
-            found["ok"] = session.feed_run("20 + 22") == 20 + 22
-    except (PackageNotFoundError, ImportError):
-        found["missing"] = ["the package pydantic-monty: pip install 'antiphon[monty]'"]
-    except Exception as error:  # noqa: BLE001 - reported as the reason
-        found["missing"] = [f"pydantic-monty does not work here: {error}"]
-    else:
-        found["missing"] = [] if found["ok"] else ["pydantic-monty answers wrongly here"]
-    return found
+    _check_process()
+    with monty.Monty() as pool, pool.checkout() as session:
+        if session.feed_run("20 + 22") != 20 + 22:
+            raise ValueError("a wrong result")
+    return {}
 
 
 class MontyEngine:
@@ -67,24 +59,29 @@ class MontyEngine:
         self._mounts: list[Any] = []
         self._process = 0
 
-    def run(self, job: Mapping[str, Any], call: Any, stop: StopSignal | None) -> dict[str, Any]:
+    def run(
+        self, job: Mapping[str, Any], call: Any, stop: CancellationToken | None
+    ) -> dict[str, Any]:
         """Run a job in a fresh session."""
         with self.worker() as worker:
-            return complete(worker.run(job, _granted(call), stop), "spare")
+            outcome: dict[str, Any] = worker.run(job, call, stop)
+        return outcome
 
-    def begin(self, job: Mapping[str, Any], stop: StopSignal | None) -> dict[str, Any] | Paused:
+    def begin(
+        self, job: Mapping[str, Any], stop: CancellationToken | None
+    ) -> dict[str, Any] | Paused:
         """Run a job to its end, or to its first call of a host function."""
         with self.worker() as worker:
-            outcome = worker.run(job, None, stop)
-        return outcome if isinstance(outcome, Paused) else complete(outcome, "spare")
+            outcome: dict[str, Any] | Paused = worker.run(job, None, stop, pauses=True)
+        return outcome
 
     def resume(
-        self, paused: Paused, reply: Mapping[str, Any], stop: StopSignal | None
+        self, paused: Paused, reply: Mapping[str, Any], stop: CancellationToken | None
     ) -> dict[str, Any] | Paused:
         """Answer the call at which a job is paused, and run to its end or its next call."""
         with self.worker() as worker:
-            outcome = worker.resume(paused.dump, paused.progress, reply, stop)
-        return outcome if isinstance(outcome, Paused) else complete(outcome, "spare")
+            outcome: dict[str, Any] | Paused = worker.resume(paused, reply, stop)
+        return outcome
 
     def session(self) -> MontySession:
         """Open a session that keeps its variables."""
@@ -100,7 +97,7 @@ class MontyEngine:
             stack.close()
 
     @contextlib.contextmanager
-    def worker(self) -> Iterator[Worker]:
+    def worker(self, start: str = "spare") -> Iterator[Worker]:
         """Check out a fresh worker of the pool."""
         pool = self._started()
         limits = self._limits
@@ -116,7 +113,7 @@ class MontyEngine:
             os_policy={"sleep": "zero"},
         )
         with checkout as session:
-            yield Worker(session, limits, self._mounts)
+            yield Worker(session, limits, self._mounts, start)
 
     def _started(self) -> Any:
         import pydantic_monty as monty
@@ -159,15 +156,18 @@ class MontySession:
 
     def __init__(self, engine: MontyEngine) -> None:
         self._stack = contextlib.ExitStack()
-        self._worker = self._stack.enter_context(engine.worker())
+        self._worker = self._stack.enter_context(engine.worker("session"))
         self._process = os.getpid()
         _LIVING.add(self)
 
-    def run(self, job: Mapping[str, Any], call: Any, stop: StopSignal | None) -> dict[str, Any]:
+    def run(
+        self, job: Mapping[str, Any], call: Any, stop: CancellationToken | None
+    ) -> dict[str, Any]:
         """Run a job with the variables of the jobs before it."""
         if not self._worker.alive:
-            return failed("crashed", "the session has ended with an earlier run")
-        return complete(self._worker.run(job, _granted(call), stop), "session")
+            return session_ended(engine="monty", isolation=ISOLATION)
+        outcome: dict[str, Any] = self._worker.run(job, call, stop)
+        return outcome
 
     def close(self) -> None:
         """Return the worker to the pool."""
@@ -192,24 +192,6 @@ def _keep_in_fork() -> None:
 os.register_at_fork(after_in_child=_keep_in_fork)
 
 
-def complete(outcome: dict[str, Any] | Paused, start: str) -> dict[str, Any]:
-    """Complete an outcome with the properties of this engine."""
-    if isinstance(outcome, Paused):
-        return failed("crashed", "a job paused unexpectedly")
-    usage = {**outcome["usage"], "start": start}
-    return {**outcome, "usage": usage, "engine": "monty", "isolation": _ISOLATION}
-
-
-def failed(kind: str, message: str) -> dict[str, Any]:
-    """Build the outcome of a job that was not run."""
-    return {
-        "error": {"kind": kind, "message": message},
-        "usage": {},
-        "engine": "monty",
-        "isolation": _ISOLATION,
-    }
-
-
 def _check_process() -> None:
     """Refuse the fork of a process that has used Monty: it lacks Monty's threads and would hang.
 
@@ -226,19 +208,9 @@ def _check_process() -> None:
     _owner = os.getpid()
 
 
-def _granted(call: Any) -> Any:
-    """Return a call that always fails, if there is none: without one the job would pause."""
-
-    def refuse(*_: Any) -> Any:
-        raise RuntimeError("no host function is granted")
-
-    return refuse if call is None else call
-
-
 MONTY = EngineKind(
-    probe=_probe,
+    probe=partial(probe_package, "monty", ISOLATION, "pydantic-monty", _use),
     make=MontyEngine,
-    stopper=StopSignal,
     packages=frozenset(),
     pauses=True,
 )

@@ -17,12 +17,7 @@ _KINDS = {
 
 
 def fault_of(error: Any, *, wall: float) -> dict[str, Any]:
-    """Build the fault for a Monty error.
-
-    Args:
-        error: a `pydantic_monty.MontyError`.
-        wall: the job's time limit, for the message.
-    """
+    """Build the fault for a `pydantic_monty.MontyError` of a job with this time limit."""
     how = type(error).__name__
     if how == "MontyCrashedError":
         return {"kind": "crashed", "message": str(error)[:_TEXT]}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["Flood", "Progress"]
+__all__ = ["Flood", "Paused", "Progress"]
 
 _MOST = 4 * 2**20
 """Bytes of output after which a job is aborted, unless its limit is higher."""
@@ -78,3 +78,22 @@ class Progress:
             self.streams[stream] += data[:room].decode("utf-8", "ignore")
         if self.flooded:
             raise Flood
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Paused:
+    """A job that waits for the result of a call.
+
+    Attributes:
+        dump: Monty's snapshot of the interpreter.
+        name: the function that the code called.
+        args: its positional arguments, tagged.
+        kwargs: its keyword arguments, tagged.
+        progress: the state of the job.
+    """
+
+    dump: bytes
+    name: str
+    args: list[Any]
+    kwargs: dict[str, Any]
+    progress: Progress

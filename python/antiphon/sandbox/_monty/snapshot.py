@@ -10,8 +10,7 @@ from importlib.metadata import version
 from typing import NoReturn
 
 from antiphon.errors import ValidationError
-from antiphon.sandbox._monty.progress import Progress
-from antiphon.sandbox._monty.session import Paused
+from antiphon.sandbox._monty.progress import Paused, Progress
 
 __all__ = ["check_key", "decode_snapshot", "encode_snapshot"]
 

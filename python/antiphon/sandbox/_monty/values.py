@@ -49,15 +49,7 @@ class _Encoder(Encoder):
 
 
 def encode_output(value: Any, size: int) -> Any:
-    """Encode a value of the guest as tagged JSON.
-
-    Args:
-        value: from Monty; may share parts.
-        size: most bytes of JSON.
-
-    Raises:
-        TooLarge: it has too many bytes or parts, or is nested too deeply.
-    """
+    """Encode a value of the guest as tagged JSON of at most `size` bytes; it may share parts."""
     budget = Budget(bytes=size, nodes=_NODES, depth=_DEPTH)
     tagged = _Encoder(budget).encode(value)
     budget.text_of(tagged)
@@ -80,12 +72,8 @@ def locals_of(
 ) -> tuple[dict[str, Any], dict[str, str]]:
     """Return the variables that the code assigned, tagged, and why others are missing.
 
-    Args:
-        names: the guest's `locals()`; untrusted.
-        unchanged: the inputs, tagged; a variable that still has its value was not assigned.
-        total: most bytes of JSON for all.
-        each: most bytes of JSON for one.
-        most: most variables.
+    `names` are the guest's `locals()`; a variable with its value in `unchanged`, the tagged
+    inputs, was not assigned. `total` and `each` limit the bytes, `most` the variables.
     """
     found: dict[str, Any] = {}
     errors: dict[str, str] = {}

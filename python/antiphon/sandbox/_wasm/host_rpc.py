@@ -5,29 +5,22 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from antiphon._antiphon import sandbox_figure, sandbox_json
+from antiphon._antiphon import sandbox_budget, sandbox_figure, sandbox_json, sandbox_outcome
 from antiphon.sandbox._deadline import JobEnded
 from antiphon.sandbox._guest.decode import Malformed
-from antiphon.sandbox._host_calls import CallFailed, timed_call
-from antiphon.sandbox._wasm.validation import validate_outcome
+from antiphon.sandbox._host_calls import CallFailed, JobCalls
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from antiphon.sandbox._deadline import Deadline
 
-__all__ = ["HostRpc", "TooManyCalls", "budgets"]
+__all__ = ["HostRpc"]
 
 _JOB, _ATTACHMENT, _CALL, _REPLY, _OUTCOME, _READY, _ASK = b"JACROS?"
 _SLACK = 2**20
-_ARGUMENTS = 2**20
-_FIGURES, _TABLES, _PIXELS = 10, 8, 16_000_000
 _DEPTH, _NODES = 212, 1_200_000
-"""Limits of a worker's JSON, checked before parsing; the same as in the Rust engines."""
-
-
-class TooManyCalls(Exception):
-    """More calls of host functions than the limits allow."""
+"""Limits of a call's JSON, checked before parsing."""
 
 
 class HostRpc:
@@ -41,29 +34,26 @@ class HostRpc:
 
     Attributes:
         breach: the violation of the protocol, if any.
-        calls: number of calls of host functions.
+        calls: the calls of host functions.
     """
 
     def __init__(
-        self,
-        job: Mapping[str, Any],
-        limits: Mapping[str, Any],
-        call: Callable[[str, list[Any], dict[str, Any]], Any] | None,
-        deadline: Deadline,
+        self, job: Mapping[str, Any], limits: Mapping[str, Any], call: Any, deadline: Deadline
     ) -> None:
         self.breach: str | None = None
-        self.calls = 0
-        self._limits, self._call, self._deadline = limits, call, deadline
-        self._granted = {each["name"] for each in job["functions"]}
-        self._budgets = budgets(limits)
-        self._want = frozenset(job["want"])
-        body = {**job, "tables": list(job["tables"]), "limits": self._budgets}
+        self.calls = JobCalls(call, deadline, limit=limits["host_calls"])
+        self._limits, self._deadline = dict(limits), deadline
+        self._granted = {each["name"] for each in job["functions"]} if call is not None else set()
+        self._budget = sandbox_budget(self._limits)
+        self._want = list(job["want"])
+        body = {**job, "tables": list(job["tables"]), "limits": self._budget}
         self._waiting: list[tuple[int, bytes]] = [(_JOB, json.dumps(body).encode())]
         self._waiting += [(_ATTACHMENT, columns) for columns in job["tables"].values()]
         self._outcome: dict[str, Any] | None = None
+        self._announced: tuple[list[str], int] = ([], 0)
+        """Names of tables and number of figures that follow the outcome."""
         self._tables: list[bytes] = []
         self._figures: list[bytes] = []
-        self._failure: str | None = None
 
     def __call__(self, request: bytes) -> bytes:
         """Answer one request; after a breach, none."""
@@ -74,8 +64,6 @@ class HostRpc:
             return self._answer(kind, body)
         except (Malformed, ValueError, TypeError, KeyError, RecursionError) as problem:
             self.breach = f"{type(problem).__name__}: {problem}"[:200]
-        except TooManyCalls:
-            self._deadline.end("host_call_limit")
         except JobEnded:
             pass
         return b""
@@ -91,9 +79,10 @@ class HostRpc:
         if kind == _CALL:
             self._waiting.append((_REPLY, json.dumps(self._called(body)).encode()))
         elif kind == _OUTCOME and self._outcome is None:
-            self._outcome = validate_outcome(self._read_outcome(body), self._budgets, self._want)
+            self._outcome, names, figures = sandbox_outcome(body, self._limits, self._want)
+            self._announced = names, figures
         elif kind == _ATTACHMENT and self._outcome is not None:
-            self._attach(self._outcome, body)
+            self._attach(body)
         elif kind != _READY:
             raise Malformed(f"a frame is not expected: {kind}")
         return b""
@@ -102,37 +91,30 @@ class HostRpc:
         # A guest that calls without reading replies would fill the host's memory.
         if self._waiting:
             raise Malformed("a call before the reply to the previous one was read")
-        asked = _read(body, 2 * _ARGUMENTS + _SLACK)
+        if len(body) > 2 * self._budget["argument_bytes"] + _SLACK:
+            raise Malformed("a frame is too long")
+        sandbox_json(body, _DEPTH, _NODES)
+        asked = json.loads(body)
         number, name = asked["id"], asked["name"]
-        self.calls += 1
-        if self.calls > self._limits["host_calls"]:
-            raise TooManyCalls
-        if name not in self._granted or self._call is None:
+        self.calls.count()
+        if name not in self._granted:
             raise Malformed("the function is not granted")
-        args, kwargs, call = list(asked["args"]), dict(asked["kwargs"]), self._call
         try:
-            value = timed_call(lambda: call(name, args, kwargs), self._deadline)
-        except JobEnded:
-            raise
-        except Exception as error:  # noqa: BLE001 - reported to the guest
-            failure = error if isinstance(error, CallFailed) else CallFailed.of(error)
-            self._failure = str(failure)
+            value = self.calls.make(name, list(asked["args"]), dict(asked["kwargs"]))
+        except CallFailed as failure:
             return {"id": number, "error": {"type": failure.type, "message": failure.message}}
         return {"id": number, "value": value}
 
-    def _read_outcome(self, body: bytes) -> dict[str, Any]:
-        parts = {"value": self._limits["value"], "locals": self._limits["locals"]}
-        return _read(body, _SLACK + sum(size for what, size in parts.items() if what in self._want))
-
-    def _attach(self, claims: dict[str, Any], body: bytes) -> None:
+    def _attach(self, body: bytes) -> None:
         """Receive an attachment of the outcome, within its own and the total limit."""
-        most = self._budgets
-        if len(self._tables) < len(claims["tables"]):
+        names, figures = self._announced
+        most = self._budget
+        if len(self._tables) < len(names):
             _bound(body, most["table_bytes"], most["tables_bytes"], self._tables)
             self._tables.append(body)
-        elif len(self._figures) < claims["figures"]:
+        elif len(self._figures) < figures:
             _bound(body, most["figure_bytes"], most["figures_bytes"], self._figures)
-            sandbox_figure(body, _PIXELS)
+            sandbox_figure(body, most["figure_pixels"])
             self._figures.append(body)
         else:
             raise Malformed("there are too many attachments")
@@ -145,50 +127,14 @@ class HostRpc:
         """
         if self._outcome is None:
             return None
-        found = self._outcome
-        names = found["tables"]
-        if (len(names), found["figures"]) != (len(self._tables), len(self._figures)):
+        names, figures = self._announced
+        if (len(names), figures) != (len(self._tables), len(self._figures)):
             raise Malformed("an attachment is missing")
-        _name_failure(found.get("error"), self._failure)
+        if (error := self._outcome.get("error")) is not None:
+            self.calls.attribute(error, "ToolError")
         # Each is released once it was read.
         columns = ((name, self._tables.pop(0)) for name in names)
-        return {**found, "tables": [], "columns": columns, "figures": self._figures}
-
-
-def _name_failure(error: dict[str, Any] | None, failure: str | None) -> None:
-    """Mark the uncaught failure of a host function as such."""
-    if error and error.get("type") == "ToolError" and error["message"] == failure:
-        error["kind"] = "host_call_failed"
-
-
-def budgets(limits: Mapping[str, Any]) -> dict[str, int]:
-    """Return the budgets of the guest's encoder."""
-    return {
-        "value_bytes": limits["value"],
-        "value_nodes": 100_000,
-        "value_depth": 64,
-        "local_names": 200,
-        "local_bytes": min(64 * 2**10, limits["locals"]),
-        "locals_bytes": limits["locals"],
-        "tables": _TABLES,
-        "table_bytes": limits["tables"],
-        "tables_bytes": 2 * limits["tables"],
-        "figures": _FIGURES,
-        "figure_bytes": limits["figures"],
-        "figures_bytes": 4 * limits["figures"],
-        "figure_pixels": _PIXELS,
-        "argument_bytes": _ARGUMENTS,
-    }
-
-
-def _read(body: bytes, most: int) -> dict[str, Any]:
-    if len(body) > most:
-        raise Malformed("a frame is too long")
-    sandbox_json(body, _DEPTH, _NODES)
-    found = json.loads(body)
-    if type(found) is not dict:
-        raise Malformed("a frame holds no object")
-    return found
+        return {**self._outcome, "tables": [], "columns": columns, "figures": self._figures}
 
 
 def _bound(body: bytes, each: int, together: int, before: list[bytes]) -> None:

@@ -1,9 +1,48 @@
 //! The checks of what a worker sent along, for engines of any kind.
 
+use antiphon_runtime::sandbox::JobOutput;
 use antiphon_sandbox::check::{self, Refusal};
+use antiphon_sandbox::outcome::{self, OutcomeBody};
 use antiphon_sandbox::tagged;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use super::limits::limits_of;
+use super::native_sandbox::outcome_in;
+use crate::value::json;
+
+/// Checks the outcome of a job as its worker reports it.
+///
+/// Args:
+///     body: what the worker sent.
+///     limits: all limits of the job.
+///     want: the parts of the result that the job wants.
+///
+/// Returns:
+///     The outcome without tables and figures, the names of the tables that follow, and the
+///     number of figures.
+///
+/// Raises:
+///     `ValueError`: no honest worker sends this.
+#[pyfunction]
+pub(crate) fn sandbox_outcome<'py>(
+    py: Python<'py>,
+    body: &[u8],
+    limits: &Bound<'py, PyDict>,
+    want: &Bound<'py, PyAny>,
+) -> PyResult<(Bound<'py, PyDict>, Vec<String>, u64)> {
+    let want: Vec<JobOutput> = json::read(want)?;
+    let budget = outcome::granted(limits_of(py, limits, false)?.budget(), &want);
+    let found = py.detach(|| {
+        let body = OutcomeBody::read(body, &budget)?;
+        let tables = body.tables.iter().map(|table| table.name.clone()).collect();
+        let figures = body.figures;
+        Ok((body.check(&budget)?, tables, figures))
+    });
+    let (outcome, tables, figures) = found.map_err(PyValueError::new_err::<&str>)?;
+    Ok((outcome_in(py, &outcome)?, tables, figures))
+}
 
 /// Checks that bytes are a plain table as an Arrow IPC stream, so that a library may read it.
 ///

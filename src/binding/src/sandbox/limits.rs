@@ -20,12 +20,32 @@ pub(crate) fn sandbox_limits<'py>(
     given: &Bound<'py, PyDict>,
     data: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
+    let limits = limits_of(py, given, data)?;
+    Ok(pythonize::pythonize(py, &limits.to_json())?)
+}
+
+/// The budgets of a job's outcome and calls under these limits, as the guest's encoder and the
+/// host take them.
+#[pyfunction]
+pub(crate) fn sandbox_budget<'py>(
+    py: Python<'py>,
+    limits: &Bound<'py, PyDict>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let budget = limits_of(py, limits, false)?.budget();
+    Ok(pythonize::pythonize(py, &budget)?)
+}
+
+/// Limits by name, checked and completed.
+pub(crate) fn limits_of(
+    py: Python<'_>,
+    given: &Bound<'_, PyDict>,
+    data: bool,
+) -> PyResult<SandboxLimits> {
     let mut table = Map::new();
     for (name, value) in given {
         table.insert(name.extract()?, plain(&value));
     }
-    let limits = SandboxLimits::complete(&table, data).map_err(|fault| to_exception(py, &fault))?;
-    Ok(pythonize::pythonize(py, &limits.to_json())?)
+    SandboxLimits::complete(&table, data).map_err(|fault| to_exception(py, &fault))
 }
 
 /// Numbers and nothing as they are; all else as text, which is no limit.

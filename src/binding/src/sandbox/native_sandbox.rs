@@ -258,9 +258,23 @@ impl HostCalls for Caller {
 
 /// What a guest may know of an exception: never where it was raised.
 fn told(py: Python<'_>, error: &PyErr) -> CallError {
-    let kind = error.get_type(py).name().map_or_else(|_| "Exception".into(), |it| it.to_string());
-    let message = error.value(py).str().map_or_else(|_| String::new(), |it| it.to_string());
+    let (kind, message) = call_failure(py, error).unwrap_or_else(|_| {
+        let kind = error.get_type(py).name().map(|name| name.to_string());
+        let message = error.value(py).str().map(|text| text.to_string());
+        (kind.unwrap_or_else(|_| "Exception".to_owned()), message.unwrap_or_default())
+    });
     CallError { kind, message: message.chars().take(MESSAGE).collect() }
+}
+
+/// What a `CallFailed` says: it names the exception that the guest sees.
+fn call_failure(py: Python<'_>, error: &PyErr) -> PyResult<(String, String)> {
+    let module = py.import(intern!(py, "antiphon.sandbox._host_calls"))?;
+    let value = error.value(py);
+    if !value.is_instance(&module.getattr(intern!(py, "CallFailed"))?)? {
+        return Err(error.clone_ref(py));
+    }
+    let field = |name: &Bound<'_, PyString>| value.getattr(name)?.extract();
+    Ok((field(intern!(py, "type"))?, field(intern!(py, "message"))?))
 }
 
 /// The exception for an engine that has no worker to give.

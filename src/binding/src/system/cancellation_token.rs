@@ -1,10 +1,10 @@
-//! Cancelling a question from outside.
+//! Cancelling a question of a system, or a run of a sandbox, from outside.
 
 use antiphon_runtime::CancellationToken;
 use pyo3::prelude::*;
 
-/// Cancels the question that has it: what was done until then stays in the thread, which is free
-/// once the question has ended.
+/// Cancels the question or the run of a sandbox that has it. What a question did until then stays
+/// in its thread, which is free once the question has ended.
 #[pyclass(module = "antiphon._antiphon", name = "CancellationToken", frozen)]
 #[derive(Debug)]
 pub(crate) struct PyCancellationToken(pub(crate) CancellationToken);
@@ -16,8 +16,14 @@ impl PyCancellationToken {
         Self(CancellationToken::new())
     }
 
-    /// Cancel the question; the first reason counts.
+    /// Cancel; the first reason counts.
     fn stop(&self, reason: &str) {
         self.0.cancel(reason);
+    }
+
+    /// The reason, once it was cancelled.
+    #[getter]
+    fn reason(&self) -> Option<String> {
+        self.0.reason().map(|reason| reason.to_string())
     }
 }

@@ -58,17 +58,17 @@ pub(crate) fn read(given: &Bound<'_, PyDict>) -> PyResult<PartsBuilder> {
     for (name, text) in fields.get::<Bound<'_, PyDict>>("prompts")?.iter().flatten() {
         parts = parts.prompt(&name.extract::<String>()?, text.extract::<String>()?);
     }
-    Ok(match fields.get::<(Bound<'_, PyAny>, Py<PyAny>)>("sandbox")? {
-        Some((engine, stopper)) => parts.sandbox(sandbox(engine, stopper)),
+    Ok(match fields.get::<Bound<'_, PyAny>>("sandbox")? {
+        Some(engine) => parts.sandbox(sandbox(engine)),
         None => parts,
     })
 }
 
 /// An engine in Rust as itself, any other behind the port.
-fn sandbox(engine: Bound<'_, PyAny>, stopper: Py<PyAny>) -> Arc<dyn Sandbox> {
+fn sandbox(engine: Bound<'_, PyAny>) -> Arc<dyn Sandbox> {
     match engine.cast::<NativeSandbox>() {
         Ok(native) => native.get().engine(),
-        Err(_) => Arc::new(PortedSandbox { engine: engine.unbind(), stopper: Arc::new(stopper) }),
+        Err(_) => Arc::new(PortedSandbox { engine: engine.unbind() }),
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::mpsc;
 use std::time::Duration;
 
+use antiphon_runtime::CancellationToken;
 use antiphon_runtime::sandbox::{
     CallError, GuestFault, GuestFaultKind, HostCalls, JobOutcome, JobTable, JobUsage, Sandbox,
     SandboxJob, SandboxProbe, Session, StopCheck, WorkerOrigin,
@@ -15,7 +16,8 @@ use pyo3::types::{PyBytes, PyDict};
 use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 
-use crate::{driver::exit_gate, value::json};
+use crate::system::cancellation_token::PyCancellationToken;
+use crate::value::json;
 
 /// How often it is asked whether a job must stop.
 const PATIENCE: Duration = Duration::from_millis(20);
@@ -24,8 +26,6 @@ const PATIENCE: Duration = Duration::from_millis(20);
 pub(crate) struct PortedSandbox {
     /// Has `run(job, call, stop)` and `session()`.
     pub(crate) engine: Py<PyAny>,
-    /// Makes what stops a job.
-    pub(crate) stopper: Arc<Py<PyAny>>,
 }
 
 /// Calls of the host as Python code makes them.
@@ -66,7 +66,7 @@ impl Sandbox for PortedSandbox {
         host: Option<Arc<dyn HostCalls>>,
         halt: StopCheck<'_>,
     ) -> JobOutcome {
-        run(&self.stopper, &self.engine, (job, host), halt)
+        run(&self.engine, job, host, halt)
     }
 
     fn open(&self) -> Result<Box<dyn Session>, Box<GuestFault>> {
@@ -75,15 +75,13 @@ impl Sandbox for PortedSandbox {
             let session = opened.map_err(|error| {
                 Box::new(GuestFault::new(GuestFaultKind::Unavailable, error.value(py).to_string()))
             })?;
-            let (session, stopper) = (session.unbind(), Arc::clone(&self.stopper));
-            Ok(Box::new(PortedSession { session, stopper }) as Box<dyn Session>)
+            Ok(Box::new(PortedSession { session: session.unbind() }) as Box<dyn Session>)
         })
     }
 }
 
 struct PortedSession {
     session: Py<PyAny>,
-    stopper: Arc<Py<PyAny>>,
 }
 
 impl Session for PortedSession {
@@ -93,7 +91,7 @@ impl Session for PortedSession {
         host: Option<Arc<dyn HostCalls>>,
         halt: StopCheck<'_>,
     ) -> JobOutcome {
-        run(&self.stopper, &self.session, (job, host), halt)
+        run(&self.session, job, host, halt)
     }
 
     fn snapshot(&mut self) -> Result<Option<Vec<u8>>, Box<GuestFault>> {
@@ -113,23 +111,19 @@ impl Drop for PortedSession {
 
 /// Runs a job by `runner`. What it raises is a crash of the engine's.
 fn run(
-    stopper: &Py<PyAny>,
     runner: &Py<PyAny>,
-    (job, host): (&SandboxJob, Option<Arc<dyn HostCalls>>),
+    job: &SandboxJob,
+    host: Option<Arc<dyn HostCalls>>,
     halt: StopCheck<'_>,
 ) -> JobOutcome {
-    let made = Python::attach(|py| stopper.call0(py));
-    let stopper = match made {
-        Ok(stopper) => stopper,
-        Err(error) => return crashed(&error),
-    };
+    let token = CancellationToken::new();
     let (over, ends) = mpsc::channel::<()>();
     std::thread::scope(|threads| {
-        let stopper = &stopper;
-        threads.spawn(move || stop_when_due(stopper, halt, &ends));
+        let watched = &token;
+        threads.spawn(move || stop_when_due(watched, halt, &ends));
         let outcome = Python::attach(|py| {
             let call = host.map(|host| Bound::new(py, HostCaller(host))).transpose()?;
-            let given = (job_in(py, job)?, call, stopper.bind(py));
+            let given = (job_in(py, job)?, call, PyCancellationToken(token.clone()));
             outcome_of(&runner.bind(py).call_method1(intern!(py, "run"), given)?)
         });
         drop(over);
@@ -138,15 +132,12 @@ fn run(
 }
 
 /// Stops a job once it must, until the job is over.
-fn stop_when_due(stopper: &Py<PyAny>, halt: StopCheck<'_>, ends: &mpsc::Receiver<()>) {
+fn stop_when_due(token: &CancellationToken, halt: StopCheck<'_>, ends: &mpsc::Receiver<()>) {
     while let Err(mpsc::RecvTimeoutError::Timeout) = ends.recv_timeout(PATIENCE) {
-        let Some(reason) = halt() else { continue };
-        exit_gate::enter(|py| {
-            if let Err(error) = stopper.bind(py).call_method1(intern!(py, "stop"), (reason,)) {
-                error.write_unraisable(py, None);
-            }
-        });
-        return;
+        if let Some(reason) = halt() {
+            token.cancel(&reason);
+            return;
+        }
     }
 }
 

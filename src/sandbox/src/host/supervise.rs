@@ -12,13 +12,13 @@ use antiphon_runtime::sandbox::{
 };
 
 use super::attached::ReceivedAttachments;
-use super::body::{self, OutcomeBody};
 use super::calls::{self, PendingHostCalls};
 use super::classify::{StopReason, WorkerEnd, trouble};
 use super::job_message::job_frames;
 use super::output_head::{OutputHead, is_temporary};
 use super::worker::Worker;
 use crate::frame::{self, FrameBounds};
+use crate::outcome::{self, OutcomeBody};
 use crate::spec::ReadyTimeout;
 use crate::sys::descriptors::{self, PolledDescriptor};
 
@@ -88,7 +88,7 @@ pub(super) fn run(
         calls: PendingHostCalls::new(host, &job.functions, terms.limits.host_calls, &budget),
         worker,
         terms,
-        budget: body::granted(budget, &job.want),
+        budget: outcome::granted(budget, &job.want),
         stdout: OutputHead::new(terms.limits.stdout),
         stderr: OutputHead::new(terms.limits.stderr),
         outbox,
@@ -272,7 +272,7 @@ impl Supervisor<'_> {
             JobPhase::Waiting => FrameBounds { ready: 64, ..none },
             JobPhase::Running => FrameBounds {
                 call: self.budget.argument_bytes + calls::AROUND,
-                outcome: body::longest(&self.budget),
+                outcome: outcome::longest(&self.budget),
                 ..none
             },
             JobPhase::Collecting(body) => {

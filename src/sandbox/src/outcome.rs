@@ -1,5 +1,5 @@
-//! The outcome of a job as a worker reports it. A worker may report anything, so everything is
-//! parsed into types, counted again, and truncated.
+//! The outcome of a job as a worker of any engine reports it. A worker may report anything, so
+//! everything is parsed into types, counted again, and truncated.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,7 +24,7 @@ const LOST: usize = 201;
 
 /// An outcome, as a worker sends it.
 #[derive(Deserialize)]
-pub(super) struct OutcomeBody {
+pub struct OutcomeBody {
     /// `null` is a value too; without the field there is none.
     #[serde(default, deserialize_with = "present")]
     value: Option<Json>,
@@ -34,24 +34,27 @@ pub(super) struct OutcomeBody {
     locals: Map<String, Json>,
     #[serde(default)]
     local_errors: BTreeMap<String, GuestFault>,
+    /// The tables that follow.
     #[serde(default)]
-    pub(super) tables: Vec<AnnouncedTable>,
+    pub tables: Vec<AnnouncedTable>,
     #[serde(default)]
     table_errors: BTreeMap<String, GuestFault>,
+    /// The number of figures that follow.
     #[serde(default)]
-    pub(super) figures: u64,
+    pub figures: u64,
     #[serde(default)]
     error: Option<GuestFault>,
 }
 
 /// A table that follows as an attachment.
 #[derive(Clone, Deserialize)]
-pub(super) struct AnnouncedTable {
-    pub(super) name: String,
+pub struct AnnouncedTable {
+    /// Its name.
+    pub name: String,
 }
 
 /// The bounds for a job that wants these outputs: 0 for those that it does not want.
-pub(super) fn granted(budget: SandboxBudget, want: &[JobOutput]) -> SandboxBudget {
+pub fn granted(budget: SandboxBudget, want: &[JobOutput]) -> SandboxBudget {
     let if_wanted = |what, most| if want.contains(&what) { most } else { 0 };
     SandboxBudget {
         value_bytes: if_wanted(JobOutput::Value, budget.value_bytes),
@@ -64,15 +67,16 @@ pub(super) fn granted(budget: SandboxBudget, want: &[JobOutput]) -> SandboxBudge
 }
 
 /// The largest outcome in bytes.
-pub(super) fn longest(budget: &SandboxBudget) -> u64 {
+pub fn longest(budget: &SandboxBudget) -> u64 {
     budget.value_bytes + budget.locals_bytes + AROUND
 }
 
 impl OutcomeBody {
     /// Parses an outcome.
     ///
-    /// Errors: the violation of the protocol, in words.
-    pub(super) fn read(text: &[u8], budget: &SandboxBudget) -> Result<Self, &'static str> {
+    /// # Errors
+    /// The violation of the protocol, in words.
+    pub fn read(text: &[u8], budget: &SandboxBudget) -> Result<Self, &'static str> {
         let size = ValueSize {
             bytes: longest(budget),
             nodes: budget.value_nodes * 2,
@@ -128,8 +132,9 @@ impl OutcomeBody {
 
     /// Checks the values, and builds the outcome.
     ///
-    /// Errors: the violation of the protocol, in words.
-    pub(super) fn check(mut self, budget: &SandboxBudget) -> Result<JobOutcome, &'static str> {
+    /// # Errors
+    /// The violation of the protocol, in words.
+    pub fn check(mut self, budget: &SandboxBudget) -> Result<JobOutcome, &'static str> {
         let size = |bytes| {
             let SandboxBudget { value_nodes: nodes, value_depth: depth, .. } = *budget;
             ValueSize { bytes, nodes, depth }.generous()
