@@ -43,8 +43,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from antiphon._json_values import encode_result
-from antiphon._schema import Contract, construct, schema_of
+from antiphon._schema import Contract, JsonSchema
 from antiphon.errors import ValidationError
+
+
+def schema_of(tp: Any, where: str = "the value") -> JsonSchema:
+    return Contract(tp, where).schema
+
+
+def construct(tp: Any, value: Any, root: str = "value") -> Any:
+    return Contract(tp).construct(value, root)
+
 
 T = TypeVar("T")
 Bounded = TypeVar("Bounded", bound=int)

@@ -1,4 +1,4 @@
-"""One of several: given values (``Literal``, ``Enum``) or given types (a union)."""
+"""Alternatives: values (``Literal``, ``Enum``) or types (a union)."""
 
 from __future__ import annotations
 
@@ -15,25 +15,21 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Choice(Shape):
-    """One of a few values, each with the JSON scalar that stands for it."""
+    """One of a few values, each encoded as a JSON scalar."""
 
     codes: list[tuple[Any, Any]]
     """Pairs of JSON scalar and Python value."""
 
     @property
     def noun(self) -> str:  # type: ignore[override]
-        """All choices."""
         return "one of " + ", ".join(repr(code) for code, _ in self.codes)
 
-    def schema(self, definitions: Definitions) -> JsonSchema:
-        """An ``enum``, with its ``type`` if there is only one."""
-        del definitions
+    def schema(self, definitions: Definitions) -> JsonSchema:  # noqa: ARG002 - it has no parts
         codes = [code for code, _ in self.codes]
         types = {SCALARS[type(code)] for code in codes}
         return {"type": types.pop(), "enum": codes} if len(types) == 1 else {"enum": codes}
 
     def build(self, value: Any, path: Path) -> Any:
-        """The value that the scalar stands for."""
         for code, member in self.codes:
             # 1 == True in Python, not in JSON.
             if isinstance(code, bool) is isinstance(value, bool) and code == value:
@@ -41,13 +37,12 @@ class Choice(Shape):
         raise self.misfit(path, value)
 
     def key_schema(self) -> JsonSchema | None:
-        """The choices, if all of them are text."""
         codes = [code for code, _ in self.codes]
         return {"enum": codes} if all(isinstance(code, str) for code in codes) else None
 
 
 def literal(values: tuple[Any, ...]) -> Choice | None:
-    """The reading of ``Literal[...]``; ``None`` if JSON has no word for one of the values."""
+    """Read ``Literal[...]``; ``None`` if one of the values is not representable in JSON."""
     codes = []
     for value in values:
         if isinstance(value, Enum):
@@ -67,11 +62,9 @@ class Union(Shape):
 
     @property
     def noun(self) -> str:  # type: ignore[override]
-        """All choices."""
         return " or ".join(dict.fromkeys(member.noun for member in self.members))
 
     def schema(self, definitions: Definitions) -> JsonSchema:
-        """``anyOf``, or nothing if one of the types is anything."""
         schemas: list[JsonSchema] = []
         for member in self.members:
             schema = member.schema(definitions)
@@ -82,23 +75,20 @@ class Union(Shape):
         return {"anyOf": schemas} if len(schemas) > 1 else schemas[0]
 
     def build(self, value: Any, path: Path) -> Any:
-        """What the first fitting type builds."""
         misfits: list[Mismatch] = []
         for member in sorted(self.members, key=lambda member: member.surplus(value)):
             try:
                 return member.build(value, path)
             except Mismatch as misfit:
                 misfits.append(misfit)
-        # A complaint from deep inside means that the outside did fit: it tells the most.
+        # An error deep inside means that the outside did fit: it is the most informative.
         deepest = max(misfits, key=lambda misfit: len(misfit.path))
         raise deepest if len(deepest.path) > len(path) else self.misfit(path, value)
 
     def surplus(self, value: Any) -> int:
-        """As the closest member."""
         return min(member.surplus(value) for member in self.members)
 
     def key_schema(self) -> JsonSchema | None:
-        """One of the members', if all of them can be keys."""
         schemas = [member.key_schema() for member in self.members]
         found = [schema for schema in schemas if schema is not None]
         if len(found) < len(schemas):
@@ -106,7 +96,6 @@ class Union(Shape):
         return {} if {} in found else {"anyOf": found}
 
     def build_key(self, key: str, path: Path) -> Any:
-        """What the first fitting member makes of the key."""
         for member in self.members:
             try:
                 return member.build_key(key, path)

@@ -14,33 +14,21 @@ if TYPE_CHECKING:
 
     from antiphon._schema.definitions import Definitions, JsonSchema
 
+_SEQUENCES = (abc.Collection, abc.Iterable, abc.MutableSequence, abc.Reversible, abc.Sequence)
 ARRAYS: dict[Any, Callable[[Iterable[Any]], Any]] = {
-    list: list,
-    abc.Collection: list,
-    abc.Iterable: list,
-    abc.MutableSequence: list,
-    abc.Reversible: list,
-    abc.Sequence: list,
+    **dict.fromkeys((list, *_SEQUENCES), list),
     collections.deque: collections.deque,
     tuple: tuple,
 }
-"""Types with any number of items, and what makes one."""
-
 SETS: dict[Any, Callable[[Iterable[Any]], Any]] = {
-    set: set,
-    abc.MutableSet: set,
-    abc.Set: set,
+    **dict.fromkeys((set, abc.MutableSet, abc.Set), set),
     frozenset: frozenset,
 }
-"""Types without repetition, and what makes one."""
-
 MAPPINGS: dict[Any, Callable[[dict[Any, Any]], Any]] = {
-    dict: dict,
-    abc.Mapping: dict,
-    abc.MutableMapping: dict,
+    **dict.fromkeys((dict, abc.Mapping, abc.MutableMapping), dict),
     collections.OrderedDict: collections.OrderedDict,
 }
-"""Types with keys, and what makes one."""
+"""Container types, each with the constructor of its values."""
 
 
 @dataclass(slots=True)
@@ -53,18 +41,16 @@ class Array(Shape):
     noun: str = "a list"
 
     def schema(self, definitions: Definitions) -> JsonSchema:
-        """An array, of unique items for a set."""
         schema: JsonSchema = {"type": "array", "items": self.item.schema(definitions)}
         return {**schema, "uniqueItems": True} if self.unique else schema
 
     def build(self, value: Any, path: Path) -> Any:
-        """The items, built, in the annotated container."""
         if not isinstance(value, list | tuple):
             raise self.misfit(path, value)
         items = [self.item.build(item, (*path, at)) for at, item in enumerate(value)]
         try:
             return self.make(items)
-        except TypeError as error:  # a set of what cannot be hashed
+        except TypeError as error:  # an item of a set is not hashable
             raise self.misfit(path, value) from error
 
 
@@ -76,11 +62,9 @@ class Fixed(Shape):
 
     @property
     def noun(self) -> str:  # type: ignore[override]
-        """Its length."""
         return f"a list of {len(self.items)}"
 
     def schema(self, definitions: Definitions) -> JsonSchema:
-        """An array of exactly that length."""
         size = len(self.items)
         schema: JsonSchema = {"type": "array", "minItems": size, "maxItems": size}
         if self.items:
@@ -88,7 +72,6 @@ class Fixed(Shape):
         return schema
 
     def build(self, value: Any, path: Path) -> Any:
-        """The items, built, as a tuple."""
         if not isinstance(value, list | tuple) or len(value) != len(self.items):
             raise self.misfit(path, value)
         pairs = enumerate(zip(self.items, value, strict=True))
@@ -105,7 +88,6 @@ class Table(Shape):
     noun: str = "an object"
 
     def schema(self, definitions: Definitions) -> JsonSchema:
-        """An object; keys that are not any text get ``propertyNames``."""
         schema: JsonSchema = {"type": "object"}
         if names := self.key.key_schema():
             schema["propertyNames"] = names
@@ -114,7 +96,6 @@ class Table(Shape):
         return schema
 
     def build(self, value: Any, path: Path) -> Any:
-        """The entries, built, in the annotated mapping."""
         if not isinstance(value, dict):
             raise self.misfit(path, value)
         entries = {}

@@ -1,4 +1,4 @@
-"""A type as an agreement about JSON: its schema, and values made from what satisfies it."""
+"""A type as a JSON schema, and as a constructor of values that satisfy it."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ class Contract:
     """A type, read once, for many values.
 
     Args:
-        tp: any hint that `Reader` knows: standard types, ``Optional``, unions,
-            ``Literal``, enums, collections, dataclasses, typed dictionaries,
-            named tuples, pydantic models, generics of these.
-        where: what the type belongs to, for an error.
+        tp: any hint that `Reader` supports: standard types, ``Optional``, unions, ``Literal``,
+            enums, collections, dataclasses, typed dictionaries, named tuples, pydantic models,
+            generics of these.
+        where: the owner of the type, for errors.
 
     Raises:
-        ValidationError: JSON has no words for the type (``unsupported_type``), or
-            a hint in it cannot be resolved (``unresolved_type``).
+        ValidationError: the type has no JSON schema (``unsupported_type``), or a hint in it
+            cannot be resolved (``unresolved_type``).
 
     Example:
         >>> Contract(tuple[int, ...]).construct([1, 2])
@@ -37,21 +37,21 @@ class Contract:
         """JSON schema of the type, draft 2020-12; shared and recursive parts under ``$defs``."""
 
     def construct(self, value: Any, root: str = "value") -> Any:
-        """The annotated Python object for a JSON value.
+        """Return the annotated Python object for a JSON value.
 
         Args:
-            value: what ``json.loads`` returns.
-            root: what to call it in an error.
+            value: a result of ``json.loads``.
+            root: its name in errors.
 
         Raises:
-            ValidationError: the value does not fit (``invalid_value``); the
-                message and ``details["path"]`` say where.
+            ValidationError: the value does not fit (``invalid_value``); the message and
+                ``details["path"]`` name the place.
         """
         return build(self._shape, value, root)
 
 
 def build(shape: Shape, value: Any, root: str) -> Any:
-    """Builds a value, with the error that users see."""
+    """Build a value, or raise the error that users see."""
     try:
         return shape.build(value, ())
     except Mismatch as misfit:
@@ -62,30 +62,19 @@ def build(shape: Shape, value: Any, root: str) -> Any:
         ) from misfit
 
 
-def schema_of(tp: Any, where: str = "the value") -> JsonSchema:
-    """JSON schema of a type; see `Contract`."""
-    return Contract(tp, where).schema
-
-
-def construct(tp: Any, value: Any, root: str = "value") -> Any:
-    """The annotated Python object for a JSON value; see `Contract.construct`."""
-    return Contract(tp).construct(value, root)
-
-
 _VALUE = "value"
-# Providers take schemas of objects only: anything else stands in this field of one.
+"""Field of the object that wraps other values: providers accept only schemas of objects."""
 
 
 class Output:
-    """A type, or a JSON schema, that an answer has to fit.
+    """The type or JSON schema that an answer must satisfy.
 
     Args:
         given: a type hint, or a JSON schema as a dict.
-        where: what it belongs to, for an error.
+        where: its owner, for errors.
 
     Raises:
-        ValidationError: the type has no JSON schema (``unsupported_type``,
-            ``unresolved_type``).
+        ValidationError: as `Contract`.
     """
 
     def __init__(self, given: Any, where: str) -> None:
@@ -96,11 +85,11 @@ class Output:
 
     @property
     def fields(self) -> frozenset[str]:
-        """The names of its fields; none if it is no object."""
+        """The names of its fields; empty if it is no object."""
         return frozenset() if self._wrapped else frozenset(_target(self.schema)["properties"])
 
     def construct(self, value: Any) -> Any:
-        """The annotated Python object for what the model answered."""
+        """Return the annotated Python object for an answer of the model."""
         plain = value[_VALUE] if self._wrapped else value
         return plain if self._contract is None else self._contract.construct(plain, "answer")
 
@@ -111,7 +100,7 @@ def _is_object(schema: dict[str, Any]) -> bool:
 
 
 def _target(schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema behind a reference to one of its own definitions."""
+    """Resolve a reference to one of the schema's own definitions."""
     while "$ref" in schema:
         name = schema["$ref"].rpartition("/")[2]
         definitions = schema.get("$defs", {})

@@ -1,4 +1,4 @@
-"""The ``$defs`` of one schema: names, references, and what need not be one."""
+"""The ``$defs`` of one schema: names, references, inlining."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ class Definitions:
         self._foreign: dict[str, JsonSchema] = {}
 
     def reserve(self, name: str) -> str:
-        """A name that nothing else in this schema has, close to the one wished for."""
+        """Return a unique name close to `name`."""
         name = self._free(re.sub(r"[^A-Za-z0-9_.-]+", "_", name).strip("_") or "Type")
         self._own[name] = None
         return name
 
     def define(self, name: str, shape: _HasSchema) -> None:
-        """Tells a reserved name's schema, once; a type that contains itself ends here."""
+        """Add the schema of a reserved name, once: a type may contain itself."""
         if self._own.get(name) is None:
             self._own[name] = {}
             self._own[name] = shape.schema(self)
 
     def adopt(self, schema: JsonSchema) -> JsonSchema:
-        """Takes over the ``$defs`` of a schema made elsewhere, renaming where names clash."""
+        """Move the ``$defs`` of a foreign schema here; rename duplicates."""
         theirs: dict[str, JsonSchema] = schema.pop("$defs", {})
         names = {name: self._name_for(name, body) for name, body in theirs.items()}
         for name, body in theirs.items():
@@ -50,7 +50,7 @@ class Definitions:
         return _renamed(schema, names)
 
     def finish(self, root: JsonSchema) -> JsonSchema:
-        """The whole schema: the root told in place, then what is shared or recursive."""
+        """Return the complete schema; only shared and recursive types stay under ``$defs``."""
         bodies = {name: body for name, body in self._own.items() if body is not None}
         bodies |= self._foreign
         while (name := _target(root)) is not None:
@@ -80,7 +80,7 @@ class Definitions:
 
 
 def _target(schema: JsonSchema) -> str | None:
-    """The definition that a schema refers to, if it does."""
+    """Return the definition that a schema refers to, if any."""
     reference = schema.get("$ref")
     if isinstance(reference, str) and reference.startswith(_PREFIX):
         return reference.removeprefix(_PREFIX)
@@ -88,7 +88,7 @@ def _target(schema: JsonSchema) -> str | None:
 
 
 def _mapped(schema: JsonSchema, change: Callable[[JsonSchema], JsonSchema]) -> JsonSchema:
-    """The schema with every schema directly inside it changed; data is left alone."""
+    """Apply `change` to each schema directly inside; data is left alone."""
 
     def inside(key: str, value: Any) -> Any:
         if key in _DATA:
@@ -105,7 +105,7 @@ def _mapped(schema: JsonSchema, change: Callable[[JsonSchema], JsonSchema]) -> J
 
 
 def _references(schema: JsonSchema) -> Iterator[str]:
-    """The name of each definition that a schema refers to, as often as it does."""
+    """Yield the definitions that a schema refers to, once per reference."""
     if (name := _target(schema)) is not None:
         yield name
     inner: list[JsonSchema] = []
@@ -120,7 +120,7 @@ def _references(schema: JsonSchema) -> Iterator[str]:
 
 
 def _reached(schema: JsonSchema, bodies: dict[str, JsonSchema]) -> set[str]:
-    """The definitions that a schema needs, directly or through others."""
+    """Return the definitions that a schema needs, directly or indirectly."""
     found: set[str] = set()
     waiting = list(_references(schema))
     while waiting:
@@ -132,7 +132,7 @@ def _reached(schema: JsonSchema, bodies: dict[str, JsonSchema]) -> set[str]:
 
 
 def _expanded(schema: JsonSchema, inline: dict[str, JsonSchema]) -> JsonSchema:
-    """The schema with each reference to one of `inline` replaced by its body."""
+    """Replace each reference to one of `inline` by its body."""
     name = _target(schema)
     if name in inline:
         rest = {key: value for key, value in schema.items() if key != "$ref"}
@@ -141,7 +141,7 @@ def _expanded(schema: JsonSchema, inline: dict[str, JsonSchema]) -> JsonSchema:
 
 
 def _renamed(schema: JsonSchema, names: dict[str, str]) -> JsonSchema:
-    """The schema with its references, and a discriminator's table of them, renamed."""
+    """Rename the references of a schema, including those of a discriminator."""
     schema = _mapped(schema, lambda body: _renamed(body, names))
     if (name := _target(schema)) in names:
         schema["$ref"] = _PREFIX + names[name]

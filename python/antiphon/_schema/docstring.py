@@ -1,8 +1,7 @@
-"""What a docstring says: its summary, its prose and a text per parameter.
+"""Parser of docstrings: summary, description and parameters.
 
-Google, NumPy and Sphinx styles are read, mixed ones too. Sections about
-results, failures and examples are dropped: they are not for the caller of a
-tool. Any other heading is prose.
+Google, NumPy and Sphinx styles are supported, also mixed. Sections about results, exceptions and
+examples are dropped, because they do not concern a tool's caller. Other headings are prose.
 """
 
 from __future__ import annotations
@@ -57,8 +56,8 @@ class Docstring:
 
     Attributes:
         summary: the first paragraph, on one line.
-        description: the prose after it, paragraphs kept.
-        parameters: text of each parameter, by name without asterisks.
+        description: the prose after it, with its paragraphs.
+        parameters: the descriptions by name, without asterisks.
     """
 
     summary: str = ""
@@ -67,18 +66,12 @@ class Docstring:
 
     @property
     def text(self) -> str:
-        """Summary and description, with an empty line between."""
+        """Summary and description."""
         return "\n\n".join(part for part in (self.summary, self.description) if part)
 
 
 def parse(text: str | None) -> Docstring:
-    r"""Reads a docstring.
-
-    Args:
-        text: as in ``__doc__``; ``None`` reads as empty.
-
-    Returns:
-        Its parts. There is no wrong docstring: what is no section is prose.
+    r"""Parse a docstring; any text is valid, and ``None`` is empty.
 
     Example:
         >>> parse("Adds.\n\nArgs:\n    x: a number.").parameters
@@ -107,7 +100,7 @@ class _Parser:
         return at + 1
 
     def _numpy(self, at: int) -> int | None:
-        """Reads a section whose title is underlined; it ends at the next such title."""
+        """Parse a section with an underlined title; it ends at the next such title."""
         title = self.lines[at].strip().lower()
         if title not in _PARAMETERS | _DROPPED or not _underlined(self.lines, at):
             return None
@@ -119,7 +112,7 @@ class _Parser:
         return end
 
     def _google(self, at: int) -> int | None:
-        """Reads a section whose title ends in a colon; it ends where the indentation does."""
+        """Parse a section with a title that ends in a colon; it ends with the indentation."""
         title = self.lines[at].rstrip().removesuffix(":").lower()
         if not self.lines[at].rstrip().endswith(":") or title not in _PARAMETERS | _DROPPED:
             return None
@@ -131,7 +124,7 @@ class _Parser:
         return end
 
     def _sphinx(self, at: int) -> int | None:
-        """Reads a field such as ``:param name: text`` with its indented continuation."""
+        """Parse a field such as ``:param name: text`` with its indented continuation."""
         found = _FIELD.match(self.lines[at])
         if found is None:
             return None
@@ -147,7 +140,7 @@ class _Parser:
         return end
 
     def _entries(self, lines: list[str], pattern: re.Pattern[str]) -> None:
-        """Reads the entries of a section: the least indented lines open one each."""
+        """Parse the entries of a section; each starts on a line with the least indentation."""
         margin = min((_indent(line) for line in lines if line.strip()), default=0)
         names, body = "", list[str]()
         for line in lines:
@@ -168,7 +161,7 @@ class _Parser:
 
 
 def _underlined(lines: list[str], at: int) -> bool:
-    """Whether the line at that index is a title over a row of dashes."""
+    """Whether the line at `at` is a title over a row of dashes."""
     if at + 1 >= len(lines) or not lines[at].strip():
         return False
     rule = lines[at + 1].strip()
@@ -176,13 +169,13 @@ def _underlined(lines: list[str], at: int) -> bool:
 
 
 def _indent(line: str) -> int:
-    """Columns before the text; an empty line has none, and counts as deeply indented."""
+    """Return the indentation; an empty line counts as deeply indented."""
     stripped = line.lstrip()
     return len(line) - len(stripped) if stripped else 1_000
 
 
 def _flow(lines: list[str]) -> str:
-    """Joins wrapped lines; empty lines and list items keep their line break."""
+    """Join wrapped lines; empty lines and list items keep their line break."""
     text = ""
     for line in (line.strip() for line in lines):
         if not line:

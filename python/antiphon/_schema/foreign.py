@@ -1,6 +1,6 @@
-"""Types that pydantic knows best: its models, its constraints, its own types.
+"""Types that pydantic reads: its models, constraints and own types.
 
-Nothing here imports pydantic: whoever has such a type has imported it.
+Nothing here imports pydantic: a process with such a type has imported it.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _HOOKS = (
 
 
 def pydantic() -> Any:
-    """The module, if the process has it; ``None`` if not."""
+    """Return the module, if the process has imported it."""
     return sys.modules.get("pydantic")
 
 
 def is_foreign(thing: Any) -> bool:
-    """Whether a type, or a note in ``Annotated``, is pydantic's to read."""
+    """Whether pydantic has to read a type, or an item of metadata."""
     if pydantic() is None:
         return False
     kind = thing if isinstance(thing, type) else type(thing)
@@ -36,8 +36,8 @@ def is_foreign(thing: Any) -> bool:
 
 
 def is_field(thing: Any) -> bool:
-    """Whether it is what ``pydantic.Field(...)`` returns."""
-    # Loaded with the first model: pydantic imports its parts when they are asked for.
+    """Whether it is a result of ``pydantic.Field(...)``."""
+    # pydantic imports this module with the first model.
     fields = sys.modules.get("pydantic.fields")
     return fields is not None and isinstance(thing, fields.FieldInfo)
 
@@ -49,15 +49,13 @@ class Foreign(Shape):
 
     def __init__(self, tp: Any) -> None:
         self._adapter = pydantic().TypeAdapter(tp)
-        # Made now, so that what has no schema is refused where it is written.
+        # Now, so that a type without a schema is refused where it is declared.
         self._schema: JsonSchema = self._adapter.json_schema()
 
     def schema(self, definitions: Definitions) -> JsonSchema:
-        """Pydantic's own schema."""
         return definitions.adopt(dict(self._schema))
 
     def build(self, value: Any, path: Path) -> Any:
-        """Pydantic's own value, by the rules it has for JSON."""
         try:
             return self._adapter.validate_json(json.dumps(value))
         except pydantic().ValidationError as error:
@@ -69,6 +67,5 @@ class Foreign(Shape):
             raise Mismatch(path, "is not JSON", value) from error
 
     def surplus(self, value: Any) -> int:
-        """How many fields of `value` are unknown."""
         known = self._schema.get("properties")
         return len(value.keys() - known.keys()) if known and isinstance(value, dict) else 0

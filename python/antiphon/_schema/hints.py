@@ -1,4 +1,4 @@
-"""Type hints as they are written: strings resolved, qualifiers peeled, variables filled in."""
+"""Type hints: evaluation of strings, removal of qualifiers, substitution of type variables."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _QUALIFIERS = frozenset({"ClassVar", "Final", "NotRequired", "ReadOnly", "Requir
 
 @dataclass(slots=True)
 class Peeled:
-    """A hint without its outer wrapping.
+    """A hint without its qualifiers.
 
     Attributes:
         tp: the type inside.
         notes: the metadata of ``Annotated``, outermost last.
-        qualifiers: names such as ``NotRequired`` that stood around it.
+        qualifiers: names such as ``NotRequired``.
     """
 
     tp: Any
@@ -36,7 +36,7 @@ class Peeled:
 
     @property
     def description(self) -> str:
-        """The text in the metadata: a string, a ``Doc``, or a pydantic ``Field``'s."""
+        """The description in the metadata: a string, a ``Doc``, or that of a pydantic ``Field``."""
         for note in self.notes:
             if isinstance(note, str):
                 return note
@@ -49,7 +49,7 @@ class Peeled:
 
 
 def peel(tp: Any) -> Peeled:
-    """Takes ``Annotated``, ``Required``, ``NotRequired``, ``ReadOnly`` and ``Final`` off."""
+    """Remove ``Annotated``, ``Required``, ``NotRequired``, ``ReadOnly`` and ``Final``."""
     notes: list[Any] = []
     qualifiers: set[str] = set()
     while True:
@@ -67,26 +67,25 @@ def peel(tp: Any) -> Peeled:
 def hints_of(
     owner: Any, label: str, local: Mapping[str, Any] | None = None, kind: str = "parameter"
 ) -> dict[str, Any]:
-    """The hints of a function or class, strings resolved, ``Annotated`` kept.
+    """Return the evaluated hints of a function or class, with ``Annotated``.
 
     Args:
         owner: the function or class.
-        label: its name, for an error.
-        local: names to resolve besides those of its module.
-        kind: what a hint belongs to, for an error: ``parameter`` or ``field``.
+        label: its name, for errors.
+        local: names in addition to those of its module.
+        kind: ``parameter`` or ``field``, for errors.
 
     Raises:
-        ValidationError: a hint names something that cannot be found
-            (``unresolved_type``).
+        ValidationError: a hint cannot be evaluated (``unresolved_type``).
     """
     names = dict(local or {})
     try:
         try:
             return typing.get_type_hints(owner, include_extras=True)
         except NameError:
-            # Only now: given names hide those of the class body.
+            # Not at first: `local` would hide names of the class body.
             return typing.get_type_hints(owner, localns=names, include_extras=True)
-    except Exception as error:  # evaluating a hint can raise anything
+    except Exception as error:  # evaluation can raise anything
         name, hint = _culprit(owner, names)
         raise ValidationError(
             f"the type of {kind} `{name}` of `{label}` cannot be resolved: {hint}",
@@ -98,7 +97,7 @@ def hints_of(
 
 
 def resolve(value: Any, module: str, local: Mapping[str, Any]) -> Any:
-    """One hint, with the strings in it resolved in a module."""
+    """Evaluate one hint in a module."""
     scope = vars(sys.modules[module]) if module in sys.modules else {}
     holder = SimpleNamespace(__annotations__={"value": value})
     found = typing.get_type_hints(holder, scope, dict(local), include_extras=True)
@@ -106,14 +105,14 @@ def resolve(value: Any, module: str, local: Mapping[str, Any]) -> Any:
 
 
 def _culprit(owner: Any, names: dict[str, Any]) -> tuple[str, str]:
-    """The first hint that does not resolve by itself, and its text."""
+    """Return the first hint that cannot be evaluated, and its text."""
     hints: dict[str, Any] = {}
     for holder in reversed(getattr(owner, "__mro__", (owner,))):
         hints |= _own_hints(holder)
     for name, hint in hints.items():
         try:
             resolve(hint, owner.__module__, names)
-        except Exception:  # noqa: BLE001 - as above; this is the one
+        except Exception:  # noqa: BLE001 - as above
             return name, hint if isinstance(hint, str) else repr(hint)
     return next(iter(hints.items()), ("?", "?"))
 
@@ -126,12 +125,12 @@ def _own_hints(holder: Any) -> dict[str, Any]:
 
 
 def is_variable(tp: Any) -> bool:
-    """Whether it is a type variable."""
+    """Whether a hint is a type variable."""
     return isinstance(tp, typing.TypeVar)
 
 
 def bound_of(variable: Any) -> Any:
-    """What a type variable that nobody filled in stands for."""
+    """Return the default, bound or constraints of a type variable, else ``Any``."""
     if getattr(variable, "has_default", bool)():
         return variable.__default__
     if variable.__bound__ is not None:
@@ -142,7 +141,7 @@ def bound_of(variable: Any) -> Any:
 
 
 def substitute(tp: Any, filled: Mapping[Any, Any]) -> Any:
-    """A hint with its type variables replaced by what fills them."""
+    """Substitute the type variables of a hint."""
     if is_variable(tp):
         return filled.get(tp, tp)
     open_ones = () if isinstance(tp, type) else getattr(tp, "__parameters__", ())
@@ -152,7 +151,7 @@ def substitute(tp: Any, filled: Mapping[Any, Any]) -> Any:
 
 
 def fillings(cls: Any, args: tuple[Any, ...]) -> dict[Any, dict[Any, Any]]:
-    """For a generic class and each of its bases: what fills its type variables."""
+    """Return the values of the type variables, for a generic class and each of its bases."""
     own = dict(zip(getattr(cls, "__parameters__", ()), args, strict=False))
     found = {cls: own}
     for base in getattr(cls, "__orig_bases__", ()):
@@ -164,7 +163,7 @@ def fillings(cls: Any, args: tuple[Any, ...]) -> dict[Any, dict[Any, Any]]:
 
 
 def owner_of(cls: Any, name: str) -> Any:
-    """The class that declares a field, as far as it can be told."""
+    """Return the class that declares a field."""
     for holder in cls.__mro__:
         if name in inspect.get_annotations(holder):
             return holder

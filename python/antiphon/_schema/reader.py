@@ -1,4 +1,4 @@
-"""Reads type hints into shapes."""
+"""Conversion of type hints to shapes."""
 
 from __future__ import annotations
 
@@ -14,13 +14,12 @@ from antiphon._schema.definitions import Definitions
 from antiphon._schema.foreign import Foreign, is_foreign
 from antiphon._schema.hints import bound_of, is_variable, peel, resolve, substitute
 from antiphon._schema.record import MISSING, NO_DEFAULT, Declaration, Field, Record, layout_of
-from antiphon._schema.scalar import Primitive, formatted, primitive
+from antiphon._schema.scalar import Primitive, primitive, scalar
 from antiphon._schema.shape import Anything, Described, Named, Shape
 from antiphon.errors import ValidationError
 
-_PRIMITIVES: tuple[type, ...] = (str, bool, int, float, type(None))
 _DEEPEST = 50
-"""Named types inside one another."""
+"""Most levels of nested named types."""
 
 
 class Reader:
@@ -32,14 +31,14 @@ class Reader:
         self._depth = 0
 
     def read(self, tp: Any, where: str) -> Shape:
-        """Reads a hint.
+        """Read an evaluated hint.
 
         Args:
-            tp: the hint, strings in it resolved.
-            where: what it belongs to, for an error: ``parameter `x` of `f```.
+            tp: the hint.
+            where: its owner, for errors: ``parameter `x` of `f```.
 
         Raises:
-            ValidationError: JSON has no words for such a type (``unsupported_type``).
+            ValidationError: the type has no JSON schema (``unsupported_type``).
         """
         peeled = peel(tp)
         if any(is_foreign(note) for note in peeled.notes):
@@ -49,7 +48,7 @@ class Reader:
         return Described(shape, peeled.description) if peeled.description else shape
 
     def field(self, declared: Declaration, where: str) -> Field:
-        """Reads a field or parameter. A default of ``None`` allows null."""
+        """Read a field or parameter; a default of ``None`` allows null."""
         shape = self.read(declared.hint, where)
         if declared.default is None:
             shape = _or_null(shape)
@@ -70,7 +69,7 @@ class Reader:
         elif origin is typing.Literal:
             shape = literal(args)
         elif getattr(tp, "__unpacked__", False):
-            shape = None  # `*tuple[str, ...]` in the middle of a tuple
+            shape = None  # `*tuple[str, ...]` inside a tuple
         elif origin is not None:
             shape = self._generic(tp, origin, args, where)
         else:
@@ -86,12 +85,12 @@ class Reader:
             return Choice(codes_of(tp)) if len(tp) else None
         if is_foreign(tp):
             return self._foreign(tp, where)
-        return _scalar(tp) or self._record(tp, (), where) or _subclass(tp)
+        return scalar(tp) or self._record(tp, (), where) or _subclass(tp)
 
     def _generic(self, tp: Any, origin: Any, args: tuple[Any, ...], where: str) -> Shape | None:
         if origin is tuple:
-            # Both have no arguments, but the first may hold anything.
-            bare = tp is typing.Tuple  # noqa: UP006 - the old spelling is meant
+            # `Tuple` and `tuple[()]` both have no arguments.
+            bare = tp is typing.Tuple  # noqa: UP006 - the alias itself
             return Array(Anything(), tuple) if bare else self._tuple(args, where)
         if origin in ARRAYS or origin in SETS or origin in MAPPINGS:
             return self._container(origin, args, where)
@@ -107,7 +106,7 @@ class Reader:
         return Fixed([self.read(arg, where) for arg in args])
 
     def _container(self, kind: Any, args: tuple[Any, ...], where: str) -> Shape | None:
-        """A list, set or mapping; no arguments means items of any type."""
+        """Read a list, set or mapping; without arguments its items have any type."""
         inner = [self.read(arg, where) for arg in args]
         if kind in MAPPINGS:
             key, value = inner or (Anything(), Anything())
@@ -127,12 +126,12 @@ class Reader:
             self.field(declared, f"field `{declared.name}` of `{cls.__name__}`")
             for declared in layout.declarations
         ]
-        named.target = Record(fields, layout.make, layout.description)
+        named.inner = Record(fields, layout.make, layout.description)
         self._depth -= 1
         return named
 
     def _name(self, name: str, key: Any, where: str) -> Named:
-        """Opens a named type. The name exists before its inside is read: it may recur."""
+        """Register a named type before its parts are read: it may contain itself."""
         self._depth += 1
         if self._depth > _DEEPEST:  # `class Grow[T]: next: Grow[list[T]]`
             raise _unsupported(name, where, "it contains ever larger types")
@@ -140,7 +139,7 @@ class Reader:
         return named
 
     def _alias(self, tp: Any, where: str) -> Shape | None:
-        """What is neither a class nor has arguments: aliases, new types, variables."""
+        """Read a hint that is no class and has no arguments: an alias, new type or variable."""
         if tp is None:
             return primitive(type(None))
         if is_variable(tp):
@@ -154,29 +153,25 @@ class Reader:
         return None
 
     def _alias_value(self, alias: Any, args: tuple[Any, ...], where: str) -> Shape:
-        """A ``type`` statement's meaning, which may contain itself."""
+        """Read the value of a ``type`` statement, which may contain itself."""
         key = _key(alias, args)
         if key not in self._named:
             named = self._name(alias.__name__, key, where)
             value = resolve(alias.__value__, alias.__module__, {alias.__name__: alias})
             filled = dict(zip(alias.__type_params__, args, strict=False))
-            named.target = self.read(substitute(value, filled), where)
+            named.inner = self.read(substitute(value, filled), where)
             self._depth -= 1
         return self._named[key]
 
     def _foreign(self, tp: Any, where: str) -> Shape:
         try:
             return Foreign(tp)
-        except Exception as error:  # pydantic has many ways to refuse a type
+        except Exception as error:  # pydantic raises several types
             raise _unsupported(tp, where, str(error)) from error
 
 
-def _scalar(tp: type) -> Shape | None:
-    return primitive(tp) if tp in _PRIMITIVES else formatted(tp)
-
-
 def _key(named: Any, args: tuple[Any, ...]) -> Any:
-    """Equal for the same type. `Annotated` can carry what does not hash."""
+    """Return a key of a type; metadata of `Annotated` may not be hashable."""
     try:
         hash(args)
     except TypeError:
@@ -189,7 +184,7 @@ def _brief(tp: Any) -> str:
 
 
 def _subclass(tp: type) -> Shape | None:
-    """A user's own subclass of text or a number, made from the plain value."""
+    """Read a user's own subclass of text or a number."""
     base = next((kind for kind in (str, int, float) if issubclass(tp, kind)), None)
     return None if base is None else primitive(base, tp)
 

@@ -17,14 +17,13 @@ if TYPE_CHECKING:
     from antiphon._schema.definitions import Definitions, JsonSchema
 
 
-# Not `dataclasses.MISSING`: as a default, that one means that there is none.
 MISSING: Any = object()
-"""Marks a declaration without a default value."""
+"""Marks a declaration without a default; `dataclasses.MISSING` may be a default itself."""
 
 
 @dataclass(slots=True)
 class Declaration:
-    """One field or parameter as its author wrote it."""
+    """A field or parameter as declared."""
 
     name: str
     hint: Any
@@ -35,7 +34,7 @@ class Declaration:
 
 @dataclass(slots=True)
 class Layout:
-    """A class with fields, and how to make an instance from some of them."""
+    """The fields of a class, and a constructor from some of them."""
 
     declarations: list[Declaration]
     make: Callable[[dict[str, Any]], Any]
@@ -43,14 +42,9 @@ class Layout:
 
 
 def layout_of(cls: Any, args: tuple[Any, ...]) -> Layout | None:
-    """The layout of a dataclass, typed dictionary or named tuple; ``None`` for others.
+    """Return the layout of a dataclass, typed dictionary or named tuple; ``None`` for others.
 
-    Args:
-        cls: the class.
-        args: what fills its type variables, for ``Box[int]``.
-
-    Raises:
-        ValidationError: a field's hint cannot be resolved.
+    `args` are the values of its type variables, for ``Box[int]``.
     """
     if not isinstance(cls, type):
         return None
@@ -83,7 +77,7 @@ def _by_keywords(cls: type) -> Callable[[dict[str, Any]], Any]:
 
 def _own_docstring(cls: type) -> docstring.Docstring:
     text = vars(cls).get("__doc__")
-    # Dataclasses and named tuples get their signature as a docstring when they have none.
+    # The default docstring of a dataclass or named tuple is its signature.
     if not isinstance(text, str) or text.startswith(f"{cls.__name__}("):
         return docstring.Docstring()
     return docstring.parse(text)
@@ -109,7 +103,7 @@ def _of_dataclass(cls: Any, hints: dict[str, Any]) -> list[Declaration]:
 def _of_typed_dict(cls: Any, hints: dict[str, Any]) -> list[Declaration]:
     found = []
     for name, hint in hints.items():
-        # With postponed hints, `__required_keys__` has not seen the qualifiers.
+        # `__required_keys__` ignores qualifiers in hints that are strings.
         qualifiers = peel(hint).qualifiers
         required = name in cls.__required_keys__ and "NotRequired" not in qualifiers
         found.append(Declaration(name, hint, required or "Required" in qualifiers))
@@ -125,23 +119,22 @@ def _of_named_tuple(cls: Any, hints: dict[str, Any]) -> list[Declaration]:
 
 
 NO_DEFAULT: Any = object()
-"""Marks a field without a default that JSON can show."""
+"""Marks a field without a default, or with one that JSON cannot represent."""
 
 
 @dataclass(slots=True)
 class Field:
-    """One field of a record."""
+    """A field of a record."""
 
     name: str
     shape: Shape
     required: bool = True
     default: Any = NO_DEFAULT
-    """The default as JSON, to show; the record's own code applies it."""
+    """The default as JSON, for the schema; the class itself applies it."""
     description: str = ""
-    """From a docstring; a text in the hint itself wins."""
+    """From a docstring; a text in the hint overrides it."""
 
     def schema(self, definitions: Definitions) -> JsonSchema:
-        """The field's schema with its description and default."""
         schema = self.shape.schema(definitions)
         if self.description and not isinstance(self.shape, Described):
             schema = {**schema, "description": self.description}
@@ -156,14 +149,13 @@ class Record(Shape):
 
     fields: list[Field]
     make: Callable[[dict[str, Any]], Any]
-    """Takes the fields that are present."""
+    """Builds the object from the fields that are present."""
     description: str = ""
     closed: bool = False
-    """Whether an unknown field is an error; if not, it is ignored."""
+    """Whether unknown fields are refused; otherwise they are ignored."""
     noun: str = "an object"
 
     def schema(self, definitions: Definitions) -> JsonSchema:
-        """An object with its properties."""
         schema: JsonSchema = {"type": "object"}
         if self.description:
             schema["description"] = self.description
@@ -175,7 +167,6 @@ class Record(Shape):
         return schema
 
     def build(self, value: Any, path: Path) -> Any:
-        """The object that the record's own class makes of the fields."""
         if not isinstance(value, dict):
             raise self.misfit(path, value)
         if self.closed and (
@@ -195,7 +186,6 @@ class Record(Shape):
             raise Mismatch(path, f"is refused ({error})", value) from error
 
     def surplus(self, value: Any) -> int:
-        """How many fields of `value` are unknown."""
         if not isinstance(value, dict):
             return 0
         return len(value.keys() - {field.name for field in self.fields})

@@ -1,9 +1,9 @@
-"""Types that are one JSON scalar: numbers, text, and text with a format."""
+"""Types that JSON encodes as one scalar: numbers, text, and text with a format."""
 
 from __future__ import annotations
 
 import base64
-import binascii
+import functools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -24,26 +24,23 @@ class Primitive(Shape):
     fits: Callable[[Any], bool]
     make: Callable[[Any], Any]
 
-    def schema(self, definitions: Definitions) -> JsonSchema:
-        """Its ``type``."""
-        del definitions
+    def schema(self, definitions: Definitions) -> JsonSchema:  # noqa: ARG002 - it has no parts
         return {"type": self.type}
 
     def build(self, value: Any, path: Path) -> Any:
-        """The value, as the exact Python type."""
         if not self.fits(value):
             raise self.misfit(path, value)
+        if value is None:
+            return None
         try:
             return self.make(value)
         except (TypeError, ValueError, OverflowError) as error:
             raise self.misfit(path, value) from error
 
     def key_schema(self) -> JsonSchema | None:
-        """Any text, or the digits of a whole number."""
         return {"string": {}, "integer": {"pattern": "^-?[0-9]+$"}}.get(self.type)
 
     def build_key(self, key: str, path: Path) -> Any:
-        """The key, read as a number if it is one."""
         if self.type != "integer":
             return self.build(key, path)
         try:
@@ -53,7 +50,7 @@ class Primitive(Shape):
 
 
 def _is_integer(value: object) -> bool:
-    # JSON knows one kind of number: 1.0 is a whole one. Python's `bool` is none.
+    # JSON has one kind of number, so that 1.0 is a whole number; `bool` is none.
     if isinstance(value, float):
         return value.is_integer()
     return isinstance(value, int) and not isinstance(value, bool)
@@ -63,23 +60,18 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def primitive(tp: type, make: Callable[[Any], Any] | None = None) -> Primitive:
-    """The reading of ``str``, ``int``, ``float``, ``bool`` or ``NoneType``.
+_PRIMITIVES: dict[type, tuple[str, str, Callable[[Any], bool]]] = {
+    str: ("text", "string", lambda value: isinstance(value, str)),
+    bool: ("true or false", "boolean", lambda value: isinstance(value, bool)),
+    int: ("a whole number", "integer", _is_integer),
+    float: ("a number", "number", _is_number),
+    type(None): ("null", "null", lambda value: value is None),
+}
 
-    Args:
-        tp: one of these types.
-        make: what turns the value into the annotated type. Default: `tp`.
-    """
-    make = make or tp
-    if tp is str:
-        return Primitive("text", "string", lambda value: isinstance(value, str), make)
-    if tp is bool:
-        return Primitive("true or false", "boolean", lambda value: isinstance(value, bool), make)
-    if tp is int:
-        return Primitive("a whole number", "integer", _is_integer, make)
-    if tp is float:
-        return Primitive("a number", "number", _is_number, make)
-    return Primitive("null", "null", lambda value: value is None, lambda value: value)
+
+def primitive(tp: type, make: Callable[[Any], Any] | None = None) -> Primitive:
+    """Read ``str``, ``int``, ``float``, ``bool`` or ``NoneType``; `make` builds a subclass."""
+    return Primitive(*_PRIMITIVES[tp], make or tp)
 
 
 @dataclass(slots=True)
@@ -90,15 +82,12 @@ class Formatted(Shape):
     keywords: JsonSchema
     parse: Callable[[str], Any]
     numeric: bool = False
-    """Whether a JSON number is understood too."""
+    """Whether a JSON number is accepted too."""
 
-    def schema(self, definitions: Definitions) -> JsonSchema:
-        """Text with its format."""
-        del definitions
+    def schema(self, definitions: Definitions) -> JsonSchema:  # noqa: ARG002 - it has no parts
         return {"type": "string", **self.keywords}
 
     def build(self, value: Any, path: Path) -> Any:
-        """The value that the text stands for."""
         if self.numeric and _is_number(value):
             value = repr(value)
         if not isinstance(value, str):
@@ -109,18 +98,20 @@ class Formatted(Shape):
             raise self.misfit(path, value) from error
 
     def key_schema(self) -> JsonSchema | None:
-        """Its format."""
         return dict(self.keywords)
 
 
-def formatted(tp: type) -> Formatted | None:
-    """The reading of a standard type that JSON writes as text; ``None`` if it is none.
+def scalar(tp: type) -> Shape | None:
+    """Read a standard type that JSON encodes as a scalar; ``None`` for other types.
 
-    The types are known by name, so that reading ``str`` does not import ``uuid``.
+    The types are found by name, so that reading ``str`` does not import ``uuid``.
     """
-    if tp is bytes:
-        return Formatted("base64 text", {"contentEncoding": "base64"}, _unbase64)
+    if tp in _PRIMITIVES:
+        return primitive(tp)
     known = f"{tp.__module__}.{tp.__qualname__}"
+    if tp is bytes:
+        parse = functools.partial(base64.b64decode, validate=True)
+        return Formatted("base64 text", {"contentEncoding": "base64"}, parse)
     if known in _ISO:
         noun, name = _ISO[known]
         return Formatted(noun, {"format": name}, getattr(tp, "fromisoformat"))  # noqa: B009
@@ -128,11 +119,8 @@ def formatted(tp: type) -> Formatted | None:
         return Formatted("a UUID", {"format": "uuid"}, tp)
     if known == "decimal.Decimal":
         return Formatted("a decimal number", {"format": "decimal"}, _finite(tp), numeric=True)
-    if any(
-        kind.__module__.startswith("pathlib") and kind.__name__ == "PurePath" for kind in tp.__mro__
-    ):
-        return Formatted("a path", {"format": "path"}, tp)
-    return None
+    kinds = ((kind.__module__.partition(".")[0], kind.__name__) for kind in tp.__mro__)
+    return Formatted("a path", {"format": "path"}, tp) if ("pathlib", "PurePath") in kinds else None
 
 
 _ISO = {
@@ -140,13 +128,6 @@ _ISO = {
     "datetime.date": ("a date", "date"),
     "datetime.time": ("a time of day", "time"),
 }
-
-
-def _unbase64(text: str) -> bytes:
-    try:
-        return base64.b64decode(text, validate=True)
-    except binascii.Error as error:
-        raise ValueError(text) from error
 
 
 def _finite(decimal: Callable[[str], Any]) -> Callable[[str], Any]:
