@@ -1,6 +1,6 @@
-"""One event loop on a thread of its own, for async code that sync code calls.
+"""A background event loop, for async code that is called from sync code.
 
-asyncio is imported by whoever needs it: that takes longer than to import the rest of antiphon.
+asyncio is imported on first use: that takes longer than importing the rest of antiphon.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ if hasattr(os, "register_at_fork"):
 
 
 def running() -> asyncio.AbstractEventLoop:
-    """The loop; the first call starts its thread.
+    """Return the loop; the first call starts its thread.
 
-    A caller may be inside a running loop of its own (a notebook cell) and still wait here, because
-    nothing of this one runs on the caller's thread.
+    A caller in a running loop of its own (a notebook cell) can block on it, because it uses
+    another thread.
     """
     import asyncio
 
-    global _loop  # noqa: PLW0603 - one per process, on purpose
+    global _loop  # noqa: PLW0603 - one per process
     with _lock:
         if _loop is None or _loop.is_closed():
             _loop = asyncio.new_event_loop()
@@ -47,7 +47,7 @@ def running() -> asyncio.AbstractEventLoop:
 
 
 def submit(awaitable: Awaitable[Any], loop: asyncio.AbstractEventLoop | None = None) -> Future[Any]:
-    """Schedules an awaitable on a loop of another thread. Default: antiphon's own."""
+    """Schedule an awaitable on a loop of another thread. Default: antiphon's own."""
     import asyncio
 
     async def wait() -> Any:
@@ -71,7 +71,7 @@ def run_blocking(
     try:
         return future.result(timeout)
     except TimeoutError:
-        # What is awaited may raise the same by itself.
+        # The awaitable itself may raise the same.
         if future.done():
             raise
         future.cancel()
@@ -82,7 +82,7 @@ def run_blocking(
 
 
 def is_async(function: Any) -> bool:
-    """Whether calling it is known to give a coroutine; also for partials and callable objects."""
+    """Whether calling it returns a coroutine; also for partials and callable objects."""
     while isinstance(function, functools.partial):
         function = function.func
     call = getattr(function, "__call__", None)  # noqa: B004 - the method itself is wanted

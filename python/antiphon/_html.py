@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _LONGEST = 20_000
-"""Characters of a value that are shown."""
+"""Characters of a value that are displayed."""
 _GREY = "#57606a"
 _OUTCOMES = {"answered": "#1a7f37", "paused": "#9a6700", "error": "#cf222e"}
 BOX = "border:1px solid #8884;border-radius:8px;padding:10px 14px;max-width:60em;font-size:14px"
@@ -21,12 +21,12 @@ SMALL = f"color:{_GREY};font-size:12px"
 
 
 def colour_of(outcome: str | None) -> str:
-    """The colour of a run's outcome."""
+    """Return the colour of a run's outcome."""
     return _OUTCOMES.get(outcome or "", _GREY)
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON; where JSON lacks it, the name of its type."""
+    """Return a value as JSON, or the name of its type if it is not supported."""
     return encode_or(value, f"<{type(value).__name__}>")
 
 

@@ -1,6 +1,6 @@
-"""Python values as JSON values: what a tool returned, what a default is.
+"""Python values as JSON values: results of tools, defaults of parameters.
 
-The inverse of `antiphon._schema.construct` for every type that it knows.
+The inverse of `antiphon._schema.Contract.construct` for every type that it supports.
 """
 
 from __future__ import annotations
@@ -25,26 +25,23 @@ if TYPE_CHECKING:
 _DEEPEST = 100
 """Levels of nesting; JSON readers stop at 128."""
 _INTEGERS = range(-(2**63), 2**64)
-"""What JSON readers keep exactly; other integers become text."""
+"""Integers that JSON readers keep exactly; others become text."""
 
 
 def encode_result(value: Any) -> Any:
-    """What a tool returned, as a JSON value for the model.
+    """Encode the result of a tool as a JSON value for the model.
 
-    Text stays as it is. Numbers, lists, mappings and what they contain become
-    JSON; so do dataclasses, typed dictionaries, named tuples, pydantic models,
-    enums, dates, decimals, UUIDs, paths, sets (in a stable order), bytes (base64),
-    NumPy scalars and arrays. Numbers that JSON lacks, such as NaN, become text. A data
-    frame or series becomes a text of its size, its columns and its first rows.
-
-    Args:
-        value: anything.
+    Supported are text, numbers, lists, mappings, dataclasses, typed dictionaries, named tuples,
+    pydantic models, enums, dates, decimals, UUIDs, paths, sets (in a stable order), bytes
+    (base64), NumPy scalars and arrays, and nested values of these types. Numbers that JSON lacks,
+    such as NaN, become text. A data frame or series becomes a text of its size, its columns and
+    its first rows.
 
     Returns:
         ``None``, a bool, a number, text, a list or a dict of these.
 
     Raises:
-        ToolError: the value, or one inside it, has no such form (``tool_result``).
+        ToolError: the value, or one inside it, is not supported (``tool_result``).
 
     Example:
         >>> encode_result({"ids": {2, 1}, "share": float("nan")})
@@ -54,7 +51,7 @@ def encode_result(value: Any) -> Any:
 
 
 def encode_or(value: Any, otherwise: Any) -> Any:
-    """The value as JSON, or `otherwise` if it has no such form."""
+    """Encode a value as JSON; return `otherwise` if it is not supported."""
     try:
         return encode_result(value)
     except ToolError:
@@ -116,7 +113,7 @@ def _unordered(value: Any, depth: int) -> list[Any]:
     try:
         return _items(sorted(value), depth)
     except TypeError:
-        # Mixed kinds do not compare; their JSON does.
+        # Values of several types may not be comparable; their JSON is.
         return sorted(_items(value, depth), key=json.dumps)
 
 
@@ -186,18 +183,17 @@ _FORMS: tuple[tuple[Callable[[Any], bool], Callable[[Any, int], Any]], ...] = (
     (lambda value: isinstance(value, AbstractSet), _unordered),
     (lambda value: isinstance(value, list | tuple) or _is_queue(value), _items),
 )
-"""Each form that a value can have, and what writes it; the first that fits counts."""
+"""Pairs of a test and an encoder; the first that fits applies."""
 
 
 SCALARS = {str: "string", bool: "boolean", int: "integer", float: "number", type(None): "null"}
-"""Python types that are JSON scalars, and their name in a schema."""
+"""Python types that are JSON scalars, and their names in a schema."""
 
 
 def codes_of(enum: type[Enum]) -> list[tuple[Any, Any]]:
-    """Pairs of JSON scalar and member, in order of definition.
+    """Return pairs of JSON scalar and member, in order of definition.
 
-    The scalar is the member's value. Names are used for the whole class as soon
-    as one value is no JSON scalar.
+    The scalar is the member's value, or its name if any value of the class is no JSON scalar.
     """
     members = list(enum)
     values = [_bare(member.value) for member in members]
@@ -207,7 +203,7 @@ def codes_of(enum: type[Enum]) -> list[tuple[Any, Any]]:
 
 
 def _bare(value: Any) -> Any:
-    """A subclass of a scalar, reduced to the scalar."""
+    """Return the plain scalar of a subclass."""
     for kind in (bool, int, float, str):
         if isinstance(value, kind):
             return kind(value)
@@ -215,11 +211,11 @@ def _bare(value: Any) -> Any:
 
 
 ROWS = 50
-"""Rows that are shown; the first line says how many there are."""
+"""Most rows of a table in a text; its first line has the number of all."""
 
 
 def is_table(value: Any) -> bool:
-    """Whether it looks like a data frame: of pandas, polars or a library like them."""
+    """Whether it has the interface of a data frame of pandas or polars."""
     shape = getattr(value, "shape", None)
     return (
         isinstance(shape, tuple)
@@ -229,7 +225,7 @@ def is_table(value: Any) -> bool:
 
 
 def is_series(value: Any) -> bool:
-    """Whether it looks like one column of a data frame."""
+    """Whether it has the interface of one column of a data frame."""
     return (
         not isinstance(value, type)
         and all(hasattr(value, name) for name in ("dtype", "shape", "to_frame"))
@@ -238,14 +234,10 @@ def is_series(value: Any) -> bool:
 
 
 def table_text(frame: Any) -> str:
-    """The size, the column names and the first rows of a data frame.
+    """Return the size, column names and first rows of a data frame or series as text.
 
-    Args:
-        frame: what `is_table` or `is_series` accepts. An index other than a plain row count
-            becomes the first column.
-
-    Returns:
-        Lines of cells separated by `` | ``; cells keep to one line.
+    The cells of a line are separated by `` | ``. An index other than a range becomes the first
+    column.
     """
     if is_series(frame):
         frame = frame.to_frame()

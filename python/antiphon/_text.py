@@ -1,4 +1,4 @@
-"""Text: names in snake case, and text from outside made fit for a terminal or a store."""
+"""Names in snake case, and untrusted text made safe for a terminal or a store."""
 
 from __future__ import annotations
 
@@ -8,33 +8,33 @@ import unicodedata
 __all__ = ["drop_controls", "escape_controls", "snake_case", "well_formed"]
 
 
-_OBEYED = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
-"""Control characters, those that are not seen or turn text around, halves, ends of lines."""
+_UNSAFE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+"""Categories of control and format characters, surrogates, and line separators."""
 
 
 class _Escapes(dict[int, str | int]):
-    """What `str.translate` writes for each character; nothing is kept of it."""
+    """The table of `str.translate` that escapes unsafe characters; computed, never filled."""
 
     def __missing__(self, code: int) -> str | int:
         sign = chr(code)
-        return sign.encode("unicode_escape").decode() if _is_obeyed(sign) else code
+        return sign.encode("unicode_escape").decode() if _is_unsafe(sign) else code
 
 
 class _Nothing(dict[int, int | None]):
-    """The same, but that what a terminal would obey is left out."""
+    """The table that drops them."""
 
     def __missing__(self, code: int) -> int | None:
-        return None if _is_obeyed(chr(code)) else code
+        return None if _is_unsafe(chr(code)) else code
 
 
 _ESCAPES, _NOTHING = _Escapes(), _Nothing()
 
 
 def escape_controls(text: str) -> str:
-    r"""The text with what a terminal would obey spelt out; ends of lines and tabs stay.
+    r"""Escape control and format characters except line feeds and tabs.
 
-    Whatever comes from code that nobody trusts goes through this before a person sees it: escape
-    sequences could hide text, and characters of direction reorder it.
+    Untrusted text is escaped before it is displayed: escape sequences could hide text, and
+    bidirectional controls reorder it.
 
     Example:
         >>> escape_controls("a\x1b[2J\u202eb")
@@ -44,7 +44,7 @@ def escape_controls(text: str) -> str:
 
 
 def drop_controls(text: str) -> str:
-    r"""The text without what a terminal would obey, where lines have to stay short.
+    r"""Drop control and format characters, where lines have to stay short.
 
     Example:
         >>> drop_controls("a\x1b[2J\u202eb")
@@ -54,7 +54,7 @@ def drop_controls(text: str) -> str:
 
 
 def well_formed(text: str) -> str:
-    r"""The text with U+FFFD for what is no character: names of files can hold such halves.
+    r"""Replace lone surrogates, as in some file names, by U+FFFD.
 
     Example:
         >>> well_formed("caf\udcc3")
@@ -70,7 +70,7 @@ def well_formed(text: str) -> str:
 
 
 def snake_case(name: str) -> str:
-    """A class's name in snake case.
+    """Convert a class name to snake case.
 
     Example:
         >>> snake_case("SQLWriter"), snake_case("Reviewer2")
@@ -80,5 +80,5 @@ def snake_case(name: str) -> str:
     return parts.strip("_").lower()
 
 
-def _is_obeyed(sign: str) -> bool:
-    return sign not in "\n\t" and unicodedata.category(sign) in _OBEYED
+def _is_unsafe(sign: str) -> bool:
+    return sign not in "\n\t" and unicodedata.category(sign) in _UNSAFE

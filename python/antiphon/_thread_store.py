@@ -1,4 +1,4 @@
-"""The stores that threads are kept in, and the names of threads and checkpoints."""
+"""Stores of threads, durability, and names of threads."""
 
 from __future__ import annotations
 
@@ -16,9 +16,8 @@ if TYPE_CHECKING:
 
 Durability = Literal["sync", "async", "exit"]
 """When a superstep is durable. ``sync``: before the next begins. ``async``: while the next runs, in
-order, and before the run ends or pauses; a process that is killed loses what is on its way then,
-which is no more than about 1,024 commits or 16 MiB. ``exit``: only when the run ends, fails or
-pauses.
+order, and before the run ends or pauses; a killed process loses its pending commits, at most
+about 1,024 or 16 MiB. ``exit``: when the run ends, fails or pauses.
 """
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
@@ -28,12 +27,12 @@ _LONGEST = 512
 
 @dataclass(frozen=True, slots=True)
 class ThreadStore:
-    """A store of threads, and how runs are written to it.
+    """A store of threads with its settings.
 
     Attributes:
         saver: the store.
-        durability: when a step is durable.
-        registry: which types it may hold. Default: those that were registered.
+        durability: when a superstep is durable.
+        registry: the types that it may hold. Default: the registered ones.
     """
 
     saver: Saver
@@ -43,7 +42,7 @@ class ThreadStore:
     def ref(
         self, thread: str, checkpoint: int | None = None, *, as_node: str | None = None
     ) -> ThreadRef:
-        """A thread, or one of its checkpoints; `as_node` for a write in the name of a node."""
+        """Return a thread, or one of its checkpoints; `as_node` for a write on behalf of a node."""
         return ThreadRef(
             self.saver,
             thread,
@@ -55,18 +54,14 @@ class ThreadStore:
 
 
 def check_durability(given: Any, code: str) -> Durability:
-    """One of the three words.
-
-    Raises:
-        ValidationError: it is something else (`code`).
-    """
+    """Return a valid durability; raise `ValidationError` with `code` for other values."""
     if given in get_args(Durability):
         return cast("Durability", given)
     raise ValidationError(f"`durability` is sync, async or exit, found: {given!r}", code=code)
 
 
 def read_saver(checkpointer: Any, durability: Any, code: str) -> Saver | None:
-    """The saver of a team or a system, if it has one.
+    """Return the saver of a team or a system, if it has one; see `saver_of`.
 
     Raises:
         ValidationError: the checkpointer is neither a saver nor the URL of one, or the durability
@@ -81,7 +76,7 @@ def read_saver(checkpointer: Any, durability: Any, code: str) -> Saver | None:
         raise ValidationError(str(error), code=code) from None
     if saver is None and durability != "async":
         raise ValidationError(
-            f"`durability` means nothing without a `checkpointer`: {durability}",
+            f"`durability` requires a `checkpointer`: {durability}",
             code=code,
             hint='add one: `checkpointer="sqlite:runs.db"`',
         )
@@ -89,13 +84,12 @@ def read_saver(checkpointer: Any, durability: Any, code: str) -> Saver | None:
 
 
 def saver_of(given: Any) -> Saver | None:
-    """A saver as it is, or the saver of a URL.
+    """Return a saver, given itself or as ``memory:``, ``sqlite:<path>`` or ``postgres://…``.
 
     Raises:
-        ValueError: the URL is of no store. It is not quoted: it may hold a password.
-        TypeError: it is neither a saver nor a text.
-
-    Opening raises what `SqliteSaver.open` and `PostgresSaver.open` do.
+        ValueError: no store has this URL, which is not quoted: it may contain a password.
+        TypeError: it is neither a saver nor text.
+        Exception: those of `SqliteSaver.open` and `PostgresSaver.open`.
     """
     if given is None or isinstance(given, Saver):
         return given
@@ -117,11 +111,11 @@ def saver_of(given: Any) -> Saver | None:
 
 
 def thread_name(given: Any) -> str:
-    """The name of a thread, checked.
+    """Return a valid name of a thread.
 
     Raises:
-        ValidationError: it is no text, blank, too long, or no store can hold it
-            (``thread_invalid``).
+        ValidationError: it is not text, blank, too long, or contains characters that stores
+            refuse (``thread_invalid``).
     """
     if not isinstance(given, str):
         raise _refused(f"a thread's name has to be text: {type(given).__name__}")
@@ -135,7 +129,7 @@ def thread_name(given: Any) -> str:
 
 
 def fresh_name() -> str:
-    """A name that nothing else has."""
+    """Return a unique name."""
     import uuid
 
     return str(uuid.uuid4())

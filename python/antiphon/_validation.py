@@ -1,4 +1,4 @@
-"""Checks of options that are numbers; who asks words the error."""
+"""Checks of numeric options; the caller raises the error."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ import math
 from typing import Any, TypeGuard
 
 LARGEST_COUNT = 2**32 - 1
-"""What counters of the engine hold."""
+"""The largest value of the engine's counters."""
 LARGEST_ID = 2**63 - 1
-"""What ids and numbers of steps hold."""
+"""The largest id or step number."""
 
 
 def is_count(value: Any, largest: int = LARGEST_COUNT) -> TypeGuard[int]:
-    """Whether it is a whole number from 1 on; ``True`` is none."""
+    """Whether it is an integer from 1 to `largest`; ``True`` is not."""
     return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= largest
 
 
 def is_number(value: Any) -> TypeGuard[float]:
-    """Whether it is a finite number that is not negative; ``True`` is none."""
+    """Whether it is a finite number from 0; ``True`` is not."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
     return number and math.isfinite(value) and value >= 0
 
 
 def is_seconds(value: Any) -> TypeGuard[float]:
-    """Whether it is a finite number above zero; ``True`` is none."""
+    """Whether it is a finite number above 0; ``True`` is not."""
     return is_number(value) and value > 0

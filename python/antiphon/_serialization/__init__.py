@@ -1,5 +1,5 @@
-"""How objects become plain values, and plain values objects, and which types may do so.
+"""Conversion of objects to stored plain values and back, and the registry of storable types.
 
-What an `unpack` function gets may have been forged: it must not allocate by a number it is given,
-and must not look anything up by name except in a table of its own.
+The input of an `unpack` function may be forged: it must not allocate by a number in it, nor look
+up a name in it outside of its own table.
 """

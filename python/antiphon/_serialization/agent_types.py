@@ -1,4 +1,4 @@
-"""The types of antiphon, LangChain and LangGraph that states and checkpoints hold."""
+"""Stored forms of types of antiphon, LangChain and LangGraph."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from antiphon.result import Question, Usage
 
 @cache
 def antiphon_forms() -> dict[type, Form]:
-    """The antiphon_forms by type."""
+    """Return the forms by type."""
     return {
         Send: Form(72, lambda value: [value.node, value.arg, value.timeout], _send),
         Command: Form(73, _pack_command, _command),
@@ -40,7 +40,7 @@ def _command(value: Any) -> Command:
 
 @cache
 def langchain_forms() -> dict[type, Form]:
-    """The langchain_forms by type."""
+    """Return the forms by type."""
     from langchain_core import messages
     from langchain_core.documents import Document
 
@@ -62,7 +62,7 @@ def _message(kinds: dict[str, type], parts: Any) -> Any:
 
 
 def _pack_document(value: Any) -> list[Any]:
-    """The parts of a model without the many fields that are as they always are."""
+    """Pack a model without the fields that have their default."""
     known = type(value).model_fields
     return pack_model(value, leave_out=lambda name: _is_default(known[name], getattr(value, name)))
 
@@ -76,7 +76,7 @@ def _is_default(field: Any, part: Any) -> bool:
 
 @cache
 def langgraph_forms() -> dict[type, Form]:
-    """The langgraph_forms by type."""
+    """Return the forms by type."""
     from langgraph import types
     from langgraph.checkpoint.serde.types import _DeltaSnapshot
     from langgraph.store.base import Item

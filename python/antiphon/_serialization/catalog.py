@@ -1,6 +1,6 @@
-"""The types that every registry knows. The list is closed: bytes choose from it by number.
+"""The types that every registry has. Stored bytes refer to them by number.
 
-Python's plain types have no number here: the native half writes them by itself.
+Python's plain types have no number here: the extension module encodes them.
 """
 
 from __future__ import annotations
@@ -19,13 +19,12 @@ __all__ = ["PICKLED", "Family", "form_numbered", "form_of", "form_of_failure", "
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """Types that are imported together, when one of them is first met.
+    """Types whose forms are imported together, on first use.
 
     Attributes:
-        source: the module of `antiphon._serialization`, and its function that
-            returns the forms by type.
-        numbers: what may stand for them; a number is never given to another type.
-        packages: where the types are defined.
+        source: module of `antiphon._serialization`, and its function that returns the forms.
+        numbers: the range of their numbers; a number is never reused.
+        packages: the packages that define the types.
     """
 
     source: str
@@ -55,11 +54,11 @@ _FAMILIES = (
 )
 
 _MET: dict[type, Form] = {}
-"""The forms of the families that were needed so far."""
+"""The forms of the families that were used so far."""
 
 
 def form_of(kind: type) -> Form | None:
-    """How objects of a type are stored, if it is one of the list."""
+    """Return the form of a type, if it is in the list."""
     if kind in _MET:
         return _MET[kind]
     package = kind.__module__.partition(".")[0]
@@ -70,7 +69,7 @@ def form_of(kind: type) -> Form | None:
 
 
 def form_of_failure(kind: type) -> Form | None:
-    """How an exception is stored whose type is neither in the list nor registered."""
+    """Return the form of an exception type that is neither in the list nor registered."""
     if not issubclass(kind, BaseException):
         return None
     from antiphon._serialization.exceptions import FOREIGN
@@ -79,23 +78,19 @@ def form_of_failure(kind: type) -> Form | None:
 
 
 def form_numbered(number: int) -> Form | None:
-    """The form that a number stands for.
-
-    Raises:
-        ImportError: the package of the form's types is not installed.
-    """
-    for family in _FAMILIES:
-        if number in family.numbers:
-            return _numbered(family).get(number)
-    return None
+    """Return the form with a number; raise `ImportError` if its package is not installed."""
+    family = _family(number)
+    return None if family is None else _numbered(family).get(number)
 
 
 def package_numbered(number: int) -> str | None:
-    """The package that a number's types are from."""
-    for family in _FAMILIES:
-        if number in family.numbers:
-            return min(family.packages)
-    return None
+    """Return the package that defines the types with a number."""
+    family = _family(number)
+    return None if family is None else min(family.packages)
+
+
+def _family(number: int) -> Family | None:
+    return next((family for family in _FAMILIES if number in family.numbers), None)
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Exceptions as data."""
+"""Stored forms of exceptions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from antiphon import _graph_errors, errors
 from antiphon._antiphon import Form
-from antiphon._serialization.records import exactly, items
+from antiphon._serialization.records import exactly, items, pack_exception, unpack_exception
 
 __all__ = ["FOREIGN", "StoredException", "forms"]
 
@@ -17,11 +17,11 @@ class StoredException(Exception):
     """An exception of a type that was not registered when it was stored.
 
     Args:
-        message: what the exception said.
-        type: its type's module and qualified name.
+        message: its message.
+        type: module and qualified name of its type.
     """
 
-    def __init__(self, message: str, type: str) -> None:  # noqa: A002  # what users look for
+    def __init__(self, message: str, type: str) -> None:  # noqa: A002 - its name for users
         super().__init__(message, type)
         self.message = message
         self.type = type
@@ -67,16 +67,12 @@ def _builtin(value: Any) -> BaseException:
 
 
 def _pack_ours(value: errors.AntiphonError) -> list[Any]:
-    return [type(value).__name__, list(value.args), vars(value)]
+    return [type(value).__name__, *pack_exception(value)]
 
 
-def _ours(value: Any) -> errors.AntiphonError:
-    name, arguments, state = items(3, value)
-    kind = _OURS[name]
-    made: errors.AntiphonError = kind.__new__(kind, *exactly(list, arguments))  # type: ignore[assignment]
-    made.args = tuple(arguments)
-    vars(made).update(exactly(dict, state))
-    return made
+def _ours(value: Any) -> BaseException:
+    name, *parts = items(3, value)
+    return unpack_exception(_OURS[name], parts)
 
 
 def _pack_foreign(value: BaseException) -> list[str]:

@@ -1,4 +1,4 @@
-"""Types of users that are stored by what they consist of, and checks of what they are made from."""
+"""Stored forms of users' classes by their parts, and checks of stored parts."""
 
 from __future__ import annotations
 
@@ -18,39 +18,31 @@ _T = TypeVar("_T")
 
 
 def exactly(kind: type[_T], value: Any) -> _T:
-    """The value, if it is of a type and not of a subclass.
-
-    Raises:
-        TypeError: it is something else.
-    """
+    """Return `value` if its type is exactly `kind`; raise `TypeError` otherwise."""
     if type(value) is not kind:
         raise TypeError(f"expected `{kind.__name__}`, found: {type(value).__name__}")
     return value
 
 
 def items(count: int, value: Any) -> list[Any]:
-    """The value, if it is a list of so many items.
-
-    Raises:
-        TypeError: it is something else.
-    """
+    """Return `value` if it is a list of `count` items; raise `TypeError` otherwise."""
     if type(value) is not list or len(value) != count:
         raise TypeError(f"expected a list of {count} items, found: {type(value).__name__}")
     return value
 
 
 _HEAP = 1 << 9
-"""The flag of classes that were not made in C."""
+"""The flag of classes that are not defined in C."""
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """How objects of a class are taken apart and put together.
+    """The stored form of a class.
 
     Attributes:
-        pack: from an object to plain values.
-        unpack: the way back.
-        fields: whether the parts are fields by name.
+        pack: converts an object to plain values.
+        unpack: its inverse.
+        fields: whether the plain values are fields by name.
     """
 
     pack: Callable[[Any], Any]
@@ -59,18 +51,18 @@ class Record:
 
 
 def is_record(kind: type) -> bool:
-    """Whether a class that a state mentions can be stored without being registered."""
+    """Whether a class in the annotations of a state can be stored without registration."""
     return not issubclass(kind, BaseException) and record_of(kind) is not None
 
 
 def record_of(kind: type) -> Record | None:
-    """How objects of a class are stored, or none if it is of no known kind."""
+    """Return the stored form of a class; ``None`` if it is of no supported kind."""
     if issubclass(kind, Enum):
         return _enum(kind)
     if _is_model(kind):
         return Record(pack_model, partial(unpack_model, kind), fields=True)
     if issubclass(kind, BaseException):
-        return Record(_pack_failure, partial(_failure, kind))
+        return Record(pack_exception, partial(unpack_exception, kind))
     if issubclass(kind, tuple) and hasattr(kind, "_fields"):
         return Record(lambda value: value._asdict(), partial(_tuple, kind), fields=True)
     if is_dataclass(kind) and _is_pure(kind):
@@ -79,14 +71,14 @@ def record_of(kind: type) -> Record | None:
 
 
 def record_form(number: int, kind: type) -> Form:
-    """The numbered form of a class that is known to be a record."""
+    """Return the numbered form of a dataclass or named tuple."""
     record = record_of(kind)
-    assert record is not None  # noqa: S101 - a dataclass or a named tuple
+    assert record is not None  # noqa: S101 - as above
     return Form(number, record.pack, record.unpack, fields=True)
 
 
 def _enum(kind: type[Enum]) -> Record | None:
-    # No members: a base of enums, which has no objects.
+    # A class without members has no objects.
     if not kind.__members__:
         return None
     if issubclass(kind, Flag):
@@ -95,7 +87,7 @@ def _enum(kind: type[Enum]) -> Record | None:
 
 
 def _is_pure(kind: type) -> bool:
-    """Whether objects consist of their fields alone: a subclass of `dict` has more."""
+    """Whether objects consist only of their fields, unlike those of a subclass of `dict`."""
     own = {object, Generic}
     return all(base in own or base.__flags__ & _HEAP for base in kind.__mro__)
 
@@ -126,13 +118,14 @@ def _tuple(kind: type, parts: Any) -> Any:
     return kind(**{name: value for name, value in exactly(dict, parts).items() if name in known})
 
 
-def _pack_failure(value: BaseException) -> list[Any]:
+def pack_exception(value: BaseException) -> list[Any]:
+    """Return arguments and attributes of an exception."""
     return [list(value.args), vars(value)]
 
 
-def _failure(kind: type[BaseException], parts: Any) -> BaseException:
+def unpack_exception(kind: type[BaseException], parts: Any) -> BaseException:
+    """Build an exception from its arguments and attributes, without its ``__init__``."""
     arguments, attributes = items(2, parts)
-    # Its own `__init__` may take something else than `args`.
     made = kind.__new__(kind, *exactly(list, arguments))
     made.args = tuple(arguments)
     vars(made).update(exactly(dict, attributes))
@@ -145,11 +138,9 @@ def _is_model(kind: type) -> bool:
 
 
 def pack_model(value: Any, *, leave_out: Callable[[str], bool] = lambda _: False) -> list[Any]:
-    """The fields of a pydantic model, the names of those that were given, and what it has beside.
+    """Return fields, names of the given ones, extra and private values of a pydantic model.
 
-    Args:
-        value: the model.
-        leave_out: says which fields need not be stored. Default: none.
+    Fields for which `leave_out` is true are omitted.
     """
     known = type(value).model_fields
     held = {
@@ -164,7 +155,7 @@ def pack_model(value: Any, *, leave_out: Callable[[str], bool] = lambda _: False
 
 
 def unpack_model(kind: Any, parts: Any) -> Any:
-    """A pydantic model of its stored fields, which are not validated anew."""
+    """Build a pydantic model from stored fields, without validating them."""
     held, given, extra, private = [*exactly(list, parts), None, None, None][:4]
     state: dict[str, Any] = {}
     for name, field in kind.model_fields.items():
@@ -195,7 +186,7 @@ def _private(kind: Any, held: dict[str, Any]) -> dict[str, Any] | None:
     if not known:
         return None
     values = {name: held.get(name, known[name].get_default()) for name in known}
-    # One without a default stays unset, as it would be in a new model.
+    # One without a default stays unset, as in a new model.
     return {name: value for name, value in values.items() if name in held or _is_set(value)}
 
 

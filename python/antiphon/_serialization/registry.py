@@ -1,4 +1,4 @@
-"""Which types a store may hold, and how they are read without the types."""
+"""The registry of types that a store may hold, and one for reading without the types."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ __all__ = ["GLOBAL", "UNREAD", "Registry", "Unread", "name_of", "register", "reg
 _T = TypeVar("_T", bound=type)
 
 _NAMED = 7
-"""The number of all forms that have names."""
+"""The number of all named forms."""
 
 
 class Registry:
-    """The types whose objects can be stored, each with the form it is stored in.
+    """The types whose objects can be stored, with their forms.
 
-    Python's own types, those of its standard library that are data, numpy's arrays, tables
-    and LangChain's messages are in every registry. Types of users are stored under a name,
-    and an object of one is only made if the name is registered when it is read.
+    Every registry has Python's own types, the data types of the standard library, arrays, tables
+    and LangChain's messages. Other types are stored under a name; reading one requires that the
+    name is registered.
 
     Args:
-        outer: a registry whose names win over those that are adopted here. Default: none.
-        pickles: whether objects of all other types are pickled. Default: they cannot be stored.
+        outer: a registry whose names take precedence over adopted ones.
+        pickles: whether objects of other types are pickled. Default: they cannot be stored.
 
     Attributes:
-        settled: whether the schemas that were adopted will always mention the same types.
+        settled: whether the adopted schemas always refer to the same types.
 
     Example:
         >>> from dataclasses import dataclass
@@ -64,7 +64,7 @@ class Registry:
         pack: Callable[[Any], Any] | None = None,
         unpack: Callable[[Any], Any] | None = None,
     ) -> None:
-        """Lets objects of a type be stored; see `antiphon.checkpoint.register`."""
+        """Register a type; see `antiphon.checkpoint.register`."""
         name = name or name_of(kind)
         known = self._names.get(name)
         if known is not None and not _is_again(kind, known[0]):
@@ -79,10 +79,10 @@ class Registry:
         self._names[name] = (kind, form)
 
     def adopt(self, schema: Any) -> None:
-        """Registers what a schema mentions, also inside one another.
+        """Register the types in a schema, also nested ones.
 
-        That are enums, dataclasses, pydantic models and named tuples. A type whose name
-        another one has already is left out: it has to be registered.
+        These are enums, dataclasses, pydantic models and named tuples. A type whose name is taken
+        is skipped: it has to be registered explicitly.
 
         Args:
             schema: a class with annotations, or a type such as ``list[Order]``.
@@ -96,50 +96,46 @@ class Registry:
                 self.register(kind)
 
     def pickling(self) -> Registry:
-        """The same registry, which pickles what it does not know."""
+        """Return the same registry with pickling of unknown types."""
         return Registry(self, pickles=True)
 
     def form_of(self, kind: type) -> Form | None:
-        """How objects of a type are stored, or none if they cannot be."""
+        """Return the form of a type; ``None`` if it cannot be stored."""
         known = self.registered(kind) or catalog.form_of(kind) or catalog.form_of_failure(kind)
         return known or (PICKLED if self._pickles else None)
 
     def form_named(self, name: str) -> Form | None:
-        """The form of the type that is stored under a name."""
+        """Return the form of the type with a name."""
         owner = self.owner(name)
         return None if owner is None else owner[1]
 
     def registered(self, kind: type) -> Form | None:
-        """How objects of a type are stored, if it is registered or adopted."""
+        """Return the form of a type, if it is registered or adopted."""
         form = self._outer.registered(kind) if self._outer is not None else None
         if form is not None or (form := self._types.get(kind)) is None:
             return form
-        # Another type may have been registered outside under a name that was adopted here.
+        # `outer` may have registered another type under a name that was adopted here.
         owner = self.owner(form.name or "")
         return form if owner is not None and _is_again(kind, owner[0]) else None
 
     def owner(self, name: str) -> tuple[type, Form] | None:
-        """The type that is stored under a name, and its form."""
+        """Return the type with a name, and its form."""
         owner = self._outer.owner(name) if self._outer is not None else None
         return owner or self._names.get(name)
 
     def form_numbered(self, number: int) -> Form | None:
-        """The form that a number stands for."""
+        """Return the form with a number."""
         if number == PICKLED.kind:
             return PICKLED if self._pickles else None
         return catalog.form_numbered(number)
 
 
 GLOBAL = Registry()
-"""What `register` fills."""
+"""The registry of `register`."""
 
 
 def registry_for(*schemas: Any) -> Registry:
-    """The registry of a graph: everything registered, and what its schemas mention.
-
-    Args:
-        schemas: those of the state, the input, the output and so on.
-    """
+    """Return the registry of a graph: registered types, and those in its schemas."""
     registry = Registry(GLOBAL)
     for schema in schemas:
         registry.adopt(schema)
@@ -168,27 +164,27 @@ def register(
     pack: Callable[[Any], Any] | None = None,
     unpack: Callable[[Any], Any] | None = None,
 ) -> _T | Callable[[_T], _T]:
-    """Registers a type, so that states with its objects can be stored.
+    """Register a type, so that states with its objects can be stored.
 
-    Types in the annotations of a state are registered automatically. An enum is stored by its
-    members' names; a dataclass, a pydantic model or a named tuple by its fields, and restored
-    without running its ``__init__``; an exception by its arguments and attributes. Fields that
-    were added since take their default, removed ones are dropped.
+    Types in the annotations of a state are registered automatically. An enum is stored by the
+    name of its member; a dataclass, a pydantic model or a named tuple by its fields, and restored
+    without running its ``__init__``; an exception by its arguments and attributes. When a stored
+    object is read, fields that were added since have their default, and removed ones are dropped.
 
     Args:
-        kind: the type, unless this is used as a decorator with options.
-        name: what the type is stored as; keep it when the class is renamed or moved.
-            Default: the module and the qualified name.
-        pack: for types of other kinds, a function from an object to plain values, which may
-            hold objects of other types that can be stored. Default: the kind's own way.
-        unpack: the way back; given if and only if `pack` is.
+        kind: the type; omit it to use this as a decorator with options.
+        name: the name in the store; keep it when the class is renamed or moved. Default: the
+            module and the qualified name.
+        pack: for other types, a function from an object to plain values, which may contain
+            objects of other storable types.
+        unpack: its inverse; required with `pack`.
 
     Returns:
         The type.
 
     Raises:
-        ValidationError: ``type_name_taken``, if another type has the name;
-            ``type_unstorable``, if the type is of no known kind and `pack` is missing.
+        ValidationError: another type has the name (``type_name_taken``), or the type needs `pack`
+            and `unpack` (``type_unstorable``).
 
     Example:
         >>> from enum import Enum
@@ -203,12 +199,12 @@ def register(
 
 
 def name_of(kind: type) -> str:
-    """What a type is stored as, unless a name was given."""
+    """Return the default name of a type in the store."""
     return f"{kind.__module__}.{kind.__qualname__}"
 
 
 def _is_again(kind: type, known: type) -> bool:
-    """Whether a class is the same one, defined anew: a cell of a notebook ran twice."""
+    """Whether a class is a redefinition of the same one: a cell of a notebook ran twice."""
     return kind is known or (
         name_of(kind) == name_of(known) and "<locals>" not in kind.__qualname__
     )
@@ -235,16 +231,16 @@ def _form(
 
 
 _PLAIN = range(16, 64)
-"""The numbers of the standard library's types that are data."""
+"""The numbers of the standard library's data types."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """A stored object of a type that was not made.
+    """A stored object that was read without its type.
 
     Attributes:
-        type: the name that it is stored under, or the package of its type.
-        parts: what was stored of it.
+        type: the stored name of its type, or the package that defines it.
+        parts: the stored plain values.
     """
 
     type: str
@@ -255,26 +251,22 @@ class Unread:
 
 
 class _UnreadRegistry:
-    """A registry that knows Python's own types, and makes no object of any other."""
+    """A registry for reading: objects of types outside the standard library become `Unread`."""
 
     def form_of(self, kind: type) -> NoReturn:
-        """Nothing is stored through it."""
-        raise TypeError(f"what is stored is only looked at, found: {kind.__name__}")
+        """Refuse to store."""
+        raise TypeError(f"this registry is for reading only, found: {kind!r}")
 
     def form_named(self, name: str) -> Form:
-        """Leaves an object of a registered type unread."""
-        return Form(7, _unpacked, partial(Unread, name), name=name)
+        """Return a form that reads an object as `Unread`."""
+        return Form(_NAMED, self.form_of, partial(Unread, name), name=name)
 
     def form_numbered(self, number: int) -> Form | None:
-        """Leaves an object unread whose type is not one of the standard library's."""
+        """Return the form of a data type of the standard library, or one that reads `Unread`."""
         if number in _PLAIN:
             return catalog.form_numbered(number)
         name = "pickle" if number == PICKLED.kind else catalog.package_numbered(number)
-        return None if name is None else Form(number, _unpacked, partial(Unread, name))
-
-
-def _unpacked(value: Any) -> NoReturn:
-    raise TypeError(f"what is stored is only looked at, found: {value!r}")
+        return None if name is None else Form(number, self.form_of, partial(Unread, name))
 
 
 UNREAD = _UnreadRegistry()

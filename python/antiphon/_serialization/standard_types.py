@@ -1,4 +1,4 @@
-"""The types of the standard library that are data: collections, dates, numbers, ids, paths."""
+"""Stored forms of the standard library's data types: collections, dates, numbers, ids, paths."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from antiphon._antiphon import Form
 from antiphon._serialization.records import exactly, items
 
 _FACTORIES: tuple[type, ...] = (list, dict, set, int, float, str, tuple, bool, deque, Counter)
-"""What a `defaultdict` may make; each is known by its place."""
+"""Factories that a stored `defaultdict` may have, by position."""
 
 
 @cache
 def builtin_forms() -> dict[type, Form]:
-    """The forms by type."""
+    """Return the forms by type."""
     return {
         bytearray: Form(16, bytes, lambda value: bytearray(exactly(bytes, value))),
         complex: Form(17, lambda value: [value.real, value.imag], _complex),
@@ -39,7 +39,7 @@ def builtin_forms() -> dict[type, Form]:
 
 
 class Plain:
-    """Stands for all subclasses of Python's plain types where they are stored as these."""
+    """Represents all subclasses of Python's plain types that are stored as these."""
 
     TYPES = (str, dict, list, int, float)
 
@@ -94,7 +94,7 @@ _KEY = re.compile(r"[A-Za-z0-9_+-]+(/[A-Za-z0-9_+-]+)*")
 
 @cache
 def time_forms() -> dict[type, Form]:
-    """The forms by type."""
+    """Return the forms by type."""
     return {
         dt.datetime: Form(32, _pack_clock, lambda value: _clock(dt.datetime, value)),
         dt.date: Form(33, dt.date.isoformat, dt.date.fromisoformat),
@@ -108,7 +108,7 @@ def time_forms() -> dict[type, Form]:
 
 
 def _pack_clock(value: Any) -> str | list[Any]:
-    """The text, which says it all if there is neither a fold nor a zone but UTC."""
+    """Return the ISO text; with fold and zone if there is a fold or a zone other than UTC."""
     if not value.fold and (value.tzinfo is None or value.tzinfo is dt.UTC):
         text: str = value.isoformat()
         return text
@@ -142,7 +142,7 @@ def _pack_zone_name(value: zoneinfo.ZoneInfo) -> str:
 
 
 def _zone_of_name(value: Any) -> zoneinfo.ZoneInfo:
-    # A name is looked for in folders, and in a package.
+    # The name becomes a path, in folders and in a package.
     if not _KEY.fullmatch(exactly(str, value)):
         raise ValueError(f"no name of a time zone: {value}")
     return zoneinfo.ZoneInfo(value)
@@ -150,7 +150,7 @@ def _zone_of_name(value: Any) -> zoneinfo.ZoneInfo:
 
 @cache
 def number_forms() -> dict[type, Form]:
-    """The forms by type."""
+    """Return the forms by type."""
     return {
         Decimal: Form(40, str, lambda value: Decimal(exactly(str, value))),
         Fraction: Form(41, lambda value: [value.numerator, value.denominator], _fraction),
@@ -179,7 +179,7 @@ _KINDS: dict[int, type] = {
 
 @cache
 def path_forms() -> dict[type, Form]:
-    """The forms by type; each is written as its text."""
+    """Return the forms by type; each is stored as text."""
     return {kind: Form(number, str, partial(_read, kind)) for number, kind in _KINDS.items()}
 
 

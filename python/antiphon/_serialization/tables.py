@@ -1,8 +1,8 @@
-"""Arrays and tables of numpy, polars, pyarrow and pandas.
+"""Stored forms of arrays and tables of numpy, polars, pyarrow and pandas.
 
-An array is its bytes, and what the bytes mean. Tables of polars and pyarrow are Arrow's stream
-format, written and read by their own library. Tables of pandas are stored column by column: Arrow
-has no column for cells of several types, and gives lists back as arrays.
+An array is stored as bytes with element type and shape; tables of polars and pyarrow as Arrow
+streams; tables of pandas column by column, because Arrow has no columns of mixed types and
+returns lists as arrays.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from antiphon._antiphon import Form
 from antiphon._serialization.records import exactly, items
 
 _PLAIN = re.compile(r"[<>|=][biufcSUMm]\d+(\[\d*\w+\])?")
-"""Types of items that are bytes alone; the others are references or hold other types."""
+"""Element types without references or nested types."""
 _MOST_DIMENSIONS = 64
 
 
 @cache
 def numpy_forms() -> dict[type, Form]:
-    """The numpy_forms by type."""
+    """Return the forms by type."""
     import numpy as np
 
     scalar = Form(89, _pack_scalar, _scalar)
@@ -49,7 +49,7 @@ def _array(parts: Any) -> Any:
     if prod(shape) * np.dtype(kind).itemsize != len(exactly(bytes, data)):
         raise ValueError(f"an array of this shape has another size: {shape}")
     flat: Any = np.ndarray(shape, kind, data, order="F" if order == "F" else "C")
-    # The bytes cannot be written to; an array can.
+    # An array on bytes would be read-only.
     return flat.copy(order="K")
 
 
@@ -63,11 +63,7 @@ def _scalar(parts: Any) -> Any:
 
 
 def _item_type(dtype: Any) -> str:
-    """The text of a type of items.
-
-    Raises:
-        TypeError: the items are objects, or records.
-    """
+    """Return the text of an element type; raise `TypeError` for objects and records."""
     if dtype.itemsize == 0 or dtype.hasobject or not _PLAIN.fullmatch(dtype.str):
         raise TypeError(f"items of an array that are no plain numbers or texts: {dtype}")
     text: str = dtype.str
@@ -83,7 +79,7 @@ def _checked_item_type(item: Any) -> str:
 
 @cache
 def polars_forms() -> dict[type, Form]:
-    """The forms of polars' types."""
+    """Return the forms by type."""
     import polars as pl
 
     return {
@@ -114,7 +110,7 @@ def _polars_series(data: Any) -> Any:
 
 @cache
 def arrow_forms() -> dict[type, Form]:
-    """The forms of pyarrow's types."""
+    """Return the forms by type."""
     import pyarrow as pa
 
     return {
@@ -149,7 +145,7 @@ _MASKED = frozenset(
 
 @cache
 def pandas_forms() -> dict[type, Form]:
-    """The pandas_forms by type."""
+    """Return the forms by type."""
     import pandas as pd
 
     index = Form(106, _pack_pandas_index, _pandas_index)
@@ -229,7 +225,7 @@ def _numpy(value: Any) -> Any:
 
 
 def _pack_column(value: Any) -> list[Any]:
-    """The kind of a column, and what it takes to make it again."""
+    """Return the kind of a column, and its parts."""
     import numpy as np
     import pandas as pd
 
@@ -258,7 +254,7 @@ def _column(parts: Any) -> Any:
     if kind == "object":
         return pd.array(_cells(*items(1, rest)), dtype=object)
     if kind == "plain":
-        # A lone number would be repeated as often as a forged index says.
+        # A scalar would be repeated to the length of a forged index.
         return exactly(np.ndarray, *items(1, rest))
     if kind == "category":
         codes, categories, ordered = items(3, rest)
@@ -279,7 +275,7 @@ def _column(parts: Any) -> Any:
 
 
 def _cells(values: Any) -> Any:
-    """An array of objects, none of them spread out for being a list."""
+    """Return an array of objects; lists among them are kept as objects."""
     import numpy as np
 
     cells = np.empty(len(exactly(list, values)), dtype=object)

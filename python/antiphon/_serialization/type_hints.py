@@ -1,4 +1,4 @@
-"""The types that the annotations of a state mention."""
+"""The types in the annotations of a state."""
 
 from __future__ import annotations
 
@@ -12,19 +12,14 @@ if TYPE_CHECKING:
 
 
 def types_in(hint: Any) -> tuple[list[type], bool]:
-    """The classes that a hint mentions, also in the annotations of those classes.
-
-    Args:
-        hint: a class or any other annotation.
+    """Return the classes in a hint, also in the annotations of those classes.
 
     Returns:
-        Each class once, in the order they are met; and whether they will be the same whenever
-        it is asked. A hint that is a text names whatever is called so at the moment: a cell of
-        a notebook may define it later, or anew.
+        Each class once, in order; and whether the result is final. A hint as text refers to the
+        current value of a name, which a cell of a notebook may define later or redefine.
     """
     found: dict[type, None] = {}
-    # By identity, and held: what a text was read as may be gone after its turn, and its number
-    # be that of the next one.
+    # References keep the ids valid: the result of evaluating a text may be short-lived.
     seen: dict[int, Any] = {}
     waiting, settled = [hint], True
     while waiting:
@@ -42,7 +37,7 @@ def types_in(hint: Any) -> tuple[list[type], bool]:
 
 
 def _parts(hint: Any) -> Iterator[Any]:
-    """What a hint is made of."""
+    """Yield the direct parts of a hint."""
     origin = get_origin(hint)
     if origin is Literal:
         yield from (type(value) for value in get_args(hint) if isinstance(value, Enum))
@@ -50,7 +45,7 @@ def _parts(hint: Any) -> Iterator[Any]:
     if origin is not None:
         yield origin
         arguments = get_args(hint)
-        # What stands beside a type in `Annotated` says something about it, and is no part of it.
+        # The metadata of `Annotated` is not a part of the type.
         yield from arguments[:1] if hasattr(hint, "__metadata__") else _flat(arguments)
     if isinstance(hint, TypeVar):
         yield from (hint.__bound__, *hint.__constraints__)
@@ -65,7 +60,7 @@ def _flat(arguments: tuple[Any, ...]) -> Iterator[Any]:
 
 
 def _annotations(kind: type) -> tuple[list[Any], bool]:
-    """The hints of a class, and whether these are all, and no name was looked up for them."""
+    """Return the hints of a class, and whether they are complete and independent of names."""
     if kind.__module__ == "builtins":
         return [], True
     pydantic = sys.modules.get("pydantic")
@@ -74,7 +69,7 @@ def _annotations(kind: type) -> tuple[list[Any], bool]:
         return [field.annotation for field in fields], getattr(kind, "__pydantic_complete__", False)
     try:
         hints = get_type_hints(kind, include_extras=True)
-    except Exception:  # noqa: BLE001  # an annotation may say anything
+    except Exception:  # noqa: BLE001 - evaluating an annotation can raise anything
         return [hint for base in kind.__mro__ for hint in _one_by_one(base)], False
     return list(hints.values()), _says_no_names(kind, hints)
 
@@ -83,7 +78,7 @@ def _says_no_names(kind: type, hints: dict[str, Any]) -> bool:
     try:
         said = [said for base in kind.__mro__ for said in inspect.get_annotations(base).items()]
         return all(hint is None or hints.get(name) == hint for name, hint in said)
-    except Exception:  # noqa: BLE001  # what stands in an annotation may refuse to be compared
+    except Exception:  # noqa: BLE001 - so can comparing one
         return False
 
 
@@ -93,5 +88,5 @@ def _one_by_one(kind: type) -> Iterator[Any]:
         alone.__module__ = kind.__module__
         try:
             yield from get_type_hints(alone, include_extras=True).values()
-        except Exception:  # noqa: BLE001, S112  # as above
+        except Exception:  # noqa: BLE001, S112 - as above
             continue

@@ -40,9 +40,8 @@ _SLACK = 16 << 20
 class Cache:
     """The models on disk.
 
-    Args:
-        root: the directory. Default: ``ANTIPHON_CACHE``, else ``XDG_CACHE_HOME/antiphon``,
-            else ``~/.cache/antiphon``.
+    The default `root` is ``ANTIPHON_CACHE``, else ``XDG_CACHE_HOME/antiphon``, else
+    ``~/.cache/antiphon``.
     """
 
     def __init__(self, root: Path | None = None) -> None:
@@ -106,11 +105,7 @@ class Cache:
             lock.release()
 
     def require_space(self, model: CatalogModel) -> None:
-        """Check that the rest of ``model`` fits on the disk.
-
-        Raises:
-            ModelTransportError: ``local_disk_full``.
-        """
+        """Raise ``local_disk_full`` if the rest of ``model`` does not fit on the disk."""
         missing = model.size - file_size(self.unfinished(model))
         needed = missing + scratch_bytes(model.parts) + _SLACK
         free = shutil.disk_usage(self._models).free

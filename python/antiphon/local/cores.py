@@ -11,7 +11,7 @@ from pathlib import Path
 
 from antiphon.errors import ValidationError
 
-__all__ = ["usable_cores", "worker_threads"]
+__all__ = ["require_whole", "usable_cores", "worker_threads"]
 
 _VARIABLE = "ANTIPHON_LOCAL_THREADS"
 _MOST_THREADS = 512
@@ -21,16 +21,15 @@ _QUOTA = Path("/sys/fs/cgroup/cpu.max")
 def worker_threads(threads: int | None = None) -> int:
     """Return the argument, else ``ANTIPHON_LOCAL_THREADS``, else one less than the cores.
 
-    The result is at least 1.
-
     Raises:
         ValidationError: ``local_setting`` when the number is not between 1 and 512.
     """
     if threads is not None:
-        return _checked(threads, "threads", threads)
+        return require_whole("threads", threads, 1, _MOST_THREADS)
     text = os.environ.get(_VARIABLE, "").strip()
     if text:
-        return _checked(int(text) if text.isdecimal() else 0, _VARIABLE, text)
+        number = int(text) if text.isdecimal() else text
+        return require_whole(_VARIABLE, number, 1, _MOST_THREADS)
     return max(1, usable_cores() - 1)
 
 
@@ -52,11 +51,16 @@ def _quota() -> int | None:
         return None
 
 
-def _checked(number: int, name: str, given: object) -> int:
-    if type(number) is not int or not 1 <= number <= _MOST_THREADS:
-        raise ValidationError(
-            f"`{name}` must be a whole number between 1 and {_MOST_THREADS}: {given}",
-            code="local_setting",
-            details={"setting": name, "value": str(given)},
-        )
-    return number
+def require_whole(name: str, value: object, least: int, most: int) -> int:
+    """Return an option that is a whole number in a range.
+
+    Raises:
+        ValidationError: it is not (``local_setting``).
+    """
+    if type(value) is int and least <= value <= most:
+        return value
+    raise ValidationError(
+        f"`{name}` must be a whole number between {least} and {most}: {value}",
+        code="local_setting",
+        details={"setting": name, "value": str(value)},
+    )

@@ -35,14 +35,6 @@ def fetch(model: CatalogModel, *, cache: Cache | None = None, report: Report = s
 
     Of two processes that call this at once, one downloads and the other waits for it.
 
-    Args:
-        model: an entry of the catalogue.
-        cache: the cache. Default: the user's.
-        report: called often, in this thread.
-
-    Returns:
-        The path of the file.
-
     Raises:
         ModelTransportError: ``local_model_unavailable`` when every source failed,
             ``local_model_corrupt`` when the cached file was changed, ``local_disk_full``.

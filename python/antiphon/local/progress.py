@@ -60,15 +60,13 @@ class ProgressBar:
         self._next_line = 0.0
 
     def __enter__(self) -> Self:
-        """Returns itself."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Ends the bar's line."""
         self._close()
 
     def __call__(self, progress: Progress) -> None:
-        """Shows ``progress``; not more often than it can be read."""
+        """Show ``progress``, at most as often as it can be read."""
         before = self._shown
         self._shown = progress.stage, progress.done == progress.total
         if self._stream.isatty():

@@ -5,19 +5,17 @@ from __future__ import annotations
 import secrets
 import threading
 import weakref
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from antiphon.errors import ValidationError
-from antiphon.local.cores import worker_threads
+from antiphon.local.cores import require_whole, worker_threads
 from antiphon.local.extra import require_extra
 from antiphon.local.process import ServerProcess
 from antiphon.local.weights import Weights, locate
 
 if TYPE_CHECKING:
     import os
-    from types import TracebackType
 
     from antiphon.local.progress import Report
 
@@ -71,25 +69,17 @@ class LocalServer:
         self._stop()
 
     def __enter__(self) -> Self:
-        """Returns itself."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Closes the server."""
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def __repr__(self) -> str:
-        """Describes the server without its key."""
         state = "alive" if self.alive else "closed"
         return f"<LocalServer {self.model} at {self.base_url}, {state}>"
 
     def __reduce__(self) -> str:
-        """Refuses pickling, which would expose the key."""
+        # A pickle would contain the key.
         raise TypeError("a LocalServer cannot be pickled")
 
 
@@ -164,8 +154,8 @@ class _Options:
     parallel: int
 
     def __post_init__(self) -> None:
-        _require("context", self.context, _LEAST_CONTEXT, 1 << 20)
-        _require("parallel", self.parallel, 1, _MOST_PARALLEL)
+        require_whole("context", self.context, _LEAST_CONTEXT, 1 << 20)
+        require_whole("parallel", self.parallel, 1, _MOST_PARALLEL)
 
 
 _shared: dict[tuple[Weights, _Options], LocalServer] = {}
@@ -174,7 +164,7 @@ _shared: dict[tuple[Weights, _Options], LocalServer] = {}
 def _start(weights: Weights, options: _Options, load_timeout: float) -> LocalServer:
     entry = weights.entry
     if entry is not None:
-        _require("context", options.context, _LEAST_CONTEXT, entry.context)
+        require_whole("context", options.context, _LEAST_CONTEXT, entry.context)
     template = None if entry is None else entry.template
     key = secrets.token_urlsafe(_KEY_BYTES)
     process = ServerProcess(
@@ -183,9 +173,7 @@ def _start(weights: Weights, options: _Options, load_timeout: float) -> LocalSer
             "name": weights.name,
             "api_key": key,
             "template": template and (_TEMPLATES / template).read_text(encoding="utf-8"),
-            "threads": options.threads,
-            "context": options.context,
-            "parallel": options.parallel,
+            **asdict(options),
         }
     )
     try:
@@ -194,12 +182,3 @@ def _start(weights: Weights, options: _Options, load_timeout: float) -> LocalSer
         process.stop()
         raise
     return LocalServer(address=address, api_key=key, weights=weights, process=process)
-
-
-def _require(name: str, value: int, least: int, most: int) -> None:
-    if type(value) is not int or not least <= value <= most:
-        raise ValidationError(
-            f"`{name}` must be a whole number between {least} and {most}: {value}",
-            code="local_setting",
-            details={"setting": name, "value": str(value)},
-        )
