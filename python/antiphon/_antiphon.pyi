@@ -874,6 +874,10 @@ class NativeSystem:
         sandbox), `run_id`, `seed`, `stop`, `watch` (called with each event), and `about` (what
         the Python code of roles sees of the caller).
         """
+    def completed(self, /, state: Any) -> str:
+        """
+        How a question ended whose graph came to its end in this state.
+        """
     def drawing(self, /) -> Any:
         """
         The nodes and edges of its graph, for drawing.

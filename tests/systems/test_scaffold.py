@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 
 from antiphon.checkpoint import MemorySaver
-from antiphon.errors import StateError, ValidationError
+from antiphon.errors import AntiphonError, StateError, ValidationError
 from antiphon.models import scripted
 from antiphon.systems import Computation, ReviewLoop, System, find, systems
 
@@ -52,6 +53,91 @@ def test_the_answer_to_a_single_question_needs_no_id(echo: type[System[Any]]) ->
     assert caught.value.code == "answer_invalid"
     with pytest.raises(ValidationError, match="answered by a dict"):
         system.resume("t", 1, 2)
+
+
+def test_a_pause_without_a_store_is_resumed_by_its_result(echo: type[System[Any]]) -> None:
+    system = echo(scripted([SAID]))
+    paused = system.run("hello")
+    assert (paused.outcome, paused.thread) == ("paused", None)
+    with pytest.raises(ValidationError, match="another system has asked it"):
+        echo(scripted([])).resume(paused, True)
+    copied = pickle.loads(pickle.dumps(paused))
+    assert copied == paused
+    with pytest.raises(ValidationError, match="no thread keeps the question"):
+        system.resume(copied, True)
+    result = system.resume(paused, True)
+    assert (result.outcome, result.answer, result.run_id) == ("answered", "hello", paused.run_id)
+    with pytest.raises(ValidationError, match="resumed already"):
+        system.resume(paused, True)
+    with pytest.raises(ValidationError, match="cannot be resumed: answered"):
+        system.resume(result)
+
+
+def test_a_result_with_a_thread_is_resumed_there(echo: type[System[Any]]) -> None:
+    system = echo(scripted([SAID]), checkpointer="memory:")
+    assert system.resume(system.run("hello"), True).answer == "hello"
+
+
+def test_a_thread_shows_its_state_and_history(echo: type[System[Any]]) -> None:
+    system = echo(scripted([SAID]), checkpointer="memory:")
+    with pytest.raises(ValidationError, match="holds nothing to go on from") as caught:
+        system.state("t")
+    assert caught.value.code == "thread_empty"
+    paused = system.run("hello", thread="t")
+    shown = system.state("t")
+    assert (shown.outcome, shown.next, shown.questions) == ("paused", ("ask",), paused.questions)
+    assert shown.state["input"] == {"question": "hello"}
+    system.resume("t", True)
+    history = system.history("t")
+    assert [one.wrote for one in history] == [("speak",), ("ask",), ()]
+    assert history[0] == system.state("t")
+    assert (history[0].outcome, history[0].state["said"]) == ("answered", "hello")
+    changed = system.diff("t", history[1].id).changes
+    assert changed["said"].after == "hello"
+    assert len(system.history("t", 2)) == 2
+
+
+def test_a_state_is_updated_and_a_thread_forked(echo: type[System[Any]]) -> None:
+    system = echo(scripted([SAID, {"json": {"said": "again"}}]), checkpointer="memory:")
+    system.run("hello", thread="t")
+    other = system.fork("t", to="other")
+    updated = system.update("t", {"consent": True}, as_agent="ask")
+    assert (updated.source, updated.next, updated.questions) == ("update", ("speak",), ())
+    assert system.resume("t").answer == "hello"
+    assert system.state(other).outcome == "paused"
+    assert system.resume(other, True).answer == "again"
+    for values, agent, code in [
+        ({"consent": True}, "nobody", "agent_unknown"),
+        ({"assent": True}, "ask", "state_key_unknown"),
+        ({"consent": "perhaps"}, "ask", "state_unreadable"),
+        ("yes", "ask", "input_invalid"),
+    ]:
+        with pytest.raises(AntiphonError) as caught:
+            system.update("t", values, agent)
+        assert caught.value.code == code
+    assert system.state("t").outcome == "answered", "nothing was written"
+
+
+def test_threads_can_be_awaited(echo: type[System[Any]]) -> None:
+    async def main() -> None:
+        system = echo(scripted([SAID]), checkpointer="memory:")
+        await system.arun("hello", thread="t")
+        await system.aupdate("t", {"consent": True}, "ask")
+        assert (await system.aresume("t")).answer == "hello"
+        assert len(await system.ahistory(await system.afork("t"))) == 3
+        assert (await system.astate("t")).outcome == "answered"
+        assert await system.aorphans() == []
+        assert await system.arecover() == []
+
+    asyncio.run(main())
+
+
+def test_the_graph_is_drawn(echo: type[System[Any]]) -> None:
+    graph = echo(scripted([])).graph
+    assert list(graph.nodes) == ["__start__", "ask", "speak", "__end__"]
+    assert "ask -. &nbsp;yes&nbsp; .-> speak;" in graph.draw_mermaid()
+    assert graph.draw_svg().startswith("<svg")
+    assert {"planner", "critic", "finalizer"} <= ReviewLoop(scripted([])).graph.nodes.keys()
 
 
 def test_a_pause_can_be_awaited_streamed_and_batched(echo: type[System[Any]]) -> None:

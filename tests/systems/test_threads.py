@@ -70,6 +70,18 @@ def test_a_process_that_is_killed_again_and_again_still_comes_to_the_end(tmp_pat
     assert len(asked) == 2 * len(CALLS) - 1
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="nothing is killed there with SIGKILL")
+def test_a_lost_question_is_found_and_recovered(tmp_path: Path) -> None:
+    assert play(tmp_path, "functions", 4).returncode == -signal.SIGKILL
+    loop = Cast().loop(checkpointer=f"sqlite:{tmp_path / 'runs.db'}")
+    (lost,) = loop.orphans()
+    assert loop.state(lost).outcome is None
+    (result,) = loop.recover()
+    assert (result.outcome, result.thread) == ("answered", lost)
+    assert loop.orphans() == []
+    assert loop.recover() == []
+
+
 class Cast:
     """Roles that are functions; what was asked is noted, and each may be held up or fail."""
 

@@ -6,25 +6,32 @@ from abc import abstractmethod
 from typing import TYPE_CHECKING, Any
 
 from antiphon._antiphon import Command, Run
+from antiphon._faults import from_fault
 from antiphon._orchestrator.agent_spec import read_count
 from antiphon._orchestrator.batch import run_all
-from antiphon._orchestrator.threads import Threads, checkpoint_id
-from antiphon._orchestrator.updates import UNANSWERED, answers_to
-from antiphon._sync_async import Routine, async_method, sync_method, twin
+from antiphon._orchestrator.outcome import how_it_ended
+from antiphon._orchestrator.state import RECORDED
+from antiphon._orchestrator.updates import UNANSWERED, answers_to, edit
+from antiphon._sync_async import Routine, async_method, drive, sync_method, twin
 from antiphon._thread_store import fresh_name, thread_name
-from antiphon.errors import ValidationError
+from antiphon._threads import START, Threads, checkpoint_id
+from antiphon.errors import RunCancelled, StateError, ValidationError
 from antiphon.result import Result
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from antiphon._antiphon import ThreadRef
+    from antiphon._antiphon import Engine, ThreadRef
+    from antiphon._orchestrator.assemble import Assembled
+    from antiphon._serialization.registry import Registry
+    from antiphon.result import Outcome
 
 
 class Resumes(Threads):
     """Resuming the runs of a team."""
 
     name: str
+    _built: Assembled
 
     @sync_method
     def resume(
@@ -82,7 +89,7 @@ class Resumes(Threads):
             StateError: as `orphans`.
         """
         read_count(concurrency, "concurrency", "recovering")
-        threads = yield twin(self._built.engine, "orphans", self._thread_store().ref(""))
+        threads = yield twin(self._engine, "orphans", self._thread_store().ref(""))
         refs = [self._thread_store().ref(thread) for thread in threads]
         results = yield from self._run_all(
             [(None, ref) for ref in refs], concurrency=concurrency, keep=True
@@ -91,6 +98,36 @@ class Resumes(Threads):
         return [one for one in results if getattr(one.error, "code", "") != "thread_busy"]
 
     arecover = async_method(recover)
+
+    @property
+    def _engine(self) -> Engine:
+        return self._built.engine
+
+    def _registry(self) -> Registry:
+        return self._built.registry()
+
+    def _state(self, values: dict[str, Any]) -> Any:
+        return self._built.state.show(values)
+
+    def _ended(self, shown: dict[str, Any]) -> tuple[Outcome, str]:
+        if shown["fault"] is None:
+            has_failed = bool(shown["values"].get(RECORDED))
+            return how_it_ended(shown["outcome"], shown["detail"], None, has_failed=has_failed)
+        error = from_fault(shown["fault"])
+        if isinstance(error, RunCancelled):
+            # Ctrl-C, while an agent had the only thread there is.
+            return "cancelled", error.message
+        outcome, detail = how_it_ended("failed", error.message, error)
+        return outcome, detail if outcome != "error" else error.message
+
+    def _write(self, ref: ThreadRef, values: Any, writer: str) -> Routine[int]:
+        written = edit(values, self._built.state, None if writer == START else writer)
+        try:
+            run = self._engine.start(written, place=ref)
+        except StateError as error:
+            raise ValidationError(error.message, code="input_invalid", hint=error.hint) from error
+        yield drive(run)
+        return run.checkpoint or 0
 
     def _resume(self, run: Any, answers: Any, checkpoint: int | None) -> Routine[Run]:
         if isinstance(run, Result) and run.thread is None:

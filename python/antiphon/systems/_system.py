@@ -6,15 +6,18 @@ import asyncio
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from antiphon._antiphon import NativeSystem
+from antiphon._batch import gather
 from antiphon._event_loop import run_blocking
 from antiphon._model.default_model import default_model
+from antiphon._orchestrator.agent_spec import read_count
 from antiphon._roles import CallerContext, as_role, ask_all
+from antiphon.errors import StateError
 from antiphon.models import scripted
 from antiphon.systems._await import awaited
 from antiphon.systems._batches import FileBatches
 from antiphon.systems._inputs import read_answers, read_prompts, read_question
 from antiphon.systems._roles import check_names, implementation_of, model_of_all
-from antiphon.systems._threads import Threads, thread_of
+from antiphon.systems._threads import SystemThreads, thread_of
 from antiphon.systems.result import PlainResult, SystemResult
 from antiphon.systems.stream import AsyncSystemStream, SystemStream
 
@@ -33,7 +36,7 @@ __all__ = ["System"]
 _R = TypeVar("_R", bound=SystemResult)
 
 
-class System(FileBatches[_R], Generic[_R]):
+class System(FileBatches[_R], SystemThreads, Generic[_R]):
     """A ready system: a native graph of agents that answers questions.
 
     A subclass names the system and its result, and gives `run`, `arun`, `stream` and `astream`
@@ -59,7 +62,7 @@ class System(FileBatches[_R], Generic[_R]):
         parts: Mapping[str, Any] | None = None,
         **settings: Any,
     ) -> None:
-        self._threads = Threads(checkpointer, durability)
+        self._keep_in(checkpointer, durability)
         check_names(self.name, roles or {}, self._roles)
         known = {
             name: as_role(self._part(name, settings), role)
@@ -170,16 +173,17 @@ class System(FileBatches[_R], Generic[_R]):
         return AsyncSystemStream(ask)
 
     def resume(
-        self, thread: str, *answers: Any, watch: Callable[[Event], None] | None = None
+        self, run: _R | str, *answers: Any, watch: Callable[[Event], None] | None = None
     ) -> _R:
-        """Resume the question in a thread, after a pause, a crash, a failure or a cancellation.
+        """Resume a question, after a pause, a crash, a failure or a cancellation.
 
         No stored step runs again. The time limit starts anew, and the trace of the result has
         the events from now on. A question that has ended returns its result without a call of a
         model.
 
         Args:
-            thread: its name.
+            run: the name of a thread; or a result. One that no thread keeps can be resumed
+                while it is paused, once, in this process.
             *answers: the answer to the open question, or a dict of answers by the ids in
                 ``result.questions`` if several are open. Without any, a paused question stays
                 paused.
@@ -187,22 +191,23 @@ class System(FileBatches[_R], Generic[_R]):
 
         Raises:
             ValidationError: the thread holds no question (``thread_empty``), there is no
-                checkpointer (``thread_unkept``), or an answer belongs to no open question
-                (``question_unknown``, ``answer_invalid``).
+                checkpointer (``thread_unkept``), an answer belongs to no open question
+                (``question_unknown``, ``answer_invalid``), or a result without a thread is not
+                paused or was resumed before (``answer_invalid``).
             StateError: another run writes to the thread (``thread_busy``), its content is
                 damaged or of another system (``checkpoint_corrupt``, ``checkpoint_misfit``), or
                 its store fails.
         """
-        put = {**self._resumed(None), **self._threads.old(thread), **read_answers(answers)}
+        put = {**self._resumed(None), **self._old_question(run), **read_answers(answers)}
         return self._ask(put, watch)
 
     async def aresume(
-        self, thread: str, *answers: Any, watch: Callable[[Event], None] | None = None
+        self, run: _R | str, *answers: Any, watch: Callable[[Event], None] | None = None
     ) -> _R:
         """`resume` on the caller's event loop.
 
         Args:
-            thread: as in `resume`.
+            run: as in `resume`.
             *answers: as in `resume`.
             watch: as in `arun`.
 
@@ -211,7 +216,7 @@ class System(FileBatches[_R], Generic[_R]):
             StateError: as in `resume`.
         """
         resumed = self._resumed(asyncio.get_running_loop())
-        put = {**resumed, **self._threads.old(thread), **read_answers(answers)}
+        put = {**resumed, **self._old_question(run), **read_answers(answers)}
         return await self._await(put, watch)
 
     def batch(self, questions: Iterable[str], *, concurrency: int = 8) -> list[_R]:
@@ -238,6 +243,41 @@ class System(FileBatches[_R], Generic[_R]):
             concurrency: as in `batch`.
         """
         return await ask_all(self.arun, questions, concurrency=concurrency, label=self._label)
+
+    def recover(self, *, concurrency: int = 8) -> list[_R]:
+        """Resumes all questions that were lost; see `orphans`.
+
+        Call it when a program starts. Several processes may call it at the same time: each
+        question is resumed by one of them.
+
+        Args:
+            concurrency: how many run at a time. Default: 8.
+
+        Returns:
+            Their results, in the order of the threads' names, without those that another
+            process has resumed.
+
+        Raises:
+            ValidationError: there is no checkpointer (``thread_unkept``).
+            StateError: the store fails, or a thread cannot be read.
+        """
+        return run_blocking(self.arecover(concurrency=concurrency))  # type: ignore[no-any-return]
+
+    async def arecover(self, *, concurrency: int = 8) -> list[_R]:
+        """`recover` on the caller's event loop."""
+
+        async def one(thread: str) -> _R | None:
+            try:
+                return await self.aresume(thread)
+            except StateError as error:
+                if error.code != "thread_busy":
+                    raise
+                return None
+
+        read_count(concurrency, "concurrency", "recovering")
+        threads = await self.aorphans()
+        results = await gather(one, threads, concurrency)
+        return [result for result in results if result is not None]
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
@@ -279,13 +319,13 @@ class System(FileBatches[_R], Generic[_R]):
         **inputs: Any,
     ) -> dict[str, Any]:
         given = self._input(read_question(question), *data, **inputs)
-        return {**given, **self._resumed(loop), **self._threads.put(thread)}
+        return {**given, **self._resumed(loop), **self._new_question(thread)}
 
     async def _settle(self, task: Task) -> _R:
         inputs = {} if task.file is None else {"file": task.file}
         given = self._input(read_question(task.question), **inputs)
         here = self._resumed(asyncio.get_running_loop())
-        return await self._await({**given, **here, **self._threads.task(task)}, None)
+        return await self._await({**given, **here, **self._question_of_file(task)}, None)
 
     def _ask(self, put: dict[str, Any], show: _Show | None) -> _R:
         options = {**put, "watch": show, "user_context": CallerContext()}

@@ -1,91 +1,117 @@
-"""The threads in which the questions of a system are kept."""
+"""The threads of a system: where its questions are kept, and what can be done with them."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
-from antiphon._antiphon import ThreadRef
-from antiphon._thread_store import Durability, fresh_name, saver_of, thread_name
-from antiphon.errors import AntiphonError, ValidationError
+from antiphon._diagram import Diagram, DiagramEdge
+from antiphon._faults import from_fault
+from antiphon._serialization.registry import GLOBAL
+from antiphon._sync_async import twin
+from antiphon._thread_store import ThreadStore, fresh_name, read_saver, thread_name
+from antiphon._threads import Threads
+from antiphon.errors import ValidationError
+from antiphon.systems.result import SystemResult
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from antiphon._antiphon import NativeSystem, ThreadRef
     from antiphon._batch_file import Task
+    from antiphon._serialization.registry import Registry
+    from antiphon._sync_async import Routine
+    from antiphon.result import Outcome
 
-__all__ = ["Threads", "thread_of"]
+__all__ = ["SystemThreads", "thread_of"]
 
 
-class Threads:
-    """Threads of a store, if there is one.
+class SystemThreads(Threads):
+    """The threads of a system, and its graph."""
 
-    Args:
-        checkpointer: the store.
-        durability: when what happens there is safe.
+    _kind = "system"
+    _native: NativeSystem
 
-    Raises:
-        ValidationError: the checkpointer is neither a saver nor the URL of one, or the
-            durability is unknown, or means nothing without a checkpointer
-            (``system_setting_invalid``).
-    """
+    @property
+    def graph(self) -> Diagram:
+        """The diagram of the system: Mermaid text or SVG, displayed in notebooks."""
+        drawing = self._native.drawing()
+        edges = (DiagramEdge(**edge) for edge in drawing["edges"])
+        return Diagram({name: {} for name in drawing["nodes"]}, tuple(edges))
 
-    def __init__(self, checkpointer: Any, durability: Any) -> None:
-        if durability not in get_args(Durability):
-            raise _refused(f"`durability` is sync, async or exit, found: {durability!r}")
-        try:
-            self._saver = saver_of(checkpointer)
-        except (TypeError, ValueError) as error:
-            if isinstance(error, AntiphonError):
-                raise
-            raise _refused(str(error)) from None
-        if self._saver is None and durability != "async":
-            raise _refused(f"`durability` means nothing without a `checkpointer`: {durability}")
-        self._durability = durability
-
-    def put(self, thread: str | None) -> dict[str, Any]:
-        """How the engine keeps a new question: in that thread, or in one of its own.
+    def _keep_in(self, checkpointer: Any, durability: Any) -> None:
+        """Takes the store of its threads.
 
         Raises:
-            ValidationError: there is no store (``thread_unkept``), or no thread can have
-                that name (``thread_invalid``).
+            ValidationError: the checkpointer is neither a saver nor the URL of one, or the
+                durability is unknown, or needs a checkpointer (``system_setting_invalid``).
         """
+        saver = read_saver(checkpointer, durability, "system_setting_invalid")
+        self._store = None if saver is None else ThreadStore(saver, durability)
+
+    def _new_question(self, thread: str | None) -> dict[str, Any]:
+        """How the engine keeps a new question: in that thread, or in one of its own."""
         if thread is not None:
-            return self._named(thread)
-        if self._saver is None:
+            return {"thread": self._thread_store().ref(thread_name(thread))}
+        if self._store is None:
             return {}
         run_id = fresh_name()
-        return {**self._named(run_id), "run_id": run_id}
+        return {"thread": self._store.ref(run_id), "run_id": run_id}
 
-    def task(self, task: Task) -> dict[str, Any]:
+    def _question_of_file(self, task: Task) -> dict[str, Any]:
         """How the engine keeps a question of a file: it goes on where it was."""
-        if self._saver is None:
+        if self._store is None:
             return {}
-        return {**self._named(task.task_id), "how": "again" if task.again else "once"}
+        how = "again" if task.again else "once"
+        return {"thread": self._store.ref(thread_name(task.task_id)), "how": how}
 
-    def old(self, thread: str) -> dict[str, Any]:
-        """How the engine goes on with the question in a thread.
+    def _old_question(self, run: SystemResult | str) -> dict[str, Any]:
+        """How the engine goes on with a question.
 
         Raises:
-            ValidationError: as `put`.
+            ValidationError: no thread keeps it, and it does not wait for an answer or was
+                resumed before (``answer_invalid``).
         """
-        return {**self._named(thread), "how": "resume"}
+        if isinstance(run, SystemResult) and run.thread is None:
+            if run._paused is None:  # noqa: SLF001 - a result keeps its run for this alone
+                raise ValidationError(
+                    f"no thread keeps the question, and it cannot be resumed: {run.outcome}",
+                    code="answer_invalid",
+                    hint='give the system a store: `checkpointer="sqlite:runs.db"`',
+                )
+            return {"how": "resume", "paused": run._paused}  # noqa: SLF001 - as above
+        thread = run.thread if isinstance(run, SystemResult) else run
+        return {"thread": self._thread_store().ref(thread_name(thread)), "how": "resume"}
 
-    def _named(self, thread: str) -> dict[str, Any]:
-        name = thread_name(thread)
-        if self._saver is None:
+    @property
+    def _engine(self) -> NativeSystem:
+        return self._native
+
+    def _registry(self) -> Registry:
+        return GLOBAL
+
+    def _write(self, ref: ThreadRef, values: Any, writer: str) -> Routine[int]:
+        del writer  # the engine has it in `ref`
+        if not isinstance(values, dict):
             raise ValidationError(
-                f"there is no checkpointer to keep a thread in: {name}",
-                code="thread_unkept",
-                hint='add one: `checkpointer="sqlite:runs.db"`',
+                f"the update of a system's state is a dict: {type(values).__name__}",
+                code="input_invalid",
             )
-        return {"thread": ThreadRef(self._saver, name, durability=self._durability)}
+        written: int = yield twin(self._native, "edit", ref, values)
+        return written
+
+    def _state(self, values: dict[str, Any]) -> dict[str, Any]:
+        return values
+
+    def _ended(self, shown: dict[str, Any]) -> tuple[Outcome, str]:
+        outcome = shown["outcome"]
+        if outcome == "completed":
+            outcome = self._native.completed(shown["values"])
+        elif shown["fault"] is not None:
+            outcome = "budget" if from_fault(shown["fault"]).category == "budget" else "error"
+        return outcome, shown["detail"] or ""
 
 
 def thread_of(put: Mapping[str, Any]) -> str | None:
     """The thread that a question was put in."""
     thread = put.get("thread")
     return None if thread is None else str(thread.thread)
-
-
-def _refused(message: str) -> ValidationError:
-    return ValidationError(message, code="system_setting_invalid")

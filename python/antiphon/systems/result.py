@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from antiphon._faults import from_fault
@@ -12,7 +12,9 @@ from antiphon.result import Question
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from dataclasses import Field
 
+    from antiphon._antiphon import PausedRun
     from antiphon._faults import FaultRecord
     from antiphon.event import Event
 
@@ -53,6 +55,8 @@ class SystemResult:
     trace_dropped: int = 0
     run_id: str
     thread: str | None = None
+    _paused: PausedRun | None = field(default=None, compare=False)
+    """The run itself, if it waits for answers and no thread keeps it."""
 
     @property
     def answer(self) -> str:
@@ -69,13 +73,13 @@ class SystemResult:
     @classmethod
     def of(cls, native: Mapping[str, Any]) -> Self:
         """The result as the engine has it, in Python's own types."""
-        given = {field.name: native[field.name] for field in fields(cls) if field.name in native}
+        given = {one.name: native[one.name] for one in _public(cls) if one.name in native}
         fault = given["error"]
         given["error"] = None if fault is None else _error(fault, native["raised"])
         given["questions"] = tuple(map(_question, given["questions"]))
         given["models"] = tuple(given["models"])
         given["trace"] = tuple(given["trace"])
-        return cls(**given)
+        return cls(**given, _paused=native["paused"])
 
     def raise_for_outcome(self) -> Self:
         """The result itself, if the question was answered.
@@ -96,7 +100,7 @@ class SystemResult:
                 f"the question waits for an answer to: {asked}",
                 code="question_unanswered",
                 details={"outcome": self.outcome},
-                hint="`resume(thread, answer)`",
+                hint="`system.resume(result, answer)`",
             )
         failure = self._failure()
         if failure is not None:
@@ -114,7 +118,7 @@ class SystemResult:
         Args:
             trace: whether the events are in it.
         """
-        plain = {field.name: getattr(self, field.name) for field in fields(self)}
+        plain = {one.name: getattr(self, one.name) for one in _public(self)}
         plain["error"] = None if self.error is None else fault_of(self.error)
         plain["questions"] = [
             {"id": one.id, "agent": one.agent, "value": one.value} for one in self.questions
@@ -175,9 +179,13 @@ class PlainResult(SystemResult):
     @classmethod
     def of(cls, native: Mapping[str, Any]) -> Self:
         """The result as the engine has it, in Python's own types."""
-        known = {field.name for field in fields(SystemResult)} | {"raised"}
+        known = {one.name for one in fields(SystemResult)} | {"raised", "paused"}
         output = {name: value for name, value in native.items() if name not in known}
         return super(PlainResult, cls).of({**native, "output": output})
+
+
+def _public(result: SystemResult | type[SystemResult]) -> list[Field[Any]]:
+    return [one for one in fields(result) if not one.name.startswith("_")]
 
 
 def fault_of(error: AntiphonError) -> dict[str, Any]:

@@ -50,6 +50,7 @@ mod _antiphon {
             cancellation_token::PyCancellationToken,
             model_call::ModelCall,
             native_system::{NativeSystem, systems},
+            paused_run::PyPausedRun,
             proposal::Proposal,
         },
         thread::{

@@ -35,6 +35,7 @@ pub use task::Task;
 use crate::builder::SystemBuilder;
 use crate::parts::Parts;
 use crate::prompts::PromptSpec;
+use crate::result::Outcome;
 use crate::role::RoleSpec;
 use crate::session::Session;
 use crate::system::{Conclusion, Finished, System};
@@ -78,6 +79,10 @@ impl System for Computation {
     fn open(&self, task: &Arc<Task>, session: &Session) -> SandboxRunner {
         let host_calls = session.host_calls.clone();
         SandboxRunner::new(Arc::clone(&self.sandbox), Arc::clone(task), host_calls)
+    }
+
+    fn completed(state: &State) -> Outcome {
+        if state.has_computed() { Outcome::Answered } else { Outcome::Failed }
     }
 
     fn conclude(&self, finished: Finished<'_, Self>) -> Conclusion<Answer> {

@@ -8,12 +8,13 @@ use antiphon_core::{Fault, FaultCode};
 use antiphon_runtime::ThreadRef;
 use async_trait::async_trait;
 use schemars::{JsonSchema, schema_for};
+use serde::Deserialize;
 use serde_json::{Map, Value as Json, json};
 
 use crate::config;
 use crate::parts::PartsBuilder;
 use crate::prompts::PromptSpec;
-use crate::result::SystemResult;
+use crate::result::{Outcome, SystemResult};
 use crate::role::RoleSpec;
 use crate::runner::{SystemRunner, SystemStart};
 use crate::session::Session;
@@ -115,6 +116,12 @@ pub trait ReadySystem: Send + Sync {
     /// Its prompts as they are read, by `NAME.TIER`.
     fn prompts(&self) -> Vec<(String, String)>;
 
+    /// How a question ended whose graph came to its end in this state.
+    ///
+    /// # Errors
+    /// `state_unreadable` for a state of another form.
+    fn completed(&self, state: &Json) -> Result<Outcome, Fault>;
+
     /// Takes a question to where it rests. `attachments` are bytes that belong to the input,
     /// by name.
     ///
@@ -151,6 +158,14 @@ impl<S: System> ReadySystem for SystemRunner<S> {
 
     fn prompts(&self) -> Vec<(String, String)> {
         self.system().parts().prompts.all()
+    }
+
+    fn completed(&self, state: &Json) -> Result<Outcome, Fault> {
+        let state = S::State::deserialize(state).map_err(|error| {
+            let message = format!("the state does not have the form of the system: {error}");
+            Fault::new(FaultCode::StateUnreadable, message)
+        })?;
+        Ok(S::completed(&state))
     }
 
     async fn run(

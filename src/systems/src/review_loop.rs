@@ -48,6 +48,7 @@ pub use step::{StepName, Worker};
 use crate::builder::SystemBuilder;
 use crate::parts::Parts;
 use crate::prompts::PromptSpec;
+use crate::result::Outcome;
 use crate::role::RoleSpec;
 use crate::session::Session;
 use crate::system::{Conclusion, Finished, System};
@@ -116,6 +117,10 @@ impl System for ReviewLoop {
     fn verify(state: &State) -> Result<(), Fault> {
         let corrupt = |broken| Fault::new(FaultCode::ReviewStateCorrupt, broken);
         state.check().map_err(corrupt)
+    }
+
+    fn completed(state: &State) -> Outcome {
+        state.outcome.unwrap_or(Outcome::Error)
     }
 
     fn conclude(&self, finished: Finished<'_, Self>) -> Conclusion<Answer> {

@@ -73,6 +73,12 @@ pub trait System: Sized + Send + Sync + 'static {
         Ok(())
     }
 
+    /// How a question ended whose graph came to its end, by its state.
+    fn completed(state: &Self::State) -> Outcome {
+        let _ = state;
+        Outcome::Answered
+    }
+
     /// Makes the output of a run that has come to rest, however it did.
     fn conclude(&self, finished: Finished<'_, Self>) -> Conclusion<Self::Output>;
 }

@@ -101,6 +101,12 @@ impl NativeSystem {
         self.system.graph().nodes().iter().skip(1).map(|node| &*node.name).collect()
     }
 
+    /// How a question ended whose graph came to its end in this state.
+    fn completed(&self, state: &Bound<'_, PyAny>) -> PyResult<&'static str> {
+        let outcome = self.system.completed(&json::read(state)?);
+        Ok(outcome.map_err(|fault| to_exception(state.py(), &fault))?.as_str())
+    }
+
     /// What a thread held at its checkpoints, as `Engine.history` shows it.
     #[pyo3(signature = (place, *, live=false))]
     fn history(&self, place: &Bound<'_, ThreadRef>, live: bool) -> PyResult<History> {

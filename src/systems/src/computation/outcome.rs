@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 use super::Computation;
 use super::computed::Computed;
 use crate::result::Outcome;
-use crate::system::{Conclusion, Finished};
+use crate::system::{Conclusion, Finished, System};
 
 /// One piece of code, and what went wrong with it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,8 +45,7 @@ pub struct Answer {
 /// Makes the output of a run that has come to rest.
 pub(super) fn conclude(finished: Finished<'_, Computation>) -> Conclusion<Answer> {
     let Finished { state, ending, fault, .. } = finished;
-    let completed = if state.has_computed() { Outcome::Answered } else { Outcome::Failed };
-    let outcome = ending.outcome().unwrap_or(completed);
+    let outcome = ending.outcome().unwrap_or_else(|| Computation::completed(&state));
     let has_computed = state.has_computed();
     let summary = state.summary;
     let output = Answer {

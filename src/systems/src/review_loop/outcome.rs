@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 use super::ReviewLoop;
 use super::state::{Retries, State};
 use crate::result::Outcome;
-use crate::system::{Conclusion, Finished};
+use crate::system::{Conclusion, Finished, System};
 
 /// Both texts of an answer to a question that was given up.
 pub const FAILURE_TEXT: &str = "The question could not be answered.";
@@ -38,7 +38,7 @@ pub(super) fn conclude(finished: Finished<'_, ReviewLoop>) -> Conclusion<Answer>
         state.error = Some(fault);
     }
     let ended = ending.outcome();
-    let outcome = ended.or(state.outcome).unwrap_or(Outcome::Error);
+    let outcome = ended.unwrap_or_else(|| ReviewLoop::completed(&state));
     if outcome != Outcome::Paused && (ended.is_some() || state.outcome.is_none()) {
         FAILURE_TEXT.clone_into(&mut state.final_answer);
         FAILURE_TEXT.clone_into(&mut state.final_reasoning_trace);

@@ -1,39 +1,45 @@
-"""A team's threads: reading and updating them from outside of runs, and finding lost runs."""
+"""The threads of a team or system: reading and updating them from outside of runs."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from abc import ABC, abstractmethod
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from antiphon._orchestrator.flow import START
-from antiphon._orchestrator.updates import edit
-from antiphon._sync_async import Routine, async_method, drive, sync_method, twin
+from antiphon._sync_async import Routine, async_method, sync_method, twin
 from antiphon._thread_store import ThreadStore, fresh_name, thread_name
 from antiphon._validation import LARGEST_ID, is_count
-from antiphon.errors import StateError, ValidationError
+from antiphon.errors import ValidationError
+from antiphon.result import Question
 
 if TYPE_CHECKING:
-    from antiphon._antiphon import Saver
-    from antiphon._orchestrator.assemble import Assembled
+    from antiphon._antiphon import Engine, NativeSystem, Saver, ThreadRef
+    from antiphon._serialization.registry import Registry
     from antiphon.checkpoint import Checkpoint, Difference
+    from antiphon.result import Outcome
 
+START = "__start__"
+"""The node before the first."""
+_SOURCES: dict[str, Literal["input", "step", "update"]] = {"loop": "step"}
 _PAGE = 16
 """Checkpoints that a history reads at once."""
 
 
-class Threads:
-    """The threads of a team with a checkpointer.
+class Threads(ABC):
+    """The threads of a team or system with a checkpointer.
 
-    Each method has an async twin. All of them raise a `ValidationError` if the team has no
+    Each method has an async twin. All of them raise a `ValidationError` if there is no
     checkpointer (``thread_unkept``), or the name of the thread is invalid (``thread_invalid``): it
     is a text of up to 512 characters that is not blank.
     """
 
-    _built: Assembled
+    _kind: ClassVar[str] = "team"
+    """What messages call it."""
     _store: ThreadStore | None
 
     @property
     def checkpointer(self) -> Saver | None:
-        """The store of the team's threads; ``None`` without one."""
+        """The store of the threads; ``None`` without one."""
         return None if self._store is None else self._store.saver
 
     @sync_method
@@ -50,8 +56,8 @@ class Threads:
 
         Raises:
             ValidationError: the thread is empty (``thread_empty``).
-            StateError: it has no such checkpoint (``checkpoint_unknown``), or its contents do
-                not fit the team (``checkpoint_misfit``).
+            StateError: it has no such checkpoint (``checkpoint_unknown``), or its contents are
+                those of another team or system (``checkpoint_misfit``).
 
         Example:
             >>> from antiphon import Agent, Orchestrator
@@ -81,14 +87,15 @@ class Threads:
             The checkpoints; an empty list for an empty thread. The first equals `state`.
 
         Raises:
-            StateError: its contents do not fit the team (``checkpoint_misfit``).
+            StateError: its contents are those of another team or system
+                (``checkpoint_misfit``).
         """
         store, thread = self._thread_store(), thread_name(thread)
         if limit is not None and not is_count(limit, LARGEST_ID):
             raise ValidationError(
                 f"`limit` must be a whole number of at least 1: {limit!r}", code="call_invalid"
             )
-        history = self._built.engine.history(store.ref(thread), live=True)
+        history = self._engine.history(store.ref(thread), live=True)
         seen: list[Checkpoint] = []
         while limit is None or len(seen) < limit:
             most = _PAGE if limit is None else min(_PAGE, limit - len(seen))
@@ -111,11 +118,11 @@ class Threads:
         """Writes to a thread in the name of an agent. No agent runs; `resume` continues from there.
 
         Args:
-            thread: the thread's name; a new thread starts with this update.
-            values: the update, merged by the reducers of the keys: a dict or another record; or
-                a text, which becomes the answer and a message.
-            as_agent: the agent; its successor runs next. Default: the one that wrote last; in a
-                new thread the person, before the first agent.
+            thread: the thread's name; a team's new thread starts with this update.
+            values: the update, merged by the reducers of the keys: a dict; for a team also
+                another record, or a text, which becomes the answer and a message.
+            as_agent: the agent, or the node of a system; its successor runs next. Default: the
+                one that wrote last; in a team's new thread the person, before the first agent.
             checkpoint: the id of a checkpoint to write after, in a branch of its own.
                 Default: where the thread is now.
 
@@ -134,14 +141,8 @@ class Threads:
             writer = self._writer(found)
         else:
             writer = self._known(as_agent)
-        ref = store.ref(thread, seq, as_node=writer)
-        written = edit(values, self._built.state, None if writer == START else writer)
-        try:
-            run = self._built.engine.start(written, place=ref)
-        except StateError as error:
-            raise ValidationError(error.message, code="input_invalid", hint=error.hint) from error
-        yield drive(run)
-        found = yield from self._newest(store, thread, run.checkpoint)
+        written = yield from self._write(store.ref(thread, seq, as_node=writer), values, writer)
+        found = yield from self._newest(store, thread, written)
         return self._view(found[0], thread)
 
     aupdate = async_method(update)
@@ -197,7 +198,7 @@ class Threads:
 
         one = yield from self._load(thread, before)
         two = yield from self._load(thread, after)
-        return Difference.between(one, two, self._built.registry())
+        return Difference.between(one, two, self._registry())
 
     adiff = async_method(diff)
 
@@ -215,7 +216,7 @@ class Threads:
         Raises:
             StateError: the store cannot be read.
         """
-        found: list[str] = yield twin(self._built.engine, "orphans", self._thread_store().ref(""))
+        found: list[str] = yield twin(self._engine, "orphans", self._thread_store().ref(""))
         return found
 
     aorphans = async_method(orphans)
@@ -228,7 +229,7 @@ class Threads:
                 f"the thread holds nothing to go on from: {thread}",
                 code="thread_empty",
                 details={"thread": thread},
-                hint="begin with a question: `team.run(question, thread=...)`",
+                hint=f"begin with a question: `{self._kind}.run(question, thread=...)`",
             )
         return self._view(found[0], thread)
 
@@ -237,35 +238,72 @@ class Threads:
     ) -> Routine[list[dict[str, Any]]]:
         """The newest checkpoint, or the named one, as the engine shows it."""
         ref = store.ref(thread, checkpoint)
-        history = self._built.engine.history(ref, live=checkpoint is None)
+        history = self._engine.history(ref, live=checkpoint is None)
         found: list[dict[str, Any]] = yield twin(history, "page", 1)
         return found
+
+    def _view(self, shown: dict[str, Any], thread: str) -> Checkpoint:
+        """A checkpoint as the engine shows it."""
+        # Most teams have no threads.
+        from antiphon.checkpoint import Checkpoint
+
+        outcome: Outcome | None
+        outcome, detail = "paused", ""
+        if not shown["paused"]:
+            outcome, detail = (None, "") if shown["outcome"] is None else self._ended(shown)
+        asked = (question for task in shown["tasks"] for question in task["interrupts"])
+        return Checkpoint(
+            id=shown["checkpoint"],
+            thread=thread,
+            parent=shown["parent"],
+            step=shown["step"],
+            at=datetime.fromtimestamp(shown["at"], UTC),
+            source=_SOURCES.get(shown["source"], shown["source"]),
+            wrote=tuple(name for name in shown["wrote"] if name != START),
+            next=shown["next"],
+            state=self._state(shown["values"]),
+            questions=tuple(Question(key, path[-1], value) for key, path, value in asked),
+            outcome=outcome,
+            detail=detail,
+            run_id=shown["run_id"] or "",
+        )
 
     def _thread_store(self) -> ThreadStore:
         if self._store is None:
             raise ValidationError(
-                f"the team has no checkpointer, so it has no threads: {self!r}",
+                f"the {self._kind} has no checkpointer, so it has no threads: {self!r}",
                 code="thread_unkept",
-                hint='give it one: `Orchestrator(..., checkpointer="sqlite:runs.db")`',
+                hint=f'give it one: `{type(self).__name__}(..., checkpointer="sqlite:runs.db")`',
             )
         return self._store
 
-    def _view(self, shown: dict[str, Any], thread: str) -> Checkpoint:
-        # Most teams have no threads.
-        from antiphon._orchestrator.checkpoint_view import as_checkpoint
+    @property
+    @abstractmethod
+    def _engine(self) -> Engine | NativeSystem:
+        """What reads the threads."""
 
-        return as_checkpoint(shown, thread, self._built.state)
+    @abstractmethod
+    def _registry(self) -> Registry:
+        """The types of stored values."""
 
-    def _agents(self) -> list[str]:
-        """The agents, with the router if there is one."""
-        return self._built.engine.nodes
+    @abstractmethod
+    def _state(self, values: dict[str, Any]) -> Any:
+        """The values of a checkpoint, as users see the state."""
+
+    @abstractmethod
+    def _ended(self, shown: dict[str, Any]) -> tuple[Outcome, str]:
+        """The outcome and detail of a run that ended at a checkpoint."""
+
+    @abstractmethod
+    def _write(self, ref: ThreadRef, values: Any, writer: str) -> Routine[int]:
+        """Merges values in the name of a writer; the new checkpoint."""
 
     def _known(self, agent: Any) -> str:
-        known = self._agents()
+        known = self._engine.nodes
         if agent in known:
             return str(agent)
         raise ValidationError(
-            f"`as_agent` names an agent that is not in the team: {agent}",
+            f"`as_agent` names an agent that is not in the {self._kind}: {agent}",
             code="agent_unknown",
             details={"name": str(agent), "known": known},
             hint=f"its agents are {', '.join(known)}",
@@ -273,7 +311,7 @@ class Threads:
 
     def _writer(self, found: list[dict[str, Any]]) -> str:
         """The agent that wrote last."""
-        known = self._agents()
+        known = self._engine.nodes
         wrote = {*found[0]["wrote"]} if found else {START}
         if len(wrote) == 1:
             return str(wrote.pop())
@@ -299,5 +337,5 @@ def checkpoint_id(given: Any) -> int | None:
     raise ValidationError(
         f"a checkpoint is named by its id, a whole number of at least 1: {given!r}",
         code="call_invalid",
-        hint="take it from `team.history(thread)`",
+        hint="take it from `history(thread)`",
     )
