@@ -917,6 +917,16 @@ class Overwrite:
     def value(self, /) -> Any: ...
 
 @final
+class PausedRun:
+    """
+    What a result needs to be resumed without a thread, once.
+    """
+    def __reduce__(self, /) -> tuple[Any, tuple[()]]:
+        """
+        A copy from a pickle holds nothing: another process has none of the run.
+        """
+
+@final
 class PostgresSaver(Saver):
     """
     Threads in a PostgreSQL database, which several machines may share. Who holds a thread,
