@@ -52,7 +52,7 @@ class FailingAgent(Agent):
 
 
 def calling_model() -> Model:
-    """A model that calls a tool and words its answer so that it has to be repaired."""
+    """A model that calls a tool and words its answer so that it must be repaired."""
     call = {"tool_calls": [{"name": "double", "arguments": {"number": 2}}]}
     return scripted([call, 'Here:\n```json\n{"value": 4,}\n```'])
 

@@ -338,7 +338,7 @@ class Effect:
     @property
     def pending(self, /) -> bool:
         """
-        Whether something has to be durable before the node goes on.
+        Whether something must be durable before the node goes on.
         """
     def raised(self, /, error: Any) -> None:
         """

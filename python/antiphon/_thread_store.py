@@ -57,7 +57,7 @@ def check_durability(given: Any, code: str) -> Durability:
     """Return a valid durability; raise `ValidationError` with `code` for other values."""
     if given in get_args(Durability):
         return cast("Durability", given)
-    raise ValidationError(f"`durability` is sync, async or exit, found: {given!r}", code=code)
+    raise ValidationError(f"`durability` must be sync, async or exit: {given!r}", code=code)
 
 
 def read_saver(checkpointer: Any, durability: Any, code: str) -> Saver | None:
@@ -118,13 +118,13 @@ def thread_name(given: Any) -> str:
             refuse (``thread_invalid``).
     """
     if not isinstance(given, str):
-        raise _refused(f"a thread's name has to be text: {type(given).__name__}")
+        raise _refused(f"a thread's name must be a string: {type(given).__name__}")
     if not given.strip():
         raise _refused(f"a thread's name is blank: {given!r}")
     if len(given) > _LONGEST:
         raise _refused(f"a thread's name takes at most {_LONGEST} characters, found: {len(given)}")
     if "\0" in given or well_formed(given) != given:
-        raise _refused(f"a thread's name holds a character that no store keeps: {given!r}")
+        raise _refused(f"a thread's name contains a NUL or an unpaired surrogate: {given!r}")
     return given
 
 
@@ -136,4 +136,4 @@ def fresh_name() -> str:
 
 
 def _refused(message: str) -> ValidationError:
-    return ValidationError(message, code="thread_invalid", hint="name it by a short text of yours")
+    return ValidationError(message, code="thread_invalid", hint="pass a short string")

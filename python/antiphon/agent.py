@@ -1,4 +1,4 @@
-"""Agents, the members of a team."""
+"""The class of agents."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class Agent:
             if name not in known:
                 near = difflib.get_close_matches(name, known, 1)
                 raise ValidationError(
-                    f"an agent of class `{type(self).__name__}` has no such option: {name}",
+                    f"unknown option of an agent of class `{type(self).__name__}`: {name}",
                     code="agent_invalid",
                     details={"option": name},
                     hint=f"did you mean `{near[0]}`?" if near else f"use one of {', '.join(known)}",

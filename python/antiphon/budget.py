@@ -29,7 +29,7 @@ class Budget:
         wall_time: seconds from the start.
 
     Raises:
-        ValidationError: a limit is negative or no number (``budget_invalid``).
+        ValidationError: a limit is negative or not a number (``budget_invalid``).
 
     Example:
         >>> Budget(model_calls=20, wall_time=60)
@@ -48,7 +48,7 @@ class Budget:
             kinds = (int, float) if name == "wall_time" else (int,)
             if isinstance(value, bool) or not isinstance(value, kinds) or not value >= 0:
                 raise ValidationError(
-                    f"`{name}` of a budget has to be a number that is not negative: {value!r}",
+                    f"`{name}` of a budget must be a non-negative number: {value!r}",
                     code="budget_invalid",
                     details={"limit": name},
                 )
@@ -59,7 +59,7 @@ class Budget:
         return {name: value for name, value in every if value is not None}
 
     def left(self, spent: Mapping[str, int]) -> Budget:
-        """What is left of the counts, once `spent` is taken off; time is not among them.
+        """The counts that are left after `spent`; time is not included.
 
         Args:
             spent: by the names of the limits.

@@ -1,4 +1,4 @@
-"""Everything that antiphon raises, one class per kind of failure.
+"""The exceptions of antiphon, one class per category of failure.
 
 ::
 
@@ -83,10 +83,10 @@ class AntiphonError(Exception):
 
     Args:
         message: one sentence for a reader; it may be shown to a user.
-        code: stable name of this failure, with a page in ``docs/errors/``.
+        code: the stable name of this failure, with a page in ``docs/errors/``.
         details: fields of this failure by name, for programs and traces; they
             appear in neither ``str`` nor ``repr``. Default: none.
-        hint: what the reader can do about it. Default: nothing to say.
+        hint: what the reader can do about it. Default: none.
 
     Example:
         >>> error = ToolError("the city is unknown: Atlantis", code="unknown_city")

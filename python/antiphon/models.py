@@ -19,10 +19,10 @@ _REPLY = ("delay", "fault", "finish", "json", "text", "tool_calls", "usage")
 
 
 def get(name: str | Sequence[str | Model], **settings: Any) -> Model:
-    """Opens a model by its name. Nothing is sent yet.
+    """Opens a model by its name. No request is sent yet.
 
-    A local model (``"local:0.5b"``, ``"local:1.5b"``, or the path of a ``.gguf`` file) is fetched
-    if this machine does not have it, and started; a process starts each once.
+    A local model (``"local:0.5b"``, ``"local:1.5b"``, or the path of a ``.gguf`` file) is
+    downloaded on first use and started; a process starts each once.
 
     Args:
         name: ``"provider:model"``, for instance ``"openai:gpt-5-mini"``,
@@ -41,13 +41,13 @@ def get(name: str | Sequence[str | Model], **settings: Any) -> Model:
         The model. Its repr shows its name and no key; that of a list shows all names.
 
     Raises:
-        ValidationError: the name, the address or a setting cannot be used
+        ValidationError: the name, the address or a setting is invalid
             (``model_invalid``, ``model_name_malformed``, ``model_provider_unknown``,
             ``model_base_url_missing``, ``model_base_url_invalid``, ``model_setting_invalid``);
-            a local model is unknown, or what runs it is not installed (``local_model_unknown``,
+            a local model is unknown, or its runtime is not installed (``local_model_unknown``,
             ``local_runtime_missing``).
-        AuthError: the provider wants a key, and there is none (``model_key_missing``).
-        ModelTransportError: a local model cannot be fetched or started
+        AuthError: the provider requires a key, and none was found (``model_key_missing``).
+        ModelTransportError: a local model cannot be downloaded or started
             (``local_model_unavailable``, ``local_server_failed``, ``local_server_timeout``).
 
     Example:
@@ -69,16 +69,16 @@ def scripted(
     """A model that returns the given replies in order, for tests without a network.
 
     Args:
-        replies: each a text; a dict with some of ``text``, ``json``, ``tool_calls`` (dicts of
+        replies: each a string; a dict with some of ``text``, ``json``, ``tool_calls`` (dicts of
             ``name`` and ``arguments``), ``finish``, ``usage``, ``delay`` (seconds) and
-            ``fault``; or one of `antiphon.errors`, which is raised.
+            ``fault``; or an error of `antiphon.errors`, which is raised.
         name: the name in traces. Default: ``test:scripted``.
-        replies_by_agent: replies of their own for agents, by the agent's name, so that agents
-            that run in parallel do not take each other's.
+        replies_by_agent: separate replies by the agent's name, so that agents that run in
+            parallel do not take each other's.
 
     Returns:
-        The model; its ``requests`` are those it has seen, as dicts. Asked once too often,
-        it fails with the code ``script_exhausted``.
+        The model; its ``requests`` are those it has received, as dicts. After the last reply it
+        fails with the code ``script_exhausted``.
 
     Raises:
         ValidationError: a reply is none of these (``script_invalid``).
@@ -89,8 +89,9 @@ def scripted(
     """
     own = (replies_by_agent or {}).items()
     branches = [("agent", agent, _script(given)) for agent, given in own]
+    shared = _script(replies)
     try:
-        return Model.scripted(_script(replies), name=name, branches=branches)
+        return Model.scripted(shared, name=name, branches=branches)
     except Exception as error:  # noqa: BLE001 - the reader of nested dicts raises nothing narrower
         raise ValidationError(
             f"a scripted reply cannot be read: {error}", code="script_invalid"
@@ -111,7 +112,8 @@ def _reply(reply: Any) -> Any:
         return {key: encode_result(value) for key, value in reply.items()}
     found = sorted(set(reply) - set(_REPLY)) if isinstance(reply, dict) else type(reply).__name__
     raise ValidationError(
-        f"a scripted reply is a text, an error of antiphon, or a dict of known fields: {found}",
+        "a scripted reply must be a string, an error of `antiphon.errors`, or a dict of known "
+        f"fields: {found}",
         code="script_invalid",
         hint=f"the fields are {', '.join(_REPLY)}; for an object as JSON write `{{'json': ...}}`",
     )

@@ -33,7 +33,7 @@ __all__ = ["Orchestrator"]
 class Orchestrator(Resumes):
     """A team of agents, checked and compiled once, to be run any number of times.
 
-    It can be shared between threads and event loops. Each method has an async twin. Sync methods
+    It can be shared between threads and event loops. Each method has an async version. Sync methods
     also work inside a running event loop, as in a notebook's cell.
 
     Args:
@@ -57,18 +57,18 @@ class Orchestrator(Resumes):
             run and is raised unchanged; ``"record"``: the team continues, runs do not raise, and
             the outcome is ``error``; the name of a fallback agent.
         name: the name in traces; `recover` resumes only runs with this name. Default: ``team``.
-        checkpointer: the store of its threads: a saver of `antiphon.checkpoint`, or the URL of
-            one: ``memory:``, or ``sqlite:`` and a file. Default: none.
+        checkpointer: the store of its threads: a saver of `antiphon.checkpoint`, or its URL:
+            ``memory:``, ``sqlite:FILE`` or ``postgres://...``. Default: none.
         durability: when a step is durable. ``sync``: before the next starts; ``async``: while
             the next runs, in order, and before the run ends or pauses (a killed process loses
             the pending commits: at most about 1,024, or 16 MiB); ``exit``: only when the run
             ends, fails or pauses. Default: ``async``.
 
     Raises:
-        ValidationError: something in it is wrong: an agent or one of its options
+        ValidationError: the declaration is invalid: an agent or one of its options
             (``agent_invalid``, ``agent_unknown``, ``team_invalid``), the state
             (``state_invalid``, ``graph_invalid``), a model or a tool.
-        AuthError: a model wants a key, and there is none (``model_key_missing``).
+        AuthError: a provider requires a key, and none was found (``model_key_missing``).
         StateError: the store cannot be opened; see `antiphon.checkpoint.SqliteSaver.open`.
 
     Example:
@@ -186,13 +186,13 @@ class Orchestrator(Resumes):
     ) -> Routine[list[Result]]:
         """Runs the team once per question, several at a time, with a progress bar.
 
-        The bar shows on a terminal and in a notebook, nowhere else.
+        The progress bar appears on a terminal and in a notebook only.
 
         Args:
             questions: each as for `run`.
-            threads: as many names, no two the same, if the team has a checkpointer. Default:
-                a new thread for each.
-            concurrency: how many run at a time. Default: 8.
+            threads: a thread name for each question, without duplicates; requires a
+                checkpointer. Default: a new thread for each.
+            concurrency: the number of concurrent runs. Default: 8.
             raise_errors: end the batch at the first failure. Default: a failed run becomes a
                 result with the outcome ``error``, and the others continue.
 
@@ -200,7 +200,7 @@ class Orchestrator(Resumes):
             The results, in the order of the questions.
 
         Raises:
-            ValidationError: a question is wrong; none has run.
+            ValidationError: a question is invalid. Nothing has run.
         """
         starts = self._starts(questions, threads, concurrency)
         keep = not raise_errors
@@ -231,7 +231,7 @@ class Orchestrator(Resumes):
         read_count(concurrency, "concurrency", "a batch")
         if isinstance(questions, str | bytes) or not isinstance(questions, Iterable):
             raise ValidationError(
-                f"a batch takes a list of questions, and was given: {questions!r}",
+                f"a batch takes a list of questions, found: {questions!r}",
                 code="input_invalid",
             )
         asked = list(questions)
@@ -302,13 +302,13 @@ def _names(threads: Iterable[str], count: int) -> list[str]:
     """The threads of a batch."""
     if isinstance(threads, str | bytes) or not isinstance(threads, Iterable):
         raise ValidationError(
-            f"`threads` of a batch is a list of names, and was given: {threads!r}",
+            f"`threads` of a batch must be a list of names: {threads!r}",
             code="input_invalid",
         )
     names = [thread_name(thread) for thread in threads]
     if len(names) != count:
         raise ValidationError(
-            f"a batch of {count} questions takes as many threads, found: {len(names)}",
+            f"a batch of {count} questions needs {count} threads, found: {len(names)}",
             code="input_invalid",
         )
     twice = [name for name in names if names.count(name) > 1]
@@ -316,7 +316,7 @@ def _names(threads: Iterable[str], count: int) -> list[str]:
         raise ValidationError(
             f"two questions of a batch cannot share a thread: {twice[0]}",
             code="input_invalid",
-            hint="run further turns of one thread one after the other",
+            hint="run the turns of one thread one after the other",
         )
     return names
 
@@ -324,4 +324,4 @@ def _names(threads: Iterable[str], count: int) -> list[str]:
 def _name(given: Any) -> str:
     if isinstance(given, str) and given.strip():
         return given
-    raise ValidationError(f"a team's name has to be text: {given!r}", code="team_invalid")
+    raise ValidationError(f"a team's name must be a string: {given!r}", code="team_invalid")

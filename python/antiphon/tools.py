@@ -317,7 +317,7 @@ def _body_of(function: Any) -> FunctionBody | LangChainBody:
         function = function.__func__
     if not callable(function) or isinstance(function, Tool):
         raise ValidationError(
-            f"a tool has to be callable: {type(function).__name__}",
+            f"a tool must be callable: {type(function).__name__}",
             code="tool_function",
             details={"type": type(function).__name__},
             hint="pass a function, a `Tool` or a LangChain tool",

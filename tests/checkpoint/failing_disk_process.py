@@ -1,6 +1,6 @@
 """A process that keeps runs under hardship, and says on its output what came of it.
 
-Arguments: what it has to bear (``unprivileged``, ``changed``, ``little-disk``, ``room-again`` or
+Arguments: what it must bear (``unprivileged``, ``changed``, ``little-disk``, ``room-again`` or
 ``nothing``), the file, and so many steps.
 """
 

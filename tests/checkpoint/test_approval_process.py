@@ -59,7 +59,7 @@ def test_answers_of_which_one_decides_nothing_change_nothing(tmp_path: Path) -> 
     done = subprocess.run(
         [sys.executable, str(APPROVER), *bad], capture_output=True, text=True, check=False
     )
-    assert "approval_invalid" in done.stderr or "decides nothing" in done.stderr
+    assert "approval_invalid" in done.stderr or "neither approves nor rejects" in done.stderr
     assert folder.read_text(encoding="utf-8") == before
     came = process(tmp_path, "declared", [True, True])
     assert came["outcome"] == "answered"

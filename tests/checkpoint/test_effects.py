@@ -223,7 +223,7 @@ def test_arguments_tell_calls_apart(deeds: Deeds) -> None:
     graph = graph_of(acts, MemorySaver())
     graph.invoke({}, thread())
     graph.invoke(Command(resume="yes"), thread())
-    with pytest.raises(StateError, match="with something else: step one"):
+    with pytest.raises(StateError, match="with other arguments: step one"):
         graph.invoke(Command(resume="yes"), thread())
 
 

@@ -290,7 +290,7 @@ class Other(enum.Enum):
     [(Strict, Point(1)), (StrictCard, Card(title="a")), (Other, Colour.RED), (Later, Colour.RED)],
 )
 def test_what_a_type_can_no_longer_be_is_told(kind: type, value: object) -> None:
-    with pytest.raises(StateError, match="no longer fits its type `t`") as caught:
+    with pytest.raises(StateError, match="no longer matches its type `t`") as caught:
         evolved("t", kind, value)
     assert caught.value.code == "checkpoint_misfit"
 

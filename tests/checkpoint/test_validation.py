@@ -117,7 +117,7 @@ def test_any_other_text_is_a_valid_thread_name(name: Any) -> None:
 @pytest.mark.parametrize("case", COUNTS)
 def test_an_invalid_count_is_refused(tmp_path: Path, case: str) -> None:
     count: Any = COUNTS[case]
-    about = "whole number of at least 1"
+    about = "integer of at least 1"
     with MemorySaver() as saver:
         graph_on(saver)
         for name, do in (
@@ -158,7 +158,7 @@ def test_an_invalid_history_limit_is_refused(case: str) -> None:
             lambda: list(graph.get_state_history(CONFIG, limit=limit)),
             lambda: team.history("team", limit=limit),
         ):
-            with pytest.raises(ValidationError, match="`limit` must be a whole number") as raised:
+            with pytest.raises(ValidationError, match="`limit` must be an integer") as raised:
                 do()
             assert raised.value.code == "call_invalid"
 

@@ -123,13 +123,13 @@ def test_without_any_model_the_exit_is_4_and_the_hint_names_the_ways(
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["ask", "  "], "there is no question to answer"),
+        (["ask", "  "], "the question is blank"),
         (["ask", "q", "--set", "retries=3"], "retries"),
         (["ask", "q", "--set", "retry_limit=0"], "`retry_limit` must be at least 1"),
-        (["ask", "q", "--set", "retry_limit"], "a setting is written `key=value`"),
+        (["ask", "q", "--set", "retry_limit"], "`--set` takes `key=value`"),
         (["ask", "q", "--set", "model=x"], "model"),
-        (["ask", "q", "--model", "nobody:x"], "no model provider has that name"),
-        (["ask", "q", "--model", "local:900b"], "the local model is unknown"),
+        (["ask", "q", "--model", "nobody:x"], "unknown model provider"),
+        (["ask", "q", "--model", "local:900b"], "unknown local model"),
         (["ask", "q", "--model", "/none/there.gguf"], "there.gguf"),
         (["ask", "q", "--file", "/none/there.txt"], "the attached file cannot be read"),
         (["ask", "q", "--file", "/"], "the attached file cannot be read"),
@@ -286,5 +286,5 @@ def test_models_lists_what_could_answer_and_no_key(antiphon: Antiphon) -> None:
     assert any(line.split()[:3] == ["openai:gpt-5-mini", "set", "OPENAI_API_KEY"] for line in lines)
     assert any("not set" in line and "GEMINI_API_KEY" in line for line in lines)
     assert any(line.strip().startswith("local:0.5b") for line in lines)
-    assert lines[-1] == "without --model: openai:gpt-5-mini (OPENAI_API_KEY is set)"
+    assert lines[-1] == "default: openai:gpt-5-mini (OPENAI_API_KEY is set)"
     assert KEY not in done.stdout

@@ -85,11 +85,11 @@ def test_a_key_that_is_refused_is_no_model(tmp_path: Path, antiphon: Antiphon) -
     ("arguments", "told"),
     [
         (["--batch", "in"], "--out FILE"),
-        (["q", "--batch", "in", "--out", "out"], "question goes without --batch"),
-        (["--batch", "in", "--out", "out", "--file", "f"], "--file goes without --batch"),
-        (["q", "--out", "out"], "--out goes with --batch"),
-        (["q", "--redo-failed"], "--redo-failed goes with --batch"),
-        ([], "ask a question"),
+        (["q", "--batch", "in", "--out", "out"], "question cannot be used with --batch"),
+        (["--batch", "in", "--out", "out", "--file", "f"], "--file cannot be used with --batch"),
+        (["q", "--out", "out"], "--out requires --batch"),
+        (["q", "--redo-failed"], "--redo-failed requires --batch"),
+        ([], "a question is required"),
         (["--batch", "absent", "--out", "out"], "cannot be read"),
     ],
 )

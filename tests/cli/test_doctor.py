@@ -48,7 +48,7 @@ def test_a_person_reads_of_engines_model_and_store(doctor: Doctor) -> None:
     text = doctor.text(OPENAI_API_KEY="sk-never-shown")
     for head in ("sandbox", "model", "store"):
         assert f"\n{head}\n" in text
-    assert "`auto` takes: " in text or "`auto` finds no engine" in text
+    assert "`auto` selects: " in text or "`auto` finds no engine" in text
     assert "openai:gpt-5-mini (OPENAI_API_KEY is set)" in text
     assert "sk-never-shown" not in text
 
@@ -60,7 +60,7 @@ def test_a_store_that_is_named_is_tried_and_its_address_kept_secret(
     missing = doctor.json(ANTIPHON_CHECKPOINTER=f"sqlite:{tmp_path}/runs.db")["store"]
     assert missing["named"]
     assert not missing["opens"]
-    assert "no such file" in missing["problem"]
+    assert "file not found" in missing["problem"]
     url = "postgres://somebody:hunter2@127.0.0.1:1/none"
     text = doctor.text(ANTIPHON_CHECKPOINTER=url)
     assert "cannot be opened" in text

@@ -88,7 +88,7 @@ class TestList:
         assert ([one["thread"] for one in first["threads"]], first["after"]) == ([HOSTILE], HOSTILE)
         assert shell.json("list", "--limit", "2")["after"] is None
         done = shell.runs("list", "--limit", "1")
-        assert done.stderr == "there are more: --after=-t[31m red\n"
+        assert done.stderr == "more threads: --after=-t[31m red\n"
         assert names("--graph", "' OR '1'='1") == []
 
     def test_the_store_may_be_named_in_any_way(self, shell: Shell) -> None:
@@ -101,11 +101,11 @@ class TestList:
         [
             (None, 2, "ANTIPHON_CHECKPOINTER is not set"),
             ("", 2, "ANTIPHON_CHECKPOINTER is not set"),
-            ("sqlite:other.db", 1, "there is no such file: other.db"),
-            ("other.db", 1, "there is no such file: other.db"),
-            ("no/folder/runs.db", 1, "there is no such file: no/folder/runs.db"),
+            ("sqlite:other.db", 1, "file not found: other.db"),
+            ("other.db", 1, "file not found: other.db"),
+            ("no/folder/runs.db", 1, "file not found: no/folder/runs.db"),
             ("nonsense:runs.db", 2, "found: nonsense:"),
-            ("memory:", 2, "no threads for others to see"),
+            ("memory:", 2, "cannot be used from the command line"),
             ("sqlite:team.py", 1, "is damaged"),
             ("sqlite:.", 1, "store"),
         ],
@@ -155,7 +155,7 @@ class TestShow:
             more = ("--keep-last", "1") if arguments[0] == "prune" else ()
             done = shell.runs(*arguments, *more)
             assert (done.returncode, done.stdout) == (2, "")
-            assert "the thread holds nothing: x" in done.stderr
+            assert "the thread is empty: x" in done.stderr
 
 
 class TestResume:
@@ -191,7 +191,7 @@ class TestResume:
             (("--team", "team"), "`module:attribute`: team"),
             (("--team", "nowhere:team"), "nowhere"),
             (("--team", "team:nothing"), "nothing"),
-            (("--team", "team:other"), "is no team"),
+            (("--team", "team:other"), "is not an orchestrator"),
             (("--team", "team:team", "--answer", "1", "--answer", "2"), "`id=answer`: 1"),
             (("--team", "team:team", "--answer", f"{'a' * 32}=1"), "a" * 32),
         ],
@@ -239,7 +239,7 @@ class TestResume:
         assert shell.runs("resume", *given, *named).returncode == 0
         done = shell.runs("resume", "--answer", answer, *named)
         assert (done.returncode, done.stdout) == (2, "")
-        assert "the run has ended and waits for no answer: " in done.stderr
+        assert "the run has ended and is not waiting for an answer: " in done.stderr
         assert shell.runs("resume", *named).returncode == 0
 
     @pytest.mark.parametrize("team", ["team:team", "team:graph"])
@@ -248,7 +248,7 @@ class TestResume:
     ) -> None:
         done = shell.runs("resume", "nobody", "--team", team, "--answer", "yes")
         assert (done.returncode, done.stdout) == (2, "")
-        assert "the thread holds nothing to go on from" in done.stderr
+        assert "the thread is empty" in done.stderr
 
 
 def _questions(shell: Shell, thread: str = HOSTILE) -> list[Any]:
@@ -276,9 +276,9 @@ class TestChange:
         assert (pruned["threads"], pruned["deleted"], pruned["busy"]) == (2, 2, [])
         assert len(shell.json("list")["threads"]) == 2
         done = shell.runs("prune", "--keep-last", "1", "--compact")
-        assert done.stdout == "removed: 0 entries, 0 B, of 2 threads; 0 of them whole\n"
+        assert done.stdout == "removed: 0 entries, 0 B, of 2 threads, 0 of them entirely\n"
         done = shell.runs("prune", "--thread", "t", "--delete-after", "0s")
-        assert done.stdout.endswith("of 1 threads; 1 of them whole\n")
+        assert done.stdout.endswith("of 1 threads, 1 of them entirely\n")
         assert shell.runs("delete", "--", HOSTILE).returncode == 0
         assert shell.runs("list").stdout == "no threads\n"
 

@@ -297,7 +297,7 @@ def test_a_router_that_returns_nonsense_is_a_typed_error_with_the_answer(
     builder = impl.StateGraph(Log).add_node("n", say("n")).add_edge(impl.START, "n")
     graph = builder.add_conditional_edges("n", lambda s: answer).compile()
     wrong = answer[1] if isinstance(answer, list) else answer
-    with pytest.raises(InvalidUpdateError, match=re.escape(f"gone to: {wrong!r}")) as caught:
+    with pytest.raises(InvalidUpdateError, match=re.escape(f"not a target: {wrong!r}")) as caught:
         run(graph, {})
     assert isinstance(caught.value, ValueError)
     assert caught.value.code == "target_unknown"
@@ -306,5 +306,5 @@ def test_a_router_that_returns_nonsense_is_a_typed_error_with_the_answer(
 
 @pytest.mark.only("antiphon")
 def test_what_cannot_be_called_is_refused_by_name_where_it_is_added(impl: Impl) -> None:
-    with pytest.raises(TypeError, match="node `n` runs has to be callable, found: int"):
+    with pytest.raises(TypeError, match="node `n` runs must be callable, found: int"):
         impl.StateGraph(Log).add_node("n", 3)

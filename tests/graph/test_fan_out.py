@@ -188,7 +188,7 @@ def node_of(way: Any, ask: Any) -> Any:
 
 
 def combinations() -> list[Any]:
-    """Each way with each thing that asks; what has to be awaited only where it can be."""
+    """Each way with each thing that asks; what must be awaited only where it can be."""
     pairs = [(way, ask) for way in ASYNC_WAYS for ask in ASKS]
     pairs += [(way, ask) for way in SYNC_WAYS for ask in ASKS if "awaited" not in ask]
     return [pytest.param(way, ask, id=f"{way.__name__}-{ask}") for way, ask in pairs]

@@ -109,13 +109,13 @@ def test_max_concurrency_of_one_runs_sync_nodes_one_at_a_time(impl: Impl) -> Non
 @pytest.mark.parametrize(
     ("config", "told"),
     [
-        ({"recursion_limit": "many"}, "`recursion_limit` must be a whole number .*'many'"),
-        ({"recursion_limit": True}, "`recursion_limit` must be a whole number .*True"),
-        ({"max_concurrency": 0}, "`max_concurrency` must be a whole number .*0"),
-        ({"max_concurrency": "all"}, "`max_concurrency` must be a whole number .*'all'"),
-        ({"configurable": 3}, "`configurable` has to be a dict, found: int"),
-        ({"metadata": "m"}, "`metadata` has to be a dict, found: str"),
-        (3, "`config` has to be a dict, found: int"),
+        ({"recursion_limit": "many"}, "`recursion_limit` must be an integer .*'many'"),
+        ({"recursion_limit": True}, "`recursion_limit` must be an integer .*True"),
+        ({"max_concurrency": 0}, "`max_concurrency` must be an integer .*0"),
+        ({"max_concurrency": "all"}, "`max_concurrency` must be an integer .*'all'"),
+        ({"configurable": 3}, "`configurable` must be a dict, found: int"),
+        ({"metadata": "m"}, "`metadata` must be a dict, found: str"),
+        (3, "`config` must be a dict, found: int"),
     ],
 )
 def test_a_config_that_cannot_be_used_is_a_typed_error_that_names_the_setting(

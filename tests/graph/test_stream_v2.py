@@ -96,5 +96,5 @@ def test_an_unknown_version_is_an_error(impl: Impl, run: Run, events: Events) ->
 @pytest.mark.parametrize("what", ["t", None, {"a": 1}])
 def test_what_is_no_pause_cannot_be_resumed(impl: Impl, what: Any) -> None:
     graph = impl.sequence(Plain, ("n", lambda state: None))
-    with pytest.raises(GraphBuildError, match="`resume` takes what `invoke` returned at a pause"):
+    with pytest.raises(GraphBuildError, match="`resume` takes the paused result of `invoke`"):
         graph.resume(what, "yes")

@@ -200,7 +200,7 @@ class TestPauses:
         run(graph, impl.Command(resume="yes"), ONE)
         history = list(graph.get_state_history(ONE))
         [before] = [one.config for one in history if "ask" in one.next]
-        with pytest.raises(AntiphonError, match="nothing has been asked") as raised:
+        with pytest.raises(AntiphonError, match="no question is open") as raised:
             run(graph, impl.Command(resume="no"), before)
         assert raised.value.code == "answer_invalid"
         assert list(graph.get_state_history(ONE)) == history

@@ -132,6 +132,13 @@ def test_a_wrong_reply_is_refused(reply: Any) -> None:
     assert caught.value.code == "script_invalid"
 
 
+def test_a_wrong_reply_is_explained_once() -> None:
+    with pytest.raises(ValidationError, match=r"dict of known fields: \['txt'\]") as caught:
+        scripted([{"txt": "x"}])
+    assert caught.value.message.startswith("a scripted reply must be")
+    assert caught.value.hint is not None
+
+
 # Functions
 
 

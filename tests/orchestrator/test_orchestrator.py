@@ -299,10 +299,10 @@ def test_a_wrong_update_is_a_typed_error_that_names_it(update: Any, code: str) -
 
 
 def test_a_wrong_type_is_told_in_words_and_makers_keys_are_not_shown() -> None:
-    with pytest.raises(StateError, match="the key `count` takes int, and was given: str") as caught:
+    with pytest.raises(StateError, match="the key `count` must be int, found: str") as caught:
         Orchestrator([Put({"count": "many"})], state=Typed).run("q")
     assert caught.value.details["key"] == "count"
-    with pytest.raises(StateError, match="no such key: nothing") as caught:
+    with pytest.raises(StateError, match="unknown key of the state: nothing") as caught:
         Orchestrator([Put({"nothing": 1})], state=Typed).run("q")
     assert "__" not in str(caught.value)
 
@@ -319,7 +319,7 @@ def test_half_a_character_is_refused_in_a_question_and_replaced_in_what_a_model_
 
 
 def test_an_input_of_the_wrong_type_is_refused_before_anything_runs() -> None:
-    with pytest.raises(ValidationError, match="`count` takes int, and was given: str") as caught:
+    with pytest.raises(ValidationError, match="`count` must be int, found: str") as caught:
         Orchestrator([Put({})], state=Typed).run({"question": "q", "count": "many"})
     assert caught.value.code == "input_invalid"
     assert Result.of(caught.value) is None
@@ -440,7 +440,7 @@ def test_a_wrong_team_is_refused_when_it_is_built(arguments: Any, code: str, nam
 
 def test_an_agent_that_nothing_leads_to_is_reported() -> None:
     agents = [Agent(name=name, model=scripted([])) for name in "abc"]
-    with pytest.raises(ValidationError, match="leads to agent: c"):
+    with pytest.raises(ValidationError, match="leads to the agent: c"):
         Orchestrator(agents, flow={"a": "b"})
 
 
@@ -619,7 +619,7 @@ def test_a_question_pauses_the_run_and_an_answer_resumes_it() -> None:
     assert again.questions[0].value == {"and": "then"}
     done = team.resume(again, {again.questions[0].id: "Lovelace"})
     assert (done.outcome, done.answer) == ("answered", "hello Ada Lovelace")
-    with pytest.raises(ValidationError, match="resumed already"):
+    with pytest.raises(ValidationError, match="already resumed"):
         team.resume(paused, "Eve")
     with pytest.raises(ValidationError, match="answered"):
         team.resume(done, "Eve")
@@ -956,7 +956,7 @@ def test_a_run_that_cannot_be_called_is_refused_when_the_team_is_built(run: Any)
 
 
 def test_only_a_result_is_resumed() -> None:
-    with pytest.raises(ValidationError, match="the result of a run, or a thread: int"):
+    with pytest.raises(ValidationError, match="a result or the name of a thread, found: int"):
         Orchestrator(notes("a")).resume(3, "x")  # type: ignore[arg-type]
 
 

@@ -134,5 +134,5 @@ def test_prompts_of_the_computation_can_be_replaced() -> None:
     prompts = {"planner": "Write Python. {{form}}"}
     Computation(played, prompts=prompts).run(QUESTION, SALES)
     assert played.requests[0]["messages"][0]["content"].startswith("Write Python. {")
-    with pytest.raises(ValidationError, match="the prompt `planner` has no such field: tables"):
+    with pytest.raises(ValidationError, match="unknown field of the prompt `planner`: tables"):
         Computation(model(), prompts={"planner": "{{tables}}"})

@@ -235,7 +235,7 @@ def _is_passing(error: AntiphonError) -> bool:
 def _tell_apart(batch: Batch[Any]) -> None:
     if batch.output.exists() and batch.output.samefile(batch.questions):
         raise ValidationError(
-            f"the output of a batch cannot be its questions: {batch.output}",
+            f"the output of a batch cannot be its input file: {batch.output}",
             code="batch_output_invalid",
             details={"path": str(batch.output)},
         )

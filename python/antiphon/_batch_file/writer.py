@@ -49,10 +49,10 @@ class AnswerWriter:
                 self._file.close()
         if not is_own:
             raise StateError(
-                f"another batch writes to the output: {path}",
+                f"another batch is writing to the output: {path}",
                 code="batch_busy",
                 details={"path": str(path)},
-                hint="wait for it to end, or give this one an output of its own",
+                hint="wait for it to end, or use another output file",
             )
 
     def look_through(self, seen: SeenIds) -> None:
@@ -116,15 +116,15 @@ class AnswerWriter:
                 f"the output of the batch cannot be written ({error.strerror}): {self._path}",
                 code="batch_output_failed",
                 details={"path": str(self._path)},
-                hint="make room, and start the batch again: it goes on where it was",
+                hint="free some space and start the batch again; it continues where it stopped",
             ) from error
 
     def _foreign(self, number: int) -> ValidationError:
         return ValidationError(
-            f"line {number} of the output is no answer of a batch: {self._path}",
+            f"line {number} of the output is not an answer of a batch: {self._path}",
             code="batch_output_invalid",
             details={"path": str(self._path), "line": number},
-            hint="give the batch an output of its own",
+            hint="use a separate output file",
         )
 
 

@@ -57,7 +57,7 @@ def checked_settings(options: argparse.Namespace) -> dict[str, Any]:
     settings = dict(map(_setting, options.set or ()))
     system = system_of(options)
     for name in settings.keys() & set(inspect.signature(system).parameters):
-        raise ValidationError(f"this is no setting: {name}", code="system_setting_invalid")
+        raise ValidationError(f"unknown setting: {name}", code="system_setting_invalid")
     system(Model.scripted([]), **settings)
     return settings
 
@@ -74,7 +74,7 @@ def system_of(options: argparse.Namespace) -> type[System[Any]]:
 def _require_question(question: str) -> None:
     if not question.strip():
         raise ValidationError(
-            f"there is no question to answer: {question!r}",
+            f"the question is blank: {question!r}",
             code="question_blank",
             hint='antiphon ask "What is the capital of France?"',
         )
@@ -88,7 +88,7 @@ def _setting(given: str) -> tuple[str, Any]:
     key, equals, value = given.partition("=")
     if not equals or not key.strip():
         raise ValidationError(
-            f"a setting is written `key=value`: {given}", code="command_setting_malformed"
+            f"`--set` takes `key=value`: {given}", code="command_setting_malformed"
         )
     try:
         return key.strip(), json.loads(value)

@@ -87,15 +87,15 @@ def _lines(found: dict[str, Any]) -> Iterator[str]:
     for engine in found["sandbox"]["engines"]:
         yield from _engine_lines(engine)
     auto = found["sandbox"]["auto"]
-    yield f"  `auto` takes: {auto}" if auto else "  `auto` finds no engine"
+    yield f"  `auto` selects: {auto}" if auto else "  `auto` finds no engine"
     if found["sandbox"].get("landlock_only"):
-        yield "  `process` would run with `i_accept_landlock_only=True`, which promises less"
+        yield "  `process` would run with `i_accept_landlock_only=True`, a weaker isolation"
     yield "model"
     model = found["model"]
-    yield f"  without a name: {model['without_a_name']} ({model['reason']})"
+    yield f"  default: {model['without_a_name']} ({model['reason']})"
     runs = "yes" if model["runs_here"] else 'no (pip install "antiphon[local]")'
-    yield f"  models run on this machine: {runs}"
-    yield f"  fetched: {', '.join(model['cached']) or 'none'}"
+    yield f"  local models can run: {runs}"
+    yield f"  downloaded: {', '.join(model['cached']) or 'none'}"
     yield "store"
     yield f"  {STORE}: {_store_line(found['store'])}"
 
@@ -116,5 +116,5 @@ def _word(state: Any) -> str:
 
 def _store_line(store: dict[str, Any]) -> str:
     if not store["named"]:
-        return "not set; runs are kept where the code says"
+        return "not set"
     return "opens" if store["opens"] else f"cannot be opened: {store['problem']}"

@@ -32,7 +32,7 @@ def resume(options: argparse.Namespace) -> Exit:
 
     Raises:
         ValidationError: there is nothing of that name (``team_unknown``), the answers are none,
-            or the thread holds nothing to go on from.
+            or the thread is empty.
         AntiphonError: the run failed.
     """
     found = _imported(options.team)
@@ -106,7 +106,7 @@ def _graph(graph: CompiledGraph, options: argparse.Namespace) -> Exit:
 def _imported(target: str) -> Orchestrator | CompiledGraph | System[Any]:
     module, colon, path = target.partition(":")
     if not (module and colon and path):
-        raise ValidationError(f"a team is named `module:attribute`: {target}", code="team_unknown")
+        raise ValidationError(f"`--team` takes `module:attribute`: {target}", code="team_unknown")
     sys.path.insert(0, str(Path.cwd()))
     try:
         found: Any = importlib.import_module(module)
@@ -119,13 +119,13 @@ def _imported(target: str) -> Orchestrator | CompiledGraph | System[Any]:
         if (error.name or "") not in _parents(module):
             raise
         raise ValidationError(
-            f"there is no such module in this folder or installed: {error.name}",
+            f"module not found in this folder or installed: {error.name}",
             code="team_unknown",
             hint="run the command where the module is, or install it",
         ) from error
     if not isinstance(found, Orchestrator | CompiledGraph | System):
         raise ValidationError(
-            f"`{target}` is no team, compiled graph or system: {type(found).__name__}",
+            f"`{target}` is not an orchestrator, compiled graph or system: {type(found).__name__}",
             code="team_unknown",
         )
     return found
@@ -155,21 +155,20 @@ def _answers(
                 f"no open question has the id: {line(key, 60)}",
                 code="question_unknown",
                 details={"questions": list(asked)},
-                hint=f"{_open(asked)}; an answer that only looks like `id=answer` is written as "
-                "a JSON string",
+                hint=f"{_open(asked)}; write an answer that contains `=` as a JSON string",
             )
     if all(key is not None for _, key, _ in parts):
         return ({key: _read(answer) for _, key, answer in parts},)
     if len(given) > 1:
         wrong = next(one for one, key, _ in parts if key is None)
         raise ValidationError(
-            f"several answers are each written `id=answer`: {line(wrong, 60)}",
+            f"several answers must each be written `id=answer`: {line(wrong, 60)}",
             code="answer_invalid",
             hint=_open(asked),
         )
     if len(asked) > 1:
         raise ValidationError(
-            f"it is not clear which of several questions is answered: {line(given[0], 60)}",
+            f"several questions are open, and the answer names none: {line(given[0], 60)}",
             code="answer_invalid",
             hint=f"write `id=answer`; {_open(asked)}",
         )
@@ -179,14 +178,14 @@ def _answers(
 def _nothing_asked(thread: str, *, has_ended: bool) -> ValidationError:
     if has_ended:
         return ValidationError(
-            f"the run has ended and waits for no answer: {line(thread, 60)}",
+            f"the run has ended and is not waiting for an answer: {line(thread, 60)}",
             code="answer_invalid",
-            hint="leave --answer out to write its result again",
+            hint="omit --answer to print its result",
         )
     return ValidationError(
-        f"the run waits for no answer: {line(thread, 60)}",
+        f"the run is not waiting for an answer: {line(thread, 60)}",
         code="answer_invalid",
-        hint="leave --answer out to resume it",
+        hint="omit --answer to resume it",
     )
 
 

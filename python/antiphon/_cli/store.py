@@ -28,7 +28,7 @@ def opened(given: str | None) -> Saver:
     url = given or os.environ.get(STORE, "").strip()
     if not url:
         raise ValidationError(
-            f"nothing says where the threads are kept: {STORE} is not set",
+            f"no store: {STORE} is not set",
             code="store_missing",
             hint="pass --store sqlite:runs.db, or set the variable",
         )
@@ -37,9 +37,9 @@ def opened(given: str | None) -> Saver:
     if url.startswith("sqlite:") or ":" not in url or file.exists():
         if not file.exists():
             raise StateError(
-                f"there is no such file: {file}",
+                f"file not found: {file}",
                 code="store_unavailable",
-                hint="check the path; antiphon makes the file when the first run is kept",
+                hint="check the path; the file is created when the first run is stored",
             )
         return SqliteSaver.open(file, key=_key())
     if url.startswith(("postgres:", "postgresql:")):
@@ -50,7 +50,7 @@ def opened(given: str | None) -> Saver:
         raise ValidationError(str(error), code="call_invalid") from error
     if saver is None or url.startswith("memory:"):
         raise ValidationError(
-            f"a store in memory has no threads for others to see: {url}", code="call_invalid"
+            f"a store in memory cannot be used from the command line: {url}", code="call_invalid"
         )
     return saver
 
@@ -71,8 +71,7 @@ def made(given: str | None) -> Saver | None:
     if url.startswith(("postgres:", "postgresql:")):
         return PostgresSaver.open(url, key=_key())
     raise ValidationError(
-        f"a store that lasts is named `sqlite:` and a file, or `postgres://` and a database, "
-        f"found: {url.partition(':')[0]}",
+        f"the store must be `sqlite:FILE` or `postgres://...`, found: {url.partition(':')[0]}",
         code="call_invalid",
     )
 
@@ -85,7 +84,7 @@ def _key() -> list[bytes] | None:
     for key in keys:
         if not fullmatch("[0-9A-Fa-f]{64}", key):
             raise ValidationError(
-                f"`{KEY}` takes 64 hexadecimal digits, found so many characters: {len(key)}",
+                f"`{KEY}` must be 64 hexadecimal digits, found: {len(key)} characters",
                 code="call_invalid",
             )
     return [bytes.fromhex(key) for key in keys]

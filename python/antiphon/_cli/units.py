@@ -54,7 +54,7 @@ def count(given: str) -> int:
         ArgumentTypeError: it is something else.
     """
     if not fullmatch(r"[0-9]{1,9}", given) or int(given) < 1:
-        raise argparse.ArgumentTypeError(f"a whole number of at least 1 belongs here: {given}")
+        raise argparse.ArgumentTypeError(f"must be an integer of at least 1: {given}")
     return int(given)
 
 

@@ -147,7 +147,7 @@ def _explained(choice: Choice) -> Iterator[None]:
             f"no model is available, and none could be started on this machine: {error.message}",
             code="model_unavailable",
             details={"cause": error.code},
-            hint="set a provider's key, for instance OPENAI_API_KEY; or name a server of your "
-            "own, for instance OLLAMA_HOST with the model `ollama:qwen3`; or "
+            hint="set a provider's key, for instance OPENAI_API_KEY; or name your own "
+            "server, for instance OLLAMA_HOST with the model `ollama:qwen3`; or "
             '`pip install "antiphon[local]"` for a small model on this machine',
         ) from error

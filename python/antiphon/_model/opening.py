@@ -42,15 +42,15 @@ def open_any(name: str | Sequence[str | Model], settings: Mapping[str, Any]) -> 
 def _fallback(models: Any, settings: Mapping[str, Any]) -> Model:
     if settings:
         raise ValidationError(
-            f"settings belong to one model, and several were named: {', '.join(settings)}",
+            f"settings cannot be given for a list of models: {', '.join(settings)}",
             code="model_setting_invalid",
             details={"settings": sorted(settings)},
-            hint="open each with its own: "
+            hint="open each model with its own settings: "
             '`models.get([models.get("openai:gpt-5-mini", timeout=20), ...])`',
         )
     if not isinstance(models, list | tuple) or not models:
         raise ValidationError(
-            f"a model is opened by its name, or by a list of at least one: {models!r}",
+            f"a model is opened by a name or a non-empty list: {models!r}",
             code="model_invalid",
         )
     return Model.fallback([_named(one) for one in models])
@@ -62,7 +62,7 @@ def _named(given: Any) -> Model:
     if isinstance(given, str):
         return open_any(given, {})
     raise ValidationError(
-        f"a list of models takes names and models, found: {type(given).__name__}",
+        f"a list of models must contain names or models, found: {type(given).__name__}",
         code="model_invalid",
         hint='for instance `models.get(["openai:gpt-5-mini", "ollama:qwen3"])`',
     )
@@ -78,7 +78,7 @@ def _check_settings(names: Iterable[str]) -> None:
         if name not in _SETTINGS:
             near = difflib.get_close_matches(name, _SETTINGS, 1)
             raise ValidationError(
-                f"a model has no such setting: {name}",
+                f"unknown model setting: {name}",
                 code="model_setting_invalid",
                 details={"setting": name},
                 hint=f"did you mean `{near[0]}`?" if near else f"use {', '.join(_SETTINGS)}",
@@ -96,7 +96,7 @@ def open_remote(name: str, settings: Mapping[str, Any]) -> Model:
         return Model.open(name, dict(os.environ), dict(settings))
     except (TypeError, ValueError, OverflowError) as error:
         raise ValidationError(
-            f"a setting of model `{name}` has a value that cannot be used: {error}",
+            f"invalid setting of model `{name}`: {error}",
             code="model_setting_invalid",
             details={"settings": sorted(settings)},
         ) from None
@@ -131,10 +131,10 @@ def open_local(name: str, settings: Mapping[str, Any]) -> Model:
     for setting in ("api_key", "base_url"):
         if setting in settings:
             raise ValidationError(
-                f"a local model has no such setting: {setting}",
+                f"a local model does not have the setting: {setting}",
                 code="model_setting_invalid",
                 details={"setting": setting},
-                hint="antiphon starts the server of a local model itself; to use one of your own "
+                hint="antiphon starts the server of a local model itself; for your own server "
                 f'write `models.get("llamacpp:name", {setting}=...)`',
             )
     # What starts models on this machine is only imported for one.

@@ -45,7 +45,7 @@ def find_tool(wanted: Any, tools: Iterable[Tool], agent: str) -> Tool:
     known = {tool.name: tool for tool in tools}
     if wanted not in known:
         raise ValidationError(
-            f"agent `{agent}` has no such tool: {wanted}",
+            f"agent `{agent}` does not have the tool: {wanted}",
             code="tool_unknown",
             details={"tool": wanted, "known": sorted(known)},
             hint=f"its tools are {', '.join(sorted(known))}"
@@ -143,7 +143,7 @@ async def _use_async(tool: Tool, arguments: dict[str, Any], context: ToolContext
 
 def _late(tool: Tool) -> RunTimeout:
     return RunTimeout(
-        f"tool `{tool.name}` took longer than its time-out in seconds: {tool.timeout}",
+        f"tool `{tool.name}` exceeded its time-out in seconds: {tool.timeout}",
         code="tool_timeout",
         details={"tool": tool.name},
     )

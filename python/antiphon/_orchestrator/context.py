@@ -31,7 +31,7 @@ class AgentContext:
     `goto`, `send` and `end` replace the declared flow: return their result from ``run``. `ask`
     pauses the run for a person. `call` and `model` count against the budgets. Results of `call`,
     `model` and `step` are recorded: if ``run`` starts again, after an answer or after a crash on a
-    thread, they return the recorded result. `acall`, `amodel` and `astep` are their async twins.
+    thread, they return the recorded result. `acall`, `amodel` and `astep` are the async versions.
     """
 
     __slots__ = ("_calls", "_ctx", "_errors", "_human_input", "_made", "_roster", "_spec")
@@ -116,7 +116,7 @@ class AgentContext:
         """Creates an input for another agent, which receives it instead of the state.
 
         Return it alone, in a list to run several agents in parallel, or within `goto`. A
-        declarative agent reads a text as the question and the entries of a dict as data.
+        declared agent reads a text as the question and the entries of a dict as data.
 
         Args:
             target: the agent's name.
@@ -288,8 +288,7 @@ class AgentContext:
     def _check_left(self, tool: Tool) -> None:
         if tool.max_calls is not None and self._made.get(tool.name, 0) >= tool.max_calls:
             raise BudgetError(
-                f"tool `{tool.name}` has no call left for the agent, the limit is: "
-                f"{tool.max_calls}",
+                f"tool `{tool.name}` has reached its limit of calls: {tool.max_calls}",
                 code="budget_exhausted",
                 details={"dimension": "tool_calls", "tool": tool.name},
                 hint="raise its `max_calls`",
@@ -306,9 +305,9 @@ class AgentContext:
         asked = self._spec.model if model is None else model
         if asked is None:
             raise ValidationError(
-                f"there is no model to ask for agent: {self.agent}",
+                f"no model for the agent: {self.agent}",
                 code="model_invalid",
-                hint="pass `model=`, or give the agent one",
+                hint="pass `model=`, or set one on the agent",
             )
         own = {key: self._spec.limits.get(key) for key in options}
         given = {key: value for key, value in options.items() if value is not None}

@@ -123,7 +123,7 @@ def members(agents: Any) -> list[Agent]:
     """
     if not isinstance(agents, list | tuple) or not agents:
         raise ValidationError(
-            f"`agents` of a team has to be a list with at least one agent: {agents!r}",
+            f"`agents` of a team must be a list with at least one agent: {agents!r}",
             code="team_invalid",
         )
     found: list[Agent] = []
@@ -146,9 +146,9 @@ def member(item: Any) -> Agent:
     if isinstance(item, type) and issubclass(item, Agent):
         return item()
     raise ValidationError(
-        f"a team is made of agents, found: {type(item).__name__}",
+        f"a team must consist of agents, found: {type(item).__name__}",
         code="team_invalid",
-        hint="subclass `Agent`; a function goes into its `run`",
+        hint="subclass `Agent` and call the function in its `run`",
     )
 
 
@@ -218,7 +218,7 @@ def _targets(source: str, given: Any) -> list[str]:
     if isinstance(given, list | tuple) and given and all(isinstance(one, str) for one in given):
         return list(given)
     raise ValidationError(
-        f"`flow` of agent `{source}` has to be a name, a list of names, `END` or a function: "
+        f"`flow` of agent `{source}` must be a name, a list of names, `END` or a function: "
         f"{given!r}",
         code="team_invalid",
     )
@@ -227,9 +227,9 @@ def _targets(source: str, given: Any) -> list[str]:
 def _route(source: str, choose: Any, roster: Roster) -> Route:
     if is_async(choose):
         raise ValidationError(
-            f"a route has to be a plain function: {getattr(choose, '__name__', choose)}",
+            f"a route must be a sync function: {getattr(choose, '__name__', choose)}",
             code="team_invalid",
-            hint="what waits belongs into an agent, whose `run` returns `ctx.goto(...)`",
+            hint="do async work in an agent whose `run` returns `ctx.goto(...)`",
         )
     targets = _declared_targets(choose)
     for target in targets or ():

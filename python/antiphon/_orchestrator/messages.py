@@ -68,7 +68,7 @@ def _one(item: Any, name: str | None) -> Any:
     if _is_langchain(item):
         return item
     raise StateError(
-        f"a message is a text, a dict, a pair of role and text, or a LangChain message, "
+        "a message must be a string, a dict, a pair of role and text, or a LangChain message, "
         f"found: {type(item).__name__}",
         code="message_invalid",
         hint='write it as `{"role": "assistant", "content": "..."}`',
@@ -80,7 +80,7 @@ def _role(fields: dict[str, Any]) -> str:
     role = _ROLES.get(str(given), given)
     if role not in _KNOWN:
         raise StateError(
-            f"a message has a role that is none of {', '.join(_KNOWN)}: {given}",
+            f"the role of a message must be one of {', '.join(_KNOWN)}: {given}",
             code="message_invalid",
         )
     return str(role)
@@ -114,7 +114,7 @@ def _text(content: Any) -> str:
         parts = [part if isinstance(part, str) else _part(part) for part in content]
         return "".join(parts)
     raise StateError(
-        f"a message's content has to be text: {type(content).__name__}", code="message_invalid"
+        f"a message's content must be a string: {type(content).__name__}", code="message_invalid"
     )
 
 
@@ -123,7 +123,7 @@ def _part(part: Any) -> str:
         return str(part["text"])
     kind = part.get("type") if isinstance(part, dict) else type(part).__name__
     raise StateError(
-        f"a part of a message's content has to be text: {kind}", code="message_invalid"
+        f"a part of a message's content must be a string: {kind}", code="message_invalid"
     )
 
 
@@ -155,9 +155,9 @@ def opening(spec: Spec, state: Any, data: dict[str, Any] | None = None) -> list[
         messages.append(said("user", "\n\n".join(blocks)))
     if not messages or messages[-1]["role"] == "system":
         raise StateError(
-            f"there is nothing to answer for agent: {spec.name}",
+            f"no question, message or readable key for the agent: {spec.name}",
             code="conversation_empty",
-            hint="give the state a `question` or `messages`, or the agent keys it `reads`",
+            hint="set `question` or `messages` in the state, or `reads` on the agent",
         )
     if messages[-1]["role"] == "assistant":
         # Servers want the last word to be the user's.

@@ -196,7 +196,7 @@ def read_router(given: Any, specs: Sequence[Spec]) -> Spec:
     if spec.name in names or FINISH in names:
         taken = spec.name if spec.name in names else FINISH
         raise ValidationError(
-            f"a team with a router cannot have an agent called: {taken}",
+            f"a team with a router cannot have an agent named: {taken}",
             code="team_invalid",
             details={"name": taken},
             hint='give it another: `name="..."`',
@@ -205,7 +205,7 @@ def read_router(given: Any, specs: Sequence[Spec]) -> Spec:
         return spec
     if spec.output is not None:
         raise ValidationError(
-            f"a router answers with a choice, it takes no `output` of its own: {spec.name}",
+            f"a router cannot have its own `output`: {spec.name}",
             code="team_invalid",
         )
     own = "" if isinstance(spec.agent, Router) else f"{spec.instructions}\n\n"

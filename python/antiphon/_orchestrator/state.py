@@ -82,7 +82,7 @@ def read_state(kind: Any) -> State:
         return OpenState()
     if not isinstance(kind, type) or not getattr(kind, "__annotations__", None):
         raise ValidationError(
-            f"`state` of a team has to be a class with annotated fields: {kind!r}",
+            f"`state` of a team must be a class with annotated fields: {kind!r}",
             code="state_invalid",
             hint="declare a TypedDict, a dataclass or a pydantic model",
         )
@@ -125,7 +125,7 @@ class SchemaState:
         unknown = sorted(set(given) - (self.keys or set()))
         if unknown:
             raise ValidationError(
-                f"the state has no such key: {', '.join(unknown)}",
+                f"unknown key of the state: {', '.join(unknown)}",
                 code="input_invalid",
                 hint=f"its keys are {', '.join(sorted(self.keys or ()))}",
             )
@@ -133,7 +133,7 @@ class SchemaState:
         missing = sorted(self._fields.required - set(first))
         if missing:
             raise ValidationError(
-                f"the input lacks keys of the state that have no default: {', '.join(missing)}",
+                f"the input lacks required keys of the state: {', '.join(missing)}",
                 code="input_invalid",
                 hint="pass a dict with them, or give them defaults",
             )
@@ -288,7 +288,7 @@ class OpenState:
         for key in fields:
             if not isinstance(key, str) or key.startswith("__"):
                 raise StateError(
-                    f"a key of the state has to be a text that does not begin with `__`: {key!r}",
+                    f"a key of the state must be a string that does not begin with `__`: {key!r}",
                     code="state_key_unknown",
                 )
         return {**made, _EXTRAS: fields}

@@ -44,7 +44,7 @@ class Watch:
             raise StateError(
                 f"the run has not ended: {self._run.run_id}",
                 code="run_unfinished",
-                hint="take all events first",
+                hint="read all events first",
             )
         return self._result
 

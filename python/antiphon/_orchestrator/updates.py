@@ -55,7 +55,8 @@ def edit(given: Any, state: State, agent: str | None) -> Turn:
         given = spoken(given, agent) if agent else {"messages": given}
     if not is_record(given):
         raise ValidationError(
-            f"an update is a text, a dict or another record: {type(given).__name__}",
+            "an update must be a string, a dict or an instance of the state class: "
+            f"{type(given).__name__}",
             code="input_invalid",
             hint='`team.update(thread, {"feedback": "..."})`',
         )
@@ -86,7 +87,7 @@ def _fields(given: Any) -> dict[str, Any]:
         return {"question": given, "messages": [said("user", given)]}
     if not is_record(given):
         raise ValidationError(
-            f"a run takes a question as text, or an initial state: {type(given).__name__}",
+            f"the input of a run must be a string or an initial state: {type(given).__name__}",
             code="input_invalid",
             hint='`team.run("...")`, or `team.run({"question": "..."})`',
         )
@@ -123,7 +124,8 @@ def answers_to(questions: Sequence[Question], given: Any, outcome: str | None) -
     """
     if not questions:
         raise ValidationError(
-            f"the run waits for no answer, its outcome is: {outcome}", code="answer_invalid"
+            f"the run is not waiting for an answer; its outcome is: {outcome}",
+            code="answer_invalid",
         )
     ids = [question.id for question in questions]
     if isinstance(given, dict) and given and set(given) <= set(ids):
@@ -131,7 +133,7 @@ def answers_to(questions: Sequence[Question], given: Any, outcome: str | None) -
     if len(ids) == 1:
         return {ids[0]: given}
     raise ValidationError(
-        f"the run waits for answers to several questions: {len(ids)}",
+        f"several questions are open, and the answer names none: {len(ids)}",
         code="answer_invalid",
         details={"questions": ids},
         hint="pass a dict from `question.id` to the answer",
@@ -141,7 +143,7 @@ def answers_to(questions: Sequence[Question], given: Any, outcome: str | None) -
 def _check_question(question: Any) -> None:
     if not isinstance(question, str):
         raise ValidationError(
-            f"a question has to be text: {type(question).__name__}", code="input_invalid"
+            f"a question must be a string: {type(question).__name__}", code="input_invalid"
         )
     if not question.strip():
         raise ValidationError(
@@ -151,7 +153,7 @@ def _check_question(question: Any) -> None:
         )
     if well_formed(question) != question:
         raise ValidationError(
-            f"the question holds half a character, which no model can read: {question!r}",
+            f"the question contains an unpaired surrogate: {question!r}",
             code="input_invalid",
             hint="decode its bytes as UTF-8",
         )
@@ -182,9 +184,9 @@ def returned(value: Any, state: State, agent: str) -> Any:
     if isinstance(value, list | tuple) and value and all(isinstance(one, Send) for one in value):
         return Command(goto=list(value), only=True)
     raise StateError(
-        f"agent `{agent}` returned something that is no update: {type(value).__name__}",
+        f"agent `{agent}` returned a value that is not an update: {type(value).__name__}",
         code="node_return_invalid",
-        hint="return a dict, a text, nothing, or a verb such as `ctx.goto(...)`",
+        hint="return a dict, a string, nothing, or the result of `ctx.goto(...)`",
     )
 
 

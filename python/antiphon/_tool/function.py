@@ -88,7 +88,7 @@ class FunctionBody:
                 present[name] = context
             elif required:
                 raise ToolError(
-                    f"a tool that needs its call's context was called without: {self.origin}",
+                    f"a tool with a `ToolContext` parameter was called without one: {self.origin}",
                     code="tool_context",
                     hint="pass `context=ToolContext(...)`",
                 )
@@ -138,11 +138,11 @@ class FunctionBody:
 
     def _refuse_parameter(self, parameter: inspect.Parameter) -> NoReturn:
         raise ValidationError(
-            f"a tool's parameters need one name each, and `{parameter.name}` of "
+            f"a tool's parameters are passed by name, but `{parameter.name}` of "
             f"`{self.origin}` {_KINDS[parameter.kind]}: {parameter}",
             code="tool_parameter",
             details={"function": self.origin, "parameter": parameter.name},
-            hint="name each parameter, or take one `dict[str, Any]`",
+            hint="declare each parameter, or take one `dict[str, Any]`",
         )
 
     def _takes_context(self, declared: Declaration) -> bool:

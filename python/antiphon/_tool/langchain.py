@@ -74,9 +74,9 @@ def _schema_of(tool: Any) -> JsonSchema:
             break
     if not isinstance(declared, dict):
         raise ValidationError(
-            f"the arguments of a LangChain tool have no JSON schema: {tool.name}",
+            f"a LangChain tool has no JSON schema for its arguments: {tool.name}",
             code="tool_function",
-            hint="give it an `args_schema`: a pydantic model or a JSON schema",
+            hint="set its `args_schema` to a pydantic model or a JSON schema",
         )
     # The root repeats the tool's name and description.
     return {key: declared[key] for key in declared if key not in {"title", "description"}}

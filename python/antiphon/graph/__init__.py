@@ -1,7 +1,7 @@
-"""LangGraph's names and meaning on antiphon's native engine; it needs no LangGraph.
+"""LangGraph's names and semantics on antiphon's native engine; LangGraph is not required.
 
 Build a `StateGraph` of nodes and edges over a shared state, compile it, and run it with
-``invoke``, ``stream``, ``batch`` or their async twins.
+``invoke``, ``stream``, ``batch`` or their async versions.
 """
 
 from __future__ import annotations

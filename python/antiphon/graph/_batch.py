@@ -85,7 +85,7 @@ def _spread(
     configs: Sequence[Any] = config
     if len(configs) != count:
         raise GraphBuildError(
-            f"a batch of {count} takes one config or as many, found: {len(configs)}",
+            f"a batch of {count} inputs takes one config or {count}, found: {len(configs)}",
             code="call_invalid",
         )
     return configs

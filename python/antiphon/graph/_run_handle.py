@@ -183,7 +183,7 @@ def by_id(paused: Paused | GraphOutput, answer: Any) -> tuple[RunHandle, dict[st
     """
     if not hasattr(paused, "handle"):
         raise GraphBuildError(
-            f"`resume` takes what `invoke` returned at a pause, found: {type(paused).__name__}",
+            f"`resume` takes the paused result of `invoke`, found: {type(paused).__name__}",
             code="answer_invalid",
             hint="to answer by thread, call `invoke(Command(resume=answer), config)`",
         )
@@ -194,7 +194,7 @@ def by_id(paused: Paused | GraphOutput, answer: Any) -> tuple[RunHandle, dict[st
     asked = [question.id for question in paused.interrupts]
     if open_ != asked:
         raise GraphBuildError(
-            f"the run has been resumed from this pause already: {', '.join(asked)}",
+            f"the run was already resumed from this pause: {', '.join(asked)}",
             code="answer_invalid",
             hint="resume from what the last `resume` returned",
         )
@@ -205,7 +205,7 @@ def by_id(paused: Paused | GraphOutput, answer: Any) -> tuple[RunHandle, dict[st
             f"several questions are open, and the answer names none: {len(open_)}",
             code="answer_invalid",
             details={"questions": open_},
-            hint="answer with a dict from the ids of the questions to the answers",
+            hint="pass a dict from question ids to answers",
         )
     return handle, {open_[0]: answer}
 

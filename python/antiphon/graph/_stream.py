@@ -83,7 +83,7 @@ def check_version(version: str) -> None:
         GraphBuildError: it is neither ``v1`` nor ``v2``.
     """
     if version not in ("v1", "v2"):
-        raise GraphBuildError(f"`version` is v1 or v2, found: {version}", code="call_invalid")
+        raise GraphBuildError(f"`version` must be v1 or v2: {version}", code="call_invalid")
 
 
 def _part(schema: Schema | None, mode: str, space: tuple[str, ...], payload: Any) -> dict[str, Any]:

@@ -204,7 +204,7 @@ def _default_root() -> Path:
         return (shared if shared.is_absolute() else Path.home() / ".cache") / "antiphon"
     except RuntimeError as error:
         raise ValidationError(
-            "there is no home directory for the model cache: HOME",
+            "no home directory for the model cache: HOME is not set",
             code="local_setting",
             details={"setting": "HOME"},
             hint="set ANTIPHON_CACHE to a writable directory",

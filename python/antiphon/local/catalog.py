@@ -134,7 +134,7 @@ def named(name: str | None) -> CatalogModel:
         if wanted in (model.name, *model.aliases):
             return model
     raise ValidationError(
-        f"the local model is unknown: {name}",
+        f"unknown local model: {name}",
         code="local_model_unknown",
         details={"name": name, "known": [model.name for model in CATALOG]},
         hint=_suggestion(wanted),

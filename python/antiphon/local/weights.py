@@ -97,7 +97,7 @@ def _is_path(model: str | os.PathLike[str]) -> bool:
         raise ValidationError(
             f"the local model's name is empty: {model!r}",
             code="local_model_unknown",
-            hint="leave it out for the default model",
+            hint="omit it for the default model",
         )
     separators = tuple(filter(None, (os.sep, os.altsep, "/")))
     return model.lower().endswith(".gguf") or any(one in model for one in separators)
@@ -113,7 +113,7 @@ def _require_gguf(path: Path) -> None:
             f"the model file cannot be read ({_reason(error)}): {path}",
             code="local_model_missing",
             details={"path": str(path)},
-            hint="check the path, or name a model of the catalogue, which is downloaded",
+            hint="check the path, or use a model of the catalogue, which is downloaded",
         ) from error
     fault = _fault(head)
     if fault is not None:

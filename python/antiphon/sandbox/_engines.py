@@ -67,7 +67,7 @@ def choose(
     if name != "auto" and name not in ENGINES:
         known = ", ".join(["auto", *ENGINES])
         raise ValidationError(
-            f"a sandbox has no such engine: {name}",
+            f"unknown sandbox engine: {name}",
             code="sandbox_engine_invalid",
             hint=f"the engines are {known}",
         )
@@ -91,7 +91,7 @@ def choose(
         refusals[each] = lack
     told = "; ".join(f"`{each}`: {why}" for each, why in refusals.items())
     raise SandboxUnavailable(
-        f"no engine for the sandbox can be used here: {told}",
+        f"no sandbox engine is available: {told}",
         code="sandbox_unavailable",
         details={"engines": refusals},
         hint="install an extra: pip install 'antiphon[wasm]' or 'antiphon[monty]'; "
@@ -124,7 +124,7 @@ def accept_no_isolation(*, given: bool) -> None:
         raise ValidationError(
             "the engine `subprocess` provides no isolation",
             code="sandbox_engine_invalid",
-            hint="pass `i_accept_no_isolation=True` if you would run the code yourself",
+            hint="pass `i_accept_no_isolation=True` for code that you trust",
         )
     _warn_once()
 

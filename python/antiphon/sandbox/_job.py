@@ -89,7 +89,7 @@ def granted_files(files: Iterable[str | PathLike[str]] | Mapping[str, Any]) -> l
         home = Path(os.path.realpath(path))
         name = Path(path).name if given is None else given
         if not home.is_file():
-            _refuse_file(name, f"there is no such file: {path}")
+            _refuse_file(name, f"the file does not exist: {path}")
         if not name or "/" in name or "\0" in name or name in {".", ".."}:
             _refuse_file(name, "its name must be that of a file, without folders")
         if name in found:
@@ -104,7 +104,7 @@ def _refuse(message: str) -> NoReturn:
 
 def _refuse_file(name: Any, why: str) -> NoReturn:
     raise ValidationError(
-        f"the file `{name}` cannot be shown to the sandbox: {why}",
+        f"the file `{name}` cannot be granted to the sandbox: {why}",
         code="sandbox_file_invalid",
         details={"name": str(name)},
     )
@@ -165,5 +165,5 @@ def _refuse_input(name: str, why: str, cause: Exception | None = None) -> NoRetu
         f"the input `{name}` cannot be passed to the sandbox: {why}",
         code="sandbox_input_invalid",
         details={"name": name},
-        hint="pass plain values, arrays or tables; large data as a table, or as a file by `files`",
+        hint="pass plain values, arrays or tables; large data as a table or with `files`",
     ) from cause

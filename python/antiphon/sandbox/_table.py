@@ -201,7 +201,7 @@ def _unreadable(library: str, cause: BaseException) -> ValidationError:
     return ValidationError(
         f"{library} cannot read this table: {escape_controls(str(cause))[:500]}",
         code="sandbox_table_unreadable",
-        hint="read it with `to_arrow()`, or cell by cell with `to_columns()`",
+        hint="use `to_arrow()`, or `to_columns()` for single cells",
     )
 
 

@@ -1,4 +1,4 @@
-"""Files of questions, for the systems that answer one at a time."""
+"""Files of questions, for systems that answer one question at a time."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PathGiven = str | os.PathLike[str]
 
 
 class FileBatches(Generic[_R]):
-    """Answers what a file has, and adds the answers to another as they come."""
+    """Answers the questions of a file and appends the answers to another file."""
 
     if TYPE_CHECKING:
 
@@ -43,35 +43,34 @@ class FileBatches(Generic[_R]):
         redo_failed: bool = False,
         watch: Callable[[Event], None] | None = None,
     ) -> BatchReport:
-        """Answers the questions of a file, with a progress bar for whoever watches.
+        """Answer the questions of a file, with a progress bar on a terminal or in a notebook.
 
-        A line of it is a JSON object with ``task_id``, ``question`` and, if a file comes with
-        it, ``file_name``; blank lines and other fields do not count. As each question ends,
-        the output gets a line with its ``task_id``, ``model_answer``, ``reasoning_trace``,
-        ``outcome`` and what else is known. Started again with the same output, a batch skips
-        what has a line there; with a checkpointer it also goes on with questions that were
-        under way, each in the thread of its id. Ctrl-C stops it; what is finished stays.
+        Each line is a JSON object with ``task_id``, ``question`` and, for an attached file,
+        ``file_name``; blank lines and other fields are ignored. When a question ends, a line
+        with its ``task_id``, ``model_answer``, ``reasoning_trace``, ``outcome`` and more is
+        appended to the output, whatever the outcome. A batch that is started again with the
+        same output skips the questions answered there; with a checkpointer it also resumes
+        unfinished questions, each in the thread of its id. Ctrl-C stops the batch; finished
+        answers stay.
 
-        A line that cannot be asked is told of and gets no line in the output. All others do,
-        however their question ends.
+        An invalid line is reported in `BatchReport.problems` and gets no line in the output.
 
         Args:
-            questions: the file.
-            output: the file of answers; it is made if there is none.
+            questions: the file of questions.
+            output: the file of answers; created if it does not exist.
             files: the folder of attached files. Default: that of the questions.
-            concurrency: how many are under way at a time. Default: 8.
-            redo_failed: whether a question is asked again whose line in the output says that
-                it was not answered. Default: no.
+            concurrency: the number of concurrent questions. Default: 8.
+            redo_failed: whether to ask unanswered questions of the output again. Default: no.
             watch: called on this thread with the events of the batch: ``batch_started``,
                 ``torn_line_dropped``, ``line_refused``, ``question_finished``.
 
         Raises:
             ValidationError: the questions cannot be read (``batch_input_unreadable``), the
-                output holds something else (``batch_output_invalid``), or `concurrency` is no
-                number above 0 (``agent_invalid``). Nothing has been asked.
-            StateError: another batch writes to the output (``batch_busy``), or it cannot be
-                written (``batch_output_failed``), or the store of the threads fails.
-            AuthError: the model refuses its key: the next question would fare no better.
+                output contains other lines (``batch_output_invalid``), or `concurrency` is not
+                an integer of at least 1 (``agent_invalid``). Nothing has been asked.
+            StateError: another batch is writing to the output (``batch_busy``), the output
+                cannot be written (``batch_output_failed``), or the store of the threads fails.
+            AuthError: the provider refuses the key of the model; the batch ends.
         """
         batch = self._batch((questions, output, files), concurrency, redo_failed=redo_failed)
         with BatchProgress(self._label, watch) as shown:

@@ -23,7 +23,7 @@ def check_names(system: str, given: Iterable[str], known: Iterable[str]) -> None
     for name in given:
         if name not in known:
             raise ValidationError(
-                f"the system `{system}` has no such role: {name}",
+                f"the system `{system}` does not have the role: {name}",
                 code="role_unknown",
                 details={"role": name},
                 hint=f"its roles are {', '.join(known)}",
@@ -34,7 +34,7 @@ def model_of_all(given: Any) -> dict[str, Any]:
     """The implementation of the roles that are not named."""
     if isinstance(given, Agent) or (isinstance(given, type) and issubclass(given, Agent)):
         raise ValidationError(
-            f"an agent has one role, and was given for all of them: {given!r}",
+            f"an agent cannot have all roles: {given!r}",
             code="role_invalid",
             hint="name the role: `ReviewLoop(critic=MyCritic())`",
         )

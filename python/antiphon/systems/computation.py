@@ -1,4 +1,4 @@
-"""The computation: a model writes code, a sandbox runs it, and the result is put into words."""
+"""The computation: a model writes code, a sandbox runs it, and the model words the result."""
 
 from __future__ import annotations
 
@@ -42,40 +42,39 @@ class ComputationSettings(TypedDict, total=False):
 
 
 class Computation(System[ComputationResult]):
-    """Answers questions about data by computing: the specialist for numbers of a team.
+    """Answers questions about data with code: a model writes it, a sandbox runs it.
 
-    The model sees the question and a description of the inputs: of a table its columns, types
-    and first rows. It writes Python, which runs in the sandbox and nowhere else; what goes wrong
-    goes back to the model, until code comes to a result or the attempts are spent. Then the
-    model puts the result into words. One object serves any number of questions, also at once
-    from several threads or tasks.
+    The model sees the question and a description of the inputs; for a table, its columns, types
+    and first rows. It writes Python, which runs only in the sandbox. Errors go back to the model
+    until the code has a result or the attempts are used up. Then the model words the result. One
+    object serves any number of questions, also concurrently from several threads or tasks.
 
     Args:
-        model: who writes the code and the words: a name such as ``openai:gpt-5-mini`` or
-            ``local:1.5b``, a list of names, a `antiphon.models.Model`, or a LangChain chat
-            model. Default: as for `ReviewLoop`.
+        model: the model that writes the code and words the result: a name such as
+            ``openai:gpt-5-mini`` or ``local:1.5b``, a list of names, a `antiphon.models.Model`,
+            or a LangChain chat model. Default: as for `ReviewLoop`.
         planner: the implementation of the role that writes the code: an `antiphon.Agent`, a
             name, a model, or a function that takes the brief and returns
             ``{"reasoning": ..., "python": ..., "explain": ...}``. Default: `model`.
-        summariser: that of the role that puts the result into words; returns ``{"answer": ...,
-            "highlights": [...]}``. Default: `model`.
-        prompts: texts or paths in place of the system's prompts, by their names in `prompts`.
-        checkpointer: where questions are kept, each in a thread, as for `ReviewLoop`.
+        summariser: the implementation of the role that words the result; returns
+            ``{"answer": ..., "highlights": [...]}``. Default: `model`.
+        prompts: texts or paths that replace prompts, by their names in `System.prompts`.
+        checkpointer: the store of the questions' threads, as for `ReviewLoop`.
         durability: as for `ReviewLoop`.
-        sandbox: where the code runs; its limits, tools, files and packages hold. Default: a
-            `Sandbox` of its own, with pandas and numpy if they are installed.
+        sandbox: the sandbox that runs the code, with its limits, tools, files and packages.
+            Default: a new `Sandbox`, with pandas and numpy if they are installed.
         **settings: ``max_attempts`` (2) pieces of code, ``max_highlights`` (5), ``max_shown``
-            (4,000) characters of a result that the model reads, ``guidance`` (what to heed in
-            words), ``summarise`` (``True``), ``reasoning`` (``True``: before it writes code, the
-            model says how; the smallest do better without), ``temperature`` (the model's own),
-            ``max_reasks`` (1), ``question_timeout_s`` (120), ``packages`` (those that the model
-            is told of; default: the sandbox's).
+            (4,000) characters of a result that the model reads, ``guidance`` (advice for wording
+            the answer), ``summarise`` (``True``), ``reasoning`` (``True``: the model explains its
+            approach before it writes code; the smallest models do better without),
+            ``temperature`` (the model's own), ``max_reasks`` (1), ``question_timeout_s`` (120
+            seconds), ``packages`` (those named in the prompt; default: the sandbox's).
 
     Raises:
-        ValidationError: a setting cannot be used (``system_setting_invalid``), or there is no
-            model (``model_unavailable``).
-        SandboxUnavailable: no engine can be used here.
-        AuthError: the model wants a key, and there is none (``model_key_missing``).
+        ValidationError: a setting is invalid (``system_setting_invalid``), or there is no model
+            (``model_unavailable``).
+        SandboxUnavailable: no sandbox engine is available.
+        AuthError: the provider requires a key, and none was found (``model_key_missing``).
 
     Example:
         >>> from antiphon.models import scripted
@@ -134,15 +133,14 @@ class Computation(System[ComputationResult]):
 
         Args:
             question: the question.
-            inputs: the data, by the names that the code has for it: tables, lists, numbers, as
-                `Sandbox.run` takes them.
-            context: what else the model should know, such as the date: JSON. It becomes part of
-                the prompt, so no secrets.
-            thread: as in `System.run`; it keeps the data too.
+            inputs: the data, by variable name: tables, lists, numbers, as in `Sandbox.run`.
+            context: further facts for the model, such as the date, as JSON values. They become
+                part of the prompt: pass no secrets.
+            thread: as in `System.run`; it stores the data too.
             watch: as in `System.run`.
 
         Raises:
-            ValidationError: as `System.run`; or an input cannot go in
+            ValidationError: as `System.run`; or an input is invalid
                 (``sandbox_input_invalid``).
             StateError: as `System.run`.
         """
@@ -220,9 +218,9 @@ class Computation(System[ComputationResult]):
     ) -> dict[str, Any]:
         if file is not None:
             raise ValidationError(
-                f"a computation takes data and no file: {file}",
+                f"a computation does not accept a file: {file}",
                 code="input_invalid",
-                hint="read the file, and pass its rows as an input",
+                hint="read the file and pass its rows as an input",
             )
         job = self._runner.job("", inputs, ())
         task = {name: job[name] for name in ("inputs", "functions") if job[name]}

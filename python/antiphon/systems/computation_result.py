@@ -101,10 +101,10 @@ class ComputationResult(SystemResult):
         )
 
     def to_dict(self, *, trace: bool = True) -> dict[str, Any]:
-        """All of it as JSON values; of what the sandbox returned, what it printed.
+        """The result as JSON values; of the sandbox's result, only the output.
 
         Args:
-            trace: whether the events are in it.
+            trace: whether to include the events.
         """
         plain = super(ComputationResult, self).to_dict(trace=trace)
         plain["answer"] = plain.pop("text")

@@ -59,7 +59,7 @@ def find(name: str) -> type[System[Any]]:
         name: for instance ``review_loop``.
 
     Raises:
-        ValidationError: there is no such system (``system_unknown``).
+        ValidationError: the name is unknown (``system_unknown``).
     """
     from antiphon._roles import RoleSpec
     from antiphon.systems._system import System
@@ -70,7 +70,7 @@ def find(name: str) -> type[System[Any]]:
     native = systems()
     if name not in native:
         raise ValidationError(
-            f"there is no system of that name: {name}",
+            f"unknown system: {name}",
             code="system_unknown",
             hint=f"the systems are {', '.join(sorted(native))}",
         )

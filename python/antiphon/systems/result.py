@@ -31,19 +31,18 @@ class SystemResult:
     """What a ready system returns for a question; each system adds fields.
 
     Attributes:
-        outcome: ``answered``; ``paused``, it waits for the answers to `questions`; ``failed``,
-            no attempt came to a result; ``retry_limit``, too much was rejected; ``error``, a
-            fault ended it that another attempt does not mend; ``budget``, a limit was reached;
-            or ``cancelled``.
-        questions: what a person is asked, if it is paused.
-        error: what it failed with, if anything did.
-        models: the names of the models of the roles, each once.
-        usage: tokens of all models: ``input_tokens``, ``output_tokens``, and others where the
-            provider counts them.
-        trace: what happened, in order; at most 10,000 events, without the chunks of replies.
-        trace_dropped: how many events came after those.
-        run_id: names the run in its events; a resumed question keeps it.
-        thread: the thread that keeps the question, if one does.
+        outcome: ``answered``; ``paused``, see `questions`; ``failed``, no attempt had a result;
+            ``retry_limit``, too many rejections; ``error``, an error that a retry cannot solve;
+            ``budget``, a limit was reached; or ``cancelled``.
+        questions: the open questions to a person.
+        error: the exception; ``None`` without one.
+        models: the names of the models of the roles, without duplicates.
+        usage: tokens of all models: ``input_tokens``, ``output_tokens``, and others that the
+            provider reports.
+        trace: the first 10,000 events, in order, without pieces of replies.
+        trace_dropped: the number of further events.
+        run_id: the run's id; a resumed question keeps it.
+        thread: the thread that stores the question; ``None`` without one.
     """
 
     outcome: SystemOutcome
@@ -65,7 +64,7 @@ class SystemResult:
 
     @property
     def caveat(self) -> str | None:
-        """What to know before trusting the answer: that a small model is behind it."""
+        """A warning if a small model has answered; else ``None``."""
         from antiphon._model.default_model import caveat
 
         return caveat(self.models)
@@ -85,10 +84,10 @@ class SystemResult:
         """The result itself, if the question was answered.
 
         Raises:
-            AntiphonError: what the question failed with.
-            StateError: it waits for an answer (``question_unanswered``).
-            BudgetError: it was given up at a limit (``question_unanswered``).
-            RunCancelled: it was cancelled (``run_cancelled``).
+            AntiphonError: the error of the question.
+            StateError: the question is waiting for an answer (``question_unanswered``).
+            BudgetError: the question reached a limit (``question_unanswered``).
+            RunCancelled: the question was cancelled (``run_cancelled``).
         """
         if self.outcome == "answered":
             return self
@@ -97,7 +96,7 @@ class SystemResult:
         if self.outcome == "paused":
             asked = self.questions[0].value if self.questions else ""
             raise StateError(
-                f"the question waits for an answer to: {asked}",
+                f"the question is waiting for an answer to: {asked}",
                 code="question_unanswered",
                 details={"outcome": self.outcome},
                 hint="`system.resume(result, answer)`",
@@ -106,17 +105,17 @@ class SystemResult:
         if failure is not None:
             raise failure
         raise BudgetError(
-            f"the question was given up{self._where()}: {self.outcome}",
+            f"the question was not answered{self._where()}: {self.outcome}",
             code="question_unanswered",
             details=self._unanswered(),
             hint=self._hint(),
         ) from self.error
 
     def to_dict(self, *, trace: bool = True) -> dict[str, Any]:
-        """All of it as JSON values.
+        """The result as JSON values.
 
         Args:
-            trace: whether the events are in it.
+            trace: whether to include the events.
         """
         plain = {one.name: getattr(self, one.name) for one in _public(self)}
         plain["error"] = None if self.error is None else fault_of(self.error)
@@ -134,7 +133,7 @@ class SystemResult:
         """`to_dict` as JSON text.
 
         Args:
-            indent: spaces per level. Default: all on one line.
+            indent: spaces per level. Default: one line.
         """
         return json.dumps(self.to_dict(), ensure_ascii=False, indent=indent)
 
@@ -166,7 +165,7 @@ class PlainResult(SystemResult):
     """The result of a system without a result of its own.
 
     Attributes:
-        output: what only this system returns.
+        output: the system's own fields.
     """
 
     output: dict[str, Any]

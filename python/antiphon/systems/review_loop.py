@@ -52,50 +52,48 @@ class ReviewLoopSettings(TypedDict, total=False):
 
 
 class ReviewLoop(System[ReviewLoopResult]):
-    """Answers one question at a time with a planner, a researcher, an expert and a critic.
+    """Answers a question with a planner, a researcher and an expert, whose work a critic reviews.
 
-    The planner splits the question into research steps and expert steps. Each piece of work
-    goes to the critic, who approves it or sends it back with feedback; after ``retry_limit``
-    rejections the question is given up. A finalizer words the answer. One object serves any
-    number of questions, also at once from several threads or tasks.
+    The planner splits the question into research steps and expert steps. The critic approves each
+    piece of work or rejects it with feedback; after ``retry_limit`` rejections the loop gives up.
+    A finalizer words the answer. One object serves any number of questions, also concurrently
+    from several threads or tasks.
 
     Args:
-        model: who plays every role that is not named: a name such as ``openai:gpt-5-mini``
-            or ``local:1.5b``, a list of names, or a `antiphon.models.Model`. Default:
-            ``ANTIPHON_MODEL``, else the provider whose key is in the environment, else a small
-            model on this machine, which is fetched the first time.
-        planner: who plans, if not `model`: an `antiphon.Agent` (an instance or a class), a
-            name, a model, or a function, synchronous or not, that takes the brief (a dict with
-            ``step``, ``instruction``, ``question``, ``attempt``, ``schema``, what was planned,
-            found and answered so far). An agent's ``run`` and a function return what fits the
-            role: ``{"research_steps": [...], "expert_steps": [...]}``. What an agent is given,
-            and which of its options count, stands in docs/guides/review-loop.md.
-        critic: who reviews; returns ``{"decision": "approve" or "reject", "feedback": ...}``.
-        researcher: who looks things up; returns ``{"result": ...}``.
-        expert: who answers; returns ``{"expert_answer": ..., "reasoning_trace": ...}``.
-        finalizer: who words the answer; returns ``{"final_answer": ...,
-            "final_reasoning_trace": ...}``.
-        tools: what researcher and expert may call: functions, `Tool`s or LangChain tools.
-        research_tools: those of the researcher alone. Default: `tools`.
-        expert_tools: those of the expert alone. Default: `tools`.
-        prompts: texts or paths in place of the system's prompts, by their names in `prompts`.
-        checkpointer: where questions are kept, each in a thread, so that one which was lost can
-            go on: a saver of `antiphon.checkpoint`, or a URL such as ``sqlite:runs.db``.
-            Default: nowhere.
-        durability: when what happened is safe: ``sync``, before the question goes on;
-            ``async``, while it goes on and before its end is shown (a process that is killed
-            loses what is on its way then: about 1,024 commits or 16 MiB at most); ``exit``, at
-            its end alone. Default: ``async``.
+        model: the model of every role without an implementation of its own: a name such as
+            ``openai:gpt-5-mini`` or ``local:1.5b``, a list of names, or a
+            `antiphon.models.Model`. Default: ``ANTIPHON_MODEL``, else the provider whose key is
+            in the environment, else a small model on this machine, which is downloaded on first
+            use.
+        planner: the implementation of the role: an `antiphon.Agent` (an instance or a class), a
+            model's name, a model, or a sync or async function that takes the brief (a dict with
+            ``step``, ``instruction``, ``question``, ``attempt``, ``schema``, and the plan,
+            findings and answers so far). An agent's ``run`` and a function return the reply of
+            the role: ``{"research_steps": [...], "expert_steps": [...]}``.
+            docs/guides/review-loop.md lists the input and the supported options of agents.
+        critic: as `planner`; returns ``{"decision": "approve" or "reject", "feedback": ...}``.
+        researcher: as `planner`; returns ``{"result": ...}``.
+        expert: as `planner`; returns ``{"expert_answer": ..., "reasoning_trace": ...}``.
+        finalizer: as `planner`; returns ``{"final_answer": ..., "final_reasoning_trace": ...}``.
+        tools: tools of the researcher and the expert: functions, `Tool`s or LangChain tools.
+        research_tools: tools of the researcher only. Default: `tools`.
+        expert_tools: tools of the expert only. Default: `tools`.
+        prompts: texts or paths that replace prompts, by their names in `System.prompts`.
+        checkpointer: the store of the questions' threads: a saver of `antiphon.checkpoint`, or a
+            URL such as ``sqlite:runs.db``. Default: questions are not stored.
+        durability: when a step is stored: ``sync``, before the next starts; ``async``, while the
+            next runs, and before the end is shown (a killed process loses the pending commits: at
+            most about 1,024, or 16 MiB); ``exit``, only at the end. Default: ``async``.
         **settings: ``retry_limit`` (5), ``question_timeout_s`` (600), ``max_reasks`` (1),
             ``temperature`` (each model's own), ``tool_timeout_s`` (30), ``research_mode``
-            (``sequential`` or ``parallel``), ``answer_format`` (``plain`` or ``gaia``), and those
-            that docs/guides/review-loop.md lists.
+            (``sequential`` or ``parallel``), ``answer_format`` (``plain`` or ``gaia``);
+            docs/guides/review-loop.md lists all.
 
     Raises:
-        ValidationError: a setting, role or tool cannot be used (``system_setting_invalid``,
+        ValidationError: a setting, role or tool is invalid (``system_setting_invalid``,
             ``role_invalid``, ``role_tools_invalid``); or there is no model
             (``model_unavailable``).
-        AuthError: the model wants a key, and there is none (``model_key_missing``).
+        AuthError: the provider requires a key, and none was found (``model_key_missing``).
 
     Example:
         >>> from antiphon.models import scripted
@@ -163,12 +161,11 @@ class ReviewLoop(System[ReviewLoopResult]):
         Args:
             question: the question.
             thread: as in `System.run`.
-            file: a text file that comes with it: a path, or a name and bytes; UTF-8, at most
-                64 KiB.
+            file: a text file to attach: a path, or a name and bytes; UTF-8, at most 64 KiB.
             watch: as in `System.run`.
 
         Raises:
-            ValidationError: as `System.run`; or the file cannot be used
+            ValidationError: as `System.run`; or the file is invalid
                 (``attachment_unreadable``, ``attachment_too_large``, ``attachment_not_text``).
             StateError: as `System.run`.
         """

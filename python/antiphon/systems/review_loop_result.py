@@ -20,10 +20,10 @@ class ReviewLoopResult(SystemResult):
     Attributes:
         final_answer: the answer, or ``The question could not be answered.``
         final_reasoning_trace: how it was reached, or the same sentence.
-        retry_count: rejections, and errors that were counted like one.
-        retries_by_agent: the same by whose work it was.
-        error_component: the step at which it ended without an answer.
-        state: everything known of the question, also when it was given up.
+        retry_count: the number of rejections and counted errors.
+        retries_by_agent: the same by agent.
+        error_component: the step at which the question ended without an answer.
+        state: the state at the end, whatever the outcome.
     """
 
     final_answer: str

@@ -1,4 +1,4 @@
-"""A question under way, event by event."""
+"""The events of a running question."""
 
 from __future__ import annotations
 
@@ -40,16 +40,16 @@ class _Watch(Generic[_R]):
             raise StateError(
                 f"the question has no result yet: {'closed' if self._over else 'under way'}",
                 code="run_unfinished",
-                hint="take all events first",
+                hint="read all events first",
             )
         return self._result
 
 
 class SystemStream(_Watch[_R], Generic[_R]):
-    """A question under way: iterate over it for its events, pieces of replies included.
+    """The events of a running question, pieces of replies included; `result` afterwards.
 
-    Made by `System.stream`. Closing it, leaving its ``with``, or throwing it away stops
-    the question at its next event.
+    Created by `System.stream`. Closing it, leaving its ``with`` block or dropping it stops the
+    question at its next event.
 
     Args:
         ask: puts the question, showing each event to what it is given.
@@ -64,7 +64,7 @@ class SystemStream(_Watch[_R], Generic[_R]):
         threading.Thread(target=_work, args=work, name="antiphon-stream", daemon=True).start()
 
     def close(self) -> None:
-        """Stops the question at its next event, if it is still under way."""
+        """Stop the question at its next event, if it is still running."""
         self._over = True
         self._closed.set()
 
@@ -110,9 +110,9 @@ def _work(ask: Callable[[_Show], Any], letters: _Letters, closed: threading.Even
 
 
 class AsyncSystemStream(_Watch[_R], Generic[_R]):
-    """A question under way, for ``async for``; pieces of replies are included.
+    """The events of a running question, for ``async for``; pieces of replies included.
 
-    Made by `System.astream`. Closing it, leaving its ``async with``, or throwing it away
+    Created by `System.astream`. Closing it, leaving its ``async with`` block or dropping it
     stops the question.
 
     Args:
@@ -145,7 +145,7 @@ class AsyncSystemStream(_Watch[_R], Generic[_R]):
         raise StopAsyncIteration
 
     async def aclose(self) -> None:
-        """Stops the question, if it is still under way."""
+        """Stop the question, if it is still running."""
         self._over = True
         if self._task is None:
             return

@@ -82,7 +82,8 @@ pub(crate) fn failure(
 /// is, it would look as if the caller had been cancelled.
 fn own_cancellation(py: Python<'_>, error: PyErr, node: Option<(&str, u32)>) -> PyErr {
     let Some((node, _)) = node.filter(|_| is_cancellation(py, &error)) else { return error };
-    let message = format!("a node raised a cancellation that nobody had asked for: {node}");
+    let message =
+        format!("a node raised CancelledError although its run was not cancelled: {node}");
     let fault = Fault::new(FaultCode::NodeCancelled, message).with("node", node);
     let raised = to_exception(py, &fault);
     raised.set_cause(py, Some(error));
@@ -227,7 +228,7 @@ fn covered_by(py: Python<'_>, rule: Py<PyAny>) -> PyResult<Py<PyAny>> {
     match bound.try_iter().and_then(Iterator::collect::<PyResult<Vec<_>>>) {
         Ok(classes) => Ok(pyo3::types::PyTuple::new(py, classes)?.into_any().unbind()),
         Err(_) => Err(pyo3::exceptions::PyTypeError::new_err(format!(
-            "`retry_on` takes an exception class, a sequence of classes or a predicate, found: {bound}"
+            "`retry_on` must be an exception class, a sequence of classes or a predicate: {bound}"
         ))),
     }
 }
@@ -236,16 +237,14 @@ fn covered_by(py: Python<'_>, rule: Py<PyAny>) -> PyResult<Py<PyAny>> {
 pub(crate) fn seconds(name: &str, value: f64) -> PyResult<std::time::Duration> {
     std::time::Duration::try_from_secs_f64(value).map_err(|_| {
         pyo3::exceptions::PyValueError::new_err(format!(
-            "`{name}` takes a number of seconds that is not negative, found: {value}"
+            "`{name}` must be a non-negative number of seconds: {value}"
         ))
     })
 }
 
 /// A run that is being stepped right now cannot be asked anything.
 pub(crate) fn busy() -> PyErr {
-    PyRuntimeError::new_err(
-        "the run is deciding what comes next: routers and merge rules cannot reach into it",
-    )
+    PyRuntimeError::new_err("a router or reducer cannot reach into the run that calls it")
 }
 
 /// Says on a user's exception where it was raised.

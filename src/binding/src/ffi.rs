@@ -1,5 +1,5 @@
 //! The few calls of the C interface that PyO3 does not wrap, or not as they are needed
-//! here, and what has to be known of our own frames when the interpreter ends.
+//! here, and what must be known of our own frames when the interpreter ends.
 #![expect(unsafe_code, reason = "reference counts and generator steps have no safe wrapper")]
 
 use std::ffi::{c_int, c_void};

@@ -158,13 +158,11 @@ impl Proposal {
     pub fn decode_answer(&self, kept: &Json, schemas: Schemas) -> Result<Decision, Fault> {
         let fields = kept.as_object().filter(|fields| fields.get("of") == Some(&self.call()));
         let Some(fields) = fields else {
-            let message = format!(
-                "a node that was taken up again wants to call something else than was approved, or not: {}",
-                self.tool
-            );
+            let message =
+                format!("a restarted node made another call than the approved one: {}", self.tool);
             return Err(Fault::new(FaultCode::ReplayDiverged, message)
                 .with("tool", self.tool.as_str())
-                .hint("let `ctx.step` give the node its times and random numbers"));
+                .hint("take times and random numbers from `ctx.step`"));
         };
         if fields.get("approve") != Some(&Json::Bool(true)) {
             let reason = fields.get("reason").and_then(Json::as_str);
@@ -183,7 +181,7 @@ impl Proposal {
     /// The fault of an answer that is no decision; `found` is shown.
     pub fn undecided(&self, found: &str) -> Fault {
         let message = format!(
-            "an answer to the approval of the tool `{}` decides nothing: {found}",
+            "the answer neither approves nor rejects the call of the tool `{}`: {found}",
             self.tool
         );
         self.invalid(message).hint(
@@ -229,7 +227,7 @@ impl Proposal {
         let Some(schemas) = schemas else {
             let tool = &self.tool;
             return Err(self.invalid(format!(
-                "the `args` of an approval cannot be validated, and are not passed to the tool \
+                "the `args` of an approval cannot be validated and were not passed to the tool \
                  `{tool}`: the run has no schema compiler"
             )));
         };
@@ -237,7 +235,7 @@ impl Proposal {
         let Err(wrong) = parser.validate(given) else { return Ok(parser) };
         let wrong: Vec<String> = wrong.iter().take(8).map(ToString::to_string).collect();
         let message = format!(
-            "the `args` of an approval do not fit the tool `{}`: {}",
+            "the `args` of an approval do not match the schema of the tool `{}`: {}",
             self.tool,
             wrong.join("; ")
         );
@@ -252,8 +250,8 @@ impl Proposal {
 /// The fault of a call that was not approved.
 pub fn refused(tool: &str, reason: Option<&str>) -> Fault {
     let message = match reason {
-        Some(reason) => format!("the call of `{tool}` was not approved, and not made: {reason}"),
-        None => format!("the call was not approved, and not made: {tool}"),
+        Some(reason) => format!("the call of `{tool}` was rejected: {reason}"),
+        None => format!("the call was rejected: {tool}"),
     };
     let fault = Fault::new(FaultCode::ToolRefused, message).with("tool", tool);
     match reason {

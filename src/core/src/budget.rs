@@ -218,9 +218,9 @@ fn is_spent(spent: u64, limit: Option<u64>) -> bool {
 /// The fault of an exhausted budget.
 pub fn exhausted(dimension: BudgetDimension) -> Fault {
     let message = format!("the budget is spent: {}", dimension.as_str());
-    Fault::new(FaultCode::BudgetExhausted, message)
-        .with("dimension", dimension.as_str())
-        .hint("raise the limit, or declare an `on_budget` target that concludes with what is known")
+    Fault::new(FaultCode::BudgetExhausted, message).with("dimension", dimension.as_str()).hint(
+        "raise the limit, or declare an `on_budget` node that ends the run with the results so far",
+    )
 }
 
 /// The exhausted dimension that a fault reports; `None` for other faults.

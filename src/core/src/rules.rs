@@ -49,6 +49,6 @@ impl<V> Rules<V> for NoRules {
 }
 
 fn missing(what: &str, number: u32) -> Fault {
-    let message = format!("the host has no {what} of that number: {number}");
+    let message = format!("the host has no {what} with the number: {number}");
     Fault::new(crate::fault::FaultCode::RuleMissing, message)
 }

@@ -140,7 +140,7 @@ fn base_url(
 }
 
 fn base_url_missing(provider: &Provider) -> Fault {
-    let message = format!("no address is known for the model provider: `{}`", provider.name);
+    let message = format!("the model provider has no default address: `{}`", provider.name);
     let variables = provider.base_url_env.join("` or `");
     Fault::new(FaultCode::ModelBaseUrlMissing, message)
         .hint(format!("set `{variables}`, or pass `base_url`"))
@@ -150,7 +150,7 @@ fn base_url_missing(provider: &Provider) -> Fault {
 fn base_url_invalid(reason: &str) -> Fault {
     let message = format!("the base URL of the model cannot be used: {reason}");
     Fault::new(FaultCode::ModelBaseUrlInvalid, message)
-        .hint("write it like `https://host/v1`, and pass a key as `api_key`")
+        .hint("use the form `https://host/v1`, and pass a key as `api_key`")
 }
 
 fn chat_url(mut base: Url) -> Url {
@@ -222,7 +222,7 @@ fn query_secrets(base: &Url) -> Vec<Secret> {
 fn check_headers(base: &Url, headers: &[(String, Secret)]) -> Result<(), Fault> {
     for (name, value) in headers {
         if HttpRequest::get(base.clone()).secret_header(name, value).is_err() {
-            let what = "a header of the model request holds characters that HTTP forbids";
+            let what = "a header of the model request contains characters that HTTP forbids";
             return Err(Fault::new(FaultCode::ModelSettingInvalid, format!("{what}: {name}"))
                 .hint("look for line breaks in the key or header"));
         }
@@ -240,6 +240,6 @@ fn check_extra(extra: &Map<String, Json>) -> Result<(), Fault> {
         return Ok(());
     };
     let message =
-        format!("`extra_body` must not hold a field that the request itself has: `{field}`");
+        format!("`extra_body` must not contain a field that the request itself sets: `{field}`");
     Err(Fault::new(FaultCode::ModelSettingInvalid, message).with("field", *field))
 }

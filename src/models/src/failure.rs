@@ -43,7 +43,7 @@ impl<'e> FaultFactory<'e> {
                     .hint("check the address, and that the server is running")
             }
             HttpError::BadHeader(name) => {
-                let what = "a header of the model request holds characters that HTTP forbids";
+                let what = "a header of the model request contains characters that HTTP forbids";
                 self.fault(FaultCode::ModelSettingInvalid, what, name)
             }
             other => {
@@ -76,7 +76,7 @@ impl<'e> FaultFactory<'e> {
 
     /// The reply violates the protocol of the wire, for this reason.
     pub fn malformed(self, reason: &str) -> Fault {
-        let what = "the reply of the model is not in the form of the OpenAI chat wire";
+        let what = "the reply of the model does not follow the OpenAI chat API";
         self.fault(FaultCode::ModelReplyMalformed, what, reason)
     }
 
@@ -164,22 +164,24 @@ fn classify(status: u16, complaint: &ServerError) -> (FaultCode, &'static str) {
     match StatusKind::of(status) {
         StatusKind::RateLimited if says("insufficient_quota") => quota(),
         StatusKind::PaymentRequired => quota(),
-        StatusKind::RateLimited => (FaultCode::ModelRateLimited, "the model is asked too often"),
-        StatusKind::TimedOut => (FaultCode::ModelTimeout, "the model server gave up waiting"),
+        StatusKind::RateLimited => {
+            (FaultCode::ModelRateLimited, "the model server limits the rate of requests")
+        }
+        StatusKind::TimedOut => (FaultCode::ModelTimeout, "the model server timed out"),
         StatusKind::ServerError => (FaultCode::ModelServerError, "the model server failed"),
         StatusKind::Unauthorized => {
             (FaultCode::ModelKeyRefused, "the model server refused the key")
         }
         StatusKind::NotFound => (
             FaultCode::ModelNotFound,
-            "the server does not know the model, or nothing is at its address",
+            "the server does not know the model, or the address is wrong",
         ),
         StatusKind::Refused if says("content_filter") => {
-            (FaultCode::ModelRefused, "a filter of the provider stepped in")
+            (FaultCode::ModelRefused, "the provider's filter blocked the reply")
         }
         StatusKind::Redirect => (
             FaultCode::ModelRedirected,
-            "the model server points elsewhere, and a key must not follow",
+            "the model server answered with a redirect, which is not followed",
         ),
         StatusKind::Refused | StatusKind::Success => {
             (FaultCode::ModelRequestRefused, "the model server refused the request")
@@ -191,18 +193,18 @@ fn classify(status: u16, complaint: &ServerError) -> (FaultCode, &'static str) {
 const fn hint_for(code: &FaultCode) -> Option<&'static str> {
     Some(match code {
         FaultCode::ModelKeyRefused => "check the key, and that it may use this model",
-        FaultCode::ModelQuotaExhausted => "top the account up, or name another model",
-        FaultCode::ModelRateLimited => "wait, ask less at once, or name another model",
+        FaultCode::ModelQuotaExhausted => "add credit to the account, or use another model",
+        FaultCode::ModelRateLimited => "wait, lower the concurrency, or add a fallback model",
         FaultCode::ModelNotFound => "check the model's name and the base URL",
-        FaultCode::ModelRedirected => "set the base URL to where it points",
-        FaultCode::ModelServerError => "try again later, or name another model",
-        FaultCode::ModelTimeout => "raise `timeout`, or name a faster model",
+        FaultCode::ModelRedirected => "if you trust the target, use it as the base URL",
+        FaultCode::ModelServerError => "try again later, or add a fallback model",
+        FaultCode::ModelTimeout => "raise `timeout`, or use a faster model",
         _ => return None,
     })
 }
 
 const fn quota() -> (FaultCode, &'static str) {
-    (FaultCode::ModelQuotaExhausted, "nothing is left of the quota at the provider")
+    (FaultCode::ModelQuotaExhausted, "the account at the provider has no quota left")
 }
 
 impl ServerError {

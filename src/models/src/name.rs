@@ -48,12 +48,12 @@ fn malformed(name: &str) -> Fault {
     let message = format!("a model name needs a provider and a model: `{name}`");
     Fault::new(FaultCode::ModelNameMalformed, message)
         .with("name", name)
-        .hint("write it as `provider:model`, for instance `openai:gpt-5-mini`")
+        .hint("use the form `provider:model`, for instance `openai:gpt-5-mini`")
 }
 
 fn unknown(prefix: &str) -> Fault {
     let known = Provider::names().collect::<Vec<_>>().join(", ");
-    let message = format!("no model provider has that name: `{prefix}`");
+    let message = format!("unknown model provider: `{prefix}`");
     Fault::new(FaultCode::ModelProviderUnknown, message).with("provider", prefix).hint(format!(
         "choose one of {known}; for another server that speaks the OpenAI chat wire, use \
              `openai:…` and set its base URL"

@@ -116,7 +116,7 @@ fn refuse(name: &str, error: &ValidationError<'_>) -> Fault {
     let path = error.instance_path().as_str();
     let place = if path.is_empty() { String::new() } else { format!(" at `{path}`") };
     let found = describe(error.instance());
-    invalid(format!("the schema `{name}` is no JSON schema{place}: {found}"))
+    invalid(format!("the schema `{name}` is not a valid JSON schema{place}: {found}"))
         .with("path", path)
         .with("cause", error.to_string())
 }

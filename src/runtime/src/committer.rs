@@ -14,7 +14,7 @@ use crate::store::StoreFuture;
 use crate::thread_ref::{RunOrigin, ThreadLease};
 
 /// Why a run has ended that its driver has abandoned.
-const ABANDONED: &str = "nobody waits for it any more";
+const ABANDONED: &str = "its caller has stopped waiting";
 
 /// The commits of one run on their way into its thread.
 ///
@@ -37,7 +37,7 @@ pub struct RunCommitter<V = Json> {
     checkpoint: u64,
 }
 
-/// A commit that has to be durable before the run continues.
+/// A commit that must be durable before the run continues.
 struct PendingCommit {
     /// `None` for what precedes the first step of the run.
     id: Option<u64>,

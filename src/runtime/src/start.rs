@@ -270,14 +270,13 @@ fn origin(options: &Options) -> RunOrigin {
 }
 
 fn nothing_held() -> Fault {
-    Fault::new(FaultCode::ThreadEmpty, "the thread holds nothing to go on from")
-        .hint("begin with an input")
+    Fault::new(FaultCode::ThreadEmpty, "the thread is empty").hint("start with an input")
 }
 
 fn nothing_asked() -> Fault {
-    let message = "nothing has been asked yet at this checkpoint, so there is nothing to answer";
+    let message = "no question is open at this checkpoint";
     Fault::new(FaultCode::AnswerInvalid, message)
-        .hint("go on from it without an answer; whatever it asks then can be answered")
+        .hint("resume from it without an answer; the question is asked again")
 }
 
 fn ambiguous<'q, V: 'q>(open: impl Iterator<Item = &'q Question<V>>) -> Fault {
@@ -285,11 +284,11 @@ fn ambiguous<'q, V: 'q>(open: impl Iterator<Item = &'q Question<V>>) -> Fault {
     let message = format!("several questions are open, and the answer names none: {}", ids.len());
     Fault::new(FaultCode::AnswerInvalid, message)
         .with("questions", Json::from(ids))
-        .hint("answer with a dict from the ids of the questions to the answers")
+        .hint("pass a dict from question ids to answers")
 }
 
 fn unknown_question(id: &str) -> Fault {
     let message = format!("no open question has the id: {id}");
     Fault::new(FaultCode::QuestionUnknown, message)
-        .hint("answer the questions that the state of the thread lists")
+        .hint("answer one of the questions that the thread's state lists")
 }

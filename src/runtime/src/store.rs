@@ -290,19 +290,19 @@ pub trait Store: Send + Sync {
 
 /// The failure of whoever wants a thread that another owner holds.
 pub fn busy(thread: &str, until: Time) -> Fault {
-    Fault::new(FaultCode::ThreadBusy, format!("another run writes to the thread: {thread}"))
+    Fault::new(FaultCode::ThreadBusy, format!("another run is writing to the thread: {thread}"))
         .with("thread", thread)
         .with("until", until.to_string())
         .hint(
-            "wait for that run to end, or close its stream if it was left in the middle; one whose \
-         process is gone lets go when its time is up",
+            "wait for that run to end, or close its stream; the lease of a dead process expires \
+         within 30 seconds",
         )
 }
 
 /// The failure of whoever has lost a thread.
 pub fn conflict(thread: &str) -> Fault {
-    let message = format!("somebody else has written to the thread: {thread}");
+    let message = format!("another run has written to the thread: {thread}");
     Fault::new(FaultCode::ThreadConflict, message)
         .with("thread", thread)
-        .hint("begin again from what the thread holds now")
+        .hint("start again from the present state of the thread")
 }

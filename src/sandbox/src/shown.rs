@@ -34,7 +34,8 @@ impl GrantedFile {
     /// Errors: `sandbox_setting_invalid` if it does not exist or is a link.
     pub(crate) fn open(from: &Path, at: &Path) -> Result<Self, Fault> {
         let refused = |why: &dyn std::fmt::Display| {
-            let message = format!("a file cannot be shown: {}: {why}", from.display());
+            let message =
+                format!("a file cannot be granted to the sandbox: {}: {why}", from.display());
             Fault::new(FaultCode::SandboxSettingInvalid, message)
         };
         let mut options = File::options();

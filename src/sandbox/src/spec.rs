@@ -231,7 +231,7 @@ impl EngineSettings {
             let own = ["/scratch", "/cache", "/proc", "/dev"];
             if own.iter().any(|own| path.starts_with(own)) || path.parent().is_none() {
                 return Err(invalid(format!(
-                    "a file cannot be shown at a place of the sandbox's own: {}",
+                    "a file cannot be placed where the sandbox has its own files: {}",
                     path.display()
                 )));
             }

@@ -287,7 +287,7 @@ fn a_session_whose_job_has_left_it_unready_is_over_its_time() {
     let _clean = Clean::start();
     for name in BOTH {
         let guest = Obedient::new();
-        // The first job has to be taken in this time, on a busy machine too.
+        // The first job must be taken in this time, on a busy machine too.
         let ready = ReadyTimeout(Duration::from_secs(2));
         let engine = guest.engine_with(name, 0, ready, &json!({}));
         guest.order("s");

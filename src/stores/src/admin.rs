@@ -76,7 +76,7 @@ impl ThreadAdmin {
 }
 
 fn empty(thread: &str) -> Fault {
-    Fault::new(FaultCode::ThreadEmpty, format!("the thread holds nothing: {thread}"))
+    Fault::new(FaultCode::ThreadEmpty, format!("the thread is empty: {thread}"))
         .with("thread", thread)
-        .hint("look for its name in the list of threads")
+        .hint("check its name in the list of threads")
 }

@@ -19,7 +19,7 @@ use crate::log::{OpenedEntry, SealedStore, ThreadLog};
 use crate::owner;
 use crate::pruner::Pruner;
 
-/// When a commit has to be durable.
+/// When a commit must be durable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Durability {
     /// Before the run continues.

@@ -237,16 +237,16 @@ impl Cipher {
             ([_, ..], ParsedTag::Plain) => refused(
                 FaultCode::CheckpointPlain,
                 "the store is not encrypted",
-                "open it without a key; one that is encrypted is so from its beginning",
+                "open it without a key; encryption must be chosen when a store is created",
             ),
             ([_, ..], ParsedTag::Damaged) if key::is_of_a_key(tag) => refused(
                 FaultCode::CheckpointEncrypted,
                 "the store is encrypted with another key",
-                "open it with its key; while keys change, with both: key=[new, old]",
+                "open it with its key; during a key rotation with both: key=[new, old]",
             ),
             _ => refused(
                 FaultCode::StoreCorrupt,
-                "the store is damaged, and does not say how it is protected",
+                "the store is damaged: its protection is unknown",
                 "restore it from a copy",
             ),
         }
@@ -345,11 +345,9 @@ fn damaged(place: EntryPosition<'_>) -> Fault {
 fn cut(thread: &str, found: &ThreadHead) -> Fault {
     let ThreadHead { last, stored, .. } = found;
     let message = if last == stored {
-        format!("the end of the thread {thread} is not what was written: entry {last}")
+        format!("the end of the thread {thread} was modified: entry {last}")
     } else {
-        format!(
-            "the thread {thread} ends with entry {last}, and the last that is there is {stored}"
-        )
+        format!("the thread {thread} was cut off: expected entry {last}, found {stored}")
     };
     Fault::new(FaultCode::CheckpointCorrupt, message)
         .with("thread", thread)
@@ -368,5 +366,5 @@ fn plain(place: EntryPosition<'_>) -> Fault {
     let message = place.told("the stored data is not encrypted");
     Fault::new(FaultCode::CheckpointPlain, message)
         .with("thread", place.thread)
-        .hint("open the store without a key, or begin a new thread")
+        .hint("open the store without a key, or start a new thread")
 }

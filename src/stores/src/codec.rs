@@ -141,7 +141,7 @@ pub(crate) fn damaged_chain(thread: &str, seq: u64) -> Fault {
 }
 
 pub(crate) fn version(found: u64) -> Fault {
-    let message = format!("the data was stored by a later antiphon: format {found}");
+    let message = format!("the data was stored by a later version of antiphon: format {found}");
     Fault::new(FaultCode::StoreVersion, message).hint("install that version or a later one")
 }
 

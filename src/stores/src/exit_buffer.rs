@@ -35,7 +35,7 @@ impl ExitBuffer {
         self.rests |= rests;
     }
 
-    /// Whether the buffer has to be written now.
+    /// Whether the buffer must be written now.
     pub(crate) const fn is_due(&self) -> bool {
         self.rests
     }

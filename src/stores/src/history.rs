@@ -135,7 +135,7 @@ impl<V: Value> HistoryReader<V> {
     }
 
     /// The next checkpoints, at most `limit` and at most [`HistoryReader::PAGE`]; `None` if
-    /// another part has to be loaded first, or none is left.
+    /// another part must be loaded first, or none is left.
     ///
     /// # Errors
     /// `checkpoint_corrupt` or `checkpoint_misfit` if entries cannot be decoded.

@@ -425,7 +425,7 @@ impl ThreadLog {
 
 /// `checkpoint_unknown`: the thread does not have the checkpoint.
 pub(crate) fn missing(thread: &str, seq: u64) -> Fault {
-    let message = format!("the thread {thread} has no such checkpoint: {seq}");
+    let message = format!("the thread {thread} does not have the checkpoint: {seq}");
     Fault::new(FaultCode::CheckpointUnknown, message)
         .with("thread", thread)
         .with("checkpoint", seq)

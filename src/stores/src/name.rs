@@ -14,7 +14,7 @@ pub fn check(name: &str) -> Result<(), Fault> {
         return Err(invalid(&format!("a thread's name is blank: {name:?}")));
     }
     if name.contains('\0') {
-        let message = format!("a thread's name holds a character that no store keeps: {name:?}");
+        let message = format!("a thread's name contains a NUL or an unpaired surrogate: {name:?}");
         return Err(invalid(&message));
     }
     Ok(())
@@ -30,11 +30,12 @@ pub fn check_new(name: &str) -> Result<(), Fault> {
     if length <= LONGEST {
         return Ok(());
     }
-    let message = format!("a thread's name takes at most {LONGEST} characters, found: {length}");
+    let message =
+        format!("a thread's name must have at most {LONGEST} characters, found: {length}");
     Err(invalid(&message))
 }
 
 /// `thread_invalid`: the name is not valid for a thread.
 pub fn invalid(message: &str) -> Fault {
-    Fault::new(FaultCode::ThreadInvalid, message).hint("name it by a short text of yours")
+    Fault::new(FaultCode::ThreadInvalid, message).hint("pass a short string")
 }

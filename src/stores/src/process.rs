@@ -11,7 +11,7 @@ use antiphon_runtime::store::{
     StoredThreadInfo, ThreadHead,
 };
 
-/// The id of this process if every fork announces itself; 0 if the operating system has to be
+/// The id of this process if every fork announces itself; 0 if the operating system must be
 /// asked.
 static KNOWN: AtomicU32 = AtomicU32::new(0);
 

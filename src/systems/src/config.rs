@@ -29,13 +29,13 @@ fn misread<C: SystemConfig>(settings: &Json) -> Option<Fault> {
     };
     settings.as_object()?.iter().find_map(|(key, value)| {
         if !known.contains(key) {
-            let message = format!("the {} has no such setting: {key}", C::LABEL);
+            let message = format!("unknown setting of the {}: {key}", C::LABEL);
             return Some(invalid(message).hint(format!("its settings are {}", known.join(", "))));
         }
         let error = C::deserialize(json!({key: value})).err()?.to_string();
         let message = match error.rsplit_once("expected ") {
-            Some((_, kind)) => format!("`{key}` takes {}: {value}", plain_type(kind)),
-            None => format!("`{key}` cannot be used ({error}): {value}"),
+            Some((_, kind)) => format!("`{key}` must be {}: {value}", plain_type(kind)),
+            None => format!("`{key}` is invalid ({error}): {value}"),
         };
         Some(invalid(message))
     })
@@ -45,7 +45,7 @@ fn misread<C: SystemConfig>(settings: &Json) -> Option<Fault> {
 fn plain_type(kind: &str) -> &str {
     match kind {
         "f64" => "a number",
-        "u32" | "u64" | "usize" => "a whole number that is not negative",
+        "u32" | "u64" | "usize" => "a non-negative integer",
         "a boolean" => "true or false",
         kind if kind.starts_with("struct ") => "an object",
         kind => kind,

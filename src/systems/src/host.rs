@@ -139,7 +139,7 @@ impl<S: System> Host for SystemHost<S> {
     fn route(&self, router: u32, view: &View<'_, Json>) -> Result<Destinations<Json>, Fault> {
         let code = usize::try_from(router).ok().and_then(|number| self.code.routers.get(number));
         let code = code.ok_or_else(|| {
-            let message = format!("the system has no router of that number: {router}");
+            let message = format!("the system has no router with the number: {router}");
             Fault::new(FaultCode::HostIncomplete, message)
         })?;
         code(&StateView(view))
@@ -187,7 +187,7 @@ fn unfit_reply(role: &str, unreadable: &UnreadableReply) -> Fault {
         Some(Violation { expected, found, .. }) => {
             format!("the reply of the {role} should have {expected} as `{field}` but has: {found}")
         }
-        None => format!("the reply does not have the form of its role: {role}"),
+        None => format!("the reply does not match the schema of its role: {role}"),
     };
     let fault = Fault::new(FaultCode::RoleReplyInvalid, message);
     fault.with("role", role).with("field", field)

@@ -105,7 +105,7 @@ impl Parts {
     /// A `Validation` fault `sandbox_missing`.
     pub fn require_sandbox(&self) -> Result<Arc<dyn Sandbox>, Fault> {
         self.sandbox.clone().ok_or_else(|| {
-            let message = "the system runs code and was given no sandbox";
+            let message = "the system runs code but has no sandbox";
             Fault::new(FaultCode::SandboxMissing, message)
         })
     }

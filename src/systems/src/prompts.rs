@@ -111,7 +111,7 @@ impl Prompts {
         }
         let spec = self.specs.iter().find(|spec| spec.name == name);
         spec.map(|spec| Cow::Borrowed(spec.text(tier))).ok_or_else(|| {
-            let message = format!("the system has no prompt of that name: {name}");
+            let message = format!("unknown prompt of the system: {name}");
             Fault::new(FaultCode::PromptInvalid, message)
         })
     }
@@ -172,7 +172,7 @@ fn check(spec: &PromptSpec, key: &str, text: &str) -> Result<(), Fault> {
     known.extend(fields(spec.large.unwrap_or_default())?);
     let used = fields(text).map_err(|fault| refused(format!("`{key}`: {}", fault.message)))?;
     let Some(field) = used.difference(&known).next() else { return Ok(()) };
-    let fault = refused(format!("the prompt `{key}` has no such field: {field}"));
+    let fault = refused(format!("unknown field of the prompt `{key}`: {field}"));
     let known: Vec<_> = known.iter().map(|name| format!("{{{{{name}}}}}")).collect();
     Err(match &*known.join(", ") {
         "" => fault.hint("it has no fields"),
@@ -182,7 +182,7 @@ fn check(spec: &PromptSpec, key: &str, text: &str) -> Result<(), Fault> {
 
 fn unknown(specs: &[PromptSpec], key: &str) -> Fault {
     let known: Vec<_> = specs.iter().map(|spec| spec.name).collect();
-    let message = format!("the system has no prompt of that name: {key}");
+    let message = format!("unknown prompt of the system: {key}");
     Fault::new(FaultCode::PromptUnknown, message)
         .hint(format!("its prompts are {}", known.join(", ")))
 }

@@ -101,7 +101,7 @@ pub fn registry() -> &'static [SystemEntry] {
 pub fn find(name: &str) -> Result<&'static SystemEntry, Fault> {
     registry().iter().find(|entry| entry.name == name).ok_or_else(|| {
         let known: Vec<_> = registry().iter().map(|entry| entry.name).collect();
-        let message = format!("there is no system of that name: {name}");
+        let message = format!("unknown system: {name}");
         Fault::new(FaultCode::SystemUnknown, message)
             .hint(format!("the systems are {}", known.join(", ")))
     })

@@ -23,7 +23,7 @@ impl RoleReply {
     /// A `ModelOutput` fault `role_reply_invalid`.
     pub fn read<T: DeserializeOwned>(&mut self) -> Result<T, Fault> {
         T::deserialize(self.value.take().unwrap_or_default()).map_err(|error| {
-            let message = format!("the reply does not have the form of its role: {error}");
+            let message = format!("the reply does not match the schema of its role: {error}");
             Fault::new(FaultCode::RoleReplyInvalid, message)
         })
     }

@@ -290,7 +290,7 @@ fn check_tools(entry: &Entry) -> Result<(), Fault> {
     for (index, tool) in tools.iter().enumerate() {
         let name = &tool.spec().name;
         if tools.iter().take(index).any(|earlier| earlier.spec().name == *name) {
-            return Err(invalid(format!("two tools of the {role} have one name: {name}")));
+            return Err(invalid(format!("two tools of the {role} have the same name: {name}")));
         }
     }
     Ok(())
@@ -300,11 +300,11 @@ fn missing(role: &str) -> Fault {
     let message = format!("no model for the role: {role}");
     Fault::new(FaultCode::RoleMissing, message)
         .with("role", role)
-        .hint("give the role an implementation, or the system a model for all roles")
+        .hint("pass an implementation of the role, or a model for all roles")
 }
 
 fn unknown_role(specs: &[RoleSpec], name: &str) -> Fault {
     let known: Vec<_> = specs.iter().map(|spec| spec.name).collect();
-    let message = format!("the system has no such role, or the role takes no tools: {name}");
+    let message = format!("unknown role, or a role without tools: {name}");
     Fault::new(FaultCode::RoleUnknown, message).hint(format!("its roles are {}", known.join(", ")))
 }

@@ -346,7 +346,7 @@ fn open_question(answers: Answers, past: &ThreadContents) -> Result<Answers, Fau
     let mut states = past.recovered.tasks.values().filter_map(|task| task.state.as_ref());
     let is_open = states.any(|state| matches!(state, TaskSnapshotState::Asked(_)));
     if matches!(answers, Answers::Only(_)) && !is_open {
-        let message = "an answer was given, and the run waits for none";
+        let message = "the run is not waiting for an answer";
         return Err(
             Fault::new(FaultCode::AnswerInvalid, message).hint("resume it without an answer")
         );

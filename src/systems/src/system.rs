@@ -112,7 +112,7 @@ pub trait SystemInput: Default + Serialize + DeserializeOwned + JsonSchema + Sen
     /// A `Validation` fault `input_invalid`, unless the system has a code of its own.
     fn read(given: &Json) -> Result<Self, Fault> {
         Self::deserialize(given).map_err(|error| {
-            let message = format!("the input does not have the form of the system: {error}");
+            let message = format!("the input does not match the system's schema: {error}");
             Fault::new(FaultCode::InputInvalid, message)
         })
     }
@@ -123,7 +123,7 @@ pub trait SystemInput: Default + Serialize + DeserializeOwned + JsonSchema + Sen
     /// A `Validation` fault `input_invalid`, unless the system takes any.
     fn attach(&mut self, attachments: Vec<(String, Vec<u8>)>) -> Result<(), Fault> {
         let Some((name, _)) = attachments.first() else { return Ok(()) };
-        let message = format!("the system takes no attachments: {name}");
+        let message = format!("the system does not accept attachments: {name}");
         Err(Fault::new(FaultCode::InputInvalid, message))
     }
 }

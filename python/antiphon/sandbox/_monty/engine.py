@@ -201,7 +201,7 @@ def _check_process() -> None:
     global _owner  # noqa: PLW0603 - one per process
     if _owner not in {None, os.getpid()}:
         raise InternalError(
-            "a sandbox was used in a process that was forked from one that had used it",
+            "a sandbox was used in a forked child of the process that created it",
             code="process_forked",
             hint="start processes by `spawn` or `forkserver`, or fork before the first run",
         )

@@ -178,10 +178,9 @@ impl Run {
 
     pub(crate) fn begin(&self, py: Python<'_>) -> PyResult<Driving<'_>> {
         if INSIDE.get() >= DEPTH {
-            let message =
-                format!("runs are nested in one another more deeply than allowed: {DEPTH}");
+            let message = format!("runs are nested too deeply, the limit is: {DEPTH}");
             let fault = Fault::new(FaultCode::NestingTooDeep, message)
-                .hint("a node seems to run its own graph without end; loop with an edge instead");
+                .hint("a node probably runs its own graph without end; loop with an edge instead");
             return Err(to_exception(py, &fault));
         }
         if self.driven.swap(true, Ordering::AcqRel) {

@@ -29,7 +29,7 @@ pub(crate) struct Subrun {
 }
 
 impl Subrun {
-    /// The run of `graph` that is the node's call `index`. `waiting` has to be durable before
+    /// The run of `graph` that is the node's call `index`. `waiting` must be durable before
     /// it begins.
     pub(crate) fn new(
         parent: Weak<dyn ParentTask>,

@@ -345,7 +345,7 @@ impl Builder {
         let find = |name: &str| {
             let place = parts.names.iter().position(|known| known == name);
             let place = place.and_then(|place| u32::try_from(place).ok());
-            let missing = || PyValueError::new_err(format!("the state has no such key: {name}"));
+            let missing = || PyValueError::new_err(format!("unknown key of the state: {name}"));
             place.map(antiphon_core::channel::ChannelId).ok_or_else(missing)
         };
         let channel = channel.map(find).transpose()?;

@@ -244,7 +244,7 @@ pub(crate) fn steppable<'py>(awaitable: &Bound<'py, PyAny>) -> PyResult<Bound<'p
     awaitable.call_method0(intern!(py, "__await__"))
 }
 
-/// Whether a value has to be awaited.
+/// Whether a value must be awaited.
 pub(crate) fn is_awaitable(value: &Bound<'_, PyAny>) -> bool {
     !value.is_none()
         && !value.is_exact_instance_of::<pyo3::types::PyDict>()

@@ -43,7 +43,7 @@ pub(crate) struct Effect {
     question: UnansweredQuestion,
 }
 
-/// What has to be durable before the node goes on.
+/// What must be durable before the node goes on.
 #[derive(Default)]
 struct Waits(Mutex<Option<StoreFuture<()>>>);
 
@@ -205,7 +205,7 @@ impl Effect {
         }
     }
 
-    /// Whether something has to be durable before the node goes on.
+    /// Whether something must be durable before the node goes on.
     #[getter]
     fn pending(&self) -> bool {
         self.waits.lock().is_some()

@@ -54,9 +54,7 @@ pub(crate) fn read(given: &Bound<'_, PyDict>) -> PyResult<CoreLimits> {
             _ => return Err(PyValueError::new_err(format!("unknown limit: {key}"))),
         };
         let number = value.extract::<u64>().map_err(|_| {
-            PyValueError::new_err(format!(
-                "`{key}` takes a whole number that is not negative, found: {value}"
-            ))
+            PyValueError::new_err(format!("`{key}` must be a non-negative integer: {value}"))
         })?;
         *slot = Some(number);
     }

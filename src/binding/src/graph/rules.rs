@@ -174,7 +174,7 @@ fn choice(
 
 fn not_a_target(answer: &Bound<'_, PyAny>) -> PyErr {
     let shown = answer.repr().map_or_else(|_| answer.get_type().to_string(), |it| it.to_string());
-    let message = format!("a router answered with nothing that can be gone to: {shown}");
+    let message = format!("a router returned a value that is not a target: {shown}");
     let fault = Fault::new(FaultCode::TargetUnknown, message)
         .hint("return a node's name, a `Send`, `END`, or a list of those");
     to_exception(answer.py(), &fault)
@@ -182,13 +182,13 @@ fn not_a_target(answer: &Bound<'_, PyAny>) -> PyErr {
 
 fn unknown_label(ends: &Bound<'_, PyDict>, answer: &Bound<'_, PyAny>) -> PyErr {
     let known = ends.keys();
-    let message = format!("a router answered with a label it does not declare: {answer}");
+    let message = format!("a router returned a label that its path map lacks: {answer}");
     let fault = Fault::new(FaultCode::LabelUnknown, message)
-        .hint(format!("add it to the path map, or answer one of: {known}"));
+        .hint(format!("add it to the path map, or return one of: {known}"));
     to_exception(answer.py(), &fault)
 }
 
 fn sent_to_end(py: Python<'_>) -> PyErr {
-    let message = format!("nothing can be sent to the end of a graph: {END}");
+    let message = format!("an input cannot be sent to the end of a graph: {END}");
     to_exception(py, &Fault::new(FaultCode::SendToEnd, message))
 }

@@ -131,10 +131,10 @@ fn variable(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
 
 /// Why nothing can act for a node.
 pub(crate) fn node_ended(node: &str) -> Fault {
-    let message = format!("the node has ended, and nothing can act for it any more: {node}");
+    let message = format!("the node has already ended: {node}");
     Fault::new(FaultCode::NodeEnded, message)
         .with("node", node)
-        .hint("await what the node starts before it returns")
+        .hint("await everything that the node starts before it returns")
 }
 
 /// The context of a node of a graph, or of a role of a ready system, while it runs. A role

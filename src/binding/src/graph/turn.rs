@@ -62,7 +62,7 @@ impl Input {
         };
         let mut further = Update::default();
         for key in &turn.anew {
-            let unknown = || PyValueError::new_err(format!("the state has no such key: {key}"));
+            let unknown = || PyValueError::new_err(format!("unknown key of the state: {key}"));
             let channel = engine.get().graph.channel_id(key).ok_or_else(unknown)?;
             further.writes.push(Write { channel, op: WriteOp::Reset });
         }

@@ -64,7 +64,7 @@ pub(crate) fn input(
     }
     let dict = value.cast::<PyDict>().map_err(|_| {
         let kind = value.get_type();
-        PyTypeError::new_err(format!("the input of a graph is a dict, found: {kind}"))
+        PyTypeError::new_err(format!("the input of a graph must be a dict: {kind}"))
     })?;
     writes(engine, dict, &mut update)?;
     Ok(update)
@@ -157,7 +157,7 @@ fn target(item: &Bound<'_, PyAny>) -> PyResult<Destination<Object>> {
         return Ok(Destination::Name(name.to_string_lossy().as_ref().into()));
     }
     let kind = item.get_type();
-    Err(PyTypeError::new_err(format!("`goto` takes node names and `Send`s, found: {kind}")))
+    Err(PyTypeError::new_err(format!("`goto` must be node names and `Send`s: {kind}")))
 }
 
 pub(crate) fn send(send: &Send, py: Python<'_>) -> PyResult<CoreSend<Object>> {
@@ -250,7 +250,7 @@ fn unknown_key(engine: &Bound<'_, Engine>, key: &Bound<'_, PyAny>) -> PyErr {
     // Keys that begin with two underscores are the makers' own.
     let names = engine.get().graph.channels().iter().map(|channel| channel.name.to_string());
     let known: Vec<_> = names.filter(|name| !name.starts_with("__")).collect();
-    let message = format!("the state has no such key: {key}");
+    let message = format!("unknown key of the state: {key}");
     let fault = Fault::new(FaultCode::StateKeyUnknown, message)
         .with("known", known.join(", "))
         .hint(format!("declare it in the state's schema, or use one of: {}", known.join(", ")));
@@ -264,10 +264,10 @@ fn mistyped(key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>, check: &Bound<'_, 
     };
     let kinds = kinds.join(" or ");
     let kind = named(value.get_type().as_any());
-    let message = format!("the key `{key}` takes {kinds}, and was given: {kind}");
+    let message = format!("the key `{key}` must be {kinds}, found: {kind}");
     let fault = Fault::new(FaultCode::WriteMistyped, message)
         .with("key", key.to_string())
-        .hint("write the type that the state declares, or declare another one");
+        .hint("return the type that the state declares, or declare another one");
     to_exception(value.py(), &fault)
 }
 
@@ -294,6 +294,6 @@ fn no_parent(command: &Bound<'_, Command>) -> PyErr {
 
 fn unusable(value: &Bound<'_, PyAny>) -> PyErr {
     let kind = named(value.get_type().as_any());
-    let message = format!("a node returns a dict, a `Command` or nothing, found: {kind}");
+    let message = format!("a node must return a dict, a `Command` or nothing, found: {kind}");
     to_exception(value.py(), &Fault::new(FaultCode::NodeReturnInvalid, message))
 }

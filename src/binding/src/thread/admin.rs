@@ -76,9 +76,9 @@ pub(crate) fn check_pruning(py: Python<'_>, pruning: &PruneRequest) -> PyResult<
     if !pruning.keep.is_all() || pruning.idle.is_some() {
         return Ok(());
     }
-    let message = "nothing says what of the threads is to be kept: prune()";
+    let message = "`prune` needs a limit";
     let fault = Fault::new(FaultCode::CallInvalid, message)
-        .hint("pass `keep_last`, `keep_for`, `keep_bytes` or `delete_after`, or open the saver so");
+        .hint("pass `keep_last`, `keep_for`, `keep_bytes` or `delete_after`, here or when the saver is opened");
     Err(to_exception(py, &fault))
 }
 

@@ -21,11 +21,14 @@ impl<'py> FromPyObject<'_, 'py> for ThreadName {
         let refuse = |fault: Fault| to_exception(py, &fault);
         let Ok(text) = given.cast::<PyString>() else {
             let kind = given.get_type().name()?.to_string();
-            return Err(refuse(name::invalid(&format!("a thread's name has to be text: {kind}"))));
+            return Err(refuse(name::invalid(&format!(
+                "a thread's name must be a string: {kind}"
+            ))));
         };
         let Ok(text) = text.to_str() else {
             let shown = given.repr()?.to_string();
-            let message = format!("a thread's name holds a character that no store keeps: {shown}");
+            let message =
+                format!("a thread's name contains a NUL or an unpaired surrogate: {shown}");
             return Err(refuse(name::invalid(&message)));
         };
         name::check(text).map_err(refuse)?;
@@ -47,7 +50,7 @@ pub(crate) fn whole(name: &str, given: &Bound<'_, PyAny>) -> PyResult<u64> {
     let number = number.and_then(|number| number.extract::<i64>().ok());
     match number.and_then(|number| u64::try_from(number).ok()).filter(|number| *number > 0) {
         Some(number) => Ok(number),
-        None => Err(refused(name, "must be a whole number of at least 1", given)),
+        None => Err(refused(name, "must be an integer of at least 1", given)),
     }
 }
 
@@ -93,7 +96,6 @@ pub(crate) fn text(name: &str, given: Option<&Bound<'_, PyAny>>) -> PyResult<Opt
 fn refused(name: &str, rule: &str, given: &Bound<'_, PyAny>) -> PyErr {
     let shown = given.repr().map_or_else(|_| "?".to_owned(), |shown| shown.to_string());
     let message = format!("`{name}` {rule}: {shown}");
-    let fault =
-        Fault::new(FaultCode::CallInvalid, message).hint("leave it out for what holds without it");
+    let fault = Fault::new(FaultCode::CallInvalid, message).hint("omit it for the default");
     to_exception(given.py(), &fault)
 }

@@ -94,8 +94,8 @@ fn by_id(given: &Bound<'_, PyAny>) -> Option<Vec<(String, Object)>> {
 }
 
 fn unknown_node(name: &str) -> Fault {
-    let message = format!("the graph has no such node to write as: {name}");
+    let message = format!("the graph does not have the node: {name}");
     Fault::new(FaultCode::TargetUnknown, message)
         .with("target", name)
-        .hint(format!("name one of the graph's nodes, and not `{END}`"))
+        .hint(format!("pass the name of a node other than `{END}`"))
 }

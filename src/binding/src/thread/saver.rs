@@ -20,11 +20,11 @@ use crate::thread::summary::{PruneReport, RekeyReport, ThreadDetail, ThreadSumma
 pub(crate) mod postgres;
 pub(crate) mod sqlite;
 
-/// Where threads are kept: what `checkpointer=` takes. It serves any number of runs at a
-/// time, those that are waited for and those that are awaited. It serves the process that has
-/// opened it; in a fork of that it raises an `InternalError` with the code `process_forked`.
+/// A store of threads, for `checkpointer=`. It serves any number of sync and async runs, in the
+/// process that opened it; in a forked child it raises an `InternalError` with the code
+/// `process_forked`.
 ///
-/// A context manager, sync and async, that closes it at the end.
+/// It is a sync and async context manager that closes it at the end.
 #[pyclass(module = "antiphon._antiphon", subclass, frozen)]
 pub(crate) struct Saver {
     name: String,
@@ -39,7 +39,7 @@ pub(crate) struct Saver {
 
 /// What a saver says that is made like any other object.
 fn unopened<T>(example: &str) -> PyResult<T> {
-    Err(PyTypeError::new_err(format!("a saver of this kind is opened: {example}")))
+    Err(PyTypeError::new_err(format!("savers of this kind are opened with: {example}")))
 }
 
 impl Saver {
@@ -77,7 +77,7 @@ impl Saver {
         found.map(|sealed_store| sealed_store.keeping(self.keep)).ok_or_else(|| {
             let message = format!("the store was closed: {}", self.name);
             let fault = Fault::new(FaultCode::StoreClosed, message)
-                .hint("open it again, or keep it open for as long as graphs use it");
+                .hint("open it again, or keep it open while graphs use it");
             to_exception(py, &fault)
         })
     }
@@ -118,26 +118,26 @@ impl Drop for Saver {
 
 #[pymethods]
 impl Saver {
-    /// Where it keeps threads, without any secret: `sqlite:runs.db`.
+    /// The location of the store without secrets, for example `sqlite:runs.db`.
     #[getter]
     fn name(&self) -> &str {
         &self.name
     }
 
-    /// Lets go of what is open. Runs that are under way still end; nothing new begins.
+    /// Closes the store. Running runs can still end; new ones are refused.
     fn close(&self, py: Python<'_>) {
         self.close_now(py);
     }
 
-    /// What threads there are, in the order of their names, and what their last runs have come
-    /// to. Their graphs are not needed for it.
+    /// Lists the threads with the status of their last run, in the order of their names. Their graphs
+    /// are not needed.
     ///
-    /// `status` and `graph` leave out threads whose last run has come to something else, or is
-    /// one of another graph. `after` is the name of the thread after which the list begins: the
-    /// last name of a list of `limit` threads (default: 100) leads to the next one.
+    /// `status` and `graph` select threads by the status, or by the graph, of their last run. A list
+    /// has at most `limit` threads (default: 100) and starts after the name `after`: pass the last
+    /// name of a list to get the next one.
     ///
-    /// Raises a `ValidationError` with the code `call_invalid` if there is no such status, or a
-    /// limit that is none; with `thread_invalid` if no thread can have that name.
+    /// Raises a `ValidationError` with the code `call_invalid` if the status or the limit is invalid,
+    /// and with `thread_invalid` if a name is.
     #[pyo3(signature = (*, status: "str | None"=None, graph: "str | None"=None, after: "str | None"=None, limit: "int"=Limit(100)))]
     #[expect(clippy::too_many_arguments, reason = "keyword options")]
     fn threads(
@@ -171,11 +171,11 @@ impl Saver {
         })
     }
 
-    /// A thread in detail: no more than `limit` (default: 20) of its runs and checkpoints,
-    /// newest first, its open questions, and what was written last. Its graph is not needed for it, and no type
-    /// but Python's own is made of what is stored.
+    /// Returns a thread in detail: at most `limit` (default: 20) of its runs and checkpoints, newest
+    /// first, its open questions, and the last value written to each key. Its graph is not needed,
+    /// and only Python's own types are constructed from stored values.
     ///
-    /// Raises a `ValidationError` with the code `thread_empty` if it holds nothing.
+    /// Raises a `ValidationError` with the code `thread_empty` if the thread is empty.
     #[pyo3(signature = (thread_id: "str", *, limit: "int"=Limit(20)))]
     fn thread(
         &self,
@@ -202,21 +202,19 @@ impl Saver {
         })
     }
 
-    /// Removes what is not to be kept any longer, of all threads or of `thread_id` alone.
+    /// Removes old checkpoints of all threads, or of `thread_id`.
     ///
-    /// Of each thread its last `keep_last` checkpoints stay, those that are no older than
-    /// `keep_for` (a `timedelta`, or seconds), and as many as weigh no more than `keep_bytes`
-    /// together; what is beyond any of these goes. Without any of the three, what the saver was
-    /// opened with counts. The last checkpoint stays always, and what a checkpoint is read from
-    /// stays with it: up to 64 KiB, or four times what the state weighs. With `delete_after`,
-    /// threads that were not written to for longer than that are removed whole, whatever they
-    /// wait for. With `dry_run` nothing is removed, and it is said what would be.
+    /// Of each thread it keeps the last `keep_last` checkpoints, those not older than `keep_for` (a
+    /// `timedelta`, or seconds), and as many as fit into `keep_bytes`; a checkpoint beyond any of
+    /// these limits is removed. Without limits, those of the saver apply. The last checkpoint is
+    /// always kept, and so are the entries from which a kept checkpoint is read: up to 64 KiB, or
+    /// four times the size of the state. `delete_after` removes whole threads that were not written
+    /// to for longer, whatever their status. With `dry_run`, nothing is removed.
     ///
-    /// Threads that a run writes to are left as they are. `compact` gives the room back that
-    /// is free then.
+    /// Threads that a run is writing to are skipped. `compact` returns the free space to the disk.
     ///
-    /// Raises a `ValidationError` with the code `call_invalid` if nothing says what to keep, or a
-    /// limit is none, and with `thread_empty` if there is no such thread.
+    /// Raises a `ValidationError` with the code `call_invalid` if there is no limit or an invalid
+    /// one, and with `thread_empty` if `thread_id` is empty.
     #[pyo3(signature = (thread_id: "str | None"=None, *, keep_last: "int | None"=None, keep_for=None, keep_bytes: "int | None"=None, delete_after=None, dry_run=false))]
     #[expect(clippy::too_many_arguments, reason = "keyword options")]
     fn prune(
@@ -261,13 +259,13 @@ impl Saver {
         )
     }
 
-    /// Makes a thread `to` of what leads to a checkpoint of another one, or to where that has
-    /// come to. Checkpoints keep their ids, and open questions stay open; a run that still goes
-    /// on there has ended here. Whatever runs on in the copy has an id of its own.
+    /// Copies a thread, up to a checkpoint or entirely, to the new thread `to`. Checkpoints keep
+    /// their ids, and open questions stay open; a run that is still running in the original has ended
+    /// in the copy. A run that continues in the copy has its own id.
     ///
-    /// Raises a `ValidationError` with the code `thread_empty` if there is nothing to copy, and
-    /// with `thread_taken` if the other thread holds something; a `StateError` with
-    /// `checkpoint_unknown` if there is no such checkpoint.
+    /// Raises a `ValidationError` with the code `thread_empty` if the thread is empty, and with
+    /// `thread_taken` if `to` is not; a `StateError` with `checkpoint_unknown` if the checkpoint does
+    /// not exist.
     #[pyo3(signature = (thread_id: "str", to: "str", *, checkpoint: "int | None"=None))]
     fn copy_thread(
         &self,
@@ -300,9 +298,9 @@ impl Saver {
         awaitable_result(py, copied, |py, ()| Ok(py.None()))
     }
 
-    /// Removes a thread with all it holds; nothing happens if there is none.
+    /// Deletes a thread; does nothing if it does not exist.
     ///
-    /// Raises a `StateError` with the code `thread_busy` if a run writes to it.
+    /// Raises a `StateError` with the code `thread_busy` if a run is writing to it.
     #[pyo3(signature = (thread_id: "str"))]
     fn delete_thread(&self, py: Python<'_>, thread_id: ThreadName) -> PyResult<()> {
         let admin = admin::open_admin(self.sealed_store(py)?);
@@ -320,11 +318,11 @@ impl Saver {
         awaitable_result(py, async move { admin.delete(&thread_id.0).await }, |py, _| Ok(py.None()))
     }
 
-    /// Writes anew, with the first of the saver's keys, what was written with another one of
-    /// them. Whoever ends it may go on later: what is done stays done. Others may read
-    /// meanwhile; threads that a run writes to are left as they are, and named in `busy`.
+    /// Encrypts with the first of the saver's keys everything that was encrypted with another one.
+    /// The call can be interrupted and repeated. Others may read meanwhile; threads that a run is
+    /// writing to are skipped and listed in `busy`.
     ///
-    /// Once none are, the other keys are not needed any more.
+    /// When `busy` is empty, the other keys are not needed any more.
     fn rekey(&self, py: Python<'_>) -> PyResult<RekeyReport> {
         let admin = admin::open_admin(self.sealed_store(py)?);
         block_on_result(py, async move { admin.rekey().await }).map(Into::into)
@@ -338,8 +336,7 @@ impl Saver {
         })
     }
 
-    /// Gives the room of what was removed back to the disk: until then the store uses it again
-    /// by itself. Others may go on meanwhile.
+    /// Returns free space to the disk; otherwise the store reuses it. Others may write meanwhile.
     fn compact(&self, py: Python<'_>) -> PyResult<()> {
         block_on_result(py, self.sealed_store(py)?.store().compact())
     }
@@ -378,7 +375,7 @@ impl Saver {
     }
 }
 
-/// Threads in memory: they last as long as the process and the saver.
+/// Threads in memory, which end with the process or the saver.
 ///
 /// `keep_last`, `keep_for` and `keep_bytes` are those of `SqliteSaver.open`.
 #[pyclass(module = "antiphon._antiphon", extends = Saver, frozen)]
@@ -411,11 +408,11 @@ fn cipher(given: Option<&Bound<'_, PyAny>>) -> PyResult<Cipher> {
     }
     let keys: Vec<Bound<'_, PyBytes>> = given.extract().map_err(|_| {
         let kind = given.get_type().to_string();
-        PyTypeError::new_err(format!("`key` takes 32 bytes, or a list of such keys, found: {kind}"))
+        PyTypeError::new_err(format!("`key` must be 32 bytes or a list of such keys: {kind}"))
     })?;
     let keys = keys.iter().map(|key| key_of(key.as_bytes())).collect::<PyResult<Vec<_>>>()?;
     if keys.is_empty() {
-        return Err(PyValueError::new_err("`key` takes at least one key, found an empty list"));
+        return Err(PyValueError::new_err("`key` must not be an empty list"));
     }
     Ok(Cipher::with_keys(&keys))
 }
@@ -423,7 +420,7 @@ fn cipher(given: Option<&Bound<'_, PyAny>>) -> PyResult<Cipher> {
 fn key_of(key: &[u8]) -> PyResult<[u8; 32]> {
     key.try_into().map_err(|_| {
         let length = key.len();
-        PyValueError::new_err(format!("`key` takes 32 bytes, found so many: {length}"))
+        PyValueError::new_err(format!("`key` must be 32 bytes, found: {length} bytes"))
     })
 }
 

@@ -12,34 +12,34 @@ use pyo3::types::PyDict;
 use crate::fault::to_exception;
 use crate::value::codec::ObjectCodec;
 
-/// A thread, and what its last run has come to.
+/// A thread, with the status of its last run.
 #[pyclass(module = "antiphon._antiphon", frozen, get_all, eq, skip_from_py_object)]
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ThreadSummary {
     /// The thread's name.
     thread: String,
-    /// `running`: somebody writes to it. `paused`: it waits for answers, or for somebody to go
-    /// on with an edited state. `ended`, `failed`: its last run is over. `orphaned`: that was
-    /// lost. `empty`: nothing was written yet. `unreadable`: with this key at least. `foreign`:
-    /// it holds no runs, but what `AntiphonSaver` keeps for LangGraph.
+    /// `running`: a run is writing to it. `paused`: it waits for answers, or was edited and not yet
+    /// resumed. `ended`, `failed`: its last run is over. `orphaned`: the process of its last run is
+    /// gone. `empty`: nothing was written yet. `unreadable`, at least with this key. `foreign`:
+    /// written by LangGraph through `AntiphonSaver`.
     status: String,
-    /// How the run ended: `completed`, `budget`, `cancelled` or `failed`; none if it has not.
+    /// How the run ended: `completed`, `budget`, `cancelled` or `failed`; `None` if it has not.
     outcome: Option<String>,
-    /// Why it was cancelled, failed, or cannot be read, or which budget was spent.
+    /// The reason of a cancellation or failure, why it cannot be read, or the spent budget.
     detail: String,
     /// The name of its graph.
     graph: String,
     /// The run's id.
     run_id: String,
-    /// How many questions are open.
+    /// The number of open questions.
     questions: usize,
     /// Supersteps of the thread so far.
     steps: u64,
-    /// When the first run that is still kept began, in UTC.
+    /// When the first stored run started, in UTC.
     began: SystemTime,
     /// When the thread was last written to, in UTC.
     at: SystemTime,
-    /// Bytes of all that it holds.
+    /// The size of the thread in bytes.
     size: u64,
 }
 
@@ -79,19 +79,19 @@ pub(crate) struct RunSummary {
     run_id: String,
     /// The name of its graph.
     graph: String,
-    /// What it has come to, as `ThreadSummary.status` says.
+    /// The status, as in `ThreadSummary.status`.
     status: String,
-    /// How it ended, as `ThreadSummary.outcome` says.
+    /// How it ended, as in `ThreadSummary.outcome`.
     outcome: Option<String>,
-    /// Why, as `ThreadSummary.detail` says.
+    /// The reason, as in `ThreadSummary.detail`.
     detail: String,
-    /// When it began, as far as that is kept, in UTC.
+    /// When it started, in UTC, if that is still stored.
     began: SystemTime,
     /// When it was last written to, in UTC.
     at: SystemTime,
-    /// How many of its checkpoints are kept.
+    /// The number of stored checkpoints.
     checkpoints: u64,
-    /// Bytes of all that it has written and is kept.
+    /// The size of its stored entries in bytes.
     size: u64,
 }
 
@@ -124,21 +124,21 @@ impl From<&admin::RunSummary> for RunSummary {
 #[pyclass(module = "antiphon._antiphon", frozen, get_all, eq, skip_from_py_object)]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CheckpointSummary {
-    /// What it is called.
+    /// The checkpoint's id.
     id: u64,
-    /// The checkpoint before it; none for the first.
+    /// The id of the checkpoint before it; `None` for the first.
     parent: Option<u64>,
     /// Supersteps of the thread so far.
     step: u64,
     /// When it was written, in UTC.
     at: SystemTime,
-    /// What led to it: `input`, `step` or `update`; none if that is not known any more.
+    /// The cause: `input`, `step` or `update`; `None` if unknown.
     source: Option<String>,
-    /// The nodes that ran for it, as far as that is known.
+    /// The nodes that ran before it, if known.
     ran: Vec<String>,
     /// The nodes that run next.
     next: Vec<String>,
-    /// Bytes of what led to it.
+    /// The size of its entries in bytes.
     size: u64,
 }
 
@@ -175,16 +175,16 @@ impl From<&admin::CheckpointSummary> for CheckpointSummary {
 #[pyclass(module = "antiphon._antiphon", frozen, get_all)]
 #[derive(Debug)]
 pub(crate) struct ThreadDetail {
-    /// The thread as lists show it.
+    /// The thread as in lists.
     summary: ThreadSummary,
     /// Its runs, newest first.
     runs: Vec<RunSummary>,
     /// Its checkpoints, newest first.
     checkpoints: Vec<CheckpointSummary>,
-    /// The open questions: id, the nodes that lead to the one that asks, and what is asked.
+    /// The open questions: id, path of the node that asks, and the question.
     questions: Vec<(String, Vec<String>, Py<PyAny>)>,
-    /// By key of the state: what was written to it last. Of a key with a rule of merging that
-    /// may be a part of what it holds.
+    /// The last value written to each key of the state; for a key with a reducer, only a part of its
+    /// value.
     written: Py<PyDict>,
 }
 
@@ -229,21 +229,21 @@ impl ThreadDetail {
     }
 }
 
-/// What pruning has removed, or would remove.
+/// The result of pruning.
 #[pyclass(module = "antiphon._antiphon", frozen, get_all, eq, skip_from_py_object)]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PruneReport {
-    /// How many threads were looked at.
+    /// The number of examined threads.
     threads: u64,
-    /// How many were removed whole.
+    /// The number of deleted threads.
     deleted: u64,
-    /// How many entries were removed, those of removed threads included.
+    /// The number of removed entries, including those of deleted threads.
     entries: u64,
-    /// Bytes of what they held.
+    /// The size of the removed entries in bytes.
     size: u64,
-    /// Threads that somebody writes to, left as they are.
+    /// Threads that were skipped because a run is writing to them.
     busy: Vec<String>,
-    /// Threads that were changed from outside, left as they are.
+    /// Damaged threads, which were skipped.
     damaged: Vec<String>,
 }
 
@@ -258,17 +258,17 @@ impl PruneReport {
     }
 }
 
-/// What was written anew with another key.
+/// The result of a key rotation.
 #[pyclass(module = "antiphon._antiphon", frozen, get_all, eq, skip_from_py_object)]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RekeyReport {
-    /// How many threads were looked at.
+    /// The number of examined threads.
     threads: u64,
-    /// How many entries were written anew.
+    /// The number of re-encrypted entries.
     entries: u64,
-    /// Threads that somebody writes to, left as they are.
+    /// Threads that were skipped because a run is writing to them.
     busy: Vec<String>,
-    /// Threads that none of the keys reads, or that were changed from outside, left as they are.
+    /// Threads that no key can read, or that are damaged; they were skipped.
     damaged: Vec<String>,
 }
 

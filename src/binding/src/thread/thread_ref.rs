@@ -143,8 +143,8 @@ fn read(durability: Option<&str>) -> PyResult<Durability> {
         None | Some("async") => Ok(Durability::Async),
         Some("sync") => Ok(Durability::Sync),
         Some("exit") => Ok(Durability::Exit),
-        Some(other) => Err(PyValueError::new_err(format!(
-            "`durability` is sync, async or exit, found: {other}"
-        ))),
+        Some(other) => {
+            Err(PyValueError::new_err(format!("`durability` must be sync, async or exit: {other}")))
+        }
     }
 }

@@ -111,7 +111,7 @@ impl Command {
         if let Some(graph) = &graph
             && graph != Self::PARENT
         {
-            let message = format!("`graph` takes `Command.PARENT` or nothing, found: {graph}");
+            let message = format!("`graph` must be `Command.PARENT` or nothing: {graph}");
             return Err(PyTypeError::new_err(message));
         }
         let goto = match goto {

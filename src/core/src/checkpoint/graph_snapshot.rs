@@ -62,10 +62,7 @@ impl<V: Value> GraphSnapshot<V> {
     fn check(&self, graph: &Graph<V>, writes: &[Write<V>]) -> Result<(), Fault> {
         for write in writes {
             let Some(channel) = graph.channel(write.channel) else {
-                return Err(misfit(format!(
-                    "there is no channel of that number: {}",
-                    write.channel.0
-                )));
+                return Err(misfit(format!("no channel with the number: {}", write.channel.0)));
             };
             if let (WriteOp::Merge(new), rule) = (&write.op, &channel.merge)
                 && !matches!(rule, Reducer::Foreign(_))
@@ -117,5 +114,5 @@ impl<V: Value> SuperstepMerge<'_, V> {
 
 pub(super) fn misfit(problem: String) -> Fault {
     Fault::new(FaultCode::CheckpointMisfit, problem)
-        .hint("the graph has changed since it was stored, or the stored bytes have")
+        .hint("resume with the graph that stored it, or start a new run")
 }

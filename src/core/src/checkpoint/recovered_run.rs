@@ -335,6 +335,8 @@ fn graphs<'a, V>(
 fn inner<V>(graph: &Shared<V>, node: NodeId) -> Result<&Shared<V>, Fault> {
     match graph.node(node).map(|node| &node.work) {
         Some(NodeWork::Graph(inner)) => Ok(inner),
-        _ => Err(misfit(format!("the node is no nested graph: {}", graph.node_name(Some(node))))),
+        _ => {
+            Err(misfit(format!("the node is not a nested graph: {}", graph.node_name(Some(node)))))
+        }
     }
 }

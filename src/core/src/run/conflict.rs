@@ -98,7 +98,7 @@ impl<V: Value> Check<'_, V> {
         let (id, once) = (write.channel, channel.merge == Reducer::Once);
         if once && self.sealed.contains(&id) && !self.resets(id) {
             let Some(record) = self.records.get(slot as usize) else { return Ok(()) };
-            let reason = "it is written once, and it holds a value already";
+            let reason = "it can be written only once, and already has a value";
             return Err(self.unmergeable(record, channel, reason));
         }
         let exclusive = self.graph.semantics().exclusive;
@@ -177,12 +177,14 @@ impl<V: Value> Check<'_, V> {
         Fault::new(FaultCode::WriteConflict, message)
             .with("key", name)
             .with("nodes", serde_json::json!([&*first, &*second]))
-            .hint("declare a merge rule for the key, for instance `Annotated[list, append]`")
+            .hint("declare a reducer for the key, for instance `Annotated[list, append]`")
     }
 
     fn unmergeable(&self, record: &TaskRecord<V>, channel: &Channel<V>, reason: &str) -> Fault {
         let (writer, name) = (self.graph.node_name(Some(record.node)), &*channel.name);
-        let message = format!("`{writer}` wrote what key `{name}` cannot take: {reason}");
+        let message = format!(
+            "`{writer}` wrote a value that cannot be merged into the key `{name}`: {reason}"
+        );
         Fault::new(FaultCode::WriteUnmergeable, message).with("key", name)
     }
 }
@@ -190,7 +192,7 @@ impl<V: Value> Check<'_, V> {
 /// The fault of a write of the wrong kind.
 pub(super) fn mistyped<V: Value>(graph: &Graph<V>, write: &Write<V>) -> Option<Fault> {
     let Some(channel) = graph.channel(write.channel) else {
-        let message = format!("the graph has no channel of that number: {}", write.channel.0);
+        let message = format!("the graph has no channel with the number: {}", write.channel.0);
         return Some(Fault::new(FaultCode::StateKeyUnknown, message));
     };
     let value = match &write.op {
@@ -203,6 +205,6 @@ pub(super) fn mistyped<V: Value>(graph: &Graph<V>, write: &Write<V>) -> Option<F
         return None;
     }
     let kind = channel.kind.as_str();
-    let message = format!("the key `{}` takes {kind}, and was given: {value:.80?}", channel.name);
+    let message = format!("the key `{}` must be {kind}, found: {value:.80?}", channel.name);
     Some(Fault::new(FaultCode::WriteMistyped, message).with("key", &*channel.name))
 }

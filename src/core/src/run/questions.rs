@@ -236,5 +236,5 @@ impl<V: Value> Scopes<V> {
 fn unknown(id: &str) -> Fault {
     let message = format!("no open question has the id: {id}");
     Fault::new(FaultCode::QuestionUnknown, message)
-        .hint("answer the ids that the paused result lists")
+        .hint("answer one of the ids in the paused result")
 }

@@ -205,7 +205,7 @@ impl<V: Value> Scope<V> {
 }
 
 fn no_parent() -> Fault {
-    let message = "a node spoke for the enclosing graph, but there is none";
+    let message = "a node addressed the enclosing graph, but there is none";
     Fault::new(FaultCode::ParentMissing, message)
         .hint("only a node of a nested graph can address its parent")
 }

@@ -29,7 +29,7 @@ fn stored() -> Play {
     play
 }
 
-/// Steps until something has to be answered by the store; gives the commit's id.
+/// Steps until something must be answered by the store; gives the commit's id.
 fn to_commit(play: &mut Play) -> u64 {
     loop {
         match play.step() {

@@ -48,7 +48,7 @@ fn once_takes_one_write_and_no_second() {
     let message = refused(Reducer::Once, &[json!(1), json!(1)]);
     assert_eq!(
         message,
-        "`n1` wrote what key `x` cannot take: it is written once, and it holds a value already"
+        "`n1` wrote a value that cannot be merged into the key `x`: it can be written only once, and already has a value"
     );
 }
 
@@ -196,7 +196,7 @@ fn a_write_must_be_of_the_kind_its_channel_takes() {
         written(of_kind(), vec![WriteOp::Merge(right)]).complete();
         let fault = written(of_kind(), vec![WriteOp::Merge(wrong)]).fails();
         assert_eq!(fault.code, "write_mistyped");
-        assert!(fault.message.starts_with(&format!("the key `x` takes {}", kind.as_str())));
+        assert!(fault.message.starts_with(&format!("the key `x` must be {}", kind.as_str())));
     }
 }
 

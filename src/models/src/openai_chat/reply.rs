@@ -61,7 +61,7 @@ impl ReplyDraft {
         }
         let finish = finish_reason(&self.finish, &self.tool_calls);
         if finish == FinishReason::ContentFilter {
-            return Err(failure.refused("a content filter stepped in"));
+            return Err(failure.refused("a content filter blocked it"));
         }
         Ok(ModelReply {
             text: self.text,

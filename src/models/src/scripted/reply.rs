@@ -137,7 +137,7 @@ impl ScriptedReply {
 }
 
 fn late(model: &str) -> Fault {
-    let message = format!("the model took longer than it may: `{model}`");
+    let message = format!("the model exceeded its time-out: `{model}`");
     Fault::new(FaultCode::ModelTimeout, message).with("model", model)
 }
 

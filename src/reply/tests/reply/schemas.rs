@@ -40,7 +40,7 @@ fn the_place_in_a_bad_schema_is_told() {
     let fault = CompiledSchema::compile(&schema).unwrap_err();
     assert_eq!(
         fault.message,
-        "the schema `mine` is no JSON schema at `/properties/a/type`: \"foo\""
+        "the schema `mine` is not a valid JSON schema at `/properties/a/type`: \"foo\""
     );
     assert_eq!(fault.details["path"], "/properties/a/type");
 }

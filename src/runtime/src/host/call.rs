@@ -191,7 +191,9 @@ impl NodeCall {
         let spec = tool.spec();
         match spec.approval {
             Approval::None => return Ok(()),
-            Approval::Person => return Err(refused(&spec.name, Some("nobody can be asked here"))),
+            Approval::Person => {
+                return Err(refused(&spec.name, Some("no person can be asked here")));
+            }
             Approval::Host => {}
         }
         let name = format!("approve {}", spec.name);

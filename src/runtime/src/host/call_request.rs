@@ -77,7 +77,7 @@ pub(super) fn unsuitable(outcome: CallOutcome<Json>) -> Fault {
     if let CallOutcome::Failed(fault) = outcome {
         return fault;
     }
-    let message = "what is known of a call is not what such a call gives";
+    let message = "the recorded result of a call has another type";
     Fault::new(FaultCode::CheckpointMisfit, message)
         .hint("the code of the node has changed since it was stored")
 }

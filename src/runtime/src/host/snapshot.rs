@@ -54,7 +54,7 @@ impl Snapshot {
     /// A `State` fault `state_unreadable` that says which field does not fit.
     pub fn read<'de, T: Deserialize<'de>>(&'de self) -> Result<T, Fault> {
         T::deserialize(MapDeserializer::new(self.iter())).map_err(|error: serde_json::Error| {
-            let message = format!("the state does not have the form its node reads: {error}");
+            let message = format!("the state does not match the type that the node reads: {error}");
             Fault::new(FaultCode::StateUnreadable, message)
         })
     }
@@ -84,7 +84,7 @@ impl Snapshot {
     fn unknown(&self, key: &str) -> Fault {
         let known: Vec<_> = self.graph.channels().iter().map(|channel| &*channel.name).collect();
         let known = known.join(", ");
-        Fault::new(FaultCode::StateKeyUnknown, format!("the state has no such key: {key}"))
+        Fault::new(FaultCode::StateKeyUnknown, format!("unknown key of the state: {key}"))
             .hint(format!("declare it in the state's schema, or use one of: {known}"))
             .with("known", known)
     }

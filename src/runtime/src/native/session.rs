@@ -28,7 +28,7 @@ pub(super) struct Session<'d, H: ?Sized> {
     services: CallServices,
     tasks: TaskSet,
     signals: UnboundedReceiver<TaskSignal>,
-    /// The task that has just ended and still has to be heard.
+    /// The task that has just ended and still must be heard.
     ending: Option<TaskId>,
     alarm: Option<PendingAlarm>,
     stopped: bool,
@@ -286,7 +286,7 @@ async fn alarm_reached(alarm: &mut Option<PendingAlarm>) {
 }
 
 fn abandoned() -> Fault {
-    let message = "the run waits for tasks that went down with an earlier driver";
+    let message = "the run waits for tasks of a driver that was stopped";
     Fault::new(FaultCode::RunAbandoned, message)
         .hint("a run whose driver was dropped can only be cancelled")
 }

@@ -146,7 +146,7 @@ impl SandboxLimits {
     pub fn complete(given: &Map<String, Json>, data: bool) -> Result<Self, Fault> {
         if let Some(name) = given.keys().find(|name| ROWS.iter().all(|row| row.0 != *name)) {
             let known: Vec<_> = ROWS.iter().map(|row| row.0).collect();
-            return Err(invalid(format!("there is no such limit of a sandbox: {name}"))
+            return Err(invalid(format!("unknown limit of a sandbox: {name}"))
                 .hint(format!("the limits are {}", known.join(", "))));
         }
         let mut table = Self::default();
@@ -165,7 +165,7 @@ impl SandboxLimits {
                     table.set(row.0, number)?;
                 }
                 Some(other) => {
-                    return Err(invalid(format!("`{}` takes a number, found: {other}", row.0)));
+                    return Err(invalid(format!("`{}` must be a number: {other}", row.0)));
                 }
             }
         }
@@ -240,23 +240,23 @@ fn within(row: &LimitRow, number: &Number) -> Result<(), Fault> {
     let LimitRow(name, _, ceiling) = *row;
     let value = number.as_f64().unwrap_or_default();
     if value <= 0.0 {
-        return Err(invalid(format!("`{name}` must be above zero, found: {number}"))
-            .hint("no limit can be turned off; leave it out for its default"));
+        return Err(invalid(format!("`{name}` must be above zero: {number}"))
+            .hint("limits cannot be switched off; omit it for the default"));
     }
     #[expect(clippy::cast_precision_loss, reason = "ceilings are far below 2^53")]
     let ceiling_value = ceiling as f64;
     if value > ceiling_value {
-        return Err(invalid(format!("`{name}` must be at most {ceiling}, found: {number}"))
-            .hint("`None` means the ceiling"));
+        return Err(invalid(format!("`{name}` must be at most {ceiling}: {number}"))
+            .hint("`None` selects the maximum"));
     }
     if name == "files" && value < 8.0 {
-        return Err(invalid(format!("`files` must be at least {LEAST_FILES}, found: {number}")));
+        return Err(invalid(format!("`files` must be at least {LEAST_FILES}: {number}")));
     }
     Ok(())
 }
 
 fn odd(name: &str, number: &Number) -> Fault {
-    invalid(format!("`{name}` takes a whole number, found: {number}"))
+    invalid(format!("`{name}` must be an integer: {number}"))
 }
 
 fn invalid(message: String) -> Fault {

@@ -65,7 +65,7 @@ async fn a_write_to_an_unknown_key_is_a_fault_that_names_those_there_are() {
     looking(json!(7), |state| {
         let fault = state.update([("anwser", json!(1))]).unwrap_err();
         assert_eq!(fault.code, FaultCode::StateKeyUnknown);
-        assert_eq!(fault.message, "the state has no such key: anwser");
+        assert_eq!(fault.message, "unknown key of the state: anwser");
         assert_eq!(fault.details["known"], json!("question, answer, log"));
         let TaskOutcome::<Json>::Failed(failure) = TaskOutcome::failed(fault) else {
             unreachable!()

@@ -34,7 +34,7 @@ impl OutputHead {
         self.seen > self.limit
     }
 
-    /// Whether there is so much output that the worker has to be killed.
+    /// Whether there is so much output that the worker must be killed.
     pub(super) fn is_flood(&self) -> bool {
         self.seen > self.limit.max(MOST)
     }

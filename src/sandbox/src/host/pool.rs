@@ -164,7 +164,7 @@ impl Drop for WorkerPool {
 }
 
 impl PoolState {
-    /// Whether a spare has to be forked now. While one is left, finished workers are ended
+    /// Whether a spare must be forked now. While one is left, finished workers are ended
     /// first.
     fn lacks(&self, spares: usize) -> bool {
         let is_urgent = self.spares.is_empty() || self.done.is_empty();

@@ -30,7 +30,7 @@ impl ThreadFilter {
             return Ok(());
         };
         let known = RunStatus::NAMES.join(", ");
-        let message = format!("`status` is one of {known}, found: {unknown}");
+        let message = format!("`status` must be one of {known}: {unknown}");
         Err(Fault::new(FaultCode::CallInvalid, message))
     }
 }

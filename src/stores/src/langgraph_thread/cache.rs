@@ -132,7 +132,7 @@ impl<C: CacheClient> ThreadCache<C> {
     }
 
     /// Applies a mutation to a thread that is cached, and queues the entries that it makes;
-    /// `None` if the thread has to be read first.
+    /// `None` if the thread must be read first.
     ///
     /// # Errors
     /// Those of the mutation.

@@ -80,14 +80,14 @@ pub(super) fn of(error: &Error) -> PostgresFault {
 /// The fault of a connection that cannot be made, in the driver's words.
 fn unusable(kind: &str, problem: &str) -> Fault {
     if kind == "invalid configuration" && problem == "password missing" {
-        let message = "the database asks for a password, and the URL of the store has none";
+        let message = "the database requires a password, but the URL of the store has none";
         return Fault::new(FaultCode::StoreRefused, message)
             .hint("write it into the URL: postgres://user:password@host:5432/database");
     }
     if kind == "authentication error" {
         let message = format!("the login to the database failed: {problem}");
         return Fault::new(FaultCode::StoreRefused, message).hint(
-            "use `scram-sha-256` or `md5` in pg_hba.conf, and see `channel_binding` in the URL",
+            "use `scram-sha-256` or `md5` in pg_hba.conf, and check `channel_binding` in the URL",
         );
     }
     Fault::new(FaultCode::StoreFailed, format!("the database cannot be used: {problem}"))
@@ -98,8 +98,8 @@ fn unusable(kind: &str, problem: &str) -> Fault {
 fn untrusted(error: &rustls::Error) -> Fault {
     let message = format!("the database's certificate or TLS is not accepted: {error}");
     Fault::new(FaultCode::StoreCertificateInvalid, message).hint(
-        "name the file of its issuer as `sslrootcert` and connect by a name that the certificate \
-         has; `sslmode` says how much of it is checked",
+        "set `sslrootcert` to the file of its issuer, and connect with a host name that the certificate \
+         contains; `sslmode` defines what is checked",
     )
 }
 
@@ -140,7 +140,7 @@ fn refused(code: &SqlState, problem: &str, state: impl Fn(FaultCode, &str) -> Fa
         SqlState::INVALID_CATALOG_NAME => unavailable(problem),
         SqlState::INSUFFICIENT_PRIVILEGE | SqlState::READ_ONLY_SQL_TRANSACTION => state(
             FaultCode::StoreReadOnly,
-            "give the role the right to write to the schema of the store",
+            "grant the role write permission for the schema of the store",
         ),
         SqlState::DISK_FULL => {
             state(FaultCode::StoreFull, "free space on the disk of the database")
@@ -153,7 +153,7 @@ fn refused(code: &SqlState, problem: &str, state: impl Fn(FaultCode, &str) -> Fa
             corrupt(problem)
         }
         SqlState::DATA_CORRUPTED | SqlState::INDEX_CORRUPTED => corrupt(problem),
-        _ => state(FaultCode::StoreFailed, "see the message, which is the database's own"),
+        _ => state(FaultCode::StoreFailed, "the message is the database's own"),
     }
 }
 
@@ -177,22 +177,21 @@ fn timeout(problem: &str) -> Fault {
 
 /// The fault of a schema in which something was dropped or altered.
 pub(super) fn altered(schema: &str, lacks: &str) -> Fault {
-    let message = format!("the store's tables were altered; the schema {schema} lacks: {lacks}");
-    Fault::new(FaultCode::StoreCorrupt, message).hint(
-        "restore the schema from a backup, choose another one, or drop this one to start anew",
-    )
+    let message = format!("tables of the store were altered; the schema {schema} lacks: {lacks}");
+    Fault::new(FaultCode::StoreCorrupt, message)
+        .hint("restore the schema from a backup, choose another schema, or drop this one")
 }
 
 pub(super) fn corrupt(problem: &str) -> Fault {
-    let message = format!("the schema is not that of a store: {problem}");
+    let message = format!("the schema does not belong to a store: {problem}");
     Fault::new(FaultCode::StoreCorrupt, message)
         .hint("choose another schema, or restore this one from a backup")
 }
 
 pub(super) fn setting(problem: &str) -> Fault {
-    let message = format!("the settings of the store are not valid: {problem}");
+    let message = format!("invalid settings of the store: {problem}");
     Fault::new(FaultCode::StoreSettingInvalid, message)
-        .hint("the form of a URL is postgres://user:password@host:5432/database")
+        .hint("a URL has the form postgres://user:password@host:5432/database")
 }
 
 pub(super) fn gone() -> Fault {

@@ -21,8 +21,7 @@ pub(super) fn of(error: &rusqlite::Error) -> Fault {
         Some(ErrorCode::CannotOpen) => Fault::new(FaultCode::StoreUnavailable, message)
             .hint("check that the folder exists and is writable"),
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => corrupt(&error.to_string()),
-        _ => Fault::new(FaultCode::StoreFailed, message)
-            .hint("see the message, which is SQLite's own"),
+        _ => Fault::new(FaultCode::StoreFailed, message).hint("the message is SQLite's own"),
     }
 }
 
@@ -65,9 +64,9 @@ pub(super) fn too_old(version: i64) -> Fault {
 
 /// The path has a meaning for SQLite other than a file.
 pub(super) fn no_file(path: &Path) -> Fault {
-    let message = format!("the path is not that of a file: `{}`", path.display());
+    let message = format!("the path is not a file path: `{}`", path.display());
     Fault::new(FaultCode::StoreSettingInvalid, message)
-        .hint("give the path of a file, or store threads in memory with `MemorySaver()` or the URL `memory:`")
+        .hint("pass the path of a file, or store threads in memory with `MemorySaver()` or the URL `memory:`")
 }
 
 pub(super) fn undone() -> Fault {

@@ -142,6 +142,7 @@ impl FoundFile {
 }
 
 fn too_new(version: i64) -> Fault {
-    let message = format!("the store was written by a later antiphon: version {version}");
+    let message =
+        format!("the store was written by a later version of antiphon: schema version {version}");
     Fault::new(FaultCode::StoreVersion, message).hint("install that version or a later one")
 }

@@ -1,5 +1,5 @@
 //! What the model replies: the schema it is given, and the type a reply is
-//! read into. What has to be thought of first comes first.
+//! read into. What must be thought of first comes first.
 
 use antiphon_core::Schema;
 use serde::{Deserialize, Serialize};

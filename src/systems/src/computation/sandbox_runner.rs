@@ -104,7 +104,7 @@ impl SandboxRunner {
         let work = move || {
             let mut session = open.map_or_else(|| sandbox.open(), Ok)?;
             let halt = || {
-                let reason = || "nobody waits for the computation any more".to_owned();
+                let reason = || "the computation was cancelled".to_owned();
                 dropped.load(Ordering::Relaxed).then(reason)
             };
             let outcome = session.run(&job, host, &halt);

@@ -57,7 +57,9 @@ impl SystemInput for Task {
         let mut taken = BTreeSet::from([RESULT, TABLE]);
         for name in self.names() {
             if !is_name(name) {
-                return Err(invalid(format!("an input needs a name that code can use: {name}")));
+                return Err(invalid(format!(
+                    "the name of an input must be a valid Python variable name: {name}"
+                )));
             }
             if !taken.insert(name) {
                 return Err(invalid(format!("the name of an input is taken: {name}"))

@@ -60,11 +60,11 @@ impl Attachment {
 fn too_large(name: &str, size: usize) -> Fault {
     let message = format!("the attached file `{name}` is larger than 64 KiB, bytes: {size}");
     Fault::new(FaultCode::AttachmentTooLarge, message)
-        .hint("attach the part that matters, or give the researcher a tool that reads it")
+        .hint("attach the relevant part, or give the researcher a tool that reads the file")
 }
 
 fn not_text(name: &str) -> Fault {
     let message = format!("the attached file is not UTF-8 text: {name}");
     Fault::new(FaultCode::AttachmentNotText, message)
-        .hint("convert it to text first, or give the researcher a tool that reads it")
+        .hint("convert it to text, or give the researcher a tool that reads it")
 }

@@ -53,7 +53,7 @@ fn told(job: RoleTask, state: &State) -> Result<&str, Fault> {
     let last = last_instruction(&state.agent_messages, party, job.step_id);
     let content = last.map(|message| message.content.as_str());
     content.ok_or_else(|| {
-        let message = format!("the role was sent to work without a message: {}", job.step.as_str());
+        let message = format!("the role has no instruction: {}", job.step.as_str());
         Fault::new(FaultCode::ReviewStateCorrupt, message)
     })
 }
@@ -134,7 +134,7 @@ fn research_step(job: RoleTask, state: &State) -> Result<&str, Fault> {
     let step = job.step_id.and_then(|index| state.research_steps.get(index));
     step.map(String::as_str).ok_or_else(|| {
         let index = job.step_id.map_or_else(|| "none".to_owned(), |index| index.to_string());
-        let message = format!("the plan has no research step of that number: {index}");
+        let message = format!("the plan has no research step with the number: {index}");
         Fault::new(FaultCode::ReviewStateCorrupt, message)
     })
 }

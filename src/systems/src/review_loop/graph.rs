@@ -148,7 +148,7 @@ fn announce(cx: &NodeContext<ReviewLoop>) {
 fn task(cx: &NodeContext<ReviewLoop>) -> Result<RoleTask, Fault> {
     let name = &cx.state.current_step;
     let step = StepName::parse(name).ok_or_else(|| {
-        let message = format!("there is no step of that name: {name}");
+        let message = format!("unknown step: {name}");
         Fault::new(FaultCode::ReviewStateCorrupt, message)
     })?;
     Ok(RoleTask { step, step_id: cx.sent() })

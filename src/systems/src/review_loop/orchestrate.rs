@@ -175,11 +175,11 @@ fn give_up(state: &State, situation: &Situation, decision: &Decision, patch: &mu
 fn corruption(state: &State, rule: &str) -> Option<Fault> {
     let step = &state.current_step;
     let message = match rule {
-        "unknown_step" => format!("the question stands at a step that does not exist: {step}"),
-        "verdict_missing" => format!("the critic has left no verdict, step: {step}"),
+        "unknown_step" => format!("unknown step of the question: {step}"),
+        "verdict_missing" => format!("the critic gave no verdict, step: {step}"),
         "result_missing" => {
             let index = state.current_research_index;
-            format!("the researcher has left no result, research step: {index}")
+            format!("the researcher gave no result, research step: {index}")
         }
         _ => return None,
     };

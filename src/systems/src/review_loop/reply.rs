@@ -1,5 +1,5 @@
 //! What each role replies: the schema that its model is given, and the type
-//! that a reply is read into. What has to be thought of first comes first.
+//! that a reply is read into. What must be thought of first comes first.
 
 use antiphon_core::Schema;
 use serde::Deserialize;

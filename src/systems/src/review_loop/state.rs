@@ -25,7 +25,7 @@ state! {
         [Set] current_step: String = "input".to_owned(),
         /// The step that was chosen last.
         [Set] next_step: String = "planner".to_owned(),
-        /// What has to be looked up.
+        /// What must be looked up.
         [Set] research_steps: Vec<String>,
         /// How the answer is worked out.
         [Set] expert_steps: Vec<String>,
@@ -184,7 +184,7 @@ pub enum Decision {
     /// It is good enough.
     #[serde(rename = "approve")]
     Approve,
-    /// It has to be done again.
+    /// It must be done again.
     #[serde(rename = "reject")]
     Reject,
 }

@@ -203,7 +203,7 @@ async fn research_that_the_plan_does_not_hold_ends_the_question() {
     let played = Scene::new(&json!({})).resume(&state).await;
     assert_given_up(&played, Outcome::Error);
     let error = played.answer.error.as_ref().unwrap();
-    assert_eq!(error.message, "the plan has no research step of that number: 0");
+    assert_eq!(error.message, "the plan has no research step with the number: 0");
 }
 
 #[tokio::test]

@@ -169,7 +169,7 @@ fn typed<'a>(from: &mut ByteReader<'a>) -> Result<(&'a str, &'a [u8]), Fault> {
 }
 
 fn unknown() -> Fault {
-    let message = "a value was stored by a serializer that is not given: `serde`";
+    let message = "a value was stored by another serializer: pass `serde=`";
     Fault::new(FaultCode::CheckpointMisfit, message)
         .hint("open the saver with the `serde` it was written with")
 }

@@ -31,27 +31,26 @@ impl SqliteSaver {
         unopened("SqliteSaver.open(\"runs.db\")")
     }
 
-    /// Opens a file, and makes it if there is none.
+    /// Opens a file, and creates it if it does not exist.
     ///
-    /// `path` is the file, or `sqlite:` and the file. With a `key` of 32 bytes what is stored
-    /// is encrypted and authenticated (XChaCha20-Poly1305), and nothing else is read; of a list
-    /// of keys the first one writes and each of them reads, until `rekey` is done. A file is
-    /// encrypted from its beginning or never, and made so that only its owner can read it. `sync`
-    /// says what is durable: what survives the death of the `process`, or, for one flush of
-    /// the disk per commit, the loss of `power` too. The file may grow to `max_bytes`; without
-    /// them there is no limit. With `pickle` and a key, objects of types that are neither known
-    /// nor registered are pickled; whoever has the key can then run code here.
+    /// `path` is the file, or `sqlite:` and the file. With a `key` of 32 bytes, entries are encrypted
+    /// and authenticated (XChaCha20-Poly1305), and no others are read; of a list of keys, the first
+    /// one writes and all of them read, until `rekey` has run. Encryption must be chosen when the
+    /// file is created; a new file is readable by its owner only. With `sync="process"`, commits
+    /// survive the death of the process; with `sync="power"` also a loss of power, at the cost of a
+    /// disk flush per commit. `max_bytes` limits the size of the file; default: no limit. With
+    /// `pickle` and a key, objects of unknown types are pickled; everyone who has the key can then
+    /// run code here.
     ///
-    /// Of each thread its last `keep_last` checkpoints stay, those that are no older than
-    /// `keep_for` (a `timedelta`, or seconds), and as many as weigh no more than `keep_bytes`
-    /// together; without any of these, all stay. Threads are pruned so while they are written
-    /// to, when there is a snapshot to begin with; `prune` does it for the others.
+    /// Of each thread, the last `keep_last` checkpoints are kept, those not older than `keep_for` (a
+    /// `timedelta`, or seconds), and as many as fit into `keep_bytes`; default: all. Threads are
+    /// pruned while they are written, whenever a snapshot allows it; `prune` is for the others.
     ///
-    /// Raises the `antiphon.errors` class of `store_setting_invalid` if no file is meant, of
-    /// `checkpoint_encrypted` and `checkpoint_plain` if a key is missing, wrong or too much,
-    /// of `store_unavailable` if the file cannot be opened,
-    /// of `store_corrupt` if it is something else, of `store_version` if a later antiphon has
-    /// written it, of `process_forked` if this is a fork of a process that had such files open then.
+    /// Raises the `antiphon.errors` class of `store_setting_invalid` if the path is not that of a
+    /// file; of `checkpoint_encrypted` or `checkpoint_plain` if the key is missing, wrong or not
+    /// expected; of `store_unavailable` if the file cannot be opened; of `store_corrupt` if it is not
+    /// a store; of `store_version` if a later version wrote it; of `process_forked` in a forked child
+    /// of a process that had such files open.
     #[staticmethod]
     #[pyo3(signature = (path, *, key: "bytes | Sequence[bytes] | None"=None, sync="process", max_bytes: "int | None"=None, pickle=false, keep_last: "int | None"=None, keep_for=None, keep_bytes: "int | None"=None))]
     #[expect(clippy::too_many_arguments, reason = "keyword options")]
@@ -85,7 +84,7 @@ impl SqliteSaver {
         Py::new(py, PyClassInitializer::from(base).add_subclass(Self))
     }
 
-    /// `open` under the name that LangGraph gives it.
+    /// `open`, under LangGraph's name.
     #[staticmethod]
     fn from_conn_string(py: Python<'_>, conn_string: PathBuf) -> PyResult<Py<Self>> {
         Self::open(py, conn_string, None, "process", None, false, None, None, None)
@@ -96,6 +95,6 @@ fn durable(sync: &str) -> PyResult<Sync> {
     match sync {
         "process" => Ok(Sync::Process),
         "power" => Ok(Sync::Power),
-        _ => Err(PyValueError::new_err(format!("`sync` is process or power, found: {sync}"))),
+        _ => Err(PyValueError::new_err(format!("`sync` must be process or power: {sync}"))),
     }
 }

@@ -202,20 +202,21 @@ fn unregistered(name: &str) -> Fault {
 }
 
 fn unopened() -> Fault {
-    let message = "a stored value was pickled, and nothing is unpickled unasked";
+    let message = "a stored value was pickled, and the saver does not unpickle";
     Fault::new(FaultCode::CheckpointMisfit, message)
-        .hint("open the saver with `pickle=True` if you trust whoever has its key")
+        .hint("open the saver with `pickle=True` if you trust everyone who has its key")
 }
 
 fn misfit(py: Python<'_>, name: &str, error: &PyErr) -> Fault {
     let (kind, value) = (type_name(error.value(py)), error.value(py));
-    let message = format!("a stored value no longer fits its type `{name}`: {kind}: {value}");
+    let message = format!("a stored value no longer matches its type `{name}`: {kind}: {value}");
     Fault::new(FaultCode::CheckpointMisfit, message)
-        .hint("give what is new in the type a default, or begin a new run")
+        .hint("give new fields of the type a default, or start a new run")
 }
 
 /// A form whose package is not installed.
 fn missing(py: Python<'_>, error: &PyErr) -> Fault {
     let message = format!("a stored value needs a package: {}", error.value(py));
-    Fault::new(FaultCode::CheckpointMisfit, message).hint("install what the run was stored with")
+    Fault::new(FaultCode::CheckpointMisfit, message)
+        .hint("install the package that the run was stored with")
 }

@@ -283,7 +283,7 @@ impl<V: Value> Scopes<V> {
 
 /// Only the code of a node can ask: a declared agent would have to call its tool again.
 fn question_misplaced() -> Fault {
-    let message = "a tool of a declared agent cannot ask a question by itself";
+    let message = "a tool of a declared agent cannot ask a question";
     Fault::new(FaultCode::QuestionMisplaced, message)
-        .hint("declare the tool with `approval=`, or call it from an agent's own `run`")
+        .hint("declare the tool with `approval=True`, or call it from an agent's own `run`")
 }
