@@ -117,7 +117,7 @@ fn text(value: &Bound<'_, PyAny>, name: &str) -> Option<String> {
     value.getattr(name).ok()?.extract().ok()
 }
 
-/// How often a node is tried, and after which exceptions.
+/// How often a failed node is retried, and after which exceptions.
 ///
 /// Intervals are in seconds. `retry_on` is an exception class, a sequence of
 /// classes, or a predicate of the exception.

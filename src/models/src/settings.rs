@@ -91,7 +91,7 @@ impl TryFrom<SettingsFields> for ModelSettings {
         }
         if let Some(attempts) = given.max_attempts {
             if attempts == 0 {
-                return Err("`max_attempts` takes a whole number of at least 1, found: 0".into());
+                return Err("`max_attempts` must be an integer of at least 1: 0".into());
             }
             settings.retry.max_attempts = attempts;
         }
@@ -104,14 +104,13 @@ impl TryFrom<SettingsFields> for ModelSettings {
 fn time_limit(name: &str, given: f64) -> Result<Duration, String> {
     let limit = seconds(name, given)?;
     if limit.is_zero() {
-        return Err(format!("`{name}` takes a number of seconds above zero, found: {given}"));
+        return Err(format!("`{name}` must be a number of seconds above zero: {given}"));
     }
     Ok(limit)
 }
 
 /// A duration in seconds as users write it.
 pub(crate) fn seconds(name: &str, given: f64) -> Result<Duration, String> {
-    Duration::try_from_secs_f64(given).map_err(|_| {
-        format!("`{name}` takes a number of seconds that is not negative, found: {given}")
-    })
+    Duration::try_from_secs_f64(given)
+        .map_err(|_| format!("`{name}` must be a non-negative number of seconds: {given}"))
 }

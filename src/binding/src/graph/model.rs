@@ -17,7 +17,7 @@ use crate::driver::wait::{awaitable_result, block_on_native};
 use crate::fault::to_exception;
 use crate::value::json;
 
-/// A language model that can be asked, natively.
+/// A language model.
 #[pyclass(module = "antiphon._antiphon", frozen)]
 pub(crate) struct Model {
     pub(crate) port: Arc<dyn Port>,
@@ -26,8 +26,8 @@ pub(crate) struct Model {
 
 #[pymethods]
 impl Model {
-    /// Opens a model by its name, for instance `openai:gpt-5-mini`. Nothing is
-    /// sent yet. Keys and addresses that are not among its `settings` come from `env`.
+    /// Opens a model by its name, for instance `openai:gpt-5-mini`. No request is sent yet. Keys
+    /// and addresses that are not among its `settings` come from `env`.
     #[staticmethod]
     fn open(
         py: Python<'_>,
@@ -42,9 +42,9 @@ impl Model {
         Ok(Self { port, scripted: None })
     }
 
-    /// A model that answers what it is told to. A reply is a dict with `text`, `json`,
-    /// `tool_calls`, `finish`, `usage`, `delay` or `fault`. `branches` gives replies to
-    /// requests with a tag of their own: its key, its value and they.
+    /// A model with prepared replies: dicts with `text`, `json`, `tool_calls`, `finish`, `usage`,
+    /// `delay` or `fault`. `branches` gives separate replies to requests with a tag: its key, its
+    /// value and the replies.
     #[staticmethod]
     #[pyo3(signature = (replies, *, name=None, branches=Vec::new()))]
     fn scripted(
@@ -64,7 +64,7 @@ impl Model {
         Ok(Self { port: Arc::<ScriptedModel>::clone(&model), scripted: Some(model) })
     }
 
-    /// The first of `models` that can be had answers.
+    /// The first of `models` that is available replies.
     #[staticmethod]
     fn fallback(models: Vec<Bound<'_, Self>>) -> PyResult<Self> {
         let mut ports = models.iter().map(|model| Arc::clone(&model.get().port));
@@ -73,13 +73,13 @@ impl Model {
         Ok(Self { port: Arc::new(Fallback::new(first, ports)), scripted: None })
     }
 
-    /// What traces and people call it.
+    /// The name in traces.
     #[getter]
     fn name(&self) -> &str {
         self.port.name()
     }
 
-    /// The requests a scripted model has seen, as dicts.
+    /// The requests that a scripted model has received, as dicts.
     #[getter]
     fn requests<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let model = self.scripted.as_ref();
@@ -88,7 +88,7 @@ impl Model {
         Ok(pythonize::pythonize(py, &model.requests())?)
     }
 
-    /// Asks once and waits. `request` holds `messages`, and may hold `tools`,
+    /// Sends a request and waits for the reply. `request` has `messages` and, optionally, `tools`,
     /// `schema`, `temperature`, `max_output_tokens` and `tags`.
     fn call<'py>(
         &self,
@@ -103,7 +103,7 @@ impl Model {
         Ok(pythonize::pythonize(py, &reply)?)
     }
 
-    /// Asks once, awaited.
+    /// `call` on the caller's event loop.
     fn acall<'py>(
         &self,
         py: Python<'py>,

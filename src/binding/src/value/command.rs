@@ -64,7 +64,7 @@ impl Send {
     }
 }
 
-/// Writes and directions in one: a node returns it, or a graph is resumed with it.
+/// An update and the next nodes in one value: a node returns it, or a graph is resumed with it.
 ///
 /// Args:
 ///     graph: `Command.PARENT` addresses the enclosing graph.
@@ -156,7 +156,7 @@ impl Command {
     }
 }
 
-/// Replaces what a key holds, whatever its merge rule.
+/// Replaces the value of a key, bypassing its reducer.
 #[pyclass(module = "antiphon._antiphon", frozen)]
 #[derive(Debug)]
 pub(crate) struct Overwrite {

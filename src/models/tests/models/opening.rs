@@ -209,15 +209,9 @@ fn settings_are_read_from_json() {
 #[test]
 fn settings_that_cannot_be_used_say_why() {
     for (given, reason) in [
-        (
-            json!({"timeout": -1}),
-            "`timeout` takes a number of seconds that is not negative, found: -1",
-        ),
-        (
-            json!({"idle_timeout": 0}),
-            "`idle_timeout` takes a number of seconds above zero, found: 0",
-        ),
-        (json!({"max_attempts": 0}), "`max_attempts` takes a whole number of at least 1, found: 0"),
+        (json!({"timeout": -1}), "`timeout` must be a non-negative number of seconds: -1"),
+        (json!({"idle_timeout": 0}), "`idle_timeout` must be a number of seconds above zero: 0"),
+        (json!({"max_attempts": 0}), "`max_attempts` must be an integer of at least 1: 0"),
         (json!({"base_ulr": "u"}), "base_ulr"),
     ] {
         let error = serde_json::from_value::<ModelSettings>(given).unwrap_err().to_string();

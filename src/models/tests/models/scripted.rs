@@ -168,7 +168,7 @@ async fn replies_are_read_from_json() {
 fn a_reply_that_cannot_be_read_says_why() {
     for (given, reason) in [
         (json!({"txt": "hi"}), "txt"),
-        (json!({"text": "hi", "delay": -1}), "`delay` takes a number of seconds"),
+        (json!({"text": "hi", "delay": -1}), "`delay` must be a non-negative number of seconds"),
         (json!({"tool_calls": [{"arguments": {}}]}), "name"),
     ] {
         let error = serde_json::from_value::<ScriptedReply>(given).unwrap_err().to_string();
