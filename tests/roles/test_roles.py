@@ -714,7 +714,7 @@ def test_options_that_a_role_has_no_use_for_are_refused(options: Any, option: st
 
 def test_an_agent_plays_one_role_and_not_all() -> None:
     everyone: Any = Agent(name="a", model=model())
-    with pytest.raises(ValidationError, match="one role"):
+    with pytest.raises(ValidationError, match="cannot have all roles"):
         ReviewLoop(everyone)
 
 

@@ -162,7 +162,7 @@ def test_a_package_without_files_to_show_is_refused(name: str) -> None:
 
 
 def test_an_engine_that_is_none_is_refused() -> None:
-    with pytest.raises(ValidationError, match="no such engine: docker") as caught:
+    with pytest.raises(ValidationError, match="unknown sandbox engine: docker") as caught:
         Sandbox(engine="docker")  # type: ignore[arg-type]
     assert caught.value.code == "sandbox_engine_invalid"
 

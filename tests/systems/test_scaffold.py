@@ -181,7 +181,7 @@ def test_settings_and_inputs_of_another_form_are_refused_by_name(echo: type[Syst
         echo(scripted([]), times=0)
     with pytest.raises(ValidationError, match="blank"):
         echo(scripted([])).run(" ")
-    with pytest.raises(ValidationError, match="no such role: speakers") as caught:
+    with pytest.raises(ValidationError, match="does not have the role: speakers") as caught:
         echo(roles={"speakers": lambda brief: brief})
     assert caught.value.code == "role_unknown"
     with pytest.raises(TypeError, match="got beside it: file"):

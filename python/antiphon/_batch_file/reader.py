@@ -108,7 +108,7 @@ class QuestionReader:
         first = self._seen.meet(task.task_id, line)
         if first is not None:
             raise ValidationError(
-                f"`task_id` of line {line} is that of line {first} too: {task.task_id}",
+                f"line {line} has the same `task_id` as line {first}: {task.task_id}",
                 code="task_id_duplicate",
                 details={"task_id": task.task_id, "first": first},
             )
@@ -163,13 +163,13 @@ def _read_task(line: int, content: bytes, folder: Path) -> Task:
     question = given.get("question")
     if not isinstance(question, str):
         raise ValidationError(
-            f"`question` of line {line} has to be text: {type(question).__name__}",
+            f"`question` of line {line} must be a string: {type(question).__name__}",
             code="question_malformed",
             details=about,
         )
     if well_formed(question) != question:
         raise ValidationError(
-            f"`question` of line {line} holds half a character: {question[:80]!r}",
+            f"`question` of line {line} contains an unpaired surrogate: {question[:80]!r}",
             code="question_malformed",
             details=about,
         )
@@ -183,7 +183,7 @@ def _read_task(line: int, content: bytes, folder: Path) -> Task:
     file = None if name in (None, "") else _inside(folder, name)
     if file is None and name not in (None, ""):
         raise ValidationError(
-            f"`file_name` of line {line} has to name a file in the folder of files: {name!r:.80}",
+            f"`file_name` of line {line} is not inside the folder of files: {name!r:.80}",
             code="attachment_outside",
             details=about,
         )
@@ -202,7 +202,7 @@ def _object(line: int, content: bytes) -> dict[str, Any]:
     else:
         if isinstance(given, dict):
             return given
-        problem = f"line {line} has to be a JSON object: {type(given).__name__}"
+        problem = f"line {line} must be a JSON object: {type(given).__name__}"
     raise ValidationError(problem, code="batch_line_invalid")
 
 

@@ -153,7 +153,7 @@ def _invalid(
     option: str, where: str, expected: str, found: str, hint: str | None = None
 ) -> ValidationError:
     return ValidationError(
-        f"`{option}` of {where} has to be {expected}: {found}",
+        f"`{option}` of {where} must be {expected}: {found}",
         code="agent_invalid",
         details={"option": option},
         hint=hint,
@@ -164,8 +164,8 @@ def _name(agent: Agent) -> str:
     name: Any = name_of(agent)
     if not isinstance(name, str) or not name.strip() or name.startswith("__") or "#" in name:
         raise ValidationError(
-            f"an agent's name has to be a text that is not empty, does not begin with `__` "
-            f"and has no `#`: {name!r}",
+            f"an agent's name must be a non-empty string that does not begin with `__` "
+            f"and contains no `#`: {name!r}",
             code="agent_invalid",
             details={"option": "name"},
         )
@@ -201,7 +201,7 @@ def _keys(name: str, option: str, given: Any) -> tuple[str, ...]:
     wrong = [key for key in keys if not isinstance(key, str) or not key]
     if wrong or (option == "writes" and not keys):
         raise ValidationError(
-            f"`{option}` of agent `{name}` has to name keys of the state: {given!r}",
+            f"`{option}` of agent `{name}` must name keys of the state: {given!r}",
             code="agent_invalid",
             details={"option": option},
         )
@@ -220,7 +220,7 @@ def _limits(agent: Agent, name: str) -> dict[str, Any]:
     given: Any = agent.temperature
     if given is not None:
         if not is_number(given):
-            raise _invalid("temperature", where, "a number that is not negative", repr(given))
+            raise _invalid("temperature", where, "a non-negative number", repr(given))
         limits["temperature"] = float(given)
     return limits
 
@@ -229,7 +229,7 @@ def _check(spec: Spec, *, needs_model: bool) -> None:
     _check_run(spec)
     if needs_model and spec.run is None and spec.model is None:
         raise ValidationError(
-            f"an agent needs a `model`, or a method `run(self, state, ctx)`: {spec.name}",
+            f"an agent needs a `model` or its own `run(self, state, ctx)`: {spec.name}",
             code="agent_invalid",
             details={"option": "model"},
             hint='for instance `model = "openai:gpt-5-mini"`',
@@ -238,8 +238,8 @@ def _check(spec: Spec, *, needs_model: bool) -> None:
     missing = sorted(set(spec.writes) - fields)
     if len(spec.writes) > 1 and missing:
         raise ValidationError(
-            f"agent `{spec.name}` writes several keys, so its `output` needs fields of their "
-            f"names: {', '.join(missing)}",
+            f"agent `{spec.name}` writes several keys, but its `output` lacks the "
+            f"fields: {', '.join(missing)}",
             code="agent_invalid",
             details={"option": "writes"},
         )
@@ -258,7 +258,7 @@ def _check_run(spec: Spec) -> None:
     except TypeError:
         shown = f"run{taken}" if callable(run) else repr(run)
         raise ValidationError(
-            f"`run` of agent `{spec.name}` has to take the state and the context: {shown}",
+            f"`run` of agent `{spec.name}` must take the state and the context: {shown}",
             code="agent_invalid",
             details={"option": "run"},
             hint="write `def run(self, state, ctx)`, or `async def`",

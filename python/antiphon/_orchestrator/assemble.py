@@ -162,13 +162,11 @@ class _Nodes:
 
 def _ways(settings: Settings, specs: list[Spec], roster: Roster) -> tuple[Ways, int, Spec | None]:
     if settings.flow is not None and settings.router is not None:
-        raise ValidationError(
-            "a team takes a `flow` or a `router`, and was given both", code="team_invalid"
-        )
+        raise ValidationError("`flow` and `router` cannot both be given", code="team_invalid")
     nested = any(isinstance(item, list | tuple) for item in settings.agents)
     if nested and (settings.flow is not None or settings.router is not None):
         raise ValidationError(
-            "lists within `agents` say the order, and so does `flow` or `router`: give one",
+            "nested lists in `agents` cannot be combined with `flow` or `router`",
             code="team_invalid",
         )
     if settings.router is not None:
@@ -181,7 +179,7 @@ def _ways(settings: Settings, specs: list[Spec], roster: Roster) -> tuple[Ways, 
         return ways, max(settings.max_turns, steps), None
     if not isinstance(settings.flow, dict):
         raise ValidationError(
-            f"`flow` has to be a dict from agents to their successors: {settings.flow!r}",
+            f"`flow` must be a dict from agents to their successors: {settings.flow!r}",
             code="team_invalid",
         )
     ways = flow_ways(settings.flow, roster)
@@ -215,8 +213,8 @@ def _check_keys(specs: list[Spec], state: State) -> None:
         for key in used:
             if key not in (known or ()):
                 raise ValidationError(
-                    f"agent `{spec.name}` reads or writes a key that the state does not have: "
-                    f"{key}",
+                    f"agent `{spec.name}` reads or writes a key that the state does not "
+                    f"declare: {key}",
                     code="state_invalid",
                     details={"agent": spec.name, "key": key},
                     hint=f"its keys are {', '.join(sorted(known or ()))}",
@@ -233,10 +231,10 @@ def _check_reach(ways: Ways, specs: list[Spec], settings: Settings) -> None:
     lost = [spec.name for spec in specs if spec.name not in targets]
     if lost:
         raise ValidationError(
-            f"nothing in `flow` leads to agent: {lost[0]}",
+            f"no path in `flow` leads to the agent: {lost[0]}",
             code="team_invalid",
             details={"name": lost[0]},
-            hint="add an edge to it, or leave it out",
+            hint="add an edge to it, or remove it",
         )
 
 

@@ -157,7 +157,7 @@ class Resumes(Threads):
             raise ValidationError(
                 f"answers belong to the questions at the end of a thread, not at: {checkpoint}",
                 code="answer_invalid",
-                hint="resume from the checkpoint, and answer what is asked then",
+                hint="resume from the checkpoint without an answer; the question is asked again",
             )
         ref = self._thread_store().ref(thread, checkpoint)
         return self._launch(None, ref, run_id=fresh_name())
@@ -179,7 +179,7 @@ class Resumes(Threads):
         given = answers_to(result.questions, answers, result.outcome)
         run = result._run  # noqa: SLF001 - a result keeps its run for this alone
         if run is None or run.outcome != "paused":
-            reason = "it was unpickled" if run is None else "it has been resumed already"
+            reason = "it was unpickled" if run is None else "it was already resumed"
             raise ValidationError(
                 f"the result cannot be resumed: {reason}",
                 code="answer_invalid",

@@ -360,7 +360,7 @@ class Fields:
         except pydantic.ValidationError as error:
             found = error.errors(include_url=False, include_context=False)[0]
             raise StateError(
-                f"the key `{name}` cannot take what was written: {found['msg']}",
+                f"invalid value for the key `{name}`: {found['msg']}",
                 code="write_mistyped",
                 details={"key": name},
             ) from error

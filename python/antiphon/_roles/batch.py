@@ -36,14 +36,14 @@ def _checked(questions: Iterable[str], concurrency: int) -> list[str]:
     read_count(concurrency, "concurrency", "a batch")
     if isinstance(questions, str | bytes):
         raise ValidationError(
-            "a batch takes a list of questions, and was given a single text",
+            "a batch takes a list of questions, found: a string",
             code="input_invalid",
         )
     found = list(questions)
     for place, question in enumerate(found):
         if not isinstance(question, str):
             raise ValidationError(
-                f"a question has to be text: {type(question).__name__}", code="input_invalid"
+                f"a question must be a string: {type(question).__name__}", code="input_invalid"
             )
         if not question.strip():
             raise ValidationError(

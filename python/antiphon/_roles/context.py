@@ -89,7 +89,7 @@ class RoleContext(AgentContext):
             f"an agent in the role {self._role} has no `ctx.{verb}`: {self.agent}",
             code="role_verb_unavailable",
             details={"role": self._role, "verb": verb},
-            hint="return the reply of the role: the system decides what comes next",
+            hint="return the reply of the role; the system decides what runs next",
         )
 
     def _request(

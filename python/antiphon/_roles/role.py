@@ -63,7 +63,7 @@ def as_role(spec: RoleSpec, given: Any) -> dict[str, Any]:
     if callable(given) and not isinstance(given, type):
         return {"act": _acting(given)}
     raise ValidationError(
-        f"the {spec.name} has to be an agent, a model's name, a model or a function: "
+        f"the {spec.name} must be an agent, a model's name, a model or a function: "
         f"{type(given).__name__}",
         code="role_invalid",
         details={"role": spec.name},

@@ -120,7 +120,7 @@ def _decided(name: str, given: Any) -> bool | str:
     if isinstance(given, bool | str):
         return given
     raise ToolError(
-        f"the `approval` of tool `{name}` has to return true, false or a reason against the "
+        f"the `approval` of tool `{name}` must return true, false or a reason against the "
         f"call: {type(given).__name__}",
         code="approval_failed",
         details={"tool": name},
@@ -141,12 +141,12 @@ def refused(name: str, reason: str | None) -> ToolError:
     """The error of a call that was not approved."""
     if reason is not None and reason.strip():
         return ToolError(
-            f"the call of `{name}` was not approved, and not made: {reason}",
+            f"the call of `{name}` was rejected: {reason}",
             code="tool_refused",
             details={"tool": name, "reason": reason},
         )
     return ToolError(
-        f"the call was not approved, and not made: {name}",
+        f"the call was rejected: {name}",
         code="tool_refused",
         details={"tool": name},
     )
@@ -161,11 +161,10 @@ def refuse_persons(tools: Iterable[Approvable], where: str, way_out: str) -> Non
     for tool in tools:
         if tool.approval is True:
             raise ValidationError(
-                f"a person has to approve of the calls of tool `{tool.name}`, and there is no "
-                f"pausing for one in {where}",
+                f"tool `{tool.name}` needs approval by a person, but runs cannot pause in {where}",
                 code="approval_unavailable",
                 details={"tool": tool.name},
-                hint=f"{way_out}, or give the tool an `approval` that decides at once",
+                hint=f"{way_out}, or set `approval` to a function",
             )
 
 
@@ -232,9 +231,9 @@ def _unshowable(tool: Approvable, error: _NotJsonError) -> ValidationError:
     kind, place = type(error.value).__qualname__, error.place[:80]
     told = f"{kind} {error.value!r}" if type(error.value) is float else kind
     return ValidationError(
-        f"a call of `{tool.name}` cannot be put to its approver, JSON has no form for the "
-        f"argument `{place}`: {told[:80]}",
+        f"a call of `{tool.name}` needs approval, but JSON cannot express the argument "
+        f"`{place}`: {told[:80]}",
         code="argument_unshowable",
         details={"tool": tool.name, "argument": place, "type": kind},
-        hint="pass text, finite numbers, lists and dicts with text as keys",
+        hint="pass strings, finite numbers, lists and dicts with string keys",
     )

@@ -45,11 +45,11 @@ def check_name(name: Any, origin: str) -> str:
     if isinstance(name, str) and _NAME.fullmatch(name):
         return name
     raise ValidationError(
-        f"the name of a tool made from `{origin}` has to be 1 to 64 letters, digits, "
+        f"the name of a tool made from `{origin}` must be 1 to 64 ASCII letters, digits, "
         f"`_` or `-`: {name}",
         code="tool_name",
         details={"name": str(name)},
-        hint='give one: `@tool(name="...")`',
+        hint='pass one: `@tool(name="...")`',
     )
 
 
@@ -63,7 +63,7 @@ def check_options(name: str, options: Mapping[str, Any]) -> None:
         fits, expected = _CHECKS[option]
         if not fits(value):
             raise ValidationError(
-                f"`{option}` of tool `{name}` has to be {expected}: {value!r}",
+                f"`{option}` of tool `{name}` must be {expected}: {value!r}",
                 code="tool_option",
                 details={"tool": name, "option": option},
             )

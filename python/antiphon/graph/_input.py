@@ -22,7 +22,7 @@ def merge(*configs: Mapping[str, Any] | None) -> RunnableConfig:
     """Merges configs: tags add up, metadata and configurable merge, of the rest the last wins.
 
     Raises:
-        GraphBuildError: a config or a part of it is not what it has to be (``call_invalid``).
+        GraphBuildError: a config or a part of it is not what it must be (``call_invalid``).
     """
     tags: list[Any] = []
     metadata: dict[str, Any] = {}
@@ -54,7 +54,7 @@ def _checked(given: Any, name: str) -> Mapping[str, Any]:
     if type(given) is dict or given is None or isinstance(given, Mapping):
         return given or {}
     kind = type(given).__name__
-    raise GraphBuildError(f"`{name}` has to be a dict, found: {kind}", code="call_invalid")
+    raise GraphBuildError(f"`{name}` must be a dict, found: {kind}", code="call_invalid")
 
 
 def entry(given: Any, schema: Schema, *, kept: bool = False) -> dict[str, Any] | Command | None:
@@ -119,7 +119,7 @@ def counted(given: Any, name: str) -> int:
     if is_count(given, LARGEST_ID):
         return given
     raise GraphBuildError(
-        f"`{name}` must be a whole number of at least 1, found: {given!r}", code="call_invalid"
+        f"`{name}` must be an integer of at least 1: {given!r}", code="call_invalid"
     )
 
 
@@ -143,9 +143,9 @@ def _command(command: Command) -> Command:
 def _resuming(command: Command) -> Command:
     if command.update is not None or command.goto not in ((), [], None):
         raise GraphBuildError(
-            "a command that resumes neither updates nor goes anywhere: Command(resume=...)",
+            "`Command(resume=...)` cannot be combined with `update` or `goto`",
             code="call_invalid",
-            hint="call `update_state` before, and resume then",
+            hint="call `update_state` first, then resume",
         )
     return command
 
@@ -174,7 +174,7 @@ def wrote(value: Any) -> dict[str, Any]:
     keys = () if value is None else annotated_keys(type(value))
     if not keys:
         raise InvalidUpdateError(
-            f"a node returns a dict, a `Command` or nothing, found: {type(value).__name__}",
+            f"a node must return a dict, a `Command` or nothing, found: {type(value).__name__}",
             code="invalid_graph_node_return_value",
             hint="return the keys that change, for instance `{'answer': 42}`",
         )

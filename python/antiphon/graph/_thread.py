@@ -48,7 +48,9 @@ class GraphThread:
         saver, plan = store
         if saver is None:
             raise GraphBuildError(
-                "the graph has no checkpointer", hint="compile it with one", code="call_invalid"
+                "the graph has no checkpointer",
+                code="call_invalid",
+                hint="compile it with `checkpointer=`",
             )
         configurable = settings["configurable"]
         thread = configurable.get("thread_id")

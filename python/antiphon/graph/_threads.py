@@ -173,12 +173,12 @@ class _Past:
             counted(limit, "limit")
         if wanted is not None and not isinstance(wanted, Mapping):
             raise GraphBuildError(
-                f"`filter` takes a dict of metadata, found: {wanted!r}", code="call_invalid"
+                f"`filter` must be a dict of metadata: {wanted!r}", code="call_invalid"
             )
         unknown = set(wanted or ()) - set(METADATA)
         if unknown:
             raise GraphBuildError(
-                f"no checkpoint has such metadata: {', '.join(sorted(map(str, unknown)))}",
+                f"unknown metadata in `filter`: {', '.join(sorted(map(str, unknown)))}",
                 code="call_invalid",
                 hint=f"filter by {', '.join(METADATA)}",
             )

@@ -18,7 +18,7 @@ use crate::value::Value;
 pub enum Effect<V> {
     /// Start these, and resolve each with [`crate::run::Run::resolve`].
     Start(SmallVec<[Task<V>; 1]>),
-    /// Cancel these. Each still has to be resolved, with any outcome.
+    /// Cancel these. Each still must be resolved, with any outcome.
     Cancel(Vec<TaskId>),
     /// Store this, then call [`crate::run::Run::committed`]; a driver without
     /// a store calls it at once.

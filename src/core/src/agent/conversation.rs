@@ -418,6 +418,6 @@ fn refused(reply: &ModelReply) -> Fault {
 }
 
 fn turns_spent(limit: u32) -> Fault {
-    let message = format!("the agent came to no conclusion within its turns: {limit}");
+    let message = format!("the agent reached its limit of model calls without an answer: {limit}");
     Fault::new(FaultCode::AgentTurnsExhausted, message).hint("raise `max_turns`")
 }

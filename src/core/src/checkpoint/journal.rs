@@ -240,7 +240,7 @@ pub(crate) fn key(task: KeySeed, call: &Call, nth: u64) -> String {
 pub(crate) fn unknown_outcome(call: &Call, key: &str) -> Fault {
     let Call { callee, name, .. } = call;
     let callee = callee.as_str();
-    let message = format!("it is not known what came of the call of the {callee}: {name}");
+    let message = format!("the outcome of the {callee} call is unknown: {name}");
     Fault::new(FaultCode::UnknownOutcome, message)
         .with(callee, name.as_str())
         .with("idempotency_key", key)
@@ -252,12 +252,12 @@ pub(crate) fn diverged(before: &Call, now: &Call) -> Fault {
     let shown = |call: &Call| format!("{} {}", call.callee.as_str(), call.name);
     let (was, is) = (shown(before), shown(now));
     let message = if was == is {
-        format!("a node that was taken up again called the same with something else: {is}")
+        format!("a restarted node repeated a call with other arguments: {is}")
     } else {
-        format!("a node that was taken up again called `{is}` where it had called: {was}")
+        format!("a restarted node called `{is}` instead of: {was}")
     };
     Fault::new(FaultCode::ReplayDiverged, message)
         .with("before", was)
         .with("now", is)
-        .hint("let `ctx.step` give the node its times and random numbers, and change the code of nodes only while none of them is open")
+        .hint("take times and random numbers from `ctx.step`, and do not change the code of a node while runs are in the middle of it")
 }

@@ -33,7 +33,7 @@ pub struct SubrunLog {
 /// What is known of a subrun when its task runs again.
 #[derive(Debug, Default)]
 pub enum KnownSubrun<V> {
-    /// Nothing: it has to be started.
+    /// Nothing: it must be started.
     #[default]
     Nothing,
     /// Its commits.

@@ -23,7 +23,7 @@ pub enum CallStart<V> {
     Pending(PendingCall<V>),
 }
 
-/// A call that has to be made.
+/// A call that must be made.
 #[derive(Debug)]
 pub struct PendingCall<V> {
     /// The index of the call in its task.
@@ -33,7 +33,7 @@ pub struct PendingCall<V> {
     /// A commit that must be durable before the call is made. It needs no acknowledgement, and may
     /// overtake commits that wait to be handed out.
     pub intent: Option<Box<Commit<V>>>,
-    /// Whether its outcome has to be stored.
+    /// Whether its outcome must be stored.
     pub stored: bool,
 }
 
@@ -83,7 +83,7 @@ impl<V: Value> Run<V> {
         self.queue.budget.charge_usage(usage);
     }
 
-    /// Asks whether a task may make a call, and looks it up. A call that has to be made is counted
+    /// Asks whether a task may make a call, and looks it up. A call that must be made is counted
     /// in the budgets.
     ///
     /// Calls by a tool of a declared agent are counted but not recorded, because the agent's call
@@ -121,7 +121,7 @@ impl<V: Value> Run<V> {
         Ok(CallStart::Pending(PendingCall { index, key, intent, stored: self.queue.commits }))
     }
 
-    /// The recorded outcome of a call, which then counts as started. A call that has to be made is
+    /// The recorded outcome of a call, which then counts as started. A call that must be made is
     /// not started.
     ///
     /// # Errors
@@ -157,7 +157,7 @@ impl<V: Value> Run<V> {
             return None;
         }
         let call_record = record.tracker().close(index, outcome)?;
-        // The intent of a call with side effects was stored, so its interruption has to be stored
+        // The intent of a call with side effects was stored, so its interruption must be stored
         // too; a repeatable call has no intent.
         let stored = !(call_record.call.repeatable
             && matches!(call_record.outcome, Some(CallOutcome::Interrupted)));
@@ -286,5 +286,5 @@ impl<V: Clone> TaskRecord<V> {
 
 pub(super) fn cancelled() -> Fault {
     Fault::new(FaultCode::TaskCancelled, "the task was cancelled")
-        .hint("end the task: nobody waits for its answer")
+        .hint("end the task; its result is not used")
 }

@@ -225,7 +225,7 @@ impl<V: Value> Run<V> {
     }
 
     /// Acknowledges a commit: it is durable, or was accepted for later. The commit of a question
-    /// has to be durable, because the question becomes visible now.
+    /// must be durable, because the question becomes visible now.
     pub fn committed(&mut self, id: u64) {
         if self.queue.awaiting == Some(id) {
             self.queue.awaiting = None;

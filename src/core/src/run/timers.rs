@@ -133,7 +133,7 @@ impl<V: Value> Run<V> {
         let fault = Fault::new(FaultCode::StepTimeout, message)
             .with("timeout", limit.as_secs_f64())
             .with("elapsed", (limit + now.since(until)).as_secs_f64())
-            .hint("raise `step_timeout`, or find out what its nodes wait for");
+            .hint("raise `step_timeout`, or check what its nodes wait for");
         self.terminate(scope, Termination::Fault(fault), CancelMode::Abandon);
     }
 
@@ -158,7 +158,7 @@ impl<V: Value> Run<V> {
         let silent = record.is_some_and(TaskRecord::is_silent);
         let limit = if silent { idle } else { run }.unwrap_or_default();
         let message =
-            if silent { "the node gave no sign of life" } else { "the node took too long" };
+            if silent { "the node was idle for too long" } else { "the node took too long" };
         let seconds = |limit: Option<Duration>| limit.map(|limit| limit.as_secs_f64());
         Fault::new(FaultCode::NodeTimeout, format!("{message}: {path}"))
             .with("node", node.map_or("", |node| &node.name))
@@ -167,7 +167,7 @@ impl<V: Value> Run<V> {
             .with("run_timeout", seconds(run))
             .with("idle_timeout", seconds(idle))
             .with("elapsed", self.elapsed(record, limit).as_secs_f64())
-            .hint("raise its `timeout`, or find out what it waits for")
+            .hint("raise its `timeout`, or check what it waits for")
     }
 
     fn elapsed(&self, record: Option<&TaskRecord<V>>, limit: Duration) -> Duration {

@@ -198,7 +198,7 @@ fn a_node_that_does_something_else_is_stopped_before_it_does() {
     assert!(message.ends_with("tool one"), "{message}");
     assert!(world.done().is_empty());
     let (outcome, world) = after_one(one(), tool("one", &json!({"cents": 2})));
-    assert!(outcome.unwrap_err().ends_with("with something else: tool one"));
+    assert!(outcome.unwrap_err().ends_with("with other arguments: tool one"));
     assert!(world.done().is_empty());
 }
 

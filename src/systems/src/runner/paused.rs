@@ -38,7 +38,7 @@ impl PausedRun {
         now: Time,
     ) -> Result<(DurableRun, Arc<I>), Fault> {
         let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let paused = held.as_mut().ok_or_else(|| refused("it has been resumed already"))?;
+        let paused = held.as_mut().ok_or_else(|| refused("it was already resumed"))?;
         let input = Arc::clone(&paused.input).downcast().ok();
         let Some(input) = input.filter(|_| Arc::ptr_eq(graph, &paused.graph)) else {
             return Err(refused("another system has asked it"));
