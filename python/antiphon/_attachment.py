@@ -42,7 +42,7 @@ def read_file(given: FileGiven | None) -> tuple[str, bytes] | None:
             f"the attached file is larger than 64 KiB: {path}",
             code="attachment_too_large",
             details={"path": str(path), "limit": _LIMIT},
-            hint="attach the part that matters, or give the researcher a tool that reads it",
+            hint="attach the relevant part, or give the researcher a tool that reads the file",
         )
     return path.name, _text(path.name, content)
 
@@ -55,6 +55,6 @@ def _text(name: str, content: bytes) -> bytes:
         raise ValidationError(
             f"the attached file is not UTF-8 text: {name}",
             code="attachment_not_text",
-            hint="convert it to text first, or give the researcher a tool that reads it",
+            hint="convert it to text, or give the researcher a tool that reads it",
         ) from None
     return content

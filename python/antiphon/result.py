@@ -198,11 +198,11 @@ class Result:
                 f"the run ended at a limit: {self.detail}",
                 code="run_limit_reached",
                 details={"dimension": self.detail},
-                hint="raise the limit, or use what `result.state` holds",
+                hint="raise the limit, or use `result.state`",
             )
         if self.outcome == "paused":
             raise StateError(
-                f"the run waits for an answer to: {self.questions[0].value}",
+                f"the run is waiting for an answer to: {self.questions[0].value}",
                 code="run_paused",
                 hint="`team.resume(result, answer)`",
             )
@@ -210,7 +210,7 @@ class Result:
             raise RunCancelled(f"the run was cancelled: {self.detail}", code="run_cancelled")
         failed = self.errors[0] if self.errors else {"agent": "", "message": self.detail}
         raise StateError(
-            f"agent `{failed['agent']}` failed and the team went on: {failed['message']}",
+            f"agent `{failed['agent']}` failed and the team continued: {failed['message']}",
             code="run_incomplete",
         )
 

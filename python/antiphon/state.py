@@ -44,7 +44,7 @@ def merge(old: dict[str, _T], new: dict[str, _T]) -> dict[str, _T]:
 def once(old: Any, new: Any) -> NoReturn:
     """Takes the first write and refuses every later one."""
     del old, new
-    raise StateError("the key can be written once only", code="write_conflict")
+    raise StateError("the key can be written only once", code="write_conflict")
 
 
 def upsert(key: str) -> Callable[[list[Any], Any], list[Any]]:

@@ -38,13 +38,13 @@ def models() -> Exit:
     lines = ["on this machine" + ("" if runs else ' (needs `pip install "antiphon[local]"`)')]
     for model in local.CATALOG:
         size = model.name.rpartition(":")[2]
-        state = "cached" if local.cached(model.name) else f"{model.size / 1e6:.0f} MB to fetch"
-        lines.append(f"  local:{size:<24}{state:<16}{model.title}")
-    lines.append("by a variable of the environment")
+        state = "cached" if local.cached(model.name) else f"{model.size / 1e6:.0f} MB download"
+        lines.append(f"  local:{size:<24}{state:<18}{model.title}")
+    lines.append("providers")
     for variable, name in PROVIDERS.items():
         state = "set" if os.environ.get(variable, "").strip() else "not set"
-        lines.append(f"  {name:<30}{state:<16}{variable}")
-    lines.append(f"without --model: {choose(None, os.environ).description}")
+        lines.append(f"  {name:<30}{state:<18}{variable}")
+    lines.append(f"default: {choose(None, os.environ).description}")
     write(drop_controls("\n".join(lines)))
     return Exit.ANSWERED
 

@@ -57,7 +57,7 @@ def _list(saver: Saver, options: argparse.Namespace) -> None:
     ]
     write(table(heads, rows) if rows else "no threads")
     if after is not None:
-        tell(f"there are more: --after={line(after, _WIDTH)}")
+        tell(f"more threads: --after={line(after, _WIDTH)}")
 
 
 def _show(saver: Saver, options: argparse.Namespace) -> None:
@@ -132,7 +132,7 @@ def _prune(saver: Saver, options: argparse.Namespace) -> None:
     limits = (options.keep_last, options.keep_for, options.keep_bytes, options.delete_after)
     if all(limit is None for limit in limits):
         raise ValidationError(
-            "nothing says what is to be kept: runs prune",
+            "`runs prune` needs a limit",
             code="call_invalid",
             hint="pass --keep-last N, --keep-for AGE, --keep-bytes SIZE or --delete-after AGE",
         )
@@ -152,11 +152,11 @@ def _prune(saver: Saver, options: argparse.Namespace) -> None:
         return
     did = "would be removed" if options.dry_run else "removed"
     told = f"{removed.entries} entries, {told_size(removed.size)}"
-    write(f"{did}: {told}, of {removed.threads} threads; {removed.deleted} of them whole")
+    write(f"{did}: {told}, of {removed.threads} threads, {removed.deleted} of them entirely")
     for name in removed.busy:
-        tell(f"left as it is, because somebody writes to it: {line(name, _WIDTH)}")
+        tell(f"skipped, a run is writing to it: {line(name, _WIDTH)}")
     for name in removed.damaged:
-        tell(f"left as it is, because it is damaged: {line(name, _WIDTH)}")
+        tell(f"skipped, damaged: {line(name, _WIDTH)}")
 
 
 def _delete(saver: Saver, options: argparse.Namespace) -> None:

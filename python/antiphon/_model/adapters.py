@@ -78,8 +78,7 @@ class _Pieces:
         if self._rest is not None or not isinstance(piece, str | dict):
             found = type(piece).__name__ if self._rest is None else "something after the dict"
             raise ModelOutputError(
-                f"a function that stands for a model has to yield texts, and at most one dict "
-                f"at its end, found: {found}",
+                f"a model function must yield strings and at most one dict at its end: {found}",
                 code="model_reply_malformed",
             )
         if isinstance(piece, dict):
@@ -113,9 +112,9 @@ def read_reply(reply: Any) -> Any:
     if not isinstance(reply, dict) or not set(reply) <= known:
         found = sorted(set(reply) - known) if isinstance(reply, dict) else type(reply).__name__
         raise ModelOutputError(
-            f"a function that stands for a model returned neither a text nor a reply: {found}",
+            f"a model function must return a string or a dict, found: {found}",
             code="model_reply_malformed",
-            hint=f"return a text, or a dict with some of {', '.join(sorted(known))}",
+            hint=f"return a string, or a dict with some of {', '.join(sorted(known))}",
         )
     calls = [_tool_call(call, place) for place, call in enumerate(reply.get("tool_calls") or (), 1)]
     return {**reply, "text": reply.get("text") or "", "tool_calls": calls}

@@ -28,7 +28,7 @@ def read_question(given: Any) -> Any:
     if isinstance(given, str):
         if well_formed(given) == given:
             return given
-        complaint, found = "holds half a character, which no model can read", repr(given)
+        complaint, found = "contains an unpaired surrogate", repr(given)
     elif isinstance(given, list):
         try:
             json.dumps(given)
@@ -37,7 +37,7 @@ def read_question(given: Any) -> Any:
         else:
             return given
     else:
-        complaint, found = "has to be a text, or a list of messages", type(given).__name__
+        complaint, found = "must be a text, or a list of messages", type(given).__name__
     raise ValidationError(f"the question {complaint}: {found}", code="question_malformed")
 
 
@@ -51,7 +51,7 @@ def read_prompts(given: Mapping[str, str | os.PathLike[str]] | None) -> dict[str
     for name, text in (given or {}).items():
         if not isinstance(text, str | Path):
             raise ValidationError(
-                f"the prompt `{name}` has to be a text or a path: {type(text).__name__}",
+                f"the prompt `{name}` must be a string or a path: {type(text).__name__}",
                 code="prompt_invalid",
             )
         try:
@@ -71,7 +71,7 @@ def read_answers(answers: tuple[Any, ...]) -> dict[str, Any]:
     """
     if len(answers) > 1:
         raise ValidationError(
-            f"several questions are answered by a dict, and {len(answers)} answers were given",
+            f"several questions are open, and {len(answers)} answers without ids were given",
             code="answer_invalid",
             hint="`resume(thread, {id: answer, ...})` with the ids of `result.questions`",
         )
