@@ -88,7 +88,7 @@ class CheckpointSummary:
     @property
     def id(self, /) -> int:
         """
-        What it is called.
+        The checkpoint's id.
         """
     @property
     def next(self, /) -> list[str]:
@@ -98,22 +98,22 @@ class CheckpointSummary:
     @property
     def parent(self, /) -> int | None:
         """
-        The checkpoint before it; none for the first.
+        The id of the checkpoint before it; `None` for the first.
         """
     @property
     def ran(self, /) -> list[str]:
         """
-        The nodes that ran for it, as far as that is known.
+        The nodes that ran before it, if known.
         """
     @property
     def size(self, /) -> int:
         """
-        Bytes of what led to it.
+        The size of its entries in bytes.
         """
     @property
     def source(self, /) -> str | None:
         """
-        What led to it: `input`, `step` or `update`; none if that is not known any more.
+        The cause: `input`, `step` or `update`; `None` if unknown.
         """
     @property
     def step(self, /) -> int:
@@ -124,7 +124,7 @@ class CheckpointSummary:
 @final
 class Command(Generic[_N]):
     """
-    Writes and directions in one: a node returns it, or a graph is resumed with it.
+    An update and the next nodes in one value: a node returns it, or a graph is resumed with it.
 
     Args:
         graph: `Command.PARENT` addresses the enclosing graph.
@@ -734,7 +734,7 @@ class Limits:
 @final
 class MemorySaver(Saver):
     """
-    Threads in memory: they last as long as the process and the saver.
+    Threads in memory, which end with the process or the saver.
 
     `keep_last`, `keep_for` and `keep_bytes` are those of `SqliteSaver.open`.
     """
@@ -743,45 +743,45 @@ class MemorySaver(Saver):
 @final
 class Model:
     """
-    A language model that can be asked, natively.
+    A language model.
     """
     def __repr__(self, /) -> str: ...
     def acall(self, /, request: Any) -> Any:
         """
-        Asks once, awaited.
+        `call` on the caller's event loop.
         """
     def call(self, /, request: Any) -> Any:
         """
-        Asks once and waits. `request` holds `messages`, and may hold `tools`,
+        Sends a request and waits for the reply. `request` has `messages` and, optionally, `tools`,
         `schema`, `temperature`, `max_output_tokens` and `tags`.
         """
     @staticmethod
     def fallback(models: Sequence[Model]) -> Model:
         """
-        The first of `models` that can be had answers.
+        The first of `models` that is available replies.
         """
     @property
     def name(self, /) -> str:
         """
-        What traces and people call it.
+        The name in traces.
         """
     @staticmethod
     def open(name: str, env: dict[str, str], settings: dict) -> Model:
         """
-        Opens a model by its name, for instance `openai:gpt-5-mini`. Nothing is
-        sent yet. Keys and addresses that are not among its `settings` come from `env`.
+        Opens a model by its name, for instance `openai:gpt-5-mini`. No request is sent yet. Keys
+        and addresses that are not among its `settings` come from `env`.
         """
     @property
     def requests(self, /) -> Any:
         """
-        The requests a scripted model has seen, as dicts.
+        The requests that a scripted model has received, as dicts.
         """
     @staticmethod
     def scripted(replies: Any, *, name: str | None = None, branches: Sequence[tuple[str, str, Any]] = ...) -> Model:
         """
-        A model that answers what it is told to. A reply is a dict with `text`, `json`,
-        `tool_calls`, `finish`, `usage`, `delay` or `fault`. `branches` gives replies to
-        requests with a tag of their own: its key, its value and they.
+        A model with prepared replies: dicts with `text`, `json`, `tool_calls`, `finish`, `usage`,
+        `delay` or `fault`. `branches` gives separate replies to requests with a tag: its key, its
+        value and the replies.
         """
 
 @final
@@ -909,7 +909,7 @@ class NativeSystem:
 @final
 class Overwrite:
     """
-    Replaces what a key holds, whatever its merge rule.
+    Replaces the value of a key, bypassing its reducer.
     """
     def __new__(cls, /, value: Any) -> Overwrite: ...
     def __repr__(self, /) -> str: ...
@@ -929,8 +929,8 @@ class PausedRun:
 @final
 class PostgresSaver(Saver):
     """
-    Threads in a PostgreSQL database, which several machines may share. Who holds a thread,
-    and until when, is told by the database's clock.
+    Threads in a PostgreSQL database, which several machines may share. Leases use the clock of
+    the database.
     """
     def __new__(cls, /, *_given: "Any", **_options: "Any") -> PostgresSaver:
         """
@@ -939,32 +939,30 @@ class PostgresSaver(Saver):
     @staticmethod
     def from_conn_string(conn_string: str) -> PostgresSaver:
         """
-        `open` under the name that LangGraph gives it.
+        `open`, under LangGraph's name.
         """
     @staticmethod
     def open(url: str, *, key: "bytes | Sequence[bytes] | None" = None, schema: str = "antiphon", pool: int = 4, timeout: float = 30.0, pickle: bool = False, keep_last: "int | None" = None, keep_for: Any | None = None, keep_bytes: "int | None" = None) -> PostgresSaver:
         """
-        Connects to a database, and makes or updates the tables.
+        Connects to a database, and creates or migrates the tables.
 
-        `url` is libpq's: `postgres://user:password@host:5432/database`, with `sslmode`
-        (`disable`, `prefer`, `require`, `verify-ca` or `verify-full`; default: `prefer`) and
-        `sslrootcert` among its options. With a `key` of 32 bytes what is stored is encrypted and
-        authenticated (XChaCha20-Poly1305), and nothing else is read; of a list of keys the first
-        one writes and each of them reads, until `rekey` is done. The tables lie in the
-        schema of the name `schema`, which is made if there is none. There are at most `pool`
-        connections (1 to 64), each opened when it is needed first. A statement may take
-        `timeout` seconds; for as long it is tried again if its connection is cut, and a database
-        that was there is waited for.
-        With `pickle` and a key, objects of types that are neither known nor registered are
-        pickled; whoever has the key can then run code here. `keep_last`, `keep_for` and
-        `keep_bytes` are those of `SqliteSaver.open`.
+        `url` is libpq's: `postgres://user:password@host:5432/database`, with options such as
+        `sslmode` (`disable`, `prefer`, `require`, `verify-ca` or `verify-full`; default: `prefer`)
+        and `sslrootcert`. With a `key` of 32 bytes, entries are encrypted and authenticated
+        (XChaCha20-Poly1305), and no others are read; of a list of keys, the first one writes and all
+        of them read, until `rekey` has run. `schema` is the schema of the tables, created if needed.
+        There are at most `pool` connections (1 to 64), opened on demand. `timeout` is the time limit
+        of a statement in seconds; for the same time, statements are retried while connections break
+        or the database is down. With `pickle` and a key, objects of unknown types are pickled;
+        everyone who has the key can then run code here. `keep_last`, `keep_for` and `keep_bytes` are
+        those of `SqliteSaver.open`.
 
-        Raises the `antiphon.errors` class of `store_setting_invalid` if the URL or a setting
-        cannot be used, of `checkpoint_encrypted` and `checkpoint_plain` if a key is missing,
-        wrong or too much, of `store_unavailable` if the database is not there, of `store_refused`
-        if it does not let the user in, of `store_read_only` if the tables may not be made, of
-        `store_corrupt` if the schema is something else, of `store_version` if a later antiphon
-        has made it. None of them holds the password.
+        Raises the `antiphon.errors` class of `store_setting_invalid` if the URL or a setting is
+        invalid; of `checkpoint_encrypted` or `checkpoint_plain` if the key is missing, wrong or not
+        expected; of `store_unavailable` if the database cannot be reached; of `store_refused` if it
+        refuses the login; of `store_read_only` if the tables cannot be created; of `store_corrupt`
+        if the schema has other tables; of `store_version` if a later version created them. No error
+        contains the password.
         """
 
 @final
@@ -999,7 +997,7 @@ class Proposal:
 @final
 class PruneReport:
     """
-    What pruning has removed, or would remove.
+    The result of pruning.
     """
     def __eq__(self, value: object, /) -> bool: ...
     def __ne__(self, value: object, /) -> bool: ...
@@ -1007,38 +1005,38 @@ class PruneReport:
     @property
     def busy(self, /) -> list[str]:
         """
-        Threads that somebody writes to, left as they are.
+        Threads that were skipped because a run is writing to them.
         """
     @property
     def damaged(self, /) -> list[str]:
         """
-        Threads that were changed from outside, left as they are.
+        Damaged threads, which were skipped.
         """
     @property
     def deleted(self, /) -> int:
         """
-        How many were removed whole.
+        The number of deleted threads.
         """
     @property
     def entries(self, /) -> int:
         """
-        How many entries were removed, those of removed threads included.
+        The number of removed entries, including those of deleted threads.
         """
     @property
     def size(self, /) -> int:
         """
-        Bytes of what they held.
+        The size of the removed entries in bytes.
         """
     @property
     def threads(self, /) -> int:
         """
-        How many threads were looked at.
+        The number of examined threads.
         """
 
 @final
 class RekeyReport:
     """
-    What was written anew with another key.
+    The result of a key rotation.
     """
     def __eq__(self, value: object, /) -> bool: ...
     def __ne__(self, value: object, /) -> bool: ...
@@ -1046,28 +1044,28 @@ class RekeyReport:
     @property
     def busy(self, /) -> list[str]:
         """
-        Threads that somebody writes to, left as they are.
+        Threads that were skipped because a run is writing to them.
         """
     @property
     def damaged(self, /) -> list[str]:
         """
-        Threads that none of the keys reads, or that were changed from outside, left as they are.
+        Threads that no key can read, or that are damaged; they were skipped.
         """
     @property
     def entries(self, /) -> int:
         """
-        How many entries were written anew.
+        The number of re-encrypted entries.
         """
     @property
     def threads(self, /) -> int:
         """
-        How many threads were looked at.
+        The number of examined threads.
         """
 
 @final
 class RetryPolicy:
     """
-    How often a node is tried, and after which exceptions.
+    How often a failed node is retried, and after which exceptions.
 
     Intervals are in seconds. `retry_on` is an exception class, a sequence of
     classes, or a predicate of the exception.
@@ -1218,17 +1216,17 @@ class RunSummary:
     @property
     def began(self, /) -> datetime:
         """
-        When it began, as far as that is kept, in UTC.
+        When it started, in UTC, if that is still stored.
         """
     @property
     def checkpoints(self, /) -> int:
         """
-        How many of its checkpoints are kept.
+        The number of stored checkpoints.
         """
     @property
     def detail(self, /) -> str:
         """
-        Why, as `ThreadSummary.detail` says.
+        The reason, as in `ThreadSummary.detail`.
         """
     @property
     def graph(self, /) -> str:
@@ -1238,7 +1236,7 @@ class RunSummary:
     @property
     def outcome(self, /) -> str | None:
         """
-        How it ended, as `ThreadSummary.outcome` says.
+        How it ended, as in `ThreadSummary.outcome`.
         """
     @property
     def run_id(self, /) -> str:
@@ -1248,22 +1246,22 @@ class RunSummary:
     @property
     def size(self, /) -> int:
         """
-        Bytes of all that it has written and is kept.
+        The size of its stored entries in bytes.
         """
     @property
     def status(self, /) -> str:
         """
-        What it has come to, as `ThreadSummary.status` says.
+        The status, as in `ThreadSummary.status`.
         """
 
 @disjoint_base
 class Saver:
     """
-    Where threads are kept: what `checkpointer=` takes. It serves any number of runs at a
-    time, those that are waited for and those that are awaited. It serves the process that has
-    opened it; in a fork of that it raises an `InternalError` with the code `process_forked`.
+    A store of threads, for `checkpointer=`. It serves any number of sync and async runs, in the
+    process that opened it; in a forked child it raises an `InternalError` with the code
+    `process_forked`.
 
-    A context manager, sync and async, that closes it at the end.
+    It is a sync and async context manager that closes it at the end.
     """
     def __aenter__(self, /) -> Any: ...
     def __aexit__(self, /, *_error) -> Any: ...
@@ -1300,79 +1298,76 @@ class Saver:
         """
     def close(self, /) -> None:
         """
-        Lets go of what is open. Runs that are under way still end; nothing new begins.
+        Closes the store. Running runs can still end; new ones are refused.
         """
     def compact(self, /) -> None:
         """
-        Gives the room of what was removed back to the disk: until then the store uses it again
-        by itself. Others may go on meanwhile.
+        Returns free space to the disk; otherwise the store reuses it. Others may write meanwhile.
         """
     def copy_thread(self, /, thread_id: "str", to: "str", *, checkpoint: "int | None" = None) -> None:
         """
-        Makes a thread `to` of what leads to a checkpoint of another one, or to where that has
-        come to. Checkpoints keep their ids, and open questions stay open; a run that still goes
-        on there has ended here. Whatever runs on in the copy has an id of its own.
+        Copies a thread, up to a checkpoint or entirely, to the new thread `to`. Checkpoints keep
+        their ids, and open questions stay open; a run that is still running in the original has ended
+        in the copy. A run that continues in the copy has its own id.
 
-        Raises a `ValidationError` with the code `thread_empty` if there is nothing to copy, and
-        with `thread_taken` if the other thread holds something; a `StateError` with
-        `checkpoint_unknown` if there is no such checkpoint.
+        Raises a `ValidationError` with the code `thread_empty` if the thread is empty, and with
+        `thread_taken` if `to` is not; a `StateError` with `checkpoint_unknown` if the checkpoint does
+        not exist.
         """
     def delete_thread(self, /, thread_id: "str") -> None:
         """
-        Removes a thread with all it holds; nothing happens if there is none.
+        Deletes a thread; does nothing if it does not exist.
 
-        Raises a `StateError` with the code `thread_busy` if a run writes to it.
+        Raises a `StateError` with the code `thread_busy` if a run is writing to it.
         """
     @property
     def name(self, /) -> str:
         """
-        Where it keeps threads, without any secret: `sqlite:runs.db`.
+        The location of the store without secrets, for example `sqlite:runs.db`.
         """
     def prune(self, /, thread_id: "str | None" = None, *, keep_last: "int | None" = None, keep_for: Any | None = None, keep_bytes: "int | None" = None, delete_after: Any | None = None, dry_run: bool = False) -> PruneReport:
         """
-        Removes what is not to be kept any longer, of all threads or of `thread_id` alone.
+        Removes old checkpoints of all threads, or of `thread_id`.
 
-        Of each thread its last `keep_last` checkpoints stay, those that are no older than
-        `keep_for` (a `timedelta`, or seconds), and as many as weigh no more than `keep_bytes`
-        together; what is beyond any of these goes. Without any of the three, what the saver was
-        opened with counts. The last checkpoint stays always, and what a checkpoint is read from
-        stays with it: up to 64 KiB, or four times what the state weighs. With `delete_after`,
-        threads that were not written to for longer than that are removed whole, whatever they
-        wait for. With `dry_run` nothing is removed, and it is said what would be.
+        Of each thread it keeps the last `keep_last` checkpoints, those not older than `keep_for` (a
+        `timedelta`, or seconds), and as many as fit into `keep_bytes`; a checkpoint beyond any of
+        these limits is removed. Without limits, those of the saver apply. The last checkpoint is
+        always kept, and so are the entries from which a kept checkpoint is read: up to 64 KiB, or
+        four times the size of the state. `delete_after` removes whole threads that were not written
+        to for longer, whatever their status. With `dry_run`, nothing is removed.
 
-        Threads that a run writes to are left as they are. `compact` gives the room back that
-        is free then.
+        Threads that a run is writing to are skipped. `compact` returns the free space to the disk.
 
-        Raises a `ValidationError` with the code `call_invalid` if nothing says what to keep, or a
-        limit is none, and with `thread_empty` if there is no such thread.
+        Raises a `ValidationError` with the code `call_invalid` if there is no limit or an invalid
+        one, and with `thread_empty` if `thread_id` is empty.
         """
     def rekey(self, /) -> RekeyReport:
         """
-        Writes anew, with the first of the saver's keys, what was written with another one of
-        them. Whoever ends it may go on later: what is done stays done. Others may read
-        meanwhile; threads that a run writes to are left as they are, and named in `busy`.
+        Encrypts with the first of the saver's keys everything that was encrypted with another one.
+        The call can be interrupted and repeated. Others may read meanwhile; threads that a run is
+        writing to are skipped and listed in `busy`.
 
-        Once none are, the other keys are not needed any more.
+        When `busy` is empty, the other keys are not needed any more.
         """
     def thread(self, /, thread_id: "str", *, limit: "int" = ...) -> ThreadDetail:
         """
-        A thread in detail: no more than `limit` (default: 20) of its runs and checkpoints,
-        newest first, its open questions, and what was written last. Its graph is not needed for it, and no type
-        but Python's own is made of what is stored.
+        Returns a thread in detail: at most `limit` (default: 20) of its runs and checkpoints, newest
+        first, its open questions, and the last value written to each key. Its graph is not needed,
+        and only Python's own types are constructed from stored values.
 
-        Raises a `ValidationError` with the code `thread_empty` if it holds nothing.
+        Raises a `ValidationError` with the code `thread_empty` if the thread is empty.
         """
     def threads(self, /, *, status: "str | None" = None, graph: "str | None" = None, after: "str | None" = None, limit: "int" = ...) -> list[ThreadSummary]:
         """
-        What threads there are, in the order of their names, and what their last runs have come
-        to. Their graphs are not needed for it.
+        Lists the threads with the status of their last run, in the order of their names. Their graphs
+        are not needed.
 
-        `status` and `graph` leave out threads whose last run has come to something else, or is
-        one of another graph. `after` is the name of the thread after which the list begins: the
-        last name of a list of `limit` threads (default: 100) leads to the next one.
+        `status` and `graph` select threads by the status, or by the graph, of their last run. A list
+        has at most `limit` threads (default: 100) and starts after the name `after`: pass the last
+        name of a list to get the next one.
 
-        Raises a `ValidationError` with the code `call_invalid` if there is no such status, or a
-        limit that is none; with `thread_invalid` if no thread can have that name.
+        Raises a `ValidationError` with the code `call_invalid` if the status or the limit is invalid,
+        and with `thread_invalid` if a name is.
         """
 
 @final
@@ -1414,32 +1409,31 @@ class SqliteSaver(Saver):
     @staticmethod
     def from_conn_string(conn_string: str | PathLike[str]) -> SqliteSaver:
         """
-        `open` under the name that LangGraph gives it.
+        `open`, under LangGraph's name.
         """
     @staticmethod
     def open(path: str | PathLike[str], *, key: "bytes | Sequence[bytes] | None" = None, sync: str = "process", max_bytes: "int | None" = None, pickle: bool = False, keep_last: "int | None" = None, keep_for: Any | None = None, keep_bytes: "int | None" = None) -> SqliteSaver:
         """
-        Opens a file, and makes it if there is none.
+        Opens a file, and creates it if it does not exist.
 
-        `path` is the file, or `sqlite:` and the file. With a `key` of 32 bytes what is stored
-        is encrypted and authenticated (XChaCha20-Poly1305), and nothing else is read; of a list
-        of keys the first one writes and each of them reads, until `rekey` is done. A file is
-        encrypted from its beginning or never, and made so that only its owner can read it. `sync`
-        says what is durable: what survives the death of the `process`, or, for one flush of
-        the disk per commit, the loss of `power` too. The file may grow to `max_bytes`; without
-        them there is no limit. With `pickle` and a key, objects of types that are neither known
-        nor registered are pickled; whoever has the key can then run code here.
+        `path` is the file, or `sqlite:` and the file. With a `key` of 32 bytes, entries are encrypted
+        and authenticated (XChaCha20-Poly1305), and no others are read; of a list of keys, the first
+        one writes and all of them read, until `rekey` has run. Encryption must be chosen when the
+        file is created; a new file is readable by its owner only. With `sync="process"`, commits
+        survive the death of the process; with `sync="power"` also a loss of power, at the cost of a
+        disk flush per commit. `max_bytes` limits the size of the file; default: no limit. With
+        `pickle` and a key, objects of unknown types are pickled; everyone who has the key can then
+        run code here.
 
-        Of each thread its last `keep_last` checkpoints stay, those that are no older than
-        `keep_for` (a `timedelta`, or seconds), and as many as weigh no more than `keep_bytes`
-        together; without any of these, all stay. Threads are pruned so while they are written
-        to, when there is a snapshot to begin with; `prune` does it for the others.
+        Of each thread, the last `keep_last` checkpoints are kept, those not older than `keep_for` (a
+        `timedelta`, or seconds), and as many as fit into `keep_bytes`; default: all. Threads are
+        pruned while they are written, whenever a snapshot allows it; `prune` is for the others.
 
-        Raises the `antiphon.errors` class of `store_setting_invalid` if no file is meant, of
-        `checkpoint_encrypted` and `checkpoint_plain` if a key is missing, wrong or too much,
-        of `store_unavailable` if the file cannot be opened,
-        of `store_corrupt` if it is something else, of `store_version` if a later antiphon has
-        written it, of `process_forked` if this is a fork of a process that had such files open then.
+        Raises the `antiphon.errors` class of `store_setting_invalid` if the path is not that of a
+        file; of `checkpoint_encrypted` or `checkpoint_plain` if the key is missing, wrong or not
+        expected; of `store_unavailable` if the file cannot be opened; of `store_corrupt` if it is not
+        a store; of `store_version` if a later version wrote it; of `process_forked` in a forked child
+        of a process that had such files open.
         """
 
 @final
@@ -1492,7 +1486,7 @@ class ThreadDetail:
     @property
     def questions(self, /) -> list[tuple[str, list[str], Any]]:
         """
-        The open questions: id, the nodes that lead to the one that asks, and what is asked.
+        The open questions: id, path of the node that asks, and the question.
         """
     @property
     def runs(self, /) -> list[RunSummary]:
@@ -1502,13 +1496,13 @@ class ThreadDetail:
     @property
     def summary(self, /) -> ThreadSummary:
         """
-        The thread as lists show it.
+        The thread as in lists.
         """
     @property
     def written(self, /) -> dict:
         """
-        By key of the state: what was written to it last. Of a key with a rule of merging that
-        may be a part of what it holds.
+        The last value written to each key of the state; for a key with a reducer, only a part of its
+        value.
         """
 
 @final
@@ -1541,7 +1535,7 @@ class ThreadRef:
 @final
 class ThreadSummary:
     """
-    A thread, and what its last run has come to.
+    A thread, with the status of its last run.
     """
     def __eq__(self, value: object, /) -> bool: ...
     def __ne__(self, value: object, /) -> bool: ...
@@ -1554,12 +1548,12 @@ class ThreadSummary:
     @property
     def began(self, /) -> datetime:
         """
-        When the first run that is still kept began, in UTC.
+        When the first stored run started, in UTC.
         """
     @property
     def detail(self, /) -> str:
         """
-        Why it was cancelled, failed, or cannot be read, or which budget was spent.
+        The reason of a cancellation or failure, why it cannot be read, or the spent budget.
         """
     @property
     def graph(self, /) -> str:
@@ -1569,12 +1563,12 @@ class ThreadSummary:
     @property
     def outcome(self, /) -> str | None:
         """
-        How the run ended: `completed`, `budget`, `cancelled` or `failed`; none if it has not.
+        How the run ended: `completed`, `budget`, `cancelled` or `failed`; `None` if it has not.
         """
     @property
     def questions(self, /) -> int:
         """
-        How many questions are open.
+        The number of open questions.
         """
     @property
     def run_id(self, /) -> str:
@@ -1584,15 +1578,15 @@ class ThreadSummary:
     @property
     def size(self, /) -> int:
         """
-        Bytes of all that it holds.
+        The size of the thread in bytes.
         """
     @property
     def status(self, /) -> str:
         """
-        `running`: somebody writes to it. `paused`: it waits for answers, or for somebody to go
-        on with an edited state. `ended`, `failed`: its last run is over. `orphaned`: that was
-        lost. `empty`: nothing was written yet. `unreadable`: with this key at least. `foreign`:
-        it holds no runs, but what `AntiphonSaver` keeps for LangGraph.
+        `running`: a run is writing to it. `paused`: it waits for answers, or was edited and not yet
+        resumed. `ended`, `failed`: its last run is over. `orphaned`: the process of its last run is
+        gone. `empty`: nothing was written yet. `unreadable`, at least with this key. `foreign`:
+        written by LangGraph through `AntiphonSaver`.
         """
     @property
     def steps(self, /) -> int:
