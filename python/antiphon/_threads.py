@@ -93,7 +93,7 @@ class Threads(ABC):
         store, thread = self._thread_store(), thread_name(thread)
         if limit is not None and not is_count(limit, LARGEST_ID):
             raise ValidationError(
-                f"`limit` must be a whole number of at least 1: {limit!r}", code="call_invalid"
+                f"`limit` must be an integer of at least 1: {limit!r}", code="call_invalid"
             )
         history = self._engine.history(store.ref(thread), live=True)
         seen: list[Checkpoint] = []
@@ -226,7 +226,7 @@ class Threads(ABC):
         found = yield from self._newest(store, thread, checkpoint_id(checkpoint))
         if not found:
             raise ValidationError(
-                f"the thread holds nothing to go on from: {thread}",
+                f"the thread is empty: {thread}",
                 code="thread_empty",
                 details={"thread": thread},
                 hint=f"begin with a question: `{self._kind}.run(question, thread=...)`",
@@ -318,7 +318,7 @@ class Threads(ABC):
         if len(known) == 1:
             return known[0]
         raise ValidationError(
-            f"an update needs `as_agent`, because it is not clear who wrote last: "
+            f"an update needs `as_agent`, because several agents or none wrote last: "
             f"{', '.join(sorted(wrote)) or 'the caller'}",
             code="agent_unknown",
             details={"known": known},
@@ -335,7 +335,7 @@ def checkpoint_id(given: Any) -> int | None:
     if given is None or is_count(given, LARGEST_ID):
         return given
     raise ValidationError(
-        f"a checkpoint is named by its id, a whole number of at least 1: {given!r}",
+        f"a checkpoint id must be an integer of at least 1: {given!r}",
         code="call_invalid",
         hint="take it from `history(thread)`",
     )

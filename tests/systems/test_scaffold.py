@@ -80,7 +80,7 @@ def test_a_result_with_a_thread_is_resumed_there(echo: type[System[Any]]) -> Non
 
 def test_a_thread_shows_its_state_and_history(echo: type[System[Any]]) -> None:
     system = echo(scripted([SAID]), checkpointer="memory:")
-    with pytest.raises(ValidationError, match="holds nothing to go on from") as caught:
+    with pytest.raises(ValidationError, match="is empty") as caught:
         system.state("t")
     assert caught.value.code == "thread_empty"
     paused = system.run("hello", thread="t")

@@ -72,7 +72,7 @@ class Registry:
                 f"two types cannot be stored under one name: {name}",
                 code="type_name_taken",
                 details={"name": name},
-                hint="give one of them another name: register(type, name=…)",
+                hint="pass another name: `register(type, name=...)`",
             )
         form = _form(kind, name, pack, unpack)
         self._types[kind] = form
@@ -223,10 +223,10 @@ def _form(
         if record is not None:
             return Form(_NAMED, record.pack, record.unpack, name=name, fields=record.fields)
     raise ValidationError(
-        f"a type of this kind cannot be stored by itself: {kind!r}",
+        f"a type of this kind needs `pack` and `unpack`: {kind!r}",
         code="type_unstorable",
         details={"name": name},
-        hint="give both `pack` and `unpack`: functions to plain values and back",
+        hint="pass both: functions to plain values and back",
     )
 
 
