@@ -9,7 +9,7 @@ import traceback
 import weakref
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import pytest
 from pydantic import BaseModel
@@ -26,6 +26,9 @@ from antiphon.errors import (
 from antiphon.models import scripted
 from antiphon.systems import ReviewLoop, ReviewLoopResult, RoleContext
 from systems.test_review_loop import APPROVE, FOUND, PLAN, SOLVED, WORDED, model
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 REPLIES: dict[str, dict[str, Any]] = {
     "planner": PLAN,
@@ -86,6 +89,21 @@ def given(role: str, player: Any) -> dict[str, Any]:
 
 
 # An agent's own run
+
+
+@pytest.mark.parametrize("name", [None, "monday"])
+def test_a_role_knows_the_thread_that_stores_its_question(name: str | None, tmp_path: Path) -> None:
+    seen: list[str | None] = []
+
+    class Planner(Agent):
+        def run(self, state: Any, ctx: RoleContext) -> Any:
+            del state
+            seen.append(ctx.thread)
+            return PLAN
+
+    store = None if name is None else f"sqlite:{tmp_path / 'threads.db'}"
+    ReviewLoop(model(), planner=Planner, checkpointer=store).run("?", thread=name)
+    assert seen == [name]
 
 
 @pytest.mark.parametrize("asynchronous", [False, True])

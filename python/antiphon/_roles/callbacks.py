@@ -28,11 +28,19 @@ class Cancellable(Protocol):
 
 
 class CallerContext:
-    """The context variables of a system's caller, and its event loop. Default: antiphon's own."""
+    """The context variables of a system's caller, its event loop and its thread.
 
-    __slots__ = ("_loop", "_variables")
+    Args:
+        loop: where coroutines run. Default: a loop of antiphon's own.
+        thread: the name of the thread that stores the question. Default: none.
+    """
 
-    def __init__(self, loop: asyncio.AbstractEventLoop | None = None) -> None:
+    __slots__ = ("_loop", "_variables", "thread")
+
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop | None = None, thread: str | None = None
+    ) -> None:
+        self.thread = thread
         self._loop = loop
         self._variables = copy_context()
 

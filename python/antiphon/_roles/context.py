@@ -38,6 +38,13 @@ class RoleContext(AgentContext):
         return self._role
 
     @property
+    def thread(self) -> str | None:
+        """The thread that stores the question; ``None`` without one."""
+        caller: Any = self._ctx.context
+        thread: str | None = caller.thread
+        return thread
+
+    @property
     def budget(self) -> Budget:
         """Without limits: a system has no budget, and the engine enforces the agent's own."""
         return Budget()

@@ -328,12 +328,12 @@ class System(FileBatches[_R], SystemThreads, Generic[_R]):
         return await self._await({**given, **here, **self._question_of_file(task)}, None)
 
     def _ask(self, put: dict[str, Any], show: _Show | None) -> _R:
-        options = {**put, "watch": show, "user_context": CallerContext()}
+        options = {**put, "watch": show, "user_context": CallerContext(thread=thread_of(put))}
         native = self._native.ask(options.pop("question", None), **options)
         return self._result_of(native, put)
 
     async def _await(self, put: dict[str, Any], show: _Show | None) -> _R:
-        about = CallerContext(asyncio.get_running_loop())
+        about = CallerContext(asyncio.get_running_loop(), thread_of(put))
         options = {**put, "watch": show, "user_context": about}
         question = options.pop("question", None)
         native = await awaited(lambda stop: self._native.aask(question, stop=stop, **options))
