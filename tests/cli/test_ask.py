@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from antiphon.systems import systems
 from cli.conftest import KEY, Antiphon, environment
 from cli.role_server import RoleServer
 
@@ -52,6 +53,28 @@ def test_json_is_one_object(antiphon: Antiphon) -> None:
     assert (told["final_answer"], told["outcome"]) == ("Lima", "answered")
     assert told["usage"]["input_tokens"] == 70
     assert (told["model"], told["caveat"]) == ("openai:gpt-5-mini", None)
+
+
+def test_a_question_that_pauses_is_kept_and_resumed_by_the_name_of_its_system(
+    tmp_path: Path, antiphon: Antiphon
+) -> None:
+    if "echo" not in systems():
+        pytest.skip("this build has no `echo`: it is of the kind that is published")
+    kept = ("--store", f"sqlite:{tmp_path / 'runs.db'}")
+    with RoleServer(said={"said": "hello"}) as server:
+        done = antiphon("ask", "hi", "--system", "echo", *kept, "--thread", "t", url=server.url)
+        assert done.returncode == 3, done.stderr
+        assert "question of ask: Shall I say it again: hi?" in done.stderr
+        assert "answer it: antiphon runs resume t --team echo --answer JSON" in done.stderr
+        resume = ("runs", "resume", "t", "--team", "echo", *kept)
+        done = antiphon(*resume, "--answer", "true", "--set", "times=2", url=server.url)
+        assert (done.returncode, done.stdout) == (0, "hello hello\n"), done.stderr
+        done = antiphon(*resume, "--set", "volume=2", url=server.url)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "the echo has no such setting: volume" in done.stderr
+    done = antiphon("runs", "resume", "t", "--team", "ecco", *kept)
+    assert "or a ready system: ecco" in done.stderr
+    assert "review_loop" in done.stderr
 
 
 def test_the_trace_comes_with_it_when_asked_for(antiphon: Antiphon) -> None:

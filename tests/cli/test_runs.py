@@ -188,7 +188,7 @@ class TestResume:
     @pytest.mark.parametrize(
         ("arguments", "told"),
         [
-            (("--team", "team"), "`module:attribute`: team"),
+            (("--team", "team"), "or a ready system: team"),
             (("--team", "nowhere:team"), "nowhere"),
             (("--team", "team:nothing"), "nothing"),
             (("--team", "team:other"), "is not an orchestrator"),

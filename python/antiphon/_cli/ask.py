@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from antiphon._attachment import read_file
 from antiphon._cli.exit_codes import Exit, after
 from antiphon._cli.progress import ProgressView
+from antiphon._cli.store import made
 from antiphon._cli.terminal import write
 from antiphon._model.default_model import choose, open_model
 from antiphon._text import drop_controls, well_formed
@@ -39,9 +40,13 @@ def ask(options: argparse.Namespace) -> Exit:
     with ProgressView(sys.stderr) as view:
         view.say(f"model: {choice.description}")
         with ProgressBar() as bar, open_model(choice, bar) as model:
-            system = system_of(options)(model, **settings)
-            result = system.run(options.question, watch=view, **given)
+            kept = _kept(options)
+            system = system_of(options)(model, **settings, **kept)
+            result = system.run(options.question, watch=view, thread=options.thread, **given)
         _report(view, result)
+        if result.questions and result.thread is not None:
+            resume = f"runs resume {result.thread} --team {options.system} --answer JSON"
+            view.say(f"answer it: antiphon {resume}")
     write(_told(result, options))
     sys.stdout.flush()
     return after(result)
@@ -69,6 +74,14 @@ def system_of(options: argparse.Namespace) -> type[System[Any]]:
         ValidationError: there is none of that name (``system_unknown``).
     """
     return find(options.system.replace("-", "_"))
+
+
+def _kept(options: argparse.Namespace) -> dict[str, Any]:
+    """The store of a question that is to be kept."""
+    if options.store is None and options.thread is None:
+        return {}
+    saver = made(options.store)
+    return {} if saver is None else {"checkpointer": saver}
 
 
 def _require_question(question: str) -> None:
@@ -103,6 +116,7 @@ def _report(view: ProgressView, result: SystemResult) -> None:
         view.say(f"no answer ({result.outcome})" + (f" at the step: {step}" if step else ""))
     for question in result.questions:
         view.say(f"question of {question.agent}: {question.value}")
+        view.say(f"answer it: antiphon runs resume {result.thread} --team … --answer JSON")
     if result.outcome != "answered" and result.error is not None:
         view.say(f"error: {result.error.message}")
         if result.error.hint:

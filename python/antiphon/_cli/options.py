@@ -22,8 +22,8 @@ _EXITS_OF_RUNS = (
 )
 _STORES = "sqlite:FILE or postgres://…; default: the variable ANTIPHON_CHECKPOINTER"
 _STATUSES = "running paused ended failed orphaned empty unreadable foreign"
-_OF_BATCH = ("out", "files", "concurrency", "redo_failed", "store")
-_OF_ONE = ("question", "file", "trace")
+_OF_BATCH = ("out", "files", "concurrency", "redo_failed")
+_OF_ONE = ("question", "file", "thread", "trace")
 
 
 def command_line() -> argparse.ArgumentParser:
@@ -61,12 +61,12 @@ def _add_json(parser: argparse.ArgumentParser) -> None:
 
 def _add_ask(ask: argparse.ArgumentParser) -> None:
     ask.add_argument("question", nargs="?", help="the question, unless --batch names a file")
-    ask.add_argument(
-        "--model", help="provider:model, local:1.5b, local:0.5b, or the path of a .gguf file"
-    )
+    _add_model(ask)
     ask.add_argument("--file", help="a text file to attach: UTF-8, at most 64 KiB")
     ask.add_argument("--system", default="review-loop", help="a ready system; default: review-loop")
-    ask.add_argument("--set", action="append", metavar="KEY=VALUE", help="such as retry_limit=3")
+    default = f"{_STORES}, else for a batch a temporary file beside the answers"
+    ask.add_argument("--store", metavar="URL", help=f"the store of the threads: {default}")
+    ask.add_argument("--thread", metavar="NAME", help="keep the question in this thread")
     _add_json(ask)
     ask.add_argument("--trace", action="store_true", help="print the events too")
     batch = ask.add_argument_group("a file of questions")
@@ -79,8 +79,13 @@ def _add_ask(ask: argparse.ArgumentParser) -> None:
         "--concurrency", type=int, metavar="N", help="concurrent questions; default: 8"
     )
     batch.add_argument("--redo-failed", action="store_true", help="ask unanswered questions again")
-    default = f"{_STORES}, else a temporary file beside the answers"
-    batch.add_argument("--store", metavar="URL", help=f"the store of the threads: {default}")
+
+
+def _add_model(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--model", help="provider:model, local:1.5b, local:0.5b, or the path of a .gguf file"
+    )
+    parser.add_argument("--set", action="append", metavar="KEY=VALUE", help="such as retry_limit=3")
 
 
 def _add_runs(parser: argparse.ArgumentParser) -> None:
@@ -107,9 +112,12 @@ def _add_runs(parser: argparse.ArgumentParser) -> None:
     resumed.add_argument(
         "--team",
         required=True,
-        metavar="MODULE:ATTRIBUTE",
-        help="an orchestrator, a compiled graph or a system, with its checkpointer",
+        metavar="NAME",
+        help="MODULE:ATTRIBUTE of an orchestrator, a compiled graph or a system, with its "
+        "checkpointer; or the name of a ready system",
     )
+    resumed.add_argument("--store", metavar="URL", help=f"of a ready system: {_STORES}")
+    _add_model(resumed)
     resumed.add_argument(
         "--answer", action="append", metavar="JSON", help="an answer, or ID=ANSWER; repeatable"
     )

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
 import sys
 from difflib import get_close_matches
 from pathlib import Path
 from re import fullmatch
 from typing import TYPE_CHECKING, Any
 
+from antiphon._cli.ask import checked_settings, system_of
 from antiphon._cli.exit_codes import Exit, after
+from antiphon._cli.store import opened
 from antiphon._cli.terminal import line, tell, write
 from antiphon._json_values import encode_or
+from antiphon._model.default_model import choose, open_model
 from antiphon._text import drop_controls
 from antiphon.errors import ValidationError
 from antiphon.graph import Command, CompiledGraph
+from antiphon.local import ProgressBar
 from antiphon.orchestrator import Orchestrator
-from antiphon.systems import System
+from antiphon.systems import System, systems
 
 if TYPE_CHECKING:
     import argparse
@@ -35,6 +40,8 @@ def resume(options: argparse.Namespace) -> Exit:
             or the thread is empty.
         AntiphonError: the run failed.
     """
+    if ":" not in options.team and options.team.replace("-", "_") in systems():
+        return _ready_system(options)
     found = _imported(options.team)
     if isinstance(found, Orchestrator):
         return _team(found, options)
@@ -60,6 +67,15 @@ def _team(team: Orchestrator, options: argparse.Namespace) -> Exit:
     if result.outcome == "answered":
         return Exit.ANSWERED
     return Exit.ERROR if result.outcome == "error" else Exit.NO_ANSWER
+
+
+def _ready_system(options: argparse.Namespace) -> Exit:
+    """Resumes a question of a ready system, which the command opens itself."""
+    options.system = options.team
+    settings = checked_settings(options)
+    choice = choose(options.model, os.environ)
+    with opened(options.store) as saver, ProgressBar() as bar, open_model(choice, bar) as model:
+        return _system(system_of(options)(model, checkpointer=saver, **settings), options)
 
 
 def _system(system: System[Any], options: argparse.Namespace) -> Exit:
@@ -106,7 +122,11 @@ def _graph(graph: CompiledGraph, options: argparse.Namespace) -> Exit:
 def _imported(target: str) -> Orchestrator | CompiledGraph | System[Any]:
     module, colon, path = target.partition(":")
     if not (module and colon and path):
-        raise ValidationError(f"`--team` takes `module:attribute`: {target}", code="team_unknown")
+        raise ValidationError(
+            f"`--team` takes `module:attribute` or a ready system: {target}",
+            code="team_unknown",
+            hint=f"the ready systems are {', '.join(systems())}",
+        )
     sys.path.insert(0, str(Path.cwd()))
     try:
         found: Any = importlib.import_module(module)
