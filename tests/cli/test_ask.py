@@ -71,7 +71,7 @@ def test_a_question_that_pauses_is_kept_and_resumed_by_the_name_of_its_system(
         assert (done.returncode, done.stdout) == (0, "hello hello\n"), done.stderr
         done = antiphon(*resume, "--set", "volume=2", url=server.url)
         assert (done.returncode, done.stdout) == (2, "")
-        assert "the echo has no such setting: volume" in done.stderr
+        assert "unknown setting of the echo: volume" in done.stderr
     done = antiphon("runs", "resume", "t", "--team", "ecco", *kept)
     assert "or a ready system: ecco" in done.stderr
     assert "review_loop" in done.stderr
