@@ -367,13 +367,13 @@ class Engine:
     """
     A compiled graph; immutable, and shareable between threads and runs.
     """
-    def aorphans(self, /, place: ThreadRef) -> Any:
+    def aorphans(self, /, thread_ref: ThreadRef) -> Any:
         """
         `orphans` on the caller's event loop.
         """
-    def history(self, /, place: ThreadRef, *, live: bool = False) -> History:
+    def history(self, /, thread_ref: ThreadRef, *, live: bool = False) -> History:
         """
-        What a thread held at its checkpoints, newest first: from the checkpoint of `place`
+        What a thread held at its checkpoints, newest first: from the checkpoint of `thread_ref`
         back. With `live`, the newest shows what tasks of an open superstep have done.
         """
     @property
@@ -386,12 +386,12 @@ class Engine:
         """
         The names of the nodes, in the order in which they were added.
         """
-    def orphans(self, /, place: ThreadRef) -> list[str]:
+    def orphans(self, /, thread_ref: ThreadRef) -> list[str]:
         """
-        The threads in the store of `place` whose last run was one of this graph and was
+        The threads in the store of `thread_ref` whose last run was one of this graph and was
         lost: it neither ended nor paused, and nobody drives it.
         """
-    def start(self, /, input: Any | None = None, *, config: Any | None = None, context: Any | None = None, limits: Limits | None = None, supersteps: int | None = None, max_concurrency: int | None = None, stream_options: StreamOptions | None = None, above: Context | None = None, enter: Any | None = None, on_task: Any | None = None, step_timeout: float | None = None, events: bool = False, place: ThreadRef | None = None, registry: Any | None = None, run_id: str | None = None, seed: int | None = None) -> Run:
+    def start(self, /, input: Any | None = None, *, config: Any | None = None, context: Any | None = None, limits: Limits | None = None, supersteps: int | None = None, max_concurrency: int | None = None, stream_options: StreamOptions | None = None, parent: Context | None = None, on_enter: Any | None = None, on_task: Any | None = None, step_timeout: float | None = None, events: bool = False, thread_ref: ThreadRef | None = None, registry: Any | None = None, run_id: str | None = None, seed: int | None = None) -> Run:
         """
         Starts a run. Nothing happens before it is waited for, awaited or iterated.
 
@@ -403,16 +403,16 @@ class Engine:
             supersteps: in place of the supersteps of `limits`.
             `max_concurrency`: nodes that run at a time; no limit by default.
             `stream_options`: what the caller wants to see by iterating; nothing by default.
-            above: the node that starts it: it is a part of that node, and goes on where it was
-                when the node begins again, unless it has a `place` of its own. The node's run may
+            parent: the node that starts it: it is a part of that node, and goes on where it was
+                when the node begins again, unless it has a `thread_ref` of its own. The node's run may
                 want to show it too.
-            enter: called for each node before it, in the copy of the context
+            `on_enter`: called for each node before it, in the copy of the context
                 variables that is the node's, with its context and where it stands.
             `on_task`: called with a dict when a task begins, and when it ends.
             `step_timeout`: seconds that each superstep may take.
             events: whether events are kept for the result.
             `run_id`: a new one by default.
-            place: the thread that keeps it; none by default. Without an input it goes on
+            `thread_ref`: the thread that keeps it; none by default. Without an input it goes on
                 there.
             registry: which types it may hold, if it is a part of a node whose run is kept.
             seed: where ids and jitter come from; drawn by default.
@@ -1448,16 +1448,16 @@ class StreamOptions:
             namespace, a tuple that is empty for the run's own graph.
         keys: the keys to show of states and updates; a text shows the bare
             value of that key, `None` shows all.
-        part: makes a chunk of mode, namespace and payload.
-        told: called when a task begins and when it ends, with its namespace
+        `make_chunk`: makes a chunk of mode, namespace and payload.
+        `task_chunks`: called when a task begins and when it ends, with its namespace
             and (superstep, number among the sends, dict); gives the chunks, as
             pairs of a mode and a payload.
         tokens: what `Context.token` names this stream by.
 
-    Without `part` a chunk is the payload, (mode, payload), (namespace, payload) or
+    Without `make_chunk` a chunk is the payload, (mode, payload), (namespace, payload) or
     (namespace, mode, payload).
     """
-    def __new__(cls, /, modes: Sequence[str], *, tagged: bool = False, subgraphs: bool = False, keys: Incomplete = ..., part: Any | None = None, told: Any | None = None, tokens: Any | None = None) -> StreamOptions: ...
+    def __new__(cls, /, modes: Sequence[str], *, tagged: bool = False, subgraphs: bool = False, keys: Incomplete = ..., make_chunk: Any | None = None, task_chunks: Any | None = None, tokens: Any | None = None) -> StreamOptions: ...
     def has(self, /, mode: str) -> bool:
         """
         Whether items of that mode are shown.
@@ -1600,16 +1600,16 @@ class ThreadSummary:
         """
 
 @final
-class Turn:
+class TurnInput:
     """
     The input of a run on a thread that may be new.
 
     Args:
         first: the writes if the thread is new; or an exception to be raised then.
         further: the writes if it holds something already.
-        anew: keys that begin at their defaults again before `further`.
+        `reset_keys`: keys that begin at their defaults again before `further`.
     """
-    def __new__(cls, /, first: Any, further: dict, *, anew: Sequence[str] = ...) -> Turn: ...
+    def __new__(cls, /, first: Any, further: dict, *, reset_keys: Sequence[str] = ...) -> TurnInput: ...
 
 @final
 class Values:

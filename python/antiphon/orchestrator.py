@@ -20,12 +20,12 @@ from antiphon.errors import StateError, ValidationError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from antiphon._antiphon import Command, RetryPolicy, Run, Saver, ThreadRef, Turn
+    from antiphon._antiphon import Command, RetryPolicy, Run, Saver, ThreadRef, TurnInput
     from antiphon._diagram import Diagram
     from antiphon.budget import Budget
     from antiphon.result import Result
 
-    _Start: TypeAlias = tuple[dict[str, Any] | Turn, ThreadRef | None]
+    _Start: TypeAlias = tuple[dict[str, Any] | TurnInput, ThreadRef | None]
 
 __all__ = ["Orchestrator"]
 
@@ -240,7 +240,7 @@ class Orchestrator(Resumes):
 
     def _launch(
         self,
-        first: dict[str, Any] | Turn | Command[Any] | None,
+        first: dict[str, Any] | TurnInput | Command[Any] | None,
         ref: ThreadRef | None,
         *,
         watched: bool = False,
@@ -258,9 +258,9 @@ class Orchestrator(Resumes):
                 limits=Limits(**limits, supersteps=self._built.supersteps),
                 events=True,
                 stream_options=StreamOptions(("events",)) if watched else None,
-                above=outer,
+                parent=outer,
                 registry=registry,
-                place=ref,
+                thread_ref=ref,
                 run_id=run_id,
             )
         except StateError as error:

@@ -123,7 +123,7 @@ class Resumes(Threads):
     def _write(self, ref: ThreadRef, values: Any, writer: str) -> Routine[int]:
         written = edit(values, self._built.state, None if writer == START else writer)
         try:
-            run = self._engine.start(written, place=ref)
+            run = self._engine.start(written, thread_ref=ref)
         except StateError as error:
             raise ValidationError(error.message, code="input_invalid", hint=error.hint) from error
         yield drive(run)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from antiphon._antiphon import Command, Send, Turn
+from antiphon._antiphon import Command, Send, TurnInput
 from antiphon._orchestrator.messages import said
 from antiphon._orchestrator.state import HANDED, RECORDED, fields_of, is_record
 from antiphon._text import well_formed
@@ -32,7 +32,7 @@ def entry(given: Any, state: State) -> dict[str, Any]:
         raise _invalid(error) from error
 
 
-def turn(given: Any, state: State) -> Turn:
+def turn(given: Any, state: State) -> TurnInput:
     """The writes of a run on a thread: the first ones if the thread is empty, or further ones.
 
     Raises:
@@ -45,7 +45,7 @@ def turn(given: Any, state: State) -> Turn:
     return _turn(fields, state, lambda: state.turn(fields), reset)
 
 
-def edit(given: Any, state: State, agent: str | None) -> Turn:
+def edit(given: Any, state: State, agent: str | None) -> TurnInput:
     """The writes of a caller to a thread, in the name of an agent; a text is an answer.
 
     Raises:
@@ -66,7 +66,7 @@ def edit(given: Any, state: State, agent: str | None) -> Turn:
 
 def _turn(
     fields: dict[str, Any], state: State, write: Callable[[], dict[str, Any]], reset: list[str]
-) -> Turn:
+) -> TurnInput:
     """The writes to a thread: the first ones if it is empty, or those of `write`."""
     first: dict[str, Any] | ValidationError
     try:
@@ -77,7 +77,7 @@ def _turn(
         first = state.begin(fields)
     except ValidationError as error:
         first = error
-    return Turn(first, further, anew=reset)
+    return TurnInput(first, further, reset_keys=reset)
 
 
 def _fields(given: Any) -> dict[str, Any]:

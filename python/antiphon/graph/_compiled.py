@@ -327,8 +327,8 @@ class CompiledGraph(RunnableFace, Batches, Threads):
             supersteps=limit,
             max_concurrency=concurrency_of(settings),
             stream_options=stream_options,
-            above=outer,
-            enter=entering(
+            parent=outer,
+            on_enter=entering(
                 settings,
                 readers,
                 progress=plan.tracks_progress,
@@ -336,7 +336,7 @@ class CompiledGraph(RunnableFace, Batches, Threads):
             ),
             on_task=None if trace is None else trace.note,
             step_timeout=self.step_timeout,
-            place=None if thread is None else thread.ref(),
+            thread_ref=None if thread is None else thread.ref(),
             registry=None if outer is None or outer.run.kept_in is None else plan.registry(),
             run_id=None if run_id is None else str(run_id),
         )

@@ -70,8 +70,8 @@ def read_stream_options(
         tagged=not isinstance(mode, str),
         subgraphs=subgraphs,
         keys=keys,
-        part=partial(_part, schema if keys is None else None) if version == "v2" else None,
-        told=told,
+        make_chunk=partial(_part, schema if keys is None else None) if version == "v2" else None,
+        task_chunks=told,
         tokens=None if told is None else told.tokens,
     )
 

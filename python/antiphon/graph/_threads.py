@@ -151,7 +151,7 @@ class Threads:
     def _edit(self, thread: GraphThread, values: Any, as_node: str) -> Run:
         if ROOT in self._plan.keys and values is not None and not isinstance(values, Command):
             values = {ROOT: values}
-        return self._engine.start(values, place=thread.ref(as_node))
+        return self._engine.start(values, thread_ref=thread.ref(as_node))
 
 
 class _Past:

@@ -18,5 +18,5 @@ pub(crate) mod options;
 pub(crate) mod question;
 pub(crate) mod rules;
 pub(crate) mod task_context;
-pub(crate) mod turn;
+pub(crate) mod turn_input;
 pub(crate) mod update;

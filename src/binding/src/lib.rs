@@ -39,7 +39,7 @@ mod _antiphon {
             limits::Limits,
             model::Model,
             task_context::Context,
-            turn::Turn,
+            turn_input::TurnInput,
         },
         sandbox::{
             attachments::{sandbox_figure, sandbox_json, sandbox_outcome, sandbox_table},

@@ -52,7 +52,7 @@ impl SubrunStart {
         let within = scope_key(Context::of(py, cx)?.as_any())?;
         let digest = digest_within(digest, within.as_deref());
         let name = engine.get().graph.name();
-        let begun = run.with(|core| Ok(core.machine.begin_subrun(id, name, digest)))?;
+        let begun = run.with(|state| Ok(state.machine.begin_subrun(id, name, digest)))?;
         let begun = begun.map_err(|fault| to_exception(py, &fault))?;
         let Some(CoreSubrun { index, seed, key_salt, known, intent }) = begun else {
             return Ok(None);
@@ -60,7 +60,7 @@ impl SubrunStart {
         let answer = match intent {
             None => None,
             Some(intent) => {
-                let kept = run.with(|core| Ok(core.commit_call(&intent)))?;
+                let kept = run.with(|state| Ok(state.commit_call(&intent)))?;
                 kept.map_err(|fault| to_exception(py, &fault))?
             }
         };
@@ -112,14 +112,14 @@ impl SubrunStart {
 fn parked(handle: &Object, options: &Options, now: Time) -> Option<Machine<Object>> {
     let run =
         Python::attach(|py| handle.0.bind(py).cast::<Run>().ok().cloned().map(Bound::unbind))?;
-    let taken = run.get().with(|core| {
-        if !matches!(core.phase, Phase::Paused(_)) {
+    let taken = run.get().with(|state| {
+        if !matches!(state.phase, Phase::Paused(_)) {
             return Ok(None);
         }
-        core.phase = Phase::Ended(Ending::Cancelled("it goes on elsewhere".to_owned()));
-        let graph = Arc::clone(core.machine.graph(0).unwrap_or(&core.graph));
+        state.phase = Phase::Ended(Ending::Cancelled("it goes on elsewhere".to_owned()));
+        let graph = Arc::clone(state.machine.graph(0).unwrap_or(&state.graph));
         let empty = Machine::new(graph, Update::default(), Options::default(), now);
-        Ok(Some(std::mem::replace(&mut core.machine, empty)))
+        Ok(Some(std::mem::replace(&mut state.machine, empty)))
     });
     let mut machine = taken.ok().flatten()?;
     machine.watch(options.events, options.event_options);
@@ -132,10 +132,10 @@ impl ParentTask for TaskContext {
     }
 
     fn commit_subrun(&self, commit: SubrunCommit) -> Result<Option<StoreFuture<()>>, Fault> {
-        let kept = self.run.get().with(|core| {
-            let commit = core.machine.commit_subrun(self.id, commit);
+        let kept = self.run.get().with(|state| {
+            let commit = state.machine.commit_subrun(self.id, commit);
             Ok(commit
-                .and_then(|commit| commit.map_or(Ok(None), |commit| core.commit_call(&commit))))
+                .and_then(|commit| commit.map_or(Ok(None), |commit| state.commit_call(&commit))))
         });
         // Nobody but a user's code in the middle of the run around could be in the way.
         kept.unwrap_or(Ok(None))
@@ -143,20 +143,20 @@ impl ParentTask for TaskContext {
 
     fn park_subrun(&self, index: u32, run: Object) {
         // As above.
-        let _ = self.run.get().with(|core| {
-            core.machine.park_subrun(self.id, index, run);
+        let _ = self.run.get().with(|state| {
+            state.machine.park_subrun(self.id, index, run);
             Ok(())
         });
     }
 
     fn end_subrun(&self, index: u32, came_to: Option<RecoveredRun<Object>>) {
         let run = self.run.get();
-        let ready = run.with(|core| {
+        let ready = run.with(|state| {
             if let Some(came_to) = came_to {
-                core.machine.finish_subrun(self.id, index, came_to);
+                state.machine.finish_subrun(self.id, index, came_to);
             }
-            core.machine.end_subrun(self.id, index);
-            Ok(core.machine.is_ready())
+            state.machine.end_subrun(self.id, index);
+            Ok(state.machine.is_ready())
         });
         if ready.unwrap_or(true) {
             run.mailbox.wake();
@@ -164,13 +164,13 @@ impl ParentTask for TaskContext {
     }
 
     fn resume_subrun(&self, index: u32) {
-        let _ = self.run.get().with(|core| {
-            core.machine.resume_subrun(self.id, index);
+        let _ = self.run.get().with(|state| {
+            state.machine.resume_subrun(self.id, index);
             Ok(())
         });
     }
 
-    /// By letter, because somebody may work on the run around.
+    /// By mail, because somebody may work on the run around.
     fn abandon_subrun(&self, index: u32) {
         let call = (self.id, index);
         Python::try_attach(|py| {

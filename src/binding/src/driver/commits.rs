@@ -11,14 +11,14 @@ use antiphon_runtime::{Clock, OpenedThread, RunCommitter, StartedRun};
 use antiphon_stores::process;
 use pyo3::prelude::*;
 
-use crate::driver::core::Core;
 use crate::driver::phase::Phase;
 use crate::driver::run::Run;
+use crate::driver::run_state::RunState;
 use crate::driver::subrun::Subrun;
 use crate::thread::session::{Stage, ThreadSession};
 use crate::value::object::Object;
 
-impl Core {
+impl RunState {
     /// Polls the store of the run; says whether there is nothing else to do until it answers.
     pub(crate) fn poll_store(&mut self, run: &Bound<'_, Run>) -> bool {
         match self.session.as_deref_mut().map(|session| &mut session.stage) {

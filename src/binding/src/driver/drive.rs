@@ -13,20 +13,18 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::PyTuple;
 use pyo3::{PyTraverseError, PyVisit};
 
-use crate::driver::blocking::{cancel, keep};
 use crate::driver::coroutine::NodeCoroutine;
 use crate::driver::fork_guard::ForkGuard;
-use crate::driver::handle::Handle;
 use crate::driver::mailbox::Answer;
-use crate::driver::pool;
 use crate::driver::run::{Goal, Run};
 use crate::driver::step::{self, Stepped, raised_by};
-use crate::driver::turn::Next;
+use crate::driver::task_handle::TaskHandle;
+use crate::driver::turn::{Driver, Next};
 use crate::driver::wake::Wake;
 use crate::fault::{busy, is_cancellation};
 use crate::ffi::{self, CollectionPause, Step};
 use crate::graph::call::{Call, is_awaitable, steppable};
-use crate::graph::call_kind::Kind;
+use crate::graph::call_kind::CallKind;
 
 /// Supersteps, and time, after which other tasks of the loop get their turn.
 const SUPERSTEPS: u32 = 64;
@@ -117,17 +115,17 @@ impl Drive {
 
     /// Goes on: steps what is awaited, then whatever comes after it.
     fn go(&self, py: Python<'_>, value: &Bound<'_, PyAny>) -> PyResult<DriveStep> {
-        Turn { drive: self, state: &mut *self.state()? }.go(py, value)
+        Stepper { drive: self, state: &mut *self.state()? }.go(py, value)
     }
 }
 
 /// A step of a drive, its state in hand.
-struct Turn<'a> {
+struct Stepper<'a> {
     drive: &'a Drive,
     state: &'a mut State,
 }
 
-impl Turn<'_> {
+impl Stepper<'_> {
     fn event_loop<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         static RUNNING: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
         if let Some(event_loop) = &self.state.event_loop {
@@ -149,11 +147,15 @@ impl Turn<'_> {
         };
         loop {
             let goal = if self.state.cancelled.is_some() { Goal::End } else { self.drive.goal };
-            let turned = this.with(|core| core.turn(run, goal, done.take()));
+            let (driver, taken) = ((Driver::EventLoop, goal), done.take());
+            let turned = this.with(|state| state.turn(run, driver, taken));
             let progress = match turned.map_err(|error| self.drive.guard.check_loop(py, error))? {
                 Next::Call(call) => self.call_alone(py, call)?,
-                Next::Start(calls, _) => self.start(py, calls)?,
-                Next::Cancel(stopped) => cancel(run, stopped).map(|()| Progress::Nothing)?,
+                Next::Start(calls) | Next::StartAndHelp(calls) => self.start(py, calls)?,
+                Next::Cancel(stopped) => {
+                    this.cancel_tasks(py, stopped)?;
+                    Progress::Nothing
+                }
                 Next::Wait(limit) => self.wait(py, limit)?,
                 Next::Item(item) => return Ok(DriveStep::Item(item)),
                 Next::Rest => return Err(self.rest(py)?),
@@ -165,7 +167,7 @@ impl Turn<'_> {
             }
             if self.is_unfair() {
                 if let Some((id, answer)) = done {
-                    this.with(|core| core.answer(py, id, answer))?;
+                    this.with(|state| state.answer(py, id, answer))?;
                 }
                 return Ok(self.waiting(py.None()));
             }
@@ -241,35 +243,28 @@ impl Turn<'_> {
     /// A call beside which nothing else is under way needs no task of its own.
     fn call_alone(&mut self, py: Python<'_>, call: Call) -> PyResult<Progress> {
         match call.kind {
-            Kind::Coroutine if !self.drive.run.get().live => Ok(self.delegate(py, call)),
-            Kind::Inline => self.call_here(py, call),
+            CallKind::Coroutine if !self.drive.run.get().settings.is_live => {
+                Ok(self.delegate(py, call))
+            }
+            CallKind::Inline => self.call_here(py, call),
             _ => self.start(py, vec![call]),
         }
     }
 
+    /// Makes calls: inline ones here, async ones in tasks of their own.
     fn start(&mut self, py: Python<'_>, calls: Vec<Call>) -> PyResult<Progress> {
-        let run = self.drive.run.bind(py).clone();
-        let this = run.get();
-        let mut pooled = false;
+        let drive = self.drive;
+        let this = drive.run.bind(py).get();
         let mut progress = Progress::Nothing;
         let _pause = self.may_pause_collection(py, &calls)?.then(|| CollectionPause::new(py));
         for call in calls {
             let made = match call.kind {
-                Kind::Coroutine | Kind::TimedCoroutine => self.spawn(py, call)?,
-                Kind::Inline => self.call_here(py, call)?,
-                Kind::Blocking | Kind::Timed => {
-                    keep(&run, call.cx.id, Handle::Pooled)?;
-                    this.calls.push(call.queued());
-                    pooled = true;
-                    Progress::Nothing
-                }
+                CallKind::Inline => self.call_here(py, call)?,
+                _ => self.spawn(py, call)?,
             };
             if let Progress::Done(id, answer) = std::mem::replace(&mut progress, made) {
-                this.with(|core| core.answer(py, id, answer))?;
+                this.with(|state| state.answer(py, id, answer))?;
             }
-        }
-        if pooled {
-            pool::summon(&run);
         }
         Ok(progress)
     }
@@ -278,7 +273,8 @@ impl Turn<'_> {
     /// some ten objects, all of which stay, so that it would find nothing, many times over. A
     /// factory that steps tasks at once would run the nodes meanwhile.
     fn may_pause_collection(&mut self, py: Python<'_>, calls: &[Call]) -> PyResult<bool> {
-        let spawned = |call: &Call| matches!(call.kind, Kind::Coroutine | Kind::TimedCoroutine);
+        let spawned =
+            |call: &Call| matches!(call.kind, CallKind::Coroutine | CallKind::TimedCoroutine);
         if calls.len() < MANY_TASKS || !calls.iter().all(spawned) {
             return Ok(false);
         }
@@ -308,7 +304,7 @@ impl Turn<'_> {
         let id = call.cx.id;
         let event_loop = self.event_loop(py)?;
         let coroutine = NodeCoroutine::spawn(&event_loop, call, inner)?;
-        keep(self.drive.run.bind(py), id, Handle::Coroutine(coroutine.into_any()))?;
+        self.drive.run.get().keep(id, TaskHandle::Coroutine(coroutine.into_any()))?;
         Ok(Progress::Nothing)
     }
 
@@ -366,7 +362,7 @@ impl Turn<'_> {
                 match self.stepped(py, call, stepped) {
                     Progress::Waits(waits) => return Ok(Some(waits)),
                     Progress::Done(id, answer) => {
-                        self.drive.run.bind(py).get().with(|core| core.answer(py, id, answer))?;
+                        self.drive.run.bind(py).get().with(|state| state.answer(py, id, answer))?;
                     }
                     Progress::Nothing => {}
                 }
@@ -441,7 +437,7 @@ impl Drive {
 
     #[pyo3(signature = (*error))]
     fn throw(&self, py: Python<'_>, error: &Bound<'_, PyTuple>) -> PyResult<Py<PyAny>> {
-        let thrown = Turn { drive: self, state: &mut *self.state()? }.thrown(py, error);
+        let thrown = Stepper { drive: self, state: &mut *self.state()? }.thrown(py, error);
         match thrown? {
             Some(waits) => Ok(waits),
             None => self.send(py.None().bind(py)),
@@ -454,7 +450,7 @@ impl Drive {
         if let Current::Node(_, inner) = &current {
             inner.call_method0(py, intern!(py, "close"))?;
         }
-        let handles = self.run.get().with(|core| Ok(std::mem::take(&mut core.handles)))?;
+        let handles = self.run.get().with(|state| Ok(std::mem::take(&mut state.handles)))?;
         handles.values().try_for_each(|handle| handle.cancel(py))
     }
 

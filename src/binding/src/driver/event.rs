@@ -50,17 +50,17 @@ impl Event {
     }
 }
 
-/// The events of a run that may go on under the id it began with: its first
-/// event says which that is.
+/// Converts the events of a run. A resumed run keeps the id that it was started with: its
+/// first event names it.
 #[derive(Debug)]
-pub(crate) struct Named(Arc<str>);
+pub(crate) struct EventConverter(Arc<str>);
 
-impl Named {
+impl EventConverter {
     pub(crate) fn new(run_id: &str) -> Self {
         Self(run_id.into())
     }
 
-    pub(crate) fn event(&mut self, inner: CoreEvent) -> Event {
+    pub(crate) fn convert(&mut self, inner: CoreEvent) -> Event {
         if inner.kind == EventKind::RunStarted && inner.path.is_empty() {
             self.0 = Arc::clone(&inner.name);
         }

@@ -8,34 +8,34 @@ use antiphon_runtime::{CallContext, Clock, ReplyChunk};
 use pyo3::prelude::*;
 use tokio::sync::mpsc;
 
-use crate::driver::core::Core;
 use crate::driver::exit_gate;
-use crate::driver::handle::Handle;
 use crate::driver::mailbox::Answer;
 use crate::driver::native_runtime::native_runtime;
 use crate::driver::run::Run;
+use crate::driver::run_state::RunState;
+use crate::driver::task_handle::TaskHandle;
 use crate::graph::model::Model;
 use crate::value::object::Object;
 
 /// Asks a model for an agent.
-pub(crate) fn ask(core: &mut Core, run: &Bound<'_, Run>, task: Task<Object>, model: &Model) {
+pub(crate) fn ask(state: &mut RunState, run: &Bound<'_, Run>, task: Task<Object>, model: &Model) {
     let TaskWork::Model(request) = task.work else { return };
     let port = Arc::clone(&model.port);
-    let clock: Arc<dyn Clock> = Arc::<antiphon_runtime::SystemClock>::clone(&core.clock);
+    let clock: Arc<dyn Clock> = Arc::<antiphon_runtime::SystemClock>::clone(&state.clock);
     let (chunks, pieces) = mpsc::unbounded_channel();
-    let watched = run.get().live;
+    let watched = run.get().settings.is_live;
     let cx = CallContext {
         deadline: task.deadline,
         chunks: watched.then_some(chunks),
-        seed: core.machine.seed_of(task.id),
-        idempotency_key: Some(core.machine.model_key(task.id, &request)),
+        seed: state.machine.seed_of(task.id),
+        idempotency_key: Some(state.machine.model_key(task.id, &request)),
         ..CallContext::new(clock)
     };
     let (id, owner) = (task.id, run.clone().unbind());
     let runtime = match native_runtime() {
         Ok(runtime) => runtime,
         Err(fault) => {
-            core.machine.resolve(id, TaskOutcome::failed(fault), core.now);
+            state.machine.resolve(id, TaskOutcome::failed(fault), state.now);
             return;
         }
     };
@@ -55,7 +55,7 @@ pub(crate) fn ask(core: &mut Core, run: &Bound<'_, Run>, task: Task<Object>, mod
             owner.get().mailbox.post(py, |mail| mail.answers.push((id, answer)));
         });
     });
-    core.handles.insert(id, Handle::Native(asked.abort_handle()));
+    state.handles.insert(id, TaskHandle::Native(asked.abort_handle()));
 }
 
 /// Passes pieces of a reply on to the run as they come.
@@ -68,7 +68,7 @@ async fn forward(run: Py<Run>, id: TaskId, mut pieces: mpsc::UnboundedReceiver<R
 }
 
 /// Puts a piece of a reply into the trace.
-pub(crate) fn note(core: &mut Core, id: TaskId, chunk: ReplyChunk) {
+pub(crate) fn note(state: &mut RunState, id: TaskId, chunk: ReplyChunk) {
     let (kind, name, data) = chunk.into_event();
-    core.machine.note(id, kind, name, data);
+    state.machine.note(id, kind, name, data);
 }

@@ -52,8 +52,8 @@ impl Run {
     /// `running`, `completed`, `paused`, `budget`, `cancelled` or `failed`.
     #[getter]
     fn outcome(&self) -> PyResult<&'static str> {
-        self.with(|core| {
-            Ok(match &core.phase {
+        self.with(|state| {
+            Ok(match &state.phase {
                 Phase::Running => "running",
                 Phase::Paused(_) => "paused",
                 Phase::Ended(Ending::Completed) => "completed",
@@ -67,8 +67,8 @@ impl Run {
     /// The spent dimension, or the reason of the cancellation.
     #[getter]
     fn detail(&self) -> PyResult<String> {
-        self.with(|core| {
-            Ok(match &core.phase {
+        self.with(|state| {
+            Ok(match &state.phase {
                 Phase::Ended(Ending::Budget(dimension)) => dimension.as_str().to_owned(),
                 Phase::Ended(Ending::Cancelled(reason)) => reason.clone(),
                 Phase::Failed(fault) => fault.message.clone(),
@@ -88,20 +88,20 @@ impl Run {
     /// The state as it is now, as a dict of its own.
     #[getter]
     fn values<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        self.with(|core| core.values(py))
+        self.with(|state| state.values(py))
     }
 
     /// At a pause: the state with what the finished tasks of its superstep have
     /// written; none if they have written nothing.
     fn preview<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
-        self.with(|core| core.preview(py))
+        self.with(|state| state.preview(py))
     }
 
     /// The open questions: id, path, value.
     #[getter]
     fn questions<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyTuple>>> {
-        self.with(|core| {
-            let Phase::Paused(questions) = &core.phase else { return Ok(Vec::new()) };
+        self.with(|state| {
+            let Phase::Paused(questions) = &state.phase else { return Ok(Vec::new()) };
             let tuple = |question: &Question<Object>| {
                 let path = PyTuple::new(py, &question.path)?;
                 (&question.id, path, &question.value.0).into_pyobject(py)
@@ -112,22 +112,22 @@ impl Run {
 
     /// Whether `answer` would take this answer to a question; raises what it would.
     fn check_answer(&self, id: &str, value: Py<PyAny>, py: Python<'_>) -> PyResult<()> {
-        let checked = self.with(|core| Ok(core.machine.check_answer(id, &Object(value))))?;
+        let checked = self.with(|state| Ok(state.machine.check_answer(id, &Object(value))))?;
         checked.map_err(|fault| to_exception(py, &fault))
     }
 
     /// Answers an open question; then wait for the run again. A run that is kept has let its
     /// thread go: start another one there with the answer.
     fn answer(&self, id: &str, value: Py<PyAny>, py: Python<'_>) -> PyResult<()> {
-        let answered = self.with(|core| {
-            if core.session.is_some() {
+        let answered = self.with(|state| {
+            if state.session.is_some() {
                 return Err(PyRuntimeError::new_err("the run has let its thread go"));
             }
-            let now = core.clock.now();
-            let answered = core.machine.answer(id, Object(value), now);
+            let now = state.clock.now();
+            let answered = state.machine.answer(id, Object(value), now);
             if answered.is_ok() {
-                core.phase = Phase::Running;
-                core.resume_subrun();
+                state.phase = Phase::Running;
+                state.resume_subrun();
             }
             Ok(answered)
         })?;
@@ -143,9 +143,9 @@ impl Run {
     /// Stops what runs for it, from any thread: nobody will drive it any more.
     fn abandon(&self, py: Python<'_>) {
         self.calls.clear();
-        let handles = self.with(|core| {
-            core.abandon();
-            Ok(std::mem::take(&mut core.handles))
+        let handles = self.with(|state| {
+            state.abandon();
+            Ok(std::mem::take(&mut state.handles))
         });
         for handle in handles.unwrap_or_default().values() {
             let _ = handle.cancel(py);
@@ -155,8 +155,8 @@ impl Run {
     /// What has been spent so far, by dimension.
     #[getter]
     fn spent<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        self.with(|core| {
-            let spent = core.machine.budget().spent();
+        self.with(|state| {
+            let spent = state.machine.budget().spent();
             let dict = PyDict::new(py);
             for (name, count) in [
                 ("supersteps", spent.supersteps),
@@ -175,43 +175,43 @@ impl Run {
     /// The recorded events, at most 10,000.
     #[getter]
     fn events(&self, py: Python<'_>) -> PyResult<Vec<Py<Event>>> {
-        self.with(|core| Ok(core.stream.events.iter().map(|event| event.clone_ref(py)).collect()))
+        self.with(|state| Ok(state.stream.events.iter().map(|event| event.clone_ref(py)).collect()))
     }
 
     /// How many events were not recorded.
     #[getter]
     fn events_dropped(&self) -> PyResult<u64> {
-        self.with(|core| Ok(core.stream.dropped))
+        self.with(|state| Ok(state.stream.dropped))
     }
 
     /// Supersteps so far.
     #[getter]
     fn steps(&self) -> PyResult<u64> {
-        self.with(|core| Ok(core.machine.supersteps().saturating_sub(core.before)))
+        self.with(|state| Ok(state.machine.supersteps().saturating_sub(state.before)))
     }
 
     /// Whether it has begun: a run that is kept may find its thread taken, or unfit.
     #[getter]
     fn begun(&self) -> PyResult<bool> {
-        self.with(|core| Ok(core.session.as_ref().is_none_or(|session| session.has_begun())))
+        self.with(|state| Ok(state.session.as_ref().is_none_or(|session| session.has_begun())))
     }
 
     /// The thread that it is kept in; none if it is not kept.
     #[getter]
     fn thread(&self) -> Option<&str> {
-        self.thread.as_deref()
+        self.settings.thread.as_deref()
     }
 
     /// The thread that it is kept in, by itself or as a part of the node that has started it.
     #[getter]
     fn kept_in(&self) -> Option<&str> {
-        self.kept_in.as_deref()
+        self.settings.kept_in.as_deref()
     }
 
     /// The context of the node that has started it; none if none has, or the node has ended.
     #[getter]
     fn caller<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, Context>>> {
-        let task = self.caller.as_ref().and_then(Weak::upgrade);
+        let task = self.settings.parent.as_ref().and_then(Weak::upgrade);
         let context = task.map_or(Ok(None), |task| task.context(py))?;
         Ok(context.map(Bound::cast_into).transpose()?)
     }
@@ -219,8 +219,8 @@ impl Run {
     /// The checkpoint that it has written or found last, once it has let its thread go.
     #[getter]
     fn checkpoint(&self) -> PyResult<Option<u64>> {
-        self.with(|core| {
-            let written = core.session.as_ref().map(|session| session.checkpoint());
+        self.with(|state| {
+            let written = state.session.as_ref().map(|session| session.checkpoint());
             Ok(written.filter(|seq| *seq > 0))
         })
     }

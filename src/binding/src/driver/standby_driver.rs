@@ -8,10 +8,10 @@ use std::time::Duration;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
-use crate::driver::blocking::{DriverRole, cancel, start};
+use crate::driver::blocking::start;
 use crate::driver::fork_guard::ForkGuard;
 use crate::driver::run::{Goal, Run};
-use crate::driver::turn::Next;
+use crate::driver::turn::{Driver, Next};
 
 /// How long a call may keep mail waiting. Most calls are over by then, and the
 /// caller's thread reads all that has arrived in one turn, which costs one commit
@@ -59,11 +59,11 @@ pub(crate) fn drive_meanwhile(run: &Bound<'_, Run>) -> PyResult<bool> {
     let (py, this) = (run.py(), run.get());
     let lock = &this.mailbox.standby.lock;
     loop {
-        let begun = match this.with(|core| core.turn(run, Goal::End, None))? {
+        let begun = match this.with(|state| state.turn(run, (Driver::Standby, Goal::End), None))? {
             Next::Call(call) => vec![call],
-            Next::Start(calls, _) => calls,
+            Next::Start(calls) | Next::StartAndHelp(calls) => calls,
             Next::Cancel(stopped) => {
-                cancel(run, stopped)?;
+                this.cancel_tasks(py, stopped)?;
                 Vec::new()
             }
             Next::Wait(limit) => {
@@ -78,7 +78,7 @@ pub(crate) fn drive_meanwhile(run: &Bound<'_, Run>) -> PyResult<bool> {
             // It asks for no items, which stay where the caller finds them.
             Next::Item(_) | Next::Rest => return Ok(false),
         };
-        if let Some(answer) = start(run, begun, DriverRole::Standby)? {
+        if let Some(answer) = start(run, begun, Driver::Standby)? {
             this.mailbox.post(py, |mail| mail.answers.push(answer));
         }
         let opened = lock.stand_by();

@@ -14,12 +14,12 @@ use antiphon_runtime::{Clock, SystemClock};
 use pyo3::prelude::*;
 
 use crate::driver::begin_subrun::SubrunStart;
-use crate::driver::chance;
-use crate::driver::core::Core;
 use crate::driver::parent_task::ParentTask;
 use crate::driver::phase::Phase;
 use crate::driver::run::{Run, RunSettings};
 use crate::driver::run_id::RunId;
+use crate::driver::run_state::RunState;
+use crate::driver::seeds;
 use crate::driver::standby_driver::stand_in;
 use crate::driver::stream::{NestedStreams, ParentStream, Stream};
 use crate::driver::stream_options::StreamOptions;
@@ -34,28 +34,28 @@ use crate::value::object::Object;
 
 /// What a run is asked for, beside its input.
 #[derive(Debug)]
-pub(crate) struct Request {
+pub(crate) struct StartOptions {
     pub(crate) config: Option<Py<PyAny>>,
     pub(crate) context: Option<Py<PyAny>>,
     pub(crate) limits: Limits,
     pub(crate) max_concurrency: Option<usize>,
     pub(crate) stream_options: Option<Py<StreamOptions>>,
     /// The task that starts it.
-    pub(crate) above: Option<Arc<TaskContext>>,
-    pub(crate) enter: Option<Py<PyAny>>,
+    pub(crate) parent: Option<Arc<TaskContext>>,
+    pub(crate) on_enter: Option<Py<PyAny>>,
     pub(crate) on_task: Option<Py<PyAny>>,
     pub(crate) step_timeout: Option<Duration>,
     /// Whether events are kept.
     pub(crate) events: bool,
     /// Where it is kept.
-    pub(crate) place: Option<Py<ThreadRef>>,
+    pub(crate) thread_ref: Option<Py<ThreadRef>>,
     /// Which types it may hold, if it is kept with the task that starts it.
     pub(crate) registry: Option<Py<PyAny>>,
     pub(crate) id: Option<Arc<str>>,
     pub(crate) seed: Option<u64>,
 }
 
-impl Request {
+impl StartOptions {
     /// Starts the run; nothing happens yet.
     pub(crate) fn start<'py>(
         self,
@@ -65,52 +65,56 @@ impl Request {
         let py = engine.py();
         let clock = Arc::new(SystemClock::new());
         let now = clock.now();
-        let seed = chance::seed(self.seed);
+        let seed = seeds::draw(self.seed);
         let named = self.id.is_some();
         let id = RunId::new(self.id, seed, now);
-        let place = self.place.as_ref().map(|place| place.bind(py).get());
-        let shown = self.above.as_ref().filter(|cx| !cx.run.get().below.is_empty());
-        let above = shown.map(|cx| {
-            let place = format!("{}:{}", cx.name, id.get());
-            ParentStream::new(weak(cx), &cx.run.get().below, place)
+        let thread_ref = self.thread_ref.as_ref().map(|thread_ref| thread_ref.bind(py).get());
+        let shown =
+            self.parent.as_ref().filter(|cx| !cx.run.get().settings.nested_streams.is_empty());
+        let parent_stream = shown.map(|cx| {
+            let name = format!("{}:{}", cx.name, id.get());
+            ParentStream::new(weak(cx), &cx.run.get().settings.nested_streams, name)
         });
-        let further = shown.map(|cx| &cx.run.get().below);
-        let below = NestedStreams::new(py, self.stream_options.as_ref().map(Py::get), further);
-        let mut stream = Stream::new(self.stream_options, above, self.events);
+        let further = shown.map(|cx| &cx.run.get().settings.nested_streams);
+        let own = self.stream_options.as_ref().map(Py::get);
+        let nested_streams = NestedStreams::new(py, own, further);
+        let mut stream = Stream::new(self.stream_options, parent_stream, self.events);
         stream.listen(self.on_task);
         stream.look_within(!engine.get().nested.is_empty());
-        let around = self.above.as_ref().and_then(|cx| cx.run.get().kept_in.clone());
-        let around = RunSettings {
+        let kept_in = self.parent.as_ref().and_then(|cx| cx.run.get().settings.kept_in.clone());
+        let settings = RunSettings {
             config: self.config.unwrap_or_else(|| py.None()),
             context: self.context.unwrap_or_else(|| py.None()),
-            enter: self.enter,
-            live: stream.is_live() || !below.is_empty() || self.step_timeout.is_some(),
-            below,
-            thread: place.map(|place| place.thread.clone()),
-            caller: self.above.as_ref().map(weak),
-            kept_in: place.map(|place| place.thread.clone()).or(around),
+            on_enter: self.on_enter,
+            is_live: stream.is_live() || !nested_streams.is_empty() || self.step_timeout.is_some(),
+            nested_streams,
+            thread: thread_ref.map(|thread_ref| thread_ref.thread.clone()),
+            parent: self.parent.as_ref().map(weak),
+            kept_in: thread_ref.map(|thread_ref| thread_ref.thread.clone()).or(kept_in),
         };
         let events = stream.wants_events();
-        let run_id = match place {
+        let run_id = match thread_ref {
             Some(_) => id.foreseen(),
             None if events => id.get().to_string(),
             None => String::new(),
         };
-        let settings = Options {
+        let options = Options {
             key_salt: call_key_salt(self.seed, &run_id, now),
             run_id,
             seed,
             limits: self.limits,
             max_concurrency: self.max_concurrency,
-            commits: place.is_some(),
+            commits: thread_ref.is_some(),
             events,
             event_options: stream.notices(),
             step_timeout: self.step_timeout,
             schemas: Some(&JsonSchemas),
         };
-        let parts = Parts { clock, now, stream, settings, around, id };
-        match (self.place, self.above) {
-            (Some(place), _) => parts.in_thread(engine, input, (place.bind(py).get(), named)),
+        let parts = RunParts { clock, now, stream, options, settings, id };
+        match (self.thread_ref, self.parent) {
+            (Some(thread_ref), _) => {
+                parts.in_thread(engine, input, (thread_ref.bind(py).get(), named))
+            }
             (None, Some(cx)) => parts.within(engine, input, (&cx, self.registry)),
             (None, None) => parts.alone(engine, input),
         }
@@ -118,27 +122,27 @@ impl Request {
 }
 
 /// What a run is made of, whatever keeps it.
-struct Parts {
+struct RunParts {
     clock: Arc<SystemClock>,
     now: Time,
     stream: Stream,
-    settings: Options,
-    around: RunSettings,
+    options: Options,
+    settings: RunSettings,
     id: RunId,
 }
 
-impl Parts {
+impl RunParts {
     /// A run that is kept in a thread of its own.
     fn in_thread<'py>(
         self,
         engine: &Bound<'py, Engine>,
         input: Option<&Bound<'_, PyAny>>,
-        (place, named): (&ThreadRef, bool),
+        (thread_ref, named): (&ThreadRef, bool),
     ) -> PyResult<Bound<'py, Run>> {
-        let session = ThreadSession::open(engine, input, place, (&self.settings, named))?;
+        let session = ThreadSession::open(engine, input, thread_ref, (&self.options, named))?;
         // What it begins with depends on what the thread holds.
         let machine = self.machine(engine, Update::default());
-        self.run(engine, machine, |core| core.session = Some(session))
+        self.run(engine, machine, |state| state.session = Some(session))
     }
 
     /// A run that is a part of the node that starts it.
@@ -148,26 +152,26 @@ impl Parts {
         input: Option<&Bound<'_, PyAny>>,
         (cx, registry): (&Arc<TaskContext>, Option<Py<PyAny>>),
     ) -> PyResult<Bound<'py, Run>> {
-        let registry = registry.filter(|_| self.around.kept_in.is_some());
-        let begun = SubrunStart::begin(cx, engine, (input, registry), &mut self.settings)?;
+        let registry = registry.filter(|_| self.settings.kept_in.is_some());
+        let begun = SubrunStart::begin(cx, engine, (input, registry), &mut self.options)?;
         let Some(mut begun) = begun else { return self.alone(engine, input) };
-        let known = begun.machine(engine.get(), &mut self.settings, self.now);
+        let known = begun.machine(engine.get(), &mut self.options, self.now);
         let known = known.map_err(|fault| to_exception(engine.py(), &fault))?;
         let goes_on = known.is_some();
         let machine = match known {
             Some(known) => known,
             None => self.machine(engine, written(engine, input)?),
         };
-        let run = self.run(engine, machine, |core| {
+        let run = self.run(engine, machine, |state| {
             if goes_on {
-                let spent = core.machine.budget().spent().supersteps;
-                core.before = core.machine.supersteps().saturating_sub(spent);
-                core.host.forget();
+                let spent = state.machine.budget().spent().supersteps;
+                state.before = state.machine.supersteps().saturating_sub(spent);
+                state.host.forget();
             }
-            core.subrun = Some(begun.subrun);
+            state.subrun = Some(begun.subrun);
         })?;
-        run.get().with(|core| {
-            if let Some(subrun) = &core.subrun {
+        run.get().with(|state| {
+            if let Some(subrun) = &state.subrun {
                 subrun.park(run.clone().into_any());
             }
             Ok(())
@@ -187,19 +191,19 @@ impl Parts {
 
     fn machine(&self, engine: &Bound<'_, Engine>, input: Update<Object>) -> Machine<Object> {
         let graph = Arc::clone(&engine.get().graph);
-        Machine::new(graph, input, self.settings.clone(), self.now)
+        Machine::new(graph, input, self.options.clone(), self.now)
     }
 
     fn run<'py>(
         self,
         engine: &Bound<'py, Engine>,
         machine: Machine<Object>,
-        finish: impl FnOnce(&mut Core),
+        finish: impl FnOnce(&mut RunState),
     ) -> PyResult<Bound<'py, Run>> {
         let py = engine.py();
-        let Self { clock, now, stream, around, id, .. } = self;
+        let Self { clock, now, stream, settings, id, .. } = self;
         let graph = Arc::clone(&engine.get().graph);
-        let mut core = Core {
+        let mut state = RunState {
             machine,
             host: Host::new(py, engine),
             clock,
@@ -214,8 +218,8 @@ impl Parts {
             session: None,
             subrun: None,
         };
-        finish(&mut core);
-        Run::new(py, id, core, around, stand_in)
+        finish(&mut state);
+        Run::new(py, id, state, settings, stand_in)
     }
 }
 
@@ -231,7 +235,7 @@ fn written(
 /// can foretell, or, where the seed is given, the same for the same run.
 fn call_key_salt(seed: Option<u64>, run_id: &str, now: Time) -> u64 {
     match seed {
-        None => chance::seed(None).number(),
+        None => seeds::draw(None).number(),
         Some(_) if run_id.is_empty() => now.as_micros(),
         Some(_) => key_salt(run_id),
     }

@@ -18,7 +18,7 @@ use crate::ffi;
 #[derive(Debug, Default)]
 pub(crate) struct Stream {
     options: Option<Py<StreamOptions>>,
-    above: Option<ParentStream>,
+    parent: Option<ParentStream>,
     /// What is shown to anyone.
     modes: Modes,
     /// Called with what is told of tasks.
@@ -39,12 +39,12 @@ impl Stream {
 
     pub(crate) fn new(
         options: Option<Py<StreamOptions>>,
-        above: Option<ParentStream>,
+        parent: Option<ParentStream>,
         record: bool,
     ) -> Self {
         let own = options.as_ref().map(|options| options.get().modes).unwrap_or_default();
-        let modes = own | above.as_ref().map(ParentStream::modes).unwrap_or_default();
-        Self { options, above, modes, record, ..Self::default() }
+        let modes = own | parent.as_ref().map(ParentStream::modes).unwrap_or_default();
+        Self { options, parent, modes, record, ..Self::default() }
     }
 
     /// Tells `on_task` how tasks begin and end.
@@ -55,7 +55,7 @@ impl Stream {
     /// Shows the states of nested graphs too, to those who want to see them, and
     /// keeps states and tasks in order.
     pub(crate) fn look_within(&mut self, nests: bool) {
-        let deep = self.above.is_some()
+        let deep = self.parent.is_some()
             || self.options.as_ref().is_some_and(|options| options.get().subgraphs);
         self.within = self.has(Mode::Values) && ((nests && deep) || self.wants_tasks());
     }
@@ -98,10 +98,10 @@ impl Stream {
     /// Shows an item to whoever wants to see it. `space` leads to where it is from.
     pub(crate) fn show(&mut self, py: Python<'_>, item: Item, space: Vec<String>) -> PyResult<()> {
         self.show_here(py, &item, &space)?;
-        if let Some(above) = &self.above
-            && above.modes().has(item.mode())
+        if let Some(parent) = &self.parent
+            && parent.modes().has(item.mode())
         {
-            above.tell(py, item, space);
+            parent.tell(py, item, space);
         }
         Ok(())
     }
@@ -161,17 +161,17 @@ pub(crate) struct ParentStream {
     task: Weak<dyn ParentTask>,
     modes: Modes,
     /// What this run is called there: `node:id`.
-    place: String,
+    name: String,
 }
 
 impl ParentStream {
-    /// The run of `task`, in whose stream `below` is to be seen as `place`.
+    /// The run of `task`, in whose stream `nested` is to be seen as `name`.
     pub(crate) const fn new(
         task: Weak<dyn ParentTask>,
-        below: &NestedStreams,
-        place: String,
+        nested: &NestedStreams,
+        name: String,
     ) -> Self {
-        Self { task, modes: below.modes, place }
+        Self { task, modes: nested.modes, name }
     }
 
     const fn modes(&self) -> Modes {
@@ -180,7 +180,7 @@ impl ParentStream {
 
     fn tell(&self, py: Python<'_>, item: Item, mut space: Vec<String>) {
         let Some(task) = self.task.upgrade() else { return };
-        space.insert(0, self.place.clone());
+        space.insert(0, self.name.clone());
         task.show(py, item, space);
     }
 }
@@ -198,18 +198,18 @@ impl NestedStreams {
     pub(crate) fn new(
         py: Python<'_>,
         options: Option<&StreamOptions>,
-        above: Option<&Self>,
+        outer: Option<&Self>,
     ) -> Self {
-        let mut below = Self::default();
+        let mut nested = Self::default();
         if let Some(options) = options.filter(|options| options.subgraphs) {
-            below.modes = options.modes;
-            below.tokens.extend(options.tokens.as_ref().map(|tokens| tokens.clone_ref(py)));
+            nested.modes = options.modes;
+            nested.tokens.extend(options.tokens.as_ref().map(|tokens| tokens.clone_ref(py)));
         }
-        if let Some(further) = above {
-            below.modes = below.modes | further.modes;
-            below.tokens.extend(further.tokens.iter().map(|tokens| tokens.clone_ref(py)));
+        if let Some(further) = outer {
+            nested.modes = nested.modes | further.modes;
+            nested.tokens.extend(further.tokens.iter().map(|tokens| tokens.clone_ref(py)));
         }
-        below
+        nested
     }
 
     pub(crate) const fn is_empty(&self) -> bool {

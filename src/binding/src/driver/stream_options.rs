@@ -109,13 +109,13 @@ impl Item {
 ///         namespace, a tuple that is empty for the run's own graph.
 ///     keys: the keys to show of states and updates; a text shows the bare
 ///         value of that key, `None` shows all.
-///     part: makes a chunk of mode, namespace and payload.
-///     told: called when a task begins and when it ends, with its namespace
+///     `make_chunk`: makes a chunk of mode, namespace and payload.
+///     `task_chunks`: called when a task begins and when it ends, with its namespace
 ///         and (superstep, number among the sends, dict); gives the chunks, as
 ///         pairs of a mode and a payload.
 ///     tokens: what `Context.token` names this stream by.
 ///
-/// Without `part` a chunk is the payload, (mode, payload), (namespace, payload) or
+/// Without `make_chunk` a chunk is the payload, (mode, payload), (namespace, payload) or
 /// (namespace, mode, payload).
 #[pyclass(module = "antiphon._antiphon", frozen)]
 #[derive(Debug)]
@@ -124,8 +124,8 @@ pub(crate) struct StreamOptions {
     tagged: bool,
     pub(crate) subgraphs: bool,
     keys: Keys,
-    part: Option<Py<PyAny>>,
-    told: Option<Py<PyAny>>,
+    make_chunk: Option<Py<PyAny>>,
+    task_chunks: Option<Py<PyAny>>,
     pub(crate) tokens: Option<Py<PyAny>>,
 }
 
@@ -240,9 +240,11 @@ impl StreamOptions {
                 payload.bind(py).clone()
             }
             Item::Task(task) => {
-                let Some(told) = &self.told else { return Ok(()) };
-                let (told_space, task) = (PyTuple::new(py, space)?.into_any(), task.bind(py));
-                for pair in ffi::call(told.bind(py), [Some(&told_space), Some(task)])?.try_iter()? {
+                let Some(task_chunks) = &self.task_chunks else { return Ok(()) };
+                let (namespace, task) = (PyTuple::new(py, space)?.into_any(), task.bind(py));
+                for pair in
+                    ffi::call(task_chunks.bind(py), [Some(&namespace), Some(task)])?.try_iter()?
+                {
                     let (mode, payload) = pair?.extract::<(Bound<'_, PyString>, _)>()?;
                     take(self.wrapped(&mode, space, payload)?.unbind());
                 }
@@ -260,9 +262,12 @@ impl StreamOptions {
         payload: Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = payload.py();
-        if let Some(part) = &self.part {
+        if let Some(make_chunk) = &self.make_chunk {
             let space = PyTuple::new(py, space)?.into_any();
-            return ffi::call(part.bind(py), [Some(mode.as_any()), Some(&space), Some(&payload)]);
+            return ffi::call(
+                make_chunk.bind(py),
+                [Some(mode.as_any()), Some(&space), Some(&payload)],
+            );
         }
         let chunk = match (self.subgraphs, self.tagged) {
             (false, false) => return Ok(payload),
@@ -278,7 +283,7 @@ impl StreamOptions {
 impl StreamOptions {
     #[new]
     #[pyo3(signature = (
-        modes, *, tagged=false, subgraphs=false, keys=Keys::All, part=None, told=None, tokens=None
+        modes, *, tagged=false, subgraphs=false, keys=Keys::All, make_chunk=None, task_chunks=None, tokens=None
     ))]
     #[expect(clippy::too_many_arguments, reason = "keyword options")]
     fn new(
@@ -287,14 +292,15 @@ impl StreamOptions {
         tagged: bool,
         subgraphs: bool,
         keys: Keys,
-        part: Option<Py<PyAny>>,
-        told: Option<Py<PyAny>>,
+        make_chunk: Option<Py<PyAny>>,
+        task_chunks: Option<Py<PyAny>>,
         tokens: Option<Py<PyAny>>,
     ) -> PyResult<Self> {
         let modes = modes.iter().map(|name| Mode::read(py, name)).collect::<PyResult<Vec<_>>>()?;
-        let also = [told.as_ref().map(|_| Mode::Tasks), tokens.as_ref().map(|_| Mode::Messages)];
+        let also =
+            [task_chunks.as_ref().map(|_| Mode::Tasks), tokens.as_ref().map(|_| Mode::Messages)];
         let modes = modes.into_iter().chain(also.into_iter().flatten()).collect();
-        Ok(Self { modes, tagged, subgraphs, keys, part, told, tokens })
+        Ok(Self { modes, tagged, subgraphs, keys, make_chunk, task_chunks, tokens })
     }
 
     /// Names this stream in `Context.token`.
@@ -318,8 +324,8 @@ impl StreamOptions {
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.part)?;
-        visit.call(&self.told)?;
+        visit.call(&self.make_chunk)?;
+        visit.call(&self.task_chunks)?;
         visit.call(&self.tokens)
     }
 }

@@ -13,18 +13,19 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use smallvec::SmallVec;
 
-use crate::driver::core::Core;
 use crate::driver::fork_guard;
-use crate::driver::handle::Handle;
 use crate::driver::mailbox::{Answer, Mailbox};
 use crate::driver::native;
 use crate::driver::phase::Phase;
+use crate::driver::pool;
 use crate::driver::run::{Goal, Run};
+use crate::driver::run_state::RunState;
 use crate::driver::stream_options::Mode;
+use crate::driver::task_handle::TaskHandle;
 use crate::fault::{failure, to_exception};
 use crate::graph::agent::{self, Purpose};
 use crate::graph::call::Call;
-use crate::graph::call_kind::Kind;
+use crate::graph::call_kind::CallKind;
 use crate::graph::engine::Engine;
 use crate::graph::rules::PyRules;
 use crate::graph::update;
@@ -37,10 +38,12 @@ pub(crate) enum Next {
     /// Make this call; nothing else of the run is under way.
     Call(Call),
     /// Make these calls, side by side.
-    Start(Vec<Call>, TimerState),
+    Start(Vec<Call>),
+    /// Make these calls, and then some of those that wait for the pool.
+    StartAndHelp(Vec<Call>),
     /// Stop these; each still answers.
-    Cancel(Vec<(TaskId, Handle)>),
-    /// Wait for a letter, or for so long.
+    Cancel(Vec<(TaskId, TaskHandle)>),
+    /// Wait for mail, or for so long.
     Wait(Option<Duration>),
     /// Hand this to whoever iterates.
     Item(Py<PyAny>),
@@ -48,21 +51,24 @@ pub(crate) enum Next {
     Rest,
 }
 
-/// Whether a time-out, a retry or a deadline can fall due while calls are made.
+/// Who drives a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum TimerState {
-    Absent,
-    /// The driver has to stay free to see to them.
-    Pending,
+pub(crate) enum Driver {
+    /// A thread that waits for it, and can make any call itself.
+    Thread,
+    /// A standby driver, while that thread is inside a call.
+    Standby,
+    /// An event loop.
+    EventLoop,
 }
 
-impl Core {
+impl RunState {
     /// Takes over what the driver has just done, and goes on until there is
     /// something for it to do again.
     pub(crate) fn turn(
         &mut self,
         run: &Bound<'_, Run>,
-        goal: Goal,
+        (driver, goal): (Driver, Goal),
         done: Option<(TaskId, Answer)>,
     ) -> PyResult<Next> {
         let py = run.py();
@@ -71,7 +77,7 @@ impl Core {
             return Err(refusal);
         }
         self.now = self.clock.now();
-        self.read_letters(py, &run.get().mailbox)?;
+        self.read_mail(py, &run.get().mailbox)?;
         if let Some((id, answer)) = done {
             self.answer(py, id, answer)?;
         }
@@ -99,7 +105,7 @@ impl Core {
             self.show(run)?;
             match effect {
                 Effect::Start(tasks) => {
-                    if let Some(next) = self.prepare(run, tasks)? {
+                    if let Some(next) = self.start(run, tasks, (driver, goal))? {
                         return Ok(next);
                     }
                 }
@@ -127,35 +133,66 @@ impl Core {
         }
     }
 
-    /// What it takes to begin tasks; none if Python has no part in them.
-    fn prepare(
+    /// Begins tasks. Models go to the native runtime, and what may block to the pool; the
+    /// driver gets the other calls, if there are any.
+    fn start(
         &mut self,
         run: &Bound<'_, Run>,
         mut tasks: SmallVec<[Task<Object>; 1]>,
+        (driver, goal): (Driver, Goal),
     ) -> PyResult<Option<Next>> {
+        let is_live = run.get().settings.is_live;
         if tasks.len() == 1 && self.machine.pending_tasks() <= 1 && self.handles.is_empty() {
             let Some(task) = tasks.pop() else { return Ok(None) };
-            return Ok(self.call(run, task)?.map(Next::Call));
+            let Some(call) = self.call(run, task)? else { return Ok(None) };
+            // What it tells while it runs is to be seen while it runs. Otherwise the run has
+            // nothing to do meanwhile.
+            let may_block = driver == Driver::Thread && !is_live;
+            if call.kind == CallKind::Timed || (call.kind == CallKind::Blocking && !may_block) {
+                self.send_to_pool(run, call);
+                pool::summon(run);
+                return Ok(None);
+            }
+            return Ok(Some(Next::Call(call)));
         }
         let mut calls = Vec::with_capacity(tasks.len());
+        let mut is_pooled = false;
         for task in tasks {
-            calls.extend(self.call(run, task)?);
+            let Some(call) = self.call(run, task)? else { continue };
+            if matches!(call.kind, CallKind::Blocking | CallKind::Timed) {
+                self.send_to_pool(run, call);
+                is_pooled = true;
+            } else {
+                calls.push(call);
+            }
         }
-        let due = self.timers(&calls);
-        Ok((!calls.is_empty()).then_some(Next::Start(calls, due)))
+        if is_pooled {
+            pool::summon(run);
+        }
+        // Items and timers would wait for the call that the thread makes.
+        let helps = is_pooled
+            && driver == Driver::Thread
+            && !(is_live || goal == Goal::Item || self.has_timers(&calls));
+        if helps {
+            return Ok(Some(Next::StartAndHelp(calls)));
+        }
+        Ok((!calls.is_empty()).then_some(Next::Start(calls)))
     }
 
-    /// What can fall due while these calls are made. What is on the pool cannot be stopped,
-    /// so the run's deadline alone does not count.
-    fn timers(&self, calls: &[Call]) -> TimerState {
+    fn send_to_pool(&mut self, run: &Bound<'_, Run>, call: Call) {
+        self.handles.insert(call.cx.id, TaskHandle::Pooled);
+        run.get().calls.push(call.queued());
+    }
+
+    /// Whether a time-out, a retry or a deadline can fall due while these calls are made. What
+    /// is on the pool cannot be stopped, so the run's deadline alone does not count.
+    fn has_timers(&self, calls: &[Call]) -> bool {
         let stoppable = || {
-            let coroutine = |kind| matches!(kind, Kind::Coroutine | Kind::TimedCoroutine);
-            let pooled = |handle: &Handle| matches!(handle, Handle::Pooled);
+            let coroutine = |kind| matches!(kind, CallKind::Coroutine | CallKind::TimedCoroutine);
+            let pooled = |handle: &TaskHandle| matches!(handle, TaskHandle::Pooled);
             calls.iter().any(|call| coroutine(call.kind)) || !self.handles.values().all(pooled)
         };
-        let pending =
-            self.machine.has_timer() || (self.machine.remaining(self.now).is_some() && stoppable());
-        if pending { TimerState::Pending } else { TimerState::Absent }
+        self.machine.has_timer() || (self.machine.remaining(self.now).is_some() && stoppable())
     }
 
     fn call(&mut self, run: &Bound<'_, Run>, task: Task<Object>) -> PyResult<Option<Call>> {
@@ -176,7 +213,7 @@ impl Core {
         }
     }
 
-    fn read_letters(&mut self, py: Python<'_>, mailbox: &Mailbox) -> PyResult<()> {
+    fn read_mail(&mut self, py: Python<'_>, mailbox: &Mailbox) -> PyResult<()> {
         let Some(mail) = mailbox.take() else { return Ok(()) };
         if let Some(reason) = mail.cancel
             && !self.session.as_mut().is_some_and(|session| session.defers(&reason))
@@ -206,13 +243,13 @@ impl Core {
 
     /// What stops the given tasks. Those that nothing can stop are answered for at once:
     /// whatever they still answer is ignored.
-    fn stop(&mut self, ids: Vec<TaskId>) -> Vec<(TaskId, Handle)> {
+    fn stop(&mut self, ids: Vec<TaskId>) -> Vec<(TaskId, TaskHandle)> {
         let mut stopped = Vec::new();
         for id in ids {
             match self.handles.remove(&id) {
                 Some(handle) if handle.answers_when_cancelled() => stopped.push((id, handle)),
                 given_up => {
-                    if let Some(Handle::Native(task)) = given_up {
+                    if let Some(TaskHandle::Native(task)) = given_up {
                         task.abort();
                     }
                     let fault = Fault::new(FaultCode::TaskCancelled, "the task was cancelled");

@@ -16,7 +16,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::fault::{seconds, to_exception};
-use crate::graph::call_kind::Kind;
+use crate::graph::call_kind::CallKind;
 use crate::graph::model::{Model, reply_of};
 use crate::graph::options::Keywords;
 use crate::value::json;
@@ -141,8 +141,8 @@ impl AgentEntry {
 impl Callable {
     /// Models and tools wait for the world: nothing of theirs runs where it
     /// would hold the caller up.
-    pub(crate) const fn kind(&self) -> Kind {
-        if self.asynchronous { Kind::TimedCoroutine } else { Kind::Timed }
+    pub(crate) const fn kind(&self) -> CallKind {
+        if self.asynchronous { CallKind::TimedCoroutine } else { CallKind::Timed }
     }
 }
 

@@ -8,13 +8,13 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
 use crate::driver::call_queue::QueuedCall;
-use crate::driver::core::Core;
 use crate::driver::mailbox::Answer;
 use crate::driver::run::Run;
-use crate::driver::show;
+use crate::driver::run_state::RunState;
+use crate::driver::stream_items;
 use crate::ffi;
 use crate::graph::agent::{self, AgentEntry, ModelEntry, Purpose};
-use crate::graph::call_kind::Kind;
+use crate::graph::call_kind::CallKind;
 use crate::graph::engine::Engine;
 use crate::graph::node_variables::{self, NodeVariables};
 use crate::graph::task_context::{Context, TaskContext, variables_of};
@@ -24,7 +24,7 @@ use crate::value::object::Object;
 #[derive(Debug)]
 pub(crate) struct Call {
     pub(crate) cx: Arc<TaskContext>,
-    pub(crate) kind: Kind,
+    pub(crate) kind: CallKind,
     /// Made when the node is entered: a thousand that wait cost the garbage collector.
     variables: Option<NodeVariables>,
     callable: Py<PyAny>,
@@ -38,11 +38,11 @@ impl Call {
     /// What a task asks Python to do; none for a task that Python has no part in.
     pub(crate) fn new(
         run: &Bound<'_, Run>,
-        core: &mut Core,
+        state: &mut RunState,
         task: &Task<Object>,
     ) -> PyResult<Option<Self>> {
         let py = run.py();
-        let Some(engine) = core.engine(py, task.id.scope) else { return Ok(None) };
+        let Some(engine) = state.engine(py, task.id.scope) else { return Ok(None) };
         let inner = engine.get();
         let (Some(entry), Some(node)) = (inner.node(task.node), inner.graph.node(task.node)) else {
             return Ok(None);
@@ -52,18 +52,18 @@ impl Call {
         cx.deadline = task.deadline;
         let Some(call) = &entry.call else {
             let Some(agent) = entry.agent.as_deref() else { return Ok(None) };
-            return Request { engine: &engine, task, agent }.call(core, cx);
+            return AgentCall { engine: &engine, task, agent }.call(state, cx);
         };
         let mut variables = None;
-        cx.answers = core.machine.answers(task.id.scope, task.id.slot).to_vec();
-        let input = Some(core.input(&engine, task)?.unbind());
-        let enter = run.get().enter.as_ref();
-        let (cx, arguments) = if entry.wants_ctx || enter.is_some() {
-            let cx = introduce(core, cx);
+        cx.answers = state.machine.answers(task.id.scope, task.id.slot).to_vec();
+        let input = Some(state.input(&engine, task)?.unbind());
+        let on_enter = run.get().settings.on_enter.as_ref();
+        let (cx, arguments) = if entry.wants_ctx || on_enter.is_some() {
+            let cx = introduce(state, cx);
             let context = Context::of(py, &cx)?;
-            if let Some(enter) = enter {
+            if let Some(on_enter) = on_enter {
                 let made = variables.insert(variables_of(py, &cx)?);
-                enter_node(core, enter, made.context(py), (&context, input.as_ref()))?;
+                enter_node(state, on_enter, made.context(py), (&context, input.as_ref()))?;
             }
             let context = entry.wants_ctx.then(|| context.into_any().unbind());
             (cx, [input, context, None])
@@ -71,11 +71,11 @@ impl Call {
             (Arc::new(cx), [input, None, None])
         };
         let kind = match (entry.asynchronous, entry.inline, entry.timed) {
-            (true, _, false) => Kind::Coroutine,
-            (true, _, true) => Kind::TimedCoroutine,
-            (false, _, true) => Kind::Timed,
-            (false, true, false) => Kind::Inline,
-            (false, false, false) => Kind::Blocking,
+            (true, _, false) => CallKind::Coroutine,
+            (true, _, true) => CallKind::TimedCoroutine,
+            (false, _, true) => CallKind::Timed,
+            (false, true, false) => CallKind::Inline,
+            (false, false, false) => CallKind::Blocking,
         };
         let callable = call.clone_ref(py);
         Ok(Some(Self { cx, kind, variables, callable, arguments }))
@@ -117,7 +117,7 @@ impl Call {
 
     /// The call for the queue of the pool.
     pub(crate) fn queued(mut self) -> QueuedCall {
-        let (id, is_timed) = (self.cx.id, self.kind == Kind::Timed);
+        let (id, is_timed) = (self.cx.id, self.kind == CallKind::Timed);
         let make = move |py: Python<'_>| {
             let made = self.make(py);
             let answer = self.answer(py, made);
@@ -153,53 +153,53 @@ impl Call {
 }
 
 /// Tells a task where it stands, for code that wants to know.
-fn introduce(core: &Core, mut cx: TaskContext) -> Arc<TaskContext> {
+fn introduce(state: &RunState, mut cx: TaskContext) -> Arc<TaskContext> {
     let TaskId { scope, slot, .. } = cx.id;
-    cx.path = core.machine.path(cx.id);
-    cx.step = core.machine.supersteps();
-    let handled = core.machine.handled(scope, slot);
+    cx.path = state.machine.path(cx.id);
+    cx.step = state.machine.supersteps();
+    let handled = state.machine.handled(scope, slot);
     cx.handled = handled.map(|(name, fault)| (name, fault.clone()));
     Arc::new(cx)
 }
 
 /// Lets whoever started the run prepare the context variables of a node.
 fn enter_node(
-    core: &Core,
-    enter: &Py<PyAny>,
+    state: &RunState,
+    on_enter: &Py<PyAny>,
     variables: &Bound<'_, PyAny>,
     (context, input): (&Bound<'_, Context>, Option<&Py<PyAny>>),
 ) -> PyResult<()> {
     let py = context.py();
-    let place = core.machine.location_of(context.get().task()?.id);
-    let about = place.as_ref().map(|place| show::about(py, place)).transpose()?;
-    node_variables::run(py)?.call1((variables, enter, context, about, input))?;
+    let place = state.machine.location_of(context.get().task()?.id);
+    let about = place.as_ref().map(|place| stream_items::about(py, place)).transpose()?;
+    node_variables::run(py)?.call1((variables, on_enter, context, about, input))?;
     Ok(())
 }
 
 /// A call of an agent, on its way to Python.
-struct Request<'a, 'py> {
+struct AgentCall<'a, 'py> {
     engine: &'a Bound<'py, Engine>,
     task: &'a Task<Object>,
     agent: &'a AgentEntry,
 }
 
-impl Request<'_, '_> {
-    fn call(self, core: &mut Core, cx: TaskContext) -> PyResult<Option<Call>> {
+impl AgentCall<'_, '_> {
+    fn call(self, state: &mut RunState, cx: TaskContext) -> PyResult<Option<Call>> {
         let py = self.engine.py();
-        let cx = introduce(core, cx);
+        let cx = introduce(state, cx);
         let context = || Context::of(py, &cx).map(|context| Some(context.into_any().unbind()));
         let given = |given: Bound<'_, PyAny>| Some(given.unbind());
         let (purpose, kind, callable, arguments) = match &self.task.work {
             TaskWork::Open(_) => {
-                let input = core.input(self.engine, self.task)?;
+                let input = state.input(self.engine, self.task)?;
                 let arguments = [given(input), context()?, None];
-                (Purpose::Open, Kind::Inline, &self.agent.open, arguments)
+                (Purpose::Open, CallKind::Inline, &self.agent.open, arguments)
             }
             TaskWork::Close(came) => {
-                let state = core.input(self.engine, self.task)?;
+                let input = state.input(self.engine, self.task)?;
                 let came = agent::result_dict(py, came)?;
-                let arguments = [given(state), given(came.into_any()), context()?];
-                (Purpose::Close, Kind::Inline, &self.agent.close, arguments)
+                let arguments = [given(input), given(came.into_any()), context()?];
+                (Purpose::Close, CallKind::Inline, &self.agent.close, arguments)
             }
             TaskWork::Model(request) => {
                 let ModelEntry::Callable(model) = &self.agent.model else { return Ok(None) };
@@ -224,7 +224,7 @@ impl Request<'_, '_> {
             }
             TaskWork::Node(_) => return Ok(None),
         };
-        core.purposes.insert(self.task.id, purpose);
+        state.purposes.insert(self.task.id, purpose);
         let callable = callable.clone_ref(py);
         Ok(Some(Call { cx, kind, variables: None, callable, arguments }))
     }

@@ -2,7 +2,7 @@
 
 /// Where a node may run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum CallKind {
     /// A function that may run on the event loop and beside nothing else.
     Inline,
     /// A function that may block.

@@ -116,14 +116,14 @@ impl Context {
     /// What the caller passed as `config`.
     #[getter]
     fn config(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        Ok(self.task()?.run.get().config.clone_ref(py))
+        Ok(self.task()?.run.get().settings.config.clone_ref(py))
     }
 
     /// What the caller passed as `context`; of a role, with the question.
     #[getter]
     fn context(&self, py: Python<'_>) -> Option<Py<PyAny>> {
         match &self.attempt {
-            Attempt::Node(cx) => Some(cx.run.get().context.clone_ref(py)),
+            Attempt::Node(cx) => Some(cx.run.get().settings.context.clone_ref(py)),
             Attempt::Role(role) => Some(role.user_context.as_ref()?.value.clone_ref(py)),
         }
     }
@@ -181,8 +181,8 @@ impl Context {
     /// there, in a tuple; none if there is no answer yet.
     fn relayed(&self, py: Python<'_>, id: &str) -> PyResult<Option<(Py<PyAny>,)>> {
         let cx = self.task()?;
-        cx.run.get().with(|core| {
-            let answer = core.machine.relayed_answer(cx.id, id);
+        cx.run.get().with(|state| {
+            let answer = state.machine.relayed_answer(cx.id, id);
             Ok(answer.map(|answer| (answer.0.clone_ref(py),)))
         })
     }
@@ -206,7 +206,7 @@ impl Context {
     /// The streams that show tokens of graphs that the node invokes.
     #[getter]
     fn readers(&self, py: Python<'_>) -> PyResult<Vec<Py<PyAny>>> {
-        let tokens = &self.task()?.run.get().below.tokens;
+        let tokens = &self.task()?.run.get().settings.nested_streams.tokens;
         Ok(tokens.iter().map(|tokens| tokens.clone_ref(py)).collect())
     }
 
@@ -221,7 +221,7 @@ impl Context {
     #[getter]
     fn watched(&self) -> bool {
         match &self.attempt {
-            Attempt::Node(cx) => cx.run.get().live,
+            Attempt::Node(cx) => cx.run.get().settings.is_live,
             Attempt::Role(role) => role.cx.watched,
         }
     }
@@ -255,8 +255,8 @@ impl Context {
     fn charge(&self, input_tokens: u64, output_tokens: u64) -> PyResult<()> {
         let usage = Usage { input_tokens, output_tokens };
         match &self.attempt {
-            Attempt::Node(cx) => cx.run.get().with(|core| {
-                core.machine.charge(cx.id, usage);
+            Attempt::Node(cx) => cx.run.get().with(|state| {
+                state.machine.charge(cx.id, usage);
                 Ok(())
             }),
             Attempt::Role(role) => {
@@ -305,7 +305,7 @@ impl Context {
         let intent = charge(kind)?;
         let granted = match &self.attempt {
             Attempt::Node(cx) => {
-                cx.run.get().with(|core| Ok(core.machine.request(cx.id, intent)))?
+                cx.run.get().with(|state| Ok(state.machine.request(cx.id, intent)))?
             }
             Attempt::Role(role) => {
                 let notes = role.cx.notes.clone();

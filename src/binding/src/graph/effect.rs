@@ -17,7 +17,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use serde_json::Value as Json;
 
-use crate::driver::core::Core;
+use crate::driver::run_state::RunState;
 use crate::driver::wait::{awaitable_result, block_on_result};
 use crate::fault::{known, to_exception};
 use crate::graph::call_trace::{callee, digest_within};
@@ -65,7 +65,7 @@ impl Effect {
         let py = context.py();
         let (stage, waits) = match &context.get().attempt {
             Attempt::Node(cx) => {
-                let begun = cx.run.get().with(|core| Ok(core.begin_call(cx.id, &call)))?;
+                let begun = cx.run.get().with(|state| Ok(state.begin_call(cx.id, &call)))?;
                 begun.map_err(|fault| to_exception(py, &fault))?
             }
             Attempt::Role(role) => (role.begin_call(py, &call)?, None),
@@ -76,7 +76,7 @@ impl Effect {
     /// A call of a node that was made before; none if it was not.
     pub(crate) fn look_up(context: &Bound<'_, Context>, call: Call) -> PyResult<Option<Self>> {
         let cx = context.get().task()?;
-        let known = cx.run.get().with(|core| Ok(core.known_call(cx.id, &call)))?;
+        let known = cx.run.get().with(|state| Ok(state.known_call(cx.id, &call)))?;
         let came = known.map_err(|fault| to_exception(context.py(), &fault))?;
         Ok(came.map(|came| Self::new(context, call, CallStart::Known(came), None)))
     }
@@ -93,7 +93,7 @@ impl Effect {
         let digest = match &context.get().attempt {
             Attempt::Role(_) => shared()?,
             Attempt::Node(cx) => {
-                let values = cx.run.get().with(|core| Ok(core.values_codec().cloned()))?;
+                let values = cx.run.get().with(|state| Ok(state.values_codec().cloned()))?;
                 digest_within(
                     match (values, callee) {
                         (Some(values), _) => values.digest(given),
@@ -134,9 +134,9 @@ impl Effect {
         };
         self.settled.store(true, Ordering::Relaxed);
         let run = cx.run.get();
-        let is_ready = run.with(|core| {
-            *self.waits.lock() = core.end_call(cx.id, (&self.call, due), came);
-            Ok(core.machine.is_ready())
+        let is_ready = run.with(|state| {
+            *self.waits.lock() = state.end_call(cx.id, (&self.call, due), came);
+            Ok(state.machine.is_ready())
         })?;
         if is_ready {
             // Whoever drives the run may wait for this call alone.
@@ -145,7 +145,7 @@ impl Effect {
         Ok(())
     }
 
-    /// Says that nobody knows what came of the call, and that it is over. By letter:
+    /// Says that nobody knows what came of the call, and that it is over. By mail:
     /// a garbage collection may say it while somebody works on the run.
     fn abandon(&self, py: Python<'_>) {
         if self.settled.swap(true, Ordering::Relaxed) {
@@ -162,7 +162,9 @@ impl Effect {
     /// Why a value cannot be stored, if it is going to be.
     fn problem(&self, py: Python<'_>, value: &Object) -> PyResult<Option<String>> {
         let values = match (&self.context.get().attempt, &self.stage) {
-            (Attempt::Node(cx), _) => cx.run.get().with(|core| Ok(core.values_codec().cloned()))?,
+            (Attempt::Node(cx), _) => {
+                cx.run.get().with(|state| Ok(state.values_codec().cloned()))?
+            }
             (Attempt::Role(_), CallStart::Pending(due)) if due.stored => {
                 Some(ObjectCodec::shared(py)?)
             }
@@ -321,7 +323,7 @@ fn described(error: &Bound<'_, PyAny>) -> Fault {
     fault.with("type", kind)
 }
 
-impl Core {
+impl RunState {
     fn begin_call(
         &mut self,
         id: TaskId,

@@ -9,7 +9,7 @@ use antiphon_core::graph::Graph;
 use antiphon_stores::{CheckpointView, ValueCodec};
 use pyo3::prelude::*;
 
-use crate::driver::show;
+use crate::driver::stream_items;
 use crate::graph::engine::Engine;
 use crate::graph::host::Host;
 use crate::graph::rules::PyRules;
@@ -43,7 +43,7 @@ impl ThreadValues for EngineThread {
         py: Python<'py>,
         update: &Update<Object>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        show::written(self.engine.bind(py), update)
+        stream_items::written(self.engine.bind(py), update)
     }
 
     fn preview(

@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3::{PyTraverseError, PyVisit};
 
 use crate::driver::run::Run;
-use crate::driver::start::Request;
+use crate::driver::start::StartOptions;
 use crate::driver::stream_options::StreamOptions;
 use crate::driver::wait::{awaitable_result, block_on_result};
 use crate::fault::seconds;
@@ -35,23 +35,23 @@ impl Engine {
     ///     supersteps: in place of the supersteps of `limits`.
     ///     `max_concurrency`: nodes that run at a time; no limit by default.
     ///     `stream_options`: what the caller wants to see by iterating; nothing by default.
-    ///     above: the node that starts it: it is a part of that node, and goes on where it was
-    ///         when the node begins again, unless it has a `place` of its own. The node's run may
+    ///     parent: the node that starts it: it is a part of that node, and goes on where it was
+    ///         when the node begins again, unless it has a `thread_ref` of its own. The node's run may
     ///         want to show it too.
-    ///     enter: called for each node before it, in the copy of the context
+    ///     `on_enter`: called for each node before it, in the copy of the context
     ///         variables that is the node's, with its context and where it stands.
     ///     `on_task`: called with a dict when a task begins, and when it ends.
     ///     `step_timeout`: seconds that each superstep may take.
     ///     events: whether events are kept for the result.
     ///     `run_id`: a new one by default.
-    ///     place: the thread that keeps it; none by default. Without an input it goes on
+    ///     `thread_ref`: the thread that keeps it; none by default. Without an input it goes on
     ///         there.
     ///     registry: which types it may hold, if it is a part of a node whose run is kept.
     ///     seed: where ids and jitter come from; drawn by default.
     #[pyo3(signature = (
         input=None, *, config=None, context=None, limits=None, supersteps=None,
-        max_concurrency=None, stream_options=None, above=None, enter=None, on_task=None, step_timeout=None, events=false,
-        place=None, registry=None, run_id=None, seed=None
+        max_concurrency=None, stream_options=None, parent=None, on_enter=None, on_task=None, step_timeout=None, events=false,
+        thread_ref=None, registry=None, run_id=None, seed=None
     ))]
     #[expect(clippy::too_many_arguments, reason = "keyword options")]
     fn start<'py>(
@@ -63,62 +63,65 @@ impl Engine {
         supersteps: Option<u64>,
         max_concurrency: Option<usize>,
         stream_options: Option<Py<StreamOptions>>,
-        above: Option<&Bound<'_, Context>>,
-        enter: Option<Py<PyAny>>,
+        parent: Option<&Bound<'_, Context>>,
+        on_enter: Option<Py<PyAny>>,
         on_task: Option<Py<PyAny>>,
         step_timeout: Option<f64>,
         events: bool,
-        place: Option<Py<ThreadRef>>,
+        thread_ref: Option<Py<ThreadRef>>,
         registry: Option<Py<PyAny>>,
         run_id: Option<&str>,
         seed: Option<u64>,
     ) -> PyResult<Bound<'py, Run>> {
         let mut limits = limits.map(|limits| limits.get().0.clone()).unwrap_or_default();
         limits.supersteps = supersteps.or(limits.supersteps);
-        let request = Request {
+        let options = StartOptions {
             config,
             context,
             limits,
             max_concurrency,
             stream_options,
-            above: above.map(|above| above.get().task().cloned()).transpose()?,
-            enter,
+            parent: parent.map(|parent| parent.get().task().cloned()).transpose()?,
+            on_enter,
             on_task,
             step_timeout: step_timeout.map(|given| seconds("step_timeout", given)).transpose()?,
             events,
-            place,
+            thread_ref,
             registry,
             id: run_id.map(Arc::from),
             seed,
         };
-        request.start(slf, input)
+        options.start(slf, input)
     }
 
-    /// What a thread held at its checkpoints, newest first: from the checkpoint of `place`
+    /// What a thread held at its checkpoints, newest first: from the checkpoint of `thread_ref`
     /// back. With `live`, the newest shows what tasks of an open superstep have done.
-    #[pyo3(signature = (place, *, live=false))]
+    #[pyo3(signature = (thread_ref, *, live=false))]
     fn history(
         slf: &Bound<'_, Self>,
-        place: &Bound<'_, ThreadRef>,
+        thread_ref: &Bound<'_, ThreadRef>,
         live: bool,
     ) -> PyResult<History> {
-        let codec = place.get().values(place.py())?;
-        History::open(EngineThread { engine: slf.clone().unbind(), codec }, place, live)
+        let codec = thread_ref.get().values(thread_ref.py())?;
+        History::open(EngineThread { engine: slf.clone().unbind(), codec }, thread_ref, live)
     }
 
-    /// The threads in the store of `place` whose last run was one of this graph and was
+    /// The threads in the store of `thread_ref` whose last run was one of this graph and was
     /// lost: it neither ended nor paused, and nobody drives it.
-    fn orphans(&self, py: Python<'_>, place: &Bound<'_, ThreadRef>) -> PyResult<Vec<String>> {
-        block_on_result(py, place.get().orphans(py, &self.graph, place.get().values(py)?)?)
+    fn orphans(&self, py: Python<'_>, thread_ref: &Bound<'_, ThreadRef>) -> PyResult<Vec<String>> {
+        block_on_result(
+            py,
+            thread_ref.get().orphans(py, &self.graph, thread_ref.get().values(py)?)?,
+        )
     }
 
     /// `orphans` on the caller's event loop.
     fn aorphans<'py>(
         &self,
         py: Python<'py>,
-        place: &Bound<'_, ThreadRef>,
+        thread_ref: &Bound<'_, ThreadRef>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let orphans = place.get().orphans(py, &self.graph, place.get().values(py)?)?;
+        let orphans = thread_ref.get().orphans(py, &self.graph, thread_ref.get().values(py)?)?;
         awaitable_result(py, orphans, |py, names| names.into_pyobject(py).map(Bound::unbind))
     }
 

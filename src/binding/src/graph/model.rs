@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde::Deserialize;
 
-use crate::driver::chance;
+use crate::driver::seeds;
 use crate::driver::wait::{awaitable_result, block_on_native};
 use crate::fault::to_exception;
 use crate::value::json;
@@ -129,7 +129,7 @@ impl std::fmt::Debug for Model {
 /// The context of a call outside of any run. Its seed is its own, so that calls which a
 /// server turns away at the same time do not come back at the same time.
 fn call_alone() -> CallContext {
-    let seed = chance::seed(None);
+    let seed = seeds::draw(None);
     CallContext { seed, ..CallContext::new(Arc::new(SystemClock::new())) }
 }
 

@@ -55,8 +55,8 @@ impl TaskContext {
     /// Whether the attempt is under way. It may be over while its thread still runs,
     /// or while somebody holds its context.
     pub(crate) fn is_under_way(&self) -> bool {
-        let found = self.run.get().with(|core| Ok(core.machine.is_under_way(self.id)));
-        // Whoever works on the core right now prepares this very attempt.
+        let found = self.run.get().with(|state| Ok(state.machine.is_under_way(self.id)));
+        // Whoever works on the state right now prepares this very attempt.
         found.unwrap_or(true)
     }
 }

@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use crate::driver::event::Named;
+use crate::driver::event::EventConverter;
 use crate::driver::wait::{awaitable, block_on, block_on_task};
 use crate::driver::{exit_gate, native_runtime};
 
@@ -74,7 +74,7 @@ where
 /// The events of a run, for a Python callable.
 struct EventFeed {
     events: UnboundedReceiver<Arc<CoreEvent>>,
-    named: Named,
+    converter: EventConverter,
     watch: Py<PyAny>,
 }
 
@@ -93,7 +93,7 @@ impl EventFeed {
         let watch = watch?.clone_ref(py);
         let (sender, events) = unbounded_channel();
         session.watchers.push(Arc::new(EventSender(sender)));
-        Some(Self { events, named: Named::new(&session.run_id), watch })
+        Some(Self { events, converter: EventConverter::new(&session.run_id), watch })
     }
 
     /// Waits for an answer; shows all events before it. An exception of the callable ends it.
@@ -113,7 +113,7 @@ impl EventFeed {
     }
 
     fn show(&mut self, event: Arc<CoreEvent>) -> PyResult<()> {
-        let event = self.named.event(Arc::unwrap_or_clone(event));
+        let event = self.converter.convert(Arc::unwrap_or_clone(event));
         exit_gate::enter_or_park(|py| self.watch.call1(py, (event,)).map(|_| ()))
     }
 }

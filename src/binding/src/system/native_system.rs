@@ -11,8 +11,8 @@ use antiphon_systems::{Drawing, Session, SystemEntry, SystemResult, find};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
-use crate::driver::chance;
 use crate::driver::event::Event;
+use crate::driver::seeds;
 use crate::driver::wait::{awaitable_result, block_on_native, block_on_result};
 use crate::fault::to_exception;
 use crate::system::asking::{awaited, wait};
@@ -159,9 +159,9 @@ impl NativeSystem {
         let (thread, values) = (place.get().stored_thread(py)?, json::read(values)?);
         let node = place.get().as_node.clone().unwrap_or_default();
         let clock = SystemClock::new();
-        let run_id = chance::run_id(None, clock.now());
+        let run_id = seeds::draw_run_id(None, clock.now());
         let session = Session { run_id, ..Session::new(Arc::new(clock)) };
-        let session = Session { seed: chance::seed(None), ..session };
+        let session = Session { seed: seeds::draw(None), ..session };
         Ok(async move { system.edit(thread, (&node, values), session).await })
     }
 }

@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::Value as Json;
 
-use crate::driver::chance;
+use crate::driver::seeds;
 use crate::graph::options::Keywords;
 use crate::sandbox::native_sandbox::Caller;
 use crate::system::cancellation_token::PyCancellationToken;
@@ -106,8 +106,8 @@ fn session(py: Python<'_>, options: &Keywords<'_, '_>) -> PyResult<Session> {
     let clock = SystemClock::new();
     let given = options.get("seed")?;
     Ok(Session {
-        seed: chance::seed(given),
-        run_id: options.get("run_id")?.unwrap_or_else(|| chance::run_id(given, clock.now())),
+        seed: seeds::draw(given),
+        run_id: options.get("run_id")?.unwrap_or_else(|| seeds::draw_run_id(given, clock.now())),
         stop: options
             .get::<Bound<'_, PyCancellationToken>>("stop")?
             .map(|stop| stop.get().0.clone()),

@@ -8,13 +8,13 @@ use antiphon_stores::admin::{CopyRequest, PruneReport, PruneRequest, ThreadFilte
 use antiphon_stores::{RetentionPolicy, SealedStore, ThreadAdmin, owner};
 use pyo3::prelude::*;
 
-use crate::driver::chance;
+use crate::driver::seeds;
 use crate::fault::to_exception;
 use crate::thread::arguments::{self, Limit, ThreadName};
 
 /// Somebody of this process who sees to the threads of a sealed store.
 pub(crate) fn open_admin(sealed_store: SealedStore) -> ThreadAdmin {
-    let owner = owner::new(chance::seed(None));
+    let owner = owner::new(seeds::draw(None));
     ThreadAdmin::new(sealed_store, Arc::new(SystemClock::new()), owner)
 }
 
@@ -94,5 +94,5 @@ pub(crate) async fn copy(
 
 /// A name for a run that nothing else has.
 pub(crate) fn run_id() -> String {
-    chance::seed(None).uuid(SystemClock::new().now())
+    seeds::draw(None).uuid(SystemClock::new().now())
 }

@@ -10,7 +10,7 @@ use pyo3::types::{PyDict, PyString};
 
 use crate::fault::to_exception;
 use crate::graph::engine::Engine;
-use crate::graph::turn::{Input, Turn};
+use crate::graph::turn_input::{ThreadInput, TurnInput};
 use crate::graph::update;
 use crate::value::command::Command;
 use crate::value::object::Object;
@@ -18,9 +18,9 @@ use crate::value::object::Object;
 /// The input of a run on a thread whose contents are not known yet.
 #[derive(Debug)]
 pub(crate) enum RunInput {
-    Turn(Input),
+    Turn(ThreadInput),
     Resume(Answers<Object>),
-    Edit(NodeId, Input),
+    Edit(NodeId, ThreadInput),
 }
 
 impl RunInput {
@@ -41,7 +41,7 @@ impl RunInput {
         {
             return Ok(Self::Resume(answers(given.bind(input.py()))));
         }
-        Input::read(engine, input).map(Self::Turn)
+        ThreadInput::read(engine, input).map(Self::Turn)
     }
 
     /// Why a run cannot start with it on a new thread, if it cannot.
@@ -55,7 +55,7 @@ impl RunInput {
     /// The start of a run on a new thread, or on one that holds something. `named` says that
     /// the caller has given the run an id.
     pub(crate) fn start_mode(self, is_new: bool, named: bool) -> StartMode<Object> {
-        let update = |input: Input| if is_new { input.first() } else { input.further() };
+        let update = |input: ThreadInput| if is_new { input.first() } else { input.further() };
         match self {
             Self::Turn(input) => StartMode::Turn(update(input)),
             Self::Resume(answers) if named => StartMode::ResumeAs(answers),
@@ -66,12 +66,12 @@ impl RunInput {
 }
 
 /// Writes in the name of a node.
-fn edited(engine: &Bound<'_, Engine>, input: Option<&Bound<'_, PyAny>>) -> PyResult<Input> {
-    let Some(input) = input else { return Ok(Input::plain(Update::default())) };
-    if input.is_instance_of::<Turn>() {
-        return Input::read(engine, input);
+fn edited(engine: &Bound<'_, Engine>, input: Option<&Bound<'_, PyAny>>) -> PyResult<ThreadInput> {
+    let Some(input) = input else { return Ok(ThreadInput::plain(Update::default())) };
+    if input.is_instance_of::<TurnInput>() {
+        return ThreadInput::read(engine, input);
     }
-    Ok(Input::plain(match update::outcome(engine, None, input)? {
+    Ok(ThreadInput::plain(match update::outcome(engine, None, input)? {
         TaskOutcome::Done(update) => update,
         _ => Update::default(),
     }))

@@ -11,7 +11,7 @@ use antiphon_stores::{Durability, SealedStore, StoredThread, ThreadAdmin, ValueC
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::driver::chance;
+use crate::driver::seeds;
 use crate::driver::wait::{awaitable_result, block_on_result};
 use crate::thread::arguments::ThreadName;
 use crate::thread::saver::Saver;
@@ -96,7 +96,7 @@ impl ThreadRef {
 
     /// Whoever sees to the threads of the store from outside.
     pub(crate) fn admin(&self, py: Python<'_>) -> PyResult<ThreadAdmin> {
-        let owner = owner::new(chance::seed(None));
+        let owner = owner::new(seeds::draw(None));
         Ok(ThreadAdmin::new(self.sealed_store(py)?, Arc::new(SystemClock::new()), owner))
     }
 

@@ -17,21 +17,21 @@ use crate::value::object::Object;
 /// Args:
 ///     first: the writes if the thread is new; or an exception to be raised then.
 ///     further: the writes if it holds something already.
-///     anew: keys that begin at their defaults again before `further`.
+///     `reset_keys`: keys that begin at their defaults again before `further`.
 #[pyclass(module = "antiphon._antiphon", frozen)]
 #[derive(Debug)]
-pub(crate) struct Turn {
+pub(crate) struct TurnInput {
     first: Py<PyAny>,
     further: Py<PyDict>,
-    anew: Vec<String>,
+    reset_keys: Vec<String>,
 }
 
 #[pymethods]
-impl Turn {
+impl TurnInput {
     #[new]
-    #[pyo3(signature = (first, further, *, anew=Vec::new()))]
-    const fn new(first: Py<PyAny>, further: Py<PyDict>, anew: Vec<String>) -> Self {
-        Self { first, further, anew }
+    #[pyo3(signature = (first, further, *, reset_keys=Vec::new()))]
+    const fn new(first: Py<PyAny>, further: Py<PyDict>, reset_keys: Vec<String>) -> Self {
+        Self { first, further, reset_keys }
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
@@ -42,16 +42,16 @@ impl Turn {
 
 /// An input as the engine takes it.
 #[derive(Debug)]
-pub(crate) struct Input {
+pub(crate) struct ThreadInput {
     first: Result<Update<Object>, Py<PyBaseException>>,
     /// The same as the first by default.
     further: Option<Update<Object>>,
 }
 
-impl Input {
+impl ThreadInput {
     /// Reads what a run is started with.
     pub(crate) fn read(engine: &Bound<'_, Engine>, given: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let Ok(turn) = given.cast::<Turn>() else {
+        let Ok(turn) = given.cast::<TurnInput>() else {
             return update::input(engine, given).map(Self::plain);
         };
         let py = engine.py();
@@ -61,7 +61,7 @@ impl Input {
             Err(_) => Ok(update::input(engine, turn.first.bind(py))?),
         };
         let mut further = Update::default();
-        for key in &turn.anew {
+        for key in &turn.reset_keys {
             let unknown = || PyValueError::new_err(format!("unknown key of the state: {key}"));
             let channel = engine.get().graph.channel_id(key).ok_or_else(unknown)?;
             further.writes.push(Write { channel, op: WriteOp::Reset });

@@ -4,7 +4,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 
 #[derive(Debug)]
-pub(crate) enum Handle {
+pub(crate) enum TaskHandle {
     /// A `NodeCoroutine` in a task of an event loop.
     Coroutine(Py<PyAny>),
     /// A native task.
@@ -13,7 +13,7 @@ pub(crate) enum Handle {
     Pooled,
 }
 
-impl Handle {
+impl TaskHandle {
     /// Whether the task will answer once it is told to stop.
     pub(crate) const fn answers_when_cancelled(&self) -> bool {
         matches!(self, Self::Coroutine(_))

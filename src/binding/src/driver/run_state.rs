@@ -13,10 +13,10 @@ use antiphon_runtime::SystemClock;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::driver::handle::Handle;
 use crate::driver::phase::Phase;
 use crate::driver::stream::Stream;
 use crate::driver::subrun::Subrun;
+use crate::driver::task_handle::TaskHandle;
 use crate::ffi;
 use crate::graph::agent::Purpose;
 use crate::graph::engine::Engine;
@@ -26,7 +26,7 @@ use crate::value::codec::ObjectCodec;
 use crate::value::object::Object;
 
 #[derive(Debug)]
-pub(crate) struct Core {
+pub(crate) struct RunState {
     pub(crate) machine: Machine<Object>,
     pub(crate) host: Host,
     pub(crate) clock: Arc<SystemClock>,
@@ -35,7 +35,7 @@ pub(crate) struct Core {
     pub(crate) stream: Stream,
     pub(crate) phase: Phase,
     /// How to stop what runs elsewhere.
-    pub(crate) handles: BTreeMap<TaskId, Handle>,
+    pub(crate) handles: BTreeMap<TaskId, TaskHandle>,
     pub(crate) isolates: bool,
     /// How the values of an agent's calls are to be read.
     pub(crate) purposes: BTreeMap<TaskId, Purpose>,
@@ -48,7 +48,7 @@ pub(crate) struct Core {
     pub(crate) before: u64,
 }
 
-impl Core {
+impl RunState {
     pub(crate) fn engine<'py>(&self, py: Python<'py>, scope: u32) -> Option<Bound<'py, Engine>> {
         if scope == 0 {
             return self.host.engines.first().map(|engine| engine.bind(py).clone());

@@ -12,8 +12,8 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 
-use crate::driver::core::Core;
 use crate::driver::mailbox::{Emission, EmittedItem};
+use crate::driver::run_state::RunState;
 use crate::driver::stream_options::{Item, Mode};
 use crate::fault::to_exception;
 use crate::ffi;
@@ -22,7 +22,7 @@ use crate::graph::rules::PyRules;
 use crate::value::json;
 use crate::value::object::Object;
 
-impl Core {
+impl RunState {
     /// Shows what came of a task, if it wrote something.
     pub(crate) fn show_outcome(
         &mut self,
