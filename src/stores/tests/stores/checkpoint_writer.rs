@@ -1,9 +1,4 @@
 //! Runs that are kept, lost, and taken up again, over real stores.
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test stops at the first surprise, in what it shares too"
-)]
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,8 +1,4 @@
 //! Threads that their store could not release.
-#![expect(
-    clippy::unwrap_used,
-    reason = "a test stops at the first surprise, in what it shares too"
-)]
 
 mod waiting;
 

@@ -1,8 +1,4 @@
 //! What can happen to a file, and that nobody is told anything wrong about it.
-#![expect(
-    clippy::unwrap_used,
-    reason = "a test stops at the first surprise, in what it shares too"
-)]
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,4 @@
 //! Bytes that earlier versions have written, which have to stay readable.
-#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 use std::sync::Arc;
 

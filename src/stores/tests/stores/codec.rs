@@ -1,8 +1,4 @@
 //! Commits to bytes and back.
-#![expect(
-    clippy::unwrap_used,
-    reason = "a test stops at the first surprise, in what it shares too"
-)]
 
 use std::sync::Arc;
 

@@ -1,8 +1,4 @@
 //! Threads of LangGraph in use: cached, written by several, and dropped again.
-#![expect(
-    clippy::unwrap_used,
-    reason = "a test stops at the first surprise, in what it shares too"
-)]
 
 use std::sync::{Arc, Mutex};
 

@@ -1,9 +1,4 @@
 //! Threads as lists show them, pruned, copied and deleted, over each store.
-#![expect(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "a test stops at the first surprise, in what it shares too"
-)]
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,10 +22,7 @@ use tempfile::TempDir;
 
 const TERM: Duration = Duration::from_secs(30);
 
-#[expect(dead_code, reason = "each of the tests uses a part of it")]
-mod database;
-
-use database::Schema;
+use crate::database::Schema;
 
 /// A store under test, and whoever sees to it.
 struct Subject {

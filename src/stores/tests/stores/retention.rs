@@ -1,6 +1,5 @@
 //! What of a thread stays: the checkpoints that are asked for, whatever they are
 //! read from, and nothing else.
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test stops at a surprise")]
 
 use std::collections::{BTreeMap, BTreeSet};
 

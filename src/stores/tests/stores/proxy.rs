@@ -1,9 +1,4 @@
 //! Stands between a client and a server, and loses what it is told to lose.
-#![expect(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "a test stops at the first surprise"
-)]
 
 use std::sync::Arc;
 

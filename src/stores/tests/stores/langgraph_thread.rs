@@ -1,8 +1,4 @@
 //! LangGraph threads: checkpoints stored as differences, and read as they were.
-#![expect(
-    clippy::unwrap_used,
-    reason = "a test stops at the first surprise, in what it shares too"
-)]
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

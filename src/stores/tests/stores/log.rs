@@ -1,9 +1,4 @@
 //! One thread in the hands of one run, and what protects it.
-#![expect(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "a test stops at the first surprise, in what it shares too"
-)]
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,9 +1,4 @@
 //! Native runs in threads: asking, answering, and what is refused.
-#![expect(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "a test stops at the first surprise, in what it shares too"
-)]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,9 +1,5 @@
 //! Bytes that somebody has made up: they are refused, or mean something harmless,
 //! and cost no more than they weigh.
-#![expect(
-    clippy::unwrap_used,
-    reason = "a test stops at the first surprise, in what it shares too"
-)]
 
 use std::process::Command;
 use std::sync::Arc;
@@ -234,7 +230,7 @@ fn about() -> (Arc<Graph<Value>>, Vec<u8>) {
 fn forged_bytes_are_refused_or_harmless_within_little_memory() {
     if std::env::var_os("ANTIPHON_FORGED").is_none() {
         let itself = std::env::current_exe().unwrap();
-        let name = "forged_bytes_are_refused_or_harmless_within_little_memory";
+        let name = "hostile::forged_bytes_are_refused_or_harmless_within_little_memory";
         let script = format!("ulimit -v {ROOM} && exec \"$0\" --exact {name} --nocapture");
         let done = Command::new("sh")
             .args(["-c", &script, &itself.to_string_lossy()])

@@ -1,10 +1,5 @@
 //! What every store does, held against each of them: Postgres as a real server
 //! (`make test-rust` starts one).
-#![expect(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "a test stops at the first surprise"
-)]
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,10 +12,7 @@ use antiphon_runtime::store::{
 use antiphon_stores::{MemoryStore, PostgresStore, SqliteSettings, SqliteStore};
 use tempfile::TempDir;
 
-#[expect(dead_code, reason = "each of the tests uses a part of it")]
-mod database;
-
-use database::Schema;
+use crate::database::Schema;
 
 /// A store under test, and what keeps it alive.
 struct Subject {

@@ -1,9 +1,4 @@
 //! What of a file's work is put off, what is done together, and what at once.
-#![expect(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "a test stops at the first surprise, in what it shares too"
-)]
 
 mod waiting;
 

@@ -1,5 +1,4 @@
 //! A part of a real Postgres server for one test alone.
-#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first surprise")]
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;

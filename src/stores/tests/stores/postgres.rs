@@ -1,6 +1,5 @@
 //! What only a database can do, and what can happen to one: held against a real
 //! server (`make test-rust` starts one).
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test stops at the first surprise")]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -12,11 +11,8 @@ use antiphon_runtime::store::{
 };
 use antiphon_stores::{PostgresSettings, PostgresStore};
 
-mod database;
-mod proxy;
-
-use database::Schema;
-use proxy::Proxy;
+use crate::database::Schema;
+use crate::proxy::Proxy;
 
 const TERM: Duration = Duration::from_secs(30);
 const ALL: EntryRange = EntryRange::ALL;

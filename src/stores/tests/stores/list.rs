@@ -1,9 +1,4 @@
 //! What lists say of threads, without the graph that wrote them.
-#![expect(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "a test stops at the first surprise, in what it shares too"
-)]
 
 use std::sync::Arc;
 use std::time::Duration;

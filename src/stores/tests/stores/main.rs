@@ -1,0 +1,26 @@
+//! Stores, and what is built on them: over memory, files, and Postgres as a real server
+//! (`make test-rust` starts one).
+
+#![cfg(test)]
+
+mod admin;
+mod checkpoint_writer;
+mod codec;
+mod conformance;
+mod database;
+mod failures;
+mod flush_mode;
+mod formats;
+mod hostile;
+mod langgraph_thread;
+mod lease;
+mod list;
+mod log;
+mod postgres;
+mod proxy;
+mod retention;
+mod sqlite;
+mod stored_thread;
+mod thread_cache;
+mod tls;
+mod turn;
