@@ -608,8 +608,8 @@ class Jail:
 @final
 class LangGraphThreads:
     """
-    Checkpoints that LangGraph makes, in the threads of a saver's store. Each method has a
-    twin that is awaited.
+    Checkpoints that LangGraph makes, in the threads of a saver's store. Each method returns a
+    `PendingResult`.
 
     Args:
         saver: where they are kept.
@@ -617,97 +617,60 @@ class LangGraphThreads:
         serde: a serializer of LangGraph's, to be used for values instead.
     """
     def __new__(cls, /, saver: Saver, registry: Any, serde: Any | None = None) -> LangGraphThreads: ...
-    def acopy(self, /, source: str, target: str) -> Any:
-        """
-        `copy`, awaited.
-        """
-    def adelete(self, /, thread: str) -> Any:
-        """
-        `delete`, awaited.
-        """
-    def aget(self, /, thread: str, place: tuple[str, str | None], wanted: Any | None = None) -> Any:
-        """
-        `get`, awaited.
-        """
-    def amarks(self, /, thread: str) -> Any:
-        """
-        `marks`, awaited.
-        """
-    def aplaces(self, /, thread: str, chosen: tuple[str | None, str | None, str | None], page: tuple[tuple[str, str] | None, int]) -> Any:
-        """
-        `places`, awaited.
-        """
-    def aput(self, /, thread: str, place: tuple[str, str, str | None], contents: tuple[tuple, dict, set[str], tuple[str | None, int]]) -> Any:
-        """
-        `put`, awaited. What is to be kept has been read when this returns.
-        """
-    def aput_writes(self, /, thread: str, place: tuple[str, str, str, str], writes: Sequence[tuple[int, str, Any]]) -> Any:
-        """
-        `put_writes`, awaited.
-        """
-    def aremove(self, /, thread: str, keys: set[tuple[str, str]]) -> Any:
-        """
-        `remove`, awaited.
-        """
-    def athreads(self, /) -> Any:
-        """
-        `threads`, awaited.
-        """
-    def copy(self, /, source: str, target: str) -> None:
-        """
-        Adds all checkpoints of a thread to another one.
-        """
-    def delete(self, /, thread: str) -> None:
-        """
-        Removes a thread.
-        """
-    def get(self, /, thread: str, place: tuple[str, str | None], wanted: Any | None = None) -> tuple | None:
-        """
-        The checkpoint of a namespace and an id, or the last one of its namespace if no id is
-        given: its id, that of its parent, its head, values and writes (task, channel, value).
-        None if there is none, or if `wanted` does not want what its metadata says.
-        """
-    def marks(self, /, thread: str) -> list[tuple[str, str, str | None, str | None]]:
+    def checkpoints(self, /, thread: str) -> PendingResult:
         """
         Namespace, id, parent's id and run's id of all checkpoints of a thread, in the order
         of namespaces and ids.
         """
-    def places(self, /, thread: str, chosen: tuple[str | None, str | None, str | None], page: tuple[tuple[str, str] | None, int]) -> list[tuple[str, str]]:
+    def copy(self, /, source: str, target: str) -> PendingResult:
+        """
+        Adds all checkpoints of a thread to another one.
+        """
+    def delete(self, /, thread: str) -> PendingResult:
+        """
+        Removes a thread.
+        """
+    def get(self, /, thread: str, key: tuple[str, str | None], is_wanted: Any | None = None) -> PendingResult:
+        """
+        The checkpoint of a namespace and an id, or the last one of its namespace if no id is
+        given: its id, that of its parent, its head, values and writes (task, channel, value).
+        None if there is none, or if `is_wanted` returns false for its metadata.
+        """
+    def page(self, /, thread: str, filter: tuple[str | None, str | None, str | None], page: tuple[tuple[str, str] | None, int]) -> PendingResult:
         """
         Namespaces and ids of a thread's checkpoints, newest first.
 
         Args:
             thread: the thread's id.
-            chosen: a namespace, an id, and an id that they are older than, or None for each.
-            page: the last of those that were told before, or None, and how many at most.
+            filter: a namespace, an id, and an id that they are older than, or None for each.
+            page: the last of the page before, or None, and how many at most.
         """
-    def put(self, /, thread: str, place: tuple[str, str, str | None], contents: tuple[tuple, dict, set[str], tuple[str | None, int]]) -> None:
+    def put(self, /, thread: str, keys: tuple[str, str, str | None], head: tuple, values: tuple[dict, set[str]], origin: tuple[str | None, int]) -> PendingResult:
         """
-        Keeps a checkpoint.
+        Stores a checkpoint.
 
         Args:
             thread: the thread's id.
-            place: its namespace, its id and that of its parent.
+            keys: its namespace, its id and that of its parent.
             head: the checkpoint without its values, and its metadata.
-            values: its values by name.
-            new: the names of those that are not the parent's.
-            about: the id of its run and the number of its superstep.
+            values: its values by channel, and the channels whose values are not the parent's.
+            origin: the id of its run and the number of its superstep.
         """
-    def put_writes(self, /, thread: str, place: tuple[str, str, str, str], writes: Sequence[tuple[int, str, Any]]) -> None:
+    def put_writes(self, /, thread: str, keys: tuple[str, str, str, str], writes: Sequence[tuple[int, str, Any]]) -> PendingResult:
         """
-        Keeps what a task wrote at a checkpoint.
+        Stores what a task wrote at a checkpoint.
 
         Args:
             thread: the thread's id.
-            place: the checkpoint's namespace and id, the task's id and path.
-            writes: place, channel and value of each write.
+            keys: the checkpoint's namespace and id, the task's id and path.
+            writes: index, channel and value of each write.
         """
-    def remove(self, /, thread: str, keys: set[tuple[str, str]]) -> None:
+    def remove(self, /, thread: str, keys: set[tuple[str, str]]) -> PendingResult:
         """
         Removes the checkpoints with these namespaces and ids from a thread, and the thread if
         it has no others.
         """
-    def threads(self, /) -> list[tuple[str, int]]:
+    def threads(self, /) -> PendingResult:
         """
         The ids of all threads and when each was written to, in microseconds since 1970; the
         latest first.
@@ -924,6 +887,18 @@ class PausedRun:
     def __reduce__(self, /) -> tuple[Any, tuple[()]]:
         """
         A copy from a pickle holds nothing: another process has none of the run.
+        """
+
+@final
+class PendingResult:
+    """
+    The result of work on a store: `wait` blocks until it is there, `await` suspends the caller.
+    One of the two is done, once.
+    """
+    def __await__(self, /) -> Any: ...
+    def wait(self, /) -> Any:
+        """
+        Blocks until the result is there, and returns it.
         """
 
 @final

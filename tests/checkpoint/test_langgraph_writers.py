@@ -16,7 +16,7 @@ from langgraph.checkpoint.base.id import uuid6
 from langgraph.graph import START, StateGraph
 
 from antiphon.checkpoint import AntiphonSaver
-from antiphon.checkpoint._langgraph import plan
+from antiphon.checkpoint._langgraph import listing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -227,7 +227,7 @@ class TestRemoving:
             assert [values["n"] for values in shown(other)] == [2]
             one.delete_for_runs(["b"])
             assert shown(other) == []
-            assert other._threads.threads() == []
+            assert other._threads.threads().wait() == []
 
     def test_a_thread_is_copied_and_listed_while_others_prune_it(self, url: str) -> None:
         ended = Event()
@@ -265,7 +265,7 @@ class TestLists:
     def test_a_list_of_all_threads_reads_those_it_shows(
         self, url: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(plan, "CLOCKS", 0)
+        monkeypatch.setattr(listing, "MAX_CLOCK_SKEW", 0)
         with AntiphonSaver.open(url) as saver:
             made = []
             for number in range(60):
@@ -276,7 +276,7 @@ class TestLists:
             newest = [found.config for found in saver.list(None, limit=3)]
             assert newest == made[:-4:-1]
             assert meddled.calls.count("get") == 3
-            assert meddled.calls.count("places") <= 4
+            assert meddled.calls.count("page") <= 4
             older = [found.config for found in saver.list(None, before=made[40], limit=30)]
             assert older == made[39:9:-1]
             assert [found.config for found in saver.list(None)] == made[::-1]
@@ -292,7 +292,7 @@ class TestLists:
             saver._threads = meddled
             shown = saver.list(WHERE)
             assert next(shown).config == made[-1]
-            assert meddled.calls == ["places", "get"]
+            assert meddled.calls == ["page", "get"]
             assert [found.config for found in shown] == made[-2::-1]
             even = saver.list(WHERE, filter={"even": True}, before=made[100], limit=2)
             assert [found.config for found in even] == [made[98], made[96]]

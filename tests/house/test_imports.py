@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 _OURS = {"antiphon"}
 # Loaded only once somebody asks for what derives from a class of theirs.
 _GUESTS = {
-    f"python/antiphon/checkpoint/_langgraph/{name}.py": "langgraph" for name in ("place", "saver")
+    f"python/antiphon/checkpoint/_langgraph/{name}.py": "langgraph"
+    for name in ("checkpoint_ref", "saver")
 }
 
 

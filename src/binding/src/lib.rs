@@ -56,6 +56,7 @@ mod _antiphon {
         thread::{
             history::History,
             langgraph_threads::LangGraphThreads,
+            pending_result::PendingResult,
             saver::{MemorySaver, Saver, postgres::PostgresSaver, sqlite::SqliteSaver},
             summary::{
                 CheckpointSummary, PruneReport, RekeyReport, RunSummary, ThreadDetail,

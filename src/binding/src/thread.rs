@@ -5,6 +5,7 @@ pub(crate) mod arguments;
 pub(crate) mod checkpoint_view;
 pub(crate) mod history;
 pub(crate) mod langgraph_threads;
+pub(crate) mod pending_result;
 pub(crate) mod run_input;
 pub(crate) mod saver;
 pub(crate) mod session;

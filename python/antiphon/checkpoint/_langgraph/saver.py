@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import copy
 import os
-from collections import deque
 from typing import TYPE_CHECKING, Any, Self
 
 from langgraph.checkpoint.base import (
@@ -15,16 +13,11 @@ from langgraph.checkpoint.base import (
 
 from antiphon._antiphon import LangGraphThreads, MemorySaver, Saver, SqliteSaver
 from antiphon._thread_store import saver_of
-from antiphon.checkpoint._langgraph.place import Place
-from antiphon.checkpoint._langgraph.plan import (
-    Query,
-    acarried_out,
-    carried_out,
-    listed,
-    pruned,
-    without_runs,
-)
+from antiphon.checkpoint._langgraph.checkpoint_ref import CheckpointRef
+from antiphon.checkpoint._langgraph.listing import Query, list_checkpoints
+from antiphon.checkpoint._langgraph.removal import delete_runs, prune_threads
 from antiphon.checkpoint._langgraph.serde import Serializer, registry_of
+from antiphon.checkpoint._langgraph.steps import aiterate, arun, iterate, run
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Sequence
@@ -37,6 +30,8 @@ if TYPE_CHECKING:
         CheckpointTuple,
     )
     from langgraph.checkpoint.serde.base import SerializerProtocol
+
+    from antiphon._antiphon import PendingResult
 
 
 class AntiphonSaver(BaseCheckpointSaver[Any]):
@@ -150,15 +145,15 @@ class AntiphonSaver(BaseCheckpointSaver[Any]):
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """The checkpoint that a config names, or the last one of its namespace."""
-        place = Place.of(config)
-        found = self._threads.get(place.thread, (place.space, place.id))
-        return None if found is None else place.tuple(found)
+        ref = CheckpointRef.of(config)
+        found = self._threads.get(ref.thread, ref.key).wait()
+        return None if found is None else ref.tuple(found)
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """`get_tuple`, awaited."""
-        place = Place.of(config)
-        found = await self._threads.aget(place.thread, (place.space, place.id))
-        return None if found is None else place.tuple(found)
+        ref = CheckpointRef.of(config)
+        found = await self._threads.get(ref.thread, ref.key)
+        return None if found is None else ref.tuple(found)
 
     def list(
         self,
@@ -177,7 +172,7 @@ class AntiphonSaver(BaseCheckpointSaver[Any]):
             before: a checkpoint that they are older than.
             limit: so many at most.
         """
-        return carried_out(self._threads, listed(Query(config, filter, before, limit)))
+        return iterate(list_checkpoints(self._threads, Query(config, filter, before, limit)))
 
     def alist(
         self,
@@ -188,7 +183,7 @@ class AntiphonSaver(BaseCheckpointSaver[Any]):
         limit: int | None = None,
     ) -> AsyncIterator[CheckpointTuple]:
         """`list`, awaited."""
-        return acarried_out(self._threads, listed(Query(config, filter, before, limit)))
+        return aiterate(list_checkpoints(self._threads, Query(config, filter, before, limit)))
 
     def put(
         self,
@@ -202,9 +197,9 @@ class AntiphonSaver(BaseCheckpointSaver[Any]):
         Raises:
             StateError: ``value_unstorable``, if the type of a value is not on the list.
         """
-        place, contents = _contents(config, checkpoint, metadata, new_versions)
-        self._threads.put(place.thread, (place.space, checkpoint["id"], place.id), contents)
-        return place._replace(id=checkpoint["id"]).config()
+        stored, pending = self._put(config, checkpoint, metadata, new_versions)
+        pending.wait()
+        return stored
 
     async def aput(
         self,
@@ -214,10 +209,9 @@ class AntiphonSaver(BaseCheckpointSaver[Any]):
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
         """`put`, awaited."""
-        place, contents = _contents(config, checkpoint, metadata, new_versions)
-        kept = (place.space, checkpoint["id"], place.id)
-        await self._threads.aput(place.thread, kept, contents)
-        return place._replace(id=checkpoint["id"]).config()
+        stored, pending = self._put(config, checkpoint, metadata, new_versions)
+        await pending
+        return stored
 
     def put_writes(
         self,
@@ -230,9 +224,7 @@ class AntiphonSaver(BaseCheckpointSaver[Any]):
 
         Raises what `put` does.
         """
-        place, kept = self._writes(config, writes)
-        task = (place.space, place.id or "", task_id, task_path)
-        self._threads.put_writes(place.thread, task, kept)
+        self._put_writes(config, writes, (task_id, task_path)).wait()
 
     async def aput_writes(
         self,
@@ -242,36 +234,33 @@ class AntiphonSaver(BaseCheckpointSaver[Any]):
         task_path: str = "",
     ) -> None:
         """`put_writes`, awaited."""
-        place, kept = self._writes(config, writes)
-        task = (place.space, place.id or "", task_id, task_path)
-        await self._threads.aput_writes(place.thread, task, kept)
+        await self._put_writes(config, writes, (task_id, task_path))
 
     def delete_thread(self, thread_id: str) -> None:
         """Removes a thread with all it holds; nothing happens if there is none."""
-        self._threads.delete(str(thread_id))
+        self._threads.delete(str(thread_id)).wait()
 
     async def adelete_thread(self, thread_id: str) -> None:
         """`delete_thread`, awaited."""
-        await self._threads.adelete(str(thread_id))
+        await self._threads.delete(str(thread_id))
 
     def delete_for_runs(self, run_ids: Sequence[str]) -> None:
         """Removes the checkpoints of some runs, with what tasks wrote there, in all threads."""
-        deque(carried_out(self._threads, without_runs(run_ids)), maxlen=0)
+        run(delete_runs(self._threads, run_ids))
 
     async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
         """`delete_for_runs`, awaited."""
-        async for _ in acarried_out(self._threads, without_runs(run_ids)):
-            pass
+        await arun(delete_runs(self._threads, run_ids))
 
     def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         """Adds all checkpoints of a thread, with their writes, to another one."""
         if str(source_thread_id) != str(target_thread_id):
-            self._threads.copy(str(source_thread_id), str(target_thread_id))
+            self._threads.copy(str(source_thread_id), str(target_thread_id)).wait()
 
     async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         """`copy_thread`, awaited."""
         if str(source_thread_id) != str(target_thread_id):
-            await self._threads.acopy(str(source_thread_id), str(target_thread_id))
+            await self._threads.copy(str(source_thread_id), str(target_thread_id))
 
     def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
         """Removes checkpoints that are not needed to go on.
@@ -285,12 +274,11 @@ class AntiphonSaver(BaseCheckpointSaver[Any]):
             ValueError: there is no such strategy.
             TypeError: `thread_ids` is one name, and not several.
         """
-        deque(carried_out(self._threads, pruned(thread_ids, strategy)), maxlen=0)
+        run(prune_threads(self._threads, thread_ids, strategy))
 
     async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
         """`prune`, awaited."""
-        async for _ in acarried_out(self._threads, pruned(thread_ids, strategy)):
-            pass
+        await arun(prune_threads(self._threads, thread_ids, strategy))
 
     def get_next_version(self, current: Any, channel: None) -> Any:
         """The version of a channel after another one; those of other savers go on as they are."""
@@ -316,17 +304,46 @@ class AntiphonSaver(BaseCheckpointSaver[Any]):
     def _open_threads(self, is_foreign: bool) -> LangGraphThreads:  # noqa: FBT001
         return LangGraphThreads(self._saver, self._registry, self.serde if is_foreign else None)
 
-    def _writes(
-        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]]
-    ) -> tuple[Place, Any]:
-        kept = []
+    def _put(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> tuple[RunnableConfig, PendingResult]:
+        parent, name = CheckpointRef.of(config), checkpoint["id"]
+        rest: dict[str, Any] = {**checkpoint}
+        values = rest.pop("channel_values")
+        del rest["id"]
+        told: dict[str, Any] = {**get_checkpoint_metadata(config, metadata)}
+        run_id, step = told.get("run_id"), told.get("step")
+        pending = self._threads.put(
+            parent.thread,
+            (parent.namespace, name, parent.id),
+            (rest, told),
+            (values, set(new_versions)),
+            (
+                run_id if isinstance(run_id, str) else None,
+                step if isinstance(step, int) and step > 0 else 0,
+            ),
+        )
+        return parent._replace(id=name).config(), pending
+
+    def _put_writes(
+        self,
+        config: RunnableConfig,
+        writes: Sequence[tuple[str, Any]],
+        task: tuple[str, str],
+    ) -> PendingResult:
+        ref = CheckpointRef.of(config)
+        told = []
         for index, (channel, value) in enumerate(writes):
             is_told = isinstance(value, BaseException) and isinstance(self.serde, Serializer)
             # LangGraph stores an exception as what it looks like.
-            kept.append(
+            told.append(
                 (WRITES_IDX_MAP.get(channel, index), channel, repr(value) if is_told else value)
             )
-        return Place.of(config), kept
+        return self._threads.put_writes(ref.thread, (ref.namespace, ref.id or "", *task), told)
 
     def __repr__(self) -> str:
         return f"AntiphonSaver({self._saver.name!r})"
@@ -341,19 +358,3 @@ def _opened(target: Saver | str | os.PathLike[str]) -> Saver:
     is_url = "://" in path or path.startswith("sqlite:")
     given = saver_of(path) if is_url else None
     return given or SqliteSaver.open(path)
-
-
-def _contents(
-    config: RunnableConfig,
-    checkpoint: Checkpoint,
-    metadata: CheckpointMetadata,
-    new_versions: ChannelVersions,
-) -> tuple[Place, Any]:
-    rest: dict[str, Any] = {**copy.copy(checkpoint)}
-    values = rest.pop("channel_values")
-    del rest["id"]
-    told: dict[str, Any] = {**get_checkpoint_metadata(config, metadata)}
-    run, step = told.get("run_id"), told.get("step")
-    run = run if isinstance(run, str) else None
-    step = step if isinstance(step, int) and step > 0 else 0
-    return Place.of(config), ((rest, told), dict(values), set(new_versions), (run, step))

@@ -4,30 +4,27 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use antiphon_stores::langgraph_thread::{
-    CheckpointFilter, CheckpointInfo, CheckpointLookup, ThreadCache,
+    CheckpointFilter, FoundCheckpoint, Mutation, PutCheckpoint, PutWrites, ThreadCache,
 };
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 
-use crate::driver::wait::{awaitable, block_on};
+use crate::thread::pending_result::PendingResult;
 use crate::thread::saver::Saver;
 use crate::value::codec::ObjectCodec;
+use crate::value::object::Object;
 
 mod client;
-mod mutation;
-mod value_format;
 
-use client::{CallerClock, KnownList, LangGraphClient, ThreadObjects};
-use mutation::{Checkpoint, ThreadMutation, Writes};
-use value_format::ValueFormat;
+use client::{CallerClock, LangGraphClient};
 
 /// The threads of LangGraph have names of their own in a store.
 const PREFIX: &str = "langgraph:";
 
 type Cache = ThreadCache<LangGraphClient>;
 
-/// Checkpoints that LangGraph makes, in the threads of a saver's store. Each method has a
-/// twin that is awaited.
+/// Checkpoints that LangGraph makes, in the threads of a saver's store. Each method returns a
+/// `PendingResult`.
 ///
 /// Args:
 ///     saver: where they are kept.
@@ -47,312 +44,175 @@ impl LangGraphThreads {
     ) -> PyResult<Self> {
         let pickles = saver.get().pickles();
         let registry = if pickles { registry.call_method0("pickling")? } else { registry.clone() };
-        let format = ValueFormat::new(ObjectCodec::new(registry.unbind()), serde);
-        let client = LangGraphClient { saver, format };
+        let codec = ObjectCodec::new(registry.unbind());
+        let client = LangGraphClient { saver, codec, serde };
         Ok(Self(Arc::new(Cache::new(client, Arc::new(CallerClock::default())))))
     }
 
-    /// Keeps a checkpoint.
+    /// Stores a checkpoint.
     ///
     /// Args:
     ///     thread: the thread's id.
-    ///     place: its namespace, its id and that of its parent.
+    ///     keys: its namespace, its id and that of its parent.
     ///     head: the checkpoint without its values, and its metadata.
-    ///     values: its values by name.
-    ///     new: the names of those that are not the parent's.
-    ///     about: the id of its run and the number of its superstep.
+    ///     values: its values by channel, and the channels whose values are not the parent's.
+    ///     origin: the id of its run and the number of its superstep.
+    #[expect(clippy::too_many_arguments, reason = "each is one thing of LangGraph's `put`")]
     fn put(
         &self,
-        py: Python<'_>,
         thread: &str,
-        place: (String, String, Option<String>),
-        contents: CheckpointContents,
-    ) -> PyResult<()> {
-        self.apply(py, thread, ThreadMutation::Put(contents.at(place)))
+        keys: (String, String, Option<String>),
+        head: &Bound<'_, PyTuple>,
+        values: (Bound<'_, PyDict>, BTreeSet<String>),
+        origin: (Option<String>, u64),
+    ) -> PyResult<PendingResult> {
+        let ((namespace, id, parent), (values, changed), (run, step)) = (keys, values, origin);
+        let head = self.0.client().encode_head(Object::of(head.as_any()))?;
+        let value = |(name, value): (Bound<'_, PyAny>, Bound<'_, PyAny>)| {
+            Ok((name.extract()?, Object(value.unbind())))
+        };
+        let values = values.iter().map(value).collect::<PyResult<_>>()?;
+        let checkpoint = PutCheckpoint { namespace, id, parent, run, step, head, values, changed };
+        self.apply(thread, Mutation::Put(checkpoint))
     }
 
-    /// `put`, awaited. What is to be kept has been read when this returns.
-    fn aput<'py>(
-        &self,
-        py: Python<'py>,
-        thread: &str,
-        place: (String, String, Option<String>),
-        contents: CheckpointContents,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        self.aapply(py, thread, ThreadMutation::Put(contents.at(place)))
-    }
-
-    /// Keeps what a task wrote at a checkpoint.
+    /// Stores what a task wrote at a checkpoint.
     ///
     /// Args:
     ///     thread: the thread's id.
-    ///     place: the checkpoint's namespace and id, the task's id and path.
-    ///     writes: place, channel and value of each write.
+    ///     keys: the checkpoint's namespace and id, the task's id and path.
+    ///     writes: index, channel and value of each write.
     fn put_writes(
         &self,
-        py: Python<'_>,
         thread: &str,
-        place: (String, String, String, String),
+        keys: (String, String, String, String),
         writes: Vec<(i64, String, Py<PyAny>)>,
-    ) -> PyResult<()> {
-        self.apply(py, thread, ThreadMutation::Write(Writes::at(place, writes)))
-    }
-
-    /// `put_writes`, awaited.
-    fn aput_writes<'py>(
-        &self,
-        py: Python<'py>,
-        thread: &str,
-        place: (String, String, String, String),
-        writes: Vec<(i64, String, Py<PyAny>)>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        self.aapply(py, thread, ThreadMutation::Write(Writes::at(place, writes)))
+    ) -> PyResult<PendingResult> {
+        let (namespace, id, task, path) = keys;
+        let object = |(index, channel, value)| (index, channel, Object(value));
+        let writes = writes.into_iter().map(object).collect();
+        self.apply(thread, Mutation::PutWrites(PutWrites { namespace, id, task, path, writes }))
     }
 
     /// The checkpoint of a namespace and an id, or the last one of its namespace if no id is
     /// given: its id, that of its parent, its head, values and writes (task, channel, value).
-    /// None if there is none, or if `wanted` does not want what its metadata says.
-    #[pyo3(signature = (thread, place, wanted=None))]
+    /// None if there is none, or if `is_wanted` returns false for its metadata.
+    #[pyo3(signature = (thread, key, is_wanted=None))]
     fn get(
         &self,
-        py: Python<'_>,
         thread: &str,
-        place: (String, Option<String>),
-        wanted: Option<Py<PyAny>>,
-    ) -> PyResult<Option<Py<PyTuple>>> {
-        block_on(py, find(Arc::clone(&self.0), named(thread), place, wanted))?
-    }
-
-    /// `get`, awaited.
-    #[pyo3(signature = (thread, place, wanted=None))]
-    fn aget<'py>(
-        &self,
-        py: Python<'py>,
-        thread: &str,
-        place: (String, Option<String>),
-        wanted: Option<Py<PyAny>>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        awaitable(py, find(Arc::clone(&self.0), named(thread), place, wanted))
+        key: (String, Option<String>),
+        is_wanted: Option<Py<PyAny>>,
+    ) -> PendingResult {
+        PendingResult::new(find(Arc::clone(&self.0), named(thread), key, is_wanted))
     }
 
     /// Namespace, id, parent's id and run's id of all checkpoints of a thread, in the order
     /// of namespaces and ids.
-    fn marks(&self, py: Python<'_>, thread: &str) -> PyResult<Vec<CheckpointInfo>> {
-        block_on(py, self.0.checkpoints(&named(thread)))?
-    }
-
-    /// `marks`, awaited.
-    fn amarks<'py>(&self, py: Python<'py>, thread: &str) -> PyResult<Bound<'py, PyAny>> {
+    fn checkpoints(&self, thread: &str) -> PendingResult {
         let (cache, thread) = (Arc::clone(&self.0), named(thread));
-        awaitable(py, async move { cache.checkpoints(&thread).await })
+        PendingResult::new(async move { cache.checkpoints(&thread).await })
     }
 
     /// Namespaces and ids of a thread's checkpoints, newest first.
     ///
     /// Args:
     ///     thread: the thread's id.
-    ///     chosen: a namespace, an id, and an id that they are older than, or None for each.
-    ///     page: the last of those that were told before, or None, and how many at most.
-    fn places(
+    ///     filter: a namespace, an id, and an id that they are older than, or None for each.
+    ///     page: the last of the page before, or None, and how many at most.
+    fn page(
         &self,
-        py: Python<'_>,
         thread: &str,
-        chosen: Chosen,
-        page: Page,
-    ) -> PyResult<Vec<(String, String)>> {
-        block_on(py, list(Arc::clone(&self.0), named(thread), chosen, page))?
-    }
-
-    /// `places`, awaited.
-    fn aplaces<'py>(
-        &self,
-        py: Python<'py>,
-        thread: &str,
-        chosen: Chosen,
-        page: Page,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        awaitable(py, list(Arc::clone(&self.0), named(thread), chosen, page))
+        filter: (Option<String>, Option<String>, Option<String>),
+        page: (Option<(String, String)>, usize),
+    ) -> PendingResult {
+        let (cache, thread) = (Arc::clone(&self.0), named(thread));
+        let ((space, id, before), (after, limit)) = (filter, page);
+        let filter = CheckpointFilter { space, id, before };
+        PendingResult::new(
+            async move { cache.page(&thread, &filter, (after.as_ref(), limit)).await },
+        )
     }
 
     /// The ids of all threads and when each was written to, in microseconds since 1970; the
     /// latest first.
-    fn threads(&self, py: Python<'_>) -> PyResult<Vec<(String, u64)>> {
-        block_on(py, threads(Arc::clone(&self.0)))?
-    }
-
-    /// `threads`, awaited.
-    fn athreads<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        awaitable(py, threads(Arc::clone(&self.0)))
+    fn threads(&self) -> PendingResult {
+        let cache = Arc::clone(&self.0);
+        PendingResult::new(async move {
+            let found = cache.threads(PREFIX).await?.into_iter();
+            Ok(found.map(|(name, at)| (name, at.as_micros())).collect::<Vec<_>>())
+        })
     }
 
     /// Removes the checkpoints with these namespaces and ids from a thread, and the thread if
     /// it has no others.
-    fn remove(
-        &self,
-        py: Python<'_>,
-        thread: &str,
-        keys: BTreeSet<(String, String)>,
-    ) -> PyResult<()> {
-        block_on(py, self.0.remove(&named(thread), &keys))?
-    }
-
-    /// `remove`, awaited.
-    fn aremove<'py>(
-        &self,
-        py: Python<'py>,
-        thread: &str,
-        keys: BTreeSet<(String, String)>,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    fn remove(&self, thread: &str, keys: BTreeSet<(String, String)>) -> PendingResult {
         let (cache, thread) = (Arc::clone(&self.0), named(thread));
-        awaitable(py, async move { cache.remove(&thread, &keys).await })
+        PendingResult::new(async move { cache.remove(&thread, &keys).await })
     }
 
     /// Adds all checkpoints of a thread to another one.
-    fn copy(&self, py: Python<'_>, source: &str, target: &str) -> PyResult<()> {
-        block_on(py, self.0.copy(&named(source), &named(target)))?
-    }
-
-    /// `copy`, awaited.
-    fn acopy<'py>(
-        &self,
-        py: Python<'py>,
-        source: &str,
-        target: &str,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    fn copy(&self, source: &str, target: &str) -> PendingResult {
         let (cache, source, target) = (Arc::clone(&self.0), named(source), named(target));
-        awaitable(py, async move { cache.copy(&source, &target).await })
+        PendingResult::new(async move { cache.copy(&source, &target).await })
     }
 
     /// Removes a thread.
-    fn delete(&self, py: Python<'_>, thread: &str) -> PyResult<()> {
-        block_on(py, self.0.delete(&named(thread)))?
-    }
-
-    /// `delete`, awaited.
-    fn adelete<'py>(&self, py: Python<'py>, thread: &str) -> PyResult<Bound<'py, PyAny>> {
+    fn delete(&self, thread: &str) -> PendingResult {
         let (cache, thread) = (Arc::clone(&self.0), named(thread));
-        awaitable(py, async move { cache.delete(&thread).await })
+        PendingResult::new(async move { cache.delete(&thread).await })
     }
 
     fn __traverse__(&self, visit: pyo3::PyVisit<'_>) -> Result<(), pyo3::PyTraverseError> {
-        let LangGraphClient { saver, format } = self.0.client();
+        let LangGraphClient { saver, codec, serde } = self.0.client();
         visit.call(saver)?;
-        format.traverse(&visit)?;
-        self.0.visit_extras(|objects| objects.traverse(&visit))
+        visit.call(codec.registry())?;
+        visit.call(serde)?;
+        self.0.visit_values(|value| visit.call(&value.0))
     }
 }
 
 impl LangGraphThreads {
-    fn apply(&self, py: Python<'_>, thread: &str, mutation: ThreadMutation) -> PyResult<()> {
-        let thread = named(thread);
-        let pending = self.0.try_apply(&thread, &mutation)?;
-        block_on(py, self.0.apply(&thread, &mutation, pending))?
-    }
-
-    fn aapply<'py>(
-        &self,
-        py: Python<'py>,
-        thread: &str,
-        mutation: ThreadMutation,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    /// Of a thread that is in memory, the change is read and on its way when this returns.
+    fn apply(&self, thread: &str, mutation: Mutation<Object>) -> PyResult<PendingResult> {
         let (cache, thread) = (Arc::clone(&self.0), named(thread));
         let pending = cache.try_apply(&thread, &mutation)?;
-        awaitable(py, async move { cache.apply(&thread, &mutation, pending).await })
+        Ok(PendingResult::new(async move { cache.apply(&thread, &mutation, pending).await }))
     }
-}
-
-/// Namespace, id, and the id that others are older than.
-type Chosen = (Option<String>, Option<String>, Option<String>);
-
-/// The namespace and the id that a page comes after, and its length.
-type Page = (Option<(String, String)>, usize);
-
-/// What is in a checkpoint.
-#[derive(Debug, FromPyObject)]
-struct CheckpointContents(Py<PyTuple>, Py<PyDict>, BTreeSet<String>, (Option<String>, u64));
-
-impl CheckpointContents {
-    fn at(self, (space, id, parent): (String, String, Option<String>)) -> Checkpoint {
-        let Self(head, values, new, (run, step)) = self;
-        Checkpoint { space, id, parent, run, step, head: head.into_any(), values, new }
-    }
-}
-
-impl Writes {
-    fn at(
-        (space, id, task, path): (String, String, String, String),
-        writes: Vec<(i64, String, Py<PyAny>)>,
-    ) -> Self {
-        Self { space, id, task, path, all: writes }
-    }
-}
-
-async fn list(
-    cache: Arc<Cache>,
-    thread: String,
-    (space, id, before): Chosen,
-    (after, limit): Page,
-) -> PyResult<Vec<(String, String)>> {
-    let filter = CheckpointFilter { space, id, before };
-    cache.page(&thread, &filter, (after.as_ref(), limit)).await
-}
-
-async fn threads(cache: Arc<Cache>) -> PyResult<Vec<(String, u64)>> {
-    let found = cache.threads(PREFIX).await?.into_iter();
-    Ok(found.map(|(name, at)| (name, at.as_micros())).collect())
 }
 
 async fn find(
     cache: Arc<Cache>,
     thread: String,
-    (space, id): (String, Option<String>),
-    wanted: Option<Py<PyAny>>,
+    (namespace, id): (String, Option<String>),
+    is_wanted: Option<Py<PyAny>>,
 ) -> PyResult<Option<Py<PyTuple>>> {
-    let format = &cache.client().format;
-    let is_wanted = |head: &[u8]| {
-        let Some(wanted) = &wanted else { return Ok(true) };
+    let client = cache.client();
+    let has_wanted_head = |head: &[u8]| {
+        let Some(is_wanted) = &is_wanted else { return Ok(true) };
         Python::attach(|py| {
-            let metadata = format.decode_head(py, head)?.get_item(1)?;
-            wanted.bind(py).call1((metadata,))?.is_truthy()
+            let metadata = client.decode_head(py, head)?.get_item(1)?;
+            is_wanted.bind(py).call1((metadata,))?.is_truthy()
         })
     };
-    let Some(found) = cache.find(&thread, (&space, id.as_deref()), is_wanted).await? else {
-        return Ok(None);
-    };
-    Python::attach(|py| {
-        let (tuple, lists) = decoded(py, format, &found)?;
-        cache.update_extra(&found, |objects| {
-            let known = lists.into_iter().map(|(name, list)| ((space.clone(), name), list));
-            objects.lists.extend(known);
-        });
-        Ok(Some(tuple.unbind()))
-    })
+    let found = cache.find(&thread, (&namespace, id.as_deref()), has_wanted_head).await?;
+    let Some(found) = found else { return Ok(None) };
+    Python::attach(|py| as_py_tuple(py, client, found).map(|tuple| Some(tuple.unbind())))
 }
 
-type NamedLists = Vec<(String, KnownList)>;
-
-/// A checkpoint as Python reads it, and its lists by name.
-fn decoded<'py>(
+fn as_py_tuple<'py>(
     py: Python<'py>,
-    format: &ValueFormat,
-    found: &CheckpointLookup<ThreadObjects>,
-) -> PyResult<(Bound<'py, PyTuple>, NamedLists)> {
-    let checkpoint = &found.checkpoint;
-    let head = format.decode_head(py, &checkpoint.head)?;
-    let (values, mut lists) = (PyDict::new(py), Vec::new());
-    for value in &checkpoint.values {
-        let (object, items) = format.decode(py, &value.bytes)?;
-        values.set_item(&value.name, object)?;
-        let known = items.map(|items| KnownList { stamp: value.stamp, items });
-        lists.extend(known.map(|known| (value.name.clone(), known)));
+    client: &LangGraphClient,
+    found: FoundCheckpoint<Object>,
+) -> PyResult<Bound<'py, PyTuple>> {
+    let head = client.decode_head(py, &found.head)?;
+    let values = PyDict::new(py);
+    for (name, value) in found.values {
+        values.set_item(name, value.0)?;
     }
-    let writes = PyList::empty(py);
-    for write in &checkpoint.writes {
-        let (value, _) = format.decode(py, &write.value)?;
-        writes.append((&write.task, &write.channel, value))?;
-    }
-    let parent = checkpoint.parent.as_deref();
-    Ok(((&found.id, parent, head, values, writes).into_pyobject(py)?, lists))
+    let writes = found.writes.into_iter();
+    let writes = PyList::new(py, writes.map(|(task, channel, value)| (task, channel, value.0)))?;
+    (found.id, found.parent, head, values, writes).into_pyobject(py)
 }
 
 fn named(thread: &str) -> String {

@@ -3,12 +3,12 @@
 use antiphon_core::{Fault, Time};
 use antiphon_runtime::store::{StoreFuture, ThreadHead};
 
+use super::known_values::KnownValues;
 use super::{LangGraphThread, OWNER, WriteTurn};
 use crate::log::SealedStore;
 
-/// A thread as this process knows it, with what a client of the cache keeps beside it.
-#[derive(Debug, Default)]
-pub(super) struct CachedThread<X> {
+/// A thread as this process knows it, with those of its values that it has in memory.
+pub(super) struct CachedThread<V> {
     /// `None` until it is read.
     pub(super) thread: Option<LangGraphThread>,
     /// A checkpoint from before the thread's last snapshot, with those around it.
@@ -16,7 +16,8 @@ pub(super) struct CachedThread<X> {
     /// Counts how often the thread was invalidated.
     pub(super) generation: u64,
     is_claimed: bool,
-    pub(super) extra: X,
+    /// Forgotten whenever the thread is read anew.
+    pub(super) known: KnownValues<V>,
 }
 
 /// Entries that were handed to the store.
@@ -26,7 +27,14 @@ pub struct PendingWrite {
     append: Option<StoreFuture<()>>,
 }
 
-impl<X: Default> CachedThread<X> {
+impl<V> Default for CachedThread<V> {
+    fn default() -> Self {
+        let known = KnownValues::default();
+        Self { thread: None, past: None, generation: 0, is_claimed: false, known }
+    }
+}
+
+impl<V> CachedThread<V> {
     pub(super) fn load(&mut self, thread: LangGraphThread) {
         *self = Self { thread: Some(thread), generation: self.generation, ..Self::default() };
     }

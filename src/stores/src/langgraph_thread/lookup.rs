@@ -1,21 +1,40 @@
 //! Finding a checkpoint of a cached thread, wherever it is in the log.
 
+use std::sync::Arc;
+
 use antiphon_core::Fault;
 
-use super::cache::{CacheClient, SharedThread, ThreadCache};
-use super::{CheckpointMark, FullCheckpoint, LangGraphThread};
+use super::cache::SharedThread;
+use super::value_format::decode;
+use super::{
+    CacheClient, CheckpointMark, CheckpointValue, FullCheckpoint, LangGraphThread, TaskWrite,
+    ThreadCache,
+};
 use crate::codec::corrupt;
 use crate::log::SealedStore;
 use crate::reread::retry_torn_read;
 
-/// A checkpoint that was found.
-pub struct CheckpointLookup<X> {
+/// A checkpoint that was found, with its values.
+#[derive(Clone, Debug)]
+pub struct FoundCheckpoint<V> {
     /// Its id.
     pub id: String,
-    /// The checkpoint.
-    pub checkpoint: FullCheckpoint,
-    space: String,
-    shared: SharedThread<X>,
+    /// The id of the parent checkpoint.
+    pub parent: Option<String>,
+    /// Everything but its values.
+    pub head: Arc<[u8]>,
+    /// Its values by channel.
+    pub values: Vec<(String, V)>,
+    /// The writes at it: task, channel and value of each.
+    pub writes: Vec<(String, String, V)>,
+}
+
+/// A checkpoint that was found, still encoded.
+struct CheckpointLookup<V> {
+    id: String,
+    checkpoint: FullCheckpoint,
+    namespace: String,
+    shared: SharedThread<V>,
 }
 
 enum Location {
@@ -36,29 +55,42 @@ impl<C: CacheClient> ThreadCache<C> {
         name: &str,
         (space, id): (&str, Option<&str>),
         is_wanted: impl Fn(&[u8]) -> Result<bool, C::Error> + Send + Sync,
-    ) -> Result<Option<CheckpointLookup<C::Extra>>, C::Error> {
+    ) -> Result<Option<FoundCheckpoint<C::Value>>, C::Error> {
         let sealed_store = self.client.sealed_store()?;
         let place = (name, space, id);
         // Another writer may rewrite the thread between the lookup and the read.
         let found = retry_torn_read(&**sealed_store.store(), name, || {
             self.look_up(&sealed_store, place, &is_wanted)
         });
-        found.await.map_err(|fault| self.client.error(fault))?
+        let found = found.await.map_err(|fault| self.client.error(fault))??;
+        let decoded = found.map(|found| self.client.with_values(|| self.decode(found)));
+        decoded.transpose()
     }
 
-    /// Changes what the client keeps beside a thread, if the checkpoint is still the last of
-    /// its namespace.
-    pub fn update_extra(
+    fn decode(
         &self,
-        found: &CheckpointLookup<C::Extra>,
-        update: impl FnOnce(&mut C::Extra),
-    ) {
-        self.access(&found.shared, |cached| {
-            let last = cached.thread.as_ref().and_then(|thread| thread.last(&found.space));
-            if last == Some(&*found.id) {
-                update(&mut cached.extra);
+        found: CheckpointLookup<C::Value>,
+    ) -> Result<FoundCheckpoint<C::Value>, C::Error> {
+        let CheckpointLookup { id, checkpoint, namespace, shared } = found;
+        let (mut values, mut lists, mut writes) = (Vec::new(), Vec::new(), Vec::new());
+        for CheckpointValue { name, stamp, bytes } in checkpoint.values {
+            let (value, items) = decode(&self.client, &bytes)?;
+            lists.extend(items.map(|items| (name.clone(), stamp, items)));
+            values.push((name, value));
+        }
+        for TaskWrite { task, channel, value, .. } in checkpoint.writes {
+            writes.push((task, channel, decode(&self.client, &value)?.0));
+        }
+        self.access(&shared, |cached| {
+            let last = cached.thread.as_ref().and_then(|thread| thread.last(&namespace));
+            if last == Some(&*id) {
+                for (name, stamp, items) in lists {
+                    cached.known.insert_list(&namespace, name, stamp, items);
+                }
             }
         });
+        let FullCheckpoint { parent, head, .. } = checkpoint;
+        Ok(FoundCheckpoint { id, parent, head, values, writes })
     }
 
     /// The outer fault is one of reading; an error of the client is no reason to read again.
@@ -67,7 +99,7 @@ impl<C: CacheClient> ThreadCache<C> {
         sealed_store: &SealedStore,
         (name, space, id): (&str, &str, Option<&str>),
         is_wanted: &impl Fn(&[u8]) -> Result<bool, C::Error>,
-    ) -> Result<Result<Option<CheckpointLookup<C::Extra>>, C::Error>, Fault> {
+    ) -> Result<Result<Option<CheckpointLookup<C::Value>>, C::Error>, Fault> {
         let shared = self.caught_up(sealed_store, name).await?;
         let (id, location) = match self.locate(&shared, (space, id), is_wanted) {
             Ok(located) => located,
@@ -90,12 +122,12 @@ impl<C: CacheClient> ThreadCache<C> {
                 )
             }
         };
-        Ok(Ok(Some(CheckpointLookup { id, checkpoint, space: space.to_owned(), shared })))
+        Ok(Ok(Some(CheckpointLookup { id, checkpoint, namespace: space.to_owned(), shared })))
     }
 
     fn locate(
         &self,
-        shared: &SharedThread<C::Extra>,
+        shared: &SharedThread<C::Value>,
         (space, id): (&str, Option<&str>),
         is_wanted: &impl Fn(&[u8]) -> Result<bool, C::Error>,
     ) -> Result<(String, Location), C::Error> {
@@ -122,7 +154,7 @@ impl<C: CacheClient> ThreadCache<C> {
     async fn past(
         &self,
         sealed_store: &SealedStore,
-        shared: &SharedThread<C::Extra>,
+        shared: &SharedThread<C::Value>,
         (name, space, id): (&str, &str, &str),
         mark: &CheckpointMark,
     ) -> Result<FullCheckpoint, Fault> {

@@ -1,23 +1,45 @@
 //! Threads of LangGraph in use: cached, written by several, and dropped again.
 
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use antiphon_core::{Fault, FaultCode};
 use antiphon_runtime::{Clock, ManualClock, SystemClock};
+use antiphon_stores::codec::{ByteReader, ByteWriter, unstorable};
 use antiphon_stores::langgraph_thread::{
-    CacheClient, CheckpointFilter, Mutation, NewCheckpoint, ThreadCache, WriteTurn,
+    CacheClient, CheckpointFilter, Mutation, PutCheckpoint, PutWrites, Serializer, ThreadCache,
+    WriteTurn,
 };
-use antiphon_stores::{Cipher, LangGraphThread, MemoryStore, SealedStore};
+use antiphon_stores::{Cipher, MemoryStore, SealedStore};
 
-/// Keeps the ids of the checkpoints that were put through its cache.
-struct Client(SealedStore);
+/// A text or a list of texts; an empty text cannot be stored.
+#[derive(Clone, Debug, PartialEq)]
+enum Value {
+    Text(Arc<str>),
+    List(Arc<[Self]>),
+}
+
+fn text(text: &str) -> Value {
+    Value::Text(text.into())
+}
+
+fn list(items: &[Value]) -> Value {
+    Value::List(items.into())
+}
+
+/// Counts the values that it encodes.
+struct Client {
+    sealed_store: SealedStore,
+    encoded: AtomicUsize,
+}
 
 impl CacheClient for Client {
-    type Extra = Vec<String>;
+    type Value = Value;
     type Error = Fault;
 
     fn sealed_store(&self) -> Result<SealedStore, Fault> {
-        Ok(self.0.clone())
+        Ok(self.sealed_store.clone())
     }
 
     fn error(&self, fault: Fault) -> Fault {
@@ -27,32 +49,53 @@ impl CacheClient for Client {
     fn with_lock<T, R>(&self, mutex: &Mutex<T>, access: impl FnOnce(&mut T) -> R) -> R {
         access(&mut mutex.lock().unwrap())
     }
-}
 
-/// Puts an empty checkpoint; one without an id cannot be put.
-struct Put(String);
+    fn with_values<R>(&self, decode: impl FnOnce() -> R) -> R {
+        decode()
+    }
 
-impl Mutation<Client> for Put {
-    fn apply(
-        &self,
-        _: &Client,
-        thread: &mut LangGraphThread,
-        ids: &mut Vec<String>,
-    ) -> Result<(), Fault> {
-        if self.0.is_empty() {
-            return Err(Fault::new(FaultCode::CallInvalid, "no id"));
+    fn serializer(&self) -> Serializer {
+        Serializer::Own
+    }
+
+    fn encode(&self, name: &str, value: &Value, out: &mut ByteWriter) -> Result<(), Fault> {
+        self.encoded.fetch_add(1, Ordering::Relaxed);
+        match value {
+            Value::Text(text) if !text.is_empty() => out.text(text),
+            _ => return Err(unstorable(name, "neither a text nor a list of texts")),
         }
-        thread.make_room()?;
-        ids.push(self.0.clone());
-        thread.put(NewCheckpoint {
-            space: String::new(),
-            id: self.0.clone(),
-            parent: thread.last("").map(str::to_owned),
-            run: Some("run".into()),
-            step: 0,
-            head: self.0.clone().into_bytes(),
-            values: Vec::new(),
-        })
+        Ok(())
+    }
+
+    fn decode(
+        &self,
+        serializer: Serializer,
+        mut from: ByteReader<'_>,
+    ) -> Result<Vec<(Value, usize)>, Fault> {
+        assert_eq!(serializer, Serializer::Own);
+        let mut values = Vec::new();
+        while !from.is_at_end() {
+            values.push((text(from.text()?), from.left()));
+        }
+        Ok(values)
+    }
+
+    fn items(&self, value: &Value) -> Option<Vec<Value>> {
+        match value {
+            Value::Text(_) => None,
+            Value::List(items) => Some(items.to_vec()),
+        }
+    }
+
+    fn list(&self, items: &[Value]) -> Result<Value, Fault> {
+        Ok(list(items))
+    }
+
+    fn identity(&self, value: &Value) -> usize {
+        match value {
+            Value::Text(text) => text.as_ptr().addr(),
+            Value::List(items) => items.as_ptr().addr(),
+        }
     }
 }
 
@@ -64,14 +107,60 @@ fn sealed_store() -> SealedStore {
 }
 
 fn cache(sealed_store: &SealedStore) -> Arc<Cache> {
-    let client = Client(sealed_store.clone());
-    Arc::new(Cache::new(client, Arc::new(ManualClock::jumping())))
+    Arc::new(Cache::new(client(sealed_store), Arc::new(ManualClock::jumping())))
+}
+
+fn client(sealed_store: &SealedStore) -> Client {
+    Client { sealed_store: sealed_store.clone(), encoded: AtomicUsize::new(0) }
+}
+
+/// Puts a checkpoint that holds its id and a list; the parent is the last number before it.
+async fn put_list(cache: &Cache, thread: &str, id: &str, items: &[Value]) -> Result<(), Fault> {
+    let before = id.parse::<u64>().ok().and_then(|id| id.checked_sub(1)).filter(|id| *id > 0);
+    let checkpoint = Mutation::Put(PutCheckpoint {
+        namespace: String::new(),
+        id: id.to_owned(),
+        parent: before.map(|id| id.to_string()),
+        run: Some("run".into()),
+        step: 0,
+        head: id.as_bytes().to_vec(),
+        values: vec![("id".into(), text(id)), ("list".into(), list(items))],
+        changed: BTreeSet::from(["id".into(), "list".into()]),
+    });
+    apply(cache, thread, &checkpoint).await
 }
 
 async fn put(cache: &Cache, thread: &str, id: &str) -> Result<(), Fault> {
-    let put = Put(id.to_owned());
-    let pending = cache.try_apply(thread, &put)?;
-    cache.apply(thread, &put, pending).await
+    put_list(cache, thread, id, &[]).await
+}
+
+/// Puts what a task wrote to the list.
+async fn put_writes(cache: &Cache, id: &str, items: &[Value]) {
+    let writes = Mutation::PutWrites(PutWrites {
+        namespace: String::new(),
+        id: id.to_owned(),
+        task: format!("task {id}"),
+        path: String::new(),
+        writes: vec![(0, "list".into(), list(items))],
+    });
+    apply(cache, "t", &writes).await.unwrap();
+}
+
+async fn apply(cache: &Cache, thread: &str, mutation: &Mutation<Value>) -> Result<(), Fault> {
+    let pending = cache.try_apply(thread, mutation)?;
+    cache.apply(thread, mutation, pending).await
+}
+
+/// The list of the last checkpoint, or of the one with an id.
+async fn read_list(cache: &Cache, id: Option<&str>) -> Vec<Value> {
+    let found = cache.find("t", ("", id), |_| Ok(true)).await.unwrap().unwrap();
+    let (_, list) = found.values.into_iter().find(|(name, _)| name == "list").unwrap();
+    cache.client().items(&list).unwrap()
+}
+
+/// How many values a cache has encoded since this was last asked.
+fn encoded(cache: &Cache) -> usize {
+    cache.client().encoded.swap(0, Ordering::Relaxed)
 }
 
 async fn ids(cache: &Cache, thread: &str) -> Vec<String> {
@@ -89,7 +178,8 @@ async fn writers_of_one_thread_see_what_the_others_have_written() {
     for cache in [&one, &other] {
         assert_eq!(ids(cache, "t").await, ["1", "2", "3", "4", "5"]);
         let found = cache.find("t", ("", None), |_| Ok(true)).await.unwrap().unwrap();
-        assert_eq!((&*found.id, found.checkpoint.parent.as_deref()), ("5", Some("4")));
+        assert_eq!((&*found.id, found.parent.as_deref()), ("5", Some("4")));
+        assert_eq!(&*found.head, b"5");
     }
 }
 
@@ -99,7 +189,8 @@ async fn a_mutation_that_fails_changes_nothing() {
     let cache = cache(&sealed_store);
     put(&cache, "t", "1").await.unwrap();
     let refused = put(&cache, "t", "").await.unwrap_err();
-    assert_eq!(refused.code, "call_invalid");
+    assert_eq!(refused.code, "value_unstorable");
+    assert!(refused.message.contains("`id`"), "{}", refused.message);
     put(&cache, "t", "2").await.unwrap();
     assert_eq!(ids(&cache, "t").await, ["1", "2"]);
 }
@@ -107,8 +198,7 @@ async fn a_mutation_that_fails_changes_nothing() {
 #[tokio::test]
 async fn a_writer_waits_for_one_who_has_the_thread_alone() {
     let (sealed_store, clock) = (sealed_store(), Arc::new(ManualClock::default()));
-    let client = Client(sealed_store.clone());
-    let cache = Cache::new(client, Arc::<ManualClock>::clone(&clock));
+    let cache = Cache::new(client(&sealed_store), Arc::<ManualClock>::clone(&clock));
     let mut alone = WriteTurn::new(&sealed_store, "t");
     alone.take().await.unwrap();
     let mut put = std::pin::pin!(put(&cache, "t", "1"));
@@ -127,22 +217,75 @@ async fn a_writer_waits_for_one_who_has_the_thread_alone() {
 }
 
 #[tokio::test]
-async fn what_the_client_keeps_is_that_of_the_last_checkpoint() {
+async fn of_a_list_that_grows_only_new_items_are_encoded() {
+    let sealed_store = sealed_store();
+    let cache = cache(&sealed_store);
+    let mut items: Vec<_> = (0..50).map(|number| text(&format!("item {number}"))).collect();
+    put_list(&cache, "t", "1", &items).await.unwrap();
+    for id in 1..4 {
+        let written = [text(&format!("written {id}"))];
+        put_writes(&cache, &id.to_string(), &written).await;
+        items.extend(written);
+        encoded(&cache);
+        put_list(&cache, "t", &(id + 1).to_string(), &items).await.unwrap();
+        assert_eq!(encoded(&cache), 2, "the id, and the new item");
+    }
+    assert_eq!(read_list(&cache, None).await, items);
+    assert_eq!(read_list(&self::cache(&sealed_store), None).await, items);
+    assert_eq!(read_list(&self::cache(&sealed_store), Some("2")).await, items[..51]);
+}
+
+#[tokio::test]
+async fn items_that_were_read_are_not_encoded_again() {
+    let sealed_store = sealed_store();
+    let items: Vec<_> = (0..50).map(|number| text(&format!("item {number}"))).collect();
+    put_list(&cache(&sealed_store), "t", "1", &items).await.unwrap();
+    let cache = cache(&sealed_store);
+    let mut items = read_list(&cache, None).await;
+    let written = [text("written")];
+    put_writes(&cache, "1", &written).await;
+    items.insert(7, written[0].clone());
+    encoded(&cache);
+    put_list(&cache, "t", "2", &items).await.unwrap();
+    assert_eq!(encoded(&cache), 2, "the id, and the new item");
+    assert_eq!(read_list(&self::cache(&sealed_store), None).await, items);
+}
+
+#[tokio::test]
+async fn an_item_that_was_written_again_is_encoded_anew() {
+    let cache = cache(&sealed_store());
+    let items: Vec<_> = (0..9).map(|number| text(&format!("item {number}"))).collect();
+    put_list(&cache, "t", "1", &items).await.unwrap();
+    put_writes(&cache, "1", &items[4..5]).await;
+    encoded(&cache);
+    put_list(&cache, "t", "2", &items).await.unwrap();
+    assert_eq!(encoded(&cache), 2, "the id, and the item that was written");
+    put_list(&cache, "t", "3", &items).await.unwrap();
+    assert_eq!(encoded(&cache), 10, "without writes nobody knows which items have changed");
+    assert_eq!(read_list(&cache, None).await, items);
+}
+
+#[tokio::test]
+async fn values_in_memory_are_those_of_the_last_checkpoint() {
     let sealed_store = sealed_store();
     let (one, other) = (cache(&sealed_store), cache(&sealed_store));
-    put(&one, "t", "1").await.unwrap();
-    let found = one.find("t", ("", None), |_| Ok(true)).await.unwrap().unwrap();
-    one.update_extra(&found, |ids| ids.push("seen".into()));
-    put(&other, "t", "2").await.unwrap();
-    assert_eq!(ids(&one, "t").await, ["1", "2"]);
-    one.update_extra(&found, |ids| ids.push("late".into()));
-    let mut kept = Vec::new();
-    one.visit_extras(|ids| {
-        kept.extend(ids.iter().cloned());
+    put_list(&one, "t", "1", &[text("old")]).await.unwrap();
+    assert_eq!(in_memory(&one), [text("old")]);
+    put_list(&other, "t", "2", &[text("new")]).await.unwrap();
+    assert_eq!(read_list(&one, Some("1")).await, [text("old")]);
+    assert_eq!(in_memory(&one), [text("old")]);
+    assert_eq!(read_list(&one, None).await, [text("new")]);
+    assert_eq!(in_memory(&one), [text("new")]);
+}
+
+fn in_memory(cache: &Cache) -> Vec<Value> {
+    let mut values = Vec::new();
+    let visited = cache.visit_values(|value| {
+        values.push(value.clone());
         Ok::<_, Fault>(())
-    })
-    .unwrap();
-    assert_eq!(kept, ["1", "seen"]);
+    });
+    visited.unwrap();
+    values
 }
 
 #[tokio::test]
@@ -153,7 +296,7 @@ async fn a_checkpoint_that_is_not_wanted_is_not_found() {
     assert!(cache.find("t", ("", Some("2")), |_| Ok(true)).await.unwrap().is_none());
     assert!(cache.find("t", ("", None), |head| Ok(head != b"1")).await.unwrap().is_none());
     let error = || Fault::new(FaultCode::CallInvalid, "the filter fails");
-    let Err(failed) = cache.find("t", ("", None), |_| Err(error())).await else { unreachable!() };
+    let failed = cache.find("t", ("", None), |_| Err(error())).await.unwrap_err();
     assert_eq!(failed, error());
 }
 

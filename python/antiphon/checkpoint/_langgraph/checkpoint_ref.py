@@ -1,4 +1,4 @@
-"""Where a checkpoint is: what LangGraph's configs say, and back."""
+"""The checkpoint that a config of LangGraph names, and what LangGraph gets of it."""
 
 from __future__ import annotations
 
@@ -9,46 +9,51 @@ from langgraph.checkpoint.base import CheckpointTuple
 if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig
 
-Found = tuple[str, str | None, tuple[dict[str, Any], Any], dict[str, Any], list[Any]]
+FoundCheckpoint = tuple[str, str | None, tuple[dict[str, Any], Any], dict[str, Any], list[Any]]
 """A checkpoint as the store returns it: id, parent's id, head, values, writes."""
 
 
-class Place(NamedTuple):
+class CheckpointRef(NamedTuple):
     """A thread, a namespace, and perhaps a checkpoint.
 
     Attributes:
         thread: the thread's id.
-        space: the namespace; empty for that of the outermost graph.
-        id: the checkpoint's id, if one is named.
+        namespace: the namespace; empty for that of the outermost graph.
+        id: the checkpoint's id; none for the latest one.
     """
 
     thread: str
-    space: str
+    namespace: str
     id: str | None = None
 
     @classmethod
-    def of(cls, config: RunnableConfig) -> Place:
-        """The place that a config names.
+    def of(cls, config: RunnableConfig) -> CheckpointRef:
+        """The checkpoint that a config names.
 
         Raises:
             KeyError: it names no thread.
         """
         given = config["configurable"]
-        space = given.get("checkpoint_ns") or ""
-        return cls(str(given["thread_id"]), space, given.get("checkpoint_id") or None)
+        namespace = given.get("checkpoint_ns") or ""
+        return cls(str(given["thread_id"]), namespace, given.get("checkpoint_id") or None)
+
+    @property
+    def key(self) -> tuple[str, str | None]:
+        """What it is called within its thread."""
+        return self.namespace, self.id
 
     def config(self) -> RunnableConfig:
-        """A config that names this place."""
+        """A config that names this checkpoint."""
         return {
             "configurable": {
                 "thread_id": self.thread,
-                "checkpoint_ns": self.space,
+                "checkpoint_ns": self.namespace,
                 "checkpoint_id": self.id,
             }
         }
 
-    def tuple(self, found: Found) -> CheckpointTuple:
-        """What was found here, as LangGraph knows it."""
+    def tuple(self, found: FoundCheckpoint) -> CheckpointTuple:
+        """What the store has returned for it, in LangGraph's form."""
         name, parent, (rest, metadata), values, writes = found
         checkpoint: Any = {**rest, "id": name, "channel_values": values}
         return CheckpointTuple(
