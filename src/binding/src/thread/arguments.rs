@@ -36,14 +36,6 @@ impl<'py> FromPyObject<'_, 'py> for ThreadName {
     }
 }
 
-impl ThreadName {
-    /// The same for a thread that is to be made.
-    pub(crate) fn for_new(self, py: Python<'_>) -> PyResult<String> {
-        name::check_new(&self.0).map_err(|fault| to_exception(py, &fault))?;
-        Ok(self.0)
-    }
-}
-
 /// A whole number of at least 1.
 pub(crate) fn whole(name: &str, given: &Bound<'_, PyAny>) -> PyResult<u64> {
     let number = given.cast::<PyInt>().ok().filter(|_| !given.is_instance_of::<PyBool>());

@@ -6,7 +6,9 @@ use antiphon_core::{Fault, FaultCode};
 use antiphon_runtime::SystemClock;
 use antiphon_runtime::store::Store;
 use antiphon_stores::admin::PruneRequest;
-use antiphon_stores::{Cipher, MemoryStore, ProcessGuard, RetentionPolicy, SealedStore, process};
+use antiphon_stores::{
+    Cipher, MemoryStore, ProcessGuard, RetentionPolicy, SealedStore, ThreadAdmin, process,
+};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
@@ -82,19 +84,21 @@ impl Saver {
         })
     }
 
-    /// What is to be pruned; without limits of its own, those of the saver count.
-    fn pruning(
+    fn admin(&self, py: Python<'_>) -> PyResult<ThreadAdmin> {
+        self.sealed_store(py).map(admin::open)
+    }
+
+    /// Without limits of its own, those of the saver count.
+    fn prune_request(
         &self,
-        py: Python<'_>,
-        keep: RetentionPolicy,
+        keep: [Option<Bound<'_, PyAny>>; 3],
         delete_after: Option<&Bound<'_, PyAny>>,
         rehearsal: bool,
     ) -> PyResult<PruneRequest> {
-        let idle = delete_after.map(|after| arguments::span("delete_after", after)).transpose()?;
+        let keep = admin::retention_policy(keep)?;
         let keep = if keep.is_all() { self.keep } else { keep };
-        let pruning = PruneRequest { keep, idle, rehearsal };
-        admin::check_pruning(py, &pruning)?;
-        Ok(pruning)
+        let idle = delete_after.map(|after| arguments::span("delete_after", after)).transpose()?;
+        Ok(PruneRequest { keep, idle, rehearsal })
     }
 
     fn close_now(&self, py: Python<'_>) {
@@ -148,9 +152,8 @@ impl Saver {
         after: Option<ThreadName>,
         limit: Limit,
     ) -> PyResult<Vec<ThreadSummary>> {
-        let query = ThreadQuery::read(py, (status, graph), after, limit)?;
-        let found = block_on_result(py, query.run(admin::open_admin(self.sealed_store(py)?)))?;
-        Ok(found.iter().map(Into::into).collect())
+        let query = ThreadQuery::read((status, graph), after, limit)?;
+        block_on_result(py, admin::list(self.admin(py)?, query))
     }
 
     /// `threads` on the caller's event loop.
@@ -164,11 +167,8 @@ impl Saver {
         after: Option<ThreadName>,
         limit: Limit,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let query = ThreadQuery::read(py, (status, graph), after, limit)?;
-        awaitable_result(py, query.run(admin::open_admin(self.sealed_store(py)?)), |py, found| {
-            let found: Vec<ThreadSummary> = found.iter().map(Into::into).collect();
-            Ok(found.into_pyobject(py)?.unbind())
-        })
+        let query = ThreadQuery::read((status, graph), after, limit)?;
+        awaitable_result(py, admin::list(self.admin(py)?, query), |_, found| Ok(found))
     }
 
     /// Returns a thread in detail: at most `limit` (default: 20) of its runs and checkpoints, newest
@@ -183,8 +183,8 @@ impl Saver {
         thread_id: ThreadName,
         limit: Limit,
     ) -> PyResult<ThreadDetail> {
-        let admin = admin::open_admin(self.sealed_store(py)?);
-        ThreadDetail::read(py, &block_on_result(py, admin.show(&thread_id.0, limit.0))?)
+        let detail = block_on_result(py, admin::show(self.admin(py)?, thread_id, limit))?;
+        ThreadDetail::read(py, &detail)
     }
 
     /// `thread` on the caller's event loop.
@@ -195,10 +195,8 @@ impl Saver {
         thread_id: ThreadName,
         limit: Limit,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let admin = admin::open_admin(self.sealed_store(py)?);
-        let shown = async move { admin.show(&thread_id.0, limit.0).await };
-        awaitable_result(py, shown, |py, detail| {
-            Ok(ThreadDetail::read(py, &detail)?.into_pyobject(py)?.into_any().unbind())
+        awaitable_result(py, admin::show(self.admin(py)?, thread_id, limit), |py, detail| {
+            ThreadDetail::read(py, &detail)
         })
     }
 
@@ -227,12 +225,9 @@ impl Saver {
         delete_after: Option<Bound<'_, PyAny>>,
         dry_run: bool,
     ) -> PyResult<PruneReport> {
-        let keep =
-            admin::retention_policy(keep_last.as_ref(), keep_for.as_ref(), keep_bytes.as_ref())?;
-        let pruning = self.pruning(py, keep, delete_after.as_ref(), dry_run)?;
-        let admin = admin::open_admin(self.sealed_store(py)?);
-        block_on_result(py, admin::prune(admin, thread_id.map(|name| name.0), pruning))
-            .map(Into::into)
+        let keep = [keep_last, keep_for, keep_bytes];
+        let request = self.prune_request(keep, delete_after.as_ref(), dry_run)?;
+        block_on_result(py, admin::prune(self.admin(py)?, thread_id, request))
     }
 
     /// `prune` on the caller's event loop.
@@ -248,15 +243,10 @@ impl Saver {
         delete_after: Option<Bound<'_, PyAny>>,
         dry_run: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let keep =
-            admin::retention_policy(keep_last.as_ref(), keep_for.as_ref(), keep_bytes.as_ref())?;
-        let pruning = self.pruning(py, keep, delete_after.as_ref(), dry_run)?;
-        let admin = admin::open_admin(self.sealed_store(py)?);
-        awaitable_result(
-            py,
-            admin::prune(admin, thread_id.map(|name| name.0), pruning),
-            |py, removed| Ok(PruneReport::from(removed).into_pyobject(py)?.into_any().unbind()),
-        )
+        let keep = [keep_last, keep_for, keep_bytes];
+        let request = self.prune_request(keep, delete_after.as_ref(), dry_run)?;
+        let pruned = admin::prune(self.admin(py)?, thread_id, request);
+        awaitable_result(py, pruned, |_, report| Ok(report))
     }
 
     /// Copies a thread, up to a checkpoint or entirely, to the new thread `to`. Checkpoints keep
@@ -275,10 +265,7 @@ impl Saver {
         checkpoint: Option<Bound<'_, PyAny>>,
     ) -> PyResult<()> {
         let checkpoint = arguments::whole_or_none("checkpoint", checkpoint.as_ref())?;
-        let to = to.for_new(py)?;
-        let admin = admin::open_admin(self.sealed_store(py)?);
-        let run_id = admin::run_id();
-        block_on_result(py, admin::copy(admin, (thread_id.0, to), checkpoint, run_id))
+        block_on_result(py, admin::copy(self.admin(py)?, (thread_id.0, to), checkpoint, None))
     }
 
     /// `copy_thread` on the caller's event loop.
@@ -291,11 +278,8 @@ impl Saver {
         checkpoint: Option<Bound<'_, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let checkpoint = arguments::whole_or_none("checkpoint", checkpoint.as_ref())?;
-        let to = to.for_new(py)?;
-        let admin = admin::open_admin(self.sealed_store(py)?);
-        let run_id = admin::run_id();
-        let copied = admin::copy(admin, (thread_id.0, to), checkpoint, run_id);
-        awaitable_result(py, copied, |py, ()| Ok(py.None()))
+        let copied = admin::copy(self.admin(py)?, (thread_id.0, to), checkpoint, None);
+        awaitable_result(py, copied, |_, ()| Ok(()))
     }
 
     /// Deletes a thread; does nothing if it does not exist.
@@ -303,8 +287,7 @@ impl Saver {
     /// Raises a `StateError` with the code `thread_busy` if a run is writing to it.
     #[pyo3(signature = (thread_id: "str"))]
     fn delete_thread(&self, py: Python<'_>, thread_id: ThreadName) -> PyResult<()> {
-        let admin = admin::open_admin(self.sealed_store(py)?);
-        block_on_result(py, admin.delete(&thread_id.0)).map(|_| ())
+        block_on_result(py, self.admin(py)?.delete(&thread_id.0)).map(|_| ())
     }
 
     /// `delete_thread` on the caller's event loop.
@@ -314,8 +297,8 @@ impl Saver {
         py: Python<'py>,
         thread_id: ThreadName,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let admin = admin::open_admin(self.sealed_store(py)?);
-        awaitable_result(py, async move { admin.delete(&thread_id.0).await }, |py, _| Ok(py.None()))
+        let admin = self.admin(py)?;
+        awaitable_result(py, async move { admin.delete(&thread_id.0).await }, |_, _| Ok(()))
     }
 
     /// Encrypts with the first of the saver's keys everything that was encrypted with another one.
@@ -324,15 +307,14 @@ impl Saver {
     ///
     /// When `busy` is empty, the other keys are not needed any more.
     fn rekey(&self, py: Python<'_>) -> PyResult<RekeyReport> {
-        let admin = admin::open_admin(self.sealed_store(py)?);
-        block_on_result(py, async move { admin.rekey().await }).map(Into::into)
+        block_on_result(py, self.admin(py)?.rekey()).map(Into::into)
     }
 
     /// `rekey` on the caller's event loop.
     fn arekey<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let admin = admin::open_admin(self.sealed_store(py)?);
-        awaitable_result(py, async move { admin.rekey().await }, |py, rekeyed| {
-            Ok(RekeyReport::from(rekeyed).into_pyobject(py)?.into_any().unbind())
+        let admin = self.admin(py)?;
+        awaitable_result(py, async move { admin.rekey().await }, |_, report| {
+            Ok(RekeyReport::from(report))
         })
     }
 
@@ -343,7 +325,7 @@ impl Saver {
 
     /// `compact` on the caller's event loop.
     fn acompact<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        awaitable_result(py, self.sealed_store(py)?.store().compact(), |py, ()| Ok(py.None()))
+        awaitable_result(py, self.sealed_store(py)?.store().compact(), |_, ()| Ok(()))
     }
 
     const fn __enter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
@@ -367,7 +349,7 @@ impl Saver {
         _error: &Bound<'_, PyTuple>,
     ) -> PyResult<Bound<'py, PyAny>> {
         self.close(py);
-        awaitable_result(py, std::future::ready(Ok(())), |py, ()| Ok(py.None()))
+        awaitable_result(py, std::future::ready(Ok(())), |_, ()| Ok(()))
     }
 
     fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
@@ -394,8 +376,7 @@ impl MemorySaver {
     ) -> PyResult<PyClassInitializer<Self>> {
         let store = MemoryStore::new(Arc::new(SystemClock::new()));
         let saver = Saver::open(py, store, Cipher::tagged())?;
-        let keep =
-            admin::retention_policy(keep_last.as_ref(), keep_for.as_ref(), keep_bytes.as_ref())?;
+        let keep = admin::retention_policy([keep_last, keep_for, keep_bytes])?;
         Ok(PyClassInitializer::from(saver.with_retention(keep)).add_subclass(Self))
     }
 }

@@ -5,14 +5,13 @@ use std::sync::Arc;
 use antiphon_core::Fault;
 use antiphon_core::graph::Graph;
 use antiphon_core::value::Value;
-use antiphon_runtime::{SystemClock, ThreadRef as ThreadPort};
-use antiphon_stores::admin::CopyRequest;
-use antiphon_stores::{Durability, SealedStore, StoredThread, ThreadAdmin, ValueCodec, owner};
+use antiphon_runtime::ThreadRef as ThreadPort;
+use antiphon_stores::{Durability, SealedStore, StoredThread, ThreadAdmin, ValueCodec};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::driver::seeds;
 use crate::driver::wait::{awaitable_result, block_on_result};
+use crate::thread::admin;
 use crate::thread::arguments::ThreadName;
 use crate::thread::saver::Saver;
 use crate::value::codec::ObjectCodec;
@@ -58,8 +57,8 @@ impl ThreadRef {
     /// Makes the thread `to` out of the way to the checkpoint, or out of all that the thread
     /// holds. A run that goes on there is called `run_id`.
     #[pyo3(signature = (to: "str", run_id: "str"))]
-    fn fork(&self, py: Python<'_>, to: ThreadName, run_id: &str) -> PyResult<()> {
-        block_on_result(py, self.forking(py, to, run_id)?)
+    fn fork(&self, py: Python<'_>, to: ThreadName, run_id: String) -> PyResult<()> {
+        block_on_result(py, self.copy_to(py, to, run_id)?)
     }
 
     /// `fork` on the caller's event loop.
@@ -68,9 +67,9 @@ impl ThreadRef {
         &self,
         py: Python<'py>,
         to: ThreadName,
-        run_id: &str,
+        run_id: String,
     ) -> PyResult<Bound<'py, PyAny>> {
-        awaitable_result(py, self.forking(py, to, run_id)?, |py, ()| Ok(py.None()))
+        awaitable_result(py, self.copy_to(py, to, run_id)?, |_, ()| Ok(()))
     }
 
     fn __repr__(&self) -> String {
@@ -94,10 +93,9 @@ impl ThreadRef {
         Ok(Arc::new(thread.at_checkpoint(self.checkpoint)))
     }
 
-    /// Whoever sees to the threads of the store from outside.
+    /// An administrator of the threads of the store.
     pub(crate) fn admin(&self, py: Python<'_>) -> PyResult<ThreadAdmin> {
-        let owner = owner::new(seeds::draw(None));
-        Ok(ThreadAdmin::new(self.sealed_store(py)?, Arc::new(SystemClock::new()), owner))
+        self.sealed_store(py).map(admin::open)
     }
 
     /// The threads of the store whose last run was one of `graph` and was lost.
@@ -111,18 +109,14 @@ impl ThreadRef {
         Ok(async move { admin.orphans(&graph, &values).await })
     }
 
-    fn forking(
+    fn copy_to(
         &self,
         py: Python<'_>,
         to: ThreadName,
-        run_id: &str,
+        run_id: String,
     ) -> PyResult<impl Future<Output = Result<(), Fault>> + Send + 'static> {
-        let (admin, checkpoint) = (self.admin(py)?, self.checkpoint);
-        let (from, to, run_id) = (self.thread.clone(), to.for_new(py)?, run_id.to_owned());
-        Ok(async move {
-            let copying = CopyRequest { from: &from, checkpoint, to: &to, run_id: &run_id };
-            admin.copy(copying).await
-        })
+        let names = (self.thread.clone(), to);
+        Ok(admin::copy(self.admin(py)?, names, self.checkpoint, Some(run_id)))
     }
 
     /// How values are stored.

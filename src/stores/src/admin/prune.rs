@@ -21,6 +21,19 @@ pub struct PruneRequest {
     pub rehearsal: bool,
 }
 
+impl PruneRequest {
+    /// Refuses to prune by no rule at all.
+    fn check(&self) -> Result<(), Fault> {
+        if !self.keep.is_all() || self.idle.is_some() {
+            return Ok(());
+        }
+        let message = "`prune` needs a limit";
+        let hint = "pass `keep_last`, `keep_for`, `keep_bytes` or `delete_after`, here or when \
+                    the saver is opened";
+        Err(Fault::new(FaultCode::CallInvalid, message).hint(hint))
+    }
+}
+
 /// The result of pruning.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PruneReport {
@@ -71,8 +84,10 @@ impl ThreadAdmin {
     /// Prunes one thread.
     ///
     /// # Errors
-    /// `thread_empty` if there is no such thread, and those of the store.
+    /// `call_invalid` if the request has no rule, `thread_empty` if there is no such thread, and
+    /// those of the store.
     pub async fn prune(&self, thread: &str, pruning: &PruneRequest) -> Result<PruneReport, Fault> {
+        pruning.check()?;
         let Some(thread) = self.store().thread(thread).await? else { return Err(empty(thread)) };
         let mut pruned = PruneReport::default();
         self.prune_one(&thread, pruning, &mut pruned).await.map(|()| pruned)
@@ -81,8 +96,10 @@ impl ThreadAdmin {
     /// Prunes all threads, one after the other.
     ///
     /// # Errors
-    /// Those of the store; threads that were pruned before stay pruned.
+    /// `call_invalid` if the request has no rule, and those of the store; threads that were
+    /// pruned before stay pruned.
     pub async fn prune_all(&self, pruning: &PruneRequest) -> Result<PruneReport, Fault> {
+        pruning.check()?;
         let mut pruned = PruneReport::default();
         let mut after: Option<String> = None;
         loop {

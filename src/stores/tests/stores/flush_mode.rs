@@ -1,11 +1,10 @@
 //! What of a file's work is put off, what is done together, and what at once.
 
-mod waiting;
-
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::waiting::until;
 use antiphon_core::{Fault, Time};
 use antiphon_runtime::ManualClock;
 use antiphon_runtime::store::{Entry, EntryBatch, EntryKind, EntryRange, EntryTag, Store};
@@ -13,7 +12,6 @@ use antiphon_stores::{SqliteSettings, SqliteStore};
 use futures_util::FutureExt;
 use futures_util::future::join_all;
 use tempfile::TempDir;
-use waiting::until;
 
 const TERM: Duration = Duration::from_secs(30);
 /// Longer than any test: what is put off is not written by itself.

@@ -1,10 +1,9 @@
 //! Threads that their store could not release.
 
-mod waiting;
-
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::waiting::until;
 use antiphon_core::Time;
 use antiphon_runtime::SystemClock;
 use antiphon_runtime::store::EntryKind;
@@ -13,7 +12,6 @@ use antiphon_stores::{
 };
 use rusqlite::Connection;
 use tempfile::TempDir;
-use waiting::until;
 
 const REFUSE: &str = "CREATE TRIGGER refuse BEFORE UPDATE OF owner ON thread
     WHEN NEW.owner IS NULL BEGIN SELECT RAISE(ABORT, 'no room'); END";

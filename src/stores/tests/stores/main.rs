@@ -24,3 +24,4 @@ mod stored_thread;
 mod thread_cache;
 mod tls;
 mod turn;
+mod waiting;

@@ -1,18 +1,16 @@
 //! What only a file can do, and what can happen to one.
 
-mod waiting;
-
 use std::path::Path;
 use std::pin::Pin;
 use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
+use crate::waiting::until;
 use antiphon_core::{Fault, Time};
 use antiphon_runtime::store::{Entry, EntryBatch, EntryKind, EntryRange, EntryTag, Store};
 use antiphon_runtime::{Clock, ManualClock, SystemClock};
 use antiphon_stores::{SqliteSettings, SqliteStore, Sync};
 use tempfile::TempDir;
-use waiting::until;
 
 const TERM: Duration = Duration::from_secs(30);
 const ALL: EntryRange = EntryRange { from: 0, to: u64::MAX };

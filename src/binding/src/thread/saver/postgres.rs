@@ -65,7 +65,7 @@ impl PostgresSaver {
         keep_bytes: Option<Bound<'_, PyAny>>,
     ) -> PyResult<Py<Self>> {
         check_pickle(pickle, key.as_ref())?;
-        let keep = retention_policy(keep_last.as_ref(), keep_for.as_ref(), keep_bytes.as_ref())?;
+        let keep = retention_policy([keep_last, keep_for, keep_bytes])?;
         let timeout = Duration::try_from_secs_f64(timeout).map_err(|_| {
             PyValueError::new_err(format!("`timeout` must be a number of seconds: {timeout}"))
         })?;

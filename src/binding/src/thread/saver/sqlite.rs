@@ -66,7 +66,7 @@ impl SqliteSaver {
         keep_bytes: Option<Bound<'_, PyAny>>,
     ) -> PyResult<Py<Self>> {
         check_pickle(pickle, key.as_ref())?;
-        let keep = retention_policy(keep_last.as_ref(), keep_for.as_ref(), keep_bytes.as_ref())?;
+        let keep = retention_policy([keep_last, keep_for, keep_bytes])?;
         let settings = SqliteSettings {
             sync: durable(sync)?,
             max_bytes: whole_or_none("max_bytes", max_bytes.as_ref())?,
