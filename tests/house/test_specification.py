@@ -42,3 +42,17 @@ def test_each_cited_id_is_defined_and_each_defined_id_is_cited_by_a_test() -> No
 def test_no_function_is_named_by_a_number_of_a_list() -> None:
     named = {str(path): PREFIXED.findall(path.read_text()) for path in sources()}
     assert not {path: found for path, found in named.items() if found}
+
+
+NOTED = re.compile(r'\bnote\(\s*"(\w+)"')
+EVENTS = re.compile(r"^## Events\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
+
+
+def test_the_page_of_a_system_lists_the_events_that_its_code_emits() -> None:
+    for system in ("review_loop", "computation"):
+        code = (ROOT / "src/systems/src" / system).rglob("*.rs")
+        emitted = {name for path in code for name in NOTED.findall(path.read_text())}
+        page = (ROOT / "docs/systems" / f"{system.replace('_', '-')}.md").read_text()
+        rows = EVENTS.findall(page)[0].splitlines()
+        cells = [row.split("|")[1] for row in rows if row.startswith("| `")]
+        assert {name for cell in cells for name in re.findall(r"`(\w+)`", cell)} == emitted

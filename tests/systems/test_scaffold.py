@@ -67,7 +67,7 @@ def test_a_pause_without_a_store_is_resumed_by_its_result(echo: type[System[Any]
         system.resume(copied, True)
     result = system.resume(paused, True)
     assert (result.outcome, result.answer, result.run_id) == ("answered", "hello", paused.run_id)
-    with pytest.raises(ValidationError, match="resumed already"):
+    with pytest.raises(ValidationError, match="already resumed"):
         system.resume(paused, True)
     with pytest.raises(ValidationError, match="cannot be resumed: answered"):
         system.resume(result)
@@ -221,6 +221,13 @@ def test_an_unknown_name_is_answered_with_those_there_are() -> None:
 def loop() -> ReviewLoop:
     """A review loop that is asked nothing."""
     return ReviewLoop(scripted([]))
+
+
+def test_a_setting_that_is_no_json_is_refused_by_its_name() -> None:
+    with pytest.raises(ValidationError, match="`researcher_tools` is no setting") as caught:
+        ReviewLoop(scripted([]), researcher_tools=[object()])  # type: ignore[call-arg]
+    assert caught.value.code == "system_setting_invalid"
+    assert "retry_limit" in str(caught.value.hint)
 
 
 def test_prompts_can_be_read(loop: ReviewLoop) -> None:

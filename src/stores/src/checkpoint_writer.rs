@@ -163,8 +163,8 @@ impl<V: Value, C: ValueCodec<V>> CheckpointWriter<V, C> {
         self.found(&way)
     }
 
-    /// The [mark](RunHeader::mark) for resuming a stored run. A branch gets a mark of its
-    /// own, so that its calls are made and not taken from the original run.
+    /// The [key salt](RunHeader::key_salt) for resuming a stored run. A branch gets a salt of
+    /// its own, so that its calls are made and not taken from the original run.
     pub fn key_salt(&self, stored: u64) -> u64 {
         self.branch.map_or(stored, |last| Seed::new(stored).child(last).number())
     }
@@ -442,7 +442,7 @@ fn memory<V: Value>(
 }
 
 impl RunHeader {
-    /// The same run under another id, in another thread. Its mark is new, so that it repeats its
+    /// The same run under another id, in another thread. Its key salt is new, so that it repeats its
     /// calls instead of taking over the results of the original.
     #[must_use]
     pub fn copied(self, run_id: &str) -> Self {

@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use antiphon_core::Fault;
 use antiphon_core::event::Event as CoreEvent;
+use antiphon_core::{Fault, FaultCode};
 use antiphon_runtime::{Clock, SystemClock};
 use antiphon_stores::JsonCodec;
 use antiphon_systems::registry::{DynOutput, ReadySystem, registry};
 use antiphon_systems::{Drawing, Session, SystemEntry, SystemResult, find};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
+use serde_json::{Map, Value as Json};
 
 use crate::driver::event::Event;
 use crate::driver::seeds;
@@ -41,7 +42,7 @@ impl NativeSystem {
         let py = settings.py();
         let raise = |fault| to_exception(py, &fault);
         let entry = find(name).map_err(raise)?;
-        let settings = json::read(settings.as_any())?;
+        let settings = read_settings(entry, settings)?;
         let system = entry.open(&settings, parts::read(given)?).map_err(raise)?;
         Ok(Self { entry, system })
     }
@@ -164,6 +165,26 @@ impl NativeSystem {
         let session = Session { seed: seeds::draw(None), ..session };
         Ok(async move { system.edit(thread, (&node, values), session).await })
     }
+}
+
+/// The settings as JSON; a value that is none is refused by its name.
+fn read_settings(entry: &SystemEntry, given: &Bound<'_, PyDict>) -> PyResult<Json> {
+    let mut settings = Map::new();
+    for (key, value) in given {
+        let key: String = key.extract()?;
+        let Ok(value) = json::read(&value) else {
+            let kind = value.get_type().qualname()?;
+            let message = format!("`{key}` is no setting, or not of this type: {kind}");
+            let schema = entry.config_schema();
+            let known = schema.pointer("/properties").and_then(Json::as_object);
+            let known: Vec<_> = known.into_iter().flat_map(Map::keys).cloned().collect();
+            let fault = Fault::new(FaultCode::SystemSettingInvalid, message);
+            let fault = fault.hint(format!("its settings are {}", known.join(", ")));
+            return Err(to_exception(given.py(), &fault));
+        };
+        settings.insert(key, value);
+    }
+    Ok(Json::Object(settings))
 }
 
 /// All ready systems, each as a dict with its name, description, roles and prompts, and the JSON

@@ -85,7 +85,7 @@ async fn a_pause_without_a_thread_is_resumed_once_by_the_system_that_asked() {
     assert_eq!((result.outcome, result.output.answer.as_str()), (Outcome::Answered, "hello"));
     assert_eq!(result.run_id, "run");
     let again = system.run(resume(yes()), session()).await.unwrap_err();
-    assert!(again.message.contains("resumed already"), "{again:?}");
+    assert!(again.message.contains("already resumed"), "{again:?}");
 }
 
 fn fields(values: &Json) -> Map<String, Json> {
