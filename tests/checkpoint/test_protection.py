@@ -58,7 +58,7 @@ class TestFiles:
 
     @pytest.mark.parametrize("path", ["", ":memory:", "sqlite:", "sqlite::memory:"])
     def test_what_would_be_lost_is_refused(self, path: str) -> None:
-        with pytest.raises(AntiphonError, match="not that of a file") as raised:
+        with pytest.raises(AntiphonError, match="is not a file path") as raised:
             SqliteSaver.open(path)
         assert raised.value.code == "store_setting_invalid"
         assert "memory:" in (raised.value.hint or "")
@@ -119,7 +119,7 @@ class TestProtection:
 
     @pytest.mark.parametrize("key", [[], [b"short"], "k" * 32, [OLD, None], 5])
     def test_a_key_is_a_key_or_several(self, tmp_path: Path, key: Any) -> None:
-        with pytest.raises((TypeError, ValueError), match="`key` takes"):
+        with pytest.raises((TypeError, ValueError), match="`key` must"):
             SqliteSaver.open(tmp_path / "runs.db", key=key)
         assert not list(tmp_path.iterdir())
 

@@ -60,7 +60,7 @@ def test_an_answered_one_passes_on() -> None:
 
 def test_a_paused_result_says_what_it_waits_for() -> None:
     paused = Orchestrator([Asks()]).run("q")
-    with pytest.raises(StateError, match="waits for an answer") as caught:
+    with pytest.raises(StateError, match="is waiting for an answer") as caught:
         paused.raise_for_outcome()
     assert caught.value.code == "run_paused"
 

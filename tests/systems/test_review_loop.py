@@ -316,7 +316,7 @@ def test_a_blank_question_is_refused(question: str) -> None:
         (b"bytes", "text, or a list of messages: bytes"),
         (None, "text, or a list of messages: NoneType"),
         ({"question": "q"}, "text, or a list of messages: dict"),
-        ("caf\udcc3", "half a character"),
+        ("caf\udcc3", "an unpaired surrogate"),
         ([object()], "no JSON"),
         ([{"content": 3}], "one message of text"),
     ],

@@ -90,7 +90,7 @@ class StateGraph(GraphDeclaration):
             raise GraphBuildError(f"a node needs something to run: {name}")
         if not callable(action) and not hasattr(action, "invoke"):
             kind = type(action).__name__
-            raise TypeError(f"what node `{name}` runs has to be callable, found: {kind}")
+            raise TypeError(f"what node `{name}` runs must be callable, found: {kind}")
         self._check_name(name)
         unknown = set(options) - NodeOptions.__optional_keys__
         if unknown:

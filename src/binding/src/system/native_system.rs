@@ -8,6 +8,7 @@ use antiphon_runtime::{Clock, SystemClock};
 use antiphon_stores::JsonCodec;
 use antiphon_systems::registry::{DynOutput, ReadySystem, registry};
 use antiphon_systems::{Drawing, Session, SystemEntry, SystemResult, find};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use serde_json::{Map, Value as Json};
@@ -172,16 +173,19 @@ fn read_settings(entry: &SystemEntry, given: &Bound<'_, PyDict>) -> PyResult<Jso
     let mut settings = Map::new();
     for (key, value) in given {
         let key: String = key.extract()?;
-        let Ok(value) = json::read(&value) else {
-            let kind = value.get_type().qualname()?;
-            let message = format!("`{key}` is no setting, or not of this type: {kind}");
+        let value = json::read(&value).map_err(|error| {
+            if !error.is_instance_of::<PyTypeError>(given.py()) {
+                return error;
+            }
             let schema = entry.config_schema();
             let known = schema.pointer("/properties").and_then(Json::as_object);
             let known: Vec<_> = known.into_iter().flat_map(Map::keys).cloned().collect();
+            let kind = value.get_type();
+            let message = format!("`{key}` is no setting, or not of this type: {kind}");
             let fault = Fault::new(FaultCode::SystemSettingInvalid, message);
             let fault = fault.hint(format!("its settings are {}", known.join(", ")));
-            return Err(to_exception(given.py(), &fault));
-        };
+            to_exception(given.py(), &fault)
+        })?;
         settings.insert(key, value);
     }
     Ok(Json::Object(settings))
