@@ -19,8 +19,6 @@ _MUST_NOT_KNOW = {
     "antiphon.systems": {"antiphon.graph"},
 }
 """Packages that stand side by side, or below: what they share has a module of its own."""
-_FACES = ("antiphon.systems.",)
-"""Where a result and its HTML import each other, and systems import modules of the sandbox."""
 
 
 def test_no_module_imports_itself_by_way_of_another() -> None:
@@ -66,8 +64,6 @@ def by_package(imports: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, 
 def cycles(root: Path, imports: Mapping[str, Mapping[str, int]]) -> Iterator[Finding]:
     """Each name from which a way along imports leads back to it, with that way."""
     for name in imports:
-        if name.startswith(_FACES):
-            continue
         way = _way_back(name, imports)
         if way is not None:
             yield finding(root, root / "python", 1, f"imports lead back: {' -> '.join(way)}")
@@ -86,8 +82,6 @@ def reached_into(root: Path) -> Iterator[Finding]:
     """Imports of what is private to another package: its name, or a module's, has an underscore."""
     for path in python(root):
         name = _module_name(root, path)
-        if name.startswith(_FACES):
-            continue
         for line, target in _imported(path):
             parts = target.split(".")
             for place, part in enumerate(parts):

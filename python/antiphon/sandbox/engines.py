@@ -1,4 +1,4 @@
-"""The sandbox engines of this machine."""
+"""The sandbox engines of this machine, and the runner of a sandbox for ready systems."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import Any
 
 from antiphon.errors import AntiphonError
 from antiphon.sandbox._engines import ENGINES, choose, probe
+from antiphon.sandbox._sandbox import runner_of
 
-__all__ = ["report_engines"]
+__all__ = ["report_engines", "runner_of"]
 
 
 def report_engines() -> dict[str, Any]:

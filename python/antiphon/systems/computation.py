@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, Unpack
 from antiphon._roles import RoleSpec
 from antiphon.errors import ValidationError
 from antiphon.sandbox import Sandbox
-from antiphon.sandbox._sandbox import runner_of
+from antiphon.sandbox.engines import runner_of
 from antiphon.systems._system import System
 from antiphon.systems.computation_result import ComputationResult
 from antiphon.tools import encode_result

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 from base64 import b64decode
 from dataclasses import dataclass
+from html import escape
 from typing import TYPE_CHECKING, Any, Self
 
-from antiphon.sandbox._faults import sandbox_error
-from antiphon.sandbox._outcome import result_of
+from antiphon._html import BOX
+from antiphon._text import escape_controls
+from antiphon.sandbox.outcomes import report, result_of, sandbox_error
 from antiphon.systems.result import SystemResult, fault_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from antiphon.errors import AntiphonError, SandboxError
     from antiphon.sandbox import SandboxFigure, SandboxResult
 
 __all__ = ["ComputationAttempt", "ComputationResult"]
+
+_LONGEST = 4_000
+"""Characters of a text that are shown."""
+_PRE = "white-space:pre-wrap;margin:8px 0;font-family:ui-monospace,monospace;font-size:12px"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,9 +141,7 @@ class ComputationResult(SystemResult):
         return "a higher `question_timeout_s` may help"
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        from antiphon.systems._computation_card import html, text
-
-        return {"text/plain": text(self), "text/html": html(self)}
+        return {"text/plain": _text(self), "text/html": _html(self)}
 
 
 def _attempt(native: Mapping[str, Any]) -> ComputationAttempt:
@@ -156,3 +160,62 @@ def _outcome(native: Mapping[str, Any]) -> dict[str, Any]:
     outcome["tables"] = [(name, b64decode(data)) for name, data in native["tables"]]
     outcome["figures"] = list(map(b64decode, native["figures"]))
     return outcome
+
+
+def _text(result: ComputationResult) -> str:
+    """The answer in a few lines, and the code behind it."""
+    lines = [f"computation: {result.outcome}", escape_controls(result.answer)]
+    lines += [f"- {escape_controls(fact)}" for fact in result.highlights]
+    if result.outcome != "answered":
+        lines += [f"! {escape_controls(told)}" for told in _failures(result)]
+    lines += ["", escape_controls(result.python)] if result.python else []
+    return "\n".join(lines)
+
+
+def _html(result: ComputationResult) -> str:
+    """The answer as one self-contained element; all that comes from outside is escaped."""
+    colour = "#1a7f37" if result.outcome == "answered" else "#cf222e"
+    facts = "".join(f"<li>{_safe(fact)}</li>" for fact in result.highlights)
+    return "".join(
+        [
+            f'<div style="{BOX}">',
+            f'<div><b>computation</b> <span style="color:{colour}">{result.outcome}</span></div>',
+            f'<div style="white-space:pre-wrap;margin:8px 0">{_safe(result.answer)}</div>',
+            f"<ul>{facts}</ul>" if facts else "",
+            *(f'<div style="color:#cf222e">{_safe(told)}</div>' for told in _failures(result)),
+            *_attempts(result),
+            *_computed(result),
+            "</div>",
+        ]
+    )
+
+
+def _failures(result: ComputationResult) -> Iterator[str]:
+    if result.error is not None:
+        yield result.error.message
+    elif result.outcome == "failed" and result.attempts:
+        error = result.attempts[-1].error
+        yield "" if error is None else error.message
+
+
+def _attempts(result: ComputationResult) -> Iterator[str]:
+    for place, attempt in enumerate(result.attempts, start=1):
+        # The code that counts is open, so that nobody has to trust what was not read.
+        shown = " open" if place == len(result.attempts) else ""
+        yield f'<details{shown}><summary style="font-size:12px">code {place}</summary>'
+        yield f'<div style="{_PRE}">{_safe(attempt.python)}</div>{_error(attempt)}</details>'
+
+
+def _computed(result: ComputationResult) -> Iterator[str]:
+    if result.computed is not None:
+        yield result.computed._repr_mimebundle_()["text/html"]
+
+
+def _error(attempt: ComputationAttempt) -> str:
+    if attempt.error is None:
+        return ""
+    return f'<div style="{_PRE};color:#cf222e">{_safe(report(attempt.error))}</div>'
+
+
+def _safe(value: str) -> str:
+    return escape(value if len(value) <= _LONGEST else f"{value[:_LONGEST]} …")

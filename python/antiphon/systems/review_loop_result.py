@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from html import escape
 from typing import TYPE_CHECKING, Any, Self
 
+from antiphon._html import BOX, CELL
 from antiphon.systems.result import SystemResult
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
+
+    from antiphon.event import Event
 
 __all__ = ["ReviewLoopResult"]
+
+_ROWS = 200
+"""Verdicts and other steps that are shown."""
+_LONGEST = 2_000
+"""Characters of a text that are shown."""
+_TOLD = {"plan_created", "verdict", "retry", "agent_error", "retry_limit_reached", "finalized"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -66,6 +76,81 @@ class ReviewLoopResult(SystemResult):
         )
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        from antiphon.systems._card import html, text
+        return {"text/plain": _text(self), "text/html": _html(self)}
 
-        return {"text/plain": text(self), "text/html": html(self)}
+
+def _text(result: ReviewLoopResult) -> str:
+    """The result in a few lines."""
+    lines = [f"review loop: {result.outcome}", result.final_answer]
+    if result.outcome == "answered":
+        lines.append(result.final_reasoning_trace)
+    if result.caveat is not None:
+        lines.append(result.caveat)
+    if result.error is not None:
+        lines.append(f"! {result.error_component}: {result.error.message}")
+    return "\n".join(lines)
+
+
+def _html(result: ReviewLoopResult) -> str:
+    """The result as one self-contained element; all that comes from outside is escaped."""
+    colour = "#1a7f37" if result.outcome == "answered" else "#cf222e"
+    return "".join(
+        [
+            f'<div style="{BOX}">',
+            f'<div><b>review loop</b> <span style="color:{colour}">{result.outcome}</span></div>',
+            f'<div style="white-space:pre-wrap;margin:8px 0">{_safe(result.final_answer)}</div>',
+            *_reasons(result),
+            *_doubts(result),
+            _spent(result),
+            *_steps(result),
+            "</div>",
+        ]
+    )
+
+
+def _reasons(result: ReviewLoopResult) -> Iterator[str]:
+    if result.outcome == "answered":
+        yield f'<div style="white-space:pre-wrap">{_safe(result.final_reasoning_trace)}</div>'
+    if result.error is not None:
+        where = escape(result.error_component or "")
+        told = _safe(result.error.message)
+        yield f'<div style="color:#cf222e"><b>{where}</b> {told}</div>'
+
+
+def _doubts(result: ReviewLoopResult) -> Iterator[str]:
+    if result.caveat is not None:
+        yield f'<div style="color:#9a6700">{_safe(result.caveat)}</div>'
+
+
+def _spent(result: ReviewLoopResult) -> str:
+    usage = result.usage
+    told = (
+        f"{', '.join(result.models)}: {usage.get('input_tokens', 0)} + "
+        f"{usage.get('output_tokens', 0)} tokens, {result.retry_count} retries"
+    )
+    return f'<div style="color:#57606a;font-size:12px">{escape(told)}</div>'
+
+
+def _steps(result: ReviewLoopResult) -> Iterator[str]:
+    told = [event for event in result.trace if event.kind == "custom" and event.name in _TOLD]
+    if not told:
+        return
+    first = result.trace[0].at
+    yield f'<details><summary style="font-size:12px">{len(told)} steps</summary>'
+    yield '<table style="font-size:12px;border-collapse:collapse">'
+    for event in told[:_ROWS]:
+        after = (event.at - first).total_seconds()
+        yield f"<tr><td {CELL}>{after:.1f}&nbsp;s</td>{_row(event)}</tr>"
+    yield "</table>"
+    if len(told) > _ROWS:
+        yield f"<div>and {len(told) - _ROWS} more in <code>result.trace</code></div>"
+    yield "</details>"
+
+
+def _row(event: Event) -> str:
+    pairs = "; ".join(f"{key}: {value}" for key, value in event.data.items())
+    return f"<td {CELL}>{_safe(event.name)}</td><td {CELL}>{_safe(pairs)}</td>"
+
+
+def _safe(value: str) -> str:
+    return escape(value if len(value) <= _LONGEST else f"{value[:_LONGEST]} …")
