@@ -65,13 +65,17 @@ def test_a_question_that_pauses_is_kept_and_resumed_by_the_name_of_its_system(
         done = antiphon("ask", "hi", "--system", "echo", *kept, "--thread", "t", url=server.url)
         assert done.returncode == 3, done.stderr
         assert "question of ask: Shall I say it again: hi?" in done.stderr
-        assert "answer it: antiphon runs resume t --team echo --answer JSON" in done.stderr
+        assert done.stderr.count("answer it: ") == 1
+        hint = f"answer it: antiphon runs resume t --team echo {' '.join(kept)} --answer JSON"
+        assert hint in done.stderr
         resume = ("runs", "resume", "t", "--team", "echo", *kept)
         done = antiphon(*resume, "--answer", "true", "--set", "times=2", url=server.url)
         assert (done.returncode, done.stdout) == (0, "hello hello\n"), done.stderr
         done = antiphon(*resume, "--set", "volume=2", url=server.url)
         assert (done.returncode, done.stdout) == (2, "")
         assert "unknown setting of the echo: volume" in done.stderr
+        done = antiphon("ask", "hi", "--system", "echo", "--file", __file__, url=server.url)
+        assert "the system does not accept a file: echo" in done.stderr
     done = antiphon("runs", "resume", "t", "--team", "ecco", *kept)
     assert "or a ready system: ecco" in done.stderr
     assert "review_loop" in done.stderr

@@ -10,6 +10,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
+from antiphon.errors import ValidationError
 from antiphon.sandbox import Limits, Sandbox, SandboxTable
 from support.engines import ENGINES, probe
 
@@ -55,6 +56,17 @@ def test_a_frame_goes_in_and_is_a_frame_there(box: Sandbox) -> None:
 
 def test_frames_of_other_libraries_go_in_too(box: Sandbox) -> None:
     assert value(box, "int(df['n'].sum())", df=pl.DataFrame({"n": [1, 2]})) == 3
+
+
+@pytest.mark.parametrize(
+    "given", [frame()["people"], pl.Series([1, 2]), [frame()], {"a": frame()["city"]}]
+)
+def test_a_column_is_refused_instead_of_passed_as_the_text_of_its_first_rows(
+    box: Sandbox, given: Any
+) -> None:
+    with pytest.raises(ValidationError, match=r"inputs of their own.*x\.to_frame") as caught:
+        box.run("repr(x)", inputs={"x": given})
+    assert caught.value.code == "sandbox_input_invalid"
 
 
 def test_a_frame_comes_out_as_a_table(box: Sandbox) -> None:

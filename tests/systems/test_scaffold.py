@@ -65,6 +65,8 @@ def test_a_pause_without_a_store_is_resumed_by_its_result(echo: type[System[Any]
     assert copied == paused
     with pytest.raises(ValidationError, match="no thread keeps the question"):
         system.resume(copied, True)
+    with pytest.raises(ValidationError, match="by an answer alone"):
+        system.resume(paused)
     result = system.resume(paused, True)
     assert (result.outcome, result.answer, result.run_id) == ("answered", "hello", paused.run_id)
     with pytest.raises(ValidationError, match="already resumed"):

@@ -117,6 +117,33 @@ class Cast:
         return play
 
 
+def test_a_thread_is_free_once_the_stream_of_its_question_is_closed() -> None:
+    cast = Cast()
+    cast.holds_at = "researcher"
+    loop = cast.loop(checkpointer="memory:")
+    with loop.stream("q", thread="t") as stream:
+        next(stream)
+        assert cast.held.wait(10)
+    assert (stream.result.outcome, stream.result.thread) == ("cancelled", "t")
+    cast.go.set()
+    assert loop.resume("t").answer == "q!"
+
+
+def test_a_thread_is_free_once_the_async_stream_of_its_question_is_closed() -> None:
+    async def main() -> None:
+        cast = Cast()
+        cast.holds_at = "researcher"
+        loop = cast.loop(checkpointer="memory:")
+        async with loop.astream("q", thread="t") as stream:
+            await anext(stream)
+            assert await asyncio.to_thread(cast.held.wait, 10)
+        assert stream.result.outcome == "cancelled"
+        cast.go.set()
+        assert (await loop.aresume("t")).answer == "q!"
+
+    asyncio.run(main())
+
+
 @pytest.mark.parametrize("durability", ["sync", "async", "exit"])
 def test_a_question_in_a_thread_can_be_looked_up_again(tmp_path: Path, durability: str) -> None:
     cast = Cast()

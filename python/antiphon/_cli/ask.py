@@ -35,6 +35,10 @@ def ask(options: argparse.Namespace) -> Exit:
     settings = checked_settings(options)
     attached = read_file(options.file)
     given = {} if attached is None else {"file": attached}
+    if given and "file" not in inspect.signature(system_of(options).run).parameters:
+        raise ValidationError(
+            f"the system does not accept a file: {options.system}", code="input_invalid"
+        )
     _require_question(options.question)
     choice = choose(options.model, os.environ)
     with ProgressView(sys.stderr) as view:
@@ -45,8 +49,9 @@ def ask(options: argparse.Namespace) -> Exit:
             result = system.run(options.question, watch=view, thread=options.thread, **given)
         _report(view, result)
         if result.questions and result.thread is not None:
-            resume = f"runs resume {result.thread} --team {options.system} --answer JSON"
-            view.say(f"answer it: antiphon {resume}")
+            store = f" --store {options.store}" if options.store else ""
+            resume = f"runs resume {result.thread} --team {options.system}{store}"
+            view.say(f"answer it: antiphon {resume} --answer JSON")
     write(_told(result, options))
     sys.stdout.flush()
     return after(result)
@@ -116,7 +121,6 @@ def _report(view: ProgressView, result: SystemResult) -> None:
         view.say(f"no answer ({result.outcome})" + (f" at the step: {step}" if step else ""))
     for question in result.questions:
         view.say(f"question of {question.agent}: {question.value}")
-        view.say(f"answer it: antiphon runs resume {result.thread} --team … --answer JSON")
     if result.outcome != "answered" and result.error is not None:
         view.say(f"error: {result.error.message}")
         if result.error.hint:

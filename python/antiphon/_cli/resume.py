@@ -91,6 +91,9 @@ def _system(system: System[Any], options: argparse.Namespace) -> Exit:
     else:
         write(_text(result.answer))
     _ask([(one.id, one.agent, one.value) for one in result.questions])
+    if result.outcome not in {"answered", "paused"}:
+        reason = "" if result.error is None else f": {result.error.message}"
+        tell(drop_controls(f"no answer ({result.outcome}){reason}"))
     return after(result)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
-from antiphon._json_values import encode_result
+from antiphon._json_values import encode_result, is_series, is_table
 from antiphon.errors import ToolError, ValidationError
 from antiphon.sandbox._guest.budget import Budget, TooLarge
 from antiphon.sandbox._guest.encode import Encoder
@@ -141,6 +141,12 @@ def tag(value: Any, size: int = _BYTES) -> Any:
     try:
         tagged = Encoder(budget, strict=True).encode(value)
     except TypeError:
+        if _has_rows(value):
+            # As JSON it would be a text of its first rows.
+            raise TypeError(
+                f"tables and columns are inputs of their own, found: {type(value).__name__}; pass "
+                "a column as `x.to_frame()` or `x.tolist()`"
+            ) from None
         budget = Budget(bytes=size, nodes=_NODES, depth=_DEPTH)
         try:
             tagged = Encoder(budget, strict=True).encode(encode_result(value))
@@ -150,6 +156,15 @@ def tag(value: Any, size: int = _BYTES) -> Any:
             ) from problem
     budget.text_of(tagged)
     return tagged
+
+
+def _has_rows(value: Any) -> bool:
+    """Whether it is or contains a data frame or a column of one."""
+    if isinstance(value, dict):
+        return any(map(_has_rows, value.values()))
+    if isinstance(value, list | tuple | set | frozenset):
+        return any(map(_has_rows, value))
+    return is_table(value) or is_series(value)
 
 
 def check_name(name: Any) -> str:

@@ -14,18 +14,21 @@ if TYPE_CHECKING:
 __all__ = ["awaited"]
 
 
-async def awaited(ask: Callable[[CancellationToken], Any]) -> dict[str, Any]:
-    """What a system answers.
+async def awaited(
+    ask: Callable[[CancellationToken], Any], token: CancellationToken | None = None
+) -> dict[str, Any]:
+    """The native result of a question.
 
     Args:
-        ask: asks it with what stops the question, and gives what can be awaited.
+        ask: puts the question, with the token that cancels it, and returns an awaitable.
+        token: the token. Default: a new one.
     """
-    stopper = CancellationToken()
-    asked = ask(stopper)
+    token = token or CancellationToken()
+    asked = ask(token)
     try:
         answer: dict[str, Any] = await asyncio.shield(asked)
     except asyncio.CancelledError:
-        stopper.stop("cancelled")
+        token.stop("cancelled")
         # Its thread is free, and its worker gone, once it has ended, which does not take long.
         # A loop that is being closed cancels twice.
         while not asked.done():

@@ -11,7 +11,7 @@ from antiphon._event_loop import run_blocking
 from antiphon._model.default_model import default_model
 from antiphon._orchestrator.agent_spec import read_count
 from antiphon._roles import CallerContext, as_role, ask_all
-from antiphon.errors import StateError
+from antiphon.errors import StateError, ValidationError
 from antiphon.models import scripted
 from antiphon.systems._await import awaited
 from antiphon.systems._batches import FileBatches
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterable, Mapping
 
+    from antiphon._antiphon import CancellationToken
     from antiphon._batch_file import Task
     from antiphon._roles import RoleSpec
     from antiphon.event import Event
@@ -151,7 +152,7 @@ class System(FileBatches[_R], SystemThreads, Generic[_R]):
             ValidationError: as in `run`; for the question once the stream is read.
         """
         put = self._put(None, question, *data, **options)
-        return SystemStream(lambda show: self._ask(put, show))
+        return SystemStream(lambda show, token: self._ask(put, show, token))
 
     def astream(self, question: str, *data: Any, **options: Any) -> AsyncSystemStream[_R]:
         """`stream` for ``async for``, on the caller's event loop.
@@ -166,9 +167,9 @@ class System(FileBatches[_R], SystemThreads, Generic[_R]):
         """
         put = self._put(None, question, *data, **options)
 
-        async def ask(show: _Show) -> _R:
+        async def ask(show: _Show, token: CancellationToken) -> _R:
             here = self._resumed(asyncio.get_running_loop())
-            return await self._await({**put, **here}, show)
+            return await self._await({**put, **here}, show, token)
 
         return AsyncSystemStream(ask)
 
@@ -192,13 +193,13 @@ class System(FileBatches[_R], SystemThreads, Generic[_R]):
         Raises:
             ValidationError: the thread holds no question (``thread_empty``), there is no
                 checkpointer (``thread_unkept``), an answer belongs to no open question
-                (``question_unknown``, ``answer_invalid``), or a result without a thread is not
-                paused or was resumed before (``answer_invalid``).
+                (``question_unknown``, ``answer_invalid``), or a result without a thread gets no
+                answer, is not paused or was resumed before (``answer_invalid``).
             StateError: another run writes to the thread (``thread_busy``), its content is
                 damaged or of another system (``checkpoint_corrupt``, ``checkpoint_misfit``), or
                 its store fails.
         """
-        put = {**self._resumed(None), **self._old_question(run), **read_answers(answers)}
+        put = {**self._resumed(None), **self._old_question(run, answers), **read_answers(answers)}
         return self._ask(put, watch)
 
     async def aresume(
@@ -216,7 +217,7 @@ class System(FileBatches[_R], SystemThreads, Generic[_R]):
             StateError: as in `resume`.
         """
         resumed = self._resumed(asyncio.get_running_loop())
-        put = {**resumed, **self._old_question(run), **read_answers(answers)}
+        put = {**resumed, **self._old_question(run, answers), **read_answers(answers)}
         return await self._await(put, watch)
 
     def batch(self, questions: Iterable[str], *, concurrency: int = 8) -> list[_R]:
@@ -323,20 +324,30 @@ class System(FileBatches[_R], SystemThreads, Generic[_R]):
 
     async def _settle(self, task: Task) -> _R:
         inputs = {} if task.file is None else {"file": task.file}
-        given = self._input(read_question(task.question), **inputs)
+        try:
+            given = self._input(read_question(task.question), **inputs)
+        except TypeError as error:
+            raise ValidationError(str(error), code="input_invalid") from error
         here = self._resumed(asyncio.get_running_loop())
         return await self._await({**given, **here, **self._question_of_file(task)}, None)
 
-    def _ask(self, put: dict[str, Any], show: _Show | None) -> _R:
-        options = {**put, "watch": show, "user_context": CallerContext(thread=thread_of(put))}
+    def _ask(
+        self, put: dict[str, Any], show: _Show | None, token: CancellationToken | None = None
+    ) -> _R:
+        about = CallerContext(thread=thread_of(put))
+        options = {**put, "watch": show, "user_context": about, "stop": token}
         native = self._native.ask(options.pop("question", None), **options)
         return self._result_of(native, put)
 
-    async def _await(self, put: dict[str, Any], show: _Show | None) -> _R:
+    async def _await(
+        self, put: dict[str, Any], show: _Show | None, token: CancellationToken | None = None
+    ) -> _R:
         about = CallerContext(asyncio.get_running_loop(), thread_of(put))
         options = {**put, "watch": show, "user_context": about}
         question = options.pop("question", None)
-        native = await awaited(lambda stop: self._native.aask(question, stop=stop, **options))
+        native = await awaited(
+            lambda stop: self._native.aask(question, stop=stop, **options), token
+        )
         return self._result_of(native, put)
 
     def _result_of(self, native: dict[str, Any], put: dict[str, Any]) -> _R:

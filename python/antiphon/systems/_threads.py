@@ -14,7 +14,7 @@ from antiphon.errors import ValidationError
 from antiphon.systems.result import SystemResult
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from antiphon._antiphon import NativeSystem, ThreadRef
     from antiphon._batch_file import Task
@@ -64,7 +64,7 @@ class SystemThreads(Threads):
         how = "again" if task.again else "once"
         return {"thread": self._store.ref(thread_name(task.task_id)), "how": how}
 
-    def _old_question(self, run: SystemResult | str) -> dict[str, Any]:
+    def _old_question(self, run: SystemResult | str, answers: Sequence[Any]) -> dict[str, Any]:
         """How the engine goes on with a question.
 
         Raises:
@@ -77,6 +77,12 @@ class SystemThreads(Threads):
                     f"no thread keeps the question, and it cannot be resumed: {run.outcome}",
                     code="answer_invalid",
                     hint='give the system a store: `checkpointer="sqlite:runs.db"`',
+                )
+            if not answers:
+                raise ValidationError(
+                    "no thread keeps the question, so it is resumed by an answer alone",
+                    code="answer_invalid",
+                    hint="`system.resume(result, answer)`",
                 )
             return {"how": "resume", "paused": run._paused}  # noqa: SLF001 - as above
         thread = run.thread if isinstance(run, SystemResult) else run

@@ -8,6 +8,7 @@ import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
+from antiphon._antiphon import CancellationToken
 from antiphon.errors import StateError
 from antiphon.event import Event
 
@@ -31,16 +32,16 @@ class _Watch(Generic[_R]):
 
     @property
     def result(self) -> _R:
-        """What came of the question, once there are no more events.
+        """The result, once there are no more events; of a closed stream ``cancelled``.
 
         Raises:
-            StateError: it is still under way, or was closed (``run_unfinished``).
+            StateError: it has not ended (``run_unfinished``).
         """
         if self._result is None:
             raise StateError(
-                f"the question has no result yet: {'closed' if self._over else 'under way'}",
+                "the question has no result yet",
                 code="run_unfinished",
-                hint="read all events first",
+                hint="read all events first, or close the stream",
             )
         return self._result
 
@@ -48,25 +49,32 @@ class _Watch(Generic[_R]):
 class SystemStream(_Watch[_R], Generic[_R]):
     """The events of a running question, pieces of replies included; `result` afterwards.
 
-    Created by `System.stream`. Closing it, leaving its ``with`` block or dropping it stops the
-    question at its next event.
+    Created by `System.stream`. Closing it or leaving its ``with`` block cancels the question and
+    waits for its end, after which its thread is free; dropping it only cancels the question.
 
     Args:
-        ask: puts the question, showing each event to what it is given.
+        ask: puts the question, showing each event, until it ends or is cancelled.
     """
 
-    def __init__(self, ask: Callable[[_Show], _R]) -> None:
+    def __init__(self, ask: Callable[[_Show, CancellationToken], _R]) -> None:
         super().__init__()
         self._letters: _Letters = queue.SimpleQueue()
-        self._closed = threading.Event()
+        self._token = CancellationToken()
         # The thread knows nothing of this object, so that it can be thrown away.
-        work = (ask, self._letters, self._closed)
+        work = (ask, self._letters, self._token)
         threading.Thread(target=_work, args=work, name="antiphon-stream", daemon=True).start()
 
     def close(self) -> None:
-        """Stop the question at its next event, if it is still running."""
+        """Cancels the question, if it is still running, and waits for its end."""
+        if self._over:
+            return
         self._over = True
-        self._closed.set()
+        self._token.stop("the stream was closed")
+        letter = self._letters.get()
+        while isinstance(letter, Event):
+            letter = self._letters.get()
+        if not isinstance(letter, BaseException):
+            self._result = letter
 
     def __iter__(self) -> Self:
         return self
@@ -94,17 +102,14 @@ class SystemStream(_Watch[_R], Generic[_R]):
         self.close()
 
     def __del__(self) -> None:
-        self._closed.set()
+        self._token.stop("the stream was dropped")
 
 
-def _work(ask: Callable[[_Show], Any], letters: _Letters, closed: threading.Event) -> None:
-    def show(event: Event) -> None:
-        if closed.is_set():
-            raise _ClosedError
-        letters.put(event)
-
+def _work(
+    ask: Callable[[_Show, CancellationToken], Any], letters: _Letters, token: CancellationToken
+) -> None:
     try:
-        letters.put(ask(show))
+        letters.put(ask(letters.put, token))
     except BaseException as error:  # noqa: BLE001 - raised where the stream is read
         letters.put(error)
 
@@ -112,16 +117,17 @@ def _work(ask: Callable[[_Show], Any], letters: _Letters, closed: threading.Even
 class AsyncSystemStream(_Watch[_R], Generic[_R]):
     """The events of a running question, for ``async for``; pieces of replies included.
 
-    Created by `System.astream`. Closing it, leaving its ``async with`` block or dropping it
-    stops the question.
+    Created by `System.astream`. Closing it or leaving its ``async with`` block cancels the
+    question and waits for its end; dropping it only cancels the question.
 
     Args:
-        ask: puts the question, showing each event to what it is given, on any thread.
+        ask: puts the question, showing each event, on any thread, until it ends or is cancelled.
     """
 
-    def __init__(self, ask: Callable[[_Show], Awaitable[_R]]) -> None:
+    def __init__(self, ask: Callable[[_Show, CancellationToken], Awaitable[_R]]) -> None:
         super().__init__()
         self._ask = ask
+        self._token = CancellationToken()
         self._events: asyncio.Queue[Event | None] = asyncio.Queue()
         self._task: asyncio.Future[_R] | None = None
 
@@ -145,12 +151,14 @@ class AsyncSystemStream(_Watch[_R], Generic[_R]):
         raise StopAsyncIteration
 
     async def aclose(self) -> None:
-        """Stop the question, if it is still running."""
+        """Cancels the question, if it is still running, and waits for its end."""
         self._over = True
-        if self._task is None:
+        if self._task is None or self._result is not None:
             return
-        self._task.cancel()
+        self._token.stop("the stream was closed")
         await asyncio.gather(self._task, return_exceptions=True)
+        if not self._task.cancelled() and self._task.exception() is None:
+            self._result = self._task.result()
 
     async def __aenter__(self) -> Self:
         return self
@@ -166,7 +174,7 @@ class AsyncSystemStream(_Watch[_R], Generic[_R]):
         def show(event: Event) -> None:
             loop.call_soon_threadsafe(put, event)
 
-        task = asyncio.ensure_future(self._ask(show))
+        task = asyncio.ensure_future(self._ask(show, self._token))
         # In line behind the events, which came from other threads.
         task.add_done_callback(lambda _: loop.call_soon(put, None))
         return task
@@ -176,7 +184,3 @@ class AsyncSystemStream(_Watch[_R], Generic[_R]):
         if task is not None and not task.done():
             with suppress(RuntimeError):  # the loop is closed, and the task with it
                 task.get_loop().call_soon_threadsafe(task.cancel)
-
-
-class _ClosedError(Exception):
-    """Nobody reads the stream any more."""
