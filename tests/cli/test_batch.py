@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from antiphon.systems import systems
 from cli.conftest import Antiphon, environment
 from cli.role_server import RoleServer
 
@@ -44,6 +45,22 @@ def test_a_file_of_questions_is_answered_and_not_asked_again(
     assert again.returncode == 0
     assert json.loads(again.stdout)["skipped"] == 3
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.jsonl", "out.jsonl"]
+
+
+def test_a_question_that_waits_for_a_person_stays_in_the_store(
+    tmp_path: Path, antiphon: Antiphon
+) -> None:
+    if "echo" not in systems():
+        pytest.skip("this build has no `echo`: it is of the kind that is published")
+    questions, output = write(tmp_path, "a"), tmp_path / "out.jsonl"
+    with RoleServer(said={"said": "hello"}) as server:
+        given = ["--system", "echo", "--batch", str(questions), "--out", str(output)]
+        done = antiphon("ask", *given, url=server.url)
+        store = f"sqlite:{output}.threads"
+        assert f"questions wait for answers in the store: {store}" in done.stderr
+        answer = ["--team", "echo", "--store", store, "--answer", "true"]
+        done = antiphon("runs", "resume", "id-a", *answer, url=server.url)
+    assert (done.returncode, done.stdout) == (0, "hello\n"), done.stderr
 
 
 def test_a_question_that_fails_is_counted_and_is_no_failure_of_the_batch(

@@ -14,7 +14,7 @@ from antiphon._cli.ask import checked_settings, system_of
 from antiphon._cli.exit_codes import Exit
 from antiphon._cli.progress import ProgressView
 from antiphon._cli.store import made
-from antiphon._cli.terminal import write
+from antiphon._cli.terminal import tell, write
 from antiphon._model.default_model import choose, open_model
 from antiphon._text import drop_controls
 from antiphon.checkpoint import SqliteSaver
@@ -63,7 +63,8 @@ def batch(options: argparse.Namespace) -> Exit:
 def _kept(store: str | None, output: Path) -> Iterator[Saver]:
     """The store of open questions.
 
-    The default is a file beside the output, which is removed once all questions have ended.
+    The default is a file beside the output, which is removed once all questions have ended; a
+    paused one has not.
     """
     named = made(store)
     if named is not None:
@@ -73,6 +74,10 @@ def _kept(store: str | None, output: Path) -> Iterator[Saver]:
     path = output.with_name(f"{output.name}.threads")
     with SqliteSaver.open(path) as saver:
         yield saver
+        waits = bool(saver.threads(status="paused", limit=1))
+    if waits:
+        tell(f"questions wait for answers in the store: sqlite:{path}")
+        return
     for end in ("", "-wal", "-shm"):
         path.with_name(path.name + end).unlink(missing_ok=True)
 
