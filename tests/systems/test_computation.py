@@ -125,6 +125,16 @@ def test_what_cannot_be_meant_is_refused_before_anything_is_called(engine: Any) 
     assert codes == ["question_blank", "sandbox_input_invalid", "system_setting_invalid"]
 
 
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [({"inputs": [1]}, "inputs"), ({"inputs": "x"}, "inputs"), ({"context": "today"}, "context")],
+)
+def test_inputs_that_have_no_names_are_refused(given: dict[str, Any], named: str) -> None:
+    with pytest.raises(ValidationError, match=f"`{named}` must be a dict") as caught:
+        Computation(scripted([])).run("How many?", **given)
+    assert caught.value.code == "input_invalid"
+
+
 def test_a_card_runs_nothing_of_what_a_model_or_its_code_says(engine: Any) -> None:
     model = scripted([plan("result = '<script>1</script>'"), words("<script>2</script>")])
     with Sandbox(engine=engine) as box:

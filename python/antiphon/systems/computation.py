@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, Unpack
 
 from antiphon._roles import RoleSpec
@@ -15,7 +16,7 @@ from antiphon.tools import encode_result
 if TYPE_CHECKING:
     import asyncio
     import os
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from antiphon._thread_store import Durability
     from antiphon.checkpoint import Saver
@@ -109,6 +110,12 @@ class Computation(System[ComputationResult]):
         **settings: Unpack[ComputationSettings],
     ) -> None:
         self._sandbox = _own_sandbox() if sandbox is None else sandbox
+        if not isinstance(self._sandbox, Sandbox):
+            raise ValidationError(
+                f"`sandbox` must be a Sandbox: {type(self._sandbox).__name__}",
+                code="system_setting_invalid",
+                hint='pass `Sandbox(packages=["pandas"])`',
+            )
         self._runner = runner_of(self._sandbox)
         settings.setdefault("packages", list(self._sandbox.packages))
         super().__init__(
@@ -222,6 +229,8 @@ class Computation(System[ComputationResult]):
                 code="input_invalid",
                 hint="read the file and pass its rows as an input",
             )
+        _require_mapping("inputs", inputs, '`inputs={"sales": table}`')
+        _require_mapping("context", context, '`context={"today": "2026-05-01"}`')
         job = self._runner.job("", inputs, ())
         task = {name: job[name] for name in ("inputs", "functions") if job[name]}
         return {
@@ -249,3 +258,12 @@ def _own_sandbox() -> Sandbox:
 
     packages = [name for name in ("numpy", "pandas", "pyarrow") if find_spec(name)]
     return Sandbox(packages=packages)
+
+
+def _require_mapping(name: str, given: Any, example: str) -> None:
+    if given is not None and not isinstance(given, Mapping):
+        raise ValidationError(
+            f"`{name}` must be a dict of values by name: {type(given).__name__}",
+            code="input_invalid",
+            hint=f"pass {example}",
+        )
