@@ -184,7 +184,7 @@ def test_what_a_watcher_raises_stops_the_question() -> None:
 def test_a_stream_gives_events_and_then_the_result() -> None:
     with ReviewLoop(model()).stream("?") as stream:
         first = next(stream)
-        with pytest.raises(StateError, match="under way"):
+        with pytest.raises(StateError, match="no result yet"):
             _ = stream.result
         rest = list(stream)
     assert first.seq == 1
@@ -196,9 +196,8 @@ def test_a_stream_that_is_closed_gives_no_more() -> None:
     with ReviewLoop(model()).stream("?") as stream:
         next(stream)
     assert list(stream) == []
-    with pytest.raises(StateError) as caught:
-        _ = stream.result
-    assert caught.value.code == "run_unfinished"
+    # It may have come to its end before it was cancelled.
+    assert stream.result.outcome in {"cancelled", "answered"}
 
 
 def test_a_stream_that_is_thrown_away_stops_the_question() -> None:
