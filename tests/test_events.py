@@ -35,7 +35,7 @@ class AskingAgent(Agent):
 
     attempts = 0
 
-    def run(self, state: Any, ctx: AgentContext) -> str:
+    def act(self, state: Any, ctx: AgentContext) -> str:
         del state
         self.attempts += 1
         if self.attempts == 1:
@@ -47,7 +47,7 @@ class AskingAgent(Agent):
 class FailingAgent(Agent):
     """Fails for good."""
 
-    def run(self, state: Any, ctx: AgentContext) -> str:
+    def act(self, state: Any, ctx: AgentContext) -> str:
         raise NodeFailure
 
 

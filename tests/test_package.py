@@ -25,7 +25,7 @@ def test_running_a_team_loads_neither_langchain_nor_pydantic() -> None:
     script = """
 from antiphon import Agent, Orchestrator
 class A(Agent):
-    def run(self, state, ctx): return "x"
+    def act(self, state, ctx): return "x"
 assert Orchestrator([A()]).run("q").answer == "x"
 """
     assert not loaded(script) & {"pydantic", "langchain_core", "IPython"}

@@ -62,7 +62,7 @@ class Threads(ABC):
         Example:
             >>> from antiphon import Agent, Orchestrator
             >>> class Greeter(Agent):
-            ...     def run(self, state, ctx):
+            ...     def act(self, state, ctx):
             ...         return f"hello {ctx.ask('your name?')}"
             >>> team = Orchestrator([Greeter()], checkpointer="memory:")
             >>> paused = team.run("greet me", thread="t")

@@ -29,7 +29,7 @@ class Agent:
             model = "openai:gpt-5-mini"
             tools = [population]
 
-    *Or* implement a method ``run(self, state, ctx)``, sync or async. It receives the state and
+    *Or* implement a method ``act(self, state, ctx)``, sync or async. It receives the state and
     an `antiphon.AgentContext`, and returns a dict (an update of the state), a text (the answer),
     nothing, or the result of ``ctx.goto(...)``, ``ctx.send(...)`` or ``ctx.end(...)``.
 
@@ -61,7 +61,8 @@ class Agent:
             or the name of a fallback agent. Default: the team's.
 
     Raises:
-        ValidationError: a keyword is none of these (``agent_invalid``).
+        ValidationError: a keyword is none of these, or a subclass defines ``run``
+            (``agent_invalid``).
     """
 
     name: str | None = None
@@ -80,6 +81,16 @@ class Agent:
     max_output_tokens: int | None = None
     temperature: float | None = None
     on_error: str | None = None
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "run" in vars(cls):
+            raise ValidationError(
+                f"agent class `{cls.__name__}` defines a method that is not its own: run",
+                code="agent_invalid",
+                details={"option": "run"},
+                hint="name it act: `def act(self, state, ctx)`, sync or async",
+            )
 
     def __init__(self, **options: Any) -> None:
         known = Agent.__annotations__

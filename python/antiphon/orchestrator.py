@@ -74,7 +74,7 @@ class Orchestrator(Resumes):
     Example:
         >>> from antiphon import Agent, Orchestrator
         >>> class Greeter(Agent):
-        ...     def run(self, state, ctx):
+        ...     def act(self, state, ctx):
         ...         return f"hello {state['question']}"
         >>> Orchestrator([Greeter()]).run("world").answer
         'hello world'

@@ -143,7 +143,7 @@ class Result:
         Example:
             >>> from antiphon import Agent, Orchestrator, Result
             >>> class Fails(Agent):
-            ...     def run(self, state, ctx):
+            ...     def act(self, state, ctx):
             ...         raise LookupError("no such city")
             >>> try:
             ...     Orchestrator([Fails()]).run("How many people live in Atlantis?")

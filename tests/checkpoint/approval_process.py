@@ -63,7 +63,7 @@ class Own(Agent):
 
     tools = (note, pay)
 
-    def run(self, state: Any, ctx: AgentContext) -> str:
+    def act(self, state: Any, ctx: AgentContext) -> str:
         return f"{ctx.call('note')} | {ctx.call('pay', cents=5)}"
 
 

@@ -82,7 +82,7 @@ class Cashier(Agent):
 
     tools = (pay, send)
 
-    def run(self, state: Any, ctx: AgentContext) -> str:
+    def act(self, state: Any, ctx: AgentContext) -> str:
         first = ctx.call("pay", cents=1)
         asked = ctx.model("what now?", model=lambda request: do("model", "-"))
         return f"{first}, {asked}, {ctx.call('pay', cents=2)}, {ctx.call('send')}"
@@ -91,9 +91,9 @@ class Cashier(Agent):
 class Careful(Cashier):
     """Finds out what nobody knows."""
 
-    def run(self, state: Any, ctx: AgentContext) -> str:
+    def act(self, state: Any, ctx: AgentContext) -> str:
         try:
-            return super().run(state, ctx)
+            return super().act(state, ctx)
         except AntiphonError as error:
             if error.code != "unknown_outcome":
                 raise

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(
 class Asks(Agent):
     """Asks."""
 
-    def run(self, state: Any, ctx: AgentContext) -> dict[str, Any]:
+    def act(self, state: Any, ctx: AgentContext) -> dict[str, Any]:
         return {"asked": ctx.ask("go on?")}
 
 
@@ -32,7 +32,7 @@ class Works(Agent):
         super().__init__()
         self._ends = ends
 
-    def run(self, state: Any, ctx: AgentContext) -> dict[str, Any]:
+    def act(self, state: Any, ctx: AgentContext) -> dict[str, Any]:
         if not self._ends:
             threading.Event().wait()
         return {"worked": True}

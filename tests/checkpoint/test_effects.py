@@ -101,7 +101,7 @@ def test_the_same_without_a_checkpointer(deeds: Deeds) -> None:
     class Asks(Agent):
         """Asks between two deeds."""
 
-        def run(self, state: Any, ctx: AgentContext) -> str:
+        def act(self, state: Any, ctx: AgentContext) -> str:
             first = ctx.step("before", deeds.do, "before")
             return f"{first}, {ctx.ask('may I?')}, {ctx.step('after', deeds.do, 'after')}"
 
@@ -117,7 +117,7 @@ def test_a_model_is_not_asked_again_for_what_it_has_said() -> None:
 
         model = scripted(["a text", {"json": {"n": 7}}, "never"])
 
-        def run(self, state: Any, ctx: AgentContext) -> str:
+        def act(self, state: Any, ctx: AgentContext) -> str:
             text = ctx.model("say something")
             number = ctx.model("give a number", output=Number)
             return f"{text}, {number}, {ctx.ask('well?')}"
@@ -366,7 +366,7 @@ def test_what_is_known_is_not_counted_again() -> None:
 
         tools = (pay,)
 
-        def run(self, state: Any, ctx: AgentContext) -> str:
+        def act(self, state: Any, ctx: AgentContext) -> str:
             return f"{ctx.call('pay')}, {ctx.ask('?')}, {ctx.call('pay')}"
 
     team = Orchestrator(agents=[Pays()], checkpointer=MemorySaver(), budget=Budget(tool_calls=2))
@@ -390,7 +390,7 @@ def test_a_call_beyond_the_budget_is_made_once_there_is_more() -> None:
 
         tools = (pay,)
 
-        def run(self, state: Any, ctx: AgentContext) -> str:
+        def act(self, state: Any, ctx: AgentContext) -> str:
             return f"{ctx.call('pay')}, {ctx.call('pay')}"
 
     saver = MemorySaver()
@@ -405,7 +405,7 @@ def test_the_trace_shows_calls_and_which_of_them_were_known(deeds: Deeds) -> Non
     class Asks(Agent):
         """Asks between two deeds."""
 
-        def run(self, state: Any, ctx: AgentContext) -> str:
+        def act(self, state: Any, ctx: AgentContext) -> str:
             ctx.step("before", deeds.do, "before")
             ctx.ask("?")
             ctx.step("after", deeds.do, "after")

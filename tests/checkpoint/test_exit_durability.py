@@ -120,7 +120,7 @@ def test_who_wrote_last_is_not_guessed() -> None:
 class Count(Agent):
     """Counts its turns, and asks whether to go on."""
 
-    def run(self, state: Any, ctx: AgentContext) -> dict[str, Any]:
+    def act(self, state: Any, ctx: AgentContext) -> dict[str, Any]:
         ctx.ask("go on?")
         return {"turns": state.get("turns", 0) + 1}
 
@@ -128,7 +128,7 @@ class Count(Agent):
 class Echo(Agent):
     """Says what was asked."""
 
-    async def run(self, state: Any, ctx: AgentContext) -> str:
+    async def act(self, state: Any, ctx: AgentContext) -> str:
         return f"{state['question']}!"
 
 

@@ -188,7 +188,7 @@ def send(text: str) -> str:
 class Asking(Agent):
     """Asks by itself."""
 
-    def run(self, state: Any, ctx: AgentContext) -> str:
+    def act(self, state: Any, ctx: AgentContext) -> str:
         return str(ctx.ask(QUESTION))
 
 
@@ -197,7 +197,7 @@ class Calling(Agent):
 
     tools = (send,)
 
-    def run(self, state: Any, ctx: AgentContext) -> str:
+    def act(self, state: Any, ctx: AgentContext) -> str:
         return str(ctx.call("send", text=QUESTION))
 
 
@@ -281,5 +281,5 @@ def test_a_question_that_cannot_be_stored_is_not_shown(tmp_path: Any, durability
 class Big(Agent):
     """Asks for more than there is room for."""
 
-    def run(self, state: Any, ctx: AgentContext) -> str:
+    def act(self, state: Any, ctx: AgentContext) -> str:
         return str(ctx.ask("?" * 200_000))

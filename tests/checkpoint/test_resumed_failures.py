@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class Greet(Agent):
     """Greets whoever says a name."""
 
-    async def run(self, state: Any, ctx: AgentContext) -> str:
+    async def act(self, state: Any, ctx: AgentContext) -> str:
         return f"hello {ctx.ask('your name?')}"
 
 
@@ -27,7 +27,7 @@ class Flaky(Agent):
 
     calls = 0
 
-    async def run(self, state: Any, ctx: AgentContext) -> str:
+    async def act(self, state: Any, ctx: AgentContext) -> str:
         self.calls += 1
         if self.calls == 1:
             raise LookupError("not yet")

@@ -51,7 +51,7 @@ CONFIG: Any = {"configurable": {"thread_id": "t"}}
 class Says(Agent):
     """Answers."""
 
-    def run(self, state: object, ctx: AgentContext) -> str:
+    def act(self, state: object, ctx: AgentContext) -> str:
         del state, ctx
         return "said"
 

@@ -16,7 +16,7 @@ HOSTILE = "-t\x1b[31m\n\u202ered"
 class Greeter(Agent):
     """Asks for a name."""
 
-    def run(self, state: Any, ctx: Any) -> str:
+    def act(self, state: Any, ctx: Any) -> str:
         return f"hello {ctx.ask('your name?')}"
 
 

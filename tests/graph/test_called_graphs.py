@@ -67,12 +67,12 @@ def test_an_answer_to_a_team(impl: Impl, saver: str | None) -> None:
     journal = Journal()
 
     class First(Agent):
-        def run(self, state: Any, ctx: Any) -> str:
+        def act(self, state: Any, ctx: Any) -> str:
             journal.append("first")
             return "done"
 
     class Payer(Agent):
-        def run(self, state: Any, ctx: Any) -> str:
+        def act(self, state: Any, ctx: Any) -> str:
             ctx.step("pay", journal.append, "paid")
             return str(ctx.ask("was that right?"))
 

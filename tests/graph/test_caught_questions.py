@@ -35,7 +35,7 @@ def pay(euros: int) -> str:
 class Asker(Agent):
     """Asks a person."""
 
-    def run(self, state: Any, ctx: Any) -> str:
+    def act(self, state: Any, ctx: Any) -> str:
         return str(ctx.ask("may I?"))
 
 
@@ -274,7 +274,7 @@ def test_a_question_does_not_keep_itself_alive(impl: Impl) -> None:
 class Gathers(Agent):
     """Takes whatever comes of what it calls."""
 
-    async def run(self, state: Any, ctx: Any) -> str:
+    async def act(self, state: Any, ctx: Any) -> str:
         paid = await asyncio.gather(ctx.acall(pay, euros=5), return_exceptions=True)
         asked = await asyncio.gather(self.asks(ctx), TEAM.arun("q"), return_exceptions=True)
         return f"{paid[0]}, {asked[0]}, {getattr(asked[1], 'answer', None)}"

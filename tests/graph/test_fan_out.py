@@ -41,7 +41,7 @@ def single(node: Any, **options: Any) -> Any:
 class Asker(Agent):
     """Asks a person."""
 
-    def run(self, state: Any, ctx: Any) -> str:
+    def act(self, state: Any, ctx: Any) -> str:
         return str(ctx.ask("may I?"))
 
 
@@ -54,7 +54,7 @@ def pay(euros: int) -> str:
 class Payer(Agent):
     """Calls what a person has to approve of."""
 
-    def run(self, state: Any, ctx: Any) -> str:
+    def act(self, state: Any, ctx: Any) -> str:
         return str(ctx.call(pay, euros=5))
 
 

@@ -178,7 +178,7 @@ def test_many_runs_do_not_grow_the_process(impl: Impl) -> None:
 @pytest.mark.only("antiphon")
 def test_a_failed_agent_that_held_its_context_is_freed(impl: Impl) -> None:
     class Fails(Agent):
-        def run(self, state: Any, ctx: Any) -> Any:
+        def act(self, state: Any, ctx: Any) -> Any:
             raise ValueError("mine")
 
     def work() -> None:

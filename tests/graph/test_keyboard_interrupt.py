@@ -59,11 +59,11 @@ def block(state):
 
 def team(**policy):
     class Blocks(Agent):
-        def run(self, state, ctx):
+        def act(self, state, ctx):
             block(state)
 
     class After(Agent):
-        def run(self, state, ctx):
+        def act(self, state, ctx):
             print("went on", flush=True)
 
     return Orchestrator([Blocks(), After()], **policy)

@@ -159,7 +159,7 @@ class Endless(dict):
         return Endless(d=1)
 
 class Says(Agent):
-    def run(self, state, ctx):
+    def act(self, state, ctx):
         ctx.emit(state["value"])
         return "said"
 

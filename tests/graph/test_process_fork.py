@@ -19,11 +19,11 @@ from antiphon.models import scripted
 from antiphon.systems import ReviewLoop
 
 class Says(Agent):
-    def run(self, state, ctx):
+    def act(self, state, ctx):
         return "said"
 
 class Waits(Agent):
-    async def run(self, state, ctx):
+    async def act(self, state, ctx):
         return "said"
 
 def loop():

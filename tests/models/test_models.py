@@ -239,11 +239,11 @@ def test_a_model_that_an_agent_asks_is_heard_by_who_watches_the_team(asynchronou
         yield from ("one ", "by ", "one")
 
     class Asks(Agent):
-        def run(self, state: Any, ctx: AgentContext) -> Any:
+        def act(self, state: Any, ctx: AgentContext) -> Any:
             return ctx.model("?", model=speak)
 
     class Awaits(Agent):
-        async def run(self, state: Any, ctx: AgentContext) -> Any:
+        async def act(self, state: Any, ctx: AgentContext) -> Any:
             return await ctx.amodel("?", model=speak)
 
     stream = Orchestrator([Awaits() if asynchronous else Asks()]).stream("q")
@@ -257,7 +257,7 @@ def test_what_an_agent_asks_a_model_is_counted_by_the_engine_also_when_it_fails(
     class Asks(Agent):
         budget = Budget(output_tokens=12)
 
-        def run(self, state: Any, ctx: AgentContext) -> Any:
+        def act(self, state: Any, ctx: AgentContext) -> Any:
             with pytest.raises(ModelOutputError):
                 ctx.model("?", model=scripted([reply] * 2), output=int)
             return ctx.model("?", model=scripted([reply]))
@@ -268,8 +268,8 @@ def test_what_an_agent_asks_a_model_is_counted_by_the_engine_also_when_it_fails(
     assert result.outcome == "answered"
 
     class More(Asks):
-        def run(self, state: Any, ctx: AgentContext) -> Any:
-            super().run(state, ctx)
+        def act(self, state: Any, ctx: AgentContext) -> Any:
+            super().act(state, ctx)
             return ctx.model("?", model=scripted([reply]))
 
     again = Orchestrator([More()]).run("q")
@@ -380,7 +380,7 @@ def test_langchain_messages_are_messages() -> None:
 
 def test_an_agents_own_langchain_message_is_kept() -> None:
     class Says(Agent):
-        def run(self, state: Any, ctx: AgentContext) -> dict[str, Any]:
+        def act(self, state: Any, ctx: AgentContext) -> dict[str, Any]:
             return {"messages": AIMessage(content=[{"type": "text", "text": "part"}], name="says")}
 
     script = scripted(["ok"])

@@ -30,7 +30,7 @@ class Reader(Agent):
     tools = [look]
 
 class Waits(Agent):
-    async def run(self, state, ctx):
+    async def act(self, state, ctx):
         await asyncio.sleep(0)
         return state["answer"] + "!"
 """
@@ -88,8 +88,8 @@ mark = pathlib.Path({mark!r})
 mark.touch()
 Orchestrator([Stuck()]).run("q")
 """
-SYNC = "def run(self, state, ctx):\n        mark.touch(); threading.Event().wait()"
-ASYNC = "async def run(self, state, ctx):\n        mark.touch(); await asyncio.Event().wait()"
+SYNC = "def act(self, state, ctx):\n        mark.touch(); threading.Event().wait()"
+ASYNC = "async def act(self, state, ctx):\n        mark.touch(); await asyncio.Event().wait()"
 
 
 @pytest.mark.filterwarnings("default")

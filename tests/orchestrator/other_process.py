@@ -34,7 +34,7 @@ class Notes(Agent):
 class Plan(Notes):
     """Is done before anything can go wrong."""
 
-    def run(self, state: Any, ctx: AgentContext) -> dict[str, Any]:
+    def act(self, state: Any, ctx: AgentContext) -> dict[str, Any]:
         self.note(ctx)
         return {"plan": f"greet {state['question']}"}
 
@@ -42,7 +42,7 @@ class Plan(Notes):
 class Greet(Notes):
     """Asks for a name."""
 
-    def run(self, state: Any, ctx: AgentContext) -> str:
+    def act(self, state: Any, ctx: AgentContext) -> str:
         self.note(ctx)
         return f"{state['plan']}: hello {ctx.ask({'need': 'a name'})}"
 
@@ -50,7 +50,7 @@ class Greet(Notes):
 class Work(Notes):
     """Never ends in the first process."""
 
-    def run(self, state: Any, ctx: AgentContext) -> str:
+    def act(self, state: Any, ctx: AgentContext) -> str:
         self.note(ctx)
         if self.stuck:
             threading.Event().wait()

@@ -1,4 +1,4 @@
-"""Agents: declared ones with a model and tools, and ones with a `run` of their own."""
+"""Agents: declared ones with a model and tools, and ones with an `act` of their own."""
 
 from __future__ import annotations
 
@@ -206,7 +206,7 @@ def test_an_agent_can_be_sent_a_question_or_data() -> None:
     model = scripted([], replies_by_agent={"a": ["one", "two", "three"]})
 
     class Spread(Agent):
-        def run(self, state: Any, ctx: AgentContext) -> Any:
+        def act(self, state: Any, ctx: AgentContext) -> Any:
             return [
                 ctx.send("a", "who?"),
                 ctx.send("a", {"question": "sum", "n": [1, 2]}),
@@ -355,16 +355,16 @@ def test_an_agent_that_never_concludes_reaches_its_turns() -> None:
     assert "tools" not in model.requests[-1]
 
 
-# Agents with a `run` of their own
+# Agents with an `act` of their own
 
 
 def test_sync_and_async_agents_mix() -> None:
     class Sync(Agent):
-        def run(self, state: Any, ctx: AgentContext) -> dict[str, Any]:
+        def act(self, state: Any, ctx: AgentContext) -> dict[str, Any]:
             return {"one": 1}
 
     class Async(Agent):
-        async def run(self, state: Any, ctx: AgentContext) -> dict[str, Any]:
+        async def act(self, state: Any, ctx: AgentContext) -> dict[str, Any]:
             await asyncio.sleep(0)
             return {"two": state["one"] + 1}
 
@@ -377,7 +377,7 @@ def test_the_context_says_who_and_when() -> None:
     class Looks(Agent):
         timeout = 60
 
-        def run(self, state: Any, ctx: AgentContext) -> None:
+        def act(self, state: Any, ctx: AgentContext) -> None:
             seen.append((ctx.agent, ctx.attempt, ctx.run_id, ctx.deadline, ctx.logger.name))
 
     result = alone(Looks())
@@ -392,7 +392,7 @@ def test_a_call_of_a_tool_is_checked_converted_and_counted() -> None:
     class Uses(Agent):
         tools = (population,)
 
-        def run(self, state: Any, ctx: AgentContext) -> dict[str, Any]:
+        def act(self, state: Any, ctx: AgentContext) -> dict[str, Any]:
             with pytest.raises(ValidationError, match="town") as wrong:
                 ctx.call("population", town="Lyon")
             assert wrong.value.code == "invalid_value"
@@ -408,7 +408,7 @@ def test_a_call_of_a_tool_is_checked_converted_and_counted() -> None:
 
 def test_a_budget_stops_calls_of_tools_and_models() -> None:
     class Greedy(Agent):
-        def run(self, state: Any, ctx: AgentContext) -> None:
+        def act(self, state: Any, ctx: AgentContext) -> None:
             for _ in range(5):
                 ctx.call(population, city="Lyon")
 
@@ -426,11 +426,11 @@ def test_async_tools_work_in_sync_agents_and_blocking_ones_in_async_agents() -> 
         return x * 10
 
     class Sync(Agent):
-        def run(self, state: Any, ctx: AgentContext) -> dict[str, Any]:
+        def act(self, state: Any, ctx: AgentContext) -> dict[str, Any]:
             return {"one": ctx.call(later, x=1)}
 
     class Async(Agent):
-        async def run(self, state: Any, ctx: AgentContext) -> dict[str, Any]:
+        async def act(self, state: Any, ctx: AgentContext) -> dict[str, Any]:
             return {"two": await ctx.acall(later, x=1) + await ctx.acall(blocking, x=1)}
 
     team = Orchestrator([Sync(), Async()])
@@ -451,11 +451,11 @@ def test_a_tools_time_out_holds_in_a_direct_call_too(asynchronous: bool) -> None
     limited = Tool(aslow if asynchronous else slow, timeout=0.02)
 
     class Sync(Agent):
-        def run(self, state: Any, ctx: AgentContext) -> None:
+        def act(self, state: Any, ctx: AgentContext) -> None:
             ctx.call(limited)
 
     class Async(Agent):
-        async def run(self, state: Any, ctx: AgentContext) -> None:
+        async def act(self, state: Any, ctx: AgentContext) -> None:
             await ctx.acall(limited)
 
     for agent in (Sync(), Async()):
@@ -477,7 +477,7 @@ def test_a_model_can_be_asked_directly_with_an_output() -> None:
     class Asks(Agent):
         temperature = 0.5
 
-        def run(self, state: Any, ctx: AgentContext) -> dict[str, Any]:
+        def act(self, state: Any, ctx: AgentContext) -> dict[str, Any]:
             return {
                 "text": ctx.model("hi", model=model),
                 "city": ctx.model([("system", "s"), ("user", "u")], model=model, output=City),
@@ -497,7 +497,7 @@ def test_an_async_agent_asks_its_own_model() -> None:
     class Asks(Agent):
         model = scripted(["hello"])
 
-        async def run(self, state: Any, ctx: AgentContext) -> str:
+        async def act(self, state: Any, ctx: AgentContext) -> str:
             told: str = await ctx.amodel(state["question"])
             return told
 
@@ -506,7 +506,7 @@ def test_an_async_agent_asks_its_own_model() -> None:
 
 def test_without_a_model_there_is_none_to_ask() -> None:
     class Asks(Agent):
-        def run(self, state: Any, ctx: AgentContext) -> Any:
+        def act(self, state: Any, ctx: AgentContext) -> Any:
             return ctx.model("hi")
 
     with pytest.raises(ValidationError, match="agent: asks") as caught:
@@ -520,7 +520,7 @@ def test_spent_tokens_stop_direct_calls_of_a_model() -> None:
     class Asks(Agent):
         model = scripted([reply] * 3)
 
-        def run(self, state: Any, ctx: AgentContext) -> Any:
+        def act(self, state: Any, ctx: AgentContext) -> Any:
             while True:
                 ctx.model("hi")
 
@@ -542,7 +542,7 @@ def test_a_models_failure_is_raised_with_its_class() -> None:
 
 def test_a_budget_error_of_ones_own_is_an_outcome_too() -> None:
     class Poor(Agent):
-        def run(self, state: Any, ctx: AgentContext) -> None:
+        def act(self, state: Any, ctx: AgentContext) -> None:
             raise BudgetError("no money", code="budget_exhausted", details={"dimension": "money"})
 
     result = alone(Poor())

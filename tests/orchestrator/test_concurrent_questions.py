@@ -67,7 +67,7 @@ class Beside(Agent):
         super().__init__()
         self.book, self.first = book, first
 
-    async def run(self, state: Any, ctx: AgentContext) -> str:
+    async def act(self, state: Any, ctx: AgentContext) -> str:
         async def ask() -> str:
             return str(ctx.ask("name?"))
 
@@ -95,7 +95,7 @@ def test_calls_that_follow_upon_one_under_way_are_made_before_the_pause(own_loop
     class Chain(Agent):
         """Calls twice in a row, beside a question."""
 
-        async def run(self, state: Any, ctx: AgentContext) -> str:
+        async def act(self, state: Any, ctx: AgentContext) -> str:
             async def twice() -> str:
                 return f"{await ctx.acall(book.log)} {await ctx.acall(book.log)}"
 
@@ -124,7 +124,7 @@ def test_a_question_leaves_a_group_of_tasks(kept: bool, own_loop: bool) -> None:
     class Group(Agent):
         """Asks in a task of a group."""
 
-        async def run(self, state: Any, ctx: AgentContext) -> str:
+        async def act(self, state: Any, ctx: AgentContext) -> str:
             async def ask() -> str:
                 return str(ctx.ask("name?"))
 
@@ -141,7 +141,7 @@ def test_a_failure_in_a_group_of_tasks_counts_for_more_than_a_question() -> None
     class Group(Agent):
         """Fails and asks at once."""
 
-        async def run(self, state: Any, ctx: AgentContext) -> None:
+        async def act(self, state: Any, ctx: AgentContext) -> None:
             async def ask() -> None:
                 ctx.ask("name?")
 
@@ -170,7 +170,7 @@ def test_a_caller_that_leaves_does_not_wait_for_calls_beside_a_question() -> Non
         class Hanging(Agent):
             """Asks beside a call that does not end."""
 
-            async def run(self, state: Any, ctx: AgentContext) -> None:
+            async def act(self, state: Any, ctx: AgentContext) -> None:
                 async def ask() -> None:
                     ctx.ask("name?")
 
@@ -225,7 +225,7 @@ class Threads(Agent):
         super().__init__()
         self.slow, self.asks = slow, asks
 
-    async def run(self, state: Any, ctx: AgentContext) -> str:
+    async def act(self, state: Any, ctx: AgentContext) -> str:
         calls = asyncio.to_thread(ctx.call, self.slow.log), asyncio.to_thread(self.asks, ctx)
         try:
             return ", ".join(await asyncio.gather(*calls))
@@ -236,7 +236,7 @@ class Threads(Agent):
 class Pool(Threads):
     """The same, from a ``run`` that blocks and leaves its threads alone."""
 
-    def run(self, state: Any, ctx: AgentContext) -> str:  # type: ignore[override]
+    def act(self, state: Any, ctx: AgentContext) -> str:  # type: ignore[override]
         pool = ThreadPoolExecutor(1)
         call = pool.submit(ctx.call, self.slow.log)
         try:
@@ -271,7 +271,7 @@ def test_a_call_on_a_thread_that_a_cancelled_run_has_left_is_repeated_only_if_it
     class Leaving(Agent):
         """Leaves a thread alone in its call."""
 
-        async def run(self, state: Any, ctx: AgentContext) -> str:
+        async def act(self, state: Any, ctx: AgentContext) -> str:
             def call() -> str:
                 try:
                     return str(ctx.call(slow.log))
@@ -313,7 +313,7 @@ def test_steps_side_by_side_that_both_ask_do_not_wait_for_each_other(
     class Twice(Agent):
         """Pays in two steps at once."""
 
-        async def run(self, state: Any, ctx: AgentContext) -> str:
+        async def act(self, state: Any, ctx: AgentContext) -> str:
             async def inner(amount: int) -> str:
                 return str(await ctx.acall(pay, amount=amount))
 

@@ -29,7 +29,7 @@ from support.waiting import atake_time, forever, until
 class Note(Agent):
     """Writes down that it was here."""
 
-    async def run(self, state: dict[str, Any], ctx: AgentContext) -> dict[str, Any]:
+    async def act(self, state: dict[str, Any], ctx: AgentContext) -> dict[str, Any]:
         return {f"at_{ctx.agent}": len([key for key in state if key.startswith("at_")])}
 
 
@@ -86,7 +86,7 @@ def test_a_route_sees_the_state_and_names_the_next() -> None:
 
 def test_a_route_may_name_several_and_send() -> None:
     class Echo(Agent):
-        def run(self, state: Any, ctx: AgentContext) -> dict[str, Any]:
+        def act(self, state: Any, ctx: AgentContext) -> dict[str, Any]:
             return {"messages": [f"got {state}"]}
 
     def route(state: dict[str, Any]) -> list[str | Send]:
@@ -99,7 +99,7 @@ def test_a_route_may_name_several_and_send() -> None:
 
 def test_goto_replaces_the_static_successor() -> None:
     class Jumper(Agent):
-        def run(self, state: Any, ctx: AgentContext) -> Any:
+        def act(self, state: Any, ctx: AgentContext) -> Any:
             return ctx.goto("c", update={"jumped": True})
 
     result = Orchestrator([Jumper(name="a"), *notes("b", "c")]).run("q")
@@ -109,13 +109,13 @@ def test_goto_replaces_the_static_successor() -> None:
 
 def test_send_fans_out_and_goto_may_hold_sends() -> None:
     class Spread(Agent):
-        def run(self, state: Any, ctx: AgentContext) -> Any:
+        def act(self, state: Any, ctx: AgentContext) -> Any:
             return [ctx.send("double", number) for number in (3, 1, 2)]
 
     ended: list[int] = []
 
     class Double(Agent):
-        async def run(self, state: int, ctx: AgentContext) -> dict[str, Any]:
+        async def act(self, state: int, ctx: AgentContext) -> dict[str, Any]:
             await until(lambda: len(ended) == state - 1)
             ended.append(state)
             return {"messages": [str(2 * state)]}
@@ -126,7 +126,7 @@ def test_send_fans_out_and_goto_may_hold_sends() -> None:
 
 def test_end_skips_the_remaining_agents_and_may_answer() -> None:
     class Last(Agent):
-        def run(self, state: Any, ctx: AgentContext) -> Any:
+        def act(self, state: Any, ctx: AgentContext) -> Any:
             return ctx.end("enough", update={"why": "short"})
 
     result = Orchestrator([Last(), *notes("b")]).run("q")
@@ -162,7 +162,7 @@ def test_a_router_that_answers_nonsense_is_asked_again_and_then_fails() -> None:
 
 def test_an_agent_of_ones_own_may_be_the_router() -> None:
     class Boss(Agent):
-        def run(self, state: Any, ctx: AgentContext) -> Any:
+        def act(self, state: Any, ctx: AgentContext) -> Any:
             return ctx.end() if "at_b" in state else ctx.goto("b")
 
     result = Orchestrator(notes("a", "b"), router=Boss()).run("q")
@@ -194,7 +194,7 @@ def test_a_dict_is_the_initial_state() -> None:
 
 def test_a_returned_text_is_the_answer_and_a_message() -> None:
     class Says(Agent):
-        def run(self, state: Any, ctx: AgentContext) -> str:
+        def act(self, state: Any, ctx: AgentContext) -> str:
             return "this"
 
     result = Orchestrator([Says()]).run("q")
@@ -206,7 +206,7 @@ def test_values_are_passed_by_reference() -> None:
     thing = object()
 
     class Give(Agent):
-        def run(self, state: Any, ctx: AgentContext) -> dict[str, Any]:
+        def act(self, state: Any, ctx: AgentContext) -> dict[str, Any]:
             return {"thing": thing}
 
     assert Orchestrator([Give(), *notes("a")]).run("q").thing is thing
@@ -218,7 +218,7 @@ def test_parallel_agents_must_not_write_different_values_to_an_undeclared_key() 
             super().__init__(**options)
             self.value = value
 
-        def run(self, state: Any, ctx: AgentContext) -> dict[str, Any]:
+        def act(self, state: Any, ctx: AgentContext) -> dict[str, Any]:
             return {"seen": self.value}
 
     with pytest.raises(StateError, match=r"`a` and `b` wrote .*: seen") as caught:
@@ -230,7 +230,7 @@ def test_parallel_agents_must_not_write_different_values_to_an_undeclared_key() 
 
 def test_parallel_agents_do_not_share_containers() -> None:
     class Appends(Agent):
-        def run(self, state: Any, ctx: AgentContext) -> dict[str, Any]:
+        def act(self, state: Any, ctx: AgentContext) -> dict[str, Any]:
             state["numbers"].append(1)
             return {f"{ctx.agent}_saw": len(state["numbers"])}
 
@@ -257,7 +257,7 @@ class Put(Agent):
         super().__init__(**options)
         self.update = update
 
-    def run(self, state: Any, ctx: AgentContext) -> Any:
+    def act(self, state: Any, ctx: AgentContext) -> Any:
         return self.update
 
 
@@ -341,7 +341,7 @@ class Record:
 
 def test_a_dataclass_state_is_an_instance_for_every_agent() -> None:
     class Looks(Agent):
-        def run(self, state: Record, ctx: AgentContext) -> dict[str, Any]:
+        def act(self, state: Record, ctx: AgentContext) -> dict[str, Any]:
             assert isinstance(state, Record)
             return {"log": f"{state.topic} {state.question}", "tries": state.tries + 1}  # type: ignore[attr-defined]
 
@@ -452,7 +452,7 @@ def test_a_near_name_is_offered() -> None:
 @pytest.mark.parametrize("verb", ["goto", "send", "route"])
 def test_a_name_that_is_not_in_the_team_fails_where_it_is_said(verb: str) -> None:
     class Lost(Agent):
-        def run(self, state: Any, ctx: AgentContext) -> Any:
+        def act(self, state: Any, ctx: AgentContext) -> Any:
             if verb == "route":
                 return None
             return ctx.goto("ghost") if verb == "goto" else ctx.send("ghost", 1)
@@ -478,7 +478,7 @@ def test_a_route_that_returns_nothing_is_named() -> None:
 
 
 class Fails(Agent):
-    def run(self, state: Any, ctx: AgentContext) -> Any:
+    def act(self, state: Any, ctx: AgentContext) -> Any:
         raise LookupError("no such city")
 
 
@@ -486,7 +486,7 @@ def test_what_an_agent_raises_is_raised_as_it_is() -> None:
     with pytest.raises(LookupError, match="no such city") as caught:
         Orchestrator([Fails()]).run("q")
     assert "raised by the node `fails`" in caught.value.__notes__[0]
-    assert caught.traceback[-1].name == "run"
+    assert caught.traceback[-1].name == "act"
     assert Path(caught.traceback[-1].path).name == "test_orchestrator.py"
 
 
@@ -509,11 +509,11 @@ def test_an_error_that_was_recorded_says_where_and_which_attempt(policy: str) ->
     class Torn(Agent):
         retry = RetryPolicy(max_attempts=2, initial_interval=0, jitter=False)
 
-        def run(self, state: Any, ctx: AgentContext) -> None:
+        def act(self, state: Any, ctx: AgentContext) -> None:
             raise ToolTransportError("the atlas is out: Lyon", code="atlas_out")
 
     class Looks(Agent):
-        def run(self, state: Any, ctx: AgentContext) -> str:
+        def act(self, state: Any, ctx: AgentContext) -> str:
             seen.extend(ctx.errors)
             return "done"
 
@@ -525,7 +525,7 @@ def test_an_error_that_was_recorded_says_where_and_which_attempt(policy: str) ->
 
 def test_another_agent_may_take_over() -> None:
     class Excuses(Agent):
-        def run(self, state: Any, ctx: AgentContext) -> str:
+        def act(self, state: Any, ctx: AgentContext) -> str:
             return f"sorry: {ctx.errors[0]['message']}"
 
     result = Orchestrator(
@@ -545,7 +545,7 @@ def test_a_declarative_agent_that_takes_over_sees_the_error() -> None:
 
 def test_an_agent_is_retried_and_keeps_its_attempt() -> None:
     class Flaky(Agent):
-        def run(self, state: Any, ctx: AgentContext) -> str:
+        def act(self, state: Any, ctx: AgentContext) -> str:
             if ctx.attempt < 3:
                 raise ConnectionError("not yet")
             return f"attempt {ctx.attempt}"
@@ -565,14 +565,14 @@ def test_a_time_out_frees_the_caller(asynchronous: bool) -> None:
     class Slow(Agent):
         timeout = 0.05
 
-        def run(self, state: Any, ctx: AgentContext) -> None:
+        def act(self, state: Any, ctx: AgentContext) -> None:
             assert ctx.deadline is not None
             release.wait(30)
 
     class AsyncSlow(Agent):
         timeout = 0.05
 
-        async def run(self, state: Any, ctx: AgentContext) -> None:
+        async def act(self, state: Any, ctx: AgentContext) -> None:
             await forever()
 
     try:
@@ -594,7 +594,7 @@ def test_a_spent_budget_is_an_outcome() -> None:
 
 def test_the_wall_time_is_a_budget() -> None:
     class Sleeps(Agent):
-        async def run(self, state: Any, ctx: AgentContext) -> None:
+        async def act(self, state: Any, ctx: AgentContext) -> None:
             await forever()
 
     result = Orchestrator([Sleeps()], budget=Budget(wall_time=0.05)).run("q")
@@ -605,7 +605,7 @@ def test_the_wall_time_is_a_budget() -> None:
 
 
 class Asks(Agent):
-    def run(self, state: Any, ctx: AgentContext) -> str:
+    def act(self, state: Any, ctx: AgentContext) -> str:
         first = ctx.ask("your name?")
         return f"hello {first} {ctx.ask({'and': 'then'})}"
 
@@ -644,7 +644,7 @@ def test_several_questions_are_answered_by_id() -> None:
 
 
 class Mixed(Agent):
-    async def run(self, state: Any, ctx: AgentContext) -> str:
+    async def act(self, state: Any, ctx: AgentContext) -> str:
         await asyncio.sleep(0)
         ctx.emit({"share": 0.5}, "progress")
         return str(state["question"]).upper()
@@ -731,7 +731,7 @@ def test_a_stream_that_is_closed_cancels_the_run() -> None:
     stopped = threading.Event()
 
     class Endless(Agent):
-        async def run(self, state: Any, ctx: AgentContext) -> None:
+        async def act(self, state: Any, ctx: AgentContext) -> None:
             try:
                 ctx.emit("begun")
                 await forever()
@@ -751,7 +751,7 @@ def test_a_stream_that_is_closed_cancels_the_run() -> None:
 class Parked(Agent):
     stopped: threading.Event
 
-    async def run(self, state: Any, ctx: AgentContext) -> None:
+    async def act(self, state: Any, ctx: AgentContext) -> None:
         try:
             ctx.emit("begun")
             await forever()
@@ -797,7 +797,7 @@ class Heard(Agent):
 
     heard: threading.Event
 
-    async def run(self, state: Any, ctx: AgentContext) -> str:
+    async def act(self, state: Any, ctx: AgentContext) -> str:
         ctx.emit("are you there?")
         return "heard" if await asyncio.to_thread(self.heard.wait, 10) else "nobody listens"
 
@@ -831,7 +831,7 @@ def test_a_batch_keeps_the_order_and_the_failures() -> None:
     failed: list[str] = []
 
     class Picky(Agent):
-        async def run(self, state: Any, ctx: AgentContext) -> str:
+        async def act(self, state: Any, ctx: AgentContext) -> str:
             if state["question"] == "a":
                 await until(lambda: failed != [])
                 failed.clear()
@@ -860,7 +860,7 @@ def test_a_batch_never_runs_more_than_it_may() -> None:
     lock, now, most = threading.Lock(), [0], [0]
 
     class Counts(Agent):
-        async def run(self, state: Any, ctx: AgentContext) -> None:
+        async def act(self, state: Any, ctx: AgentContext) -> None:
             with lock:
                 now[0] += 1
                 most[0] = max(most[0], now[0])
@@ -911,7 +911,7 @@ def test_cancelling_the_task_cancels_the_run() -> None:
         begun, stopped = asyncio.Event(), asyncio.Event()
 
         class Endless(Agent):
-            async def run(self, state: Any, ctx: AgentContext) -> None:
+            async def act(self, state: Any, ctx: AgentContext) -> None:
                 begun.set()
                 try:
                     await forever()
@@ -948,11 +948,18 @@ def test_the_graph_draws_itself() -> None:
     assert "script" not in bundle["image/svg+xml"]
 
 
-@pytest.mark.parametrize("run", [lambda self: None, lambda self, state: None, "x"])
-def test_a_run_that_cannot_be_called_is_refused_when_the_team_is_built(run: Any) -> None:
-    with pytest.raises(ValidationError, match="`run` of agent `wrong` must take") as caught:
-        Orchestrator([type("Wrong", (Agent,), {"run": run})()])
+@pytest.mark.parametrize("act", [lambda self: None, lambda self, state: None, "x"])
+def test_an_act_that_cannot_be_called_is_refused_when_the_team_is_built(act: Any) -> None:
+    with pytest.raises(ValidationError, match="`act` of agent `wrong` must take") as caught:
+        Orchestrator([type("Wrong", (Agent,), {"act": act})()])
     assert caught.value.code == "agent_invalid"
+
+
+def test_an_agent_class_that_defines_run_is_told_to_name_it_act() -> None:
+    with pytest.raises(ValidationError, match="`Wrong` defines a method") as caught:
+        type("Wrong", (Agent,), {"run": lambda self, state, ctx: "x"})
+    assert caught.value.code == "agent_invalid"
+    assert "name it act" in str(caught.value.hint)
 
 
 def test_only_a_result_is_resumed() -> None:

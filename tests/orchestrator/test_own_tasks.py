@@ -24,7 +24,7 @@ class Odd(BaseException):
 class Tasks(Agent):
     """Waits for a task of its own."""
 
-    async def run(self, state: Any, ctx: AgentContext) -> str:
+    async def act(self, state: Any, ctx: AgentContext) -> str:
         return str(await asyncio.gather(self.task(ctx)))
 
     async def task(self, ctx: AgentContext) -> Any:

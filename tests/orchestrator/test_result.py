@@ -18,17 +18,17 @@ EVIL = "<script>alert(1)</script><img src=x onerror=alert(2)>"
 
 
 class Says(Agent):
-    def run(self, state: Any, ctx: AgentContext) -> Any:
+    def act(self, state: Any, ctx: AgentContext) -> Any:
         return {"answer": state["question"], "thing": object(), "n": 3}
 
 
 class Asks(Agent):
-    def run(self, state: Any, ctx: AgentContext) -> Any:
+    def act(self, state: Any, ctx: AgentContext) -> Any:
         return ctx.ask(EVIL)
 
 
 class Fails(Agent):
-    def run(self, state: Any, ctx: AgentContext) -> Any:
+    def act(self, state: Any, ctx: AgentContext) -> Any:
         raise RuntimeError(EVIL)
 
 
@@ -72,7 +72,7 @@ class Plain:
 
 
 class Counts(Agent):
-    def run(self, state: Any, ctx: AgentContext) -> Any:
+    def act(self, state: Any, ctx: AgentContext) -> Any:
         return {"n": 1, "answer": "a"}
 
 
@@ -98,7 +98,7 @@ def test_an_error_that_cannot_be_pickled_stays_as_a_record() -> None:
             raise TypeError("no")
 
     class Breaks(Agent):
-        def run(self, state: Any, ctx: AgentContext) -> Any:
+        def act(self, state: Any, ctx: AgentContext) -> Any:
             raise Stubborn("deep")
 
     (found,) = Orchestrator([Breaks()]).batch(["q"])
@@ -141,7 +141,7 @@ def len_of(x: str) -> int:
 
 def test_a_long_trace_and_a_long_answer_are_cut_with_a_mark() -> None:
     class Talks(Agent):
-        def run(self, state: Any, ctx: AgentContext) -> str:
+        def act(self, state: Any, ctx: AgentContext) -> str:
             for number in range(500):
                 ctx.emit(number)
             return "x" * 100_000
@@ -163,7 +163,7 @@ def test_an_event_says_when_where_and_what() -> None:
 
 def test_beyond_ten_thousand_events_are_counted() -> None:
     class Talks(Agent):
-        def run(self, state: Any, ctx: AgentContext) -> None:
+        def act(self, state: Any, ctx: AgentContext) -> None:
             for number in range(10_050):
                 ctx.emit(number)
 

@@ -44,21 +44,21 @@ def saver(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Saver]:
 class Count(Agent):
     """Counts the turns of a thread."""
 
-    def run(self, state: Any, ctx: AgentContext) -> dict[str, Any]:
+    def act(self, state: Any, ctx: AgentContext) -> dict[str, Any]:
         return {"turns": state.get("turns", 0) + 1, "thread": ctx.thread}
 
 
 class Greet(Agent):
     """Greets whoever says a name."""
 
-    def run(self, state: Any, ctx: AgentContext) -> str:
+    def act(self, state: Any, ctx: AgentContext) -> str:
         return f"hello {ctx.ask('your name?')}"
 
 
 class Echo(Agent):
     """Says what was asked."""
 
-    async def run(self, state: Any, ctx: AgentContext) -> str:
+    async def act(self, state: Any, ctx: AgentContext) -> str:
         return f"{state['question']}!"
 
 
@@ -67,7 +67,7 @@ class Flaky(Agent):
 
     mended = False
 
-    def run(self, state: Any, ctx: AgentContext) -> str:
+    def act(self, state: Any, ctx: AgentContext) -> str:
         if not self.mended:
             raise LookupError("not yet")
         return "mended"
@@ -88,7 +88,7 @@ class TestTurns:
         seen: list[Any] = []
 
         class Look(Agent):
-            def run(self, state: Any, ctx: AgentContext) -> None:
+            def act(self, state: Any, ctx: AgentContext) -> None:
                 seen.append(state.get("answer", "none"))
 
         team = Orchestrator([Look(), Count(), Echo()], checkpointer=saver)
@@ -103,7 +103,7 @@ class TestTurns:
 
     def test_a_run_that_says_nothing_has_no_answer_of_an_earlier_one(self, saver: Saver) -> None:
         class Once(Agent):
-            def run(self, state: Any, ctx: AgentContext) -> str | None:
+            def act(self, state: Any, ctx: AgentContext) -> str | None:
                 return "once" if len(state["messages"]) == 1 else None
 
         team = Orchestrator([Once()], checkpointer=saver)
@@ -230,11 +230,11 @@ class TestTurns:
 
     def test_a_fan_out_that_asks_is_stored(self, saver: Saver) -> None:
         class Spread(Agent):
-            def run(self, state: Any, ctx: AgentContext) -> list[Send]:
+            def act(self, state: Any, ctx: AgentContext) -> list[Send]:
                 return [ctx.send("ask", number) for number in range(3)]
 
         class Ask(Agent):
-            def run(self, state: Any, ctx: AgentContext) -> dict[str, Any]:
+            def act(self, state: Any, ctx: AgentContext) -> dict[str, Any]:
                 return {f"part_{state}": ctx.ask(state) * 2}
 
         team = Orchestrator([Spread(), Ask()], checkpointer=saver)
@@ -273,7 +273,7 @@ class Checked(pydantic.BaseModel):
 class Visit(Agent):
     """Counts in a state with fields."""
 
-    def run(self, state: Any, ctx: AgentContext) -> dict[str, Any]:
+    def act(self, state: Any, ctx: AgentContext) -> dict[str, Any]:
         return {"visits": state.visits + 1, "answer": state.city}
 
 
@@ -401,7 +401,7 @@ class TestResuming:
         waits = True
 
         class Waits(Agent):
-            async def run(self, state: Any, ctx: AgentContext) -> str:
+            async def act(self, state: Any, ctx: AgentContext) -> str:
                 if waits:
                     reached.set()
                     await forever()
@@ -470,7 +470,7 @@ class TestResuming:
 class Note(Agent):
     """Notes the answer."""
 
-    def run(self, state: Any, ctx: AgentContext) -> dict[str, Any]:
+    def act(self, state: Any, ctx: AgentContext) -> dict[str, Any]:
         return {"noted": state["answer"]}
 
 
@@ -607,7 +607,7 @@ class TestLookingBack:
 
     def test_a_long_thread_is_forked_whole(self, saver: Saver) -> None:
         class Long(Agent):
-            def run(self, state: Any, ctx: AgentContext) -> dict[str, Any]:
+            def act(self, state: Any, ctx: AgentContext) -> dict[str, Any]:
                 return {f"text_{len(state)}": "x" * 3000}
 
         team = Orchestrator([Long()], flow={"long": "long"}, max_turns=120, checkpointer=saver)
@@ -643,7 +643,7 @@ class TestLookingBack:
         numpy = pytest.importorskip("numpy")
 
         class Keep(Agent):
-            def run(self, state: Any, ctx: AgentContext) -> dict[str, Any]:
+            def act(self, state: Any, ctx: AgentContext) -> dict[str, Any]:
                 turn = len(state["messages"])
                 return {"same": numpy.arange(9), "other": numpy.arange(9) * turn}
 
@@ -753,7 +753,7 @@ class TestSharing:
         inside, free = threading.Event(), threading.Event()
 
         class Holds(Agent):
-            def run(self, state: Any, ctx: AgentContext) -> str:
+            def act(self, state: Any, ctx: AgentContext) -> str:
                 inside.set()
                 assert free.wait(ENOUGH)
                 return "held"
@@ -909,7 +909,7 @@ class TestDeclaring:
 
     def test_what_cannot_be_stored_fails_at_the_agent_that_wrote_it(self, saver: Saver) -> None:
         class Keeps(Agent):
-            def run(self, state: Any, ctx: AgentContext) -> dict[str, Any]:
+            def act(self, state: Any, ctx: AgentContext) -> dict[str, Any]:
                 return {"thing": {"deep": object()}}
 
         team = Orchestrator([Count(), Keeps()], checkpointer=saver)

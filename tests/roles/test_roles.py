@@ -69,13 +69,13 @@ def playing(role: str, *, asynchronous: bool, seen: list[dict[str, Any]]) -> typ
     """An agent that plays a role as the script does, and keeps what it was given."""
 
     class Sync(Agent):
-        def run(self, state: Any, ctx: RoleContext) -> Any:
+        def act(self, state: Any, ctx: RoleContext) -> Any:
             assert ctx.role == role
             seen.append(state)
             return REPLIES[role]
 
     class Async(Agent):
-        async def run(self, state: Any, ctx: RoleContext) -> Any:
+        async def act(self, state: Any, ctx: RoleContext) -> Any:
             await asyncio.sleep(0)
             assert ctx.role == role
             seen.append(state)
@@ -96,7 +96,7 @@ def test_a_role_knows_the_thread_that_stores_its_question(name: str | None, tmp_
     seen: list[str | None] = []
 
     class Planner(Agent):
-        def run(self, state: Any, ctx: RoleContext) -> Any:
+        def act(self, state: Any, ctx: RoleContext) -> Any:
             del state
             seen.append(ctx.thread)
             return PLAN
@@ -170,7 +170,7 @@ def test_coroutines_run_on_the_loop_of_whoever_awaits_and_see_its_variables() ->
     seen = []
 
     class Expert(Agent):
-        async def run(self, state: Any, ctx: AgentContext) -> Any:
+        async def act(self, state: Any, ctx: AgentContext) -> Any:
             seen.append((asyncio.get_running_loop(), user.get()))
             user.set("somebody else")
             return SOLVED
@@ -190,12 +190,12 @@ def test_research_steps_run_side_by_side(asynchronous: bool) -> None:
     both = threading.Barrier(2, timeout=30)
 
     class Sync(Agent):
-        def run(self, state: Any, ctx: AgentContext) -> str:
+        def act(self, state: Any, ctx: AgentContext) -> str:
             both.wait()
             return f"{state['index']}: {state['research_step']}"
 
     class Async(Agent):
-        async def run(self, state: Any, ctx: AgentContext) -> str:
+        async def act(self, state: Any, ctx: AgentContext) -> str:
             await asyncio.to_thread(both.wait)
             return f"{state['index']}: {state['research_step']}"
 
@@ -209,7 +209,7 @@ def test_work_that_is_sent_back_comes_with_the_feedback() -> None:
     seen = []
 
     class Expert(Agent):
-        def run(self, state: Any, ctx: AgentContext) -> str:
+        def act(self, state: Any, ctx: AgentContext) -> str:
             seen.append((state["attempt"], state["feedback"], ctx.attempt))
             return "Lima"
 
@@ -237,7 +237,7 @@ def test_the_planner_is_told_of_the_tools_that_agents_have() -> None:
     class Researcher(Agent):
         tools = (atlas,)
 
-        def run(self, state: Any, ctx: AgentContext) -> Any:
+        def act(self, state: Any, ctx: AgentContext) -> Any:
             return ctx.call("atlas", country="Peru")
 
     planner = playing("planner", asynchronous=False, seen=seen)
@@ -264,7 +264,7 @@ class Ruling(BaseModel):
 @pytest.mark.parametrize("reply", [Verdict("Approve"), Ruling(), {"decision": "approve"}])
 def test_a_reply_may_be_any_record(reply: Any) -> None:
     class Critic(Agent):
-        def run(self, state: Any, ctx: AgentContext) -> Any:
+        def act(self, state: Any, ctx: AgentContext) -> Any:
             return reply
 
     assert ReviewLoop(model(), critic=Critic).run("?").outcome == "answered"
@@ -286,7 +286,7 @@ def test_a_wrong_reply_is_named_with_role_field_and_value(
     role: str, reply: Any, field: str, naming: str
 ) -> None:
     class Wrong(Agent):
-        def run(self, state: Any, ctx: AgentContext) -> Any:
+        def act(self, state: Any, ctx: AgentContext) -> Any:
             return reply
 
     result = ReviewLoop(model(), **given(role, Wrong), retry_limit=2).run("?")
@@ -304,7 +304,7 @@ def test_a_wrong_reply_is_named_with_role_field_and_value(
 
 def test_what_it_raises_ends_the_question_and_keeps_its_traceback() -> None:
     class Planner(Agent):
-        async def run(self, state: Any, ctx: AgentContext) -> Any:
+        async def act(self, state: Any, ctx: AgentContext) -> Any:
             return self.broken()
 
         def broken(self) -> Any:
@@ -327,7 +327,7 @@ def test_a_passing_error_is_counted_and_the_agent_asked_again() -> None:
     raised: list[Exception] = []
 
     class Researcher(Agent):
-        def run(self, state: Any, ctx: AgentContext) -> str:
+        def act(self, state: Any, ctx: AgentContext) -> str:
             if not raised:
                 raised.append(ToolError("the atlas is torn: page 7", code="atlas_torn"))
                 raise raised[0]
@@ -338,9 +338,9 @@ def test_a_passing_error_is_counted_and_the_agent_asked_again() -> None:
     raised.clear()
 
     class Torn(Researcher):
-        def run(self, state: Any, ctx: AgentContext) -> str:
+        def act(self, state: Any, ctx: AgentContext) -> str:
             raised.clear()
-            return super().run(state, ctx)
+            return super().act(state, ctx)
 
     result = ReviewLoop(model(), researcher=Torn, retry_limit=1).run("?")
     assert result.outcome == "retry_limit"
@@ -354,7 +354,7 @@ def test_nothing_of_a_failed_attempt_stays_behind() -> None:
     seen: list[weakref.ref[Marker]] = []
 
     class Expert(Agent):
-        def run(self, state: Any, ctx: AgentContext) -> str:
+        def act(self, state: Any, ctx: AgentContext) -> str:
             marker = Marker()
             seen.append(weakref.ref(marker))
             if len(seen) == 1:
@@ -372,7 +372,7 @@ def test_a_roles_own_retry_comes_before_the_loops() -> None:
     class Expert(Agent):
         retry = RetryPolicy(max_attempts=3, initial_interval=0, jitter=False, retry_on=KeyError)
 
-        def run(self, state: Any, ctx: AgentContext) -> str:
+        def act(self, state: Any, ctx: AgentContext) -> str:
             attempts.append((ctx.attempt, state["attempt"]))
             if len(attempts) < 3:
                 raise KeyError("again")
@@ -389,7 +389,7 @@ def test_a_roles_time_out_cancels_it_and_counts() -> None:
     class Expert(Agent):
         timeout = 0.05
 
-        async def run(self, state: Any, ctx: AgentContext) -> Any:
+        async def act(self, state: Any, ctx: AgentContext) -> Any:
             try:
                 await asyncio.Event().wait()
             finally:
@@ -406,7 +406,7 @@ def test_a_roles_budget_ends_the_question() -> None:
         model = scripted(["hm"] * 9)
         budget = Budget(model_calls=2)
 
-        def run(self, state: Any, ctx: AgentContext) -> Any:
+        def act(self, state: Any, ctx: AgentContext) -> Any:
             while True:
                 ctx.model("well?")
 
@@ -420,7 +420,7 @@ def test_cancelling_a_question_reaches_its_role(way: str) -> None:
     stopped = threading.Event()
 
     class Expert(Agent):
-        async def run(self, state: Any, ctx: AgentContext) -> Any:
+        async def act(self, state: Any, ctx: AgentContext) -> Any:
             begun.set()
             try:
                 await asyncio.Event().wait()
@@ -453,7 +453,7 @@ def test_a_stream_that_is_thrown_away_stops_its_question() -> None:
     stopped = threading.Event()
 
     class Planner(Agent):
-        async def run(self, state: Any, ctx: AgentContext) -> Any:
+        async def act(self, state: Any, ctx: AgentContext) -> Any:
             ctx.emit({}, "begun")
             try:
                 await asyncio.Event().wait()
@@ -478,7 +478,7 @@ def test_an_agent_that_nobody_waits_for_may_call_nothing_more() -> None:
     class Expert(Agent):
         model = scripted(["hm"])
 
-        def run(self, state: Any, ctx: AgentContext) -> Any:
+        def act(self, state: Any, ctx: AgentContext) -> Any:
             begun.set()
             left.wait(30)
             try:
@@ -516,7 +516,7 @@ def test_a_role_emits_asks_models_and_calls_tools() -> None:
         model = scripted([{"text": "21", "usage": {"input_tokens": 3, "output_tokens": 4}}])
         tools = (double,)
 
-        async def run(self, state: Any, ctx: AgentContext) -> Any:
+        async def act(self, state: Any, ctx: AgentContext) -> Any:
             ctx.emit({"half": 21}, "counted")
             ctx.emit(object())
             half = await ctx.amodel("half?", output=int)
@@ -541,7 +541,7 @@ def test_a_role_emits_asks_models_and_calls_tools() -> None:
 @pytest.mark.parametrize("verb", ["goto", "send", "end", "ask"])
 def test_verbs_of_a_team_are_refused(verb: str) -> None:
     class Critic(Agent):
-        def run(self, state: Any, ctx: Any) -> Any:
+        def act(self, state: Any, ctx: Any) -> Any:
             return getattr(ctx, verb)("expert", None) if verb == "send" else getattr(ctx, verb)("x")
 
     result = ReviewLoop(model(), critic=Critic).run("?")
@@ -704,7 +704,7 @@ def test_an_agents_own_run_is_held_to_its_output() -> None:
     class Critic(Agent):
         output = Measured
 
-        def run(self, state: Any, ctx: AgentContext) -> Any:
+        def act(self, state: Any, ctx: AgentContext) -> Any:
             return {"decision": "approve"} if len(state["work"]) > 4 else {"decision": 7}
 
     result = ReviewLoop(model(), critic=Critic, retry_limit=1).run("?")

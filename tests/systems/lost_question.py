@@ -78,7 +78,7 @@ def agents(journal: Journal) -> dict[str, Any]:
         class Player(Agent):
             """Plays a role."""
 
-            async def run(self, state: dict[str, Any], ctx: Any) -> dict[str, Any]:
+            async def act(self, state: dict[str, Any], ctx: Any) -> dict[str, Any]:
                 """Does it."""
                 ctx.emit({"role": role})
                 journal.note(role, str(state["index"]))

@@ -256,7 +256,7 @@ class Teller(Agent):
 
     till: Any = None
 
-    def run(self, state: Any, ctx: AgentContext) -> str:
+    def act(self, state: Any, ctx: AgentContext) -> str:
         try:
             first = ctx.call(self.till.tools[0], euros=70)
         except ToolError as error:
@@ -298,7 +298,7 @@ def test_a_function_decides_about_a_call_of_an_agents_own_code_once() -> None:
     class Asking(Agent):
         """Pays, then asks."""
 
-        async def run(self, state: Any, ctx: AgentContext) -> str:
+        async def act(self, state: Any, ctx: AgentContext) -> str:
             said = await ctx.acall(till.tools[0], euros=70)
             try:
                 await ctx.acall(till.tools[0], euros=100)
@@ -346,7 +346,7 @@ def fickle(approval: Any, *, kept: bool) -> tuple[Till, Orchestrator]:
     class Fickle(Agent):
         """Pays, then asks."""
 
-        def run(self, state: Any, ctx: AgentContext) -> str:
+        def act(self, state: Any, ctx: AgentContext) -> str:
             try:
                 said = ctx.call(till.tools[0], euros=next(sums))
             except ToolError:
@@ -360,7 +360,7 @@ def test_max_calls_holds_for_calls_of_an_agents_own_code() -> None:
     class Twice(Agent):
         """Pays twice."""
 
-        def run(self, state: Any, ctx: AgentContext) -> str:
+        def act(self, state: Any, ctx: AgentContext) -> str:
             ctx.call(till.tools[0], euros=1)
             return str(ctx.call(till.tools[0], euros=2))
 
@@ -401,7 +401,7 @@ def test_arguments_that_json_lacks_are_shown_and_kept() -> None:
     class Booker(Agent):
         """Books."""
 
-        def run(self, state: Any, ctx: AgentContext) -> str:
+        def act(self, state: Any, ctx: AgentContext) -> str:
             return str(ctx.call(book, day="2026-11-21"))
 
     made = Orchestrator([Booker()])

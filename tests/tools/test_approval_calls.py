@@ -62,7 +62,7 @@ def test_calls_side_by_side_are_asked_about_one_by_one_and_made_once(kept: bool)
     class Both(Agent):
         """Pays twice at once."""
 
-        async def run(self, state: Any, ctx: AgentContext) -> str:
+        async def act(self, state: Any, ctx: AgentContext) -> str:
             said = await asyncio.gather(
                 ctx.acall(till.pay, euros=5), ctx.acall(till.pay, euros=7), ctx.acall(till.log)
             )
@@ -81,7 +81,7 @@ def test_calls_side_by_side_on_the_callers_loop_are_asked_about() -> None:
     class Both(Agent):
         """Pays twice at once."""
 
-        async def run(self, state: Any, ctx: AgentContext) -> str:
+        async def act(self, state: Any, ctx: AgentContext) -> str:
             calls = [ctx.acall(till.pay, euros=euros) for euros in (5, 7)]
             return ", ".join(await asyncio.gather(*calls))
 
@@ -104,7 +104,7 @@ def test_the_same_call_twice_is_asked_about_twice(kept: bool) -> None:
     class Twice(Agent):
         """Pays the same twice at once."""
 
-        async def run(self, state: Any, ctx: AgentContext) -> str:
+        async def act(self, state: Any, ctx: AgentContext) -> str:
             calls = [ctx.acall(till.pay, euros=5) for _ in range(2)]
             return ", ".join(await asyncio.gather(*calls))
 
@@ -122,7 +122,7 @@ def test_an_answer_goes_to_its_call_in_whatever_order_calls_come(kept: bool) -> 
     class Turning(Agent):
         """Comes to its calls in another order when it begins again."""
 
-        async def run(self, state: Any, ctx: AgentContext) -> str:
+        async def act(self, state: Any, ctx: AgentContext) -> str:
             calls = [ctx.acall(till.pay, euros=euros) for euros in next(orders)]
             return ", ".join(await asyncio.gather(*calls))
 
@@ -139,7 +139,7 @@ def test_questions_of_its_own_get_answers_of_their_own(kept: bool) -> None:
     class Asking(Agent):
         """Asks before and after it pays."""
 
-        async def run(self, state: Any, ctx: AgentContext) -> str:
+        async def act(self, state: Any, ctx: AgentContext) -> str:
             name = ctx.ask("name?")
             said = await ctx.acall(till.pay, euros=5)
             return f"{name}, {said}, {ctx.ask('more?')}"
@@ -161,7 +161,7 @@ def test_an_attempt_after_a_failed_one_asks_again(kept: bool) -> None:
 
         retry = 2
 
-        def run(self, state: Any, ctx: AgentContext) -> str:
+        def act(self, state: Any, ctx: AgentContext) -> str:
             said = ctx.call(till.pay, euros=5)
             if next(fails, False):
                 raise ConnectionError
@@ -183,7 +183,7 @@ def test_a_call_that_is_left_to_nobody_asks_nobody() -> None:
     class Twice(Agent):
         """Pays twice."""
 
-        def run(self, state: Any, ctx: AgentContext) -> str:
+        def act(self, state: Any, ctx: AgentContext) -> str:
             ctx.call(till.pay, euros=5)
             return str(ctx.call(till.pay, euros=7))
 
@@ -207,7 +207,7 @@ def test_a_function_decides_about_calls_in_another_order_each_by_itself(kept: bo
     class Turning(Agent):
         """Comes to its calls in another order when it begins again."""
 
-        def run(self, state: Any, ctx: AgentContext) -> str:
+        def act(self, state: Any, ctx: AgentContext) -> str:
             said = []
             for euros in next(orders):
                 try:
@@ -238,7 +238,7 @@ def test_a_function_that_approves_cannot_change_what_is_called(kept: bool) -> No
     class Payer(Agent):
         """Pays, then asks."""
 
-        def run(self, state: Any, ctx: AgentContext) -> str:
+        def act(self, state: Any, ctx: AgentContext) -> str:
             return f"{ctx.call(pay, sums=[1])}, {ctx.ask('more?')}"
 
     made = team(Payer(), kept=kept)

@@ -107,14 +107,14 @@ class TeamPayment(PaymentRun):
         class Payer(Agent):
             """Pays, then asks."""
 
-            def run(self, state: Any, ctx: AgentContext) -> str:
+            def act(self, state: Any, ctx: AgentContext) -> str:
                 said = [ctx.call(payment.payment.tool, euros=one) for one in payment.euros]
                 return payment.finish(said, ctx.ask)
 
         class AsyncPayer(Agent):
             """Pays, then asks."""
 
-            async def run(self, state: Any, ctx: AgentContext) -> str:
+            async def act(self, state: Any, ctx: AgentContext) -> str:
                 said = [await ctx.acall(payment.payment.tool, euros=one) for one in payment.euros]
                 return payment.finish(said, ctx.ask)
 
@@ -285,7 +285,7 @@ def test_looking_a_call_up_counts_no_call(approval: Any) -> None:
 
         budget = Budget(tool_calls=2)
 
-        def run(self, state: Any, ctx: AgentContext) -> Any:
+        def act(self, state: Any, ctx: AgentContext) -> Any:
             return ctx.call(payment.tool, euros=5)
 
     team = Orchestrator([Payer()], checkpointer="memory:")

@@ -80,7 +80,7 @@ class Desk:
 
             tools = (desk.act,)
 
-            def run(self, state: Any, ctx: AgentContext) -> str:
+            def act(self, state: Any, ctx: AgentContext) -> str:
                 return str(ctx.call("act", value=value))
 
         team = Orchestrator([Caller()])
@@ -190,7 +190,7 @@ def test_nobody_changes_a_call_between_its_approval_and_the_tool(asynchronous: b
 
         tools = (remove,)
 
-        async def run(self, state: Any, ctx: AgentContext) -> str:
+        async def act(self, state: Any, ctx: AgentContext) -> str:
             return str(await ctx.acall("remove", paths=files))
 
     assert Orchestrator([Caller()]).run("go").answer == "removed"
@@ -213,7 +213,7 @@ def test_a_list_that_is_changed_while_a_person_decides_is_another_call() -> None
 
         tools = (remove,)
 
-        def run(self, state: Any, ctx: AgentContext) -> str:
+        def act(self, state: Any, ctx: AgentContext) -> str:
             return str(ctx.call("remove", paths=files))
 
     team = Orchestrator([Caller()])

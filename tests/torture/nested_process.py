@@ -56,7 +56,7 @@ class Victim:
         class Clerk(Agent):
             """Does its work in two steps."""
 
-            def run(self, state: Any, ctx: Any) -> str:
+            def act(self, state: Any, ctx: Any) -> str:
                 victim.note("node", "team", "clerk")
                 victim.paid(ctx.step, "team/first")
                 return victim.paid(ctx.step, "team/second")

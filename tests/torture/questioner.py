@@ -92,7 +92,7 @@ class Job:
 
             tools = (note,)
 
-            def run(self, state: Any, ctx: AgentContext) -> str:
+            def act(self, state: Any, ctx: AgentContext) -> str:
                 ctx.call("note")
                 return str(ctx.ask(QUESTION))
 
@@ -101,7 +101,7 @@ class Job:
 
             tools = (note, pay)
 
-            def run(self, state: Any, ctx: AgentContext) -> str:
+            def act(self, state: Any, ctx: AgentContext) -> str:
                 ctx.call("note")
                 return str(ctx.call("pay", why=QUESTION))
 
@@ -133,20 +133,20 @@ class Job:
         class Left(Agent):
             """Asks."""
 
-            def run(self, state: Any, ctx: AgentContext) -> dict[str, Any]:
+            def act(self, state: Any, ctx: AgentContext) -> dict[str, Any]:
                 return {"left": ctx.ask("left?")}
 
         class Right(Agent):
             """Asks later."""
 
-            def run(self, state: Any, ctx: AgentContext) -> dict[str, Any]:
+            def act(self, state: Any, ctx: AgentContext) -> dict[str, Any]:
                 take_time(job.told["pause"])
                 return {"right": ctx.ask("right?")}
 
         class Works(Agent):
             """Works beside them."""
 
-            def run(self, state: Any, ctx: AgentContext) -> dict[str, Any]:
+            def act(self, state: Any, ctx: AgentContext) -> dict[str, Any]:
                 take_time(job.told["pause"] * 2)
                 return {"worked": True}
 

@@ -75,22 +75,22 @@ class Spec:
     """What the engine's loop takes as it is: turns, calls, tokens, temperature."""
 
     @property
-    def run(self) -> Callable[..., Any] | None:
+    def act(self) -> Callable[..., Any] | None:
         """The agent's own method, if it does not run declaratively."""
-        method: Callable[..., Any] | None = getattr(self.agent, "run", None)
+        method: Callable[..., Any] | None = getattr(self.agent, "act", None)
         return method
 
     @property
     def asynchronous(self) -> bool:
-        """Whether `run` gives a coroutine."""
-        return is_async(self.run)
+        """Whether `act` gives a coroutine."""
+        return is_async(self.act)
 
 
 def read_spec(agent: Agent, *, needs_model: bool = True) -> Spec:
-    """An agent's options; without `needs_model` it may have neither a model nor a ``run``.
+    """An agent's options; without `needs_model` it may have neither a model nor an ``act``.
 
     Raises:
-        ValidationError: one of them is wrong, or the agent has neither a model nor a ``run``
+        ValidationError: one of them is wrong, or the agent has neither a model nor an ``act``
             (``agent_invalid``); or a tool or the output is refused.
     """
     name = _name(agent)
@@ -226,10 +226,10 @@ def _limits(agent: Agent, name: str) -> dict[str, Any]:
 
 
 def _check(spec: Spec, *, needs_model: bool) -> None:
-    _check_run(spec)
-    if needs_model and spec.run is None and spec.model is None:
+    _check_act(spec)
+    if needs_model and spec.act is None and spec.model is None:
         raise ValidationError(
-            f"an agent needs a `model` or its own `run(self, state, ctx)`: {spec.name}",
+            f"an agent needs a `model` or its own `act(self, state, ctx)`: {spec.name}",
             code="agent_invalid",
             details={"option": "model"},
             hint='for instance `model = "openai:gpt-5-mini"`',
@@ -245,21 +245,21 @@ def _check(spec: Spec, *, needs_model: bool) -> None:
         )
 
 
-def _check_run(spec: Spec) -> None:
+def _check_act(spec: Spec) -> None:
     """An agent's own method is called with two arguments; better said before anything costs."""
-    run: Any = spec.run
-    if run is None:
+    act: Any = spec.act
+    if act is None:
         return
     try:
-        taken = inspect.signature(run)
+        taken = inspect.signature(act)
         taken.bind(None, None)
     except ValueError:
         return  # built in, and keeps its signature to itself
     except TypeError:
-        shown = f"run{taken}" if callable(run) else repr(run)
+        shown = f"act{taken}" if callable(act) else repr(act)
         raise ValidationError(
-            f"`run` of agent `{spec.name}` must take the state and the context: {shown}",
+            f"`act` of agent `{spec.name}` must take the state and the context: {shown}",
             code="agent_invalid",
-            details={"option": "run"},
-            hint="write `def run(self, state, ctx)`, or `async def`",
+            details={"option": "act"},
+            hint="write `def act(self, state, ctx)`, or `async def`",
         ) from None

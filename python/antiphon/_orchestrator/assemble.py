@@ -127,7 +127,7 @@ class _Nodes:
             shared["timeout"] = timeout
         if spec.budget is not None:
             shared["limits"] = spec.budget.limits()
-        if spec.run is not None:
+        if spec.act is not None:
             call = calling(spec, self._state, self._roster)
             self._builder.node(
                 spec.name, call, wants_ctx=True, asynchronous=spec.asynchronous, **shared
@@ -209,7 +209,7 @@ def _check_names(specs: list[Spec]) -> None:
 def _check_keys(specs: list[Spec], state: State) -> None:
     known = state.keys
     for spec in specs if known is not None else ():
-        used = () if spec.run is not None else (*spec.reads, *spec.writes)
+        used = () if spec.act is not None else (*spec.reads, *spec.writes)
         for key in used:
             if key not in (known or ()):
                 raise ValidationError(
@@ -223,7 +223,7 @@ def _check_keys(specs: list[Spec], state: State) -> None:
 
 def _check_reach(ways: Ways, specs: list[Spec], settings: Settings) -> None:
     """Reports an agent that nothing leads to, where all that leads anywhere is known."""
-    free = any(spec.run is not None for spec in specs)
+    free = any(spec.act is not None for spec in specs)
     if free or any(route.targets is None for route in ways.routes):
         return
     targets = {target for _, target in ways.known_edges()}

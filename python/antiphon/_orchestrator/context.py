@@ -1,4 +1,4 @@
-"""The context of an agent's ``run``: tools, models, steps, questions and routing."""
+"""The context of an agent's ``act``: tools, models, steps, questions and routing."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
 
 class AgentContext:
-    """The second argument of an agent's ``run``; the engine creates it.
+    """The second argument of an agent's ``act``; the engine creates it.
 
-    `goto`, `send` and `end` replace the declared flow: return their result from ``run``. `ask`
+    `goto`, `send` and `end` replace the declared flow: return their result from ``act``. `ask`
     pauses the run for a person. `call` and `model` count against the budgets. Results of `call`,
-    `model` and `step` are recorded: if ``run`` starts again, after an answer or after a crash on a
+    `model` and `step` are recorded: if ``act`` starts again, after an answer or after a crash on a
     thread, they return the recorded result. `acall`, `amodel` and `astep` are the async versions.
     """
 
@@ -145,7 +145,7 @@ class AgentContext:
     def ask(self, question: Any) -> Any:
         """Asks a person, and pauses the run until the answer arrives.
 
-        After the answer ``run`` starts again from its first line, and `ask` returns the answers
+        After the answer ``act`` starts again from its first line, and `ask` returns the answers
         given so far. The run pauses once calls in other tasks or threads have ended, unless the
         node's time-out is near; an `asyncio.TaskGroup` cancels them.
 
@@ -177,7 +177,7 @@ class AgentContext:
             **arguments: by name.
 
         Returns:
-            The tool's result, or the recorded one if ``run`` starts again after an `ask`, or on a
+            The tool's result, or the recorded one if ``act`` starts again after an `ask`, or on a
             thread after a crash.
 
         Raises:
@@ -188,7 +188,7 @@ class AgentContext:
             ToolError: it is not approved (``tool_refused``); or it had started when the process
                 died, and its outcome is unknown (``unknown_outcome``); not raised for tools that
                 are ``idempotent``.
-            StateError: ``run`` started again and made other calls than before
+            StateError: ``act`` started again and made other calls than before
                 (``replay_diverged``); or the run is stored in a thread, and the result cannot be
                 stored (``value_unstorable``).
         """
@@ -212,7 +212,7 @@ class AgentContext:
         idempotent: bool = False,
         **kwargs: Any,
     ) -> Routine[Any]:
-        """Calls a function once: if ``run`` starts again, it gets the recorded result.
+        """Calls a function once: if ``act`` starts again, it gets the recorded result.
 
         Use it for side effects and for non-deterministic values such as time or random
         numbers. On a thread, the result is stored.
@@ -295,7 +295,7 @@ class AgentContext:
             )
 
     def _count(self, tool: Tool) -> None:
-        """Counts a call, also one that was made before ``run`` started again."""
+        """Counts a call, also one that was made before ``act`` started again."""
         self._check_left(tool)
         self._made[tool.name] = self._made.get(tool.name, 0) + 1
 

@@ -148,7 +148,7 @@ def member(item: Any) -> Agent:
     raise ValidationError(
         f"a team must consist of agents, found: {type(item).__name__}",
         code="team_invalid",
-        hint="subclass `Agent` and call the function in its `run`",
+        hint="subclass `Agent` and call the function in its `act`",
     )
 
 
@@ -229,7 +229,7 @@ def _route(source: str, choose: Any, roster: Roster) -> Route:
         raise ValidationError(
             f"a route must be a sync function: {getattr(choose, '__name__', choose)}",
             code="team_invalid",
-            hint="do async work in an agent whose `run` returns `ctx.goto(...)`",
+            hint="do async work in an agent whose `act` returns `ctx.goto(...)`",
         )
     targets = _declared_targets(choose)
     for target in targets or ():

@@ -1,4 +1,4 @@
-"""A request to a model from an agent's ``run``, with the loop of declared agents."""
+"""A request to a model from an agent's ``act``, with the loop of declared agents."""
 
 from __future__ import annotations
 

@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 
 
 def calling(spec: Spec, state: State, roster: Roster) -> Callable[[Any, Context], Any]:
-    """An agent's own ``run`` as a callable of the engine."""
-    run = spec.run
-    assert run is not None  # noqa: S101 - the caller has looked
+    """An agent's own ``act`` as a callable of the engine."""
+    act = spec.act
+    assert act is not None  # noqa: S101 - the caller has looked
 
     def arguments(given: Any, ctx: Context) -> tuple[HumanInput, Any, AgentContext]:
         human_input = HumanInput(ctx)
@@ -49,7 +49,7 @@ def calling(spec: Spec, state: State, roster: Roster) -> Callable[[Any, Context]
     def call(given: Any, ctx: Context) -> Any:
         human_input, seen, context = arguments(given, ctx)
         try:
-            reply = run(seen, context)
+            reply = act(seen, context)
         except Interrupted as pause:
             # A call on another thread may not have ended.
             human_input.settle(pause.__antiphon_question__)
@@ -59,7 +59,7 @@ def calling(spec: Spec, state: State, roster: Roster) -> Callable[[Any, Context]
     async def acall(given: Any, ctx: Context) -> Any:
         human_input, seen, context = arguments(given, ctx)
         try:
-            reply = await run(seen, context)
+            reply = await act(seen, context)
         except (Interrupted, BaseExceptionGroup) as left:
             pause = pause_in(left, Interrupted)
             if pause is None:
@@ -201,7 +201,7 @@ def read_router(given: Any, specs: Sequence[Spec]) -> Spec:
             details={"name": taken},
             hint='give it another: `name="..."`',
         )
-    if spec.run is not None:
+    if spec.act is not None:
         return spec
     if spec.output is not None:
         raise ValidationError(

@@ -165,7 +165,7 @@ def spoken(text: str, agent: str) -> dict[str, Any]:
 
 
 def returned(value: Any, state: State, agent: str) -> Any:
-    """The return value of ``run``, as the engine takes it.
+    """The return value of ``act``, as the engine takes it.
 
     Raises:
         StateError: it is none of these (``node_return_invalid``), or writes what the state

@@ -1,4 +1,4 @@
-"""The context of an agent's ``run`` in a role."""
+"""The context of an agent's ``act`` in a role."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class RoleContext(AgentContext):
-    """The context of an agent's ``run`` in a role of a system.
+    """The context of an agent's ``act`` in a role of a system.
 
     It is the `antiphon.AgentContext` of a team's agents, but a role only replies: the system
     decides what runs next, so `goto`, `send`, `end` and `ask` are refused. `call`, `model`, `emit`

@@ -39,7 +39,7 @@ class RoleSpec:
         name: the name.
         replies: the fields of a reply; a bare text is the first one.
         speaks: whether a reply may be a bare text, with the other fields left empty.
-        view: makes the state for an agent's ``run`` from the engine's brief.
+        view: makes the state for an agent's ``act`` from the engine's brief.
     """
 
     name: str
@@ -93,9 +93,9 @@ def _agent_role(role: RoleSpec, agent: Agent) -> dict[str, Any]:
     shared: dict[str, Any] = {"retry": list(spec.retry) or None, "timeout": spec.timeout}
     if spec.budget is not None:
         shared["limits"] = spec.budget.limits()
-    if spec.run is not None:
+    if spec.act is not None:
         refuse_persons(spec.tools, "a ready system", "use it in a team of agents")
-        act = _AgentRun(role, spec)
+        act = _AgentAct(role, spec)
         return {"act": act, "tools": [dict(tool.spec) for tool in spec.tools], **shared}
     return {**_declared(agent, spec), **shared}
 
@@ -121,8 +121,8 @@ def _sets(agent: Agent, option: str) -> bool:
     )
 
 
-class _AgentRun:
-    """An agent's own ``run`` as a role."""
+class _AgentAct:
+    """An agent's own ``act`` as a role."""
 
     def __init__(self, role: RoleSpec, spec: Spec) -> None:
         self._role = role
@@ -131,7 +131,7 @@ class _AgentRun:
     def __call__(self, brief: dict[str, Any], call: Context) -> Any:
         caller: Any = call.context
         ctx = RoleContext(call, self._spec, self._role.name)
-        reply = caller.call(self._spec.run, self._role.view(brief), ctx, on=call)
+        reply = caller.call(self._spec.act, self._role.view(brief), ctx, on=call)
         return self._read(reply)
 
     def _read(self, reply: Any) -> Any:
@@ -176,7 +176,7 @@ class _AgentRun:
 
     def _hint(self) -> str:
         fields = ", ".join(f"`{field}`" for field in self._role.replies)
-        return f"`run` of agent `{self._spec.name}` returns a dict with {fields}"
+        return f"`act` of agent `{self._spec.name}` returns a dict with {fields}"
 
 
 def _fields(reply: Any) -> dict[str, Any]:

@@ -62,7 +62,7 @@ def tools_of(
     """The tools of roles, by name.
 
     The shared tools go to the roles without tools of their own. A function, an agent with a
-    `run`, and an agent that lists its tools have their own.
+    `act`, and an agent that lists its tools have their own.
     """
     everybodys = as_tools(shared)
     found = {}

@@ -68,7 +68,7 @@ class ReviewLoop(System[ReviewLoopResult]):
         planner: the implementation of the role: an `antiphon.Agent` (an instance or a class), a
             model's name, a model, or a sync or async function that takes the brief (a dict with
             ``step``, ``instruction``, ``question``, ``attempt``, ``schema``, and the plan,
-            findings and answers so far). An agent's ``run`` and a function return the reply of
+            findings and answers so far). An agent's ``act`` and a function return the reply of
             the role: ``{"research_steps": [...], "expert_steps": [...]}``.
             docs/guides/review-loop.md lists the input and the supported options of agents.
         critic: as `planner`; returns ``{"decision": "approve" or "reject", "feedback": ...}``.

@@ -285,5 +285,5 @@ impl<V: Value> Scopes<V> {
 fn question_misplaced() -> Fault {
     let message = "a tool of a declared agent cannot ask a question";
     Fault::new(FaultCode::QuestionMisplaced, message)
-        .hint("declare the tool with `approval=True`, or call it from an agent's own `run`")
+        .hint("declare the tool with `approval=True`, or call it from an agent's own `act`")
 }
