@@ -13,6 +13,7 @@
 //! | [`state`], [`patch`] | the state of a system, and what a node writes to it |
 //! | [`config`], [`reply`] | reading settings, and the replies of roles |
 //! | [`tool_cache`] | the results of tools in a run |
+//! | [`figures`] | numbers, dates and units in sentences, compared by code |
 //! | [`template`], [`delimited_input`] | filling prompts, and untrusted text in them |
 
 pub mod base64_bytes;
@@ -23,6 +24,7 @@ pub mod delimited_input;
 pub mod drawing;
 #[cfg(feature = "echo")]
 pub mod echo;
+pub mod figures;
 mod host;
 pub mod node;
 pub mod parts;

@@ -1,0 +1,49 @@
+//! Numbers, dates and units in sentences, compared by code: whether a sentence states only what
+//! is known from a result, and whether a short answer still says what a long one does.
+//!
+//! ```
+//! use antiphon_systems::figures::Evidence;
+//! let mut known = Evidence::new();
+//! known.text("How warm was it on average?").name("temp_c").number(35.6172);
+//! assert!(known.differences("It was 35.6 °C on average.").is_empty());
+//! let wrong = known.differences("It was 35.6 degrees Fahrenheit on 15 April 2023.");
+//! assert_eq!(wrong.len(), 2);
+//! assert!(wrong[0].to_string().contains("degrees Fahrenheit"));
+//! ```
+//!
+//! | module | holds |
+//! |---|---|
+//! | `scan` | a text as words, numerals and signs |
+//! | `number`, `spelled` | what a numeral can mean, and numbers in words |
+//! | `date`, `unit` | dates and units, by the ways they are written |
+//! | `figure` | what a sentence states |
+//! | `evidence` | what is known, and the comparison |
+//!
+//! Numbers may be grouped and rounded in any way that is common somewhere, so a numeral that can
+//! be read in two ways is right if one of them is. Names and claims in words are not compared.
+
+mod date;
+mod evidence;
+mod figure;
+mod number;
+mod scan;
+mod spelled;
+mod unit;
+
+pub use evidence::{Difference, Evidence};
+
+/// What `short` states and `long` does not: numbers, dates and units. A short form of an answer
+/// without differences may stand in its place.
+///
+/// ```
+/// use antiphon_systems::figures::added;
+/// let long = "Adding both gives 42 apples, which were picked on 3 May 2021.";
+/// assert!(added("42", long).is_empty());
+/// assert_eq!(added("43", long).len(), 1);
+/// assert_eq!(added("42, on 2021-05-04", long).len(), 1);
+/// ```
+pub fn added(short: &str, long: &str) -> Vec<Difference> {
+    let mut known = Evidence::new();
+    known.text(long);
+    known.differences(short)
+}

@@ -1,0 +1,255 @@
+//! What is known, and what a sentence states beyond it.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use super::date::{Date, month, weekday};
+use super::figure::{Figure, Meaning, Number, figures};
+use super::number::Reading;
+use super::scan::{Token, scan};
+use super::unit::{PERCENT, contains, implies, units_in, units_of_name};
+
+/// Numbers, dates and units that a sentence may state.
+#[derive(Clone, Debug, Default)]
+pub struct Evidence {
+    numbers: Vec<f64>,
+    dates: Vec<Date>,
+    times: Vec<(u32, u32)>,
+    units: BTreeSet<&'static str>,
+    /// All text, in lower case.
+    words: String,
+}
+
+/// Something that a sentence states and nothing supports, or that it fails to state.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Difference {
+    /// A number that is not known.
+    Number(String),
+    /// A unit that is not known, after its number.
+    Unit(String, String),
+    /// A date, a month, a weekday or a time that is not known.
+    Date(String),
+    /// A word with digits that is not known.
+    Label(String),
+    /// What the sentence has to state and does not.
+    Missing(String),
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Number(text) => write!(f, "the number `{text}` is not in the result"),
+            Self::Unit(number, unit) => {
+                write!(f, "the unit `{unit}` of `{number}` is not in the data or the question")
+            }
+            Self::Date(text) => write!(f, "the date `{text}` is not in the result"),
+            Self::Label(text) => write!(f, "`{text}` is not in the result"),
+            Self::Missing(text) => write!(f, "the result `{text}` is missing"),
+        }
+    }
+}
+
+impl Evidence {
+    /// Nothing is known.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// All that a text states.
+    pub fn text(&mut self, text: &str) -> &mut Self {
+        for Figure { meaning, .. } in figures(text) {
+            match meaning {
+                Meaning::Number(number) => self.stated(&number),
+                Meaning::Date(dates) => dates.into_iter().for_each(|date| self.date(date)),
+                Meaning::Time(hour, minute) => self.times.push((hour, minute)),
+                Meaning::Weekday(_) | Meaning::Label => {}
+            }
+        }
+        self.units.extend(units_in(text));
+        self.words.push('\n');
+        self.words.push_str(&text.to_lowercase());
+        self
+    }
+
+    /// The name of a column or a variable: its units, and its digits as a part of the name.
+    pub fn name(&mut self, name: &str) -> &mut Self {
+        self.units.extend(units_of_name(name));
+        self.text(&name.replace('_', " "));
+        self.words.push('\n');
+        self.words.push_str(&name.to_lowercase());
+        self
+    }
+
+    /// Units alone, as of a description of data whose numbers are no result.
+    pub fn units(&mut self, text: &str) -> &mut Self {
+        self.units.extend(units_in(text));
+        self
+    }
+
+    /// A number.
+    pub fn number(&mut self, number: f64) -> &mut Self {
+        self.numbers.push(number);
+        self
+    }
+
+    /// What a sentence states that is not known; empty if there is nothing.
+    pub fn differences(&self, sentence: &str) -> Vec<Difference> {
+        let lowers = lowers(sentence);
+        let mut found = Vec::new();
+        for figure in figures(sentence) {
+            found.extend(self.difference(figure, lowers));
+        }
+        found
+    }
+
+    /// Whether a sentence states a number, rounded to the digits that it shows.
+    pub fn states(&self, sentence: &str, number: f64) -> bool {
+        let lowers = lowers(sentence);
+        let told = |figure: Figure| match figure.meaning {
+            Meaning::Number(one) => {
+                one.readings.iter().flatten().any(|it| self.is_near(&one, *it, number, lowers))
+            }
+            Meaning::Date(dates) => dates.iter().any(|date| {
+                let named = date.month.filter(|_| date.day.is_none()).map(f64::from);
+                named == Some(number) || date.year.map(f64::from) == Some(number)
+            }),
+            Meaning::Weekday(day) => self.is_weekday(day, &[number]),
+            Meaning::Time(..) | Meaning::Label => false,
+        };
+        figures(sentence).into_iter().any(told) || in_words(sentence, number)
+    }
+
+    fn stated(&mut self, number: &Number) {
+        let values = number.readings.iter().flatten().map(|reading| reading.value);
+        self.numbers.extend(values);
+        self.units.extend(&number.units);
+        if number.is_percent {
+            self.units.insert(PERCENT);
+            let shares = number.readings.iter().flatten().map(|reading| reading.value / 100.0);
+            self.numbers.extend(shares.collect::<Vec<_>>());
+        }
+    }
+
+    fn date(&mut self, date: Date) {
+        self.numbers.extend(date.year.map(f64::from));
+        self.numbers.extend(date.day.map(f64::from));
+        self.dates.push(date);
+    }
+
+    fn difference(&self, figure: Figure, lowers: bool) -> Option<Difference> {
+        let Figure { text, meaning } = figure;
+        match meaning {
+            Meaning::Number(number) => self.number_difference(&number, text, lowers),
+            Meaning::Date(dates) => {
+                (!dates.iter().any(|date| self.has_date(date))).then_some(Difference::Date(text))
+            }
+            Meaning::Weekday(day) => {
+                (!self.has_weekday(day, &text)).then_some(Difference::Date(text))
+            }
+            Meaning::Time(hour, minute) => {
+                let known = self.times.contains(&(hour, minute));
+                (!known).then_some(Difference::Date(text))
+            }
+            Meaning::Label => {
+                let known = contains(&self.words, &text.to_lowercase());
+                (!known).then_some(Difference::Label(text))
+            }
+        }
+    }
+
+    fn number_difference(&self, number: &Number, text: String, lowers: bool) -> Option<Difference> {
+        let near = |reading: &Reading| {
+            self.numbers.iter().any(|known| self.is_near(number, *reading, *known, lowers))
+        };
+        if !number.readings.iter().any(|ones| ones.iter().all(near)) {
+            return Some(Difference::Number(text));
+        }
+        let known = |unit: &&str| self.units.iter().any(|known| implies(known, unit));
+        let is_plain = number.units.is_empty() || number.units.iter().any(known);
+        (!is_plain).then(|| Difference::Unit(text, number.unit.clone()))
+    }
+
+    /// Whether a number of a sentence is the known one.
+    fn is_near(&self, number: &Number, reading: Reading, known: f64, lowers: bool) -> bool {
+        let rounds = |known: f64| {
+            reading.rounds(known, number.is_about)
+                || lowers && reading.negated().rounds(known, number.is_about)
+        };
+        if !number.is_percent {
+            return rounds(known);
+        }
+        // A share becomes a percentage; a percentage has to be known as one.
+        let is_share = known.abs() <= 10.0 && rounds(known * 100.0);
+        is_share || self.knows_percentages() && rounds(known)
+    }
+
+    fn knows_percentages(&self) -> bool {
+        const WORDS: &str = "percent percentage pct rate share prozent anteil quote pourcentage taux \
+                             porcentaje tasa percentuale";
+        self.units.contains(PERCENT) || WORDS.split(' ').any(|word| contains(&self.words, word))
+    }
+
+    fn has_date(&self, date: &Date) -> bool {
+        if self.dates.iter().any(|known| date.is_part_of(known)) {
+            return true;
+        }
+        let whole = |year: i32| self.numbers.contains(&f64::from(year));
+        // A month may be known by its number or its name, and its year by itself.
+        let is_month = date.month.is_some_and(|number| self.has_month(number));
+        date.day.is_none() && is_month && date.year.is_none_or(whole)
+    }
+
+    fn has_month(&self, number: u32) -> bool {
+        let about = ["month", "monat", "mois", "mes", "mese"];
+        let named = scan(&self.words).iter().any(|piece| match piece.token {
+            Token::Word(word) => month(word) == Some(number),
+            _ => false,
+        });
+        let counted = self.numbers.contains(&f64::from(number));
+        named || counted && about.iter().any(|word| contains(&self.words, word))
+    }
+
+    fn has_weekday(&self, day: u32, text: &str) -> bool {
+        let named = scan(&self.words).iter().any(|piece| match piece.token {
+            Token::Word(word) => weekday(word) == Some(day),
+            _ => false,
+        });
+        named
+            || contains(&self.words, &text.to_lowercase())
+            || self.dates.iter().any(|date| date.weekday() == Some(day))
+            || self.is_weekday(day, &self.numbers)
+    }
+
+    /// Whether one of the numbers is a day of the week: from 0, or from 1, on Monday.
+    fn is_weekday(&self, day: u32, numbers: &[f64]) -> bool {
+        let about = ["weekday", "dayofweek", "day of the week", "wochentag", "jour", "día"];
+        let asked = about.iter().any(|word| contains(&self.words, word));
+        let is = |number: f64, day: u32| (number - f64::from(day)).abs() < f64::EPSILON;
+        let counts = |number: &f64| is(*number, day) || is(*number, day + 1);
+        asked && numbers.iter().any(counts)
+    }
+}
+
+/// Whether a sentence says by words that a number is below zero.
+fn lowers(sentence: &str) -> bool {
+    const WORDS: &str = "decrease decreased drop dropped fell fallen loss lost lower less fewer below \
+                         minus negative decline declined reduction reduced down weniger rückgang \
+                         gesunken gefallen niedriger verlust unter baisse baissé moins perte \
+                         diminution menos caída pérdida bajó meno calo perdita sotto";
+    let lower = sentence.to_lowercase();
+    WORDS.split_whitespace().any(|word| contains(&lower, word))
+}
+
+/// Zero and one in words that are no numerals.
+fn in_words(sentence: &str, number: f64) -> bool {
+    let words = match number {
+        0.0 => {
+            "no none zero nothing never nobody kein keine keinen keiner null nichts aucun aucune \
+                ninguno ninguna nessuno nessuna nenhum"
+        }
+        1.0 => "one single once only ein eine einen einer einmal un une uno una um uma",
+        _ => return false,
+    };
+    let lower = sentence.to_lowercase();
+    words.split_whitespace().any(|word| contains(&lower, word))
+}

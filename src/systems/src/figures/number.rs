@@ -1,0 +1,129 @@
+//! A numeral as the numbers that it can mean: `1.234` is one and a bit, or more than a thousand.
+
+use super::scan::{digits, is_blank, is_separator};
+
+/// A number as it was written, and the unit of its last digit: `35.6` has a step of 0.1.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Reading {
+    pub(super) value: f64,
+    pub(super) step: f64,
+}
+
+/// What a numeral can mean: one number, or several with commas between them.
+pub(super) type Readings = Vec<Vec<Reading>>;
+
+/// A rounded number may be off by this part of the value, however few digits it has.
+const COARSEST: f64 = 0.1;
+/// The same after words such as `about`.
+const COARSEST_ABOUT: f64 = 0.05;
+
+impl Reading {
+    /// A number that was not rounded.
+    pub(super) const fn exact(value: f64) -> Self {
+        Self { value, step: 0.0 }
+    }
+
+    /// The number in thousands, millions, and so on.
+    pub(super) fn times(self, scale: f64) -> Self {
+        Self { value: self.value * scale, step: self.step * scale }
+    }
+
+    /// The number below zero.
+    pub(super) fn negated(self) -> Self {
+        Self { value: -self.value, ..self }
+    }
+
+    /// Whether it is the number `known`, rounded to the digits that are shown. After `about` the
+    /// zeros at its end need not be digits of `known`.
+    pub(super) fn rounds(self, known: f64, about: bool) -> bool {
+        let off = (self.value - known).abs();
+        if off <= known.abs() * 1e-9 {
+            return true;
+        }
+        let fits =
+            |step: f64, part: f64| off <= step / 2.0 * (1.0 + 1e-9) && off <= known.abs() * part;
+        let zeros = if about { self.round_step() } else { 0.0 };
+        fits(self.step, COARSEST) || fits(zeros, COARSEST_ABOUT)
+    }
+
+    /// The largest power of ten that divides the number.
+    fn round_step(self) -> f64 {
+        let mut step = 1.0;
+        while step < 1e15 && self.value != 0.0 && (self.value / (step * 10.0)).fract() == 0.0 {
+            step *= 10.0;
+        }
+        step
+    }
+}
+
+/// What a numeral can mean, the likeliest first.
+pub(super) fn readings(numeral: &str) -> Readings {
+    let (mantissa, exponent) = match numeral.split_once(['e', 'E']) {
+        Some((mantissa, exponent)) => (mantissa, exponent.parse().unwrap_or(0)),
+        None => (numeral, 0_i32),
+    };
+    let mut found: Readings = whole(mantissa).into_iter().map(|one| vec![one]).collect();
+    found.extend(list(mantissa));
+    let scale = 10_f64.powi(exponent);
+    let scaled = |ones: Vec<Reading>| ones.into_iter().map(|one| one.times(scale)).collect();
+    found.into_iter().map(scaled).collect()
+}
+
+/// The numeral as one number.
+fn whole(numeral: &str) -> Vec<Reading> {
+    let groups: Vec<&str> = numeral.split(is_separator_or_space).collect();
+    let marks: Vec<char> = numeral.chars().filter(|sign| is_separator_or_space(*sign)).collect();
+    let Some((last, earlier)) = marks.split_last() else { return read(numeral, "") };
+    let Some((tail, head)) = groups.split_last() else { return Vec::new() };
+    let mut found = Vec::new();
+    let is_grouped = grouped(&groups, &marks);
+    let has_fraction = matches!(last, '.' | ',') && (earlier.is_empty() || grouped(head, earlier));
+    if has_fraction && earlier.iter().all(|mark| mark != last) {
+        found.extend(read(&head.concat(), tail));
+    }
+    if is_grouped {
+        found.extend(read(&groups.concat(), ""));
+    }
+    found
+}
+
+/// The numeral as several numbers with commas or spaces between them.
+fn list(numeral: &str) -> Option<Vec<Reading>> {
+    let is_mark = |sign: char| is_separator_or_space(sign) && sign != '.';
+    let parts: Vec<&str> = numeral.split(is_mark).collect();
+    let parts = match parts.len() {
+        // Numbers of versions.
+        1 => numeral.split('.').collect(),
+        _ => parts,
+    };
+    let is_decimal = parts.len() == 2 && !numeral.contains(is_mark);
+    if parts.len() < 2 || is_decimal {
+        return None;
+    }
+    parts.into_iter().map(|part| whole(part).first().copied()).collect()
+}
+
+/// Whether digits are grouped by thousands, or as in India: `12,34,567`.
+fn grouped(groups: &[&str], marks: &[char]) -> bool {
+    let (Some((first, rest)), Some(mark)) = (groups.split_first(), marks.first()) else {
+        return false;
+    };
+    let Some((last, middle)) = rest.split_last() else { return false };
+    let is_uniform = marks.iter().all(|other| other == mark);
+    let by = |size: usize| middle.iter().all(|group| group.len() == size);
+    let has_start = !first.starts_with('0');
+    let western = (1..=3).contains(&first.len()) && by(3);
+    let indian = *mark == ',' && (1..=2).contains(&first.len()) && by(2);
+    is_uniform && has_start && last.len() == 3 && (western || indian)
+}
+
+fn read(whole: &str, fraction: &str) -> Vec<Reading> {
+    let text = format!("{whole}.{fraction}0");
+    let places = i32::try_from(digits(fraction)).unwrap_or(i32::MAX);
+    let value = text.parse::<f64>().ok().filter(|value| value.is_finite());
+    value.map(|value| Reading { value, step: 10_f64.powi(-places) }).into_iter().collect()
+}
+
+fn is_separator_or_space(sign: char) -> bool {
+    sign == ' ' || is_blank(sign) || is_separator(sign)
+}

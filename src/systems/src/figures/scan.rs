@@ -1,0 +1,167 @@
+//! A text as words, numerals and signs, each with its place.
+
+use super::date::Date;
+
+/// A piece of a text, and where it stands.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Piece<'t> {
+    pub(super) token: Token<'t>,
+    pub(super) text: &'t str,
+    pub(super) start: usize,
+    pub(super) end: usize,
+}
+
+/// What a piece is.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Token<'t> {
+    /// Letters.
+    Word(&'t str),
+    /// Letters, then digits: `Q3`.
+    Label(&'t str),
+    /// Digits with their separators.
+    Numeral(&'t str),
+    /// A date in digits, as it can be read.
+    Date(Vec<Date>),
+    /// Hour and minute.
+    Time(u32, u32),
+    /// Anything else.
+    Sign(char),
+}
+
+impl<'t> Piece<'t> {
+    /// The word, if it is one.
+    pub(super) const fn word(&self) -> Option<&'t str> {
+        match self.token {
+            Token::Word(word) => Some(word),
+            _ => None,
+        }
+    }
+
+    /// The digits, if it is a numeral.
+    pub(super) const fn numeral(&self) -> Option<&'t str> {
+        match self.token {
+            Token::Numeral(numeral) => Some(numeral),
+            _ => None,
+        }
+    }
+
+    /// Whether it is this sign.
+    pub(super) fn is(&self, sign: char) -> bool {
+        self.token == Token::Sign(sign)
+    }
+}
+
+/// Signs between the digits of one number. A plain space is one only between groups of three.
+pub(super) fn is_separator(sign: char) -> bool {
+    matches!(sign, '.' | ',' | '\'' | '’' | '_') || is_blank(sign)
+}
+
+/// Letters and plain digits: what a word consists of. A `²` is neither.
+pub(super) fn is_letter(sign: char) -> bool {
+    sign.is_alphabetic() || sign.is_ascii_digit()
+}
+
+/// Spaces that do not break a line.
+pub(super) const fn is_blank(sign: char) -> bool {
+    matches!(sign, '\u{a0}' | '\u{202f}' | '\u{2009}')
+}
+
+/// All pieces, in order, without the spaces between them.
+pub(super) fn scan(text: &str) -> Vec<Piece<'_>> {
+    let mut pieces: Vec<Piece<'_>> = Vec::new();
+    let mut start = 0;
+    while let Some(rest) = text.get(start..).filter(|rest| !rest.is_empty()) {
+        let Some(first) = rest.chars().next() else { break };
+        if first.is_whitespace() {
+            start += first.len_utf8();
+            continue;
+        }
+        let (token, length) = piece(rest, first);
+        let own = rest.get(..length).unwrap_or_default();
+        pieces.push(Piece { token, text: own, start, end: start + length });
+        start += length;
+    }
+    pieces
+}
+
+fn piece(rest: &str, first: char) -> (Token<'_>, usize) {
+    let starts_number = first.is_ascii_digit()
+        || first == '.' && rest.chars().nth(1).is_some_and(|next| next.is_ascii_digit());
+    if starts_number {
+        if let Some((dates, length)) = Date::in_digits(rest) {
+            return (Token::Date(dates), length);
+        }
+        if let Some((hour, minute, length)) = time(rest) {
+            return (Token::Time(hour, minute), length);
+        }
+        let length = numeral(rest);
+        return (Token::Numeral(rest.get(..length).unwrap_or_default()), length);
+    }
+    if first.is_alphabetic() {
+        let length = rest.find(|sign: char| !is_letter(sign)).unwrap_or(rest.len());
+        let word = rest.get(..length).unwrap_or_default();
+        let has_digit = word.chars().any(|sign| sign.is_ascii_digit());
+        return (if has_digit { Token::Label(word) } else { Token::Word(word) }, length);
+    }
+    (Token::Sign(first), first.len_utf8())
+}
+
+/// How long the number is that a text begins with.
+fn numeral(text: &str) -> usize {
+    let mut end = digits(text.strip_prefix('.').unwrap_or(text));
+    if text.starts_with('.') {
+        return end + 1;
+    }
+    let mut is_spaced = end <= 3;
+    loop {
+        let rest = text.get(end..).unwrap_or_default();
+        let Some(sign) = rest.chars().next() else { break };
+        let after = rest.get(sign.len_utf8()..).unwrap_or_default();
+        let next = digits(after);
+        let goes_on = if sign == ' ' { is_spaced && next == 3 } else { is_separator(sign) };
+        if !goes_on || next == 0 {
+            break;
+        }
+        is_spaced &= sign == ' ' || is_blank(sign);
+        end += sign.len_utf8() + next;
+    }
+    end + exponent(text.get(end..).unwrap_or_default())
+}
+
+/// How long the exponent is that a text begins with; 0 if there is none.
+fn exponent(text: &str) -> usize {
+    let Some(after) = text.strip_prefix(['e', 'E']) else { return 0 };
+    let signed = after.strip_prefix(['+', '-']).unwrap_or(after);
+    let count = digits(signed);
+    let is_word = signed.get(count..).and_then(|rest| rest.chars().next());
+    if count == 0 || is_word.is_some_and(char::is_alphabetic) {
+        return 0;
+    }
+    text.len() - signed.len() + count
+}
+
+/// `14:35`, with or without seconds.
+fn time(text: &str) -> Option<(u32, u32, usize)> {
+    let (hour, length) = two_digits(text)?;
+    let (minute, more) = two_digits(text.get(length..)?.strip_prefix(':')?)?;
+    if hour > 23 || minute > 59 || more != 2 {
+        return None;
+    }
+    let end = length + 1 + more;
+    let seconds = text.get(end..)?.strip_prefix(':').and_then(two_digits);
+    let end = seconds.filter(|(_, more)| *more == 2).map_or(end, |(_, more)| end + 1 + more);
+    Some((hour, minute, end))
+}
+
+fn two_digits(text: &str) -> Option<(u32, usize)> {
+    let length = digits(text);
+    if !(1..=2).contains(&length) {
+        return None;
+    }
+    Some((text.get(..length)?.parse().ok()?, length))
+}
+
+/// How many digits a text begins with.
+pub(super) fn digits(text: &str) -> usize {
+    text.bytes().take_while(u8::is_ascii_digit).count()
+}

@@ -1,0 +1,194 @@
+//! Units of measurement and money, by the ways they are written.
+
+use super::scan::is_letter;
+
+/// A unit: its name, signs that are written as they are, and words in any case; the last are
+/// parts of names of columns only.
+struct Unit(&'static str, &'static str, &'static str, &'static str);
+
+const UNITS: &[Unit] = &[
+    Unit(
+        "mm",
+        "mm",
+        "millimetre|millimetres|millimeter|millimeters|millimètres|milímetros|millimetri",
+        "",
+    ),
+    Unit(
+        "cm",
+        "cm",
+        "centimetre|centimetres|centimeter|centimeters|zentimeter|centimètres|centímetros",
+        "",
+    ),
+    Unit("m", "m", "metre|metres|meter|meters|metern|mètre|mètres|metro|metros|metri", "m"),
+    Unit(
+        "km",
+        "km",
+        "kilometre|kilometres|kilometer|kilometers|kilometern|kilomètres|kilómetros|chilometri",
+        "",
+    ),
+    Unit("inch", "″", "inch|inches|zoll", "in"),
+    Unit("ft", "ft", "foot|feet|fuß", ""),
+    Unit("yd", "yd", "yard|yards", ""),
+    Unit("mi", "mi", "mile|miles|meile|meilen|millas", ""),
+    Unit(
+        "m2",
+        "m²|m2|sqm|qm",
+        "square metre|square metres|square meter|square meters|quadratmeter|mètres carrés|metros cuadrados",
+        "",
+    ),
+    Unit(
+        "km2",
+        "km²|km2",
+        "square kilometre|square kilometres|square kilometer|square kilometers|quadratkilometer",
+        "",
+    ),
+    Unit("ha", "ha", "hectare|hectares|hektar", ""),
+    Unit("m3", "m³|m3", "cubic metre|cubic metres|cubic meter|cubic meters|kubikmeter", ""),
+    Unit("l", "l|L", "litre|litres|liter|liters|litern|litros|litri", "l"),
+    Unit("ml", "ml|mL", "millilitre|millilitres|milliliter|milliliters", ""),
+    Unit("gal", "gal", "gallon|gallons", ""),
+    Unit("mg", "mg", "milligram|milligrams|milligramm", ""),
+    Unit("g", "g", "gram|grams|gramme|grammes|gramm|gramos|grammi", "g"),
+    Unit("kg", "kg", "kilogram|kilograms|kilo|kilos|kilogramm|kilogrammes|kilogramos", ""),
+    Unit("t", "t", "tonne|tonnes|ton|tons|tonnen|toneladas", "t"),
+    Unit("lb", "lb|lbs", "pound|pounds", ""),
+    Unit("oz", "oz", "ounce|ounces", ""),
+    Unit("ms", "ms", "millisecond|milliseconds|millisekunden", ""),
+    Unit(
+        "s",
+        "s",
+        "sec|secs|second|seconds|sekunde|sekunden|seconde|secondes|segundos|secondi",
+        "s",
+    ),
+    Unit("min", "min", "mins|minute|minutes|minuten|minutos|minuti", ""),
+    Unit("h", "h", "hr|hrs|hour|hours|stunde|stunden|heure|heures|hora|horas", "h"),
+    Unit("d", "", "day|days|tag|tage|tagen|jour|jours|día|días|giorni|giorno", "d"),
+    Unit("week", "", "week|weeks|woche|wochen|semaine|semaines|semana|semanas|settimane", ""),
+    Unit("month", "", "month|months|monat|monate|monaten|mois|meses|mesi", ""),
+    Unit(
+        "year",
+        "",
+        "year|years|yr|yrs|jahr|jahre|jahren|ans|année|années|año|años|anni",
+        "age|alter|edad",
+    ),
+    Unit(
+        "°C",
+        "°C|ºC|℃|° C",
+        "celsius|degree celsius|degrees celsius|degrees c|degc|grad celsius|degrés celsius|grados celsius",
+        "c",
+    ),
+    Unit(
+        "°F",
+        "°F|ºF|℉|° F",
+        "fahrenheit|degree fahrenheit|degrees fahrenheit|degrees f|degf|grad fahrenheit",
+        "f",
+    ),
+    Unit("K", "", "kelvin|kelvins", ""),
+    Unit("°", "°|º", "degree|degrees|deg|grad|degrés|grados|gradi", ""),
+    Unit("km/h", "km/h|kmh|kph", "kilometres per hour|kilometers per hour|stundenkilometer", ""),
+    Unit("mph", "mph", "miles per hour", ""),
+    Unit("m/s", "m/s", "metres per second|meters per second", ""),
+    Unit("W", "W", "watt|watts", "w"),
+    Unit("kW", "kW", "kilowatt|kilowatts", ""),
+    Unit("MW", "MW", "megawatt|megawatts", ""),
+    Unit("kWh", "kWh", "kilowatt hours|kilowatt-hours|kilowattstunden", ""),
+    Unit("MWh", "MWh", "megawatt hours|megawatt-hours", ""),
+    Unit("V", "V", "volt|volts", ""),
+    Unit("Hz", "Hz", "hertz", ""),
+    Unit("hPa", "hPa", "hectopascal|hectopascals", ""),
+    Unit("kcal", "kcal", "calorie|calories|kilocalories|kalorien", ""),
+    Unit("B", "", "byte|bytes", ""),
+    Unit("kB", "kB|KB|KiB", "kilobyte|kilobytes", ""),
+    Unit("MB", "MB|MiB", "megabyte|megabytes", ""),
+    Unit("GB", "GB|GiB", "gigabyte|gigabytes", ""),
+    Unit("EUR", "€", "eur|euro|euros", ""),
+    Unit("USD", "$|US$", "usd|dollar|dollars|dólares|us dollars", ""),
+    Unit("GBP", "£", "gbp|pound|pounds|pounds sterling|pfund", ""),
+    Unit("JPY", "¥", "jpy|yen", ""),
+    Unit("CHF", "", "chf|franken|swiss francs", ""),
+    Unit("INR", "₹", "inr|rupee|rupees", ""),
+    Unit("%", "%", "percent|per cent|prozent|pour cent|por ciento|per cento", "pct|perc"),
+];
+
+/// The unit of percentages.
+pub(super) const PERCENT: &str = "%";
+
+/// The unit that a text begins with, by all its names, and the length of the way it is written.
+pub(super) fn unit_at(text: &str) -> Option<(Vec<&'static str>, usize)> {
+    let mut found: (Vec<&'static str>, usize) = (Vec::new(), 0);
+    for Unit(name, signs, words, _) in UNITS {
+        let signs = aliases(signs).filter(|sign| begins(text, sign, false));
+        let words = aliases(words).filter(|word| begins(text, word, true));
+        let Some(length) = signs.chain(words).map(str::len).max() else { continue };
+        if length > found.1 {
+            found = (vec![*name], length);
+        } else if length == found.1 {
+            found.0.push(*name);
+        }
+    }
+    (found.1 > 0).then_some(found)
+}
+
+/// The units that a text mentions by a word or a sign of more than one letter.
+pub(super) fn units_in(text: &str) -> Vec<&'static str> {
+    let lower = text.to_lowercase();
+    let mentions = |Unit(_, signs, words, _): &&Unit| {
+        let is_long = |alias: &&str| alias.chars().nth(1).is_some() || !alias.is_ascii();
+        aliases(signs).filter(is_long).any(|sign| contains(text, sign))
+            || aliases(words).any(|word| contains(&lower, word))
+            || aliases(signs).any(|sign| "$%".contains(sign) && text.contains(sign))
+    };
+    UNITS.iter().filter(mentions).map(|unit| unit.0).collect()
+}
+
+/// The units that the name of a column has as parts: `temp_c`, `Weight [kg]`.
+pub(super) fn units_of_name(name: &str) -> Vec<&'static str> {
+    let spaced = name.replace('_', " ");
+    let mut units = units_in(&spaced);
+    let lower = spaced.to_lowercase();
+    let parts =
+        || lower.split(|sign: char| !sign.is_alphanumeric()).filter(|part| !part.is_empty());
+    let has_several = parts().nth(1).is_some();
+    for Unit(unit, signs, words, names) in UNITS {
+        let known = || aliases(signs).chain(aliases(words)).chain(aliases(names));
+        let named = parts().any(|part| {
+            let is_whole = !has_several && part.len() < 2;
+            !is_whole && known().any(|alias| alias.to_lowercase() == part)
+        });
+        if named && !units.contains(unit) {
+            units.push(*unit);
+        }
+    }
+    units
+}
+
+/// Whether a unit counts as known where `known` is: degrees Celsius are degrees.
+pub(super) fn implies(known: &str, unit: &str) -> bool {
+    known == unit || unit == "°" && known.starts_with('°')
+}
+
+fn aliases(list: &'static str) -> impl Iterator<Item = &'static str> {
+    list.split('|').filter(|alias| !alias.is_empty())
+}
+
+/// Whether a text begins with an alias, and no letter goes on after it.
+fn begins(text: &str, alias: &str, any_case: bool) -> bool {
+    let Some(start) = text.get(..alias.len()) else { return false };
+    let same = start == alias || any_case && start.to_lowercase() == *alias;
+    let next = text.get(alias.len()..).and_then(|rest| rest.chars().next());
+    let is_word = alias.ends_with(char::is_alphanumeric);
+    same && !(is_word && next.is_some_and(char::is_alphanumeric))
+}
+
+/// Whether a text contains a phrase with no letter before or after it.
+pub(super) fn contains(text: &str, phrase: &str) -> bool {
+    let is_free = |sign: Option<char>| sign.is_none_or(|sign| !is_letter(sign));
+    text.match_indices(phrase).any(|(start, found)| {
+        let before = text.get(..start).and_then(|text| text.chars().next_back());
+        let after = text.get(start + found.len()..).and_then(|text| text.chars().next());
+        let (first, last) = (phrase.chars().next(), phrase.chars().next_back());
+        let opens =
+            is_free(first) || is_free(before) || before.is_some_and(|it| it.is_ascii_digit());
+        opens && (is_free(last) || is_free(after))
+    })
+}

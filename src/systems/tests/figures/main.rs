@@ -1,0 +1,4 @@
+//! Numbers, dates and units in sentences.
+
+mod cases;
+mod properties;
