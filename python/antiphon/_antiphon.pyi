@@ -159,6 +159,19 @@ class Command(Generic[_N]):
     def update(self, /) -> Any | None: ...
 
 @final
+class CompiledSchema:
+    """
+    A JSON schema, compiled as those of replies are.
+
+    Raises the `antiphon.errors` class of `schema_invalid` if it is none.
+    """
+    def __new__(cls, /, name: str, schema: Any) -> CompiledSchema: ...
+    def violations(self, /, value: Any) -> list[tuple[str, str, str]]:
+        """
+        Where a value does not fit: the JSON pointer, what is expected there, and what is there.
+        """
+
+@final
 class Context:
     """
     The context of a node of a graph, or of a role of a ready system, while it runs. A role

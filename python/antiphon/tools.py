@@ -24,22 +24,27 @@ import types
 from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypedDict, TypeVar, overload
 
 from antiphon._json_values import encode_result
-from antiphon._tool.approval import Approval, ToolCall, ToolContext
+from antiphon._tool.approval import Approval, ToolCall
+from antiphon._tool.attempts import read_attempts
+from antiphon._tool.context import ToolContext
 from antiphon._tool.function import FunctionBody
-from antiphon._tool.langchain import LangChainBody, is_langchain_tool
+from antiphon._tool.langchain import LangChainBody, as_structured_tool, is_langchain_tool
 from antiphon._tool.options import (
     MAX_RESULT,
+    CallOptions,
     SideEffect,
     ToolOptions,
     check_name,
     check_options,
 )
+from antiphon._tool.schema import SchemaBody
 from antiphon.errors import ToolError, ValidationError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from typing import Unpack
 
+    from antiphon._antiphon import RetryPolicy
     from antiphon._schema import JsonSchema
 
 __all__ = [
@@ -56,7 +61,9 @@ __all__ = [
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
-_OPTIONS = tuple(option for option in ToolOptions.__annotations__ if option != "name")
+_APART = {"name", "retry"}
+"""Options that have checks of their own."""
+_OPTIONS = tuple(option for option in ToolOptions.__annotations__ if option not in _APART)
 
 
 class ToolSpec(TypedDict):
@@ -86,7 +93,12 @@ class Tool:
         name: for the model: 1 to 64 letters, digits, ``_`` or ``-``. Default: the
             function's name; for an object its class in snake case.
         description: for the model. Default: the docstring without its sections.
-        timeout: the time limit of one call, in seconds. Default: no limit of its own.
+        timeout: the time limit of one call, in seconds, further attempts included. Default: no
+            limit of its own.
+        retry: a `RetryPolicy`, or how many attempts, after exceptions that a further attempt may
+            not meet, such as lost connections. Only for tools that are `idempotent` or have no
+            side effects. All attempts have the same idempotency key, and count as one call; the
+            model reads the last failure. Default: one attempt.
         max_calls: the limit of calls in one agent run. Default: no limit.
         approval: who approves calls, after their arguments were validated. ``True``: a person;
             the run pauses until the answer. A function of the `ToolCall`, sync or async: it
@@ -115,6 +127,7 @@ class Tool:
         name: str | None = None,
         description: str | None = None,
         timeout: float | None = None,
+        retry: RetryPolicy | int | None = None,
         max_calls: int | None = None,
         approval: Approval = False,
         idempotent: bool = False,
@@ -123,12 +136,13 @@ class Tool:
         max_result: int = MAX_RESULT,
     ) -> None:
         self._body = _body_of(function)
-        plain = isinstance(function, types.FunctionType)
-        copied = ("__dict__",) if plain else ()
-        functools.update_wrapper(self, function, updated=copied)  # type: ignore[arg-type]
+        called: Any = self._body.function if isinstance(self._body, SchemaBody) else function
+        copied = ("__dict__",) if isinstance(called, types.FunctionType) else ()
+        functools.update_wrapper(self, called, updated=copied)  # type: ignore[arg-type]
         self.name = check_name(self._body.name if name is None else name, self._body.origin)
         self.description = self._body.description if description is None else description
         self.timeout = timeout
+        self.retry = retry
         self.max_calls = max_calls
         self.approval = approval
         self.idempotent = idempotent
@@ -137,6 +151,8 @@ class Tool:
         self.max_result = max_result
         check_options(self.name, {option: getattr(self, option) for option in _OPTIONS})
         self.timeout = None if timeout is None else float(timeout)
+        repeatable = idempotent or side_effect in {"none", "read"}
+        self._attempts = read_attempts(self.name, retry, self.timeout, repeatable=repeatable)
 
     @classmethod
     def from_callable(
@@ -144,6 +160,42 @@ class Tool:
     ) -> FunctionTool[_P, _R]:
         """Makes a tool from a callable; `options` are those of `Tool`."""
         return FunctionTool(function, **options)
+
+    @classmethod
+    def from_schema(
+        cls,
+        name: str,
+        schema: Mapping[str, Any],
+        call: Callable[..., Any],
+        *,
+        description: str = "",
+        **options: Unpack[CallOptions],
+    ) -> Tool:
+        """Makes a tool from a JSON schema and a callable.
+
+        The arguments are validated against the schema before each call. In a model's call, values
+        of a wrong type are converted where that is safe, and defaults are filled in.
+
+        Args:
+            name: as `Tool`.
+            schema: the JSON schema of the arguments, of type ``object``.
+            call: a function or coroutine function that takes the arguments as one dict. A parameter
+                of type `ToolContext` is injected.
+            description: for the model.
+            **options: the other options of `Tool`.
+
+        Raises:
+            ValidationError: as `Tool`; or the schema is no JSON schema of an object
+                (``schema_invalid``).
+
+        Example:
+            >>> schema = {"type": "object", "properties": {"city": {"type": "string"}}}
+            >>> lookup = Tool.from_schema("lookup", schema, lambda given: given["city"].upper())
+            >>> lookup.call({"city": "Lyon"})
+            'LYON'
+        """
+        body: Any = SchemaBody(name, schema, call)
+        return Tool(body, name=name, description=description, **options)
 
     @classmethod
     def from_any(cls, value: Any) -> Tool:
@@ -184,6 +236,11 @@ class Tool:
     def is_async(self) -> bool:
         """Whether `call` is known to return an awaitable; a sync function may return one too."""
         return self._body.is_async
+
+    @property
+    def context_type(self) -> Any:
+        """The context that a run has to have for this tool; ``None`` if it needs none."""
+        return self._body.context_type
 
     @property
     def spec(self) -> ToolSpec:
@@ -234,7 +291,23 @@ class Tool:
                 code="tool_unbound",
                 hint="take it from an instance: `thing.method`, not `Thing.method`",
             )
-        return self._body.invoke(arguments, context)
+        if self._attempts is None:
+            return self._body.invoke(arguments, context)
+        return self._attempts.call(lambda numbered: self._body.invoke(arguments, numbered), context)
+
+    def as_langchain(self) -> Any:
+        """The tool for LangChain's agents and models, as a ``StructuredTool``.
+
+        LangChain makes the calls: `timeout` and `retry` hold, and `max_calls`, `max_result`,
+        `cache` and `side_effect` do not, because they are limits of antiphon's agents. Each call
+        has an id of its own, and no context of a run.
+
+        Raises:
+            ValidationError: calls need approval, which LangChain would not ask for
+                (``approval_unavailable``).
+            ImportError: langchain-core is not installed.
+        """
+        return as_structured_tool(self)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r})"
@@ -277,6 +350,7 @@ def tool(
     name: str | None = None,
     description: str | None = None,
     timeout: float | None = None,
+    retry: RetryPolicy | int | None = None,
     max_calls: int | None = None,
     approval: Approval = False,
     idempotent: bool = False,
@@ -310,7 +384,9 @@ def _approves(approval: Approval) -> Literal["none", "person", "host"]:
     return "host"
 
 
-def _body_of(function: Any) -> FunctionBody | LangChainBody:
+def _body_of(function: Any) -> FunctionBody | LangChainBody | SchemaBody:
+    if isinstance(function, SchemaBody):
+        return function
     if is_langchain_tool(function):
         return LangChainBody(function)
     if isinstance(function, staticmethod):

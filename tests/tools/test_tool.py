@@ -17,6 +17,7 @@ import pydantic
 import pytest
 from langchain_core.tools import BaseTool, InjectedToolCallId, StructuredTool, ToolException
 from langchain_core.tools import tool as langchain_tool
+from langchain_core.utils.function_calling import convert_to_openai_tool
 
 import antiphon
 from antiphon.errors import AntiphonError, ToolError, ValidationError
@@ -436,8 +437,8 @@ def test_a_wrong_option_is_named(options: dict[str, Any]) -> None:
 
 
 def test_an_unknown_option_is_refused() -> None:
-    with pytest.raises(TypeError, match="retry"):
-        tool(retry=3)(keyed)  # type: ignore[call-overload]
+    with pytest.raises(TypeError, match="retries"):
+        tool(retries=3)(keyed)  # type: ignore[call-overload]
 
 
 def test_two_tools_of_one_name_are_refused() -> None:
@@ -620,3 +621,40 @@ def check_types() -> None:
     text: Awaitable[str] = book(Place("x"), date.today(), Order(lines=[]), CONTEXT)  # noqa: DTZ011
     kind: Literal["FunctionTool"] = type(population).__name__  # type: ignore[assignment]
     del number, text, kind
+
+
+def test_langchain_takes_a_tool_of_ours() -> None:
+    made = population.as_langchain()
+    assert isinstance(made, BaseTool)
+    assert (made.name, made.description) == ("population", population.description)
+    assert made.invoke({"city": "Lyon", "year": 2000}) == 2004
+    assert asyncio.run(made.ainvoke({"city": "Lyon"})) == 4
+    assert convert_to_openai_tool(made)["function"]["parameters"] == population.parameters
+    call = {"type": "tool_call", "id": "1", "name": "population", "args": {"city": "Lyon"}}
+    assert made.invoke(call).content == "4"
+    with pytest.raises(ValidationError, match="`town` is unknown"):
+        made.invoke({"town": "Lyon"})
+
+
+def test_langchain_takes_an_async_tool_and_one_with_a_context() -> None:
+    arguments = {"place": {"city": "Lyon"}, "day": "2026-01-02", "order": {"lines": [1]}}
+    made = book.as_langchain()
+    assert asyncio.run(made.ainvoke(arguments)).startswith("Lyon FR 2026 [1] ")
+    assert made.invoke(arguments).startswith("Lyon FR 2026 [1] ")
+
+
+def test_a_tool_that_needs_approval_is_not_for_langchain() -> None:
+    with pytest.raises(ValidationError, match="LangChain does not ask") as caught:
+        tool(approval=True)(keyed).as_langchain()
+    assert caught.value.code == "approval_unavailable"
+
+
+def test_a_time_out_of_the_tools_own_stays_what_it_is() -> None:
+    @tool(timeout=30)
+    def ask() -> None:
+        raise TimeoutError("the server")
+
+    with pytest.raises(TimeoutError, match="the server"):
+        ask.as_langchain().invoke({})
+    with pytest.raises(TimeoutError, match="the server"):
+        asyncio.run(ask.as_langchain().ainvoke({}))

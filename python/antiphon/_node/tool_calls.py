@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import copy
 import hashlib
-import inspect
 import json
-from concurrent.futures import ThreadPoolExecutor
-from concurrent.futures import TimeoutError as FutureTimeoutError
-from contextvars import copy_context
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from antiphon._antiphon import Proposal
-from antiphon._event_loop import run_blocking
 from antiphon._node.calls import Call, call_of, known_call, perform
 from antiphon._sync_async import Operation, Routine
 from antiphon._tool.approval import (
@@ -24,11 +19,12 @@ from antiphon._tool.approval import (
     json_arguments,
     refused,
 )
-from antiphon.errors import RunTimeout, ValidationError
+from antiphon._tool.timed_call import acall_tool, call_tool
+from antiphon.errors import ValidationError
 from antiphon.tools import Tool, ToolContext
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from antiphon._antiphon import Context, Effect
     from antiphon._node.human_input import Decided, HumanInput
@@ -63,6 +59,7 @@ def perform_tool_call(
     *,
     call_id: str | None = None,
     count: Callable[[], object] = bool,
+    caller: Mapping[str, Any] | None = None,
 ) -> Routine[Any]:
     """Makes a node's call of a tool once it is approved, or returns the recorded result.
 
@@ -73,15 +70,16 @@ def perform_tool_call(
         arguments: by name.
         call_id: the id of the call. Default: its idempotency key.
         count: counts the call, and raises if the tool has no call left.
+        caller: fields of the `ToolContext` that say who calls. Default: a node of a graph.
     """
     call = yield from _Approval(ctx, human_input, tool, arguments, call_id).approved()
 
     def effect(key: str) -> Routine[Any]:
-        context = tool_context(ctx, tool.name, key, call_id or key)
+        context = tool_context(ctx, (tool.name, key, call_id or key), caller)
         return (
             yield Operation(
-                lambda: use(tool, call.arguments, context),
-                lambda: _use_async(tool, call.arguments, context),
+                lambda: call_tool(tool, call.arguments, context),
+                lambda: acall_tool(tool, call.arguments, context),
             )
         )
 
@@ -90,62 +88,20 @@ def perform_tool_call(
         return (yield from perform(ctx, call_of(tool, call.arguments), effect, call.known))
 
 
-def tool_context(ctx: Context, name: str, key: str, call_id: str) -> ToolContext:
-    """The context of a call of a tool within a node."""
+def tool_context(
+    ctx: Context, call: tuple[str, str, str], caller: Mapping[str, Any] | None = None
+) -> ToolContext[Any]:
+    """The context of a call of a tool within a node: its tool, idempotency key and id."""
+    name, key, call_id = call
     at = ctx.deadline
+    about = {"context": ctx.context, "thread": ctx.run.thread} if caller is None else caller
     return ToolContext(
         name=name,
         call_id=call_id,
         idempotency_key=key,
         attempt=ctx.attempt,
         deadline=None if at is None else datetime.fromtimestamp(at, UTC),
-    )
-
-
-def use(tool: Tool, arguments: dict[str, Any], context: ToolContext) -> Any:
-    """Calls a sync or async tool and waits for its result.
-
-    Raises:
-        RunTimeout: it took longer than it may (``tool_timeout``).
-    """
-    if not tool.is_async and tool.timeout is None:
-        value = tool.call(arguments, context)
-        return run_blocking(value) if inspect.isawaitable(value) else value
-    if tool.is_async:
-        return run_blocking(
-            tool.call(arguments, context), timeout=tool.timeout, late=lambda: _late(tool)
-        )
-    with_variables = copy_context().run
-    pool = ThreadPoolExecutor(1, "antiphon-tool")
-    try:
-        return pool.submit(with_variables, tool.call, arguments, context).result(tool.timeout)
-    except FutureTimeoutError:
-        raise _late(tool) from None
-    finally:
-        # A call that is stuck keeps its thread, not the caller.
-        pool.shutdown(wait=False)
-
-
-async def _use_async(tool: Tool, arguments: dict[str, Any], context: ToolContext) -> Any:
-    import asyncio  # it takes 20 ms
-
-    if tool.is_async:
-        waiting = tool.call(arguments, context)
-    else:
-        waiting = asyncio.to_thread(tool.call, arguments, context)
-    try:
-        async with asyncio.timeout(tool.timeout):
-            value = await waiting
-            return await value if inspect.isawaitable(value) else value
-    except TimeoutError:
-        raise _late(tool) from None
-
-
-def _late(tool: Tool) -> RunTimeout:
-    return RunTimeout(
-        f"tool `{tool.name}` exceeded its time-out in seconds: {tool.timeout}",
-        code="tool_timeout",
-        details={"tool": tool.name},
+        **about,
     )
 
 

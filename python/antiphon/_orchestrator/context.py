@@ -12,6 +12,8 @@ from antiphon._node.human_input import ask
 from antiphon._node.tool_calls import find_tool, perform_tool_call
 from antiphon._orchestrator.model_request import ModelRequest
 from antiphon._sync_async import Operation, Routine, async_method, sync_method
+from antiphon._tool.context import ReadOnlyState
+from antiphon._type_params import ContextT, Generic
 from antiphon.budget import Budget
 from antiphon.errors import BudgetError, ValidationError
 
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
     from antiphon.tools import Tool
 
 
-class AgentContext:
+class AgentContext(Generic[ContextT]):
     """The second argument of an agent's ``act``; the engine creates it.
 
     `goto`, `send` and `end` replace the declared flow: return their result from ``act``. `ask`
@@ -34,7 +36,16 @@ class AgentContext:
     thread, they return the recorded result. `acall`, `amodel` and `astep` are the async versions.
     """
 
-    __slots__ = ("_calls", "_ctx", "_errors", "_human_input", "_made", "_roster", "_spec")
+    __slots__ = (
+        "_calls",
+        "_ctx",
+        "_errors",
+        "_human_input",
+        "_made",
+        "_roster",
+        "_spec",
+        "_state",
+    )
 
     def __init__(
         self,
@@ -44,6 +55,7 @@ class AgentContext:
         *,
         errors: Sequence[Mapping[str, Any]],
         human_input: HumanInput,
+        load_state: Callable[[], Mapping[str, Any]] = dict,
     ) -> None:
         self._ctx = ctx
         self._spec = spec
@@ -52,6 +64,7 @@ class AgentContext:
         self._calls: dict[str, int] = {}
         self._made: dict[str, int] = {}
         self._human_input = human_input
+        self._state = ReadOnlyState(load_state)
 
     @property
     def run_id(self) -> str:
@@ -63,6 +76,15 @@ class AgentContext:
         """The thread that stores the run; ``None`` without one."""
         thread: str | None = self._ctx.run.thread
         return thread
+
+    @property
+    def context(self) -> ContextT:
+        """What the caller passed as ``context=`` where the run started or resumed.
+
+        ``None`` if nothing. It is never stored.
+        """
+        context: ContextT = self._ctx.context  # type: ignore[assignment]
+        return context
 
     @property
     def agent(self) -> str:
@@ -197,6 +219,12 @@ class AgentContext:
         # Before anybody is asked about the call.
         self._check_left(found)
         options: Any = {"call_id": f"call_{number}", "count": lambda: self._count(found)}
+        options["caller"] = {
+            "context": self.context,
+            "state": self._state,
+            "agent": self.agent,
+            "thread": self.thread,
+        }
         about = self._ctx, self._human_input, found, arguments
         return (yield from perform_tool_call(*about, **options))
 

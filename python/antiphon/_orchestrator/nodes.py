@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -18,8 +19,10 @@ from antiphon._orchestrator.state import StateView
 from antiphon._orchestrator.updates import returned
 from antiphon._pause import Asked, Interrupted, pause_in
 from antiphon._schema.contract import Output
+from antiphon._state_schema import fields_of_state
 from antiphon._sync_async import run_async
 from antiphon._tool.approval import ToolCall, approver, decide, decide_call
+from antiphon._tool.context import ReadOnlyState
 from antiphon.agent import Agent
 from antiphon.errors import ValidationError
 
@@ -33,6 +36,8 @@ if TYPE_CHECKING:
 
     _Callable: TypeAlias = tuple[Callable[..., Any], bool]
     """A callable, and whether it is async."""
+    _Tool: TypeAlias = tuple[dict[str, Any], Callable[..., Any], bool, _Callable | None]
+    """A spec, what the engine calls, whether that is async, and what approves of calls."""
 
 
 def calling(spec: Spec, state: State, roster: Roster) -> Callable[[Any, Context], Any]:
@@ -43,7 +48,10 @@ def calling(spec: Spec, state: State, roster: Roster) -> Callable[[Any, Context]
     def arguments(given: Any, ctx: Context) -> tuple[HumanInput, Any, AgentContext]:
         human_input = HumanInput(ctx)
         seen, errors = _seen(given)
-        context = AgentContext(ctx, spec, roster, errors=errors, human_input=human_input)
+        load = functools.partial(_load, ctx, state)
+        context: AgentContext[Any] = AgentContext(
+            ctx, spec, roster, errors=errors, human_input=human_input, load_state=load
+        )
         return human_input, seen, context
 
     def call(given: Any, ctx: Context) -> Any:
@@ -87,7 +95,7 @@ class Declared:
             **spec.limits,
             "open": self._open,
             "close": self._close,
-            "tools": [_tool(tool) for tool in spec.tools],
+            "tools": [self._tool(tool) for tool in spec.tools],
             "tags": {"agent": spec.name},
         }
         return made if spec.output is None else {**made, "output": spec.output.schema}
@@ -112,6 +120,29 @@ class Declared:
         told = {"messages": [said("assistant", reply["text"], spec.name)]}
         return self._state.write({**told, **update}, spec.name)
 
+    def _tool(self, tool: Tool) -> _Tool:
+        """A tool as the engine calls it, from JSON to JSON, and the function that approves."""
+
+        def call(arguments: dict[str, Any], about: dict[str, Any]) -> Any:
+            return encode_result(tool.call(arguments, self._tool_context(about)))
+
+        async def acall(arguments: dict[str, Any], about: dict[str, Any]) -> Any:
+            return encode_result(await tool.call(arguments, self._tool_context(about)))
+
+        return dict(tool.spec), acall if tool.is_async else call, tool.is_async, _approver(tool)
+
+    def _tool_context(self, about: dict[str, Any]) -> ToolContext[Any]:
+        ctx = current_context()
+        caller = {
+            "context": ctx.context,
+            "state": ReadOnlyState(functools.partial(_load, ctx, self._state)),
+            "agent": self._spec.name,
+            "thread": ctx.run.thread,
+        }
+        return tool_context(
+            ctx, (about["name"], about["idempotency_key"], about["call_id"]), caller
+        )
+
 
 class Chooser(Declared):
     """A model that chooses the next agent, as options of the engine's loop."""
@@ -132,18 +163,6 @@ def _field(value: Any, key: str) -> Any:
     return value[key] if isinstance(value, dict) else getattr(value, key)
 
 
-def _tool(tool: Tool) -> tuple[dict[str, Any], Callable[..., Any], bool, _Callable | None]:
-    """A tool as the engine calls it, from JSON to JSON, and the function that approves calls."""
-
-    def call(arguments: dict[str, Any], about: dict[str, Any]) -> Any:
-        return encode_result(tool.call(arguments, _about(about)))
-
-    async def acall(arguments: dict[str, Any], about: dict[str, Any]) -> Any:
-        return encode_result(await tool.call(arguments, _about(about)))
-
-    return dict(tool.spec), acall if tool.is_async else call, tool.is_async, _approver(tool)
-
-
 def _approver(tool: Tool) -> _Callable | None:
     """The function that approves a tool's calls, as the engine calls it."""
     approve = approver(tool)
@@ -162,10 +181,9 @@ def _approver(tool: Tool) -> _Callable | None:
     return (decide_later, True) if is_async(approve) else (decide_now, False)
 
 
-def _about(about: dict[str, Any]) -> ToolContext:
-    return tool_context(
-        current_context(), about["name"], about["idempotency_key"], about["call_id"]
-    )
+def _load(ctx: Context, state: State) -> Mapping[str, Any]:
+    """The state at the start of the superstep, by key."""
+    return fields_of_state(state.show(ctx.run.values))
 
 
 FINISH = "finish"

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from antiphon._event_loop import submit
 from antiphon._model.adapters import as_model
-from antiphon._node.tool_calls import use
 from antiphon._tool.approval import ToolCall, approver, decide_call
+from antiphon._tool.timed_call import call_tool
 from antiphon.models import Model
 from antiphon.tools import Tool, ToolContext, encode_result
 
@@ -33,14 +33,20 @@ class CallerContext:
     Args:
         loop: where coroutines run. Default: a loop of antiphon's own.
         thread: the name of the thread that stores the question. Default: none.
+        context: what the caller passed as ``context=``. Default: nothing.
     """
 
-    __slots__ = ("_loop", "_variables", "thread")
+    __slots__ = ("_loop", "_variables", "context", "thread")
 
     def __init__(
-        self, loop: asyncio.AbstractEventLoop | None = None, thread: str | None = None
+        self,
+        loop: asyncio.AbstractEventLoop | None = None,
+        thread: str | None = None,
+        *,
+        context: Any = None,
     ) -> None:
         self.thread = thread
+        self.context = context
         self._loop = loop
         self._variables = copy_context()
 
@@ -102,6 +108,6 @@ def _using(tool: Tool) -> Callable[..., Any]:
         context = ToolContext(
             name=tool.name, call_id=about.get("call_id") or key, idempotency_key=key
         )
-        return encode_result(use(tool, arguments, context))
+        return encode_result(call_tool(tool, arguments, context))
 
     return call

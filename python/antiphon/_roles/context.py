@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from antiphon._orchestrator.model_request import ModelRequest
 
 
-class RoleContext(AgentContext):
+class RoleContext(AgentContext[Any]):
     """The context of an agent's ``act`` in a role of a system.
 
     It is the `antiphon.AgentContext` of a team's agents, but a role only replies: the system
@@ -36,6 +36,12 @@ class RoleContext(AgentContext):
     def role(self) -> str:
         """The role's name, such as ``planner`` or ``critic``."""
         return self._role
+
+    @property
+    def context(self) -> Any:
+        """What the caller passed as ``context=`` with the question; ``None`` if nothing."""
+        caller: Any = self._ctx.context
+        return caller.context
 
     @property
     def thread(self) -> str | None:

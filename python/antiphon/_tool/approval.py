@@ -1,4 +1,4 @@
-"""Calls of tools: their context, and their approval."""
+"""The approval of calls of tools."""
 
 from __future__ import annotations
 
@@ -16,33 +16,6 @@ from antiphon.errors import ToolError, ValidationError
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Iterable, Mapping
-    from datetime import datetime
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolContext:
-    """The context of one call of a tool.
-
-    The engine injects it into a parameter of this type, which the model does not see.
-
-    Attributes:
-        name: the tool's name.
-        call_id: the model's id of this call; its result carries the same.
-        idempotency_key: stable across attempts and restarts; pass it to services that accept
-            idempotency keys.
-        attempt: 1 for the first attempt.
-        deadline: when the call times out, with time zone; ``None`` without a time-out.
-
-    Example:
-        >>> def pay(cents: int, call: ToolContext) -> str:
-        ...     return f"{cents} cents under {call.idempotency_key}"
-    """
-
-    name: str
-    call_id: str
-    idempotency_key: str
-    attempt: int = 1
-    deadline: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,8 +16,8 @@ from antiphon._schema.hints import hints_of, peel
 from antiphon._schema.reader import Reader
 from antiphon._schema.record import MISSING, Declaration, Record
 from antiphon._text import snake_case
-from antiphon._tool.approval import ToolContext
-from antiphon.errors import ToolError, ValidationError
+from antiphon._tool.context import ToolContext, check_run_context, without_context
+from antiphon.errors import ValidationError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -42,7 +42,7 @@ class FunctionBody:
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.function = function
-        self.plain = _plain(function)
+        self.plain = plain_function(function)
         """The function at the bottom: without partial, binding or ``__call__``."""
         self.origin = _name_of(function, self.plain)
         self._check_kind()
@@ -54,6 +54,8 @@ class FunctionBody:
         reader = Reader()
         self._record = Record([], dict, closed=True)
         self._contexts: dict[str, bool] = {}
+        self.context_type: Any = None
+        """The context that the run has to have, if the function says one."""
         self._defaults: dict[str, Any] = {}
         for declared in self._declarations(text.parameters):
             if self._takes_context(declared):
@@ -78,20 +80,18 @@ class FunctionBody:
 
         Raises:
             ValidationError: an argument does not fit (``invalid_value``).
-            ToolError: the function needs a context and there is none.
+            ToolError: the function takes a context, or requires that of the run, and there is none
+                (``tool_context``, ``context_missing``).
         """
         present = build(self._record, dict(arguments), "")
         for name in self._defaults.keys() - present.keys():
             present[name] = self._defaults[name].get_default(call_default_factory=True)
         for name, required in self._contexts.items():
             if context is not None:
+                check_run_context(self.origin, self.context_type, context)
                 present[name] = context
             elif required:
-                raise ToolError(
-                    f"a tool with a `ToolContext` parameter was called without one: {self.origin}",
-                    code="tool_context",
-                    hint="pass `context=ToolContext(...)`",
-                )
+                raise without_context(self.origin)
         return self.function(**present)
 
     def _check_kind(self) -> None:
@@ -146,15 +146,29 @@ class FunctionBody:
         )
 
     def _takes_context(self, declared: Declaration) -> bool:
-        tp = peel(declared.hint).tp
-        options = typing.get_args(tp) if typing.get_origin(tp) in _UNIONS else (tp,)
-        if ToolContext not in options:
-            return False
-        self._contexts[declared.name] = declared.required
-        return True
+        takes, wanted = wanted_context(declared.hint)
+        if takes:
+            self._contexts[declared.name] = declared.required
+            self.context_type = wanted
+        return takes
 
 
-def _plain(function: Any) -> Any:
+def wanted_context(hint: Any) -> tuple[bool, Any]:
+    """Whether a parameter takes the context of a call, and the context of the run it requires."""
+    tp = peel(hint).tp
+    options = typing.get_args(tp) if typing.get_origin(tp) in _UNIONS else (tp,)
+    for option in options:
+        if option is ToolContext:
+            return True, None
+        if typing.get_origin(option) is ToolContext:
+            wanted = typing.get_args(option)[0]
+            is_optional = type(None) in (wanted, *typing.get_args(wanted))
+            is_open = wanted is Any or isinstance(wanted, typing.TypeVar)
+            return True, None if is_optional or is_open else wanted
+    return False, None
+
+
+def plain_function(function: Any) -> Any:
     """The function whose hints count."""
     while isinstance(function, functools.partial):
         function = function.func

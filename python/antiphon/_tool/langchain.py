@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from antiphon._tool.context import ToolContext
+from antiphon._tool.timed_call import acall_tool, call_tool
 from antiphon.errors import ToolError, ValidationError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from antiphon._schema import JsonSchema
-    from antiphon._tool.approval import ToolContext
 
 
 def is_langchain_tool(value: Any) -> bool:
@@ -33,6 +34,7 @@ class LangChainBody:
     """
 
     is_method = False
+    context_type: Any = None
 
     def __init__(self, tool: Any) -> None:
         self.function = tool
@@ -64,6 +66,45 @@ class LangChainBody:
 
     async def _awaited(self, call: dict[str, Any]) -> Any:
         return _content(self.name, await self.function.ainvoke(call))
+
+
+def as_structured_tool(tool: Any) -> Any:
+    """A tool of antiphon's as one of LangChain's; see `Tool.as_langchain`."""
+    if tool.approval is not False:
+        raise ValidationError(
+            f"calls of tool `{tool.name}` need approval, which LangChain does not ask for",
+            code="approval_unavailable",
+            details={"tool": tool.name},
+            hint="make a tool without `approval` for LangChain, or use it in a team of agents",
+        )
+    try:
+        from langchain_core.tools import StructuredTool
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "langchain_core":
+            raise
+        message = "`Tool.as_langchain` needs LangChain: pip install langchain-core"
+        raise ImportError(message, name=error.name) from error
+
+    def call(**arguments: Any) -> Any:
+        return call_tool(tool, arguments, _context_of_call(tool.name))
+
+    async def acall(**arguments: Any) -> Any:
+        return await acall_tool(tool, arguments, _context_of_call(tool.name))
+
+    return StructuredTool(
+        name=tool.name,
+        description=tool.description,
+        args_schema=tool.parameters,
+        func=call,
+        coroutine=acall,
+    )
+
+
+def _context_of_call(name: str) -> ToolContext[Any]:
+    import uuid  # few tools come here
+
+    number = uuid.uuid4().hex
+    return ToolContext(name=name, call_id=number, idempotency_key=number)
 
 
 def _schema_of(tool: Any) -> JsonSchema:

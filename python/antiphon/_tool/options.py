@@ -11,6 +11,7 @@ from antiphon.errors import ValidationError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from antiphon._antiphon import RetryPolicy
     from antiphon._tool.approval import Approval
 
 SideEffect: TypeAlias = Literal["none", "read", "write", "external"]
@@ -22,18 +23,24 @@ MAX_RESULT = 20_000
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
-class ToolOptions(TypedDict, total=False):
-    """The keyword arguments of `Tool`; see there."""
+class CallOptions(TypedDict, total=False):
+    """The keyword arguments of `Tool` that are about its calls; see there."""
 
-    name: str | None
-    description: str | None
     timeout: float | None
+    retry: RetryPolicy | int | None
     max_calls: int | None
     approval: Approval
     idempotent: bool
     cache: bool | None
     side_effect: SideEffect
     max_result: int
+
+
+class ToolOptions(CallOptions, total=False):
+    """The keyword arguments of `Tool`; see there."""
+
+    name: str | None
+    description: str | None
 
 
 def check_name(name: Any, origin: str) -> str:

@@ -4,5 +4,6 @@ pub(crate) mod codec;
 pub(crate) mod command;
 pub(crate) mod json;
 pub(crate) mod object;
+pub(crate) mod schema;
 pub(crate) mod storable;
 pub(crate) mod values;

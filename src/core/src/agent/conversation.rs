@@ -338,7 +338,7 @@ impl Conversation {
                 arguments: parsed.value,
                 idempotency_key: self.key(position, call),
             })),
-            Err(unreadable) => denied(feedback::bad_arguments(&call.name, &unreadable.feedback())),
+            Err(unreadable) => denied(feedback::bad_arguments(&call.name, &unreadable)),
         }
     }
 

@@ -1,6 +1,7 @@
 //! The only sentences in Rust that a model reads: errors of its last step, and what it can do.
 
 use crate::fault::Fault;
+use crate::reply::UnreadableReply;
 use crate::tool::ToolSpec;
 use serde_json::Value as Json;
 
@@ -9,7 +10,8 @@ pub(super) fn unknown_tool<'a>(name: &str, known: impl Iterator<Item = &'a ToolS
     format!("error: there is no tool called {name:?}. Tools: {}", known.join(", "))
 }
 
-pub(super) fn bad_arguments(name: &str, problems: &str) -> String {
+pub(super) fn bad_arguments(name: &str, unreadable: &UnreadableReply) -> String {
+    let problems = unreadable.argument_feedback(name);
     format!("error: the arguments for {name:?} do not fit, and it was not called.\n{problems}")
 }
 

@@ -49,18 +49,34 @@ impl UnreadableReply {
             "Your last reply could not be used. {} in it did not match what was asked for:\n",
             count(self.errors.len(), "thing"),
         );
+        text.push_str(&self.listed("reply"));
+        text.push_str(
+            "Paths are JSON pointers into your reply. Give the whole answer again, corrected, \
+             as one JSON value and nothing else: no explanation, no code fence.",
+        );
+        text
+    }
+
+    /// What to tell the model whose arguments for a tool these are, so that it calls again.
+    pub fn argument_feedback(&self, tool: &str) -> String {
+        format!(
+            "{}Paths are JSON pointers into the arguments. Call {tool:?} again, with corrected \
+             arguments.",
+            self.listed("object"),
+        )
+    }
+
+    /// The first violations, one a line; `whole` is what the value itself is called.
+    fn listed(&self, whole: &str) -> String {
+        let mut text = String::new();
         for (index, error) in self.errors.iter().take(Self::SHOWN).enumerate() {
             // Writing to a string cannot fail.
-            let _ = writeln!(text, "{}. {error}", index + 1);
+            let _ = writeln!(text, "{}. {}", index + 1, error.sentence(whole));
         }
         let hidden = self.errors.len().saturating_sub(Self::SHOWN);
         if hidden > 0 {
             let _ = writeln!(text, "and {hidden} more of this kind.");
         }
-        text.push_str(
-            "Paths are JSON pointers into your reply. Give the whole answer again, corrected, \
-             as one JSON value and nothing else: no explanation, no code fence.",
-        );
         text
     }
 
@@ -87,7 +103,7 @@ impl fmt::Display for UnreadableReply {
                 write!(f, "the model's reply should be {expected} but is: {found}")
             }
             Some(error) => {
-                let (place, wanted) = (error.place(), &error.expected);
+                let (place, wanted) = (error.place("reply"), &error.expected);
                 write!(
                     f,
                     "the model's reply should have {wanted} at {place} but has: {}",

@@ -31,20 +31,25 @@ impl Violation {
         Self { path: path.into(), expected: short(&expected.into(), EXPECTED), found: found.into() }
     }
 
-    /// The path for a reader on one line.
-    pub(super) fn place(&self) -> String {
+    /// The path for a reader on one line; `whole` is what the value itself is called.
+    pub(super) fn place(&self, whole: &str) -> String {
         match self.path.as_str() {
-            "" => "the whole reply".to_owned(),
+            "" => format!("the whole {whole}"),
             path => {
                 let plain: String = path.chars().filter(|c| !c.is_control() && *c != '`').collect();
                 format!("`{}`", short(&plain, 120))
             }
         }
     }
+
+    /// What is wrong with a value that is called `whole`.
+    pub(super) fn sentence(&self, whole: &str) -> String {
+        format!("{}: expected {}, found {}", self.place(whole), self.expected, self.found)
+    }
 }
 
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: expected {}, found {}", self.place(), self.expected, self.found)
+        f.write_str(&self.sentence("reply"))
     }
 }

@@ -1,0 +1,89 @@
+"""Calls of tools that end in time."""
+
+from __future__ import annotations
+
+import inspect
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from typing import TYPE_CHECKING, Any, Protocol
+
+from antiphon._event_loop import run_blocking
+from antiphon.errors import RunTimeout
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from antiphon._tool.context import ToolContext
+
+
+class TimedTool(Protocol):
+    """A tool, as far as its calls need it."""
+
+    @property
+    def name(self) -> str:
+        """The tool's name."""
+
+    @property
+    def timeout(self) -> float | None:
+        """The time limit of a call, in seconds."""
+
+    @property
+    def is_async(self) -> bool:
+        """Whether `call` is known to return an awaitable."""
+
+    def call(self, arguments: Mapping[str, Any], context: ToolContext[Any] | None = None) -> Any:
+        """Calls it."""
+
+
+def call_tool(tool: TimedTool, arguments: dict[str, Any], context: ToolContext[Any]) -> Any:
+    """Calls a sync or async tool and waits for its result.
+
+    Raises:
+        RunTimeout: it took longer than it may (``tool_timeout``).
+    """
+    if not tool.is_async and tool.timeout is None:
+        value = tool.call(arguments, context)
+        return run_blocking(value) if inspect.isawaitable(value) else value
+    if tool.is_async:
+        return run_blocking(
+            tool.call(arguments, context), timeout=tool.timeout, late=lambda: _late(tool)
+        )
+    with_variables = copy_context().run
+    pool = ThreadPoolExecutor(1, "antiphon-tool")
+    try:
+        future = pool.submit(with_variables, tool.call, arguments, context)
+        return future.result(tool.timeout)
+    except TimeoutError:
+        # The tool itself may raise the same.
+        if future.done():
+            raise
+        raise _late(tool) from None
+    finally:
+        # A call that is stuck keeps its thread, not the caller.
+        pool.shutdown(wait=False)
+
+
+async def acall_tool(tool: TimedTool, arguments: dict[str, Any], context: ToolContext[Any]) -> Any:
+    """`call_tool` on the caller's event loop; a sync tool runs on a thread."""
+    import asyncio  # it takes 20 ms
+
+    if tool.is_async:
+        waiting = tool.call(arguments, context)
+    else:
+        waiting = asyncio.to_thread(tool.call, arguments, context)
+    try:
+        async with asyncio.timeout(tool.timeout) as limit:
+            value = await waiting
+            return await value if inspect.isawaitable(value) else value
+    except TimeoutError:
+        if not limit.expired():
+            raise
+        raise _late(tool) from None
+
+
+def _late(tool: TimedTool) -> RunTimeout:
+    return RunTimeout(
+        f"tool `{tool.name}` exceeded its time-out in seconds: {tool.timeout}",
+        code="tool_timeout",
+        details={"tool": tool.name},
+    )
