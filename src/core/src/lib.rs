@@ -13,7 +13,7 @@
 //! | [`agent`] | the loop of model and tool calls |
 //! | [`budget`], [`retry`], [`seed`] | what may be spent; when to try again; randomness that repeats |
 //! | [`event`], [`notice`] | what a watcher sees; what a host can show with values |
-//! | [`message`], [`model`], [`tool`], [`schema`] | what passes between agents, models and tools |
+//! | [`message`], [`content`], [`model`], [`tool`], [`schema`] | what passes between agents, models and tools |
 //! | [`approval`] | calls of tools that somebody has to approve of |
 //! | [`reply`] | the port to structured output: parsers of replies, one for each schema |
 //! | [`fault`], [`time`] | how something fails, and where; instants |
@@ -25,6 +25,7 @@ pub mod budget;
 pub mod channel;
 pub mod checkpoint;
 pub mod command;
+pub mod content;
 pub mod effect;
 pub mod event;
 pub mod excerpt;
@@ -45,6 +46,7 @@ pub mod time;
 pub mod tool;
 pub mod value;
 
+pub use content::{Content, ContentPart, Media, MediaSource};
 pub use fault::{Category, Fault, FaultCode, FaultRecord};
 pub use message::{Message, Role, ToolCall};
 pub use model::{FinishReason, ModelReply, ModelRequest, Usage};

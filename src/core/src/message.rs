@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::content::Content;
+
 /// The role of the sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -21,8 +23,8 @@ pub enum Role {
 pub struct Message {
     /// The role of the sender.
     pub role: Role,
-    /// The text; empty when an assistant only calls tools.
-    pub content: String,
+    /// What it says; empty when an assistant only calls tools.
+    pub content: Content,
     /// The calls that the assistant requests, in its order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tool_calls: Vec<ToolCall>,
@@ -36,26 +38,26 @@ pub struct Message {
 
 impl Message {
     /// Instructions.
-    pub fn system(content: impl Into<String>) -> Self {
+    pub fn system(content: impl Into<Content>) -> Self {
         Self::new(Role::System, content)
     }
 
     /// A message of the user.
-    pub fn user(content: impl Into<String>) -> Self {
+    pub fn user(content: impl Into<Content>) -> Self {
         Self::new(Role::User, content)
     }
 
     /// A message of the model.
-    pub fn assistant(content: impl Into<String>) -> Self {
+    pub fn assistant(content: impl Into<Content>) -> Self {
         Self::new(Role::Assistant, content)
     }
 
     /// A tool's result of the call `id`.
-    pub fn tool(id: impl Into<String>, content: impl Into<String>) -> Self {
+    pub fn tool(id: impl Into<String>, content: impl Into<Content>) -> Self {
         Self { tool_call_id: Some(id.into()), ..Self::new(Role::Tool, content) }
     }
 
-    fn new(role: Role, content: impl Into<String>) -> Self {
+    fn new(role: Role, content: impl Into<Content>) -> Self {
         Self {
             role,
             content: content.into(),

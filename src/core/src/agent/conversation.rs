@@ -6,6 +6,7 @@ use super::pending::{CallAction, CallState, PendingToolCall};
 use super::{AgentResult, AgentSpec, AgentTool, ReplyRepair, ToolCallRecord, feedback};
 use crate::approval::{Approval, Decision, Proposal};
 use crate::checkpoint::{Call, Callee, digest, key};
+use crate::content::Content;
 use crate::fault::{Fault, FaultCode};
 use crate::message::{Message, ToolCall};
 use crate::model::{FinishReason, ModelReply, ModelRequest, Usage};
@@ -119,8 +120,8 @@ impl Conversation {
         let Some(pending) = self.calls.get_mut(position) else { return false };
         let tool = self.spec.tools.iter().find(|tool| tool.spec.name == pending.call.name);
         let limit = tool.map_or(crate::tool::ToolSpec::MAX_RESULT, |tool| tool.spec.max_result);
-        let (text, cut) = feedback::result(outcome, limit);
-        pending.answer(text, succeeded(outcome));
+        let (content, cut) = feedback::result(outcome, limit);
+        pending.answer(content, succeeded(outcome));
         cut
     }
 
@@ -190,7 +191,7 @@ impl Conversation {
     pub fn deny_tool(&mut self, position: usize) {
         self.closing = true;
         if let Some(pending) = self.calls.get_mut(position) {
-            pending.state = CallState::Answered(feedback::TOOL_BUDGET.to_owned(), false);
+            pending.state = CallState::Answered(feedback::TOOL_BUDGET.into(), false);
         }
     }
 
@@ -217,7 +218,7 @@ impl Conversation {
     /// The error of the call at `position`, as the model reads it.
     pub fn complaint(&self, position: usize) -> Option<&str> {
         match &self.calls.get(position)?.state {
-            CallState::Answered(text, false) => {
+            CallState::Answered(Content::Text(text), false) => {
                 Some(text.strip_prefix("error: ").unwrap_or(text.as_str()))
             }
             _ => None,
@@ -314,7 +315,7 @@ impl Conversation {
 
     /// The initial state of a call that the model requests.
     fn admit(&self, call: &ToolCall, cut: bool) -> CallState {
-        let denied = |text: String| CallState::Answered(text, false);
+        let denied = |text: String| CallState::Answered(text.into(), false);
         let position = self.tool_uses.len() + self.calls.len();
         if position >= self.spec.max_tool_calls as usize {
             return denied(feedback::TOOL_BUDGET.to_owned());
@@ -354,7 +355,7 @@ impl Conversation {
     fn spent(&self, name: &str) -> Option<CallState> {
         let limit = self.tool(name)?.spec.max_calls?;
         let spent = self.calls_of(name) >= limit as usize;
-        spent.then(|| CallState::Answered(feedback::tool_limit(name, limit), false))
+        spent.then(|| CallState::Answered(feedback::tool_limit(name, limit).into(), false))
     }
 
     /// The calls of a tool that count; those that are refused or not yet approved do not.
@@ -401,12 +402,12 @@ impl Conversation {
     /// Moves answered calls into the conversation, in the order of the requests.
     fn settle_calls(&mut self) {
         for pending in self.calls.drain(..) {
-            let CallState::Answered(text, ok) = pending.state else { continue };
+            let CallState::Answered(content, ok) = pending.state else { continue };
             if pending.declined {
                 self.declined.push(pending.call.name.clone());
             }
             let ToolCall { id, name, arguments } = pending.call;
-            self.messages.push(Message { name: Some(name.clone()), ..Message::tool(id, text) });
+            self.messages.push(Message { name: Some(name.clone()), ..Message::tool(id, content) });
             self.tool_uses.push(ToolCallRecord { name, arguments, ok });
         }
     }

@@ -1,5 +1,6 @@
 //! The only sentences in Rust that a model reads: errors of its last step, and what it can do.
 
+use crate::content::{Content, ContentPart};
 use crate::fault::Fault;
 use crate::reply::UnreadableReply;
 use crate::tool::ToolSpec;
@@ -28,8 +29,8 @@ pub(super) fn declined(name: &str, reason: Option<&str>) -> String {
     format!("error: this call of {name:?} was not approved, and it was not called{why}")
 }
 
-pub(super) fn changed(arguments: &str, result: &str) -> String {
-    format!("[called with other arguments, by whoever approved of it: {arguments}]\n{result}")
+pub(super) fn changed(arguments: &str) -> String {
+    format!("[called with other arguments, by whoever approved of it: {arguments}]")
 }
 
 pub(super) const TOOL_BUDGET: &str =
@@ -37,8 +38,12 @@ pub(super) const TOOL_BUDGET: &str =
 
 pub(super) const EMPTY_REPLY: &str = "Your reply was empty. Answer now.";
 
-/// A tool's result as the model reads it, and whether it was truncated.
-pub(super) fn result(outcome: &Result<Json, Fault>, limit: usize) -> (String, bool) {
+/// A tool's result as the model reads it, and whether it was truncated. The limit is for texts;
+/// images and files are whole.
+pub(super) fn result(outcome: &Result<Json, Fault>, limit: usize) -> (Content, bool) {
+    if let Some(content) = outcome.as_ref().ok().and_then(Content::of_result) {
+        return shortened(content, limit);
+    }
     let text = match outcome {
         Ok(Json::String(text)) => text.clone(),
         Ok(value) => value.to_string(),
@@ -47,6 +52,29 @@ pub(super) fn result(outcome: &Result<Json, Fault>, limit: usize) -> (String, bo
             None => format!("error: {}", fault.message),
         },
     };
+    let (text, cut) = truncate(text, limit);
+    (Content::Text(text), cut)
+}
+
+/// Content whose texts have at most `limit` characters together.
+fn shortened(content: Content, limit: usize) -> (Content, bool) {
+    let (mut left, mut cut) = (limit, false);
+    let shorten = |part: ContentPart| {
+        let Some(text) = part.as_text() else { return Some(part) };
+        let length = text.chars().count();
+        if length <= left {
+            left -= length;
+            return Some(part);
+        }
+        let first = !std::mem::replace(&mut cut, true);
+        let text = truncate(text.into_owned(), std::mem::take(&mut left)).0;
+        first.then_some(ContentPart::Text { text })
+    };
+    let parts = content.into_parts().into_iter().filter_map(shorten).collect();
+    (Content::Parts(parts), cut)
+}
+
+fn truncate(text: String, limit: usize) -> (String, bool) {
     let length = text.chars().count();
     if length <= limit {
         return (text, false);

@@ -2,6 +2,7 @@
 
 use super::feedback;
 use crate::approval::Decision;
+use crate::content::Content;
 use crate::message::ToolCall;
 use crate::task::ToolInvocation;
 
@@ -33,7 +34,7 @@ pub(super) enum CallState {
     Deciding(Box<ToolInvocation>),
     Ready(Box<ToolInvocation>),
     Out,
-    Answered(String, bool),
+    Answered(Content, bool),
 }
 
 impl PendingToolCall {
@@ -70,7 +71,7 @@ impl PendingToolCall {
             Decision::Refuse(reason) => {
                 self.declined = true;
                 let text = feedback::declined(&self.call.name, reason.as_deref());
-                CallState::Answered(text, false)
+                CallState::Answered(text.into(), false)
             }
             Decision::Approve => spent.unwrap_or(CallState::Ready(invocation)),
             Decision::Change(arguments) => {
@@ -82,11 +83,11 @@ impl PendingToolCall {
     }
 
     /// Sets its result, as the model reads it.
-    pub(super) fn answer(&mut self, text: String, ok: bool) {
-        let text = match &self.changed {
-            Some(arguments) => feedback::changed(arguments, &text),
-            None => text,
+    pub(super) fn answer(&mut self, content: Content, ok: bool) {
+        let content = match &self.changed {
+            Some(arguments) => content.preceded_by(&feedback::changed(arguments)),
+            None => content,
         };
-        self.state = CallState::Answered(text, ok);
+        self.state = CallState::Answered(content, ok);
     }
 }

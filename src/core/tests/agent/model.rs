@@ -119,5 +119,5 @@ pub(crate) fn invocations(play: &Play) -> Vec<ToolInvocation> {
 /// What the model got to read of its tools, in order.
 pub(crate) fn results(request: &ModelRequest) -> Vec<String> {
     let tools = request.messages.iter().filter(|message| message.role == Role::Tool);
-    tools.map(|message| message.content.clone()).collect()
+    tools.map(|message| message.content.to_string()).collect()
 }

@@ -52,7 +52,7 @@ fn a_reply_that_does_not_fit_is_asked_for_once_more_with_the_place() {
     let asked = requests(&play);
     let last = asked[1].messages.last().unwrap();
     assert_eq!(last.role, Role::User);
-    assert!(last.content.contains("/count"), "{}", last.content);
+    assert!(last.content.text().contains("/count"), "{}", last.content);
     assert_eq!(asked[1].messages[2].content, r#"{"count": []}"#, "with the reply in question");
 }
 

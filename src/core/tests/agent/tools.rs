@@ -180,6 +180,23 @@ fn a_long_result_is_cut_and_says_so() {
     assert_eq!(play.of_kind(EventKind::ToolResult)[0].data["truncated"], true);
 }
 
+#[test]
+fn a_result_of_parts_is_read_as_parts_and_only_its_texts_are_shortened() {
+    let mut short = tool("one", Read);
+    short.spec.max_result = 12;
+    let graph = graph(with(vec![short])).build().unwrap();
+    let image = json!({"type": "image", "mime_type": "image/png", "base64": "A".repeat(50)});
+    let text = |text: &str| json!({"type": "text", "text": text});
+    let parts = json!([text("a plot"), image, text("of the prices"), text("x")]);
+    let script =
+        script(vec![asks(&["one"]), says("done")], move |_| Ok(json!({"content": parts.clone()})));
+    let mut play = play(&graph, script);
+    play.complete();
+    let messages = &requests(&play)[1].messages;
+    let cut = text("of the\n[truncated: 6 of 13 characters]");
+    assert_eq!(json!(messages.last().unwrap().content), json!([text("a plot"), image, cut]));
+}
+
 /// The keys of all calls of a run that asks for the same thing twice.
 fn keys(seed: u64, city: &str) -> Vec<String> {
     let mut asked = asks(&["one"]);

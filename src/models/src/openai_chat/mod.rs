@@ -4,10 +4,12 @@
 //! | module | holds |
 //! |---|---|
 //! | [`mod@request`] | a request as the wire's JSON |
+//! | `content` | texts, images and files of a message as the wire's JSON |
 //! | [`strict_schema`] | rewrites a schema to the strict subset, and reports what it dropped |
 //! | [`wire`] | the form of replies, parsed leniently |
 //! | [`reply`], [`stream`] | a whole reply; a reply assembled from chunks |
 
+mod content;
 pub mod reply;
 pub mod request;
 pub mod stream;

@@ -4,6 +4,7 @@ use antiphon_core::{Message, ModelRequest, Role, Schema, ToolSpec};
 use serde_json::{Map, Value as Json, json};
 
 use crate::endpoint::{Endpoint, Structured};
+use crate::openai_chat::content::{content, media_of};
 use crate::openai_chat::strict_schema::StrictSchema;
 
 /// The instructions for servers that accept no schema.
@@ -40,7 +41,19 @@ pub fn encode(request: &ModelRequest, endpoint: &Endpoint, streamed: bool) -> Js
 }
 
 fn messages(request: &ModelRequest, structured: Structured) -> Json {
-    let mut messages: Vec<Json> = request.messages.iter().map(message).collect();
+    let mut messages = Vec::with_capacity(request.messages.len());
+    let mut media = Vec::new();
+    for (index, sent) in request.messages.iter().enumerate() {
+        messages.push(message(sent));
+        if sent.role == Role::Tool {
+            media.extend(media_of(sent));
+        }
+        let ends_results =
+            request.messages.get(index + 1).is_none_or(|next| next.role != Role::Tool);
+        if ends_results && !media.is_empty() {
+            messages.push(json!({"role": "user", "content": std::mem::take(&mut media)}));
+        }
+    }
     if let (Some(schema), Structured::Object) = (&request.schema, structured) {
         let content = format!("{SCHEMA_PROMPT}{}", schema.json);
         messages.push(json!({"role": "system", "content": content}));
@@ -51,7 +64,7 @@ fn messages(request: &ModelRequest, structured: Structured) -> Json {
 fn message(message: &Message) -> Json {
     let mut wire = Map::new();
     let only_calls = message.content.is_empty() && !message.tool_calls.is_empty();
-    let content = if only_calls { Json::Null } else { json!(message.content) };
+    let content = if only_calls { Json::Null } else { content(message) };
     wire.insert("role".to_owned(), json!(message.role));
     wire.insert("content".to_owned(), content);
     if let (Some(name), false) = (&message.name, message.role == Role::Tool) {

@@ -1,6 +1,8 @@
 //! Whole replies, and the requests behind them.
 
-use antiphon_core::{FinishReason, Message, ModelRequest, Schema, ToolCall, ToolSpec, Usage};
+use antiphon_core::{
+    Content, FinishReason, Message, ModelRequest, Schema, ToolCall, ToolSpec, Usage,
+};
 use antiphon_models::{ModelSettings, open};
 use antiphon_runtime::ReplyChunk;
 use serde_json::{Value as Json, json};
@@ -93,6 +95,50 @@ async fn tools_are_offered_and_their_calls_and_answers_are_passed_on() {
         json!([
             {"role": "assistant", "content": null, "tool_calls": calls},
             {"role": "tool", "content": "0", "tool_call_id": "c-0"},
+        ])
+    );
+}
+
+#[tokio::test]
+async fn images_and_files_are_sent_as_parts_and_those_of_tools_after_their_results() {
+    let server = Server::start([says("hi")]).await;
+    let image = |data: &str| json!({"type": "image", "mime_type": "image/png", "base64": data});
+    let content = |parts: Json| serde_json::from_value::<Content>(parts).unwrap();
+    let asked = content(json!([
+        {"type": "text", "text": "Why?"},
+        image("QQ=="),
+        {"type": "image", "url": "https://example.org/b.png"},
+        {"type": "file", "filename": "c.pdf", "mime_type": "application/pdf", "base64": "Qw=="},
+        {"type": "data", "value": {"n": 1}},
+    ]));
+    let plotted = content(json!([{"type": "text", "text": "done"}, image("RA==")]));
+    let plot = Message { name: Some("plot".into()), ..Message::tool("c-1", plotted) };
+    let messages =
+        vec![Message::user(asked), plot, Message::tool("c-2", "0"), Message::user("so?")];
+    let request = ModelRequest { messages, ..ModelRequest::default() };
+    opened(&settings(&server)).call(&request, &cx()).await.unwrap();
+
+    let text = |text: &str| json!({"type": "text", "text": text});
+    let url = |url: &str| json!({"type": "image_url", "image_url": {"url": url}});
+    let file = json!({"filename": "c.pdf", "file_data": "data:application/pdf;base64,Qw=="});
+    let parts = json!([
+        text("Why?"),
+        url("data:image/png;base64,QQ=="),
+        url("https://example.org/b.png"),
+        {"type": "file", "file": file},
+        text("{\"n\":1}"),
+    ]);
+    let follow =
+        json!([text("[part 2 of the result of plot c-1]"), url("data:image/png;base64,RA=="),]);
+    let result = "done\n[part 2 of the result of plot c-1: see below]";
+    assert_eq!(
+        body(&server.seen()[0])["messages"],
+        json!([
+            {"role": "user", "content": parts},
+            {"role": "tool", "content": result, "tool_call_id": "c-1"},
+            {"role": "tool", "content": "0", "tool_call_id": "c-2"},
+            {"role": "user", "content": follow},
+            {"role": "user", "content": "so?"},
         ])
     );
 }

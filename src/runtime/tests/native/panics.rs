@@ -72,5 +72,5 @@ async fn a_panic_of_a_tool_is_told_to_the_model() {
     Driver::new(Arc::new(host), clock).run(&mut run).await.unwrap();
     assert_eq!(held(&run, "answer"), json!("without it"));
     let asked = script.asked.lock().unwrap();
-    assert!(asked[1].messages.last().unwrap().content.contains("panicked"), "{asked:?}");
+    assert!(asked[1].messages.last().unwrap().content.text().contains("panicked"), "{asked:?}");
 }

@@ -64,7 +64,7 @@ fn planning(job: RoleTask, state: &State, instructions: String) -> Vec<Message> 
     let mut delimited = DelimitedInput::new();
     add_file(&mut delimited, state);
     if let Some(first) = messages.get_mut(1) {
-        first.content = delimited.then(&first.content);
+        first.content = delimited.then(&first.content.text()).into();
     }
     messages
 }

@@ -60,7 +60,7 @@ async fn a_mistake_goes_back_to_the_model_and_the_next_code_finds_a_clean_interp
     let again = jobs.iter().find(|job| job.code == "result = 7").unwrap();
     assert!(again.inputs.contains_key("sales"), "a clean interpreter gets the inputs again");
     let requests = played.model.requests();
-    let told = &requests[1].messages.last().unwrap().content;
+    let told = requests[1].messages.last().unwrap().content.to_string();
     assert!(told.contains("KeyError: 'netto'") && told.contains("line 2"), "{told}");
 }
 

@@ -75,7 +75,7 @@ async fn an_equal_call_is_answered_without_the_tool() {
     assert_eq!(played.answer.outcome, Outcome::Answered);
     assert_eq!(tool.calls(), 1);
     let last = &played.requests("researcher")[3].messages;
-    assert_eq!(last.iter().filter(|message| message.content.contains("Lima")).count(), 2);
+    assert_eq!(last.iter().filter(|message| message.content.text().contains("Lima")).count(), 2);
     let reused = played.notes("tool_result_reused");
     assert_eq!(reused, [json!({"tool": "search", "arguments": {"n": 1.0, "q": "a"}})]);
 }

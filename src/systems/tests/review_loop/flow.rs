@@ -99,7 +99,7 @@ async fn a_plan_without_research_forgets_research_of_an_earlier_plan() {
     assert_eq!(played.state().current_research_index, -1);
     assert!(played.state().research_results.is_empty());
     let asked = &played.requests("expert")[0].messages;
-    assert!(asked.iter().all(|message| !message.content.contains("stale")));
+    assert!(asked.iter().all(|message| !message.content.text().contains("stale")));
 }
 
 /// RL-03 of `docs/systems/review-loop.md`.
@@ -119,7 +119,7 @@ async fn a_rejected_plan_is_made_again_from_the_feedback() {
     assert_eq!(played.state().research_steps, ["r1"]);
     assert_eq!(played.state().expert_steps, ["e1", "e2"]);
     let again = &played.requests("planner")[1].messages;
-    let said: Vec<&str> = again.iter().skip(1).map(|message| message.content.as_str()).collect();
+    let said: Vec<_> = again.iter().skip(1).map(|message| message.content.text()).collect();
     let first = r#"{"research_steps":[],"expert_steps":["e1"]}"#;
     assert_eq!(said, ["Develop a logical plan to answer: q", first, "more"]);
     assert_eq!(played.notes("retry"), [json!({"agent": "planner", "count": 1, "limit": 5})]);
@@ -169,7 +169,7 @@ async fn each_research_step_keeps_its_own_conversation() {
     assert_eq!(played.answer.output.retry_count, 3);
     let texts = |index: usize| -> Vec<String> {
         let messages = &played.state().researcher_states[&index].messages;
-        messages.iter().skip(2).map(|message| message.content.clone()).collect()
+        messages.iter().skip(2).map(|message| message.content.to_string()).collect()
     };
     let said = |result: &str| found(result).to_string();
     assert_eq!(texts(0), [said("a"), "one".into(), said("b"), "two".into(), said("c")]);
@@ -177,6 +177,6 @@ async fn each_research_step_keeps_its_own_conversation() {
     assert_eq!(played.state().researcher_states[&0].result.as_deref(), Some("c"));
     // The rework of a step was asked with the conversation of that step alone.
     let rework = &played.requests("researcher")[4].messages;
-    assert!(rework.iter().any(|message| message.content.contains("Research: r2")));
-    assert!(rework.iter().all(|message| !message.content.contains("Research: r1")));
+    assert!(rework.iter().any(|message| message.content.text().contains("Research: r2")));
+    assert!(rework.iter().all(|message| !message.content.text().contains("Research: r1")));
 }

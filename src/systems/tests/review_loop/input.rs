@@ -29,7 +29,7 @@ async fn only_the_first_message_is_the_question() {
     assert_eq!(played.state().question, "first");
     let seen = played.model.requests();
     let all = seen.iter().flat_map(|request| &request.messages);
-    assert!(all.into_iter().all(|message| !message.content.contains("second")));
+    assert!(all.into_iter().all(|message| !message.content.text().contains("second")));
 }
 
 #[tokio::test]
@@ -43,10 +43,10 @@ async fn text_parts_are_joined_and_a_file_part_is_the_file() {
     assert_eq!(played.answer.outcome, Outcome::Answered);
     assert_eq!(played.state().question, "Sum the\nnumbers.");
     for role in ["planner", "researcher", "expert"] {
-        let first = &played.requests(role)[0].messages[1].content;
+        let first = played.requests(role)[0].messages[1].content.to_string();
         assert!(first.contains("<file name=\"numbers.txt\">\n1 2 3\n</file>"), "{role}: {first}");
     }
-    let critic = &played.requests("critic")[0].messages[1].content;
+    let critic = played.requests("critic")[0].messages[1].content.to_string();
     assert!(critic.contains("<file_name>\nnumbers.txt\n</file_name>"));
     let received = json!({"question": "Sum the\nnumbers.", "file": "numbers.txt"});
     assert_eq!(played.notes("question_received"), [received]);

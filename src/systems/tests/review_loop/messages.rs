@@ -50,8 +50,8 @@ async fn a_critic_sees_only_what_it_was_told_last() {
         .await;
     let second = &played.requests("critic")[1].messages;
     assert_eq!(second.len(), 2, "instructions and one message");
-    assert_eq!(second[1].content.matches("Review plan:").count(), 1);
-    assert!(second[1].content.contains("e2") && !second[1].content.contains("e1"));
+    assert_eq!(second[1].content.text().matches("Review plan:").count(), 1);
+    assert!(second[1].content.text().contains("e2") && !second[1].content.text().contains("e1"));
 }
 
 /// RL-22 of `docs/systems/review-loop.md`.
@@ -66,7 +66,7 @@ async fn the_expert_gets_all_research_again_with_its_feedback() {
         .ask("q")
         .await;
     let rework = &played.requests("expert")[1].messages;
-    let last = &rework.last().unwrap().content;
+    let last = rework.last().unwrap().content.text();
     assert!(last.contains("alpha") && last.contains("beta") && last.ends_with("unit?"), "{last}");
     assert_eq!(rework.len(), 4, "instructions, task, first answer, feedback");
 }
@@ -75,8 +75,8 @@ async fn the_expert_gets_all_research_again_with_its_feedback() {
 async fn a_researcher_sees_what_was_approved_before() {
     let played = a1().ask("q").await;
     let [first, second] = &played.requests("researcher")[..] else { panic!("two steps") };
-    assert!(!first.messages[1].content.contains("earlier_result"));
-    assert!(second.messages[1].content.contains("<earlier_result number=\"1\">\na\n"));
+    assert!(!first.messages[1].content.text().contains("earlier_result"));
+    assert!(second.messages[1].content.text().contains("<earlier_result number=\"1\">\na\n"));
 }
 
 #[tokio::test]
@@ -84,7 +84,7 @@ async fn a_critic_may_be_shown_the_work_alone() {
     let mut scene = a1();
     scene.config.critic_context = antiphon_systems::review_loop::config::CriticContext::Minimal;
     let played = scene.ask("what?").await;
-    let shown = &played.requests("critic")[1].messages[1].content;
+    let shown = played.requests("critic")[1].messages[1].content.to_string();
     assert_eq!(shown, "<to_review>\nReview research: a\n</to_review>\n");
 }
 
@@ -99,7 +99,7 @@ async fn what_is_reviewed_cannot_leave_its_tags() {
         .role("finalizer", [worded("x", "t")])
         .ask("q")
         .await;
-    let shown = &played.requests("critic")[1].messages[1].content;
+    let shown = played.requests("critic")[1].messages[1].content.to_string();
     let lowered = shown.to_lowercase();
     assert_eq!(lowered.matches("</to_review>").count(), 1);
     assert!(lowered.ends_with("</to_review>\n"));

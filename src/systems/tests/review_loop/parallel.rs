@@ -18,7 +18,7 @@ fn about<R: Into<ScriptedReply>>(
 ) -> ScriptBranch {
     let claims = move |request: &antiphon_core::ModelRequest| {
         request.tags.get("role").is_some_and(|known| known == role)
-            && request.messages.iter().any(|message| message.content.contains(words))
+            && request.messages.iter().any(|message| message.content.text().contains(words))
     };
     ScriptBranch::when(claims).replies(replies)
 }

@@ -20,8 +20,8 @@ fn verdict(text: &str) -> ScriptedReply {
     ScriptedReply::text(text)
 }
 
-fn last(request: &ModelRequest) -> &str {
-    &request.messages.last().unwrap().content
+fn last(request: &ModelRequest) -> String {
+    request.messages.last().unwrap().content.to_string()
 }
 
 fn assert_answered(played: &Played, count: u32) {

@@ -59,7 +59,7 @@ async fn ask(
     let system = SystemRunner::<ReviewLoop>::new(scene.config.clone(), parts).unwrap();
     let answer = system.ask("q", scene.session()).await.unwrap();
     let asked = model.requests();
-    (answer, asked.iter().map(|request| request.messages[0].content.clone()).collect())
+    (answer, asked.iter().map(|request| request.messages[0].content.to_string()).collect())
 }
 
 #[tokio::test]

@@ -62,7 +62,7 @@ async fn a_tool_that_fails_is_the_models_to_deal_with() {
         scene(&json!({}), false, vec![search("a"), found("from memory").into()]).ask("q").await;
     assert_eq!((played.answer.outcome, played.answer.output.retry_count), (Outcome::Answered, 0));
     let second = &played.requests("researcher")[1].messages;
-    assert!(second.last().unwrap().content.contains("the search failed: timeout"));
+    assert!(second.last().unwrap().content.text().contains("the search failed: timeout"));
     assert_eq!(played.state().result(0), Some("from memory"));
     assert!(played.notes("agent_error").is_empty());
 }
@@ -84,7 +84,7 @@ async fn a_researcher_without_calls_left_concludes_without_tools() {
 #[tokio::test]
 async fn a_critic_of_research_sees_which_tools_were_called() {
     let played = scene(&json!({}), true, vec![search("lyon"), found("a").into()]).ask("q").await;
-    let shown = &played.requests("critic")[1].messages[1].content;
+    let shown = played.requests("critic")[1].messages[1].content.to_string();
     assert!(shown.contains("<tool_calls>\nsearch({\"query\":\"lyon\"})\n</tool_calls>"), "{shown}");
 }
 
@@ -106,6 +106,6 @@ async fn a_rework_sees_the_tools_of_the_attempt_before() {
     scene.research_tools = vec![search_tool(true)];
     let played = scene.ask("q").await;
     let rework = &played.requests("researcher")[2].messages;
-    assert!(rework.iter().any(|message| message.content.contains("hits")));
+    assert!(rework.iter().any(|message| message.content.text().contains("hits")));
     assert_eq!(rework.last().unwrap().content, "cite");
 }

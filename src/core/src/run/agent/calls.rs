@@ -98,7 +98,7 @@ impl<V: Value> Run<V> {
         let told = request
             .messages
             .iter()
-            .fold(Seed::default(), |seed, message| seed.child(digest(message.content.as_bytes())));
+            .fold(Seed::default(), |seed, message| seed.child(message.content.digest()));
         let (callee, name) = (Callee::Model, String::new());
         let call = Call { callee, name, digest: told.number(), repeatable: true };
         let task = KeySeed::new(self.scopes.task_seed(id.scope, id.slot), self.queue.key_salt);

@@ -1,0 +1,56 @@
+//! Encoding of what messages say.
+
+use antiphon_core::{Content, ContentPart, MediaSource, Message, Role};
+use serde_json::{Value as Json, json};
+
+/// The content of a message. Results of tools are text only on this wire: their images and files
+/// follow in a message of the user.
+pub(crate) fn content(message: &Message) -> Json {
+    match &message.content {
+        Content::Text(text) => json!(text),
+        Content::Parts(parts) if message.role == Role::Tool => {
+            let names = parts.iter().enumerate().map(|(index, part)| match part.as_text() {
+                Some(text) => text.into_owned(),
+                None => format!("[{}: see below]", label(message, index)),
+            });
+            json!(names.collect::<Vec<_>>().join("\n"))
+        }
+        Content::Parts(parts) => parts.iter().map(content_part).collect(),
+    }
+}
+
+/// The images and files of a tool's result, each with a line that says what it is.
+pub(crate) fn media_of(message: &Message) -> Vec<Json> {
+    let Content::Parts(parts) = &message.content else { return Vec::new() };
+    let media = parts.iter().enumerate().filter(|(_, part)| part.as_text().is_none());
+    let labelled = media.flat_map(|(index, part)| {
+        let line = format!("[{}]", label(message, index));
+        [json!({"type": "text", "text": line}), content_part(part)]
+    });
+    labelled.collect()
+}
+
+fn label(message: &Message, index: usize) -> String {
+    let tool = message.name.as_deref().unwrap_or("tool");
+    let id = message.tool_call_id.as_deref().unwrap_or_default();
+    format!("part {} of the result of {tool} {id}", index + 1)
+}
+
+fn content_part(part: &ContentPart) -> Json {
+    match part {
+        ContentPart::Text { text } => json!({"type": "text", "text": text}),
+        ContentPart::Data { value } => json!({"type": "text", "text": value.to_string()}),
+        ContentPart::Image(image) => {
+            json!({"type": "image_url", "image_url": {"url": image.as_url()}})
+        }
+        ContentPart::File { filename, media } => match &media.source {
+            MediaSource::Base64(_) => {
+                let filename = filename.as_deref().unwrap_or("file");
+                let file = json!({"filename": filename, "file_data": media.as_url()});
+                json!({"type": "file", "file": file})
+            }
+            // The wire takes no address of a file.
+            MediaSource::Url(url) => json!({"type": "text", "text": url}),
+        },
+    }
+}
