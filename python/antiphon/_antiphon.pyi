@@ -62,14 +62,14 @@ class CancellationToken:
     in its thread, which is free once the question has ended.
     """
     def __new__(cls, /) -> CancellationToken: ...
+    def cancel(self, /, reason: str) -> None:
+        """
+        Cancel; the first reason counts.
+        """
     @property
     def reason(self, /) -> str | None:
         """
         The reason, once it was cancelled.
-        """
-    def stop(self, /, reason: str) -> None:
-        """
-        Cancel; the first reason counts.
         """
 
 @final
@@ -791,10 +791,10 @@ class NativeSandbox:
         Ends every worker, those of sessions and of jobs that run too, and waits until they
         are gone. Jobs that run are cancelled.
         """
-    def run(self, /, job: dict, call: Any | None = None, stop: CancellationToken | None = None) -> dict:
+    def run(self, /, job: dict, call: Any | None = None, cancel: CancellationToken | None = None) -> dict:
         """
         Runs a job in a clean interpreter. `call` makes the calls of the host's
-        functions, on another thread; `stop` ends the job.
+        functions, on another thread; `cancel` ends the job.
         """
     def session(self, /) -> NativeSession:
         """
@@ -810,7 +810,7 @@ class NativeSession:
         """
         Ends its worker.
         """
-    def run(self, /, job: dict, call: Any | None = None, stop: CancellationToken | None = None) -> dict:
+    def run(self, /, job: dict, call: Any | None = None, cancel: CancellationToken | None = None) -> dict:
         """
         Runs a job in it, after those that are running already.
         """
@@ -828,7 +828,7 @@ class NativeSystem:
     def __repr__(self, /) -> str: ...
     def aask(self, /, question: Any, **options) -> Any:
         """
-        The same, awaited. Cancelling the caller's task drops the question at once; `stop`, a
+        The same, awaited. Cancelling the caller's task drops the question at once; `cancel`, a
         `CancellationToken`, has it end in order. `watch` is called on threads of its own, one event after
         the other.
         """
@@ -847,10 +847,10 @@ class NativeSystem:
         started again; `again`: unless it has ended; `resume`: the question in the thread goes
         on, and the one that is given does not count), `answer` (to the only open question) or
         `answers` (pairs of the id of a question and its answer), `attachments` (bytes by name), `call` (answers the calls of code in a
-        sandbox), `run_id`, `seed`, `stop`, `watch` (called with each event), and `about` (what
+        sandbox), `run_id`, `seed`, `cancel`, `watch` (called with each event), and `about` (what
         the Python code of roles sees of the caller).
         """
-    def completed(self, /, state: Any) -> str:
+    def completed_outcome(self, /, state: Any) -> str:
         """
         How a question ended whose graph came to its end in this state.
         """

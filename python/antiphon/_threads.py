@@ -250,7 +250,7 @@ class Threads(ABC):
         outcome: Outcome | None
         outcome, detail = "paused", ""
         if not shown["paused"]:
-            outcome, detail = (None, "") if shown["outcome"] is None else self._ended(shown)
+            outcome, detail = (None, "") if shown["outcome"] is None else self._outcome_of(shown)
         asked = (question for task in shown["tasks"] for question in task["interrupts"])
         return Checkpoint(
             id=shown["checkpoint"],
@@ -291,7 +291,7 @@ class Threads(ABC):
         """The values of a checkpoint, as users see the state."""
 
     @abstractmethod
-    def _ended(self, shown: dict[str, Any]) -> tuple[Outcome, str]:
+    def _outcome_of(self, shown: dict[str, Any]) -> tuple[Outcome, str]:
         """The outcome and detail of a run that ended at a checkpoint."""
 
     @abstractmethod

@@ -130,14 +130,14 @@ def test_a_call_that_hangs_is_left_behind_when_the_time_is_over() -> None:
     release.set()
 
 
-def test_a_stop_that_comes_first_counts() -> None:
+def test_the_first_cancellation_counts() -> None:
     made = engine.MontyEngine({"limits": Limits(wall=20).complete(), "mounts": {"files": []}})
-    stop = CancellationToken()
-    stop.stop("too late already")
-    stop.stop("again")
+    token = CancellationToken()
+    token.cancel("too late already")
+    token.cancel("again")
     job = {"code": "while True: pass", "want": [], "inputs": {}, "tables": {}, "functions": []}
-    assert made.run(job, None, stop)["error"]["kind"] == "cancelled"
-    assert stop.reason == "too late already"
+    assert made.run(job, None, token)["error"]["kind"] == "cancelled"
+    assert token.reason == "too late already"
     made.close()
 
 

@@ -33,7 +33,7 @@ from antiphon.sandbox._faults import _MAKE, as_fault, report, sandbox_error
 from antiphon.sandbox._table import is_tabular, table_bytes
 
 PNG = b"\x89PNG\r\n\x1a\n" + struct.pack(">I4sII", 13, b"IHDR", 640, 480) + b"rest"
-TROUBLE = {
+FAULT = {
     "kind": "python_error",
     "message": "division by zero",
     "type": "ZeroDivisionError",
@@ -105,7 +105,7 @@ def test_a_kind_that_no_engine_knows_is_a_crash() -> None:
 
 
 def test_an_error_tells_where_in_the_code_it_was() -> None:
-    error = sandbox_error(TROUBLE)
+    error = sandbox_error(FAULT)
     assert isinstance(error, GuestError)
     assert str(error) == "ZeroDivisionError: division by zero, at line 2"
     assert (error.type, error.line, error.column) == ("ZeroDivisionError", 2, 5)
@@ -114,7 +114,7 @@ def test_an_error_tells_where_in_the_code_it_was() -> None:
         "  line 4, in <module>: f()",
         "  line 2, in f: x = 1 / 0",
     ]
-    assert as_fault(error)["frames"] == TROUBLE["frames"]
+    assert as_fault(error)["frames"] == FAULT["frames"]
 
 
 def test_an_error_without_a_place_has_none() -> None:
@@ -124,7 +124,7 @@ def test_an_error_without_a_place_has_none() -> None:
 
 
 def test_a_sandbox_error_survives_pickling() -> None:
-    error = pickle.loads(pickle.dumps(sandbox_error(TROUBLE)))
+    error = pickle.loads(pickle.dumps(sandbox_error(FAULT)))
     assert (type(error), error.line, error.kind) == (GuestError, 2, "python_error")
 
 
@@ -136,7 +136,7 @@ def test_the_engine_s_own_refusal_has_its_class() -> None:
 
 
 def test_a_result_is_data_until_it_is_checked() -> None:
-    failed = result(error=sandbox_error(TROUBLE), stdout="before\n")
+    failed = result(error=sandbox_error(FAULT), stdout="before\n")
     assert not failed.ok
     with pytest.raises(GuestError, match="at line 2"):
         failed.check()
@@ -151,7 +151,7 @@ def test_a_result_becomes_json() -> None:
         locals={"n": float("nan")},
         tables={"t": SandboxTable(table_bytes("t", frame()))},
         figures=(SandboxFigure(PNG),),
-        error=sandbox_error(TROUBLE),
+        error=sandbox_error(FAULT),
         lost={"big": sandbox_error({"kind": "result_too_large", "message": "too large"})},
         usage=SandboxUsage(wall=0.5, host_calls=2),
     )
@@ -169,7 +169,7 @@ def test_the_text_of_a_result_has_all_that_an_agent_needs() -> None:
     told = str(
         result(
             stdout="hello\n",
-            error=sandbox_error(TROUBLE),
+            error=sandbox_error(FAULT),
             tables={"t": SandboxTable(table_bytes("t", frame()))},
             truncated=("stdout",),
         )

@@ -109,7 +109,7 @@ class Resumes(Threads):
     def _state(self, values: dict[str, Any]) -> Any:
         return self._built.state.show(values)
 
-    def _ended(self, shown: dict[str, Any]) -> tuple[Outcome, str]:
+    def _outcome_of(self, shown: dict[str, Any]) -> tuple[Outcome, str]:
         if shown["fault"] is None:
             has_failed = bool(shown["values"].get(RECORDED))
             return how_it_ended(shown["outcome"], shown["detail"], None, has_failed=has_failed)

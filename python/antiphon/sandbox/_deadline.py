@@ -39,10 +39,10 @@ class Deadline:
     """
 
     def __init__(
-        self, seconds: float, stop: CancellationToken | None, kill: Callable[[], None]
+        self, seconds: float, cancel: CancellationToken | None, kill: Callable[[], None]
     ) -> None:
         self.ended: str | None = None
-        self._seconds, self._stop, self._kill = seconds, stop, kill
+        self._seconds, self._cancel, self._kill = seconds, cancel, kill
         self._changed = threading.Condition(threading.RLock())
         self._done = False
         self._ends = 0.0
@@ -84,12 +84,12 @@ class Deadline:
         with self._changed:
             while not self._done and self.ended is None:
                 left = self._ends - time.monotonic()
-                if self._stop is not None and self._stop.reason is not None:
+                if self._cancel is not None and self._cancel.reason is not None:
                     self.end("cancelled")
                 elif left <= 0:
                     self.end("time_limit")
                 else:
-                    self._changed.wait(left if self._stop is None else min(left, _TICK))
+                    self._changed.wait(left if self._cancel is None else min(left, _TICK))
 
 
 def ended_fault(kind: str, wall: float) -> dict[str, Any]:

@@ -55,7 +55,7 @@ def probe_package(
 class EngineSession(Protocol):
     """An interpreter that keeps its variables between runs."""
 
-    def run(self, job: Any, call: Any, stop: Any) -> dict[str, Any]:
+    def run(self, job: Any, call: Any, cancel: Any) -> dict[str, Any]:
         """Run a job with the variables of the jobs before it."""
 
     def close(self) -> None:
@@ -65,7 +65,7 @@ class EngineSession(Protocol):
 class Engine(Protocol):
     """Runs jobs."""
 
-    def run(self, job: Any, call: Any, stop: Any) -> dict[str, Any]:
+    def run(self, job: Any, call: Any, cancel: Any) -> dict[str, Any]:
         """Run a job in a clean interpreter; return its outcome, also when it failed."""
 
     def session(self) -> EngineSession:

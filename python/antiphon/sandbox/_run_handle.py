@@ -1,4 +1,4 @@
-"""The control of runs from outside: stop one, await one, end all when the sandbox closes."""
+"""The control of runs from outside: cancel one, await one, end all when the sandbox closes."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ _CLOSE_SECONDS = 5.0
 """How long `close` waits for runs that it has stopped; their workers are killed at once."""
 
 
-async def await_run(work: Callable[[], _T], stopper: CancellationToken) -> _T:
-    """Do blocking work on a thread; cancelling the awaiting task stops it by `stopper`."""
+async def await_run(work: Callable[[], _T], token: CancellationToken) -> _T:
+    """Do blocking work on a thread; cancelling the awaiting task stops it by `token`."""
     loop = asyncio.get_running_loop()
     future: asyncio.Future[_T] = loop.create_future()
 
@@ -46,7 +46,7 @@ async def await_run(work: Callable[[], _T], stopper: CancellationToken) -> _T:
     try:
         return await asyncio.shield(future)
     except asyncio.CancelledError:
-        stopper.stop("the caller cancelled")
+        token.cancel("the caller cancelled")
         with contextlib.suppress(asyncio.CancelledError):
             await asyncio.wait({future}, timeout=_CANCEL_SECONDS)
         if future.done() and not future.cancelled():
@@ -68,14 +68,14 @@ class OpenRuns:
         self._closed = False
 
     @contextlib.contextmanager
-    def running(self, stopper: CancellationToken) -> Iterator[None]:
+    def running(self, token: CancellationToken) -> Iterator[None]:
         """Stop the run on this thread when the sandbox is closed."""
-        run = (stopper, threading.get_ident())
+        run = (token, threading.get_ident())
         with self._ended:
             self._runs.append(run)
             closed = self._closed
         if closed:
-            stopper.stop("the sandbox was closed")
+            token.cancel("the sandbox was closed")
         try:
             yield
         finally:
@@ -92,8 +92,8 @@ class OpenRuns:
         with self._ended:
             self._closed = True
             runs = list(self._runs)
-        for stopper, _ in runs:
-            stopper.stop("the sandbox was closed")
+        for token, _ in runs:
+            token.cancel("the sandbox was closed")
         self._wait()
         for session in list(self._sessions):
             session.close_soon()

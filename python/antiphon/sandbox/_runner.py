@@ -77,18 +77,18 @@ class SandboxRunner:
 
     def run(self, work: _Work, job: dict[str, Any]) -> SandboxResult:
         """Run a job by `Engine.run` or that of a session; Ctrl-C stops it before it is raised."""
-        stop = CancellationToken()
+        token = CancellationToken()
         try:
-            return self.result(self._tracked(work, job, self.calls(None), stop))
+            return self.result(self._tracked(work, job, self.calls(None), token))
         except BaseException:
-            stop.stop("the caller was interrupted")
+            token.cancel("the caller was interrupted")
             raise
 
     async def arun(self, work: _Work, job: dict[str, Any]) -> SandboxResult:
         """Run a job on another thread; cancelling the awaiting task kills it."""
-        stop, calls = CancellationToken(), self.calls(asyncio.get_running_loop())
-        tracked = functools.partial(self._tracked, work, job, calls, stop)
-        return self.result(await await_run(tracked, stop))
+        token, calls = CancellationToken(), self.calls(asyncio.get_running_loop())
+        tracked = functools.partial(self._tracked, work, job, calls, token)
+        return self.result(await await_run(tracked, token))
 
     def open_session(self) -> EngineSession:
         """Open an interpreter that keeps its variables."""
@@ -113,11 +113,11 @@ class SandboxRunner:
         # Another thread may be closing it, and not be done.
         self.engine.close()
 
-    def _tracked(self, work: _Work, job: dict[str, Any], calls: Any, stop: Any) -> dict[str, Any]:
+    def _tracked(self, work: _Work, job: dict[str, Any], calls: Any, token: Any) -> dict[str, Any]:
         if self._ends_runs:
-            return work(job, calls, stop)
-        with self.runs.running(stop):
-            return work(job, calls, stop)
+            return work(job, calls, token)
+        with self.runs.running(token):
+            return work(job, calls, token)
 
 
 def _closed() -> ValidationError:

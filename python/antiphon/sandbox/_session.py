@@ -84,7 +84,7 @@ class SandboxSession:
             name = f"<cell {self._cells}>"
         return self._runner.job(code, inputs, want, name)
 
-    def _run(self, job: dict[str, Any], calls: Any, stopper: Any) -> dict[str, Any]:
+    def _run(self, job: dict[str, Any], calls: Any, token: Any) -> dict[str, Any]:
         with self._lock:
             if self._closed:
                 raise ValidationError("the session is closed", code="sandbox_closed")
@@ -93,7 +93,7 @@ class SandboxSession:
                 # Without `close` too.
                 weakref.finalize(self, self._open.close)
             try:
-                return self._open.run(job, calls, stopper)
+                return self._open.run(job, calls, token)
             finally:
                 self._end_if_closed()
 

@@ -11,10 +11,10 @@ from antiphon._antiphon import CancellationToken
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["awaited"]
+__all__ = ["await_result"]
 
 
-async def awaited(
+async def await_result(
     ask: Callable[[CancellationToken], Any], token: CancellationToken | None = None
 ) -> dict[str, Any]:
     """The native result of a question.
@@ -28,7 +28,7 @@ async def awaited(
     try:
         answer: dict[str, Any] = await asyncio.shield(asked)
     except asyncio.CancelledError:
-        token.stop("cancelled")
+        token.cancel("cancelled")
         # Its thread is free, and its worker gone, once it has ended, which does not take long.
         # A loop that is being closed cancels twice.
         while not asked.done():

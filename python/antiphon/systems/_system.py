@@ -13,7 +13,7 @@ from antiphon._orchestrator.agent_spec import read_count
 from antiphon._roles import CallerContext, as_role, ask_all
 from antiphon.errors import StateError, ValidationError
 from antiphon.models import scripted
-from antiphon.systems._await import awaited
+from antiphon.systems._await import await_result
 from antiphon.systems._batches import FileBatches
 from antiphon.systems._inputs import read_answers, read_prompts, read_question
 from antiphon.systems._roles import check_names, implementation_of, model_of_all
@@ -168,7 +168,7 @@ class System(FileBatches[_R], SystemThreads, Generic[_R]):
         put = self._put(None, question, *data, **options)
 
         async def ask(show: _Show, token: CancellationToken) -> _R:
-            here = self._resumed(asyncio.get_running_loop())
+            here = self._call_options(asyncio.get_running_loop())
             return await self._await({**put, **here}, show, token)
 
         return AsyncSystemStream(ask)
@@ -199,7 +199,11 @@ class System(FileBatches[_R], SystemThreads, Generic[_R]):
                 damaged or of another system (``checkpoint_corrupt``, ``checkpoint_misfit``), or
                 its store fails.
         """
-        put = {**self._resumed(None), **self._old_question(run, answers), **read_answers(answers)}
+        put = {
+            **self._call_options(None),
+            **self._old_question(run, answers),
+            **read_answers(answers),
+        }
         return self._ask(put, watch)
 
     async def aresume(
@@ -216,7 +220,7 @@ class System(FileBatches[_R], SystemThreads, Generic[_R]):
             ValidationError: as in `resume`.
             StateError: as in `resume`.
         """
-        resumed = self._resumed(asyncio.get_running_loop())
+        resumed = self._call_options(asyncio.get_running_loop())
         put = {**resumed, **self._old_question(run, answers), **read_answers(answers)}
         return await self._await(put, watch)
 
@@ -306,7 +310,7 @@ class System(FileBatches[_R], SystemThreads, Generic[_R]):
             raise TypeError(f"{self.name} takes a question, and got beside it: {given}")
         return {"question": {"question": question}}
 
-    def _resumed(self, loop: asyncio.AbstractEventLoop | None) -> dict[str, Any]:
+    def _call_options(self, loop: asyncio.AbstractEventLoop | None) -> dict[str, Any]:
         """What a question needs of the caller beside its input."""
         del loop
         return {}
@@ -320,7 +324,7 @@ class System(FileBatches[_R], SystemThreads, Generic[_R]):
         **inputs: Any,
     ) -> dict[str, Any]:
         given = self._input(read_question(question), *data, **inputs)
-        return {**given, **self._resumed(loop), **self._new_question(thread)}
+        return {**given, **self._call_options(loop), **self._new_question(thread)}
 
     async def _settle(self, task: Task) -> _R:
         inputs = {} if task.file is None else {"file": task.file}
@@ -328,14 +332,14 @@ class System(FileBatches[_R], SystemThreads, Generic[_R]):
             given = self._input(read_question(task.question), **inputs)
         except TypeError as error:
             raise ValidationError(str(error), code="input_invalid") from error
-        here = self._resumed(asyncio.get_running_loop())
+        here = self._call_options(asyncio.get_running_loop())
         return await self._await({**given, **here, **self._question_of_file(task)}, None)
 
     def _ask(
         self, put: dict[str, Any], show: _Show | None, token: CancellationToken | None = None
     ) -> _R:
         about = CallerContext(thread=thread_of(put))
-        options = {**put, "watch": show, "user_context": about, "stop": token}
+        options = {**put, "watch": show, "user_context": about, "cancel": token}
         native = self._native.ask(options.pop("question", None), **options)
         return self._result_of(native, put)
 
@@ -345,8 +349,8 @@ class System(FileBatches[_R], SystemThreads, Generic[_R]):
         about = CallerContext(asyncio.get_running_loop(), thread_of(put))
         options = {**put, "watch": show, "user_context": about}
         question = options.pop("question", None)
-        native = await awaited(
-            lambda stop: self._native.aask(question, stop=stop, **options), token
+        native = await await_result(
+            lambda cancel: self._native.aask(question, cancel=cancel, **options), token
         )
         return self._result_of(native, put)
 

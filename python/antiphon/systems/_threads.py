@@ -108,10 +108,10 @@ class SystemThreads(Threads):
     def _state(self, values: dict[str, Any]) -> dict[str, Any]:
         return values
 
-    def _ended(self, shown: dict[str, Any]) -> tuple[Outcome, str]:
+    def _outcome_of(self, shown: dict[str, Any]) -> tuple[Outcome, str]:
         outcome = shown["outcome"]
         if outcome == "completed":
-            outcome = self._native.completed(shown["values"])
+            outcome = self._native.completed_outcome(shown["values"])
         elif shown["fault"] is not None:
             outcome = "budget" if from_fault(shown["fault"]).category == "budget" else "error"
         return outcome, shown["detail"] or ""

@@ -242,7 +242,7 @@ class Computation(System[ComputationResult]):
             "attachments": job["tables"],
         }
 
-    def _resumed(self, loop: asyncio.AbstractEventLoop | None) -> dict[str, Any]:
+    def _call_options(self, loop: asyncio.AbstractEventLoop | None) -> dict[str, Any]:
         return {"call": self._runner.calls(loop)}
 
     def _result_of(self, native: dict[str, Any], put: dict[str, Any]) -> ComputationResult:

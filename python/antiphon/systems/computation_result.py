@@ -145,12 +145,12 @@ class ComputationResult(SystemResult):
 
 
 def _attempt(native: Mapping[str, Any]) -> ComputationAttempt:
-    trouble = native["trouble"]
+    fault = native["fault"]
     return ComputationAttempt(
         reasoning=native["reasoning"],
         python=native["python"],
         explain=native["explain"],
-        error=None if trouble is None else sandbox_error(trouble),
+        error=None if fault is None else sandbox_error(fault),
     )
 
 

@@ -107,7 +107,7 @@ class SystemResult:
         raise BudgetError(
             f"the question was not answered{self._where()}: {self.outcome}",
             code="question_unanswered",
-            details=self._unanswered(),
+            details=self._details(),
             hint=self._hint(),
         ) from self.error
 
@@ -153,7 +153,7 @@ class SystemResult:
     def _where(self) -> str:
         return ""
 
-    def _unanswered(self) -> dict[str, Any]:
+    def _details(self) -> dict[str, Any]:
         return {"outcome": self.outcome}
 
     def _hint(self) -> str:

@@ -66,7 +66,7 @@ class ReviewLoopResult(SystemResult):
     def _where(self) -> str:
         return f" at the step `{self.error_component}`" if self.error_component else ""
 
-    def _unanswered(self) -> dict[str, Any]:
+    def _details(self) -> dict[str, Any]:
         return {"outcome": self.outcome, "component": self.error_component}
 
     def _hint(self) -> str:
@@ -101,7 +101,7 @@ def _html(result: ReviewLoopResult) -> str:
             f'<div style="white-space:pre-wrap;margin:8px 0">{_safe(result.final_answer)}</div>',
             *_reasons(result),
             *_doubts(result),
-            _spent(result),
+            _usage(result),
             *_steps(result),
             "</div>",
         ]
@@ -122,7 +122,7 @@ def _doubts(result: ReviewLoopResult) -> Iterator[str]:
         yield f'<div style="color:#9a6700">{_safe(result.caveat)}</div>'
 
 
-def _spent(result: ReviewLoopResult) -> str:
+def _usage(result: ReviewLoopResult) -> str:
     usage = result.usage
     told = (
         f"{', '.join(result.models)}: {usage.get('input_tokens', 0)} + "

@@ -69,7 +69,7 @@ class SystemStream(_Watch[_R], Generic[_R]):
         if self._over:
             return
         self._over = True
-        self._token.stop("the stream was closed")
+        self._token.cancel("the stream was closed")
         letter = self._letters.get()
         while isinstance(letter, Event):
             letter = self._letters.get()
@@ -102,7 +102,7 @@ class SystemStream(_Watch[_R], Generic[_R]):
         self.close()
 
     def __del__(self) -> None:
-        self._token.stop("the stream was dropped")
+        self._token.cancel("the stream was dropped")
 
 
 def _work(
@@ -155,7 +155,7 @@ class AsyncSystemStream(_Watch[_R], Generic[_R]):
         self._over = True
         if self._task is None or self._result is not None:
             return
-        self._token.stop("the stream was closed")
+        self._token.cancel("the stream was closed")
         await asyncio.gather(self._task, return_exceptions=True)
         if not self._task.cancelled() and self._task.exception() is None:
             self._result = self._task.result()

@@ -36,7 +36,7 @@ pub struct OutcomeBody {
     local_errors: BTreeMap<String, GuestFault>,
     /// The tables that follow.
     #[serde(default)]
-    pub tables: Vec<AnnouncedTable>,
+    pub tables: Vec<TableHeader>,
     #[serde(default)]
     table_errors: BTreeMap<String, GuestFault>,
     /// The number of figures that follow.
@@ -48,7 +48,7 @@ pub struct OutcomeBody {
 
 /// A table that follows as an attachment.
 #[derive(Clone, Deserialize)]
-pub struct AnnouncedTable {
+pub struct TableHeader {
     /// Its name.
     pub name: String,
 }

@@ -224,9 +224,9 @@ fn workers_that_die_one_after_the_other_are_told_and_not_replaced_without_end() 
         for deaths in ["dd", "rr"] {
             guest.order(deaths);
             let (outcome, count) = counted(&engine, "count()");
-            let trouble = outcome.error.unwrap();
-            assert_eq!((trouble.kind, count), (GuestFaultKind::Crashed, 0));
-            assert!(trouble.message.starts_with("2 workers in a row ended before they had read"));
+            let fault = outcome.error.unwrap();
+            assert_eq!((fault.kind, count), (GuestFaultKind::Crashed, 0));
+            assert!(fault.message.starts_with("2 workers in a row ended before they had read"));
         }
         // All orders were taken: it was tried twice, and not more.
         guest.order("l");
@@ -259,9 +259,9 @@ fn a_worker_that_is_never_ready_is_unavailable_and_no_time_of_the_job() {
         let engine = guest.engine_with(name, 0, ready, &json!({}));
         guest.order("h");
         let (outcome, count) = counted(&engine, "count()");
-        let trouble = outcome.error.unwrap();
-        assert_eq!((trouble.kind, count), (GuestFaultKind::Unavailable, 0));
-        assert_eq!(trouble.message, "the worker was not ready for a job within 200ms");
+        let fault = outcome.error.unwrap();
+        assert_eq!((fault.kind, count), (GuestFaultKind::Unavailable, 0));
+        assert_eq!(fault.message, "the worker was not ready for a job within 200ms");
     }
 }
 
@@ -273,12 +273,12 @@ fn a_worker_that_uses_up_the_time_of_its_job_before_it_is_ready_is_unavailable()
         let engine = guest.engine_with(name, 0, ReadyTimeout::default(), &json!({"cpu": 1}));
         guest.order("b");
         let (outcome, count) = counted(&engine, "count()");
-        let trouble = outcome.error.unwrap();
-        assert_eq!((trouble.kind, count), (GuestFaultKind::Unavailable, 0), "{}", trouble.message);
+        let fault = outcome.error.unwrap();
+        assert_eq!((fault.kind, count), (GuestFaultKind::Unavailable, 0), "{}", fault.message);
         guest.order("b");
         let mut session = engine.open().unwrap();
-        let trouble = session.run(&job("1"), None, &|| None).error.unwrap();
-        assert_eq!(trouble.kind, GuestFaultKind::Unavailable, "{}", trouble.message);
+        let fault = session.run(&job("1"), None, &|| None).error.unwrap();
+        assert_eq!(fault.kind, GuestFaultKind::Unavailable, "{}", fault.message);
     }
 }
 
@@ -293,7 +293,7 @@ fn a_session_whose_job_has_left_it_unready_is_over_its_time() {
         guest.order("s");
         let mut session = engine.open().unwrap();
         assert_eq!(session.run(&job("1"), None, &|| None).error, None);
-        let trouble = session.run(&job("1"), None, &|| None).error.unwrap();
-        assert_eq!(trouble.kind, GuestFaultKind::TimeLimit, "{}", trouble.message);
+        let fault = session.run(&job("1"), None, &|| None).error.unwrap();
+        assert_eq!(fault.kind, GuestFaultKind::TimeLimit, "{}", fault.message);
     }
 }

@@ -39,10 +39,10 @@ fn an_error_names_the_line_of_the_guest() {
     let _clean = Clean::start();
     for name in BOTH {
         let engine = engine(name, &json!({}));
-        let trouble = run(&engine, "def f():\n    return 1 / 0\nf()").error.unwrap();
-        assert_eq!(trouble.kind, GuestFaultKind::PythonError);
-        assert_eq!(trouble.exception.as_deref(), Some("ZeroDivisionError"));
-        assert_eq!(trouble.line, Some(2));
+        let fault = run(&engine, "def f():\n    return 1 / 0\nf()").error.unwrap();
+        assert_eq!(fault.kind, GuestFaultKind::PythonError);
+        assert_eq!(fault.exception.as_deref(), Some("ZeroDivisionError"));
+        assert_eq!(fault.line, Some(2));
         assert_eq!(kind(&engine, "x = ="), GuestFaultKind::SyntaxError);
         assert_eq!(kind(&engine, "raise SystemExit(0)"), GuestFaultKind::PythonError);
     }
@@ -98,9 +98,9 @@ fn processor_time_has_a_limit_of_its_own() {
     let _clean = Clean::start();
     for name in BOTH {
         let engine = engine(name, &json!({"wall": 20, "cpu": 1}));
-        let trouble = run(&engine, "while True: pass").error.unwrap();
-        assert_eq!(trouble.kind, GuestFaultKind::TimeLimit);
-        assert_eq!(trouble.message, "it used more processor time than 1s");
+        let fault = run(&engine, "while True: pass").error.unwrap();
+        assert_eq!(fault.kind, GuestFaultKind::TimeLimit);
+        assert_eq!(fault.message, "it used more processor time than 1s");
         let mut session = engine.open().unwrap();
         let outcome = session.run(&job("while True: pass"), None, &|| None);
         assert_eq!(outcome.error.unwrap().kind, GuestFaultKind::TimeLimit);
@@ -245,8 +245,8 @@ fn a_worker_that_breaks_the_protocol_has_crashed() {
             "send(0x4F, b'{\"figures\": 1}'); os._exit(0)",
         ] {
             let outcome = run(&engine, &format!("{send}{code}\nimport time\ntime.sleep(60)"));
-            let trouble = outcome.error.unwrap_or_else(|| panic!("it went well: {code}"));
-            assert_eq!(trouble.kind, GuestFaultKind::Crashed, "{code}");
+            let fault = outcome.error.unwrap_or_else(|| panic!("it went well: {code}"));
+            assert_eq!(fault.kind, GuestFaultKind::Crashed, "{code}");
         }
     }
 }
@@ -294,9 +294,9 @@ fn a_guest_calls_what_it_was_granted_and_nothing_else() {
         let host = Arc::new(Functions::default());
         let outcome = ask(&engine, &host, "add(add(1, 2), 3)");
         assert_eq!((outcome.value, outcome.usage.host_calls), (Some(json!(6)), 2));
-        let trouble = ask(&engine, &host, "fail()").error.unwrap();
-        assert_eq!(trouble.kind, GuestFaultKind::HostCallFailed);
-        assert!(trouble.message.contains("KeyError: no such row"), "{}", trouble.message);
+        let fault = ask(&engine, &host, "fail()").error.unwrap();
+        assert_eq!(fault.kind, GuestFaultKind::HostCallFailed);
+        assert!(fault.message.contains("KeyError: no such row"), "{}", fault.message);
         let outcome = ask(
             &engine,
             &host,
@@ -304,8 +304,8 @@ fn a_guest_calls_what_it_was_granted_and_nothing_else() {
         );
         assert_eq!(outcome.value, Some(json!("KeyError")));
         // Arguments that do not fit are a mistake of the code.
-        let trouble = ask(&engine, &host, "misfit(1)").error.unwrap();
-        assert_eq!(trouble.kind, GuestFaultKind::PythonError);
+        let fault = ask(&engine, &host, "misfit(1)").error.unwrap();
+        assert_eq!(fault.kind, GuestFaultKind::PythonError);
         let outcome = ask(&engine, &host, "while True: add(1)");
         assert_eq!(outcome.error.unwrap().kind, GuestFaultKind::HostCallLimit);
         let forged = "import os, json, struct\nbody = json.dumps({'id': 1, 'name': 'rm', 'args': [], 'kwargs': {}}).encode()\n\
@@ -341,9 +341,9 @@ fn a_job_that_is_not_wanted_any_more_ends_at_once() {
         let halt =
             || (asked.fetch_add(1, Ordering::Relaxed) == 5).then(|| "the user left".to_owned());
         let outcome = engine.run(&job("while True: pass"), None, &halt);
-        let trouble = outcome.error.unwrap();
+        let fault = outcome.error.unwrap();
         assert_eq!(
-            (trouble.kind, trouble.message.as_str()),
+            (fault.kind, fault.message.as_str()),
             (GuestFaultKind::Cancelled, "the user left")
         );
         assert_eq!(asked.into_inner(), 6, "it was asked again");
@@ -406,8 +406,8 @@ fn an_interpreter_that_does_not_start_is_unavailable_and_says_why() {
         let mut settings = support::settings(name, &json!({}));
         settings.python = "/nowhere/python".into();
         let engine = antiphon_sandbox::ProcessEngine::new(settings).unwrap();
-        let trouble = run(&engine, "1").error.unwrap();
-        assert_eq!(trouble.kind, GuestFaultKind::Unavailable);
-        assert!(trouble.message.contains("/nowhere/python"), "{}", trouble.message);
+        let fault = run(&engine, "1").error.unwrap();
+        assert_eq!(fault.kind, GuestFaultKind::Unavailable);
+        assert!(fault.message.contains("/nowhere/python"), "{}", fault.message);
     }
 }

@@ -38,9 +38,9 @@ fn forged(engine: &ProcessEngine, want: &[JobOutput], code: &str) -> JobOutcome 
 }
 
 fn crash(outcome: JobOutcome, code: &str) -> GuestFault {
-    let trouble = outcome.error.unwrap_or_else(|| panic!("it went well: {code}"));
-    assert_eq!(trouble.kind, GuestFaultKind::Crashed, "{code}: {}", trouble.message);
-    trouble
+    let fault = outcome.error.unwrap_or_else(|| panic!("it went well: {code}"));
+    assert_eq!(fault.kind, GuestFaultKind::Crashed, "{code}: {}", fault.message);
+    fault
 }
 
 #[test]
@@ -56,24 +56,24 @@ fn a_call_before_the_last_reply_was_read_ends_the_job() {
         let job = SandboxJob { functions: functions.clone(), ..job(&format!("{SEND}{code}")) };
         let outcome = engine.run(&job, Some(host), &|| None);
         assert!(outcome.usage.host_calls < 5, "{} calls", outcome.usage.host_calls);
-        let trouble = crash(outcome, code);
-        assert!(trouble.message.contains("before the"), "{}", trouble.message);
+        let fault = crash(outcome, code);
+        assert!(fault.message.contains("before the"), "{}", fault.message);
     }
 }
 
 #[test]
 fn what_was_not_asked_for_is_refused() {
     let _clean = Clean::start();
-    let trouble = "{'kind': 'python_error', 'message': ''}";
+    let fault = "{'kind': 'python_error', 'message': ''}";
     for name in BOTH {
         let engine = engine(name, &json!({}));
         for code in [
             "outcome(value=1)".to_owned(),
-            format!("outcome(value_error={trouble})"),
+            format!("outcome(value_error={fault})"),
             "outcome(locals={'x': 1})".to_owned(),
-            format!("outcome(local_errors={{'x': {trouble}}})"),
+            format!("outcome(local_errors={{'x': {fault}}})"),
             "outcome(tables=[{'name': 't', 'rows': 0, 'columns': 0}])".to_owned(),
-            format!("outcome(table_errors={{'x': {trouble}}})"),
+            format!("outcome(table_errors={{'x': {fault}}})"),
             "outcome(figures=1)".to_owned(),
         ] {
             crash(forged(&engine, &[], &code), &code);
@@ -92,11 +92,11 @@ fn attachments_are_checked_one_by_one_as_they_arrive() {
     let engine = engine(antiphon_sandbox::EngineName::Process, &json!({"tables": 1 << 20}));
     // The second never comes: what is wrong with the first is seen before.
     let code = format!("{two}send(0x41, b'no table' * 1000)");
-    let trouble = crash(forged(&engine, &all, &code), &code);
-    assert!(trouble.message.contains("not a valid table"), "{}", trouble.message);
+    let fault = crash(forged(&engine, &all, &code), &code);
+    assert!(fault.message.contains("not a valid table"), "{}", fault.message);
     let code = "outcome(figures=2)\nsend(0x41, b'no picture')";
-    let trouble = crash(forged(&engine, &all, code), code);
-    assert!(trouble.message.contains("not a valid figure"), "{}", trouble.message);
+    let fault = crash(forged(&engine, &all, code), code);
+    assert!(fault.message.contains("not a valid figure"), "{}", fault.message);
 }
 
 #[test]
@@ -118,23 +118,23 @@ fn all_tables_together_have_a_bound() {
     // What it has is counted here, and not taken from what is said of it.
     assert_eq!(outcome.tables.iter().map(|table| table.rows).collect::<Vec<_>>(), [3, 3]);
     let code = send(8);
-    let trouble = crash(forged(&engine, &all, &code), &code);
-    assert!(trouble.message.contains("too long"), "{}", trouble.message);
+    let fault = crash(forged(&engine, &all, &code), &code);
+    assert!(fault.message.contains("too long"), "{}", fault.message);
 }
 
 #[test]
 fn names_that_a_terminal_would_obey_and_names_without_end_are_refused() {
     let _clean = Clean::start();
-    let trouble = "{'kind': 'python_error', 'message': ''}";
+    let fault = "{'kind': 'python_error', 'message': ''}";
     let all = [JobOutput::Value, JobOutput::Locals, JobOutput::Tables, JobOutput::Figures];
     let engine = engine(antiphon_sandbox::EngineName::Process, &json!({}));
     for code in [
         "outcome(locals={'\\x1b[2J': 1})".to_owned(),
         "outcome(locals={'\\u202eevil': 1})".to_owned(),
         "outcome(locals={'x' * 5_000: 1})".to_owned(),
-        format!("outcome(local_errors={{'a\\nb': {trouble}}})"),
-        format!("outcome(local_errors={{str(n): {trouble} for n in range(1_000)}})"),
-        format!("outcome(table_errors={{str(n): {trouble} for n in range(1_000)}})"),
+        format!("outcome(local_errors={{'a\\nb': {fault}}})"),
+        format!("outcome(local_errors={{str(n): {fault} for n in range(1_000)}})"),
+        format!("outcome(table_errors={{str(n): {fault} for n in range(1_000)}})"),
         "outcome(tables=[{'name': '\\x07', 'rows': 0, 'columns': 0}])".to_owned(),
         "outcome(tables=[{'name': 't', 'rows': 0, 'columns': 0}] * 2)".to_owned(),
     ] {
@@ -168,7 +168,7 @@ fn processor_time_that_was_used_is_still_told() {
     for name in BOTH {
         let engine = engine(name, &json!({"wall": 20, "cpu": 1}));
         let outcome = run(&engine, "while True: pass");
-        assert_eq!(outcome.error.map(|trouble| trouble.kind), Some(GuestFaultKind::TimeLimit));
+        assert_eq!(outcome.error.map(|fault| fault.kind), Some(GuestFaultKind::TimeLimit));
         assert!(outcome.usage.cpu >= Duration::from_millis(500));
     }
 }

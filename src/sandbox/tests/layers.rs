@@ -95,14 +95,14 @@ fn an_engine_that_becomes_weaker_in_the_middle_of_its_life_runs_nothing() {
     assert_eq!(engine.probe().isolation, Isolation::OsJail);
     fs::write(guest.path().join("weaker"), "").unwrap();
     // What is left would do, had there never been more.
-    let trouble = loop {
+    let fault = loop {
         let outcome = run(&engine, "1");
-        if let Some(trouble) = outcome.error {
-            break trouble;
+        if let Some(fault) = outcome.error {
+            break fault;
         }
     };
-    assert_eq!(trouble.kind, GuestFaultKind::Unavailable);
-    assert_eq!(trouble.message, "a layer of the jail is no longer available: namespaces");
+    assert_eq!(fault.kind, GuestFaultKind::Unavailable);
+    assert_eq!(fault.message, "a layer of the jail is no longer available: namespaces");
     fs::remove_file(guest.path().join("weaker")).unwrap();
     assert_eq!(value(&engine, "1"), json!(1));
 }
@@ -237,8 +237,8 @@ fn a_grant_that_leads_nowhere_is_told() {
     let _clean = Clean::start();
     let mut settings = settings(EngineName::Process, &json!({}));
     settings.mounts.read.push("/nowhere/at/all".into());
-    let trouble = run(&ProcessEngine::new(settings).unwrap(), "1").error.unwrap();
-    assert!(trouble.message.contains("/nowhere/at/all"), "{}", trouble.message);
+    let fault = run(&ProcessEngine::new(settings).unwrap(), "1").error.unwrap();
+    assert!(fault.message.contains("/nowhere/at/all"), "{}", fault.message);
 }
 
 #[test]

@@ -244,9 +244,9 @@ fn another_takes_over_from_a_zygote_that_can_bear_no_worker() {
         assert_eq!(outcome.usage.start, WorkerOrigin::Cold);
         // It is tried twice, and then told.
         orders.write_all(b"bb").unwrap();
-        let trouble = run(&engine, HASH).error.unwrap();
-        assert_eq!(trouble.kind, GuestFaultKind::Unavailable);
-        assert!(trouble.message.starts_with("no worker could be forked"), "{}", trouble.message);
+        let fault = run(&engine, HASH).error.unwrap();
+        assert_eq!(fault.kind, GuestFaultKind::Unavailable);
+        assert!(fault.message.starts_with("no worker could be forked"), "{}", fault.message);
         wait_for_zygotes(0);
         assert_eq!(value(&engine, "1"), json!(1));
     }

@@ -15,11 +15,11 @@ use antiphon_runtime::store::{EntryKind, EntryTag};
 
 mod cache;
 mod cached;
+mod cached_values;
 mod change;
 mod client;
 mod diff;
 mod entries;
-mod known_values;
 mod listing;
 mod lookup;
 mod mutation;

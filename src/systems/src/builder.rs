@@ -19,7 +19,7 @@ use crate::node::{NodeContext, NodeExit, StateView};
 use crate::patch::Patch;
 use crate::reply::RoleReply;
 use crate::role::{RoleImplementation, RoleModel, Roles};
-use crate::role_schema::narrowed;
+use crate::role_schema::narrow;
 use crate::state::declare;
 use crate::system::System;
 
@@ -140,7 +140,7 @@ impl<S: System> SystemBuilder<S> {
     /// `schema_invalid` for the arguments of a tool.
     pub fn role(&mut self, name: &str, node: RoleNode<S>) -> Result<&mut Self, Fault> {
         let (work, policy) = match self.roles.implementation(node.role)? {
-            RoleImplementation::Own(code) => (NodeWork::Call, code.policy()),
+            RoleImplementation::Code(code) => (NodeWork::Call, code.policy()),
             RoleImplementation::Model(model) => {
                 (NodeWork::Agent(Arc::new(self.agent(model, &node)?)), model.policy.clone())
             }
@@ -213,7 +213,7 @@ impl<S: System> SystemBuilder<S> {
         let mut tags = model.tags.clone();
         tags.insert("role".to_owned(), node.role.to_owned());
         let schema = match &model.output {
-            Some(own) => narrowed(node.schema.clone(), own, node.role)?,
+            Some(own) => narrow(node.schema.clone(), own, node.role)?,
             None => node.schema.clone(),
         };
         Ok(AgentSpec {

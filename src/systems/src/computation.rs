@@ -27,7 +27,7 @@ mod value_text;
 
 pub use computed::Computed;
 pub use config::Config;
-pub use outcome::{Answer, Attempt};
+pub use outcome::{Answer, ComputationAttempt};
 pub use sandbox_runner::SandboxRunner;
 pub use state::State;
 pub use task::Task;
@@ -81,7 +81,7 @@ impl System for Computation {
         SandboxRunner::new(Arc::clone(&self.sandbox), Arc::clone(task), host_calls)
     }
 
-    fn completed(state: &State) -> Outcome {
+    fn completed_outcome(state: &State) -> Outcome {
         if state.has_computed() { Outcome::Answered } else { Outcome::Failed }
     }
 

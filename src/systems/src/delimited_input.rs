@@ -54,7 +54,7 @@ impl DelimitedInput {
     }
 
     fn put(&mut self, tag: &str, attributes: &str, piece: &str) -> &mut Self {
-        let piece = defused(piece.trim(), tag);
+        let piece = defuse(piece.trim(), tag);
         // Writing to a string cannot fail.
         let _ = writeln!(self.text, "<{tag}{attributes}>\n{piece}\n</{tag}>");
         self
@@ -62,7 +62,7 @@ impl DelimitedInput {
 }
 
 /// The piece with every tag of that name made harmless, whatever its case.
-fn defused(piece: &str, tag: &str) -> String {
+fn defuse(piece: &str, tag: &str) -> String {
     let mut safe = String::with_capacity(piece.len());
     let mut rest = piece;
     while let Some(at) = rest.find('<') {

@@ -62,7 +62,7 @@ impl<S: System> SystemHost<S> {
         cx: &NodeContext<S>,
     ) -> Result<Patch<S::State>, Failure> {
         let implementation = self.scope.system.parts().roles.implementation(node.role)?;
-        let RoleImplementation::Own(role) = implementation else {
+        let RoleImplementation::Code(role) = implementation else {
             return Err(no_code(&cx.call).into());
         };
         (node.begin)(cx);
@@ -123,7 +123,7 @@ impl<S: System> Host for SystemHost<S> {
         let roles = &self.scope.system.parts().roles;
         match roles.implementation(self.role(call)?.role)? {
             RoleImplementation::Model(model) => Ok(Arc::clone(&model.model)),
-            RoleImplementation::Own(_) => Err(no_code(call)),
+            RoleImplementation::Code(_) => Err(no_code(call)),
         }
     }
 

@@ -127,7 +127,7 @@ impl Parts {
                 Some(own) => format!("{own}\n\n{filled}"),
                 None => filled,
             },
-            RoleImplementation::Own(_) => filled,
+            RoleImplementation::Code(_) => filled,
         })
     }
 }

@@ -106,7 +106,7 @@ impl Prompts {
     /// # Errors
     /// An `Internal` fault `prompt_invalid` if there is no prompt of that name.
     pub fn text(&self, name: &str, tier: ModelTier) -> Result<Cow<'_, str>, Fault> {
-        if let Some(own) = self.own(name, tier) {
+        if let Some(own) = self.replacement(name, tier) {
             return Ok(Cow::Borrowed(own));
         }
         let spec = self.specs.iter().find(|spec| spec.name == name);
@@ -128,7 +128,7 @@ impl Prompts {
         values: &[(&str, &str)],
     ) -> Result<String, Fault> {
         let text = self.text(name, tier)?;
-        if self.own(name, tier).is_none() {
+        if self.replacement(name, tier).is_none() {
             return Ok(fill(&text, values)?.trim_end().to_owned());
         }
         let used = fields(&text)?;
@@ -149,7 +149,7 @@ impl Prompts {
         all
     }
 
-    fn own(&self, name: &str, tier: ModelTier) -> Option<&str> {
+    fn replacement(&self, name: &str, tier: ModelTier) -> Option<&str> {
         let of_tier = self.replaced.get(&format!("{name}.{}", tier.as_str()));
         of_tier.or_else(|| self.replaced.get(name)).map(String::as_str)
     }

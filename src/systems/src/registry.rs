@@ -120,7 +120,7 @@ pub trait ReadySystem: Send + Sync {
     ///
     /// # Errors
     /// `state_unreadable` for a state of another form.
-    fn completed(&self, state: &Json) -> Result<Outcome, Fault>;
+    fn completed_outcome(&self, state: &Json) -> Result<Outcome, Fault>;
 
     /// Takes a question to where it rests. `attachments` are bytes that belong to the input,
     /// by name.
@@ -160,12 +160,12 @@ impl<S: System> ReadySystem for SystemRunner<S> {
         self.system().parts().prompts.all()
     }
 
-    fn completed(&self, state: &Json) -> Result<Outcome, Fault> {
+    fn completed_outcome(&self, state: &Json) -> Result<Outcome, Fault> {
         let state = S::State::deserialize(state).map_err(|error| {
             let message = format!("the state does not have the form of the system: {error}");
             Fault::new(FaultCode::StateUnreadable, message)
         })?;
-        Ok(S::completed(&state))
+        Ok(S::completed_outcome(&state))
     }
 
     async fn run(

@@ -119,7 +119,7 @@ impl System for ReviewLoop {
         state.check().map_err(corrupt)
     }
 
-    fn completed(state: &State) -> Outcome {
+    fn completed_outcome(state: &State) -> Outcome {
         state.outcome.unwrap_or(Outcome::Error)
     }
 

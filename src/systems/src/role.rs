@@ -30,7 +30,7 @@ pub enum RoleImplementation {
     /// A model.
     Model(Box<RoleModel>),
     /// Code of the caller.
-    Own(Arc<dyn Role>),
+    Code(Arc<dyn Role>),
 }
 
 impl From<RoleModel> for RoleImplementation {
@@ -46,8 +46,8 @@ impl RoleImplementation {
     }
 
     /// Code of the caller.
-    pub fn own(role: impl Role + 'static) -> Self {
-        Self::Own(Arc::new(role))
+    pub fn code(role: impl Role + 'static) -> Self {
+        Self::Code(Arc::new(role))
     }
 }
 
@@ -223,7 +223,7 @@ impl Roles {
     /// The tools that a role can be counted on to have.
     pub fn tool_specs(&self, role: &str) -> Vec<ToolSpec> {
         match self.entry(role) {
-            Some(Entry { implementation: RoleImplementation::Own(code), .. }) => code.tools(),
+            Some(Entry { implementation: RoleImplementation::Code(code), .. }) => code.tools(),
             Some(entry) => entry.tools_of_model().iter().map(|tool| tool.spec().clone()).collect(),
             None => Vec::new(),
         }
@@ -267,7 +267,7 @@ impl Entry {
     fn tools_of_model(&self) -> &[Arc<dyn Tool>] {
         match &self.implementation {
             RoleImplementation::Model(model) => model.tools.as_deref().unwrap_or(&self.tools),
-            RoleImplementation::Own(_) => &self.tools,
+            RoleImplementation::Code(_) => &self.tools,
         }
     }
 }
@@ -276,7 +276,7 @@ impl Entry {
 fn check_tools(entry: &Entry) -> Result<(), Fault> {
     let role = entry.spec.name;
     let brings_own = match &entry.implementation {
-        RoleImplementation::Own(_) => Some("code of its own"),
+        RoleImplementation::Code(_) => Some("implemented in code"),
         RoleImplementation::Model(model) => {
             model.tools.as_ref().map(|_| "an agent with its own tools")
         }

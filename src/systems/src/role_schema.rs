@@ -10,9 +10,9 @@ use serde_json::{Map, Value as Json};
 /// # Errors
 /// A `Validation` fault `role_invalid`: a field that the role does not have,
 /// or of which it wants something else.
-pub(crate) fn narrowed(mut schema: Schema, own: &Json, role: &str) -> Result<Schema, Fault> {
+pub(crate) fn narrow(mut schema: Schema, own: &Json, role: &str) -> Result<Schema, Fault> {
     let definitions = own.get("$defs").cloned();
-    let target = resolved(own, definitions.as_ref());
+    let target = resolve_reference(own, definitions.as_ref());
     let theirs = target.get("properties").and_then(Json::as_object);
     let fields = theirs.into_iter().flatten();
     for (name, their) in fields {
@@ -24,7 +24,7 @@ pub(crate) fn narrowed(mut schema: Schema, own: &Json, role: &str) -> Result<Sch
                 );
                 invalid(message, role)
             })?;
-        let their = resolved(their, definitions.as_ref());
+        let their = resolve_reference(their, definitions.as_ref());
         combine(our, their, definitions.as_ref()).map_err(|clash| {
             let message = format!(
                 "the {role} cannot reply with what its agent's `output` wants as `{name}`: {clash}"
@@ -47,7 +47,7 @@ fn combine(
     for (key, value) in their.as_object().into_iter().flatten() {
         match (key.as_str(), our.get_mut(key)) {
             ("items", Some(Json::Object(items))) => {
-                combine(items, resolved(value, definitions), definitions)?;
+                combine(items, resolve_reference(value, definitions), definitions)?;
             }
             ("enum", Some(known)) => {
                 let known_to_role = |one: &Json| known.as_array().is_some_and(|k| k.contains(one));
@@ -68,7 +68,7 @@ fn combine(
 }
 
 /// What a schema refers to among its own definitions, else itself.
-fn resolved<'s>(schema: &'s Json, definitions: Option<&'s Json>) -> &'s Json {
+fn resolve_reference<'s>(schema: &'s Json, definitions: Option<&'s Json>) -> &'s Json {
     let name = schema.get("$ref").and_then(Json::as_str).and_then(|at| at.rsplit('/').next());
     name.and_then(|name| definitions?.get(name)).unwrap_or(schema)
 }

@@ -174,8 +174,8 @@ impl<S: System> SystemRunner<S> {
         for watcher in session.watchers {
             driver = driver.watch(watcher);
         }
-        if let Some(stop) = &session.stop {
-            driver = driver.cancel_on(stop);
+        if let Some(token) = &session.cancel {
+            driver = driver.cancel_on(token);
         }
         let rest = Box::pin(driver.run_durable(&mut started)).await;
         Ok(self.conclude(started, rest, &recorder, &scope))
@@ -315,7 +315,7 @@ impl<S: System> SystemRunner<S> {
         scope: &RunScope<S>,
     ) -> SystemResult<S::Output> {
         let (run, run_id) = (&started.run, started.run_id.clone());
-        let (ending, questions, fault) = ended(rest);
+        let (ending, questions, fault) = rest_parts(rest);
         let (state, unread) = match Snapshot::of(&self.graph, run.state()).read() {
             Ok(state) => (state, None),
             Err(fault) => (S::State::default(), Some(fault)),
@@ -364,7 +364,9 @@ fn input_of<I: Default>(start: SystemStart<I>) -> I {
 }
 
 /// How a run came to rest, what it asks, and the fault that ended it.
-fn ended(rest: Result<DriveOutcome, Fault>) -> (RunEnding, Vec<Question<Json>>, Option<Fault>) {
+fn rest_parts(
+    rest: Result<DriveOutcome, Fault>,
+) -> (RunEnding, Vec<Question<Json>>, Option<Fault>) {
     match rest {
         Ok(DriveOutcome::Ended(Ending::Completed)) => (RunEnding::Completed, Vec::new(), None),
         Ok(DriveOutcome::Ended(Ending::Budget(_))) => (RunEnding::Budget, Vec::new(), None),

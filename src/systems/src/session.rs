@@ -25,7 +25,7 @@ pub struct Session {
     /// Who else sees the events.
     pub watchers: Vec<Arc<dyn Watcher>>,
     /// Cancels the question.
-    pub stop: Option<CancellationToken>,
+    pub cancel: Option<CancellationToken>,
     /// For roles that are the caller's own code.
     pub user_context: Option<UserContext>,
     /// The thread that the question is kept in.
@@ -44,7 +44,7 @@ impl Session {
             run_id: String::new(),
             limits: Limits::default(),
             watchers: Vec::new(),
-            stop: None,
+            cancel: None,
             user_context: None,
             thread: None,
             host_calls: None,

@@ -74,7 +74,7 @@ pub trait System: Sized + Send + Sync + 'static {
     }
 
     /// How a question ended whose graph came to its end, by its state.
-    fn completed(state: &Self::State) -> Outcome {
+    fn completed_outcome(state: &Self::State) -> Outcome {
         let _ = state;
         Outcome::Answered
     }

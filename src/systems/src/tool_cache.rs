@@ -73,7 +73,7 @@ impl ToolCache {
         std::mem::take(&mut self.entries().unsaved)
     }
 
-    fn place(&self, key: &str) -> Arc<tokio::sync::Mutex<Option<Json>>> {
+    fn entry(&self, key: &str) -> Arc<tokio::sync::Mutex<Option<Json>>> {
         Arc::clone(self.entries().results.entry(key.to_owned()).or_default())
     }
 
@@ -115,7 +115,7 @@ impl Tool for CachedTool {
     async fn call(&self, arguments: Json, cx: &CallContext) -> ToolOutcome {
         let name = &self.tool.spec().name;
         let key = format!("{}/{name}({})", self.scope, normal(&arguments));
-        let place = self.cache.place(&key);
+        let place = self.cache.entry(&key);
         let mut known = place.lock().await;
         if let Some(value) = &*known {
             let data = json!({"tool": name, "arguments": arguments});
@@ -143,14 +143,14 @@ fn normal(arguments: &Json) -> Json {
             let fields = sorted.into_iter().map(|(key, value)| (key.clone(), normal(value)));
             Json::Object(fields.collect())
         }
-        Json::Number(number) => whole(number.as_f64()).unwrap_or_else(|| arguments.clone()),
+        Json::Number(number) => whole_number(number.as_f64()).unwrap_or_else(|| arguments.clone()),
         other => other.clone(),
     }
 }
 
 /// A float that is a whole number, as one.
 #[expect(clippy::cast_possible_truncation, reason = "the range is checked before")]
-fn whole(number: Option<f64>) -> Option<Json> {
+fn whole_number(number: Option<f64>) -> Option<Json> {
     const EXACT: f64 = 9_007_199_254_740_992.0;
     let number = number.filter(|number| number.fract() == 0.0 && number.abs() < EXACT)?;
     Some(Json::from(number as i64))

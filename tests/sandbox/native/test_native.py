@@ -155,12 +155,12 @@ def test_a_function_of_the_host_is_called_with_tagged_values(sandbox: NativeSand
     assert "Traceback" not in str(found)
 
 
-def test_a_stopper_ends_a_job(sandbox: NativeSandbox) -> None:
-    stopper, began = CancellationToken(), threading.Event()
+def test_a_cancellation_token_ends_a_job(sandbox: NativeSandbox) -> None:
+    token, began = CancellationToken(), threading.Event()
 
     def pull() -> None:
         began.wait(_PATIENCE)
-        stopper.stop("the user left")
+        token.cancel("the user left")
 
     def call(*_: Any) -> None:
         began.set()
@@ -169,7 +169,7 @@ def test_a_stopper_ends_a_job(sandbox: NativeSandbox) -> None:
     thread.start()
     code = "begun()\nwhile True: pass"
     asked = job(code, functions=[{"name": "begun", "doc": ""}])
-    found = sandbox.run(asked, call, stopper)
+    found = sandbox.run(asked, call, token)
     thread.join()
     assert (found["error"]["kind"], found["error"]["message"]) == ("cancelled", "the user left")
 

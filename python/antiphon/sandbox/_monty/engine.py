@@ -60,27 +60,27 @@ class MontyEngine:
         self._process = 0
 
     def run(
-        self, job: Mapping[str, Any], call: Any, stop: CancellationToken | None
+        self, job: Mapping[str, Any], call: Any, cancel: CancellationToken | None
     ) -> dict[str, Any]:
         """Run a job in a fresh session."""
         with self.worker() as worker:
-            outcome: dict[str, Any] = worker.run(job, call, stop)
+            outcome: dict[str, Any] = worker.run(job, call, cancel)
         return outcome
 
     def begin(
-        self, job: Mapping[str, Any], stop: CancellationToken | None
+        self, job: Mapping[str, Any], cancel: CancellationToken | None
     ) -> dict[str, Any] | Paused:
         """Run a job to its end, or to its first call of a host function."""
         with self.worker() as worker:
-            outcome: dict[str, Any] | Paused = worker.run(job, None, stop, pauses=True)
+            outcome: dict[str, Any] | Paused = worker.run(job, None, cancel, pauses=True)
         return outcome
 
     def resume(
-        self, paused: Paused, reply: Mapping[str, Any], stop: CancellationToken | None
+        self, paused: Paused, reply: Mapping[str, Any], cancel: CancellationToken | None
     ) -> dict[str, Any] | Paused:
         """Answer the call at which a job is paused, and run to its end or its next call."""
         with self.worker() as worker:
-            outcome: dict[str, Any] | Paused = worker.resume(paused, reply, stop)
+            outcome: dict[str, Any] | Paused = worker.resume(paused, reply, cancel)
         return outcome
 
     def session(self) -> MontySession:
@@ -161,12 +161,12 @@ class MontySession:
         _LIVING.add(self)
 
     def run(
-        self, job: Mapping[str, Any], call: Any, stop: CancellationToken | None
+        self, job: Mapping[str, Any], call: Any, cancel: CancellationToken | None
     ) -> dict[str, Any]:
         """Run a job with the variables of the jobs before it."""
         if not self._worker.alive:
             return session_ended(engine="monty", isolation=ISOLATION)
-        outcome: dict[str, Any] = self._worker.run(job, call, stop)
+        outcome: dict[str, Any] = self._worker.run(job, call, cancel)
         return outcome
 
     def close(self) -> None:

@@ -57,7 +57,7 @@ class Worker:
         self,
         job: Mapping[str, Any],
         call: Any,
-        stop: CancellationToken | None,
+        cancel: CancellationToken | None,
         *,
         pauses: bool = False,
     ) -> Any:
@@ -79,17 +79,17 @@ class Worker:
                 job["code"], inputs=inputs, print_callback=receive, mount=self._mounts
             )
 
-        return self._drive(progress, begin, None if pauses else call, stop, pauses=pauses)
+        return self._drive(progress, begin, None if pauses else call, cancel, pauses=pauses)
 
     def resume(
-        self, paused: Paused, reply: Mapping[str, Any], stop: CancellationToken | None
+        self, paused: Paused, reply: Mapping[str, Any], cancel: CancellationToken | None
     ) -> Any:
         """Answer the call at which a job is paused, and run to its end or its next call.
 
         Args:
             paused: the job; its snapshot is authenticated.
             reply: ``{"value": tagged}``, or ``{"error": {"type": …, "message": …}}``.
-            stop: the caller's token.
+            cancel: the caller's token.
         """
 
         def answer(receive: Callable[[str, str], None]) -> Any:
@@ -105,21 +105,21 @@ class Worker:
                 return snapshot.resume(_raised("RuntimeError", failure))
             return snapshot.resume({"return_value": decode_reply(reply["value"])})
 
-        return self._drive(paused.progress, answer, None, stop, pauses=True)
+        return self._drive(paused.progress, answer, None, cancel, pauses=True)
 
     def _drive(
         self,
         progress: Progress,
         advance: _Advance,
         call: Any,
-        stop: CancellationToken | None,
+        cancel: CancellationToken | None,
         *,
         pauses: bool,
     ) -> Any:
         kill, forget = process_killer(self._session.worker_pid)
         left = max(0.0, progress.limits["wall"] - progress.spent)
         try:
-            with Deadline(left + _GRACE, stop, kill) as deadline:
+            with Deadline(left + _GRACE, cancel, kill) as deadline:
                 driver = _JobDriver(progress, call, deadline, self._session, pauses=pauses)
                 outcome = driver.drive(advance)
             if isinstance(outcome, Paused):

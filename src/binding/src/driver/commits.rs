@@ -11,7 +11,7 @@ use antiphon_runtime::{Clock, OpenedThread, RunCommitter, StartedRun};
 use antiphon_stores::process;
 use pyo3::prelude::*;
 
-use crate::driver::phase::Phase;
+use crate::driver::phase::RunPhase;
 use crate::driver::run::Run;
 use crate::driver::run_state::RunState;
 use crate::driver::subrun::Subrun;
@@ -50,7 +50,7 @@ impl RunState {
         };
         let store = session.store.take();
         run.py().detach(|| drop(store));
-        self.phase = closed.map_or_else(Phase::Failed, |()| rest);
+        self.phase = closed.map_or_else(RunPhase::Failed, |()| rest);
         false
     }
 
@@ -72,7 +72,7 @@ impl RunState {
         });
         let StartedRun { run: machine, run_id, earlier_supersteps } = match started {
             Ok(started) => started,
-            Err(fault) => return session.stage = Stage::Closing(Phase::Failed(fault)),
+            Err(fault) => return session.stage = Stage::Closing(RunPhase::Failed(fault)),
         };
         let cancelled = session.cancelled.take();
         session.begun = true;
@@ -120,7 +120,7 @@ impl RunState {
     }
 
     /// The run is paused or over, once its thread says so too.
-    pub(crate) fn rest(&mut self, phase: Phase) {
+    pub(crate) fn rest(&mut self, phase: RunPhase) {
         self.rest_subrun(&phase);
         match self.session.as_deref_mut() {
             None => self.phase = phase,

@@ -90,7 +90,7 @@ enum Current {
 }
 
 /// What progress of one thing that a turn asked for.
-enum Progress {
+enum CallProgress {
     Nothing,
     /// The caller's event loop is to wait for this.
     Waits(Py<PyAny>),
@@ -141,9 +141,9 @@ impl Stepper<'_> {
         let this = run.get();
         let _driving = this.begin(py)?;
         let mut done = match self.step_current(py, value)? {
-            Progress::Waits(waits) => return Ok(self.waiting(waits)),
-            Progress::Done(id, answer) => Some((id, answer)),
-            Progress::Nothing => None,
+            CallProgress::Waits(waits) => return Ok(self.waiting(waits)),
+            CallProgress::Done(id, answer) => Some((id, answer)),
+            CallProgress::Nothing => None,
         };
         loop {
             let goal = if self.state.cancelled.is_some() { Goal::End } else { self.drive.goal };
@@ -154,16 +154,16 @@ impl Stepper<'_> {
                 Next::Start(calls) | Next::StartAndHelp(calls) => self.start(py, calls)?,
                 Next::Cancel(stopped) => {
                     this.cancel_tasks(py, stopped)?;
-                    Progress::Nothing
+                    CallProgress::Nothing
                 }
                 Next::Wait(limit) => self.wait(py, limit)?,
                 Next::Item(item) => return Ok(DriveStep::Item(item)),
                 Next::Rest => return Err(self.rest(py)?),
             };
             match progress {
-                Progress::Waits(waits) => return Ok(self.waiting(waits)),
-                Progress::Done(id, answer) => done = Some((id, answer)),
-                Progress::Nothing => {}
+                CallProgress::Waits(waits) => return Ok(self.waiting(waits)),
+                CallProgress::Done(id, answer) => done = Some((id, answer)),
+                CallProgress::Nothing => {}
             }
             if self.is_unfair() {
                 if let Some((id, answer)) = done {
@@ -201,14 +201,14 @@ impl Stepper<'_> {
         })
     }
 
-    fn step_current(&mut self, py: Python<'_>, value: &Bound<'_, PyAny>) -> PyResult<Progress> {
+    fn step_current(&mut self, py: Python<'_>, value: &Bound<'_, PyAny>) -> PyResult<CallProgress> {
         match std::mem::replace(&mut self.state.current, Current::Nothing) {
-            Current::Nothing => Ok(Progress::Nothing),
+            Current::Nothing => Ok(CallProgress::Nothing),
             Current::Node(call, inner) => {
                 let stepped = step::resume(&call, inner.bind(py), value);
                 Ok(self.stepped(py, call, stepped))
             }
-            Current::Arrival(timer) => self.arrived(py, timer).map(|()| Progress::Nothing),
+            Current::Arrival(timer) => self.arrived(py, timer).map(|()| CallProgress::Nothing),
         }
     }
 
@@ -220,11 +220,16 @@ impl Stepper<'_> {
         Ok(())
     }
 
-    fn stepped(&mut self, py: Python<'_>, call: Call, stepped: PyResult<Stepped<'_>>) -> Progress {
+    fn stepped(
+        &mut self,
+        py: Python<'_>,
+        call: Call,
+        stepped: PyResult<Stepped<'_>>,
+    ) -> CallProgress {
         let answer = match stepped {
             Ok(Stepped::Waits(inner, value)) => {
                 self.state.current = Current::Node(call, inner.unbind());
-                return Progress::Waits(value.unbind());
+                return CallProgress::Waits(value.unbind());
             }
             Ok(Stepped::Done(value)) => call.answer(py, Ok(value)),
             Err(error) => {
@@ -237,11 +242,11 @@ impl Stepper<'_> {
         self.state.leaving = false;
         let id = call.cx.id;
         call.finish(py);
-        Progress::Done(id, answer)
+        CallProgress::Done(id, answer)
     }
 
     /// A call beside which nothing else is under way needs no task of its own.
-    fn call_alone(&mut self, py: Python<'_>, call: Call) -> PyResult<Progress> {
+    fn call_alone(&mut self, py: Python<'_>, call: Call) -> PyResult<CallProgress> {
         match call.kind {
             CallKind::Coroutine if !self.drive.run.get().settings.is_live => {
                 Ok(self.delegate(py, call))
@@ -252,17 +257,17 @@ impl Stepper<'_> {
     }
 
     /// Makes calls: inline ones here, async ones in tasks of their own.
-    fn start(&mut self, py: Python<'_>, calls: Vec<Call>) -> PyResult<Progress> {
+    fn start(&mut self, py: Python<'_>, calls: Vec<Call>) -> PyResult<CallProgress> {
         let drive = self.drive;
         let this = drive.run.bind(py).get();
-        let mut progress = Progress::Nothing;
+        let mut progress = CallProgress::Nothing;
         let _pause = self.may_pause_collection(py, &calls)?.then(|| CollectionPause::new(py));
         for call in calls {
             let made = match call.kind {
                 CallKind::Inline => self.call_here(py, call)?,
                 _ => self.spawn(py, call)?,
             };
-            if let Progress::Done(id, answer) = std::mem::replace(&mut progress, made) {
+            if let CallProgress::Done(id, answer) = std::mem::replace(&mut progress, made) {
                 this.with(|state| state.answer(py, id, answer))?;
             }
         }
@@ -283,15 +288,15 @@ impl Stepper<'_> {
     }
 
     /// Steps a node in the caller's own task.
-    fn delegate(&mut self, py: Python<'_>, mut call: Call) -> Progress {
+    fn delegate(&mut self, py: Python<'_>, mut call: Call) -> CallProgress {
         let stepped = step::begin(py, &mut call);
         self.stepped(py, call, stepped)
     }
 
-    fn spawn(&mut self, py: Python<'_>, mut call: Call) -> PyResult<Progress> {
+    fn spawn(&mut self, py: Python<'_>, mut call: Call) -> PyResult<CallProgress> {
         match call.begin(py) {
             Ok(inner) => self.spawn_begun(py, call, inner),
-            Err(error) => Ok(Progress::Done(call.cx.id, call.answer(py, Err(error)))),
+            Err(error) => Ok(CallProgress::Done(call.cx.id, call.answer(py, Err(error)))),
         }
     }
 
@@ -300,15 +305,15 @@ impl Stepper<'_> {
         py: Python<'_>,
         call: Call,
         inner: Bound<'_, PyAny>,
-    ) -> PyResult<Progress> {
+    ) -> PyResult<CallProgress> {
         let id = call.cx.id;
         let event_loop = self.event_loop(py)?;
         let coroutine = NodeCoroutine::spawn(&event_loop, call, inner)?;
         self.drive.run.get().keep(id, TaskHandle::Coroutine(coroutine.into_any()))?;
-        Ok(Progress::Nothing)
+        Ok(CallProgress::Nothing)
     }
 
-    fn call_here(&mut self, py: Python<'_>, mut call: Call) -> PyResult<Progress> {
+    fn call_here(&mut self, py: Python<'_>, mut call: Call) -> PyResult<CallProgress> {
         let id = call.cx.id;
         let made = call.make(py);
         if let Ok(value) = made.as_ref()
@@ -319,17 +324,17 @@ impl Stepper<'_> {
         }
         let answer = call.answer(py, made);
         call.finish(py);
-        Ok(Progress::Done(id, answer))
+        Ok(CallProgress::Done(id, answer))
     }
 
     /// Gives the loop a future that is completed by whatever comes first.
-    fn wait(&mut self, py: Python<'_>, limit: Option<Duration>) -> PyResult<Progress> {
+    fn wait(&mut self, py: Python<'_>, limit: Option<Duration>) -> PyResult<CallProgress> {
         let event_loop = self.event_loop(py)?;
         let future = event_loop.call_method0(intern!(py, "create_future"))?;
         let wake = Py::new(py, Wake { future: future.clone().unbind() })?.into_any();
         let this = self.drive.run.bind(py).get();
         if !this.mailbox.on_arrival(event_loop.clone().unbind(), wake.clone_ref(py)) {
-            return Ok(Progress::Nothing);
+            return Ok(CallProgress::Nothing);
         }
         let timer = match limit {
             Some(limit) => {
@@ -341,10 +346,10 @@ impl Stepper<'_> {
         let iterator = future.call_method0(intern!(py, "__await__"))?;
         let yielded = match ffi::send(&iterator, py.None().bind(py))? {
             Step::Yield(yielded) => yielded,
-            Step::Return(_) => return Ok(Progress::Nothing),
+            Step::Return(_) => return Ok(CallProgress::Nothing),
         };
         self.state.current = Current::Arrival(timer);
-        Ok(Progress::Waits(yielded.unbind()))
+        Ok(CallProgress::Waits(yielded.unbind()))
     }
 
     /// The caller's task was cancelled, or something was thrown into it. Gives
@@ -360,11 +365,11 @@ impl Stepper<'_> {
                 self.state.leaving = true;
                 let stepped = step::throw(&call, inner.bind(py), &raised);
                 match self.stepped(py, call, stepped) {
-                    Progress::Waits(waits) => return Ok(Some(waits)),
-                    Progress::Done(id, answer) => {
+                    CallProgress::Waits(waits) => return Ok(Some(waits)),
+                    CallProgress::Done(id, answer) => {
                         self.drive.run.bind(py).get().with(|state| state.answer(py, id, answer))?;
                     }
-                    Progress::Nothing => {}
+                    CallProgress::Nothing => {}
                 }
             }
             Current::Arrival(timer) => {

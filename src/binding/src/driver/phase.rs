@@ -7,7 +7,7 @@ use crate::value::object::Object;
 
 /// How a run stands.
 #[derive(Debug)]
-pub(crate) enum Phase {
+pub(crate) enum RunPhase {
     Running,
     Paused(Vec<Question<Object>>),
     Ended(Ending),

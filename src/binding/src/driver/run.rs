@@ -14,7 +14,7 @@ use pyo3::{PyTraverseError, PyVisit};
 use crate::driver::call_queue::CallQueue;
 use crate::driver::mailbox::{Emission, Mailbox};
 use crate::driver::parent_task::ParentTask;
-use crate::driver::phase::Phase;
+use crate::driver::phase::RunPhase;
 use crate::driver::run_id::RunId;
 use crate::driver::run_state::RunState;
 use crate::driver::stream::NestedStreams;
@@ -229,8 +229,8 @@ impl Run {
     pub(crate) fn raise(&self, py: Python<'_>) -> PyResult<()> {
         let fault = self.with(|state| {
             Ok(match &state.phase {
-                Phase::Failed(fault) => Some(fault.clone()),
-                Phase::Running | Phase::Paused(_) | Phase::Ended(_) => None,
+                RunPhase::Failed(fault) => Some(fault.clone()),
+                RunPhase::Running | RunPhase::Paused(_) | RunPhase::Ended(_) => None,
             })
         })?;
         match fault {

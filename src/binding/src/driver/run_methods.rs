@@ -12,7 +12,7 @@ use pyo3::{PyTraverseError, PyVisit};
 use crate::driver::blocking;
 use crate::driver::drive::Drive;
 use crate::driver::event::Event;
-use crate::driver::phase::Phase;
+use crate::driver::phase::RunPhase;
 use crate::driver::run::{Goal, Run};
 use crate::fault::to_exception;
 use crate::graph::task_context::Context;
@@ -54,12 +54,12 @@ impl Run {
     fn outcome(&self) -> PyResult<&'static str> {
         self.with(|state| {
             Ok(match &state.phase {
-                Phase::Running => "running",
-                Phase::Paused(_) => "paused",
-                Phase::Ended(Ending::Completed) => "completed",
-                Phase::Ended(Ending::Budget(_)) => "budget",
-                Phase::Ended(Ending::Cancelled(_)) => "cancelled",
-                Phase::Failed(_) => "failed",
+                RunPhase::Running => "running",
+                RunPhase::Paused(_) => "paused",
+                RunPhase::Ended(Ending::Completed) => "completed",
+                RunPhase::Ended(Ending::Budget(_)) => "budget",
+                RunPhase::Ended(Ending::Cancelled(_)) => "cancelled",
+                RunPhase::Failed(_) => "failed",
             })
         })
     }
@@ -69,10 +69,10 @@ impl Run {
     fn detail(&self) -> PyResult<String> {
         self.with(|state| {
             Ok(match &state.phase {
-                Phase::Ended(Ending::Budget(dimension)) => dimension.as_str().to_owned(),
-                Phase::Ended(Ending::Cancelled(reason)) => reason.clone(),
-                Phase::Failed(fault) => fault.message.clone(),
-                Phase::Running | Phase::Paused(_) | Phase::Ended(Ending::Completed) => {
+                RunPhase::Ended(Ending::Budget(dimension)) => dimension.as_str().to_owned(),
+                RunPhase::Ended(Ending::Cancelled(reason)) => reason.clone(),
+                RunPhase::Failed(fault) => fault.message.clone(),
+                RunPhase::Running | RunPhase::Paused(_) | RunPhase::Ended(Ending::Completed) => {
                     String::new()
                 }
             })
@@ -101,7 +101,7 @@ impl Run {
     #[getter]
     fn questions<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyTuple>>> {
         self.with(|state| {
-            let Phase::Paused(questions) = &state.phase else { return Ok(Vec::new()) };
+            let RunPhase::Paused(questions) = &state.phase else { return Ok(Vec::new()) };
             let tuple = |question: &Question<Object>| {
                 let path = PyTuple::new(py, &question.path)?;
                 (&question.id, path, &question.value.0).into_pyobject(py)
@@ -126,7 +126,7 @@ impl Run {
             let now = state.clock.now();
             let answered = state.machine.answer(id, Object(value), now);
             if answered.is_ok() {
-                state.phase = Phase::Running;
+                state.phase = RunPhase::Running;
                 state.resume_subrun();
             }
             Ok(answered)

@@ -13,7 +13,7 @@ use antiphon_runtime::SystemClock;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::driver::phase::Phase;
+use crate::driver::phase::RunPhase;
 use crate::driver::stream::Stream;
 use crate::driver::subrun::Subrun;
 use crate::driver::task_handle::TaskHandle;
@@ -33,7 +33,7 @@ pub(crate) struct RunState {
     /// The instant of the present turn.
     pub(crate) now: Time,
     pub(crate) stream: Stream,
-    pub(crate) phase: Phase,
+    pub(crate) phase: RunPhase,
     /// How to stop what runs elsewhere.
     pub(crate) handles: BTreeMap<TaskId, TaskHandle>,
     pub(crate) isolates: bool,
@@ -96,7 +96,7 @@ impl RunState {
             visit.call(error)?;
         }
         visit.call(&self.host.master)?;
-        if let Phase::Paused(questions) = &self.phase {
+        if let RunPhase::Paused(questions) = &self.phase {
             questions.iter().try_for_each(|question| visit.call(&question.value.0))?;
         }
         self.stream.traverse(visit)?;
@@ -125,9 +125,10 @@ impl RunState {
     }
 
     /// The run rests: its node need not wait for it any more.
-    pub(crate) fn rest_subrun(&mut self, phase: &Phase) {
+    pub(crate) fn rest_subrun(&mut self, phase: &RunPhase) {
         let Some(subrun) = self.subrun.as_deref_mut() else { return };
-        let is_over = matches!(phase, Phase::Ended(Ending::Completed)) && subrun.values().is_none();
+        let is_over =
+            matches!(phase, RunPhase::Ended(Ending::Completed)) && subrun.values().is_none();
         let came_to = if is_over { self.machine.recovered_run() } else { None };
         subrun.rest(came_to);
     }

@@ -15,7 +15,7 @@ use pyo3::prelude::*;
 
 use crate::driver::begin_subrun::SubrunStart;
 use crate::driver::parent_task::ParentTask;
-use crate::driver::phase::Phase;
+use crate::driver::phase::RunPhase;
 use crate::driver::run::{Run, RunSettings};
 use crate::driver::run_id::RunId;
 use crate::driver::run_state::RunState;
@@ -209,7 +209,7 @@ impl RunParts {
             clock,
             now,
             stream,
-            phase: Phase::Running,
+            phase: RunPhase::Running,
             handles: BTreeMap::new(),
             isolates: !graph.semantics().exclusive,
             graph,

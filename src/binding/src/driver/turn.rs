@@ -16,7 +16,7 @@ use smallvec::SmallVec;
 use crate::driver::fork_guard;
 use crate::driver::mailbox::{Answer, Mailbox};
 use crate::driver::native;
-use crate::driver::phase::Phase;
+use crate::driver::phase::RunPhase;
 use crate::driver::pool;
 use crate::driver::run::{Goal, Run};
 use crate::driver::run_state::RunState;
@@ -87,7 +87,7 @@ impl RunState {
             {
                 return Ok(Next::Item(item));
             }
-            if !matches!(self.phase, Phase::Running) {
+            if !matches!(self.phase, RunPhase::Running) {
                 return Ok(Next::Rest);
             }
             // Routers, merge rules and what stores values may fork too.
@@ -97,7 +97,7 @@ impl RunState {
             if (self.session.is_some() || self.subrun.is_some()) && self.poll_store(run) {
                 return Ok(Next::Wait(None));
             }
-            if !matches!(self.phase, Phase::Running) {
+            if !matches!(self.phase, RunPhase::Running) {
                 continue;
             }
             let mut rules = PyRules { py, host: &mut self.host };
@@ -126,9 +126,9 @@ impl RunState {
                     }
                     return Ok(Next::Wait(until.map(|at| at.since(self.now))));
                 }
-                Effect::Paused(questions) => self.rest(Phase::Paused(questions)),
-                Effect::Done(ending) => self.rest(Phase::Ended(ending)),
-                Effect::Failed(fault) => self.rest(Phase::Failed(fault)),
+                Effect::Paused(questions) => self.rest(RunPhase::Paused(questions)),
+                Effect::Done(ending) => self.rest(RunPhase::Ended(ending)),
+                Effect::Failed(fault) => self.rest(RunPhase::Failed(fault)),
             }
         }
     }

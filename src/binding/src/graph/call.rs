@@ -52,7 +52,7 @@ impl Call {
         cx.deadline = task.deadline;
         let Some(call) = &entry.call else {
             let Some(agent) = entry.agent.as_deref() else { return Ok(None) };
-            return AgentCall { engine: &engine, task, agent }.call(state, cx);
+            return AgentInvocation { engine: &engine, task, agent }.call(state, cx);
         };
         let mut variables = None;
         cx.answers = state.machine.answers(task.id.scope, task.id.slot).to_vec();
@@ -177,13 +177,13 @@ fn enter_node(
 }
 
 /// A call of an agent, on its way to Python.
-struct AgentCall<'a, 'py> {
+struct AgentInvocation<'a, 'py> {
     engine: &'a Bound<'py, Engine>,
     task: &'a Task<Object>,
     agent: &'a AgentEntry,
 }
 
-impl AgentCall<'_, '_> {
+impl AgentInvocation<'_, '_> {
     fn call(self, state: &mut RunState, cx: TaskContext) -> PyResult<Option<Call>> {
         let py = self.engine.py();
         let cx = introduce(state, cx);

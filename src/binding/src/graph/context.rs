@@ -19,14 +19,14 @@ use crate::fault::to_exception;
 use crate::graph::call_trace::charge;
 use crate::graph::effect::Effect;
 use crate::graph::question::Question;
-use crate::graph::task_context::{Attempt, Context, CurrentCall, Enclosing, node_ended};
+use crate::graph::task_context::{Context, ContextOwner, CurrentCall, Enclosing, node_ended};
 use crate::value::json;
 
 /// The context of the node that the caller runs for.
 #[pyfunction]
 pub(crate) fn current_context(py: Python<'_>) -> PyResult<Context> {
     match CurrentCall::enclosing(py)? {
-        Enclosing::Present(cx) => Ok(Context { attempt: Attempt::Node(cx) }),
+        Enclosing::Present(cx) => Ok(Context { owner: ContextOwner::Node(cx) }),
         Enclosing::Ended(node) => Err(to_exception(py, &node_ended(&node))),
         Enclosing::Nothing => {
             Err(PyRuntimeError::new_err("no node is running here: call this from within a node"))
@@ -39,7 +39,7 @@ pub(crate) fn current_context(py: Python<'_>) -> PyResult<Context> {
 #[pyfunction]
 pub(crate) fn enclosing_context(py: Python<'_>) -> PyResult<Option<Context>> {
     Ok(match CurrentCall::enclosing(py)? {
-        Enclosing::Present(cx) => Some(Context { attempt: Attempt::Node(cx) }),
+        Enclosing::Present(cx) => Some(Context { owner: ContextOwner::Node(cx) }),
         Enclosing::Ended(_) | Enclosing::Nothing => None,
     })
 }
@@ -58,27 +58,27 @@ impl Context {
     /// The run's id.
     #[getter]
     fn run_id(&self) -> &str {
-        match &self.attempt {
-            Attempt::Node(cx) => cx.run.get().id(),
-            Attempt::Role(role) => &role.cx.run_id,
+        match &self.owner {
+            ContextOwner::Node(cx) => cx.run.get().id(),
+            ContextOwner::Role(role) => &role.cx.run_id,
         }
     }
 
     /// The name of the node or the role.
     #[getter]
     fn node(&self) -> &str {
-        match &self.attempt {
-            Attempt::Node(cx) => &cx.name,
-            Attempt::Role(role) => role.cx.path.last().map_or("", |name| name),
+        match &self.owner {
+            ContextOwner::Node(cx) => &cx.name,
+            ContextOwner::Role(role) => role.cx.path.last().map_or("", |name| name),
         }
     }
 
     /// The names of the nodes that lead here, its own last.
     #[getter]
     fn path<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        let path = match &self.attempt {
-            Attempt::Node(cx) => &cx.path,
-            Attempt::Role(role) => &role.cx.path,
+        let path = match &self.owner {
+            ContextOwner::Node(cx) => &cx.path,
+            ContextOwner::Role(role) => &role.cx.path,
         };
         PyTuple::new(py, path.iter().map(|name| &**name))
     }
@@ -86,9 +86,9 @@ impl Context {
     /// 1 for the first attempt.
     #[getter]
     fn attempt(&self) -> u32 {
-        match &self.attempt {
-            Attempt::Node(cx) => cx.attempt,
-            Attempt::Role(role) => role.cx.attempt,
+        match &self.owner {
+            ContextOwner::Node(cx) => cx.attempt,
+            ContextOwner::Role(role) => role.cx.attempt,
         }
     }
 
@@ -96,9 +96,9 @@ impl Context {
     /// execution, and in no other.
     #[getter]
     fn step(&self) -> u64 {
-        match &self.attempt {
-            Attempt::Node(cx) => cx.step,
-            Attempt::Role(role) => role.cx.seed.number(),
+        match &self.owner {
+            ContextOwner::Node(cx) => cx.step,
+            ContextOwner::Role(role) => role.cx.seed.number(),
         }
     }
 
@@ -106,9 +106,9 @@ impl Context {
     #[getter]
     #[expect(clippy::cast_precision_loss, reason = "microseconds fit a double until the year 2255")]
     fn deadline(&self) -> Option<f64> {
-        let deadline = match &self.attempt {
-            Attempt::Node(cx) => cx.deadline,
-            Attempt::Role(role) => role.cx.deadline,
+        let deadline = match &self.owner {
+            ContextOwner::Node(cx) => cx.deadline,
+            ContextOwner::Role(role) => role.cx.deadline,
         };
         deadline.map(|at| at.as_micros() as f64 / 1e6)
     }
@@ -122,9 +122,9 @@ impl Context {
     /// What the caller passed as `context`; of a role, with the question.
     #[getter]
     fn context(&self, py: Python<'_>) -> Option<Py<PyAny>> {
-        match &self.attempt {
-            Attempt::Node(cx) => Some(cx.run.get().settings.context.clone_ref(py)),
-            Attempt::Role(role) => Some(role.user_context.as_ref()?.value.clone_ref(py)),
+        match &self.owner {
+            ContextOwner::Node(cx) => Some(cx.run.get().settings.context.clone_ref(py)),
+            ContextOwner::Role(role) => Some(role.user_context.as_ref()?.value.clone_ref(py)),
         }
     }
 
@@ -190,12 +190,12 @@ impl Context {
     /// Tells whoever watches the run. Of a role, `payload` is made of what JSON has.
     #[pyo3(signature = (payload, name=None))]
     fn emit(&self, payload: &Bound<'_, PyAny>, name: Option<String>) -> PyResult<()> {
-        match &self.attempt {
-            Attempt::Node(cx) => {
+        match &self.owner {
+            ContextOwner::Node(cx) => {
                 let item = EmittedItem::Custom(payload.clone().unbind(), name);
                 cx.run.get().tell(payload.py(), Emission { id: cx.id, item });
             }
-            Attempt::Role(role) => {
+            ContextOwner::Role(role) => {
                 let name = name.unwrap_or_else(|| "custom".to_owned());
                 role.cx.notes.note(EventKind::Custom, name, json::read(payload)?);
             }
@@ -220,20 +220,20 @@ impl Context {
     /// Whether somebody wants to see events while it runs.
     #[getter]
     fn watched(&self) -> bool {
-        match &self.attempt {
-            Attempt::Node(cx) => cx.run.get().settings.is_live,
-            Attempt::Role(role) => role.cx.watched,
+        match &self.owner {
+            ContextOwner::Node(cx) => cx.run.get().settings.is_live,
+            ContextOwner::Role(role) => role.cx.watched,
         }
     }
 
     /// Shows a piece of a reply that is still being written.
     fn chunk(&self, py: Python<'_>, text: String) {
         let chunk = ReplyChunk::Text(text);
-        match &self.attempt {
-            Attempt::Node(cx) => {
+        match &self.owner {
+            ContextOwner::Node(cx) => {
                 cx.run.get().mailbox.post(py, |mail| mail.chunks.push((cx.id, chunk)));
             }
-            Attempt::Role(role) => {
+            ContextOwner::Role(role) => {
                 let (kind, name, data) = chunk.into_event();
                 role.cx.notes.note(kind, name, data);
             }
@@ -254,12 +254,12 @@ impl Context {
     /// Counts what a call of a model cost against the budgets.
     fn charge(&self, input_tokens: u64, output_tokens: u64) -> PyResult<()> {
         let usage = Usage { input_tokens, output_tokens };
-        match &self.attempt {
-            Attempt::Node(cx) => cx.run.get().with(|state| {
+        match &self.owner {
+            ContextOwner::Node(cx) => cx.run.get().with(|state| {
                 state.machine.charge(cx.id, usage);
                 Ok(())
             }),
-            Attempt::Role(role) => {
+            ContextOwner::Role(role) => {
                 role.cx.notes.charge(usage);
                 Ok(())
             }
@@ -303,11 +303,11 @@ impl Context {
     /// Counts a call of a model or tool against the budgets.
     fn request(&self, py: Python<'_>, kind: &str) -> PyResult<()> {
         let intent = charge(kind)?;
-        let granted = match &self.attempt {
-            Attempt::Node(cx) => {
+        let granted = match &self.owner {
+            ContextOwner::Node(cx) => {
                 cx.run.get().with(|state| Ok(state.machine.request(cx.id, intent)))?
             }
-            Attempt::Role(role) => {
+            ContextOwner::Role(role) => {
                 let notes = role.cx.notes.clone();
                 block_on_native(py, async move { notes.request(intent).await })?
             }
@@ -317,9 +317,9 @@ impl Context {
 
     /// Has `callback` called, on some thread, once nobody waits for the role.
     fn when_cancelled(&self, py: Python<'_>, callback: Py<PyAny>) -> PyResult<()> {
-        match &self.attempt {
-            Attempt::Node(_) => Err(PyRuntimeError::new_err("a node is cancelled by its run")),
-            Attempt::Role(role) => role.on_cancel.add(py, callback),
+        match &self.owner {
+            ContextOwner::Node(_) => Err(PyRuntimeError::new_err("a node is cancelled by its run")),
+            ContextOwner::Role(role) => role.on_cancel.add(py, callback),
         }
     }
 
@@ -328,7 +328,7 @@ impl Context {
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        let Attempt::Node(cx) = &self.attempt else { return Ok(()) };
+        let ContextOwner::Node(cx) = &self.owner else { return Ok(()) };
         // The traceback of a failed node leads to here, and from here to the run that keeps
         // the failure. While others share the task context, its references are not ours to count.
         if Arc::strong_count(cx) > 1 {

@@ -22,7 +22,7 @@ use crate::driver::wait::{awaitable_result, block_on_result};
 use crate::fault::{known, to_exception};
 use crate::graph::call_trace::{callee, digest_within};
 use crate::graph::question::{Question, UnansweredQuestion};
-use crate::graph::task_context::{Attempt, Context};
+use crate::graph::task_context::{Context, ContextOwner};
 use crate::value::codec::ObjectCodec;
 use crate::value::object::Object;
 
@@ -63,12 +63,12 @@ impl Effect {
     /// Begins a call of a node or a role.
     pub(crate) fn begin(context: &Bound<'_, Context>, call: Call) -> PyResult<Self> {
         let py = context.py();
-        let (stage, waits) = match &context.get().attempt {
-            Attempt::Node(cx) => {
+        let (stage, waits) = match &context.get().owner {
+            ContextOwner::Node(cx) => {
                 let begun = cx.run.get().with(|state| Ok(state.begin_call(cx.id, &call)))?;
                 begun.map_err(|fault| to_exception(py, &fault))?
             }
-            Attempt::Role(role) => (role.begin_call(py, &call)?, None),
+            ContextOwner::Role(role) => (role.begin_call(py, &call)?, None),
         };
         Ok(Self::new(context, call, stage, waits))
     }
@@ -90,9 +90,9 @@ impl Effect {
     ) -> PyResult<Call> {
         let shared = || Ok::<_, PyErr>(ObjectCodec::shared(given.py())?.digest(given));
         let callee = callee(&kind)?;
-        let digest = match &context.get().attempt {
-            Attempt::Role(_) => shared()?,
-            Attempt::Node(cx) => {
+        let digest = match &context.get().owner {
+            ContextOwner::Role(_) => shared()?,
+            ContextOwner::Node(cx) => {
                 let values = cx.run.get().with(|state| Ok(state.values_codec().cloned()))?;
                 digest_within(
                     match (values, callee) {
@@ -128,9 +128,9 @@ impl Effect {
         let CallStart::Pending(due) = &self.stage else {
             return Err(PyRuntimeError::new_err("the call was made before"));
         };
-        let cx = match &self.context.get().attempt {
-            Attempt::Node(cx) => cx,
-            Attempt::Role(role) => return role.end_call(py, (&self.call, due), came),
+        let cx = match &self.context.get().owner {
+            ContextOwner::Node(cx) => cx,
+            ContextOwner::Role(role) => return role.end_call(py, (&self.call, due), came),
         };
         self.settled.store(true, Ordering::Relaxed);
         let run = cx.run.get();
@@ -151,8 +151,8 @@ impl Effect {
         if self.settled.swap(true, Ordering::Relaxed) {
             return;
         }
-        if let (Attempt::Node(cx), CallStart::Pending(due)) =
-            (&self.context.get().attempt, &self.stage)
+        if let (ContextOwner::Node(cx), CallStart::Pending(due)) =
+            (&self.context.get().owner, &self.stage)
         {
             let call = (cx.id, due.index);
             cx.run.get().mailbox.post(py, |mail| mail.abandoned.push(call));
@@ -161,14 +161,14 @@ impl Effect {
 
     /// Why a value cannot be stored, if it is going to be.
     fn problem(&self, py: Python<'_>, value: &Object) -> PyResult<Option<String>> {
-        let values = match (&self.context.get().attempt, &self.stage) {
-            (Attempt::Node(cx), _) => {
+        let values = match (&self.context.get().owner, &self.stage) {
+            (ContextOwner::Node(cx), _) => {
                 cx.run.get().with(|state| Ok(state.values_codec().cloned()))?
             }
-            (Attempt::Role(_), CallStart::Pending(due)) if due.stored => {
+            (ContextOwner::Role(_), CallStart::Pending(due)) if due.stored => {
                 Some(ObjectCodec::shared(py)?)
             }
-            (Attempt::Role(_), _) => None,
+            (ContextOwner::Role(_), _) => None,
         };
         Ok(values.and_then(|values| values.problem(value)))
     }
@@ -228,10 +228,10 @@ impl Effect {
 
     /// Whether it is a call of the node that `context` is of.
     fn is_of(&self, context: &Bound<'_, Context>) -> bool {
-        match (&self.context.get().attempt, &context.get().attempt) {
-            (Attempt::Node(own), Attempt::Node(cx)) => Arc::ptr_eq(own, cx),
+        match (&self.context.get().owner, &context.get().owner) {
+            (ContextOwner::Node(own), ContextOwner::Node(cx)) => Arc::ptr_eq(own, cx),
             // A role's calls are not told from those within them.
-            (Attempt::Role(_), _) | (_, Attempt::Role(_)) => false,
+            (ContextOwner::Role(_), _) | (_, ContextOwner::Role(_)) => false,
         }
     }
 

@@ -142,12 +142,12 @@ pub(crate) fn node_ended(node: &str) -> Fault {
 #[pyclass(module = "antiphon._antiphon", frozen)]
 #[derive(Debug)]
 pub(crate) struct Context {
-    pub(crate) attempt: Attempt,
+    pub(crate) owner: ContextOwner,
 }
 
 /// Whose context it is.
 #[derive(Debug)]
-pub(crate) enum Attempt {
+pub(crate) enum ContextOwner {
     Node(Arc<TaskContext>),
     Role(Box<RoleAttempt>),
 }
@@ -155,19 +155,19 @@ pub(crate) enum Attempt {
 impl Context {
     /// The context of a task, as an object.
     pub(crate) fn of<'py>(py: Python<'py>, cx: &Arc<TaskContext>) -> PyResult<Bound<'py, Self>> {
-        Bound::new(py, Self { attempt: Attempt::Node(Arc::clone(cx)) })
+        Bound::new(py, Self { owner: ContextOwner::Node(Arc::clone(cx)) })
     }
 
     /// The context of a role.
     pub(crate) fn of_role(role: RoleAttempt) -> Self {
-        Self { attempt: Attempt::Role(Box::new(role)) }
+        Self { owner: ContextOwner::Role(Box::new(role)) }
     }
 
     /// The task of a node.
     pub(crate) fn task(&self) -> PyResult<&Arc<TaskContext>> {
-        match &self.attempt {
-            Attempt::Node(cx) => Ok(cx),
-            Attempt::Role(_) => Err(PyRuntimeError::new_err("a role has no run of its own")),
+        match &self.owner {
+            ContextOwner::Node(cx) => Ok(cx),
+            ContextOwner::Role(_) => Err(PyRuntimeError::new_err("a role has no run of its own")),
         }
     }
 

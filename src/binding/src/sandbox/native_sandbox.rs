@@ -57,17 +57,17 @@ impl NativeSandbox {
     }
 
     /// Runs a job in a clean interpreter. `call` makes the calls of the host's
-    /// functions, on another thread; `stop` ends the job.
-    #[pyo3(signature = (job, call=None, stop=None))]
+    /// functions, on another thread; `cancel` ends the job.
+    #[pyo3(signature = (job, call=None, cancel=None))]
     fn run<'py>(
         &self,
         py: Python<'py>,
         job: &Bound<'py, PyDict>,
         call: Option<Py<PyAny>>,
-        stop: Option<&PyCancellationToken>,
+        cancel: Option<&PyCancellationToken>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let errand = JobRequest::new(job, call, stop)?;
-        let outcome = errand.make(py, |job, host, halt| self.engine.run(job, host, halt))?;
+        let request = JobRequest::new(job, call, cancel)?;
+        let outcome = request.make(py, |job, host, halt| self.engine.run(job, host, halt))?;
         shown(py, outcome, &self.engine)
     }
 
@@ -78,7 +78,7 @@ impl NativeSandbox {
             return Err(PyRuntimeError::new_err("the sandbox is closed"));
         }
         let opened = py.detach(|| engine.open());
-        let session = opened.map_err(|trouble| unavailable(py, &trouble.message))?;
+        let session = opened.map_err(|fault| unavailable(py, &fault.message))?;
         Ok(NativeSession { engine, session: Mutex::new(Some(session)) })
     }
 
@@ -99,16 +99,16 @@ pub(crate) struct NativeSession {
 #[pymethods]
 impl NativeSession {
     /// Runs a job in it, after those that are running already.
-    #[pyo3(signature = (job, call=None, stop=None))]
+    #[pyo3(signature = (job, call=None, cancel=None))]
     fn run<'py>(
         &self,
         py: Python<'py>,
         job: &Bound<'py, PyDict>,
         call: Option<Py<PyAny>>,
-        stop: Option<&PyCancellationToken>,
+        cancel: Option<&PyCancellationToken>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let errand = JobRequest::new(job, call, stop)?;
-        let outcome = errand.make(py, |job, host, halt| {
+        let request = JobRequest::new(job, call, cancel)?;
+        let outcome = request.make(py, |job, host, halt| {
             let mut session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
             session.as_mut().map(|session| session.run(job, host, halt))
         })?;
@@ -128,7 +128,7 @@ impl NativeSession {
 struct JobRequest {
     job: SandboxJob,
     host: Option<Arc<dyn HostCalls>>,
-    stop: Option<CancellationToken>,
+    cancel: Option<CancellationToken>,
     /// Ctrl-C is heard on the main thread alone.
     hears_signals: bool,
 }
@@ -139,13 +139,13 @@ impl JobRequest {
     fn new(
         job: &Bound<'_, PyDict>,
         call: Option<Py<PyAny>>,
-        stop: Option<&PyCancellationToken>,
+        cancel: Option<&PyCancellationToken>,
     ) -> PyResult<Self> {
         let py = job.py();
         Ok(Self {
             job: job_of(job)?,
             host: call.map(|call| Arc::new(Caller(call)) as Arc<dyn HostCalls>),
-            stop: stop.map(|stop| stop.0.clone()),
+            cancel: cancel.map(|cancel| cancel.0.clone()),
             hears_signals: is_main(py)?,
         })
     }
@@ -157,10 +157,10 @@ impl JobRequest {
         run: impl Send + FnOnce(&SandboxJob, Option<Arc<dyn HostCalls>>, Ask<'_>) -> T,
     ) -> PyResult<T> {
         let interrupted = Mutex::new(None);
-        let Self { job, host, stop, hears_signals } = self;
+        let Self { job, host, cancel, hears_signals } = self;
         let done = py.detach(|| {
             let halt = || {
-                if let Some(reason) = stop.as_ref().and_then(CancellationToken::reason) {
+                if let Some(reason) = cancel.as_ref().and_then(CancellationToken::reason) {
                     return Some(reason.to_string());
                 }
                 let signal = hears_signals.then(interrupted_by).flatten()?;

@@ -27,7 +27,7 @@ where
     F: Future<Output = T> + Send + 'static,
 {
     let events = EventFeed::subscribe(py, &mut session, watch.as_ref());
-    let stop = session.stop.get_or_insert_with(CancellationToken::new).clone();
+    let token = session.cancel.get_or_insert_with(CancellationToken::new).clone();
     let mut answer = native_runtime::for_python(py)?.spawn(ask(session));
     let watched = match events {
         Some(events) => block_on(py, events.show_until(&mut answer)),
@@ -36,7 +36,7 @@ where
     match watched.and_then(|watched| watched) {
         Ok(done) => block_on_task(py, async { done }),
         Err(error) => {
-            stop.cancel("interrupted");
+            token.cancel("interrupted");
             // A second Ctrl-C ends this wait too.
             if !answer.is_finished() {
                 block_on_task(py, answer)?;

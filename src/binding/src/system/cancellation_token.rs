@@ -17,7 +17,7 @@ impl PyCancellationToken {
     }
 
     /// Cancel; the first reason counts.
-    fn stop(&self, reason: &str) {
+    fn cancel(&self, reason: &str) {
         self.0.cancel(reason);
     }
 

@@ -53,7 +53,7 @@ impl NativeSystem {
     /// started again; `again`: unless it has ended; `resume`: the question in the thread goes
     /// on, and the one that is given does not count), `answer` (to the only open question) or
     /// `answers` (pairs of the id of a question and its answer), `attachments` (bytes by name), `call` (answers the calls of code in a
-    /// sandbox), `run_id`, `seed`, `stop`, `watch` (called with each event), and `about` (what
+    /// sandbox), `run_id`, `seed`, `cancel`, `watch` (called with each event), and `about` (what
     /// the Python code of roles sees of the caller).
     #[pyo3(signature = (question, **options))]
     fn ask<'py>(
@@ -69,7 +69,7 @@ impl NativeSystem {
         as_dict(py, wait(py, session, watch, ask)?, &exceptions.0)
     }
 
-    /// The same, awaited. Cancelling the caller's task drops the question at once; `stop`, a
+    /// The same, awaited. Cancelling the caller's task drops the question at once; `cancel`, a
     /// `CancellationToken`, has it end in order. `watch` is called on threads of its own, one event after
     /// the other.
     #[pyo3(signature = (question, **options))]
@@ -104,8 +104,8 @@ impl NativeSystem {
     }
 
     /// How a question ended whose graph came to its end in this state.
-    fn completed(&self, state: &Bound<'_, PyAny>) -> PyResult<&'static str> {
-        let outcome = self.system.completed(&json::read(state)?);
+    fn completed_outcome(&self, state: &Bound<'_, PyAny>) -> PyResult<&'static str> {
+        let outcome = self.system.completed_outcome(&json::read(state)?);
         Ok(outcome.map_err(|fault| to_exception(state.py(), &fault))?.as_str())
     }
 

@@ -78,7 +78,7 @@ fn actor(given: &Bound<'_, PyDict>) -> PyResult<RoleImplementation> {
     let policy = options.policy()?;
     if let Some(call) = fields.get::<Py<PyAny>>("act")? {
         let specs = fields.get::<Vec<Bound<'_, PyDict>>>("tools")?.unwrap_or_default();
-        return Ok(RoleImplementation::own(CallableRole {
+        return Ok(RoleImplementation::code(CallableRole {
             call: Arc::new(call),
             tools: specs.iter().map(tool_spec).collect::<PyResult<_>>()?,
             policy,

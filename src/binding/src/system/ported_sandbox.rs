@@ -24,7 +24,7 @@ const PATIENCE: Duration = Duration::from_millis(20);
 
 /// An engine as Python holds it.
 pub(crate) struct PortedSandbox {
-    /// Has `run(job, call, stop)` and `session()`.
+    /// Has `run(job, call, cancel)` and `session()`.
     pub(crate) engine: Py<PyAny>,
 }
 

@@ -28,7 +28,7 @@ const OPTIONS: [&str; 12] = [
     "paused",
     "attachments",
     "call",
-    "stop",
+    "cancel",
     "run_id",
     "seed",
     "watch",
@@ -108,9 +108,9 @@ fn session(py: Python<'_>, options: &Keywords<'_, '_>) -> PyResult<Session> {
     Ok(Session {
         seed: seeds::draw(given),
         run_id: options.get("run_id")?.unwrap_or_else(|| seeds::draw_run_id(given, clock.now())),
-        stop: options
-            .get::<Bound<'_, PyCancellationToken>>("stop")?
-            .map(|stop| stop.get().0.clone()),
+        cancel: options
+            .get::<Bound<'_, PyCancellationToken>>("cancel")?
+            .map(|cancel| cancel.get().0.clone()),
         host_calls: call.map(|call| Arc::new(Caller(call)) as Arc<dyn HostCalls>),
         thread,
         ..Session::new(Arc::new(clock))

@@ -23,11 +23,11 @@ const PAGE: usize = HistoryReader::<serde_json::Value>::PAGE;
 #[pyclass(module = "antiphon._antiphon", frozen)]
 pub(crate) struct History {
     /// Away while a page is being read.
-    pages: Mutex<Option<Box<dyn Pages>>>,
+    pages: Mutex<Option<Box<dyn PageSource>>>,
 }
 
 /// Pages of checkpoints, whatever the values of their thread.
-trait Pages: Send {
+trait PageSource: Send {
     /// Reads more of the thread, if that is needed for another page.
     fn load(&mut self) -> Pin<Box<dyn Future<Output = Result<(), Fault>> + Send + '_>>;
 
@@ -42,7 +42,7 @@ struct PageReader<T: ThreadValues> {
     live: bool,
 }
 
-impl<T: ThreadValues> Pages for PageReader<T> {
+impl<T: ThreadValues> PageSource for PageReader<T> {
     fn load(&mut self) -> Pin<Box<dyn Future<Output = Result<(), Fault>> + Send + '_>> {
         Box::pin(self.reader.load())
     }
@@ -76,17 +76,17 @@ impl History {
         Ok(Self { pages: Mutex::new(Some(Box::new(PageReader { values, reader, live }))) })
     }
 
-    fn pages(&self) -> MutexGuard<'_, Option<Box<dyn Pages>>> {
+    fn pages(&self) -> MutexGuard<'_, Option<Box<dyn PageSource>>> {
         self.pages.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn take(&self) -> PyResult<Box<dyn Pages>> {
+    fn take(&self) -> PyResult<Box<dyn PageSource>> {
         let busy = || PyRuntimeError::new_err("a page of this history is being read already");
         self.pages().take().ok_or_else(busy)
     }
 }
 
-fn read(py: Python<'_>, pages: &mut dyn Pages, most: usize) -> PyResult<Py<PyList>> {
+fn read(py: Python<'_>, pages: &mut dyn PageSource, most: usize) -> PyResult<Py<PyList>> {
     loop {
         block_on_result(py, pages.load())?;
         if let Some(list) = pages.next(py, most)? {
@@ -95,7 +95,7 @@ fn read(py: Python<'_>, pages: &mut dyn Pages, most: usize) -> PyResult<Py<PyLis
     }
 }
 
-async fn aread(pages: &mut dyn Pages, most: usize) -> PyResult<Py<PyList>> {
+async fn aread(pages: &mut dyn PageSource, most: usize) -> PyResult<Py<PyList>> {
     loop {
         let loaded = pages.load().await;
         let next = exit_gate::enter_or_park(|py| {

@@ -8,7 +8,7 @@ use antiphon_runtime::{OpenedThread, RunCommitter, ThreadRef as _};
 use antiphon_stores::{SealedStore, StoredThread, process};
 use pyo3::prelude::*;
 
-use crate::driver::phase::Phase;
+use crate::driver::phase::RunPhase;
 use crate::graph::engine::Engine;
 use crate::thread::run_input::RunInput;
 use crate::thread::thread_ref::ThreadRef;
@@ -39,7 +39,7 @@ pub(crate) enum Stage {
     Opening(StoreFuture<OpenedThread<Object>>, RunInput),
     Running,
     /// The run rests as soon as its commits are durable and the thread is free.
-    Closing(Phase),
+    Closing(RunPhase),
     Closed,
 }
 

@@ -30,7 +30,7 @@ impl<V: Value> Frame<V> {
         let check = Check { graph, state, records, sealed };
         let mut survey = MergeSurvey::default();
         claims.begin();
-        let mut fields = Fields::new();
+        let mut fields = FieldWrites::new();
         for (slot, record) in (0_u32..).zip(check.records) {
             let TaskStatus::Done(update) = &record.status else { continue };
             survey.routes |= record.wants_routing(graph);
@@ -65,7 +65,7 @@ const fn is_exclusive<V>(channel: &Channel<V>, write: &Write<V>) -> bool {
 }
 
 /// Fields of records: the first writer in the superstep, and its value.
-type Fields<V> = BTreeMap<(ChannelId, String), (u32, V)>;
+type FieldWrites<V> = BTreeMap<(ChannelId, String), (u32, V)>;
 
 /// The superstep that is checked.
 struct Check<'a, V> {
@@ -123,7 +123,7 @@ impl<V: Value> Check<'_, V> {
         &self,
         slot: u32,
         write: &Write<V>,
-        claimed: &mut Fields<V>,
+        claimed: &mut FieldWrites<V>,
     ) -> Result<(), Fault> {
         let WriteOp::Merge(record) = &write.op else { return Ok(()) };
         if self.records.len() < 2 {

@@ -171,7 +171,7 @@ impl From<Fault> for ScriptedReply {
 struct ReplyFields {
     text: Option<String>,
     json: Option<Json>,
-    tool_calls: Vec<CallFields>,
+    tool_calls: Vec<ToolCallFields>,
     finish: Option<FinishReason>,
     usage: Option<Usage>,
     delay: Option<f64>,
@@ -180,7 +180,7 @@ struct ReplyFields {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct CallFields {
+struct ToolCallFields {
     name: String,
     #[serde(default)]
     arguments: Json,
@@ -224,7 +224,7 @@ impl TryFrom<ReplyFields> for ScriptedReply {
     }
 }
 
-impl CallFields {
+impl ToolCallFields {
     /// Arguments that are a text are what the model wrote, malformed or not.
     fn numbered(self, number: usize) -> ToolCall {
         let arguments = match self.arguments {

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// What kind of trouble it is: stable names that callers decide by.
+/// The kind of a fault: stable names that callers decide by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GuestFaultKind {
@@ -112,7 +112,7 @@ impl fmt::Display for GuestFaultKind {
     }
 }
 
-/// One trouble, with what is known of its place in the guest's text.
+/// One fault, with what is known of its place in the guest's text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GuestFault {
     /// What kind it is.
@@ -149,7 +149,7 @@ pub struct GuestFrame {
 }
 
 impl GuestFault {
-    /// A trouble without a place.
+    /// A fault without a place.
     pub fn new(kind: GuestFaultKind, message: impl Into<String>) -> Self {
         Self {
             kind,

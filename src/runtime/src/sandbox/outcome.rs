@@ -8,7 +8,7 @@ use serde_json::{Map, Value as Json};
 
 use super::{GuestFault, GuestFaultKind};
 
-/// What came of a job. Everything but `usage`, `truncated` and troubles of
+/// What came of a job. Everything but `usage`, `truncated` and faults of
 /// the host's own is what the guest says, checked for its form and its size.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct JobOutcome {
@@ -39,7 +39,7 @@ pub struct JobOutcome {
 }
 
 impl JobOutcome {
-    /// An outcome that is nothing but its trouble.
+    /// An outcome that is nothing but its fault.
     pub fn failed(kind: GuestFaultKind, message: impl Into<String>) -> Self {
         Self { error: Some(GuestFault::new(kind, message)), ..Self::default() }
     }

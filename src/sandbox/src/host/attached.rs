@@ -4,7 +4,7 @@
 use antiphon_runtime::sandbox::{JobTable, SandboxBudget};
 
 use crate::check;
-use crate::outcome::{AnnouncedTable, OutcomeBody};
+use crate::outcome::{OutcomeBody, TableHeader};
 
 /// The attachments that have arrived and are valid.
 #[derive(Default)]
@@ -17,7 +17,7 @@ pub(super) struct ReceivedAttachments {
 
 impl ReceivedAttachments {
     /// The largest next attachment, in bytes.
-    pub(super) fn bound(&self, announced: &[AnnouncedTable], budget: &SandboxBudget) -> u64 {
+    pub(super) fn bound(&self, announced: &[TableHeader], budget: &SandboxBudget) -> u64 {
         if self.tables.len() < announced.len() {
             budget.table_bytes.min(budget.tables_bytes.saturating_sub(self.taken.0))
         } else {
@@ -31,7 +31,7 @@ impl ReceivedAttachments {
     pub(super) fn take(
         &mut self,
         bytes: Vec<u8>,
-        announced: &[AnnouncedTable],
+        announced: &[TableHeader],
         budget: &SandboxBudget,
     ) -> Result<(), String> {
         let size = bytes.len() as u64;

@@ -61,7 +61,7 @@ pub(super) struct PendingHostCalls<'a> {
 
 /// The thread that runs the calls, and its channels.
 struct CallThread {
-    errands: Sender<CallBody>,
+    requests: Sender<CallBody>,
     answers: Receiver<CallAnswer>,
     wake: PipeReader,
     thread: JoinHandle<()>,
@@ -125,7 +125,7 @@ impl<'a> PendingHostCalls<'a> {
         }
         self.made += 1;
         self.open = Some((call.id, Instant::now() + LONGEST));
-        let sent = self.line().is_ok_and(|line| line.errands.send(call).is_ok());
+        let sent = self.line().is_ok_and(|line| line.requests.send(call).is_ok());
         if sent { Ok(()) } else { Err(CallFault::Breach("no thread for the call")) }
     }
 
@@ -162,13 +162,13 @@ impl<'a> PendingHostCalls<'a> {
     fn line(&mut self) -> io::Result<&CallThread> {
         if self.line.is_none() {
             let host = self.host.clone().ok_or(io::ErrorKind::NotFound)?;
-            let (errands, todo) = channel();
+            let (requests, todo) = channel();
             let (done, answers) = channel();
             let (wake, bell) = io::pipe()?;
             let thread = thread::Builder::new()
                 .name("antiphon-sandbox-call".to_owned())
                 .spawn(move || work(&*host, &todo, &done, bell))?;
-            self.line = Some(CallThread { errands, answers, wake, thread });
+            self.line = Some(CallThread { requests, answers, wake, thread });
         }
         self.line.as_ref().ok_or_else(|| io::ErrorKind::NotFound.into())
     }
@@ -178,9 +178,9 @@ impl Drop for PendingHostCalls<'_> {
     /// Joins the thread, unless a call was abandoned.
     fn drop(&mut self) {
         if self.open.is_none()
-            && let Some(CallThread { errands, thread, .. }) = self.line.take()
+            && let Some(CallThread { requests, thread, .. }) = self.line.take()
         {
-            drop(errands);
+            drop(requests);
             // The thread panics only in calls, and such a call is still open.
             let _ = thread.join();
         }

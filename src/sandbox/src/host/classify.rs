@@ -39,17 +39,17 @@ pub(super) struct WorkerEnd {
 }
 
 /// The fault for this end.
-pub(super) fn trouble(stop: StopReason, manner: &WorkerEnd, limits: &SandboxLimits) -> GuestFault {
+pub(super) fn classify(stop: StopReason, manner: &WorkerEnd, limits: &SandboxLimits) -> GuestFault {
     let is_late = matches!(stop, StopReason::Late(_));
-    let mut trouble = reason(stop, manner, limits);
-    if !manner.has_begun && (is_late || trouble.kind == GuestFaultKind::TimeLimit) {
+    let mut fault = reason(stop, manner, limits);
+    if !manner.has_begun && (is_late || fault.kind == GuestFaultKind::TimeLimit) {
         // A worker that cannot start is not the job's fault.
-        trouble.kind = GuestFaultKind::Unavailable;
+        fault.kind = GuestFaultKind::Unavailable;
         if !is_late {
-            trouble.message = format!("the worker was not ready for a job: {}", trouble.message);
+            fault.message = format!("the worker was not ready for a job: {}", fault.message);
         }
     }
-    trouble
+    fault
 }
 
 fn reason(stop: StopReason, manner: &WorkerEnd, limits: &SandboxLimits) -> GuestFault {

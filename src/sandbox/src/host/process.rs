@@ -235,16 +235,16 @@ impl Sandbox for ProcessEngine {
             let (mut worker, start) = match self.take(WorkerRequest::Job) {
                 Ok(taken) => taken,
                 Err(_) if self.is_closed() => continue,
-                Err(trouble) => {
-                    return JobOutcome { error: Some(*trouble), ..JobOutcome::default() };
+                Err(fault) => {
+                    return JobOutcome { error: Some(*fault), ..JobOutcome::default() };
                 }
             };
             let ready = self.settings.ready;
             let terms = JobTerms { limits: &self.limits, ready, halt, lives_on: false };
             let mut outcome = run(&mut worker, job, host.clone(), &terms);
             blame_closing(&self.closed, &mut outcome);
-            if let Some(trouble) = &mut outcome.error
-                && trouble.kind == GuestFaultKind::Crashed
+            if let Some(fault) = &mut outcome.error
+                && fault.kind == GuestFaultKind::Crashed
                 && !worker.has_begun
             {
                 // All spares may have died with their zygote.
@@ -252,9 +252,9 @@ impl Sandbox for ProcessEngine {
                 if deaths <= self.settings.spares + 1 {
                     continue;
                 }
-                trouble.message = format!(
+                fault.message = format!(
                     "{deaths} workers in a row ended before they had read the job; the last: {}",
-                    trouble.message
+                    fault.message
                 );
             }
             outcome.usage.start = start;
@@ -281,11 +281,11 @@ impl Sandbox for ProcessEngine {
 
 /// A worker that died with its zygote because the engine was closed did not crash.
 fn blame_closing(closed: &AtomicBool, outcome: &mut JobOutcome) {
-    if let Some(trouble) = &mut outcome.error
-        && matches!(trouble.kind, GuestFaultKind::Crashed | GuestFaultKind::Unavailable)
+    if let Some(fault) = &mut outcome.error
+        && matches!(fault.kind, GuestFaultKind::Crashed | GuestFaultKind::Unavailable)
         && closed.load(Ordering::Acquire)
     {
-        *trouble = GuestFault::new(GuestFaultKind::Cancelled, CLOSED);
+        *fault = GuestFault::new(GuestFaultKind::Cancelled, CLOSED);
     }
 }
 

@@ -13,7 +13,7 @@ use antiphon_runtime::sandbox::{
 
 use super::attached::ReceivedAttachments;
 use super::calls::{self, PendingHostCalls};
-use super::classify::{StopReason, WorkerEnd, trouble};
+use super::classify::{StopReason, WorkerEnd, classify};
 use super::job_message::job_frames;
 use super::output_head::{OutputHead, is_temporary};
 use super::worker::Worker;
@@ -77,7 +77,7 @@ pub(super) fn run(
     let budget = terms.limits.budget();
     let outbox = match job_frames(job, terms.limits, &budget) {
         Ok(outbox) => outbox,
-        Err(trouble) => return JobOutcome { error: Some(*trouble), ..JobOutcome::default() },
+        Err(fault) => return JobOutcome { error: Some(*fault), ..JobOutcome::default() },
     };
     let used_before = worker.cpu().unwrap_or_default();
     // A worker that was ready before can only be delayed by the last job's code, which has its
@@ -336,7 +336,7 @@ impl Supervisor<'_> {
         let starved = matches!(ended, Err(StopReason::Gone)) && self.worker.ran_out_of_memory();
         let manner = WorkerEnd { end, starved, has_begun: self.worker.has_begun };
         let mut outcome = ended.unwrap_or_else(|stop| JobOutcome {
-            error: Some(trouble(stop, &manner, self.terms.limits)),
+            error: Some(classify(stop, &manner, self.terms.limits)),
             ..JobOutcome::default()
         });
         if self.calls.has_failed

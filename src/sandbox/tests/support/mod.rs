@@ -101,7 +101,7 @@ pub(crate) fn value(engine: &dyn Sandbox, code: &str) -> Json {
     outcome.value.unwrap_or_else(|| panic!("there is no value: {code}"))
 }
 
-/// The kind of trouble that code must end in.
+/// The kind of fault that code must end in.
 pub(crate) fn kind(engine: &dyn Sandbox, code: &str) -> GuestFaultKind {
     let outcome = run(engine, code);
     outcome.error.unwrap_or_else(|| panic!("it went well: {code}")).kind

@@ -3,7 +3,7 @@
 use antiphon_core::{Fault, Time};
 use antiphon_runtime::store::{StoreFuture, ThreadHead};
 
-use super::known_values::KnownValues;
+use super::cached_values::CachedValues;
 use super::{LangGraphThread, OWNER, WriteTurn};
 use crate::log::SealedStore;
 
@@ -17,7 +17,7 @@ pub(super) struct CachedThread<V> {
     pub(super) generation: u64,
     is_claimed: bool,
     /// Forgotten whenever the thread is read anew.
-    pub(super) known: KnownValues<V>,
+    pub(super) known: CachedValues<V>,
 }
 
 /// Entries that were handed to the store.
@@ -29,7 +29,7 @@ pub struct PendingWrite {
 
 impl<V> Default for CachedThread<V> {
     fn default() -> Self {
-        let known = KnownValues::default();
+        let known = CachedValues::default();
         Self { thread: None, past: None, generation: 0, is_claimed: false, known }
     }
 }

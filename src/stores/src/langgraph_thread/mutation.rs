@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::known_values::KnownValues;
+use super::cached_values::CachedValues;
 use super::value_format::{EncodedItems, ListItems, encode_items, encode_list, encode_one};
 use super::{CacheClient, LangGraphThread, NewCheckpoint, TaskWrite, ValueChange};
 
@@ -61,7 +61,7 @@ impl<V: Clone> Mutation<V> {
         &self,
         client: &C,
         thread: &mut LangGraphThread,
-        known: &mut KnownValues<V>,
+        known: &mut CachedValues<V>,
     ) -> Result<(), C::Error> {
         match self {
             Self::Put(checkpoint) => checkpoint.apply(client, thread, known),
@@ -75,7 +75,7 @@ impl<V> PutCheckpoint<V> {
         &self,
         client: &C,
         thread: &mut LangGraphThread,
-        known: &mut KnownValues<V>,
+        known: &mut CachedValues<V>,
     ) -> Result<(), C::Error> {
         let raised = |fault| client.error(fault);
         thread.make_room().map_err(raised)?;
@@ -115,7 +115,7 @@ impl<V> PutCheckpoint<V> {
     fn encode<C: CacheClient<Value = V>>(
         &self,
         client: &C,
-        (thread, known): (&LangGraphThread, &mut KnownValues<V>),
+        (thread, known): (&LangGraphThread, &mut CachedValues<V>),
         before: Option<&str>,
         (name, value): (&str, &V),
     ) -> Result<EncodedValue<V>, C::Error> {
@@ -180,7 +180,7 @@ impl<V: Clone> PutWrites<V> {
         &self,
         client: &C,
         thread: &mut LangGraphThread,
-        known: &mut KnownValues<V>,
+        known: &mut CachedValues<V>,
     ) -> Result<(), C::Error> {
         let (mut writes, mut written) = (Vec::new(), Vec::new());
         for (place, channel, value) in &self.writes {

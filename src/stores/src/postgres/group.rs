@@ -87,9 +87,9 @@ impl BatchGroup {
             match alone.together(link, again).await {
                 Ok(()) => {}
                 Err(PostgresFault::Failed(fault)) => alone.fail(&fault),
-                Err(trouble) => {
+                Err(fault) => {
                     self.chains.append(&mut alone.chains);
-                    return Err(trouble);
+                    return Err(fault);
                 }
             }
         }

@@ -168,10 +168,10 @@ impl Connection {
         self.execute_all("BEGIN").await?;
         match work().await {
             Ok(done) => self.execute_all("COMMIT").await.map(|()| done),
-            Err(trouble @ (PostgresFault::Lost(_) | PostgresFault::Absent(_))) => Err(trouble),
-            Err(trouble) => {
+            Err(fault @ (PostgresFault::Lost(_) | PostgresFault::Absent(_))) => Err(fault),
+            Err(fault) => {
                 self.execute_all("ROLLBACK").await?;
-                Err(trouble)
+                Err(fault)
             }
         }
     }
@@ -190,7 +190,7 @@ impl Connection {
         match self.rows(end, &[(&key, Type::INT8)]).await {
             // A role without the right to do this is refused; the attempt does no harm.
             Ok(_) | Err(PostgresFault::Failed(_)) => Ok(()),
-            Err(trouble) => Err(trouble),
+            Err(fault) => Err(fault),
         }
     }
 

@@ -167,15 +167,15 @@ async fn open_first(address: &Address) -> Result<Connection, Fault> {
     let mut retries = RetrySchedule::within(address.timeout());
     let mut was_there = false;
     loop {
-        let trouble = match Connection::open(address, retries.left()).await {
+        let fault = match Connection::open(address, retries.left()).await {
             Ok(link) => return Ok(link),
-            Err(trouble) => trouble,
+            Err(fault) => fault,
         };
-        was_there |= matches!(trouble, PostgresFault::Lost(_) | PostgresFault::Undone(_));
-        match trouble {
+        was_there |= matches!(fault, PostgresFault::Lost(_) | PostgresFault::Undone(_));
+        match fault {
             PostgresFault::Failed(fault) => return Err(fault),
-            trouble if !was_there => return Err(trouble.into_fault()),
-            trouble => retries.pause(trouble, None).await?,
+            fault if !was_there => return Err(fault.into_fault()),
+            fault => retries.pause(fault, None).await?,
         }
     }
 }

@@ -12,7 +12,7 @@ use super::statements as sql;
 use super::work::{RetriableWork, WorkReply};
 
 /// A query that can be made about many threads in one statement.
-pub(super) trait Query: Sized + Send + 'static {
+pub(super) trait BatchedQuery: Sized + Send + 'static {
     type Answer: Send + 'static;
 
     /// The most queries in one statement.
@@ -48,7 +48,7 @@ pub(super) struct DeleteQuery {
     pub(super) removed: bool,
 }
 
-impl Query for ReadQuery {
+impl BatchedQuery for ReadQuery {
     type Answer = Vec<Entry>;
     // Each answer may be as large as a whole state.
     const LIMIT: usize = 64;
@@ -65,7 +65,7 @@ impl Query for ReadQuery {
     }
 }
 
-impl Query for MarksQuery {
+impl BatchedQuery for MarksQuery {
     type Answer = Vec<(EntryMark, EntryTag)>;
     const LIMIT: usize = 256;
 
@@ -81,7 +81,7 @@ impl Query for MarksQuery {
     }
 }
 
-impl Query for DeleteQuery {
+impl BatchedQuery for DeleteQuery {
     type Answer = bool;
     const LIMIT: usize = 256;
 
@@ -91,14 +91,14 @@ impl Query for DeleteQuery {
 }
 
 /// Queries of one kind, in the order of their requests.
-pub(super) struct QueryGroup<Q: Query> {
+pub(super) struct QueryGroup<Q: BatchedQuery> {
     queries: Vec<Q>,
     replies: VecDeque<WorkReply<Q::Answer>>,
     /// Whether the group failed as a whole: its queries are then run one by one.
     apart: bool,
 }
 
-impl<Q: Query> QueryGroup<Q> {
+impl<Q: BatchedQuery> QueryGroup<Q> {
     pub(super) fn new(query: Q, reply: WorkReply<Q::Answer>) -> Self {
         Self { queries: vec![query], replies: VecDeque::from([reply]), apart: false }
     }
@@ -127,7 +127,7 @@ impl<Q: Query> QueryGroup<Q> {
             let answers = match Q::ask(first, link).await {
                 Ok(answers) => answers,
                 Err(PostgresFault::Failed(fault)) => vec![Err(fault)],
-                Err(trouble) => return Err(trouble),
+                Err(fault) => return Err(fault),
             };
             self.reply(answers);
         }
@@ -135,7 +135,7 @@ impl<Q: Query> QueryGroup<Q> {
     }
 }
 
-impl<Q: Query> RetriableWork for QueryGroup<Q> {
+impl<Q: BatchedQuery> RetriableWork for QueryGroup<Q> {
     fn run<'a>(
         &'a mut self,
         link: &'a Connection,
@@ -149,7 +149,7 @@ impl<Q: Query> RetriableWork for QueryGroup<Q> {
                         return Ok(());
                     }
                     Err(PostgresFault::Failed(_)) => self.apart = true,
-                    Err(trouble) => return Err(trouble),
+                    Err(fault) => return Err(fault),
                 }
             }
             self.one_by_one(link).await

@@ -39,14 +39,14 @@ impl RetrySchedule {
     /// The fault to report, once the deadline is over.
     pub(super) async fn pause(
         &mut self,
-        trouble: PostgresFault,
+        fault: PostgresFault,
         haste: Option<Duration>,
     ) -> Result<(), Fault> {
         self.attempts += 1;
         let spent = self.since.get_or_insert_with(Instant::now).elapsed();
         let timeout = haste.map_or(self.timeout, |haste| haste.min(self.timeout));
         if spent >= timeout {
-            return Err(trouble.after(self.attempts, spent));
+            return Err(fault.after(self.attempts, spent));
         }
         sleep(self.next_pause().min(timeout.saturating_sub(spent))).await;
         Ok(())

@@ -69,7 +69,7 @@ where
             match (self.work)(link).await {
                 Ok(done) => self.reply(Ok(done)),
                 Err(PostgresFault::Failed(fault)) => self.reply(Err(fault)),
-                Err(trouble) => return Err(trouble),
+                Err(fault) => return Err(fault),
             }
             Ok(())
         })

@@ -14,7 +14,7 @@ use super::address::Address;
 use super::fault::{self, PostgresFault, PostgresResult};
 use super::group::BatchGroup;
 use super::link::Connection;
-use super::query::{DeleteQuery, MarksQuery, Query, QueryGroup, ReadQuery};
+use super::query::{BatchedQuery, DeleteQuery, MarksQuery, QueryGroup, ReadQuery};
 use super::retry::RetrySchedule;
 use super::work::{RetriableWork, WorkReply};
 
@@ -137,7 +137,7 @@ impl ConnectionWorker {
     }
 
     /// Collects a query and those of the same kind queued directly behind it.
-    fn gather_queries<Q: Query>(
+    fn gather_queries<Q: BatchedQuery>(
         &mut self,
         query: Q,
         reply: WorkReply<Q::Answer>,
@@ -160,14 +160,14 @@ impl ConnectionWorker {
         let mut retries = RetrySchedule::within(self.shared.address.timeout());
         let mut again = false;
         loop {
-            let trouble = match self.connected(&retries).await {
+            let fault = match self.connected(&retries).await {
                 Ok(link) => match work.run(link, std::mem::replace(&mut again, true)).await {
                     Ok(()) => return,
-                    Err(trouble) => trouble,
+                    Err(fault) => fault,
                 },
-                Err(trouble) => {
-                    self.forget_connection(&trouble);
-                    if let Some(fault) = self.wait_for_database(&mut retries, trouble).await {
+                Err(fault) => {
+                    self.forget_connection(&fault);
+                    if let Some(fault) = self.wait_for_database(&mut retries, fault).await {
                         self.shared.hopeful.set(false);
                         self.put_off(work, &fault);
                         return self.fail_queued(&fault);
@@ -175,8 +175,8 @@ impl ConnectionWorker {
                     continue;
                 }
             };
-            self.forget_connection(&trouble);
-            if let Err(fault) = retries.pause(trouble, self.closing_deadline()).await {
+            self.forget_connection(&fault);
+            if let Err(fault) = retries.pause(fault, self.closing_deadline()).await {
                 return self.put_off(work, &fault);
             }
         }
@@ -212,14 +212,14 @@ impl ConnectionWorker {
     async fn wait_for_database(
         &self,
         retries: &mut RetrySchedule,
-        trouble: PostgresFault,
+        fault: PostgresFault,
     ) -> Option<Fault> {
-        match trouble {
+        match fault {
             PostgresFault::Failed(fault) => Some(fault),
-            trouble if !self.shared.hopeful.get() => Some(trouble.into_fault()),
+            fault if !self.shared.hopeful.get() => Some(fault.into_fault()),
             // A store that is being closed does not wait for a server to come back.
-            PostgresFault::Absent(_) if self.jobs.is_closed() => Some(trouble.into_fault()),
-            trouble => retries.pause(trouble, self.closing_deadline()).await.err(),
+            PostgresFault::Absent(_) if self.jobs.is_closed() => Some(fault.into_fault()),
+            fault => retries.pause(fault, self.closing_deadline()).await.err(),
         }
     }
 
@@ -228,8 +228,8 @@ impl ConnectionWorker {
         self.jobs.is_closed().then_some(Self::CLOSING)
     }
 
-    fn forget_connection(&mut self, trouble: &PostgresFault) {
-        if matches!(trouble, PostgresFault::Lost(_) | PostgresFault::Absent(_))
+    fn forget_connection(&mut self, fault: &PostgresFault) {
+        if matches!(fault, PostgresFault::Lost(_) | PostgresFault::Absent(_))
             && let Some(link) = self.link.take()
         {
             self.lost.push(link.key());

@@ -29,12 +29,12 @@ fn list(items: &[Value]) -> Value {
 }
 
 /// Counts the values that it encodes.
-struct Client {
+struct CountingClient {
     sealed_store: SealedStore,
     encoded: AtomicUsize,
 }
 
-impl CacheClient for Client {
+impl CacheClient for CountingClient {
     type Value = Value;
     type Error = Fault;
 
@@ -99,7 +99,7 @@ impl CacheClient for Client {
     }
 }
 
-type Cache = ThreadCache<Client>;
+type Cache = ThreadCache<CountingClient>;
 
 fn sealed_store() -> SealedStore {
     let store = MemoryStore::new(Arc::new(SystemClock::new()));
@@ -110,8 +110,8 @@ fn cache(sealed_store: &SealedStore) -> Arc<Cache> {
     Arc::new(Cache::new(client(sealed_store), Arc::new(ManualClock::jumping())))
 }
 
-fn client(sealed_store: &SealedStore) -> Client {
-    Client { sealed_store: sealed_store.clone(), encoded: AtomicUsize::new(0) }
+fn client(sealed_store: &SealedStore) -> CountingClient {
+    CountingClient { sealed_store: sealed_store.clone(), encoded: AtomicUsize::new(0) }
 }
 
 /// Puts a checkpoint that holds its id and a list; the parent is the last number before it.

@@ -50,10 +50,10 @@ pub(super) fn coding(
         delimited.add("context", &json!(task.context).to_string());
     }
     delimited.add("question", &task.question);
-    let opening = Message::user(delimited.then(&wanted(task)));
+    let opening = Message::user(delimited.then(&task_line(task)));
     let mut messages = vec![Message::system(instructions), opening];
     for attempt in &state.attempts {
-        let Some(wrong) = &attempt.trouble else { continue };
+        let Some(wrong) = &attempt.fault else { continue };
         let mut plan = json!({"python": attempt.python, "explain": attempt.explain});
         if config.reasoning {
             plan = json!({
@@ -63,14 +63,15 @@ pub(super) fn coding(
         messages.push(Message::assistant(plan.to_string()));
         let mut delimited = DelimitedInput::new();
         delimited.add("error", &cut(&fault_text(wrong), config.max_shown));
-        let again = format!("Write the whole code again, without that mistake. {}", wanted(task));
+        let again =
+            format!("Write the whole code again, without that mistake. {}", task_line(task));
         messages.push(Message::user(delimited.then(&again)));
     }
     Ok(messages)
 }
 
 /// What the code starts from and comes to, said last.
-fn wanted(task: &Task) -> String {
+fn task_line(task: &Task) -> String {
     let names: Vec<String> = task.names().map(|name| format!("`{name}`")).collect();
     match &*names.join(", ") {
         "" => format!("Assign the answer to `{RESULT}`."),

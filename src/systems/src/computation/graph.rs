@@ -10,7 +10,7 @@ use super::Computation;
 use super::computed::Computed;
 use super::config::Config;
 use super::conversation::{coding, summing_up};
-use super::outcome::Attempt;
+use super::outcome::ComputationAttempt;
 use super::reply::{self, Plan, Summary};
 use super::state::State;
 use super::task::RESULT;
@@ -72,7 +72,7 @@ async fn run(cx: NodeContext<Computation>) -> Result<Patch<State>, Fault> {
     runner.close();
     let data = json!({
         "attempt": cx.state.attempts.len() + 1,
-        "trouble": fault.as_ref().map(|fault| fault.kind),
+        "fault": fault.as_ref().map(|fault| fault.kind),
         "wall_s": outcome.usage.wall.as_secs_f64(),
     });
     let printed = cut(&String::from_utf8_lossy(&outcome.stdout), max_shown);
@@ -82,7 +82,7 @@ async fn run(cx: NodeContext<Computation>) -> Result<Patch<State>, Fault> {
     }
     patch
         .note("code_ran", data)
-        .set(State::attempts, [Attempt { reasoning, python, explain, trouble: fault }])
+        .set(State::attempts, [ComputationAttempt { reasoning, python, explain, fault }])
         .set(State::shown, shown)
         .set(State::printed, printed);
     Ok(patch)
@@ -90,7 +90,7 @@ async fn run(cx: NodeContext<Computation>) -> Result<Patch<State>, Fault> {
 
 fn verdict(view: &StateView<'_, '_>, max_attempts: usize) -> Result<Destinations<Json>, Fault> {
     let attempts = view.get(State::attempts)?;
-    Ok(if attempts.last().is_none_or(|last| last.trouble.is_none()) {
+    Ok(if attempts.last().is_none_or(|last| last.fault.is_none()) {
         goto("computed")
     } else if attempts.len() < max_attempts {
         goto("again")

@@ -12,7 +12,7 @@ use crate::system::{Conclusion, Finished, System};
 
 /// One piece of code, and what went wrong with it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Attempt {
+pub struct ComputationAttempt {
     /// How the model wanted to get to the answer.
     pub reasoning: String,
     /// The code.
@@ -20,7 +20,7 @@ pub struct Attempt {
     /// What the code does, for a reader.
     pub explain: String,
     /// None for code that came to a result.
-    pub trouble: Option<GuestFault>,
+    pub fault: Option<GuestFault>,
 }
 
 /// What a computation returns beside what all systems do.
@@ -35,7 +35,7 @@ pub struct Answer {
     pub is_summarised: bool,
     /// All code, in the order it was tried; the last computed the result.
     #[schemars(with = "Vec<Json>")]
-    pub attempts: Vec<Attempt>,
+    pub attempts: Vec<ComputationAttempt>,
     /// What the sandbox returned for the code that computed the result. Reported by the code;
     /// not verified.
     #[schemars(with = "Option<Json>")]
@@ -45,7 +45,7 @@ pub struct Answer {
 /// Makes the output of a run that has come to rest.
 pub(super) fn conclude(finished: Finished<'_, Computation>) -> Conclusion<Answer> {
     let Finished { state, ending, fault, .. } = finished;
-    let outcome = ending.outcome().unwrap_or_else(|| Computation::completed(&state));
+    let outcome = ending.outcome().unwrap_or_else(|| Computation::completed_outcome(&state));
     let has_computed = state.has_computed();
     let summary = state.summary;
     let output = Answer {

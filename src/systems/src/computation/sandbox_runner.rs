@@ -38,7 +38,7 @@ impl SandboxRunner {
             return Ok(String::new());
         }
         let names: Vec<&str> = self.task.names().collect();
-        let seen = self.run(SandboxJob { code: describing(&names), ..self.given() }).await?;
+        let seen = self.run(SandboxJob { code: describing(&names), ..self.base_job() }).await?;
         // An engine that knows only a part of the language may not manage it.
         Ok(text(&seen).unwrap_or_else(|| names.join("\n")))
     }
@@ -47,7 +47,7 @@ impl SandboxRunner {
     /// of an earlier piece of code is not used again.
     pub(super) async fn compute(&self, python: &str) -> Result<JobOutcome, Box<GuestFault>> {
         let fresh = lock(&self.session).is_none();
-        let job = if fresh { self.given() } else { SandboxJob::default() };
+        let job = if fresh { self.base_job() } else { SandboxJob::default() };
         let want = vec![JobOutput::Value, JobOutput::Locals, JobOutput::Tables, JobOutput::Figures];
         let functions = self.task.functions.clone();
         let job = SandboxJob {
@@ -83,7 +83,7 @@ impl SandboxRunner {
         lock(&self.session).take();
     }
 
-    fn given(&self) -> SandboxJob {
+    fn base_job(&self) -> SandboxJob {
         let Task { inputs, tables, .. } = &*self.task;
         let tables = tables.iter().map(|(name, bytes)| (name.clone(), bytes.0.clone()));
         SandboxJob {

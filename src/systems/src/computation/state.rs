@@ -3,7 +3,7 @@
 use antiphon_core::Fault;
 
 use super::computed::Computed;
-use super::outcome::Attempt;
+use super::outcome::ComputationAttempt;
 use super::reply::{Plan, Summary};
 use crate::state::{field_types, state};
 
@@ -15,7 +15,7 @@ state! {
         /// The code that is to run next.
         [Set] plan: Plan,
         /// The code that has run.
-        [Extend] attempts: Vec<Attempt>,
+        [Extend] attempts: Vec<ComputationAttempt>,
         /// The result as text.
         [Set] shown: String,
         /// What the code has printed.
@@ -36,6 +36,6 @@ field_types! {
 impl State {
     /// Whether the last piece of code came to a result.
     pub(super) fn has_computed(&self) -> bool {
-        self.attempts.last().is_some_and(|last| last.trouble.is_none())
+        self.attempts.last().is_some_and(|last| last.fault.is_none())
     }
 }

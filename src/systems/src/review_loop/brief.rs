@@ -4,7 +4,7 @@ use antiphon_core::{Message, ToolSpec};
 use serde::{Deserialize, Serialize};
 
 use super::attachment::Attachment;
-use super::conversation::{RoleTask, approved};
+use super::conversation::{RoleTask, approved_results};
 use super::message::{attempts, instruction, last_instruction, view};
 use super::state::State;
 use super::step::StepName;
@@ -81,7 +81,9 @@ impl RoleBrief {
             research_steps: state.research_steps.clone(),
             expert_steps: state.expert_steps.clone(),
             research_results: state.research_results.clone(),
-            earlier_results: approved(job, state).map(|(_, found)| found.to_owned()).collect(),
+            earlier_results: approved_results(job, state)
+                .map(|(_, found)| found.to_owned())
+                .collect(),
             tool_calls: known.map(|known| known.tool_calls.clone()).unwrap_or_default(),
             expert_answer: state.expert_answer.clone(),
             expert_reasoning: state.expert_reasoning.clone(),

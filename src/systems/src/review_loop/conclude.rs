@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::config::{Config, ResearchMode};
 use super::conversation::RoleTask;
-use super::finalize::formatted;
+use super::finalize::format_answer;
 use super::message::{MessageDraft, MessageFactory, MessageKind, Participant, attempts};
 use super::patch::Patch;
 use super::reply::{ExpertAnswer, FinalAnswer, Finding, Plan};
@@ -26,12 +26,14 @@ pub(super) fn conclude(
     let mut patch = Patch::default();
     let attempt = attempts(&state.agent_messages, job.step.into(), job.step_id);
     let content = match job.step {
-        StepName::Input | StepName::Planner => planned(reply, attempt, &mut patch)?,
-        StepName::Researcher => found(job, reply, (state, config), attempt, &mut patch)?,
-        StepName::Expert => answered(reply, state, attempt, &mut patch)?,
-        StepName::Finalizer => finished(reply, state, config, &mut patch)?,
+        StepName::Input | StepName::Planner => conclude_plan(reply, attempt, &mut patch)?,
+        StepName::Researcher => {
+            conclude_research(job, reply, (state, config), attempt, &mut patch)?
+        }
+        StepName::Expert => conclude_expert(reply, state, attempt, &mut patch)?,
+        StepName::Finalizer => conclude_final_answer(reply, state, config, &mut patch)?,
         StepName::CriticPlanner | StepName::CriticResearcher | StepName::CriticExpert => {
-            judged(job, reply, attempt, &mut patch)?
+            conclude_verdict(job, reply, attempt, &mut patch)?
         }
     };
     let draft = MessageDraft {
@@ -45,7 +47,7 @@ pub(super) fn conclude(
     Ok(patch)
 }
 
-fn planned(mut reply: RoleReply, attempt: usize, patch: &mut Patch) -> Result<String, Fault> {
+fn conclude_plan(mut reply: RoleReply, attempt: usize, patch: &mut Patch) -> Result<String, Fault> {
     let Plan { research_steps, expert_steps } = reply.read()?;
     let trimmed = |steps: &[String]| -> Vec<String> {
         steps.iter().map(|step| step.trim().to_owned()).collect()
@@ -60,7 +62,7 @@ fn planned(mut reply: RoleReply, attempt: usize, patch: &mut Patch) -> Result<St
     Ok(plan.to_string())
 }
 
-fn found(
+fn conclude_research(
     job: RoleTask,
     mut reply: RoleReply,
     (state, config): (&State, &Config),
@@ -78,7 +80,7 @@ fn found(
     let earlier = state.researcher_states.get(&index);
     let mut tool_calls = earlier.map(|known| known.tool_calls.clone()).unwrap_or_default();
     let used = reply.tool_uses.len();
-    tool_calls.extend(reply.tool_uses.iter().map(told));
+    tool_calls.extend(reply.tool_uses.iter().map(tool_call_text));
     let own = ResearcherState {
         messages: reply.messages,
         step_index: index,
@@ -92,12 +94,12 @@ fn found(
     Ok(result)
 }
 
-fn told(used: &ToolCallRecord) -> String {
+fn tool_call_text(used: &ToolCallRecord) -> String {
     let failed = if used.ok { "" } else { " (failed)" };
     format!("{}({}){failed}", used.name, used.arguments)
 }
 
-fn answered(
+fn conclude_expert(
     mut reply: RoleReply,
     state: &State,
     attempt: usize,
@@ -121,7 +123,7 @@ fn answered(
     Ok(json!({"expert_answer": answer, "reasoning_trace": reasoning}).to_string())
 }
 
-fn judged(
+fn conclude_verdict(
     job: RoleTask,
     mut reply: RoleReply,
     attempt: usize,
@@ -156,14 +158,14 @@ fn judged(
     Ok(json!(verdict).to_string())
 }
 
-fn finished(
+fn conclude_final_answer(
     mut reply: RoleReply,
     state: &State,
     config: &Config,
     patch: &mut Patch,
 ) -> Result<String, Fault> {
     let FinalAnswer { final_answer, final_reasoning_trace } = reply.read()?;
-    let answer = formatted(&final_answer, config.answer_format);
+    let answer = format_answer(&final_answer, config.answer_format);
     let reasoning = final_reasoning_trace.trim();
     // A question that was given up stays so, whatever words it gets.
     let outcome = state.outcome.unwrap_or(Outcome::Answered);

@@ -23,32 +23,32 @@ pub(super) fn conversation(
     config: &Config,
     instructions: String,
 ) -> Result<Vec<Message>, Fault> {
-    let told = told(job, state)?;
+    let instruction = instruction(job, state)?;
     if job.step == StepName::Planner {
         return Ok(planning(job, state, instructions));
     }
-    let delimited = delimited(job, state, config)?;
+    let delimited = delimited_input(job, state, config)?;
     let mut messages = earlier(job, state);
     if messages.is_empty() {
         messages.push(Message::system(instructions));
     } else if job.step == StepName::Researcher {
         // It has its input already; only the feedback is new.
-        messages.push(Message::user(told));
+        messages.push(Message::user(instruction));
         return Ok(messages);
     }
     let text = if job.step.is_critic() {
         // What is reviewed may have been written by anybody.
         let mut delimited = delimited;
-        delimited.add("to_review", told).text().to_owned()
+        delimited.add("to_review", instruction).text().to_owned()
     } else {
-        delimited.then(told)
+        delimited.then(instruction)
     };
     messages.push(Message::user(text));
     Ok(messages)
 }
 
 /// What the orchestrator has told the role last.
-fn told(job: RoleTask, state: &State) -> Result<&str, Fault> {
+fn instruction(job: RoleTask, state: &State) -> Result<&str, Fault> {
     let party = Participant::from(job.step);
     let last = last_instruction(&state.agent_messages, party, job.step_id);
     let content = last.map(|message| message.content.as_str());
@@ -82,7 +82,7 @@ fn earlier(job: RoleTask, state: &State) -> Vec<Message> {
 }
 
 /// What a role works on beside what it is told.
-fn delimited(job: RoleTask, state: &State, config: &Config) -> Result<DelimitedInput, Fault> {
+fn delimited_input(job: RoleTask, state: &State, config: &Config) -> Result<DelimitedInput, Fault> {
     let mut delimited = DelimitedInput::new();
     if job.step.is_critic() && config.critic_context == CriticContext::Minimal {
         return Ok(delimited);
@@ -146,13 +146,16 @@ fn add_file(delimited: &mut DelimitedInput, state: &State) {
 }
 
 fn add_earlier_results(job: RoleTask, state: &State, delimited: &mut DelimitedInput) {
-    for (index, result) in approved(job, state) {
+    for (index, result) in approved_results(job, state) {
         delimited.add_numbered("earlier_result", index + 1, result);
     }
 }
 
 /// Approved results of research steps before this one.
-pub(super) fn approved(job: RoleTask, state: &State) -> impl Iterator<Item = (usize, &str)> {
+pub(super) fn approved_results(
+    job: RoleTask,
+    state: &State,
+) -> impl Iterator<Item = (usize, &str)> {
     let is_approved = |index: &usize| state.verdict(*index).decision == Decision::Approve;
     let earlier = (0..job.step_id.unwrap_or_default()).filter(is_approved);
     earlier.filter_map(|index| Some((index, state.result(index)?)))

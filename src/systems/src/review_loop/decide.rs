@@ -80,7 +80,7 @@ impl Limits {
         }
     }
 
-    fn reached(&self, tally: &RetryTally) -> bool {
+    fn is_reached(&self, tally: &RetryTally) -> bool {
         let by_step = tally.by_step.values().copied().max().unwrap_or_default();
         let researcher = match self.scope {
             LimitScope::Question => tally.by_agent.researcher,
@@ -133,7 +133,7 @@ pub fn decide(situation: &Situation, limits: &Limits) -> Decision {
     // (b) The limits, on every pass, after what this step adds to the count.
     let tally = count(situation, row, limits);
     let row = match row.ending {
-        None if row.next.is_some() && limits.reached(&tally) => {
+        None if row.next.is_some() && limits.is_reached(&tally) => {
             Row::ends("limit_reached", Outcome::RetryLimit)
         }
         _ => row,
@@ -244,7 +244,7 @@ fn count(situation: &Situation, row: Row, limits: &Limits) -> RetryTally {
         (row.entry == StepEntry::Again, situation.failure)
     {
         for _ in 0..errors {
-            if limits.reached(&tally) {
+            if limits.is_reached(&tally) {
                 break;
             }
             tally.total += 1;
@@ -260,7 +260,7 @@ fn count(situation: &Situation, row: Row, limits: &Limits) -> RetryTally {
     let rejected: Vec<Option<usize>> =
         if worker == Worker::Researcher { rejected.collect() } else { vec![None] };
     for index in rejected {
-        if limits.reached(&tally) {
+        if limits.is_reached(&tally) {
             break;
         }
         tally.total += 1;

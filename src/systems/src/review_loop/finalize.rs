@@ -38,7 +38,7 @@ pub(super) fn bypass(state: &State, factory: &mut MessageFactory) -> Patch {
 }
 
 /// The answer in the form that is asked for.
-pub(super) fn formatted(answer: &str, format: AnswerFormat) -> String {
+pub(super) fn format_answer(answer: &str, format: AnswerFormat) -> String {
     let answer = answer.trim();
     match format {
         AnswerFormat::Plain => answer.to_owned(),
@@ -47,13 +47,13 @@ pub(super) fn formatted(answer: &str, format: AnswerFormat) -> String {
 }
 
 fn gaia(answer: &str) -> String {
-    let bare = unquoted(answer);
+    let bare = strip_quotes(answer);
     let is_word = !bare.contains(char::is_whitespace);
     let bare = if is_word { bare.strip_suffix('.').unwrap_or(bare) } else { bare };
     without_separators(bare)
 }
 
-fn unquoted(answer: &str) -> &str {
+fn strip_quotes(answer: &str) -> &str {
     const QUOTES: [(char, char); 4] = [('"', '"'), ('\'', '\''), ('“', '”'), ('‘', '’')];
     let mut bare = answer;
     for (open, close) in QUOTES {

@@ -12,7 +12,7 @@ use super::message::{
     MessageDraft, MessageFactory, MessageKind, Participant, instruction, last_instruction,
 };
 use super::outcome::FAILURE_TEXT;
-use super::parallel::{judged, next_wave, undelivered, under_review};
+use super::parallel::{next_wave, steps_with_verdict, undelivered_steps, under_review};
 use super::patch::Patch;
 use super::progress;
 use super::state::{Decision as Judgement, State, Verdict};
@@ -79,9 +79,10 @@ fn verdict(state: &State, config: &Config, step: Option<StepName>) -> (Judgement
         Some(StepName::CriticExpert) => (state.critic_expert_decision, Vec::new()),
         Some(StepName::CriticResearcher) => {
             let mode = config.research_mode;
-            let rejected = judged(state, mode, Judgement::Reject);
+            let rejected = steps_with_verdict(state, mode, Judgement::Reject);
             let all = under_review(state, mode);
-            let missing = all.is_empty() || !judged(state, mode, Judgement::None).is_empty();
+            let missing =
+                all.is_empty() || !steps_with_verdict(state, mode, Judgement::None).is_empty();
             let verdict = match (missing, rejected.is_empty()) {
                 (true, _) => Judgement::None,
                 (false, true) => Judgement::Approve,
@@ -101,7 +102,7 @@ fn failure(state: &State, step: Option<StepName>, fault: &Fault) -> Failure {
             _ => Outcome::Error,
         });
     }
-    let open = step.map_or_else(Vec::new, |step| undelivered(state, step));
+    let open = step.map_or_else(Vec::new, |step| undelivered_steps(state, step));
     Failure::Passing(u32::try_from(open.len().max(1)).unwrap_or(u32::MAX))
 }
 

@@ -38,7 +38,7 @@ pub(super) fn conclude(finished: Finished<'_, ReviewLoop>) -> Conclusion<Answer>
         state.error = Some(fault);
     }
     let ended = ending.outcome();
-    let outcome = ended.unwrap_or_else(|| ReviewLoop::completed(&state));
+    let outcome = ended.unwrap_or_else(|| ReviewLoop::completed_outcome(&state));
     if outcome != Outcome::Paused && (ended.is_some() || state.outcome.is_none()) {
         FAILURE_TEXT.clone_into(&mut state.final_answer);
         FAILURE_TEXT.clone_into(&mut state.final_reasoning_trace);

@@ -17,13 +17,17 @@ pub(super) fn under_review(state: &State, mode: ResearchMode) -> Vec<usize> {
 }
 
 /// Those of them with that verdict.
-pub(super) fn judged(state: &State, mode: ResearchMode, judgement: Judgement) -> Vec<usize> {
+pub(super) fn steps_with_verdict(
+    state: &State,
+    mode: ResearchMode,
+    judgement: Judgement,
+) -> Vec<usize> {
     let all = under_review(state, mode).into_iter();
     all.filter(|&index| state.verdict(index).decision == judgement).collect()
 }
 
 /// The research steps of the last wave that were not delivered.
-pub(super) fn undelivered(state: &State, step: StepName) -> Vec<usize> {
+pub(super) fn undelivered_steps(state: &State, step: StepName) -> Vec<usize> {
     let open = |&index: &usize| owes(&state.agent_messages, Participant::from(step), Some(index));
     state.wave.iter().copied().filter(open).collect()
 }
@@ -37,13 +41,13 @@ pub(super) fn next_wave(
     let begun = if decision.fresh { -1 } else { state.current_research_index };
     let wave = match decision.next {
         Some(step) if step.is_research() && decision.entry == StepEntry::Again => {
-            undelivered(state, step)
+            undelivered_steps(state, step)
         }
         Some(StepName::Researcher) if decision.entry == StepEntry::Rework => {
-            judged(state, mode, Judgement::Reject)
+            steps_with_verdict(state, mode, Judgement::Reject)
         }
         Some(StepName::Researcher) => return advance(begun, state.research_steps.len(), mode),
-        Some(StepName::CriticResearcher) => judged(state, mode, Judgement::None),
+        Some(StepName::CriticResearcher) => steps_with_verdict(state, mode, Judgement::None),
         _ => return (begun, Vec::new()),
     };
     // A state that came from elsewhere may know of no wave: somebody has to go.

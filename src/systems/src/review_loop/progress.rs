@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::config::ResearchMode;
-use super::parallel::judged;
+use super::parallel::steps_with_verdict;
 use super::patch::Patch;
 use super::state::{Decision, State};
 use super::step::StepName;
@@ -30,17 +30,17 @@ fn products(state: &State, mode: ResearchMode, step: StepName) -> Vec<(String, S
     match step {
         StepName::Planner => {
             let steps = [state.research_steps.as_slice(), &state.expert_steps].concat();
-            vec![(key.to_owned(), plain(&steps.join("\n")))]
+            vec![(key.to_owned(), normalize(&steps.join("\n")))]
         }
-        StepName::Expert => vec![(key.to_owned(), plain(&state.expert_answer))],
-        StepName::Researcher => judged(state, mode, Decision::None)
+        StepName::Expert => vec![(key.to_owned(), normalize(&state.expert_answer))],
+        StepName::Researcher => steps_with_verdict(state, mode, Decision::None)
             .into_iter()
-            .filter_map(|index| Some((format!("{key}/{index}"), plain(state.result(index)?))))
+            .filter_map(|index| Some((format!("{key}/{index}"), normalize(state.result(index)?))))
             .collect(),
         _ => Vec::new(),
     }
 }
 
-fn plain(text: &str) -> String {
+fn normalize(text: &str) -> String {
     text.to_lowercase().split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -12,9 +12,9 @@ use serde_json::Value as Json;
 /// A run that has paused and is kept in no thread. It can be resumed once, by the system that
 /// started it.
 #[derive(Clone)]
-pub struct PausedRun(Arc<Mutex<Option<Paused>>>);
+pub struct PausedRun(Arc<Mutex<Option<PausedParts>>>);
 
-struct Paused {
+struct PausedParts {
     kept: DurableRun,
     graph: Arc<Graph<Json>>,
     input: Arc<dyn Any + Send + Sync>,
@@ -26,7 +26,7 @@ impl PausedRun {
         graph: &Arc<Graph<Json>>,
         input: Arc<I>,
     ) -> Self {
-        let paused = Paused { kept, graph: Arc::clone(graph), input };
+        let paused = PausedParts { kept, graph: Arc::clone(graph), input };
         Self(Arc::new(Mutex::new(Some(paused))))
     }
 
@@ -38,17 +38,17 @@ impl PausedRun {
         now: Time,
     ) -> Result<(DurableRun, Arc<I>), Fault> {
         let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let paused = held.as_mut().ok_or_else(|| refused("it was already resumed"))?;
+        let paused = held.as_mut().ok_or_else(|| refusal("it was already resumed"))?;
         let input = Arc::clone(&paused.input).downcast().ok();
         let Some(input) = input.filter(|_| Arc::ptr_eq(graph, &paused.graph)) else {
-            return Err(refused("another system has asked it"));
+            return Err(refusal("another system has asked it"));
         };
         paused.kept.answer(answers, now)?;
-        held.take().map(|paused| (paused.kept, input)).ok_or_else(|| refused("it is gone"))
+        held.take().map(|paused| (paused.kept, input)).ok_or_else(|| refusal("it is gone"))
     }
 }
 
-fn refused(reason: &str) -> Fault {
+fn refusal(reason: &str) -> Fault {
     let message = format!("the question cannot be resumed: {reason}");
     Fault::new(FaultCode::AnswerInvalid, message)
         .hint("resume the last result, with the system that returned it")

@@ -53,8 +53,8 @@ async fn a_mistake_goes_back_to_the_model_and_the_next_code_finds_a_clean_interp
         .await;
     assert_eq!(played.answer.outcome, Outcome::Answered);
     let [first, second] = &*played.answer.output.attempts else { panic!("two attempts") };
-    assert_eq!(first.trouble.as_ref().unwrap().exception.as_deref(), Some("KeyError"));
-    assert!(second.trouble.is_none());
+    assert_eq!(first.fault.as_ref().unwrap().exception.as_deref(), Some("KeyError"));
+    assert!(second.fault.is_none());
     assert_eq!(*played.sandbox.opened.lock().unwrap(), 2);
     let jobs = played.sandbox.jobs.lock().unwrap();
     let again = jobs.iter().find(|job| job.code == "result = 7").unwrap();
@@ -75,10 +75,7 @@ async fn attempts_are_limited_and_the_last_mistake_is_told() {
     assert_eq!(played.answer.outcome, Outcome::Failed);
     assert_eq!(played.answer.output.answer, "");
     assert_eq!(played.sandbox.ran(), ["a", "b"]);
-    assert_eq!(
-        played.answer.output.attempts.last().unwrap().trouble.as_ref().unwrap().message,
-        "b"
-    );
+    assert_eq!(played.answer.output.attempts.last().unwrap().fault.as_ref().unwrap().message, "b");
     assert!(played.answer.output.computed.is_none());
 }
 
@@ -92,8 +89,8 @@ async fn code_without_a_result_has_failed_but_a_last_expression_will_do() {
         .answer(Task::new("What is 3 + 4?"))
         .await;
     let [first, second] = &*played.answer.output.attempts else { panic!("two attempts") };
-    assert!(first.trouble.as_ref().unwrap().message.contains("`result`"));
-    assert!(second.trouble.is_none());
+    assert!(first.fault.as_ref().unwrap().message.contains("`result`"));
+    assert!(second.fault.is_none());
     assert_eq!(
         (played.answer.output.answer.as_str(), played.answer.output.is_summarised),
         ("7", false)
@@ -104,14 +101,14 @@ async fn code_without_a_result_has_failed_but_a_last_expression_will_do() {
 #[tokio::test]
 async fn a_result_that_is_too_large_goes_back_to_the_model() {
     let mut large = Ran::default();
-    let trouble = GuestFault::new(GuestFaultKind::ResultTooLarge, "more than 64 KiB");
-    large.local_errors.insert("result".into(), trouble);
+    let fault = GuestFault::new(GuestFaultKind::ResultTooLarge, "more than 64 KiB");
+    large.local_errors.insert("result".into(), fault);
     let played = Scene::new(&json!({"summarise": false}))
         .role("planner", [plan("result = list(range(10**6))"), plan("result = 1")])
         .runs([large, result(json!(1))])
         .answer(Task::new("How many?"))
         .await;
-    let first = played.answer.output.attempts[0].trouble.as_ref().unwrap();
+    let first = played.answer.output.attempts[0].fault.as_ref().unwrap();
     assert_eq!(first.kind, GuestFaultKind::ResultTooLarge);
     assert_eq!(played.answer.outcome, Outcome::Answered);
 }

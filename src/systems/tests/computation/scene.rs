@@ -38,9 +38,9 @@ impl Sandbox for Script {
 
     fn open(&self) -> Result<Box<dyn Open>, Box<GuestFault>> {
         if self.is_missing {
-            let trouble =
+            let fault =
                 GuestFault::new(GuestFaultKind::Unavailable, "no engine passes its probe here");
-            return Err(Box::new(trouble));
+            return Err(Box::new(fault));
         }
         *self.opened.lock().unwrap() += 1;
         Ok(Box::new(self.clone()))
@@ -94,10 +94,10 @@ pub(crate) fn result(value: Json) -> JobOutcome {
 /// An outcome that is an exception.
 pub(crate) fn raised(exception: &str, message: &str) -> JobOutcome {
     let mut outcome = JobOutcome::failed(GuestFaultKind::PythonError, message);
-    if let Some(trouble) = &mut outcome.error {
-        trouble.exception = Some(exception.to_owned());
-        trouble.line = Some(2);
-        trouble.source = Some("result = sales['netto'].sum()".to_owned());
+    if let Some(fault) = &mut outcome.error {
+        fault.exception = Some(exception.to_owned());
+        fault.line = Some(2);
+        fault.source = Some("result = sales['netto'].sum()".to_owned());
     }
     outcome
 }

@@ -311,17 +311,17 @@ async fn the_deadline_of_the_question_keeps_what_is_known() {
 async fn a_cancelled_question_says_so() {
     let mut scene = Scene::new(&json!({}))
         .role("planner", [ScriptedReply::text("{}").after(Duration::from_mins(1))]);
-    let (model, stop) = (scene.model(), CancellationToken::new());
+    let (model, token) = (scene.model(), CancellationToken::new());
     let system = scene.system(&as_model(&model));
     let question = tokio::spawn({
         let mut session = scene.session();
-        session.stop = Some(stop.clone());
+        session.cancel = Some(token.clone());
         async move { system.ask("q", session).await.unwrap() }
     });
     while model.requests().is_empty() {
         tokio::task::yield_now().await;
     }
-    stop.cancel("enough");
+    token.cancel("enough");
     let answer = question.await.unwrap();
     assert_eq!(answer.outcome, Outcome::Cancelled);
     assert_eq!(answer.output.final_answer, FAILURE_TEXT);

@@ -70,7 +70,7 @@ async fn a_critic_may_be_code_and_is_told_all_there_is() {
         .role("researcher", [found("a"), found("a2")])
         .role("expert", [solved("x", "why")])
         .role("finalizer", [worded("x", "t")]);
-    let critic = RoleImplementation::Own(own.clone());
+    let critic = RoleImplementation::Code(own.clone());
     let (answer, _) = ask(scene, |parts, _| parts.role("critic", critic)).await;
     assert_eq!((answer.outcome, answer.output.retry_count), (Outcome::Answered, 1));
     let briefs = own.briefs.lock().unwrap();
@@ -103,7 +103,7 @@ async fn a_reply_of_code_is_held_to_the_same_schema() {
         .role("expert", [solved("x", "why")])
         .role("finalizer", [worded("x", "t")]);
     let (answer, _) =
-        ask(scene, |parts, _| parts.role("critic", RoleImplementation::Own(own))).await;
+        ask(scene, |parts, _| parts.role("critic", RoleImplementation::Code(own))).await;
     assert_eq!((answer.outcome, answer.output.retry_count), (Outcome::Answered, 1));
 }
 
@@ -119,13 +119,13 @@ async fn what_code_fails_with_is_handled_as_a_models_failure() {
             .role("finalizer", [worded("x", "t")])
     };
     let (answer, prompts) =
-        ask(scene(), |parts, _| parts.role("researcher", RoleImplementation::Own(own))).await;
+        ask(scene(), |parts, _| parts.role("researcher", RoleImplementation::Code(own))).await;
     assert_eq!((answer.outcome, answer.output.retry_count), (Outcome::Answered, 1));
     assert!(prompts[0].contains("- abacus: Counts."), "the planner is told of its tools");
     let lasting = Fault::foreign(Category::Internal, "defect", "a defect: x");
     let own = Own::new([Err(lasting)]);
     let (answer, _) =
-        ask(scene(), |parts, _| parts.role("researcher", RoleImplementation::Own(own))).await;
+        ask(scene(), |parts, _| parts.role("researcher", RoleImplementation::Code(own))).await;
     assert_eq!(answer.outcome, Outcome::Error);
     assert_eq!(answer.output.error_component.as_deref(), Some("researcher"));
 }
@@ -158,7 +158,7 @@ async fn research_is_planned_only_where_it_can_find_what_the_expert_does_not_kno
     assert!(prompts[0].contains(NOTHING), "{}", prompts[0]);
 
     let (_, code) = ask(short_scene(), |parts, _| {
-        parts.role("researcher", RoleImplementation::Own(Own::new([])))
+        parts.role("researcher", RoleImplementation::Code(Own::new([])))
     })
     .await;
     let (_, tools) =
@@ -211,7 +211,7 @@ async fn work_that_was_sent_back_comes_with_its_feedback() {
         .role("critic", [reject("too short"), approve(), approve()])
         .role("expert", [solved("x", "why")])
         .role("finalizer", [worded("x", "t")]);
-    let planner = RoleImplementation::Own(own.clone());
+    let planner = RoleImplementation::Code(own.clone());
     let (answer, _) = ask(scene, |parts, _| parts.role("planner", planner)).await;
     assert_eq!(answer.outcome, Outcome::Answered);
     let briefs = own.briefs.lock().unwrap();
@@ -227,7 +227,7 @@ async fn a_reply_that_does_not_fit_is_named_with_its_role_and_field() {
     let mut scene = short_scene();
     scene.config.retry_limit = 1;
     let (answer, _) =
-        ask(scene, |parts, _| parts.role("critic", RoleImplementation::Own(own))).await;
+        ask(scene, |parts, _| parts.role("critic", RoleImplementation::Code(own))).await;
     let error = answer.error.unwrap();
     assert_eq!(error.code, FaultCode::RoleReplyInvalid);
     assert_eq!(
@@ -273,7 +273,7 @@ async fn ask_busy(
     let mut scene = short_scene();
     let model: Arc<dyn Model> = scene.model();
     let parts =
-        PartsBuilder::new().model(model).role("expert", RoleImplementation::Own(busy.clone()));
+        PartsBuilder::new().model(model).role("expert", RoleImplementation::Code(busy.clone()));
     let system = SystemRunner::<ReviewLoop>::new(Config::default(), parts).unwrap();
     let mut session = scene.session();
     let user_context: UserContext = Arc::new(7_u8);
@@ -317,7 +317,7 @@ fn tools_that_nobody_could_use_or_tell_apart_are_refused() {
         |parts: PartsBuilder| parts.tools("researcher", [search_tool(true), search_tool(true)]);
     assert_eq!(refused(&twice), "role_tools_invalid");
     let unused = |parts: PartsBuilder| {
-        let expert = RoleImplementation::Own(Own::new([]));
+        let expert = RoleImplementation::Code(Own::new([]));
         parts.role("expert", expert).tools("expert", [search_tool(true)])
     };
     assert_eq!(refused(&unused), "role_tools_invalid");

@@ -330,18 +330,18 @@ async fn a_question_that_was_cancelled_can_be_resumed() {
     let model = scene.model();
     let system = scene.system(&as_model(&model));
     let store = memory();
-    let (stop, clock) = (CancellationToken::new(), scene.clock.clone());
+    let (token, clock) = (CancellationToken::new(), scene.clock.clone());
     let thread = Arc::new(room(&store, Durability::Async));
     let session = Session {
         clock: clock.clone(),
-        stop: Some(stop.clone()),
+        cancel: Some(token.clone()),
         ..within(room(&store, Durability::Async))
     };
     let interrupt = async {
         while clock.next_wake().is_none() {
             tokio::task::yield_now().await;
         }
-        stop.cancel("interrupted");
+        token.cancel("interrupted");
     };
     let (answer, ()) = tokio::join!(system.ask("q", session), interrupt);
     assert_eq!(answer.unwrap().outcome, Outcome::Cancelled);

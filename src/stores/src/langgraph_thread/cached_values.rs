@@ -7,14 +7,14 @@ use super::LangGraphThread;
 use super::value_format::ListItems;
 
 /// The values that a thread was last given or read as.
-pub(super) struct KnownValues<V> {
+pub(super) struct CachedValues<V> {
     /// Lists by namespace and channel.
-    lists: BTreeMap<(String, String), KnownList<V>>,
+    lists: BTreeMap<(String, String), CachedList<V>>,
     /// By namespace and checkpoint: what tasks wrote there, as far as it may not be merged yet.
     written: BTreeMap<String, BTreeMap<String, WrittenItems<V>>>,
 }
 
-struct KnownList<V> {
+struct CachedList<V> {
     /// The stored value that it is.
     stamp: u64,
     items: ListItems<V>,
@@ -23,13 +23,13 @@ struct KnownList<V> {
 /// What tasks wrote by channel, item by item where that was a list.
 pub(super) type WrittenItems<V> = BTreeMap<String, Vec<V>>;
 
-impl<V> Default for KnownValues<V> {
+impl<V> Default for CachedValues<V> {
     fn default() -> Self {
         Self { lists: BTreeMap::new(), written: BTreeMap::new() }
     }
 }
 
-impl<V> KnownValues<V> {
+impl<V> CachedValues<V> {
     /// Takes a list out, if it is the stored value with this stamp.
     pub(super) fn take_list(
         &mut self,
@@ -48,7 +48,7 @@ impl<V> KnownValues<V> {
         stamp: u64,
         items: ListItems<V>,
     ) {
-        self.lists.insert((namespace.to_owned(), channel), KnownList { stamp, items });
+        self.lists.insert((namespace.to_owned(), channel), CachedList { stamp, items });
     }
 
     /// What tasks wrote to a channel at a checkpoint, if that is known.
