@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from antiphon._antiphon import RetryPolicy, Send
     from antiphon._orchestrator.context import AgentContext
     from antiphon._orchestrator.flow import END
+    from antiphon._orchestrator.run_context import RunContext
     from antiphon.agent import Agent
     from antiphon.budget import Budget
     from antiphon.errors import AntiphonError
@@ -28,6 +29,7 @@ __all__ = [
     "Question",
     "Result",
     "RetryPolicy",
+    "RunContext",
     "Send",
     "Tool",
     "ToolCall",
@@ -47,6 +49,7 @@ _HOMES = {
     "Question": "result",
     "Result": "result",
     "RetryPolicy": "_antiphon",
+    "RunContext": "_orchestrator.run_context",
     "Send": "_antiphon",
     "Tool": "tools",
     "ToolCall": "tools",

@@ -99,6 +99,8 @@ def sync_method(routine: Callable[_P, Routine[_T]]) -> Callable[_P, _T]:
     """The method that runs a routine; `async_method` makes its async twin."""
     returns = str(routine.__annotations__["return"])
     routine.__annotations__["return"] = returns.removeprefix("Routine[").removesuffix("]")
+    # A `TypeError` about its arguments does not name the class that happens to define it.
+    routine.__qualname__ = routine.__name__
 
     @functools.wraps(routine)
     def call(*args: _P.args, **kwargs: _P.kwargs) -> _T:

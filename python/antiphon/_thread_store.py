@@ -21,6 +21,7 @@ about 1,024 or 16 MiB. ``exit``: when the run ends, fails or pauses.
 """
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
+_PATH = re.compile(r"[\w./ -]+")
 _LONGEST = 512
 """Characters of a thread's name."""
 
@@ -104,9 +105,12 @@ def saver_of(given: Any) -> Saver | None:
     if scheme in {"postgres", "postgresql"} and path:
         return PostgresSaver.open(given)
     named = _SCHEME.match(given)
+    found = named[0] if named else "no scheme"
+    # A plain path cannot hold a password.
+    meant = f'; did you mean "sqlite:{given}"?' if _PATH.fullmatch(given) else ""
     raise ValueError(
         "a checkpointer's URL is `memory:`, `sqlite:` and a file, or `postgres://` and a database,"
-        f" found: {named[0] if named else 'no scheme'}"
+        f" found: {found}{meant}"
     )
 
 

@@ -268,12 +268,17 @@ class Threads(ABC):
             run_id=shown["run_id"] or "",
         )
 
+    @property
+    def _maker(self) -> str:
+        """The class whose option is the checkpointer."""
+        return type(self).__name__
+
     def _thread_store(self) -> ThreadStore:
         if self._store is None:
             raise ValidationError(
                 f"the {self._kind} has no checkpointer, so it has no threads: {self!r}",
                 code="thread_unkept",
-                hint=f'give it one: `{type(self).__name__}(..., checkpointer="sqlite:runs.db")`',
+                hint=f'give it one: `{self._maker}(..., checkpointer="sqlite:runs.db")`',
             )
         return self._store
 

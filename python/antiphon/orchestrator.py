@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Never, TypeAlias
 
 from antiphon._antiphon import Limits, StreamOptions, enclosing_context
-from antiphon._orchestrator.agent_spec import read_budget, read_count, read_retry, read_seconds
 from antiphon._orchestrator.assemble import Settings, assemble
+from antiphon._orchestrator.options import (
+    read_budget,
+    read_count,
+    read_on_error,
+    read_retry,
+    read_seconds,
+)
 from antiphon._orchestrator.outcome import finish, is_limit, name_agent
 from antiphon._orchestrator.resume import Resumes
 from antiphon._orchestrator.stream import AsyncStream, Stream
@@ -22,6 +28,7 @@ if TYPE_CHECKING:
 
     from antiphon._antiphon import Command, RetryPolicy, Run, Saver, ThreadRef, TurnInput
     from antiphon._diagram import Diagram
+    from antiphon._orchestrator.declaration import AgentDeclaration
     from antiphon.budget import Budget
     from antiphon.result import Result
 
@@ -51,11 +58,14 @@ class Orchestrator(Resumes):
         retry: for agents without one of their own: a `RetryPolicy` or a number of attempts.
         timeout: for agents without one of their own: seconds an attempt may take.
         budget: the budget of one run. Default: no limit.
-        max_turns: the supersteps of a run, after which it ends as ``retry_limit``; with a
-            router, turns of agents. A list of more agents than this still runs once. Default: 25.
+        max_steps: the supersteps of a run, after which it ends as ``step_limit``. Agents that run
+            in parallel share one; the decision of a router is one. A list of more agents than
+            this still runs once. Default: 25.
         on_error: for agents without one of their own. ``"raise"``: an agent's exception ends the
             run and is raised unchanged; ``"record"``: the team continues, runs do not raise, and
-            the outcome is ``error``; the name of a fallback agent.
+            the outcome is ``error``.
+        fallback: for agents without one of their own: an agent, or the name of one, that runs in
+            place of an agent that has failed. What `on_error` says applies to its own failures.
         name: the name in traces; `recover` resumes only runs with this name. Default: ``team``.
         checkpointer: the store of its threads: a saver of `antiphon.checkpoint`, or its URL:
             ``memory:``, ``sqlite:FILE`` or ``postgres://...``. Default: none.
@@ -90,8 +100,9 @@ class Orchestrator(Resumes):
         retry: RetryPolicy | int | None = None,
         timeout: float | None = None,
         budget: Budget | None = None,
-        max_turns: int = 25,
-        on_error: str = "raise",
+        max_steps: int = 25,
+        on_error: Literal["raise", "record"] = "raise",
+        fallback: AgentDeclaration | type[AgentDeclaration] | str | None = None,
         name: str = "team",
         checkpointer: Saver | str | None = None,
         durability: Durability = "async",
@@ -107,8 +118,9 @@ class Orchestrator(Resumes):
                 state=state,
                 retry=read_retry(retry, "the team"),
                 timeout=read_seconds(timeout, "the team"),
-                max_turns=read_count(max_turns, "max_turns", "the team"),
-                on_error=on_error,
+                max_steps=read_count(max_steps, "max_steps", "the team"),
+                on_error=read_on_error(on_error, "the team") or "raise",
+                fallback=fallback,
                 name=name,
             )
         )
@@ -208,6 +220,12 @@ class Orchestrator(Resumes):
 
     abatch = async_method(batch)
 
+    def __reduce__(self) -> Never:
+        raise TypeError(
+            f"a team cannot be pickled: {self!r}; build it in each process, with a function that "
+            "returns it"
+        )
+
     def __repr__(self) -> str:
         return f"Orchestrator({', '.join(self._built.names)})"
 
@@ -255,7 +273,7 @@ class Orchestrator(Resumes):
             return self._built.engine.start(
                 first,
                 config=self._budget,
-                limits=Limits(**limits, supersteps=self._built.supersteps),
+                limits=Limits(**limits, supersteps=self._built.max_steps),
                 events=True,
                 stream_options=StreamOptions(("events",)) if watched else None,
                 parent=outer,

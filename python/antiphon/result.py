@@ -21,7 +21,16 @@ if TYPE_CHECKING:
 
 __all__ = ["Outcome", "Question", "Result", "Usage"]
 
-Outcome = Literal["answered", "paused", "retry_limit", "budget", "error", "cancelled"]
+Outcome = Literal[
+    "answered",
+    "no_answer",
+    "paused",
+    "step_limit",
+    "retry_limit",
+    "budget",
+    "error",
+    "cancelled",
+]
 """How a run ended."""
 
 
@@ -89,8 +98,11 @@ class Result:
     Attributes:
         answer: the state's ``answer``; ``None`` without one.
         state: the state at the end: a dict, or an instance of the team's state class.
-        outcome: ``answered``; ``paused``, see `questions`; ``retry_limit``, more turns or
-            retries than the team allows; ``budget``; ``error``; or ``cancelled``.
+        outcome: ``answered``: the run ended with an ``answer``, or without one after agents wrote
+            other keys of the state; ``no_answer``: it ended, and no agent wrote anything but
+            messages; ``paused``, see `questions`; ``step_limit``, it reached ``max_steps``;
+            ``retry_limit``, its budget of retries; ``budget``, another limit; ``error``; or
+            ``cancelled``.
         detail: the limit that was reached, or the reason of the cancellation.
         questions: the open questions.
         error: the exception of the run, if the team does not raise it.
@@ -185,20 +197,26 @@ class Result:
         Raises:
             Exception: what the run failed with.
             BudgetError: it reached a limit (``run_limit_reached``).
-            StateError: it waits for an answer (``run_paused``), or an agent failed and the
-                team went on (``run_incomplete``).
+            StateError: it ended without an answer (``run_unanswered``), waits for one
+                (``run_paused``), or an agent failed and the team went on (``run_incomplete``).
             RunCancelled: it was cancelled (``run_cancelled``).
         """
         if self.outcome == "answered":
             return self
         if self.error is not None:
             raise self.error
-        if self.outcome in {"budget", "retry_limit"}:
+        if self.outcome in {"budget", "retry_limit", "step_limit"}:
             raise BudgetError(
-                f"the run ended at a limit: {self.detail}",
+                f"the run ended at a limit: {self.detail}{_loop(self)}",
                 code="run_limit_reached",
                 details={"dimension": self.detail},
                 hint="raise the limit, or use `result.state`",
+            )
+        if self.outcome == "no_answer":
+            raise StateError(
+                f"the run ended without an answer: {self.detail}",
+                code="run_unanswered",
+                hint='return a text or `{"answer": ...}` from `act`, or `ctx.end(answer)`',
             )
         if self.outcome == "paused":
             raise StateError(
@@ -272,6 +290,16 @@ class Result:
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         return {"text/plain": _text(self), "text/html": _html(self)}
+
+
+def _loop(result: Result) -> str:
+    """The agents that ran more than once, if the steps of a run are used up."""
+    if result.outcome != "step_limit":
+        return ""
+    starts = [event.agent for event in result.events if event.kind == "node_started"]
+    again = {name: starts.count(name) for name in starts if starts.count(name) > 1}
+    told = ", ".join(f"`{name}` ran {count} times" for name, count in again.items())
+    return f" ({told})" if told else ""
 
 
 def _text(result: Result) -> str:

@@ -137,14 +137,14 @@ def test_supersteps_count_once_however_often_a_run_rests(durability: Any) -> Non
     flow: dict[str, Any] = {"count": "count"}
     saver = MemorySaver()
     team = Orchestrator(
-        [Count()], flow=flow, max_turns=5, checkpointer=saver, durability=durability
+        [Count()], flow=flow, max_steps=5, checkpointer=saver, durability=durability
     )
     result = team.run("?", thread="t")
     for _ in range(20):
         if result.outcome != "paused":
             break
         result = team.resume("t", "yes")
-    assert (result.outcome, result.state["turns"]) == ("retry_limit", 5)
+    assert (result.outcome, result.state["turns"]) == ("step_limit", 5)
 
 
 def test_a_stream_that_is_left_keeps_what_was_done(tmp_path: Path) -> None:

@@ -57,14 +57,17 @@ def alone(agent: Agent, question: Any = "q", **options: Any) -> Any:
 class SQLWriter(Agent):
     """Writes SQL.
 
-    Only `SELECT`.
-    Never more.
+    Nothing of this reaches the model.
     """
 
     model = scripted(["SELECT 1"])
+    instructions = """
+        Only `SELECT`.
+        Never more.
+    """
 
 
-def test_name_description_and_instructions_come_from_the_class() -> None:
+def test_name_and_instructions_come_from_the_class_and_its_docstring_stays_out() -> None:
     model = scripted(["SELECT 1"])
     result = alone(SQLWriter(model=model))
     assert result.messages[-1]["name"] == "sql_writer"
@@ -72,6 +75,15 @@ def test_name_description_and_instructions_come_from_the_class() -> None:
         "role": "system",
         "content": "Only `SELECT`.\nNever more.",
     }
+
+
+def test_a_docstring_is_no_instruction() -> None:
+    class Documented(Agent):
+        """Describes itself."""
+
+    model = scripted(["x"])
+    alone(Documented(model))
+    assert [message["role"] for message in model.requests[0]["messages"]] == ["user"]
 
 
 def test_a_subclass_inherits_what_it_does_not_say() -> None:
@@ -114,8 +126,13 @@ def test_an_unknown_option_is_an_error_that_offers_the_nearest(options: Any, nam
         ({"tools": "population"}, "tools"),
         ({"reads": [3]}, "reads"),
         ({"writes": []}, "writes"),
+        ({"writes": 3}, "writes"),
+        ({"reads": 3}, "reads"),
+        ({"instructions": lambda: "x"}, "instructions"),
+        ({"handoffs": "b"}, "handoffs"),
+        ({"on_error": "b"}, "fallback='b'"),
         ({"writes": ["a", "b"]}, "a, b"),
-        ({"max_turns": 0}, "max_turns"),
+        ({"max_model_calls": 0}, "max_model_calls"),
         ({"max_tool_calls": True}, "max_tool_calls"),
         ({"max_output_tokens": "many"}, "max_output_tokens"),
         ({"temperature": -1}, "temperature"),
@@ -165,7 +182,7 @@ def test_an_agent_sees_its_own_messages_as_its_own_and_others_by_name() -> None:
     model = scripted(["one", "two"])
     critic = Agent(name="critic", model=scripted(["no"]))
     writer = Agent(name="writer", model=model)
-    Orchestrator([writer, critic], flow={"writer": "critic", "critic": "writer"}, max_turns=3).run(
+    Orchestrator([writer, critic], flow={"writer": "critic", "critic": "writer"}, max_steps=3).run(
         "q"
     )
     assert model.requests[1]["messages"] == [
@@ -346,10 +363,10 @@ def test_two_tools_of_one_name_are_refused() -> None:
     assert caught.value.code == "tool_duplicate"
 
 
-def test_an_agent_that_never_concludes_reaches_its_turns() -> None:
+def test_an_agent_that_never_concludes_reaches_its_limit_of_model_calls() -> None:
     model = scripted([call("population", city="Lyon")] * 10)
     with pytest.raises(ModelOutputError) as caught:
-        alone(Agent(name="a", model=model, tools=[population], max_turns=3))
+        alone(Agent(name="a", model=model, tools=[population], max_model_calls=3))
     assert caught.value.code == "model_reply_empty"
     assert len(model.requests) == 3
     assert "tools" not in model.requests[-1]

@@ -7,7 +7,7 @@ import pickle
 import threading
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypedDict
+from typing import Annotated, Any, Literal, TypedDict, cast
 
 import pydantic
 import pytest
@@ -145,11 +145,13 @@ def test_a_model_chooses_among_the_agents_by_their_descriptions() -> None:
     assert "- b: Writes down that it was here." in orders
 
 
-def test_a_router_stays_within_max_turns() -> None:
+def test_a_router_stays_within_max_steps() -> None:
     model = scripted([{"json": {"next": "a"}}] * 10)
-    result = Orchestrator(notes("a"), router=model, max_turns=3).run("q")
-    assert result.outcome == "retry_limit"
+    result = Orchestrator(notes("a"), router=model, max_steps=7).run("q")
+    assert (result.outcome, result.detail) == ("step_limit", "max_steps")
     assert len([event for event in result.events if event.kind == "node_started"]) == 7
+    with pytest.raises(BudgetError, match=r"`router` ran 4 times, `a` ran 3 times"):
+        result.raise_for_outcome()
 
 
 def test_a_router_that_answers_nonsense_is_asked_again_and_then_fails() -> None:
@@ -170,8 +172,8 @@ def test_an_agent_of_ones_own_may_be_the_router() -> None:
 
 
 def test_a_loop_has_a_bound() -> None:
-    result = Orchestrator(notes("a", "b"), flow={"a": "b", "b": "a"}, max_turns=5).run("q")
-    assert (result.outcome, result.detail, result.usage.steps) == ("retry_limit", "supersteps", 5)
+    result = Orchestrator(notes("a", "b"), flow={"a": "b", "b": "a"}, max_steps=5).run("q")
+    assert (result.outcome, result.detail, result.usage.steps) == ("step_limit", "max_steps", 5)
 
 
 def test_a_long_list_is_no_loop() -> None:
@@ -417,9 +419,14 @@ async def waiting(state: Any) -> str:
         ({"agents": [notes("a")], "flow": {}}, "team_invalid", "lists"),
         ({"agents": notes("finish"), "router": scripted([])}, "team_invalid", "finish"),
         ({"agents": notes("router"), "router": scripted([])}, "team_invalid", "router"),
-        ({"agents": notes("a"), "on_error": "ghost"}, "agent_unknown", "ghost"),
-        ({"agents": [Note(on_error="ghost")]}, "agent_unknown", "ghost"),
-        ({"agents": notes("a"), "max_turns": 0}, "agent_invalid", "max_turns"),
+        ({"agents": notes("a"), "on_error": "b"}, "agent_invalid", "on_error"),
+        ({"agents": [Note(on_error=cast("Any", "b"))]}, "agent_invalid", "on_error"),
+        ({"agents": notes("a"), "fallback": "ghost"}, "agent_unknown", "ghost"),
+        ({"agents": [Note(fallback="ghost")]}, "agent_unknown", "ghost"),
+        ({"agents": [Note(name="a", fallback="a")]}, "agent_invalid", "own fallback"),
+        ({"agents": [Note(fallback="a", on_error="raise")]}, "agent_invalid", "exclude"),
+        ({"agents": notes("a"), "fallback": Note(name="a")}, "team_invalid", "same name"),
+        ({"agents": notes("a"), "max_steps": 0}, "agent_invalid", "max_steps"),
         ({"agents": notes("a"), "retry": 0}, "agent_invalid", "retry"),
         ({"agents": notes("a"), "timeout": -1}, "agent_invalid", "timeout"),
         ({"agents": notes("a"), "budget": 3}, "agent_invalid", "budget"),
@@ -502,8 +509,8 @@ def test_on_error_record_continues_and_lists_the_error() -> None:
         result.raise_for_outcome()
 
 
-@pytest.mark.parametrize("policy", ["record", "looks"])
-def test_an_error_that_was_recorded_says_where_and_which_attempt(policy: str) -> None:
+@pytest.mark.parametrize("policy", [{"on_error": "record"}, {"fallback": "looks"}])
+def test_an_error_that_was_recorded_says_where_and_which_attempt(policy: Any) -> None:
     seen: list[dict[str, Any]] = []
 
     class Torn(Agent):
@@ -517,7 +524,7 @@ def test_an_error_that_was_recorded_says_where_and_which_attempt(policy: str) ->
             seen.extend(ctx.errors)
             return "done"
 
-    Orchestrator([Torn(name="torn", on_error=policy), Looks()]).run("q")
+    Orchestrator([Torn(name="torn", **policy), Looks()]).run("q")
     (error,) = seen
     assert (error["node"], error["attempt"], error["recoverable"]) == ("torn", 2, True)
     assert (error["category"], error["code"]) == ("tool_transport", "atlas_out")
@@ -529,7 +536,7 @@ def test_another_agent_may_take_over() -> None:
             return f"sorry: {ctx.errors[0]['message']}"
 
     result = Orchestrator(
-        [Fails(on_error="excuses"), *notes("b"), Excuses()], flow={"fails": "b"}
+        [Fails(fallback="excuses"), *notes("b"), Excuses()], flow={"fails": "b"}
     ).run("q")
     assert result.outcome == "answered"
     assert "no such city" in result.answer
@@ -538,7 +545,7 @@ def test_another_agent_may_take_over() -> None:
 
 def test_a_declarative_agent_that_takes_over_sees_the_error() -> None:
     model = scripted(["it went wrong"])
-    team = Orchestrator([Fails(on_error="helper"), Agent(name="helper", model=model)])
+    team = Orchestrator([Fails(fallback="helper"), Agent(name="helper", model=model)])
     assert team.run("q").answer == "it went wrong"
     assert "no such city" in model.requests[0]["messages"][-1]["content"]
 
@@ -936,7 +943,7 @@ def test_the_graph_draws_itself() -> None:
         return "a"
 
     drawn = Orchestrator(
-        [*notes("a", "b"), Fails(on_error="a")], flow={"a": ["b", "fails"], "b": route}
+        [*notes("a", "b"), Fails(fallback="a")], flow={"a": ["b", "fails"], "b": route}
     ).graph
     text = drawn.draw_mermaid(with_styles=False)
     for line in ("__start__ --> a;", "a --> b;", "a --> fails;"):
@@ -956,7 +963,7 @@ def test_an_act_that_cannot_be_called_is_refused_when_the_team_is_built(act: Any
 
 
 def test_an_agent_class_that_defines_run_is_told_to_name_it_act() -> None:
-    with pytest.raises(ValidationError, match="`Wrong` defines a method") as caught:
+    with pytest.raises(ValidationError, match="`Wrong` replaces a verb") as caught:
         type("Wrong", (Agent,), {"run": lambda self, state, ctx: "x"})
     assert caught.value.code == "agent_invalid"
     assert "name it act" in str(caught.value.hint)

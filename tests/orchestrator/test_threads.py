@@ -109,7 +109,8 @@ class TestTurns:
         team = Orchestrator([Once()], checkpointer=saver)
         assert team.run("one", thread="t").answer == "once"
         result = team.run("two", thread="t")
-        assert (result.answer, result.outcome) == (None, "answered")
+        assert (result.answer, result.outcome) == (None, "no_answer")
+        assert team.state("t").outcome == "no_answer"
         assert "answer" not in result.state
 
     def test_without_a_name_each_run_has_a_thread_of_its_own(self, saver: Saver) -> None:
@@ -146,7 +147,7 @@ class TestTurns:
         team = Orchestrator(
             [Agent(name="speaker", model=scripted(["x"] * 9))],
             checkpointer=saver,
-            max_turns=2,
+            max_steps=2,
             budget=Budget(model_calls=1),
         )
         for _ in range(4):
@@ -166,10 +167,10 @@ class TestTurns:
         assert richer.resume("t").answer == "three"
 
     def test_too_many_turns_are_durable_too(self, saver: Saver) -> None:
-        team = Orchestrator([Echo()], flow={"echo": "echo"}, max_turns=3, checkpointer=saver)
-        assert team.run("q", thread="t").outcome == "retry_limit"
+        team = Orchestrator([Echo()], flow={"echo": "echo"}, max_steps=3, checkpointer=saver)
+        assert team.run("q", thread="t").outcome == "step_limit"
         held = team.state("t")
-        assert (held.outcome, held.detail) == ("retry_limit", "supersteps")
+        assert (held.outcome, held.detail) == ("step_limit", "max_steps")
 
     def test_errors_that_were_recorded_belong_to_their_turn(self, saver: Saver) -> None:
         flaky = Flaky()
@@ -610,7 +611,7 @@ class TestLookingBack:
             def act(self, state: Any, ctx: AgentContext) -> dict[str, Any]:
                 return {f"text_{len(state)}": "x" * 3000}
 
-        team = Orchestrator([Long()], flow={"long": "long"}, max_turns=120, checkpointer=saver)
+        team = Orchestrator([Long()], flow={"long": "long"}, max_steps=120, checkpointer=saver)
         team.run("q", thread="t")
         fork = team.fork("t")
         assert [one.state for one in team.history(fork)] == [one.state for one in team.history("t")]

@@ -558,11 +558,9 @@ def test_a_declared_agent_brings_instructions_tools_model_and_limits() -> None:
     calls: list[str] = []
 
     class Strict(Agent):
-        """Reviews.
+        """Reviews."""
 
-        You are a lawyer. Approve nothing without a source.
-        """
-
+        instructions = "You are a lawyer. Approve nothing without a source."
         model = scripted(
             [
                 {"tool_calls": [{"name": "sources", "arguments": {"of": "the plan"}}]},

@@ -16,7 +16,7 @@ from antiphon._batch_file.reader import QuestionReader
 from antiphon._batch_file.report import BatchReport, LineProblem
 from antiphon._batch_file.seen_ids import SeenIds
 from antiphon._batch_file.writer import AnswerWriter
-from antiphon._orchestrator.agent_spec import read_count
+from antiphon._orchestrator.options import read_count
 from antiphon.errors import AntiphonError, ValidationError
 
 if TYPE_CHECKING:

@@ -7,37 +7,45 @@ import inspect
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from antiphon._antiphon import RetryPolicy
 from antiphon._event_loop import is_async
+from antiphon._orchestrator.options import (
+    invalid_option,
+    read_budget,
+    read_count,
+    read_on_error,
+    read_retry,
+    read_seconds,
+    read_temperature,
+)
 from antiphon._schema.contract import Output
 from antiphon._text import snake_case
-from antiphon._validation import is_count, is_number, is_seconds
-from antiphon.agent import Agent
-from antiphon.budget import Budget
 from antiphon.errors import ValidationError
 from antiphon.tools import FunctionTool, Tool
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from antiphon._antiphon import RetryPolicy
+    from antiphon._orchestrator.declaration import AgentDeclaration
+    from antiphon.budget import Budget
 
-def name_of(agent: Agent) -> str:
+
+def name_of(agent: AgentDeclaration) -> str:
     """What an agent is called in its team."""
     return agent.name or snake_case(type(agent).__name__)
 
 
-def docstring_of(agent: Agent) -> tuple[str, str]:
-    """The first line of the docstring of an agent's class, and the rest of it."""
+def summary_of(agent: AgentDeclaration) -> str:
+    """The first line of the docstring of an agent's class."""
     for kind in type(agent).__mro__:
-        if kind is Agent:
+        if kind.__module__.partition(".")[0] == __package__.partition(".")[0]:
             break
         if kind.__doc__:
-            first, _, rest = inspect.cleandoc(kind.__doc__).partition("\n")
-            return first.strip(), rest.strip()
-    return "", ""
+            return inspect.cleandoc(kind.__doc__).partition("\n")[0].strip()
+    return ""
 
 
-def option_of(agent: Agent, name: str) -> Any:
+def option_of(agent: AgentDeclaration, name: str) -> Any:
     """An option as it was given: a function that stands in the class is not bound to the agent.
 
     One that was written as a method of the class is.
@@ -58,10 +66,11 @@ def option_of(agent: Agent, name: str) -> Any:
 class Spec:
     """An agent's options, read and checked; see `Agent` for what they mean."""
 
-    agent: Agent
+    agent: AgentDeclaration
     name: str
     description: str
-    instructions: str
+    instructions: str | Callable[..., Any]
+    """The system prompt, or a function of the state and the context that returns it."""
     model: Any
     tools: tuple[Tool, ...]
     output: Output | None
@@ -71,8 +80,10 @@ class Spec:
     timeout: float | None
     budget: Budget | None
     on_error: str | None
+    fallback: Any
+    handoffs: tuple[Any, ...]
     limits: dict[str, Any] = field(default_factory=dict)
-    """What the engine's loop takes as it is: turns, calls, tokens, temperature."""
+    """What the engine's loop takes as it is: calls, tokens, temperature."""
 
     @property
     def act(self) -> Callable[..., Any] | None:
@@ -86,7 +97,7 @@ class Spec:
         return is_async(self.act)
 
 
-def read_spec(agent: Agent, *, needs_model: bool = True) -> Spec:
+def read_spec(agent: AgentDeclaration, *, needs_model: bool = True) -> Spec:
     """An agent's options; without `needs_model` it may have neither a model nor an ``act``.
 
     Raises:
@@ -94,73 +105,30 @@ def read_spec(agent: Agent, *, needs_model: bool = True) -> Spec:
             (``agent_invalid``); or a tool or the output is refused.
     """
     name = _name(agent)
-    first, rest = docstring_of(agent)
-    description = _text(agent, name, "description", first)
+    where = f"agent `{name}`"
     spec = Spec(
         agent=agent,
         name=name,
-        description=description,
-        instructions=_text(agent, name, "instructions", rest or description),
+        description=_text(agent, name, "description", summary_of(agent)),
+        instructions=_instructions(agent, name),
         model=option_of(agent, "model"),
         tools=_tools(agent, name),
         output=_output(agent, name),
         reads=_keys(name, "reads", agent.reads),
         writes=_keys(name, "writes", agent.writes),
-        retry=read_retry(agent.retry, f"agent `{name}`"),
-        timeout=read_seconds(agent.timeout, f"agent `{name}`"),
-        budget=read_budget(agent.budget, f"agent `{name}`"),
-        on_error=agent.on_error,
+        retry=read_retry(agent.retry, where),
+        timeout=read_seconds(agent.timeout, where),
+        budget=read_budget(agent.budget, where),
+        on_error=read_on_error(agent.on_error, where),
+        fallback=agent.fallback,
+        handoffs=_handoffs(agent, name),
         limits=_limits(agent, name),
     )
     _check(spec, needs_model=needs_model)
     return spec
 
 
-def read_retry(given: Any, where: str) -> tuple[RetryPolicy, ...]:
-    """A retry policy, or a number of attempts."""
-    if given is None:
-        return ()
-    if isinstance(given, RetryPolicy):
-        return (given,)
-    if is_count(given):
-        return (RetryPolicy(max_attempts=given),)
-    raise _invalid("retry", where, "a `RetryPolicy` or a number of attempts", repr(given))
-
-
-def read_seconds(given: Any, where: str) -> float | None:
-    """A time-out in seconds."""
-    if given is None or is_seconds(given):
-        return None if given is None else float(given)
-    raise _invalid("timeout", where, "a number of seconds above zero", repr(given))
-
-
-def read_budget(given: Any, where: str) -> Budget | None:
-    """A budget."""
-    if given is None or isinstance(given, Budget):
-        return given
-    hint = "write `Budget(model_calls=20)`"
-    raise _invalid("budget", where, "a `Budget`", type(given).__name__, hint)
-
-
-def read_count(given: Any, option: str, where: str) -> int:
-    """A whole number of at least 1."""
-    if is_count(given):
-        return given
-    raise _invalid(option, where, "a whole number of at least 1", repr(given))
-
-
-def _invalid(
-    option: str, where: str, expected: str, found: str, hint: str | None = None
-) -> ValidationError:
-    return ValidationError(
-        f"`{option}` of {where} must be {expected}: {found}",
-        code="agent_invalid",
-        details={"option": option},
-        hint=hint,
-    )
-
-
-def _name(agent: Agent) -> str:
+def _name(agent: AgentDeclaration) -> str:
     name: Any = name_of(agent)
     if not isinstance(name, str) or not name.strip() or name.startswith("__") or "#" in name:
         raise ValidationError(
@@ -172,57 +140,101 @@ def _name(agent: Agent) -> str:
     return str(name)
 
 
-def _text(agent: Agent, name: str, option: str, default: str) -> str:
+def _text(agent: AgentDeclaration, name: str, option: str, default: str) -> str:
     given = getattr(agent, option)
     if given is None:
         return default
     if not isinstance(given, str):
-        raise _invalid(option, f"agent `{name}`", "text", type(given).__name__)
+        raise invalid_option(option, f"agent `{name}`", "text", type(given).__name__)
     return inspect.cleandoc(given)
 
 
-def _tools(agent: Agent, name: str) -> tuple[Tool, ...]:
+def _instructions(agent: AgentDeclaration, name: str) -> str | Callable[..., Any]:
+    given = option_of(agent, "instructions")
+    if not callable(given):
+        return _text(agent, name, "instructions", "")
+    takes = _takes(given)
+    if takes not in {1, _STATE_AND_CONTEXT}:
+        raise invalid_option(
+            "instructions",
+            f"agent `{name}`",
+            "a text, or a function of the context, or of the state and the context",
+            repr(given),
+        )
+    if takes == _STATE_AND_CONTEXT:
+        found: Callable[..., Any] = given
+        return found
+    if is_async(given):
+
+        async def acall(_state: Any, ctx: Any) -> Any:
+            return await given(ctx)
+
+        return acall
+    return lambda _state, ctx: given(ctx)
+
+
+_STATE_AND_CONTEXT = 2
+
+
+def _takes(function: Callable[..., Any]) -> int:
+    """How many arguments it needs; 0 if it takes them only by name, or none."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return 0
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    needed = [one for one in parameters if one.default is one.empty]
+    return len(needed) if all(one.kind in positional for one in needed) else 0
+
+
+def _handoffs(agent: AgentDeclaration, name: str) -> tuple[Any, ...]:
+    given: Any = agent.handoffs
+    if isinstance(given, list | tuple):
+        return tuple(given)
+    expected = "a list of agents or their names"
+    raise invalid_option("handoffs", f"agent `{name}`", expected, repr(given))
+
+
+def _tools(agent: AgentDeclaration, name: str) -> tuple[Tool, ...]:
     given = agent.tools
     if not isinstance(given, list | tuple):
-        raise _invalid("tools", f"agent `{name}`", "a list", type(given).__name__)
+        raise invalid_option("tools", f"agent `{name}`", "a list", type(given).__name__)
     made = (Tool.from_any(value) for value in given)
     # A method of the class that stands in the class's own list has no instance yet.
     bound = [tool.__get__(agent) if isinstance(tool, FunctionTool) else tool for tool in made]
     return tuple(Tool.collect(bound))
 
 
-def _output(agent: Agent, name: str) -> Output | None:
+def _output(agent: AgentDeclaration, name: str) -> Output | None:
     given = option_of(agent, "output")
     return None if given is None else Output(given, f"`output` of agent `{name}`")
 
 
 def _keys(name: str, option: str, given: Any) -> tuple[str, ...]:
-    keys = (given,) if isinstance(given, str) else tuple(given)
-    wrong = [key for key in keys if not isinstance(key, str) or not key]
+    keys: Any = (given,) if isinstance(given, str) else given
+    is_list = isinstance(keys, list | tuple | set | frozenset)
+    wrong = not is_list or any(not isinstance(key, str) or not key for key in keys)
     if wrong or (option == "writes" and not keys):
         raise ValidationError(
             f"`{option}` of agent `{name}` must name keys of the state: {given!r}",
             code="agent_invalid",
             details={"option": option},
+            hint=f'write `{option}="draft"` or `{option}=["draft", "score"]`',
         )
-    return keys
+    return tuple(keys)
 
 
-def _limits(agent: Agent, name: str) -> dict[str, Any]:
+def _limits(agent: AgentDeclaration, name: str) -> dict[str, Any]:
     where = f"agent `{name}`"
     limits: dict[str, Any] = {
-        "max_turns": read_count(agent.max_turns, "max_turns", where),
-        "max_tool_calls": read_count(agent.max_tool_calls, "max_tool_calls", where),
+        option: read_count(getattr(agent, option), option, where)
+        for option in ("max_model_calls", "max_tool_calls")
     }
     if agent.max_output_tokens is not None:
         tokens = read_count(agent.max_output_tokens, "max_output_tokens", where)
         limits["max_output_tokens"] = tokens
-    given: Any = agent.temperature
-    if given is not None:
-        if not is_number(given):
-            raise _invalid("temperature", where, "a non-negative number", repr(given))
-        limits["temperature"] = float(given)
-    return limits
+    temperature = read_temperature(agent.temperature, where)
+    return limits if temperature is None else {**limits, "temperature": temperature}
 
 
 def _check(spec: Spec, *, needs_model: bool) -> None:
@@ -233,6 +245,13 @@ def _check(spec: Spec, *, needs_model: bool) -> None:
             code="agent_invalid",
             details={"option": "model"},
             hint='for instance `model = "openai:gpt-5-mini"`',
+        )
+    if spec.fallback is not None and spec.on_error is not None:
+        raise ValidationError(
+            f"`fallback` and `on_error` of agent `{spec.name}` exclude each other",
+            code="agent_invalid",
+            details={"option": "fallback"},
+            hint="an exception of the fallback is subject to its own `on_error`",
         )
     fields = frozenset[str]() if spec.output is None else spec.output.fields
     missing = sorted(set(spec.writes) - fields)

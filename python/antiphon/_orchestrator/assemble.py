@@ -20,7 +20,8 @@ from antiphon._orchestrator.flow import (
     members,
 )
 from antiphon._orchestrator.nodes import Chooser, Declared, calling, read_router
-from antiphon._orchestrator.state import HANDED, RECORDED, State, StateView, read_state
+from antiphon._orchestrator.references import fallbacks, guests, handoffs
+from antiphon._orchestrator.state import CUT, HANDED, RECORDED, WROTE, State, StateView, read_state
 from antiphon.errors import StateError, ValidationError
 
 if TYPE_CHECKING:
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
     from antiphon._antiphon import Engine
     from antiphon._diagram import Diagram
     from antiphon._serialization.registry import Registry
-
-_POLICIES = ("raise", "record")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +42,9 @@ class Settings:
     state: Any
     retry: tuple[RetryPolicy, ...]
     timeout: float | None
-    max_turns: int
+    max_steps: int
     on_error: str
+    fallback: Any
     name: str
 
 
@@ -56,7 +56,7 @@ class Assembled:
         engine: the engine's graph.
         state: its state.
         diagram: its diagram.
-        supersteps: how many steps a run may take.
+        max_steps: the supersteps that a run may take.
         names: its agents.
         schemas: the classes that say what its state holds.
     """
@@ -64,7 +64,7 @@ class Assembled:
     engine: Engine
     state: State
     diagram: Diagram
-    supersteps: int
+    max_steps: int
     names: tuple[str, ...]
     schemas: tuple[Any, ...]
 
@@ -83,40 +83,68 @@ def assemble(settings: Settings) -> Assembled:
         ValidationError: something in the declaration is wrong.
         AuthError: a model wants a key, and there is none.
     """
-    specs = [read_spec(agent) for agent in members(settings.agents)]
-    _check_names(specs)
+    listed = [read_spec(agent) for agent in members(settings.agents)]
+    _check_names(listed)
+    specs = [*listed, *guests(listed, settings.fallback)]
     roster = Roster(spec.name for spec in specs)
     state = read_state(settings.state)
-    ways, steps, router = _ways(settings, specs, roster)
+    ways, steps, router = _ways(settings, listed, roster)
     everyone = [*specs, router] if router else specs
+    _check_names(everyone)
     _check_keys(everyone, state)
-    policies = _policies(settings, everyone, roster)
+    links = _links(everyone, settings, roster)
+    _check_reach(ways, listed, links)
     builder = Builder(settings.name)
     state.declare(builder)
-    builder.channel(RECORDED, "append", default=[])
-    builder.channel(HANDED, "append", default=[])
-    nodes = _Nodes(builder, settings, state, roster)
+    for channel in (RECORDED, HANDED):
+        builder.channel(channel, "append", default=[])
+    for channel in (WROTE, CUT):
+        builder.channel(channel, "last")
+    nodes = _Nodes(builder, settings, state, roster, links)
     for spec in everyone:
-        nodes.add(spec, takes_over=spec.name in policies.values(), chooses=spec is router)
-    nodes.connect(ways)
-    for name, policy in policies.items():
-        _set_policy(builder, name, policy)
-    diagram = flow_diagram([spec.name for spec in everyone], ways, policies, _hub(router, roster))
+        nodes.add(spec, chooses=spec is router)
+    nodes.connect(ways, everyone)
+    extra = [*_hub(router, roster), *links.handed()]
+    names = [spec.name for spec in everyone]
+    diagram = flow_diagram(names, ways, links.fallbacks, extra)
     schemas = (*state.schemas, *_outputs(everyone))
     return Assembled(builder.build(), state, diagram, steps, tuple(roster), schemas)
+
+
+@dataclass(frozen=True, slots=True)
+class _Links:
+    """Where agents lead beside the declared ways."""
+
+    fallbacks: dict[str, str]
+    handoffs: dict[str, dict[str, dict[str, Any]]]
+
+    def handed(self) -> list[tuple[str, str]]:
+        """The handoffs, from agent to agent."""
+        return [(name, target) for name, tools in self.handoffs.items() for target in tools]
+
+
+def _links(specs: list[Spec], settings: Settings, roster: Roster) -> _Links:
+    by_name = {spec.name: spec for spec in specs}
+    return _Links(
+        fallbacks(specs, settings.fallback, roster),
+        {spec.name: handoffs(spec, by_name, roster) for spec in specs if spec.handoffs},
+    )
 
 
 class _Nodes:
     """Adds agents to a graph."""
 
-    def __init__(self, builder: Builder, settings: Settings, state: State, roster: Roster) -> None:
+    def __init__(
+        self, builder: Builder, settings: Settings, state: State, roster: Roster, links: _Links
+    ) -> None:
         self._builder = builder
         self._settings = settings
         self._state = state
         self._roster = roster
+        self._links = links
         self._models: dict[str, Any] = {}
 
-    def add(self, spec: Spec, *, takes_over: bool, chooses: bool) -> None:
+    def add(self, spec: Spec, *, chooses: bool) -> None:
         """Adds an agent."""
         shared: dict[str, Any] = {"view": self._show}
         retry = spec.retry or self._settings.retry
@@ -128,17 +156,25 @@ class _Nodes:
         if spec.budget is not None:
             shared["limits"] = spec.budget.limits()
         if spec.act is not None:
-            call = calling(spec, self._state, self._roster)
+            call = calling(spec, self._state, self._roster, chooses=chooses)
             self._builder.node(
                 spec.name, call, wants_ctx=True, asynchronous=spec.asynchronous, **shared
             )
             return
         kind = Chooser if chooses else Declared
-        own = kind(spec, self._state, takes_over=takes_over and not chooses)
+        takes_over = not chooses and spec.name in self._links.fallbacks.values()
+        tools = self._links.handoffs.get(spec.name, {})
+        own = kind(spec, self._state, takes_over=takes_over, handoffs=tools)
         self._builder.agent(spec.name, model=self._model(spec), **own.options(), **shared)
 
-    def connect(self, ways: Ways) -> None:
-        """Adds the ways between them."""
+    def connect(self, ways: Ways, specs: list[Spec]) -> None:
+        """Adds the ways between them, also from those that fail."""
+        for spec in specs:
+            target = self._links.fallbacks.get(spec.name)
+            if target is not None:
+                self._builder.on_error(spec.name, "goto", target=target, channel=HANDED)
+            elif (spec.on_error or self._settings.on_error) == "record":
+                self._builder.on_error(spec.name, "record", channel=RECORDED)
         for source, target in ways.edges:
             self._builder.edge(source, target)
         for sources, target in ways.joins:
@@ -172,19 +208,16 @@ def _ways(settings: Settings, specs: list[Spec], roster: Roster) -> tuple[Ways, 
     if settings.router is not None:
         router = read_router(settings.router, specs)
         edges = [(START, router.name), *((name, router.name) for name in roster)]
-        # Each turn is the router's step and an agent's; then it says that it is done.
-        return Ways(edges), 2 * settings.max_turns + 1, router
+        return Ways(edges), settings.max_steps, router
     if settings.flow is None:
         ways, steps = listed_ways(settings.agents, roster)
-        return ways, max(settings.max_turns, steps), None
+        return ways, max(settings.max_steps, steps), None
     if not isinstance(settings.flow, dict):
         raise ValidationError(
             f"`flow` must be a dict from agents to their successors: {settings.flow!r}",
             code="team_invalid",
         )
-    ways = flow_ways(settings.flow, roster)
-    _check_reach(ways, specs, settings)
-    return ways, settings.max_turns, None
+    return flow_ways(settings.flow, roster), settings.max_steps, None
 
 
 def _outputs(specs: list[Spec]) -> list[Any]:
@@ -221,13 +254,13 @@ def _check_keys(specs: list[Spec], state: State) -> None:
                 )
 
 
-def _check_reach(ways: Ways, specs: list[Spec], settings: Settings) -> None:
+def _check_reach(ways: Ways, specs: list[Spec], links: _Links) -> None:
     """Reports an agent that nothing leads to, where all that leads anywhere is known."""
     free = any(spec.act is not None for spec in specs)
     if free or any(route.targets is None for route in ways.routes):
         return
-    targets = {target for _, target in ways.known_edges()}
-    targets |= {str(spec.on_error) for spec in specs} | {settings.on_error}
+    targets = {target for _, target in (*ways.known_edges(), *links.handed())}
+    targets |= set(links.fallbacks.values())
     lost = [spec.name for spec in specs if spec.name not in targets]
     if lost:
         raise ValidationError(
@@ -236,26 +269,6 @@ def _check_reach(ways: Ways, specs: list[Spec], settings: Settings) -> None:
             details={"name": lost[0]},
             hint="add an edge to it, or remove it",
         )
-
-
-def _policies(settings: Settings, specs: list[Spec], roster: Roster) -> dict[str, str]:
-    """What happens when an agent fails, for those where it is not raised."""
-    found = {}
-    for spec in specs:
-        policy = spec.on_error or settings.on_error
-        if policy not in _POLICIES:
-            owner = f"agent `{spec.name}`" if spec.on_error else "the team"
-            roster.declared(policy, f"`on_error` of {owner}")
-        if policy not in ("raise", spec.name):
-            found[spec.name] = policy
-    return found
-
-
-def _set_policy(builder: Builder, name: str, policy: str) -> None:
-    if policy == "record":
-        builder.on_error(name, "record", channel=RECORDED)
-    else:
-        builder.on_error(name, "goto", target=policy, channel=HANDED)
 
 
 def _routing(route: Route, roster: Roster) -> Callable[[StateView], Any]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from antiphon._antiphon import Command, Send
@@ -11,10 +9,10 @@ from antiphon._node.calls import perform, perform_step
 from antiphon._node.human_input import ask
 from antiphon._node.tool_calls import find_tool, perform_tool_call
 from antiphon._orchestrator.model_request import ModelRequest
+from antiphon._orchestrator.run_context import RunContext
 from antiphon._sync_async import Operation, Routine, async_method, sync_method
 from antiphon._tool.context import ReadOnlyState
-from antiphon._type_params import ContextT, Generic
-from antiphon.budget import Budget
+from antiphon._type_params import ContextT
 from antiphon.errors import BudgetError, ValidationError
 
 if TYPE_CHECKING:
@@ -27,7 +25,7 @@ if TYPE_CHECKING:
     from antiphon.tools import Tool
 
 
-class AgentContext(Generic[ContextT]):
+class AgentContext(RunContext[ContextT]):
     """The second argument of an agent's ``act``; the engine creates it.
 
     `goto`, `send` and `end` replace the declared flow: return their result from ``act``. `ask`
@@ -36,16 +34,7 @@ class AgentContext(Generic[ContextT]):
     thread, they return the recorded result. `acall`, `amodel` and `astep` are the async versions.
     """
 
-    __slots__ = (
-        "_calls",
-        "_ctx",
-        "_errors",
-        "_human_input",
-        "_made",
-        "_roster",
-        "_spec",
-        "_state",
-    )
+    __slots__ = ("_calls", "_human_input", "_made", "_roster", "_state")
 
     def __init__(
         self,
@@ -57,66 +46,12 @@ class AgentContext(Generic[ContextT]):
         human_input: HumanInput,
         load_state: Callable[[], Mapping[str, Any]] = dict,
     ) -> None:
-        self._ctx = ctx
-        self._spec = spec
+        super().__init__(ctx, spec, errors)
         self._roster = roster
-        self._errors = errors
         self._calls: dict[str, int] = {}
         self._made: dict[str, int] = {}
         self._human_input = human_input
         self._state = ReadOnlyState(load_state)
-
-    @property
-    def run_id(self) -> str:
-        """The run's id."""
-        return self._ctx.run_id
-
-    @property
-    def thread(self) -> str | None:
-        """The thread that stores the run; ``None`` without one."""
-        thread: str | None = self._ctx.run.thread
-        return thread
-
-    @property
-    def context(self) -> ContextT:
-        """What the caller passed as ``context=`` where the run started or resumed.
-
-        ``None`` if nothing. It is never stored.
-        """
-        context: ContextT = self._ctx.context  # type: ignore[assignment]
-        return context
-
-    @property
-    def agent(self) -> str:
-        """The agent's name."""
-        return self._spec.name
-
-    @property
-    def attempt(self) -> int:
-        """1 for the first attempt."""
-        return self._ctx.attempt
-
-    @property
-    def deadline(self) -> datetime | None:
-        """When the attempt times out, in UTC; ``None`` without a time-out."""
-        at = self._ctx.deadline
-        return None if at is None else datetime.fromtimestamp(at, UTC)
-
-    @property
-    def budget(self) -> Budget:
-        """The remaining counts of the team's budget."""
-        budget: Budget | None = self._ctx.config
-        return Budget() if budget is None else budget.left(self._ctx.run.spent)
-
-    @property
-    def errors(self) -> list[dict[str, Any]]:
-        """The errors so far that were recorded, or handed to a fallback agent."""
-        return [dict(error) for error in self._errors]
-
-    @property
-    def logger(self) -> logging.Logger:
-        """The logger ``antiphon.agent.NAME``."""
-        return logging.getLogger(f"antiphon.agent.{self.agent}")
 
     def goto(self, target: str | Send | Sequence[str | Send], *, update: Any = None) -> Command:
         """Routes to another agent, or to several that then run in parallel.
@@ -178,15 +113,6 @@ class AgentContext(Generic[ContextT]):
             The answer.
         """
         return ask(self._ctx, question)
-
-    def emit(self, payload: Any, name: str | None = None) -> None:
-        """Emits an event of kind ``custom``.
-
-        Args:
-            payload: the event's ``data``; a non-dict payload is wrapped as ``{"value": payload}``.
-            name: the event's name. Default: ``custom``.
-        """
-        self._ctx.emit(payload, name)
 
     @sync_method
     def call(self, tool: Any, /, **arguments: Any) -> Routine[Any]:
@@ -309,9 +235,6 @@ class AgentContext(Generic[ContextT]):
             return request.read((yield from perform(self._ctx, request.call, ask)))
 
     amodel = async_method(model)
-
-    def __repr__(self) -> str:
-        return f"AgentContext(agent={self.agent!r}, attempt={self.attempt})"
 
     def _check_left(self, tool: Tool) -> None:
         if tool.max_calls is not None and self._made.get(tool.name, 0) >= tool.max_calls:

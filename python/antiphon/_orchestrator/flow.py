@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from antiphon._diagram import Diagram, DiagramEdge
 from antiphon._event_loop import is_async
-from antiphon.agent import Agent
+from antiphon._orchestrator.declaration import AgentDeclaration, is_agent
 from antiphon.errors import StateError, ValidationError
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ class _Part:
     """Whether all its ends are reached in the same step."""
 
 
-def members(agents: Any) -> list[Agent]:
+def members(agents: Any) -> list[AgentDeclaration]:
     """The agents of a list and the lists within it, in order; classes are called for one.
 
     Raises:
@@ -126,7 +126,7 @@ def members(agents: Any) -> list[Agent]:
             f"`agents` of a team must be a list with at least one agent: {agents!r}",
             code="team_invalid",
         )
-    found: list[Agent] = []
+    found: list[AgentDeclaration] = []
     for item in agents:
         if isinstance(item, list | tuple):
             found += members(item)
@@ -135,16 +135,22 @@ def members(agents: Any) -> list[Agent]:
     return found
 
 
-def member(item: Any) -> Agent:
+def is_member(item: Any) -> bool:
+    """Whether it is an agent, or a class of agents."""
+    return is_agent(item)
+
+
+def member(item: Any) -> AgentDeclaration:
     """One agent, as it is; of a class, a new one.
 
     Raises:
         ValidationError: it is no agent (``team_invalid``).
     """
-    if isinstance(item, Agent):
+    if isinstance(item, AgentDeclaration):
         return item
-    if isinstance(item, type) and issubclass(item, Agent):
-        return item()
+    if is_member(item):
+        agent: AgentDeclaration = item()
+        return agent
     raise ValidationError(
         f"a team must consist of agents, found: {type(item).__name__}",
         code="team_invalid",
@@ -257,7 +263,7 @@ def _called(choose: Any) -> str:
 def flow_diagram(
     names: Sequence[str],
     ways: Ways,
-    policies: Mapping[str, str],
+    fallbacks: Mapping[str, str],
     hub: Sequence[tuple[str, str]],
 ) -> Diagram:
     """The diagram of a team."""
@@ -270,9 +276,8 @@ def flow_diagram(
         ]
     edges += [DiagramEdge(source, target, conditional=True) for source, target in hub]
     edges += [
-        DiagramEdge(name, policy, "on error", conditional=True)
-        for name, policy in policies.items()
-        if policy in names
+        DiagramEdge(name, target, "on error", conditional=True)
+        for name, target in fallbacks.items()
     ]
     sources = {edge.source for edge in edges if edge.label != "on error"}
     edges += [DiagramEdge(name, END) for name in names if name not in sources]

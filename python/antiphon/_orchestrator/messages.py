@@ -134,7 +134,9 @@ _WARNING = (
 _GO_ON = "Go on."
 
 
-def opening(spec: Spec, state: Any, data: dict[str, Any] | None = None) -> list[dict[str, Any]]:
+def opening(
+    spec: Spec, state: Any, data: dict[str, Any], instructions: str
+) -> list[dict[str, Any]]:
     """The messages that start an agent's conversation.
 
     An agent that was sent a value gets it instead of the state: a text is the question, the
@@ -146,8 +148,8 @@ def opening(spec: Spec, state: Any, data: dict[str, Any] | None = None) -> list[
     """
     values = fields_of_state(state)
     read = {key: values[key] for key in spec.reads if values.get(key) is not None}
-    blocks = [_block(key, value) for key, value in {**read, **(data or {})}.items()]
-    orders = [spec.instructions, _WARNING if blocks else ""]
+    blocks = [_block(key, value) for key, value in {**read, **data}.items()]
+    orders = [instructions, _WARNING if blocks else ""]
     system = "\n\n".join(part for part in orders if part)
     messages = [said("system", system)] if system else []
     messages += [wire(message, spec.name) for message in _talk(values)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any
 
 from antiphon._antiphon import Builder, StreamOptions
@@ -25,6 +26,7 @@ class ModelRequest:
         self, prompt: Any, model: Any, *, output: Any, agent: str, ctx: Any, options: dict[str, Any]
     ) -> None:
         self._ctx = ctx
+        self._agent = agent
         where = f"agent `{agent}`"
         messages = [wire(message, agent) for message in listed(prompt)]
         given = {"messages": messages, "options": {**options}}
@@ -71,6 +73,10 @@ class ModelRequest:
                 f"the question to a model was cancelled: {self.run.detail}", code="run_cancelled"
             )
         reply = self.run.values[_REPLY]
+        if reply["finish"] == "length":
+            logging.getLogger(f"antiphon.agent.{self._agent}").warning(
+                "the reply was cut off at its limit of tokens"
+            )
         return reply["text"] if self._output is None else reply["value"]
 
     def read(self, reply: Any) -> Any:

@@ -6,16 +6,18 @@ import functools
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from antiphon._antiphon import Command, current_context
+from antiphon._antiphon import Command, Send, current_context
 from antiphon._event_loop import is_async
 from antiphon._json_values import encode_result
 from antiphon._node.human_input import HumanInput
 from antiphon._node.tool_calls import tool_context
 from antiphon._orchestrator.agent_spec import Spec, read_spec
 from antiphon._orchestrator.context import AgentContext
-from antiphon._orchestrator.flow import member
+from antiphon._orchestrator.declaration import AgentDeclaration
+from antiphon._orchestrator.flow import END, is_member, member
 from antiphon._orchestrator.messages import opening, said, sent
-from antiphon._orchestrator.state import StateView
+from antiphon._orchestrator.run_context import RunContext
+from antiphon._orchestrator.state import CUT, StateView, noted
 from antiphon._orchestrator.updates import returned
 from antiphon._pause import Asked, Interrupted, pause_in
 from antiphon._schema.contract import Output
@@ -23,8 +25,7 @@ from antiphon._state_schema import fields_of_state
 from antiphon._sync_async import run_async
 from antiphon._tool.approval import ToolCall, approver, decide, decide_call
 from antiphon._tool.context import ReadOnlyState
-from antiphon.agent import Agent
-from antiphon.errors import ValidationError
+from antiphon.errors import StateError, ValidationError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -40,10 +41,20 @@ if TYPE_CHECKING:
     """A spec, what the engine calls, whether that is async, and what approves of calls."""
 
 
-def calling(spec: Spec, state: State, roster: Roster) -> Callable[[Any, Context], Any]:
+def _reader(spec: Spec, state: State, roster: Roster, *, chooses: bool) -> Callable[[Any], Any]:
+    """What reads the return value of an agent's ``act``."""
+    if not chooses:
+        return lambda reply: returned(reply, state, spec.name)
+    return lambda reply: returned(chosen(reply, spec, roster), state, spec.name)
+
+
+def calling(
+    spec: Spec, state: State, roster: Roster, *, chooses: bool = False
+) -> Callable[[Any, Context], Any]:
     """An agent's own ``act`` as a callable of the engine."""
     act = spec.act
     assert act is not None  # noqa: S101 - the caller has looked
+    read = _reader(spec, state, roster, chooses=chooses)
 
     def arguments(given: Any, ctx: Context) -> tuple[HumanInput, Any, AgentContext]:
         human_input = HumanInput(ctx)
@@ -62,7 +73,7 @@ def calling(spec: Spec, state: State, roster: Roster) -> Callable[[Any, Context]
             # A call on another thread may not have ended.
             human_input.settle(pause.__antiphon_question__)
             raise
-        return returned(reply, state, spec.name)
+        return read(reply)
 
     async def acall(given: Any, ctx: Context) -> Any:
         human_input, seen, context = arguments(given, ctx)
@@ -73,7 +84,7 @@ def calling(spec: Spec, state: State, roster: Roster) -> Callable[[Any, Context]
             if pause is None:
                 raise
         else:
-            return returned(reply, state, spec.name)
+            return read(reply)
         await human_input.settle_async(pause.__antiphon_question__)
         raise Asked(pause)
 
@@ -83,33 +94,72 @@ def calling(spec: Spec, state: State, roster: Roster) -> Callable[[Any, Context]
 class Declared:
     """A declarative agent as options of the engine's loop."""
 
-    def __init__(self, spec: Spec, state: State, *, takes_over: bool) -> None:
+    def __init__(
+        self,
+        spec: Spec,
+        state: State,
+        *,
+        takes_over: bool,
+        handoffs: Mapping[str, dict[str, Any]],
+    ) -> None:
         self._spec = spec
         self._state = state
         self._takes_over = takes_over
+        self._handoffs = handoffs
 
     def options(self) -> dict[str, Any]:
         """The arguments of `Builder.agent`, without the model."""
         spec = self._spec
         made: dict[str, Any] = {
             **spec.limits,
-            "open": self._open,
+            **self._opening(),
             "close": self._close,
             "tools": [self._tool(tool) for tool in spec.tools],
+            "handoffs": list(self._handoffs.values()),
             "tags": {"agent": spec.name},
         }
         return made if spec.output is None else {**made, "output": spec.output.schema}
 
-    def _open(self, given: Any, ctx: Context) -> list[dict[str, Any]]:
-        del ctx
+    def _opening(self) -> dict[str, Any]:
+        """How a conversation begins: a function of the user may block, or be async."""
+        instructions = self._spec.instructions
+        if isinstance(instructions, str):
+            return {"open": lambda given, _ctx: self._messages(given, instructions)}
+        if not is_async(instructions):
+            return {
+                "open": lambda given, ctx: self._messages(
+                    given, instructions(*self._given(given, ctx))
+                ),
+                "open_async": False,
+            }
+
+        async def open_async(given: Any, ctx: Context) -> list[dict[str, Any]]:
+            return self._messages(given, await instructions(*self._given(given, ctx)))
+
+        return {"open": open_async, "open_async": True}
+
+    def _given(self, given: Any, ctx: Context) -> tuple[Any, RunContext]:
+        seen, errors = _seen(given)
+        return seen, RunContext(ctx, self._spec, errors)
+
+    def _messages(self, given: Any, instructions: Any) -> list[dict[str, Any]]:
+        spec = self._spec
+        if not isinstance(instructions, str):
+            raise StateError(
+                f"`instructions` of agent `{spec.name}` returned no text: "
+                f"{type(instructions).__name__}",
+                code="node_return_invalid",
+            )
         if isinstance(given, StateView):
             errors = {"errors": given.errors} if self._takes_over and given.errors else {}
-            return opening(self._spec, given.state, errors)
-        state, data = sent(given, self._spec.reads)
-        return opening(self._spec, state, data)
+            return opening(spec, given.state, errors, instructions)
+        state, data = sent(given, spec.reads)
+        return opening(spec, state, data, instructions)
 
     def _close(self, given: Any, reply: dict[str, Any], ctx: Context) -> Any:
         del given, ctx
+        if reply["handoff"] is not None:
+            return self._hand_over(reply)
         spec = self._spec
         value = reply["text"] if spec.output is None else spec.output.construct(reply["value"])
         if len(spec.writes) == 1:
@@ -118,7 +168,17 @@ class Declared:
             update = {key: _field(value, key) for key in spec.writes}
         # The agent's own write to `messages` replaces its reply.
         told = {"messages": [said("assistant", reply["text"], spec.name)]}
-        return self._state.write({**told, **update}, spec.name)
+        written = noted(self._state.write({**told, **update}, spec.name))
+        if reply["finish"] == "length":
+            return Command(update={**written, CUT: True}, end=True)
+        return written
+
+    def _hand_over(self, reply: dict[str, Any]) -> Command:
+        tools = self._handoffs.items()
+        target = next(name for name, tool in tools if tool["name"] == reply["handoff"])
+        text, own = reply["text"], self._spec.name
+        told = {"messages": [said("assistant", text, own)]} if text.strip() else {}
+        return Command(goto=[target], update=self._state.write(told, own), only=True)
 
     def _tool(self, tool: Tool) -> _Tool:
         """A tool as the engine calls it, from JSON to JSON, and the function that approves."""
@@ -151,6 +211,27 @@ class Chooser(Declared):
         del given, ctx
         chosen = reply["value"]["next"]
         return Command(end=True) if chosen == FINISH else Command(goto=[chosen], only=True)
+
+
+def chosen(reply: Any, spec: Spec, roster: Roster) -> Any:
+    """What a router in Python returned: names are agents to go to.
+
+    Raises:
+        StateError: it chooses no agent (``target_unknown``).
+    """
+    if isinstance(reply, Command | Send):
+        return reply
+    names = reply if isinstance(reply, list | tuple) and reply else [reply]
+    if names in ([FINISH], [END]):
+        return Command(end=True)
+    if all(isinstance(one, Send) or one in roster for one in names):
+        return Command(goto=list(names), only=True)
+    raise StateError(
+        f"router `{spec.name}` must return the name of an agent or `{FINISH}`: {reply!r:.200}",
+        code="target_unknown",
+        details={"known": [*roster, FINISH]},
+        hint=f"its agents are {', '.join(roster)}; `{FINISH}` ends the run",
+    )
 
 
 def _seen(given: Any) -> tuple[Any, Sequence[Mapping[str, Any]]]:
@@ -197,7 +278,7 @@ The team:
 """
 
 
-class Router(Agent):
+class Router(AgentDeclaration):
     """Chooses who of the team acts next."""
 
 
@@ -208,8 +289,7 @@ def read_router(given: Any, specs: Sequence[Spec]) -> Spec:
         ValidationError: its name is taken, an agent is called ``finish``, or it has an
             output of its own (``team_invalid``); or the agent is refused.
     """
-    is_agent = isinstance(given, Agent) or (isinstance(given, type) and issubclass(given, Agent))
-    spec = read_spec(member(given) if is_agent else Router(model=given))
+    spec = read_spec(member(given) if is_member(given) else Router(given))
     names = [other.name for other in specs]
     if spec.name in names or FINISH in names:
         taken = spec.name if spec.name in names else FINISH
@@ -226,8 +306,23 @@ def read_router(given: Any, specs: Sequence[Spec]) -> Spec:
             f"a router cannot have its own `output`: {spec.name}",
             code="team_invalid",
         )
-    own = "" if isinstance(spec.agent, Router) else f"{spec.instructions}\n\n"
-    return replace(spec, instructions=own + _TASK + _listing(specs), output=_choice(names))
+    if spec.handoffs:
+        raise ValidationError(f"a router has no `handoffs`: {spec.name}", code="team_invalid")
+    task = _TASK + _listing(specs)
+    return replace(spec, instructions=_led(spec.instructions, task), output=_choice(names))
+
+
+def _led(own: str | Callable[..., Any], task: str) -> str | Callable[..., Any]:
+    """The instructions of a router: its own, and its task."""
+    if isinstance(own, str):
+        return f"{own}\n\n{task}" if own else task
+    if is_async(own):
+
+        async def acall(state: Any, ctx: Any) -> str:
+            return f"{await own(state, ctx)}\n\n{task}"
+
+        return acall
+    return lambda state, ctx: f"{own(state, ctx)}\n\n{task}"
 
 
 def _listing(specs: Sequence[Spec]) -> str:

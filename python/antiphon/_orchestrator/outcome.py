@@ -2,29 +2,34 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from antiphon._orchestrator.state import RECORDED
+from antiphon._orchestrator.state import CUT, RECORDED, delivered
 from antiphon.errors import BudgetError
 from antiphon.result import Outcome, Result, Usage
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from antiphon._antiphon import Run
     from antiphon._orchestrator.state import State
 
 
-_TURNS = {"supersteps", "retries", "turns"}
-"""Limits that stand for too many rounds rather than for too much spent."""
+_ENDS: dict[str, tuple[Outcome, str]] = {
+    "supersteps": ("step_limit", "max_steps"),
+    "retries": ("retry_limit", "retries"),
+}
+"""The outcomes and details of limits that are no budget."""
+_MODEL_CALLS = "model_calls_exhausted"
 _NOTE = "raised by the node "
-_LIMITS = {"budget_exhausted", "agent_turns_exhausted"}
+_LIMITS = {"budget_exhausted", _MODEL_CALLS}
 """Not a provider's: that the account is empty is a failure."""
 
 
 def finish(run: Run, error: BaseException | None, state: State, team: str) -> Result:
     """The result of a run that ended, paused, or failed with `error`."""
     raw = run.values
-    has_failed = bool(raw.get(RECORDED))
-    outcome, detail = how_it_ended(run.outcome, run.detail, error, has_failed=has_failed)
+    outcome, detail = how_it_ended(run.outcome, run.detail, error, raw)
     counts = {key: value for key, value in run.spent.items() if key != "supersteps"}
     usage = Usage(**counts, steps=run.steps)
     return Result(
@@ -53,18 +58,31 @@ def name_agent(run: Run, error: BaseException) -> None:
 
 
 def how_it_ended(
-    ended: str, detail: str, error: BaseException | None, *, has_failed: bool = False
+    ended: str, detail: str, error: BaseException | None, raw: Mapping[str, Any]
 ) -> tuple[Outcome, str]:
-    """A run's outcome and detail, from those of the engine."""
+    """A run's outcome and detail, from those of the engine and its state."""
     if isinstance(error, BudgetError) and is_limit(error):
-        dimension = str(error.details.get("dimension", "turns"))
-        return ("retry_limit" if dimension in _TURNS else "budget"), dimension
+        if error.code == _MODEL_CALLS:
+            return "budget", "max_model_calls"
+        return _limit(str(error.details.get("dimension", "")))
     if error is not None:
         return "error", f"{type(error).__name__}: {error}"
     if ended == "budget":
-        return ("retry_limit" if detail in _TURNS else "budget"), detail
-    if ended == "paused":
-        return "paused", ""
-    if ended == "cancelled":
-        return "cancelled", detail
-    return ("error", "an agent failed") if has_failed else ("answered", "")
+        return _limit(detail)
+    return _completed(raw) if ended == "completed" else _stopped(ended, detail)
+
+
+def _stopped(ended: str, detail: str) -> tuple[Outcome, str]:
+    return ("paused", "") if ended == "paused" else ("cancelled", detail)
+
+
+def _limit(dimension: str) -> tuple[Outcome, str]:
+    return _ENDS.get(dimension, ("budget", dimension))
+
+
+def _completed(raw: Mapping[str, Any]) -> tuple[Outcome, str]:
+    if raw.get(RECORDED):
+        return "error", "an agent failed"
+    if raw.get(CUT):
+        return "budget", "max_output_tokens"
+    return ("answered", "") if delivered(raw) else ("no_answer", "no agent wrote an answer")

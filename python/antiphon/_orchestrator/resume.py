@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from antiphon._antiphon import Command, Run
 from antiphon._faults import from_fault
-from antiphon._orchestrator.agent_spec import read_count
 from antiphon._orchestrator.batch import run_all
+from antiphon._orchestrator.options import read_count
 from antiphon._orchestrator.outcome import how_it_ended
-from antiphon._orchestrator.state import RECORDED
 from antiphon._orchestrator.updates import UNANSWERED, answers_to, edit
 from antiphon._sync_async import Routine, async_method, drive, sync_method, twin
 from antiphon._thread_store import fresh_name, thread_name
@@ -111,13 +110,12 @@ class Resumes(Threads):
 
     def _outcome_of(self, shown: dict[str, Any]) -> tuple[Outcome, str]:
         if shown["fault"] is None:
-            has_failed = bool(shown["values"].get(RECORDED))
-            return how_it_ended(shown["outcome"], shown["detail"], None, has_failed=has_failed)
+            return how_it_ended(shown["outcome"], shown["detail"], None, shown["values"])
         error = from_fault(shown["fault"])
         if isinstance(error, RunCancelled):
             # Ctrl-C, while an agent had the only thread there is.
             return "cancelled", error.message
-        outcome, detail = how_it_ended("failed", error.message, error)
+        outcome, detail = how_it_ended("failed", error.message, error, shown["values"])
         return outcome, detail if outcome != "error" else error.message
 
     def _write(self, ref: ThreadRef, values: Any, writer: str) -> Routine[int]:

@@ -298,6 +298,23 @@ RECORDED = "__errors__"
 """The channel of errors that the team went on after."""
 HANDED = "__handed__"
 """The channel of errors that another agent took over."""
+WROTE = "__wrote__"
+"""The channel that says that agents wrote keys beside the answer."""
+CUT = "__cut__"
+"""The channel that says that a reply was cut off at its limit of tokens."""
+
+
+def noted(update: dict[str, Any]) -> dict[str, Any]:
+    """An agent's update, with the note that it delivers something, if that is no answer."""
+    delivers = update.get("answer") is None and update.keys() - {"question", "messages", "answer"}
+    return {**update, WROTE: True} if delivers else update
+
+
+def delivered(raw: Mapping[str, Any]) -> bool:
+    """Whether a run has an answer, or wrote other keys in its place."""
+    answer = raw.get("answer")
+    is_blank = answer is None or (isinstance(answer, str) and not answer.strip())
+    return not is_blank or bool(raw.get(WROTE))
 
 
 class StateView:

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import inspect
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from antiphon._antiphon import Command, Send, TurnInput
 from antiphon._orchestrator.messages import said
-from antiphon._orchestrator.state import HANDED, RECORDED, fields_of, is_record
+from antiphon._orchestrator.state import (
+    CUT,
+    HANDED,
+    RECORDED,
+    WROTE,
+    fields_of,
+    is_record,
+    noted,
+)
 from antiphon._text import well_formed
 from antiphon.errors import StateError, ValidationError
 
@@ -41,7 +50,7 @@ def turn(given: Any, state: State) -> TurnInput:
     """
     fields = _fields(given)
     # Each question has its own answer and errors.
-    reset = [*state.reset_keys, RECORDED, HANDED]
+    reset = [*state.reset_keys, RECORDED, HANDED, WROTE, CUT]
     return _turn(fields, state, lambda: state.turn(fields), reset)
 
 
@@ -180,9 +189,16 @@ def returned(value: Any, state: State, agent: str) -> Any:
     if isinstance(value, Send):
         return Command(goto=[value], only=True)
     if is_record(value):
-        return state.write(value, agent)
+        return noted(state.write(value, agent))
     if isinstance(value, list | tuple) and value and all(isinstance(one, Send) for one in value):
         return Command(goto=list(value), only=True)
+    if inspect.iscoroutine(value):
+        value.close()
+        raise StateError(
+            f"agent `{agent}` returned a coroutine that nobody awaited: {value.__qualname__}",
+            code="node_return_invalid",
+            hint="write `async def act` and await the call, as in `await ctx.amodel(...)`",
+        )
     raise StateError(
         f"agent `{agent}` returned a value that is not an update: {type(value).__name__}",
         code="node_return_invalid",
@@ -191,7 +207,7 @@ def returned(value: Any, state: State, agent: str) -> Any:
 
 
 def _command(value: Command, state: State, agent: str) -> Command:
-    update = None if value.update is None else state.write(value.update, agent)
+    update = None if value.update is None else noted(state.write(value.update, agent))
     # In a team, going somewhere always replaces the way that was laid out.
     only = value.only or bool(value.goto)
     return Command(graph=value.graph, update=update, goto=value.goto, only=only, end=value.end)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from antiphon._orchestrator.agent_spec import read_count
 from antiphon._orchestrator.batch import Ended, gather_results
+from antiphon._orchestrator.options import read_count
 from antiphon.errors import ValidationError
 
 if TYPE_CHECKING:

@@ -9,12 +9,12 @@ from antiphon._antiphon import Command, Send
 from antiphon._json_values import encode_result
 from antiphon._model.adapters import is_chat_model
 from antiphon._orchestrator.agent_spec import read_spec
+from antiphon._orchestrator.declaration import AgentDeclaration, is_agent
 from antiphon._orchestrator.flow import member
 from antiphon._orchestrator.state import fields_of, is_record
 from antiphon._roles.callbacks import as_tools, model_adapter
 from antiphon._roles.context import RoleContext
 from antiphon._tool.approval import refuse_persons
-from antiphon.agent import Agent
 from antiphon.errors import ModelOutputError, StateError, ToolError, ValidationError
 from antiphon.models import Model
 
@@ -28,6 +28,8 @@ _REFUSED = {
     "reads": "the system passes the state that a role needs",
     "writes": "the system places the reply of a role",
     "on_error": "the system handles errors: it asks again, or ends the question",
+    "fallback": "the system handles errors: it asks again, or ends the question",
+    "handoffs": "the system decides what runs next",
 }
 
 
@@ -56,7 +58,7 @@ def as_role(spec: RoleSpec, given: Any) -> dict[str, Any]:
             role does not take (``role_invalid``), or as `antiphon.models.get`.
         AuthError: as `antiphon.models.get`.
     """
-    if isinstance(given, Agent) or (isinstance(given, type) and issubclass(given, Agent)):
+    if is_agent(given):
         return _agent_role(spec, member(given))
     if isinstance(given, str | list | Model) or is_chat_model(given):
         return {"model": model_adapter(given, f"the {spec.name}")}
@@ -80,7 +82,7 @@ def _acting(function: Callable[[dict[str, Any]], Any]) -> Callable[..., Any]:
     return act
 
 
-def _agent_role(role: RoleSpec, agent: Agent) -> dict[str, Any]:
+def _agent_role(role: RoleSpec, agent: AgentDeclaration) -> dict[str, Any]:
     spec = read_spec(agent, needs_model=False)
     for option, reason in _REFUSED.items():
         if _sets(agent, option):
@@ -100,7 +102,15 @@ def _agent_role(role: RoleSpec, agent: Agent) -> dict[str, Any]:
     return {**_declared(agent, spec), **shared}
 
 
-def _declared(agent: Agent, spec: Spec) -> dict[str, Any]:
+def _declared(agent: AgentDeclaration, spec: Spec) -> dict[str, Any]:
+    if not isinstance(spec.instructions, str):
+        raise ValidationError(
+            f"`instructions` of agent `{spec.name}` must be a text in a role: "
+            f"{type(spec.instructions).__name__}",
+            code="role_invalid",
+            details={"option": "instructions"},
+            hint="give a text, or implement `act`",
+        )
     made: dict[str, Any] = {"tags": {"agent": spec.name}}
     if spec.model is not None:
         made["model"] = model_adapter(spec.model, f"agent `{spec.name}`")
@@ -113,11 +123,11 @@ def _declared(agent: Agent, spec: Spec) -> dict[str, Any]:
     return made | {key: value for key, value in spec.limits.items() if _sets(agent, key)}
 
 
-def _sets(agent: Agent, option: str) -> bool:
+def _sets(agent: AgentDeclaration, option: str) -> bool:
     """Whether the agent or its class says something of that option."""
     kinds = type(agent).__mro__
     return option in vars(agent) or any(
-        option in vars(kind) for kind in kinds[: kinds.index(Agent)]
+        option in vars(kind) for kind in kinds[: kinds.index(AgentDeclaration)]
     )
 
 

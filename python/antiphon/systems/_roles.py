@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from antiphon._orchestrator.declaration import is_agent
 from antiphon._roles import RoleSpec, as_role, as_tools
-from antiphon.agent import Agent
 from antiphon.errors import ValidationError
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def check_names(system: str, given: Iterable[str], known: Iterable[str]) -> None
 
 def model_of_all(given: Any) -> dict[str, Any]:
     """The implementation of the roles that are not named."""
-    if isinstance(given, Agent) or (isinstance(given, type) and issubclass(given, Agent)):
+    if is_agent(given):
         raise ValidationError(
             f"an agent cannot have all roles: {given!r}",
             code="role_invalid",

@@ -9,7 +9,7 @@ from antiphon._antiphon import NativeSystem
 from antiphon._batch import gather
 from antiphon._event_loop import run_blocking
 from antiphon._model.default_model import default_model
-from antiphon._orchestrator.agent_spec import read_count
+from antiphon._orchestrator.options import read_count
 from antiphon._roles import CallerContext, as_role, ask_all
 from antiphon.errors import StateError, ValidationError
 from antiphon.models import scripted

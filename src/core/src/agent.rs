@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::Value as Json;
 
 use crate::message::Message;
-use crate::model::Usage;
+use crate::model::{FinishReason, Usage};
 use crate::reply::{ParseLevel, ReplyParser};
 use crate::tool::ToolSpec;
 
@@ -24,6 +24,8 @@ pub use pending::CallAction;
 pub struct AgentSpec {
     /// The tools it may call.
     pub tools: Vec<AgentTool>,
+    /// Tools without code: a call of one ends the loop, and its result names it.
+    pub handoffs: Vec<ToolSpec>,
     /// Parses what it delivers; `None` for free text.
     pub output: Option<Arc<dyn ReplyParser>>,
     /// 0 is the least random; `None` for the model's default.
@@ -37,7 +39,7 @@ pub struct AgentSpec {
     /// Calls of tools in all; the model then has to conclude without them.
     pub max_tool_calls: u32,
     /// Calls of the model in all; the last one is made without tools.
-    pub max_turns: u32,
+    pub max_model_calls: u32,
     /// Put on every request, for logs and scripted models.
     pub tags: BTreeMap<String, String>,
 }
@@ -46,20 +48,21 @@ impl AgentSpec {
     /// Calls of tools unless the agent says otherwise.
     pub const MAX_TOOL_CALLS: u32 = 20;
     /// Calls of the model unless the agent says otherwise.
-    pub const MAX_TURNS: u32 = 25;
+    pub const MAX_MODEL_CALLS: u32 = 25;
 }
 
 impl Default for AgentSpec {
     fn default() -> Self {
         Self {
             tools: Vec::new(),
+            handoffs: Vec::new(),
             output: None,
             temperature: None,
             max_output_tokens: None,
             model_timeout: None,
             max_reasks: 1,
             max_tool_calls: Self::MAX_TOOL_CALLS,
-            max_turns: Self::MAX_TURNS,
+            max_model_calls: Self::MAX_MODEL_CALLS,
             tags: BTreeMap::new(),
         }
     }
@@ -81,6 +84,10 @@ pub struct AgentResult {
     pub text: String,
     /// The last reply as a value, if the agent declares an output schema.
     pub value: Option<Json>,
+    /// Why the last reply ended.
+    pub finish: FinishReason,
+    /// The handoff that ended the loop, if one did.
+    pub handoff: Option<String>,
     /// The messages since the conversation was opened.
     pub messages: Vec<Message>,
     /// The tools it called, in order.

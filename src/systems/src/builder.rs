@@ -223,7 +223,7 @@ impl<S: System> SystemBuilder<S> {
             max_output_tokens: model.max_output_tokens,
             max_reasks,
             max_tool_calls,
-            max_turns: model.max_turns.unwrap_or(enough),
+            max_model_calls: model.max_model_calls.unwrap_or(enough),
             tags,
             ..AgentSpec::default()
         })

@@ -73,7 +73,7 @@ pub struct RoleModel {
     pub max_tool_calls: Option<u32>,
     /// Calls of the model per attempt. By default as many as the calls of
     /// tools and the repeated questions need.
-    pub max_turns: Option<u32>,
+    pub max_model_calls: Option<u32>,
     /// Time, attempts and costs of one execution; the system decides what follows a failure.
     pub policy: NodePolicy,
     /// Put on every request beside the role's own.
@@ -92,7 +92,7 @@ impl RoleModel {
             temperature: None,
             max_output_tokens: None,
             max_tool_calls: None,
-            max_turns: None,
+            max_model_calls: None,
             policy: NodePolicy::default(),
             tags: BTreeMap::new(),
         }

@@ -26,6 +26,8 @@ use crate::value::object::Object;
 #[derive(Debug)]
 pub(crate) struct AgentEntry {
     pub(crate) open: Py<PyAny>,
+    /// How it is called.
+    pub(crate) open_kind: CallKind,
     pub(crate) close: Py<PyAny>,
     pub(crate) model: ModelEntry,
     pub(crate) tools: Vec<ToolEntry>,
@@ -64,18 +66,20 @@ pub(crate) enum Purpose {
     Close,
 }
 
-pub(crate) const OPTIONS: [&str; 17] = [
+pub(crate) const OPTIONS: [&str; 19] = [
     "model",
     "open",
+    "open_async",
     "close",
     "tools",
+    "handoffs",
     "output",
     "temperature",
     "max_output_tokens",
     "model_timeout",
     "max_reasks",
     "max_tool_calls",
-    "max_turns",
+    "max_model_calls",
     "tags",
     "retry",
     "timeout",
@@ -96,22 +100,26 @@ impl AgentEntry {
             tools.push(entry);
             specs.push(tool);
         }
+        let handoffs = options.get::<Vec<Bound<'_, PyDict>>>("handoffs")?.unwrap_or_default();
+        let asynchronous = options.get::<bool>("open_async")?;
+        let open_kind = asynchronous.map_or(CallKind::Inline, timed);
         let (open, close, model) = (needed("open")?, needed("close")?, needed("model")?);
         let model = Python::attach(|py| model_entry(model.bind(py)))?;
         let defaults = AgentSpec::default();
         let timeout = options.get("model_timeout")?.map(|given| seconds("model_timeout", given));
         let spec = AgentSpec {
             tools: specs,
+            handoffs: handoffs.iter().map(tool_spec).collect::<PyResult<_>>()?,
             output: output(options)?,
             temperature: options.get("temperature")?,
             max_output_tokens: options.get("max_output_tokens")?,
             model_timeout: timeout.transpose()?,
             max_reasks: options.get("max_reasks")?.unwrap_or(defaults.max_reasks),
             max_tool_calls: options.get("max_tool_calls")?.unwrap_or(defaults.max_tool_calls),
-            max_turns: options.get("max_turns")?.unwrap_or(defaults.max_turns),
+            max_model_calls: options.get("max_model_calls")?.unwrap_or(defaults.max_model_calls),
             tags: options.get::<BTreeMap<String, String>>("tags")?.unwrap_or_default(),
         };
-        Ok((Self { open, close, model, tools }, spec))
+        Ok((Self { open, open_kind, close, model, tools }, spec))
     }
 
     pub(crate) fn traverse(&self, visit: &pyo3::PyVisit<'_>) -> Result<(), pyo3::PyTraverseError> {
@@ -142,8 +150,12 @@ impl Callable {
     /// Models and tools wait for the world: nothing of theirs runs where it
     /// would hold the caller up.
     pub(crate) const fn kind(&self) -> CallKind {
-        if self.asynchronous { CallKind::TimedCoroutine } else { CallKind::Timed }
+        timed(self.asynchronous)
     }
+}
+
+const fn timed(asynchronous: bool) -> CallKind {
+    if asynchronous { CallKind::TimedCoroutine } else { CallKind::Timed }
 }
 
 fn model_entry(model: &Bound<'_, PyAny>) -> PyResult<ModelEntry> {
@@ -206,6 +218,8 @@ pub(crate) fn result_dict<'py>(
     let dict = PyDict::new(py);
     dict.set_item(intern!(py, "text"), &result.text)?;
     dict.set_item(intern!(py, "value"), pythonize::pythonize(py, &result.value)?)?;
+    dict.set_item(intern!(py, "finish"), pythonize::pythonize(py, &result.finish)?)?;
+    dict.set_item(intern!(py, "handoff"), &result.handoff)?;
     Ok(dict)
 }
 

@@ -193,7 +193,7 @@ impl AgentInvocation<'_, '_> {
             TaskWork::Open(_) => {
                 let input = state.input(self.engine, self.task)?;
                 let arguments = [given(input), context()?, None];
-                (Purpose::Open, CallKind::Inline, &self.agent.open, arguments)
+                (Purpose::Open, self.agent.open_kind, &self.agent.open, arguments)
             }
             TaskWork::Close(came) => {
                 let input = state.input(self.engine, self.task)?;

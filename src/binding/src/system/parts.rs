@@ -27,7 +27,7 @@ const NAMES: [&str; 13] = [
     "temperature",
     "max_output_tokens",
     "max_tool_calls",
-    "max_turns",
+    "max_model_calls",
     "tags",
     "retry",
     "timeout",
@@ -97,7 +97,7 @@ fn actor(given: &Bound<'_, PyDict>) -> PyResult<RoleImplementation> {
         temperature: fields.get("temperature")?,
         max_output_tokens: fields.get("max_output_tokens")?,
         max_tool_calls: fields.get("max_tool_calls")?,
-        max_turns: fields.get("max_turns")?,
+        max_model_calls: fields.get("max_model_calls")?,
         policy,
         tags: fields.get("tags")?.unwrap_or_default(),
     }))

@@ -13,7 +13,7 @@ use crate::model::{FinishReason, ModelReply, ModelRequest, Usage};
 use crate::reply::ParseLevel;
 use crate::seed::KeySeed;
 use crate::task::ToolInvocation;
-use crate::tool::{SideEffect, ToolOutcome, succeeded};
+use crate::tool::{SideEffect, ToolOutcome, ToolSpec, succeeded};
 
 /// The next step of an agent.
 #[derive(Debug)]
@@ -87,8 +87,8 @@ impl Conversation {
             return AgentStep::Wait;
         }
         self.settle_calls();
-        if self.turns >= self.spec.max_turns {
-            return AgentStep::Fail(turns_spent(self.spec.max_turns));
+        if self.turns >= self.spec.max_model_calls {
+            return AgentStep::Fail(model_calls_spent(self.spec.max_model_calls));
         }
         self.turns += 1;
         AgentStep::Ask(Box::new(self.request()))
@@ -104,6 +104,9 @@ impl Conversation {
         }
         if reply.tool_calls.is_empty() || self.closes() {
             return self.conclude(&reply);
+        }
+        if let Some(call) = self.handoff(&reply) {
+            return self.hand_over(&reply, call);
         }
         let cut = reply.finish == FinishReason::Length;
         let mut message = Message::assistant(reply.text);
@@ -237,18 +240,24 @@ impl Conversation {
 
     fn closes(&self) -> bool {
         let spent = self.tool_uses.len() >= self.spec.max_tool_calls as usize;
-        self.closing || self.spec.tools.is_empty() || spent || self.turns >= self.spec.max_turns
+        let toolless = self.spec.tools.is_empty() && self.spec.handoffs.is_empty();
+        self.closing || toolless || spent || self.turns >= self.spec.max_model_calls
     }
 
     fn request(&self) -> ModelRequest {
         let closes = self.closes();
-        let tools = if closes { &[] } else { self.spec.tools.as_slice() };
+        let tools: Vec<ToolSpec> = if closes {
+            Vec::new()
+        } else {
+            let tools = self.spec.tools.iter().map(|tool| &tool.spec);
+            tools.chain(&self.spec.handoffs).cloned().collect()
+        };
         // Few servers accept tools and a schema in one request. The schema is sent with the turn
         // that has no tools; a reply that fits before that ends the loop.
         let schema = self.spec.output.as_ref().filter(|_| tools.is_empty());
         ModelRequest {
             messages: self.messages.clone(),
-            tools: tools.iter().map(|tool| tool.spec.clone()).collect(),
+            tools,
             schema: schema.map(|parser| parser.schema().clone()),
             temperature: self.spec.temperature,
             max_output_tokens: self.spec.max_output_tokens,
@@ -290,7 +299,7 @@ impl Conversation {
     /// schema.
     fn may_reask(&self) -> bool {
         let counted = !self.closes() || self.reasks < self.spec.max_reasks;
-        counted && self.turns < self.spec.max_turns
+        counted && self.turns < self.spec.max_model_calls
     }
 
     fn reask(&mut self, reply: &ModelReply, feedback: String) {
@@ -302,9 +311,37 @@ impl Conversation {
 
     fn close(&mut self, reply: &ModelReply, value: Option<serde_json::Value>) {
         self.messages.push(Message::assistant(reply.text.clone()));
+        self.finish(reply, value, None);
+    }
+
+    /// The first call of a reply that hands the conversation over.
+    fn handoff(&self, reply: &ModelReply) -> Option<ToolCall> {
+        let known = |call: &&ToolCall| self.spec.handoffs.iter().any(|one| one.name == call.name);
+        reply.tool_calls.iter().find(known).cloned()
+    }
+
+    /// Whoever takes over reads a conversation in which each call has a result, so the other calls
+    /// of the reply, which are not made, are left out of it.
+    fn hand_over(&mut self, reply: &ModelReply, call: ToolCall) {
+        let mut message = Message::assistant(reply.text.clone());
+        message.tool_calls.push(call.clone());
+        self.messages.push(message);
+        let told = Message::tool(call.id, feedback::HANDED_OVER.to_owned());
+        self.messages.push(Message { name: Some(call.name.clone()), ..told });
+        self.finish(reply, None, Some(call.name));
+    }
+
+    fn finish(
+        &mut self,
+        reply: &ModelReply,
+        value: Option<serde_json::Value>,
+        handoff: Option<String>,
+    ) {
         self.end = Some(Ok(Box::new(AgentResult {
             text: reply.text.clone(),
             value,
+            finish: reply.finish,
+            handoff,
             messages: self.messages.split_off(self.opened.min(self.messages.len())),
             tool_uses: std::mem::take(&mut self.tool_uses),
             usage: self.usage,
@@ -321,7 +358,7 @@ impl Conversation {
             return denied(feedback::TOOL_BUDGET.to_owned());
         }
         let Some(tool) = self.tool(&call.name) else {
-            let known = self.spec.tools.iter().map(|tool| &tool.spec);
+            let known = self.spec.tools.iter().map(|tool| &tool.spec).chain(&self.spec.handoffs);
             return denied(feedback::unknown_tool(&call.name, known));
         };
         if let Some(spent) = self.spent(&call.name) {
@@ -418,7 +455,7 @@ fn refused(reply: &ModelReply) -> Fault {
     Fault::new(FaultCode::ModelRefused, message)
 }
 
-fn turns_spent(limit: u32) -> Fault {
+fn model_calls_spent(limit: u32) -> Fault {
     let message = format!("the agent reached its limit of model calls without an answer: {limit}");
-    Fault::new(FaultCode::AgentTurnsExhausted, message).hint("raise `max_turns`")
+    Fault::new(FaultCode::ModelCallsExhausted, message).hint("raise `max_model_calls`")
 }

@@ -36,6 +36,8 @@ pub(super) fn changed(arguments: &str) -> String {
 pub(super) const TOOL_BUDGET: &str =
     "error: no tool calls are left. Conclude now with what you know.";
 
+pub(super) const HANDED_OVER: &str = "The conversation is handed over.";
+
 pub(super) const EMPTY_REPLY: &str = "Your reply was empty. Answer now.";
 
 /// A tool's result as the model reads it, and whether it was truncated. The limit is for texts;

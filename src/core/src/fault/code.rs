@@ -55,7 +55,6 @@ macro_rules! codes {
 }
 
 codes! {
-    AgentTurnsExhausted = "agent_turns_exhausted" => Budget,
     AnswerInvalid = "answer_invalid" => Validation,
     ApprovalFailed = "approval_failed" => Tool,
     ApprovalInvalid = "approval_invalid" => Validation,
@@ -75,6 +74,7 @@ codes! {
     LabelUnknown = "label_unknown" => State,
     ModelBaseUrlInvalid = "model_base_url_invalid" => Validation,
     ModelBaseUrlMissing = "model_base_url_missing" => Validation,
+    ModelCallsExhausted = "model_calls_exhausted" => Budget,
     ModelKeyMissing = "model_key_missing" => Auth,
     ModelKeyRefused = "model_key_refused" => Auth,
     ModelNameMalformed = "model_name_malformed" => Validation,

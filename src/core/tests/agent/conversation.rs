@@ -2,8 +2,11 @@
 
 use antiphon_core::Role::{Assistant, System, Tool, User};
 use antiphon_core::SideEffect::{External, None as Pure, Read, Write};
+use antiphon_core::ToolSpec;
+use antiphon_core::agent::AgentSpec;
 use antiphon_core::effect::Effect;
 use antiphon_core::event::EventKind;
+use antiphon_core::task::TaskWork;
 use serde_json::json;
 
 use super::model::{agent, asks, invocations, requests, results, says, tool, with};
@@ -52,11 +55,8 @@ fn calls_are_made_side_by_side_only_when_none_of_them_changes_anything() {
 fn the_schema_waits_for_the_turn_without_tools() {
     let schema = antiphon_core::Schema::new("any", json!({"type": "object"}));
     let shape = std::sync::Arc::new(antiphon_reply::CompiledSchema::compile(&schema).unwrap());
-    let spec = antiphon_core::agent::AgentSpec {
-        output: Some(shape),
-        max_tool_calls: 1,
-        ..with(vec![tool("one", Read)])
-    };
+    let spec =
+        AgentSpec { output: Some(shape), max_tool_calls: 1, ..with(vec![tool("one", Read)]) };
     let mut play = agent(spec, vec![asks(&["one"]), says("{}")]);
     assert_eq!(play.complete()["value"], json!({}));
     let asked = requests(&play);
@@ -94,4 +94,35 @@ fn arguments_arrive_parsed_coerced_and_checked() {
     let mut play = agent(with(vec![tool("one", Read)]), vec![asked, says("done")]);
     play.complete();
     assert_eq!(invocations(&play)[0].arguments, json!({"city": "Lyon"}));
+}
+
+#[test]
+fn a_handoff_ends_the_loop_and_the_other_calls_of_its_reply_are_not_made() {
+    let parameters = json!({"type": "object", "properties": {}});
+    let handoff = ToolSpec::new("transfer_to_expert", "hands over", parameters);
+    let spec = AgentSpec { handoffs: vec![handoff], ..with(vec![tool("one", Read)]) };
+    let mut play = agent(spec, vec![asks(&["one", "transfer_to_expert", "one"])]);
+    play.complete();
+    let asked = requests(&play);
+    let offered: Vec<_> = asked[0].tools.iter().map(|tool| tool.name.as_str()).collect();
+    assert_eq!(offered, ["one", "transfer_to_expert"]);
+    assert!(invocations(&play).is_empty());
+    let concluded = play.tasks.iter().find_map(|task| match &task.work {
+        TaskWork::Close(result) => Some(result),
+        _ => None,
+    });
+    let result = concluded.unwrap();
+    assert_eq!(result.handoff.as_deref(), Some("transfer_to_expert"));
+    let roles: Vec<_> = result.messages.iter().map(|message| message.role).collect();
+    assert_eq!(roles, [Assistant, Tool]);
+    assert_eq!(result.messages[0].tool_calls.len(), 1, "each call has a result");
+}
+
+#[test]
+fn the_last_model_call_offers_no_handoff() {
+    let handoff = ToolSpec::new("transfer_to_expert", "hands over", json!({"type": "object"}));
+    let spec = AgentSpec { handoffs: vec![handoff], max_model_calls: 1, ..AgentSpec::default() };
+    let mut play = agent(spec, vec![says("done")]);
+    assert_eq!(play.complete()["text"], "done");
+    assert!(requests(&play)[0].tools.is_empty());
 }

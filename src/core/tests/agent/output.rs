@@ -104,7 +104,7 @@ fn a_reply_that_a_filter_stopped_is_a_failure() {
 
 #[test]
 fn the_last_turn_is_made_without_tools_and_then_it_is_over() {
-    let spec = AgentSpec { max_turns: 3, ..with(vec![tool("one", Read)]) };
+    let spec = AgentSpec { max_model_calls: 3, ..with(vec![tool("one", Read)]) };
     let mut play = agent(spec.clone(), vec![asks(&["one"]), asks(&["one"]), says("done")]);
     assert_eq!(play.complete()["turns"], 3);
     assert!(requests(&play)[2].tools.is_empty());

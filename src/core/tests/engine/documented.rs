@@ -35,10 +35,10 @@ fn the_limits_of_agents_are_in_the_table_with_their_defaults() {
     let rows = table("limit");
     let first = |row: &[String]| row[1].split(' ').next().unwrap().parse::<u32>().unwrap();
     let told: Vec<_> = rows.iter().map(|row| (row[0].as_str(), first(row))).collect();
-    let AgentSpec { max_tool_calls, max_turns, max_reasks, .. } = AgentSpec::default();
+    let AgentSpec { max_tool_calls, max_model_calls, max_reasks, .. } = AgentSpec::default();
     let expected = [
         ("`max_tool_calls`", max_tool_calls),
-        ("`max_turns`", max_turns),
+        ("`max_model_calls`", max_model_calls),
         ("`max_reasks`", max_reasks),
     ];
     assert_eq!(told, expected);

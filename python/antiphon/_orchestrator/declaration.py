@@ -1,0 +1,100 @@
+"""The options of an agent, as its class or its creator gives them."""
+
+from __future__ import annotations
+
+import difflib
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Never
+
+from antiphon._orchestrator.options import UNSET
+from antiphon.errors import ValidationError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from antiphon._antiphon import RetryPolicy, Saver
+    from antiphon._thread_store import Durability
+    from antiphon.budget import Budget
+
+
+class AgentDeclaration:
+    """What a team knows of an agent; `antiphon.Agent` explains the options."""
+
+    model: Any = None
+    name: str | None = None
+    description: str | None = None
+    instructions: Any = None
+    tools: Sequence[Any] = ()
+    output: Any = None
+    reads: Sequence[str] = ()
+    writes: str | Sequence[str] = "answer"
+    handoffs: Sequence[Any] = ()
+    retry: RetryPolicy | int | None = None
+    timeout: float | None = None
+    budget: Budget | None = None
+    max_model_calls: int = 25
+    max_tool_calls: int = 20
+    max_output_tokens: int | None = None
+    temperature: float | None = None
+    on_error: Literal["raise", "record"] | None = None
+    fallback: Any = None
+    checkpointer: Saver | str | None = None
+    durability: Durability = "async"
+
+    OPTIONS: ClassVar[frozenset[str]]
+    """Their names."""
+
+    def __init__(
+        self,
+        model: Any = UNSET,
+        *,
+        name: str | None = UNSET,
+        description: str | None = UNSET,
+        instructions: str | Callable[..., Any] | None = UNSET,
+        tools: Sequence[Any] = UNSET,
+        output: Any = UNSET,
+        reads: Sequence[str] = UNSET,
+        writes: str | Sequence[str] = UNSET,
+        handoffs: Sequence[AgentDeclaration | type[AgentDeclaration] | str] = UNSET,
+        retry: RetryPolicy | int | None = UNSET,
+        timeout: float | None = UNSET,
+        budget: Budget | None = UNSET,
+        max_model_calls: int = UNSET,
+        max_tool_calls: int = UNSET,
+        max_output_tokens: int | None = UNSET,
+        temperature: float | None = UNSET,
+        on_error: Literal["raise", "record"] | None = UNSET,
+        fallback: AgentDeclaration | type[AgentDeclaration] | str | None = UNSET,
+        checkpointer: Saver | str | None = UNSET,
+        durability: Durability = UNSET,
+        **unknown: Never,
+    ) -> None:
+        given: Mapping[str, Any] = locals()
+        _check_keywords(type(self).__name__, unknown)
+        for option in AgentDeclaration.OPTIONS:
+            if given[option] is not UNSET:
+                setattr(self, option, given[option])
+
+    def __repr__(self) -> str:
+        name = f" {self.name!r}" if self.name else ""
+        return f"<{type(self).__name__}{name}>"
+
+
+def is_agent(item: Any) -> bool:
+    """Whether it is an agent, or a class of agents."""
+    kind = item if isinstance(item, type) else type(item)
+    return issubclass(kind, AgentDeclaration)
+
+
+AgentDeclaration.OPTIONS = frozenset(AgentDeclaration.__annotations__) - {"OPTIONS"}
+
+
+def _check_keywords(kind: str, unknown: Mapping[str, Any]) -> None:
+    for name in unknown:
+        known = sorted(AgentDeclaration.OPTIONS)
+        near = difflib.get_close_matches(name, known, 1)
+        raise ValidationError(
+            f"unknown option of an agent of class `{kind}`: {name}",
+            code="agent_invalid",
+            details={"option": name},
+            hint=f"did you mean `{near[0]}`?" if near else f"use one of {', '.join(known)}",
+        )

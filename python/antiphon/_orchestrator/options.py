@@ -1,0 +1,81 @@
+"""Options that agents and teams share, read and checked."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from antiphon._antiphon import RetryPolicy
+from antiphon._validation import is_count, is_number, is_seconds
+from antiphon.budget import Budget
+from antiphon.errors import ValidationError
+
+
+class Unset:
+    """Stands for an option that was not given; ``None`` is a value."""
+
+    def __repr__(self) -> str:
+        return "unset"
+
+
+UNSET: Final[Any] = Unset()
+
+
+def read_retry(given: Any, where: str) -> tuple[RetryPolicy, ...]:
+    """A retry policy, or a number of attempts."""
+    if given is None:
+        return ()
+    if isinstance(given, RetryPolicy):
+        return (given,)
+    if is_count(given):
+        return (RetryPolicy(max_attempts=given),)
+    raise invalid_option("retry", where, "a `RetryPolicy` or a number of attempts", repr(given))
+
+
+def read_seconds(given: Any, where: str) -> float | None:
+    """A time-out in seconds."""
+    if given is None or is_seconds(given):
+        return None if given is None else float(given)
+    raise invalid_option("timeout", where, "a number of seconds above zero", repr(given))
+
+
+def read_budget(given: Any, where: str) -> Budget | None:
+    """A budget."""
+    if given is None or isinstance(given, Budget):
+        return given
+    hint = "write `Budget(model_calls=20)`"
+    raise invalid_option("budget", where, "a `Budget`", type(given).__name__, hint)
+
+
+def read_count(given: Any, option: str, where: str) -> int:
+    """An integer of at least 1."""
+    if is_count(given):
+        return given
+    raise invalid_option(option, where, "a whole number of at least 1", repr(given))
+
+
+def read_temperature(given: Any, where: str) -> float | None:
+    """A temperature."""
+    if given is None or is_number(given):
+        return None if given is None else float(given)
+    raise invalid_option("temperature", where, "a non-negative number", repr(given))
+
+
+def read_on_error(given: Any, where: str) -> str | None:
+    """What an exception of an agent does: ``raise`` or ``record``."""
+    if given is None or given in ("raise", "record"):
+        found: str | None = given
+        return found
+    hint = f"write `fallback={given!r}` for an agent that takes over"
+    raise invalid_option("on_error", where, '"raise" or "record"', repr(given), hint)
+
+
+def invalid_option(
+    option: str, where: str, expected: str, found: str, hint: str | None = None
+) -> ValidationError:
+    """The error of an option whose value does not fit."""
+    return ValidationError(
+        f"`{option}` of {where} must be {expected}: {found}",
+        code="agent_invalid",
+        details={"option": option},
+        hint=hint,
+    )
