@@ -122,7 +122,7 @@ impl Conversation {
     pub fn returned(&mut self, position: usize, outcome: &ToolOutcome) -> bool {
         let Some(pending) = self.calls.get_mut(position) else { return false };
         let tool = self.spec.tools.iter().find(|tool| tool.spec.name == pending.call.name);
-        let limit = tool.map_or(crate::tool::ToolSpec::MAX_RESULT, |tool| tool.spec.max_result);
+        let limit = tool.map_or(ToolSpec::MAX_RESULT, |tool| tool.spec.max_result);
         let (content, cut) = feedback::result(outcome, limit);
         pending.answer(content, succeeded(outcome));
         cut
@@ -326,7 +326,7 @@ impl Conversation {
         let mut message = Message::assistant(reply.text.clone());
         message.tool_calls.push(call.clone());
         self.messages.push(message);
-        let told = Message::tool(call.id, feedback::HANDED_OVER.to_owned());
+        let told = Message::tool(call.id, feedback::HANDED_OVER);
         self.messages.push(Message { name: Some(call.name.clone()), ..told });
         self.finish(reply, None, Some(call.name));
     }
