@@ -55,23 +55,25 @@ pub enum ContentPart {
     },
 }
 
-/// The bytes of an image or a file, or their address.
+/// The contents of an image or a file, or their address.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Media {
     /// The media type, such as `image/png`; an address may leave it open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mime_type: Option<String>,
-    /// The bytes or the address.
+    /// The contents or the address.
     #[serde(flatten)]
     pub source: MediaSource,
 }
 
-/// The bytes of a medium, or their address.
+/// The contents of a medium, or their address.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MediaSource {
     /// The bytes, in base64.
     Base64(String),
+    /// The text of a file; models read it as text.
+    Text(String),
     /// The address from which the provider of the model loads it.
     Url(String),
 }
@@ -87,10 +89,10 @@ impl Media {
         Self { mime_type: None, source: MediaSource::Url(url.into()) }
     }
 
-    /// The address, or the bytes as a `data:` URL.
+    /// The address, or the bytes as a `data:` URL; a text as it is.
     pub fn as_url(&self) -> Cow<'_, str> {
         match &self.source {
-            MediaSource::Url(url) => Cow::Borrowed(url),
+            MediaSource::Url(text) | MediaSource::Text(text) => Cow::Borrowed(text),
             MediaSource::Base64(data) => {
                 let mime_type = self.mime_type.as_deref().unwrap_or("application/octet-stream");
                 Cow::Owned(format!("data:{mime_type};base64,{data}"))
@@ -105,12 +107,21 @@ impl ContentPart {
         Self::Text { text: text.into() }
     }
 
-    /// The part as text; `None` for an image and a file.
+    /// The part as text; `None` for an image and for a file of bytes. A file of text stands
+    /// between tags that nothing in it can close.
     pub fn as_text(&self) -> Option<Cow<'_, str>> {
         match self {
             Self::Text { text } => Some(Cow::Borrowed(text)),
             Self::Data { value } => Some(Cow::Owned(value.to_string())),
-            Self::Image(_) | Self::File { .. } => None,
+            Self::File { filename, media } => match &media.source {
+                MediaSource::Text(text) => {
+                    let name = escaped(filename.as_deref().unwrap_or("file"));
+                    let text = without_end_tag(text);
+                    Some(Cow::Owned(format!("<file name=\"{name}\">\n{text}\n</file>")))
+                }
+                MediaSource::Base64(_) | MediaSource::Url(_) => None,
+            },
+            Self::Image(_) => None,
         }
     }
 }
@@ -178,6 +189,21 @@ impl fmt::Display for Content {
     }
 }
 
+/// The text with every `</file`, in any case, made harmless.
+fn without_end_tag(text: &str) -> String {
+    let mut pieces = text.split("</");
+    let first = pieces.next().unwrap_or_default().to_owned();
+    pieces.fold(first, |safe, piece| {
+        let name = piece.trim_start().get(..4).unwrap_or_default();
+        let open = if name.eq_ignore_ascii_case("file") { "&lt;/" } else { "</" };
+        safe + open + piece
+    })
+}
+
+fn escaped(name: &str) -> String {
+    name.replace('&', "&amp;").replace('"', "&quot;").replace('<', "&lt;").replace('\n', " ")
+}
+
 impl From<String> for Content {
     fn from(text: String) -> Self {
         Self::Text(text)
@@ -211,5 +237,19 @@ impl PartialEq<str> for Content {
 impl PartialEq<&str> for Content {
     fn eq(&self, other: &&str) -> bool {
         self.text() == *other
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ContentPart, Media, MediaSource};
+
+    #[test]
+    fn a_file_of_text_cannot_end_its_tags() {
+        let source = MediaSource::Text("a</div></FILE>b</ file>".into());
+        let media = Media { mime_type: None, source };
+        let file = ContentPart::File { filename: Some("a\"<b>.csv".into()), media };
+        let expected = "<file name=\"a&quot;&lt;b>.csv\">\na</div>&lt;/FILE>b&lt;/ file>\n</file>";
+        assert_eq!(file.as_text().as_deref(), Some(expected));
     }
 }

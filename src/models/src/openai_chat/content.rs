@@ -1,6 +1,6 @@
 //! Encoding of what messages say.
 
-use antiphon_core::{Content, ContentPart, MediaSource, Message, Role};
+use antiphon_core::{Content, ContentPart, Media, MediaSource, Message, Role};
 use serde_json::{Value as Json, json};
 
 /// The content of a message. Results of tools are text only on this wire: their images and files
@@ -38,19 +38,20 @@ fn label(message: &Message, index: usize) -> String {
 
 fn content_part(part: &ContentPart) -> Json {
     match part {
-        ContentPart::Text { text } => json!({"type": "text", "text": text}),
-        ContentPart::Data { value } => json!({"type": "text", "text": value.to_string()}),
         ContentPart::Image(image) => {
             json!({"type": "image_url", "image_url": {"url": image.as_url()}})
         }
-        ContentPart::File { filename, media } => match &media.source {
-            MediaSource::Base64(_) => {
-                let filename = filename.as_deref().unwrap_or("file");
-                let file = json!({"filename": filename, "file_data": media.as_url()});
-                json!({"type": "file", "file": file})
-            }
-            // The wire takes no address of a file.
-            MediaSource::Url(url) => json!({"type": "text", "text": url}),
-        },
+        ContentPart::File {
+            filename,
+            media: media @ Media { source: MediaSource::Base64(_), .. },
+        } => {
+            let filename = filename.as_deref().unwrap_or("file");
+            json!({"type": "file", "file": {"filename": filename, "file_data": media.as_url()}})
+        }
+        // The wire takes no address of a file.
+        ContentPart::File { media: Media { source: MediaSource::Url(url), .. }, .. } => {
+            json!({"type": "text", "text": url})
+        }
+        part => json!({"type": "text", "text": part.as_text().unwrap_or_default()}),
     }
 }
