@@ -9,19 +9,22 @@ from antiphon._orchestrator.options import read_count
 from antiphon.errors import ValidationError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterable
+    from collections.abc import Callable, Coroutine, Iterable, Sequence
 
 _R = TypeVar("_R", bound=Ended)
 
 
 async def ask_all(
-    answer: Callable[[str], Coroutine[Any, Any, _R]],
+    answer: Callable[..., Coroutine[Any, Any, _R]],
     questions: Iterable[str],
+    data: Sequence[Any] | None = None,
     *,
     concurrency: int,
     label: str,
 ) -> list[_R]:
     """The answers to several questions, in their order, with a progress bar called `label`.
+
+    `answer` is called with a question, and with its item of `data` if there are any.
 
     Raises:
         ValidationError: a question is blank (``question_blank``) or no text, there is a single
@@ -29,7 +32,14 @@ async def ask_all(
             (``agent_invalid``).
     """
     found = _checked(questions, concurrency)
-    return await gather_results(answer, found, concurrency=concurrency, label=label)
+    given = (
+        [(question,) for question in found] if data is None else list(zip(found, data, strict=True))
+    )
+
+    async def one(arguments: tuple[Any, ...]) -> _R:
+        return await answer(*arguments)
+
+    return await gather_results(one, given, concurrency=concurrency, label=label)
 
 
 def _checked(questions: Iterable[str], concurrency: int) -> list[str]:

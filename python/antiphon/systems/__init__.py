@@ -21,7 +21,12 @@ from antiphon._batch_file import BatchReport, LineProblem
 from antiphon._roles import RoleContext
 from antiphon.systems._system import System
 from antiphon.systems.computation import Computation
-from antiphon.systems.computation_result import ComputationAttempt, ComputationResult
+from antiphon.systems.computation_result import (
+    ComputationAttempt,
+    ComputationResult,
+    ComputationSource,
+    RejectedWording,
+)
 from antiphon.systems.registry import SystemInfo, find, systems
 from antiphon.systems.result import SystemResult
 from antiphon.systems.review_loop import ReviewLoop
@@ -34,7 +39,9 @@ __all__ = [
     "Computation",
     "ComputationAttempt",
     "ComputationResult",
+    "ComputationSource",
     "LineProblem",
+    "RejectedWording",
     "ReviewLoop",
     "ReviewLoopResult",
     "RoleContext",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,6 @@ from antiphon.errors import ValidationError
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Mapping
 
 __all__ = ["read_answers", "read_prompts", "read_question"]
 
@@ -47,6 +47,12 @@ def read_prompts(given: Mapping[str, str | os.PathLike[str]] | None) -> dict[str
     Raises:
         ValidationError: one cannot be read, or is no text (``prompt_invalid``).
     """
+    if given is not None and not isinstance(given, Mapping):
+        raise ValidationError(
+            f"`prompts` must be a dict of texts or paths by name: {type(given).__name__}",
+            code="prompt_invalid",
+            hint='pass `prompts={"planner": "…"}`; `System.prompts` has the names',
+        )
     prompts = {}
     for name, text in (given or {}).items():
         if not isinstance(text, str | Path):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypedDict, Unpack
 
-from antiphon._roles import RoleSpec
-from antiphon.errors import ValidationError
+from antiphon._event_loop import run_blocking
+from antiphon._roles import RoleSpec, ask_all
+from antiphon.errors import AntiphonError, StateError, ValidationError
 from antiphon.sandbox import Sandbox
 from antiphon.sandbox.engines import runner_of
 from antiphon.systems._system import System
@@ -16,13 +18,15 @@ from antiphon.tools import encode_result
 if TYPE_CHECKING:
     import asyncio
     import os
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from antiphon._thread_store import Durability
     from antiphon.checkpoint import Saver
     from antiphon.event import Event
     from antiphon.models import Model
     from antiphon.systems.stream import AsyncSystemStream, SystemStream
+
+    _Inputs = Mapping[str, Any] | Sequence[Mapping[str, Any] | None] | None
 
 __all__ = ["Computation", "ComputationSettings"]
 
@@ -56,9 +60,11 @@ class Computation(System[ComputationResult]):
             or a LangChain chat model. Default: as for `ReviewLoop`.
         planner: the implementation of the role that writes the code: an `antiphon.Agent`, a
             name, a model, or a function that takes the brief and returns
-            ``{"reasoning": ..., "python": ..., "explain": ...}``. Default: `model`.
+            ``{"reasoning": ..., "python": ..., "explain": ...}``, or says in ``missing`` what
+            the inputs do not hold. Default: `model`.
         summariser: the implementation of the role that words the result; returns
-            ``{"answer": ..., "highlights": [...]}``. Default: `model`.
+            ``{"answer": ..., "highlights": [...]}``. Default: `model`; not needed with
+            ``summarise=False``.
         prompts: texts or paths that replace prompts, by their names in `System.prompts`.
         checkpointer: the store of the questions' threads, as for `ReviewLoop`.
         durability: as for `ReviewLoop`.
@@ -93,8 +99,12 @@ class Computation(System[ComputationResult]):
     name = "computation"
     _result = ComputationResult
     _roles: ClassVar[Mapping[str, RoleSpec]] = {
-        "planner": RoleSpec("planner", ("python", "explain", "reasoning"), speaks=True, view=dict),
-        "summariser": RoleSpec("summariser", ("answer", "highlights"), speaks=False, view=dict),
+        "planner": RoleSpec(
+            "planner", ("python", "explain", "reasoning", "missing"), speaks=True, view=dict
+        ),
+        "summariser": RoleSpec(
+            "summariser", ("answer", "highlights", "fits"), speaks=False, view=dict
+        ),
     }
 
     def __init__(
@@ -118,6 +128,8 @@ class Computation(System[ComputationResult]):
             )
         self._runner = runner_of(self._sandbox)
         settings.setdefault("packages", list(self._sandbox.packages))
+        if settings.get("summarise") is False and summariser is None:
+            summariser = _unused
         super().__init__(
             model,
             roles={"planner": planner, "summariser": summariser},
@@ -209,6 +221,54 @@ class Computation(System[ComputationResult]):
         """
         return super().astream(question, inputs, context=context, thread=thread)
 
+    def batch(
+        self,
+        questions: Iterable[str],
+        inputs: _Inputs = None,
+        *,
+        context: Mapping[str, Any] | None = None,
+        concurrency: int = 8,
+    ) -> list[ComputationResult]:
+        """Answer several questions, as `System.batch`.
+
+        Args:
+            questions: the questions.
+            inputs: the data of all questions, as in `run`; or a list with the data of each.
+            context: further facts for the model, as in `run`; the same for all questions.
+            concurrency: how many run at a time. Default: 8.
+
+        Raises:
+            ValidationError: as `System.batch`; or there are not as many inputs as questions
+                (``input_invalid``).
+        """
+        asked = self.abatch(questions, inputs, context=context, concurrency=concurrency)
+        return run_blocking(asked)  # type: ignore[no-any-return]
+
+    async def abatch(
+        self,
+        questions: Iterable[str],
+        inputs: _Inputs = None,
+        *,
+        context: Mapping[str, Any] | None = None,
+        concurrency: int = 8,
+    ) -> list[ComputationResult]:
+        """`batch` on the caller's event loop.
+
+        Args:
+            questions: as in `batch`.
+            inputs: as in `batch`.
+            context: as in `batch`.
+            concurrency: as in `batch`.
+        """
+        asked = questions if isinstance(questions, str | bytes) else list(questions)
+        data = _inputs_of_each(inputs, len(asked))
+        _require_context(context)
+
+        async def ask(question: str, own: Mapping[str, Any] | None) -> ComputationResult:
+            return await self.arun(question, own, context=context)
+
+        return await ask_all(ask, asked, data, concurrency=concurrency, label=self._label)
+
     def _parts(
         self, known: Mapping[str, dict[str, Any]], parts: Mapping[str, Any]
     ) -> dict[str, Any]:
@@ -230,7 +290,7 @@ class Computation(System[ComputationResult]):
                 hint="read the file and pass its rows as an input",
             )
         _require_mapping("inputs", inputs, '`inputs={"sales": table}`')
-        _require_mapping("context", context, '`context={"today": "2026-05-01"}`')
+        _require_context(context)
         job = self._runner.job("", inputs, ())
         task = {name: job[name] for name in ("inputs", "functions") if job[name]}
         return {
@@ -258,6 +318,40 @@ def _own_sandbox() -> Sandbox:
 
     packages = [name for name in ("numpy", "pandas", "pyarrow") if find_spec(name)]
     return Sandbox(packages=packages)
+
+
+def _unused(brief: dict[str, Any]) -> NoReturn:
+    """Stands for the summariser where nothing is summarised, so that no model has to."""
+    raise StateError(f"nothing is to be summarised: {brief}", code="host_incomplete")
+
+
+def _inputs_of_each(inputs: _Inputs, count: int) -> list[Mapping[str, Any] | None]:
+    """The data of each question of a batch."""
+    if not isinstance(inputs, list | tuple):
+        _require_mapping("inputs", inputs, '`inputs={"sales": table}`')
+        return [inputs] * count
+    if len(inputs) != count:
+        raise ValidationError(
+            f"there must be as many inputs as questions ({count}): {len(inputs)}",
+            code="input_invalid",
+            hint='pass one dict for all questions: `inputs={"sales": table}`',
+        )
+    for own in inputs:
+        _require_mapping("inputs", own, '`inputs=[{"sales": january}, {"sales": february}]`')
+    return list(inputs)
+
+
+def _require_context(context: Any) -> None:
+    _require_mapping("context", context, '`context={"today": "2026-05-01"}`')
+    for name, value in (context or {}).items():
+        try:
+            json.dumps(encode_result(value))
+        except (TypeError, ValueError, AntiphonError) as error:
+            raise ValidationError(
+                f"`context` must hold JSON values; `{name}` is none: {type(value).__name__}",
+                code="input_invalid",
+                hint="pass text, numbers, lists or dicts of them",
+            ) from error
 
 
 def _require_mapping(name: str, given: Any, example: str) -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from antiphon.errors import AntiphonError, SandboxError
     from antiphon.sandbox import SandboxFigure, SandboxResult
 
-__all__ = ["ComputationAttempt", "ComputationResult"]
+__all__ = ["ComputationAttempt", "ComputationResult", "ComputationSource", "RejectedWording"]
 
 _LONGEST = 4_000
 """Characters of a text that are shown."""
@@ -34,12 +34,43 @@ class ComputationAttempt:
         python: the code.
         explain: what it does, in a sentence.
         error: what went wrong; none if it came to a result.
+        no_answer: why its result answers nothing, such as a missing value; none if it can.
     """
 
     reasoning: str
     python: str
     explain: str
     error: SandboxError | None
+    no_answer: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComputationSource:
+    """An input whose columns the code reads, as far as its text tells.
+
+    Attributes:
+        name: the variable.
+        rows: how many rows it has.
+        columns: the columns that the code names, each with the number of its missing values;
+            pandas usually skips those.
+    """
+
+    name: str
+    rows: int
+    columns: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RejectedWording:
+    """An answer in words that was not delivered.
+
+    Attributes:
+        answer: what the model wrote.
+        differences: what it states beside the result, or leaves out, in a sentence each.
+    """
+
+    answer: str
+    differences: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -47,10 +78,15 @@ class ComputationResult(SystemResult):
     """What a computation returns for a question, beside the fields of `SystemResult`.
 
     Attributes:
-        text: the answer in words; the result as text if no model put it into words; empty if
-            there is none.
+        text: the answer in words; the plain value if no model put it into words, or none stated
+            the value alone; empty if there is no answer.
         highlights: further facts that the result shows.
         is_summarised: whether a model put the result into words.
+        rejected_wordings: answers in words that stated a number, a unit or a date that is not in
+            the result, and were not delivered.
+        sources: the columns that the last code reads.
+        doubts: what speaks against relying on the answer, as far as code can tell: missing
+            values, and columns that the question does not name.
         attempts: all code, in order; the last computed the result, if there is one.
         computed: what the sandbox returned: variables, tables, figures, output. Reported by the
             code; not verified.
@@ -59,6 +95,9 @@ class ComputationResult(SystemResult):
     text: str
     highlights: tuple[str, ...]
     is_summarised: bool
+    rejected_wordings: tuple[RejectedWording, ...] = ()
+    sources: tuple[ComputationSource, ...] = ()
+    doubts: tuple[str, ...] = ()
     attempts: tuple[ComputationAttempt, ...]
     computed: SandboxResult | None
 
@@ -101,6 +140,9 @@ class ComputationResult(SystemResult):
                 **native,
                 "text": native["answer"],
                 "highlights": tuple(native["highlights"]),
+                "rejected_wordings": tuple(map(_rejected, native["rejected_wordings"])),
+                "sources": tuple(map(_source, native["sources"])),
+                "doubts": tuple(native["doubts"]),
                 "attempts": tuple(map(_attempt, native["attempts"])),
                 "computed": computed,
             }
@@ -115,12 +157,21 @@ class ComputationResult(SystemResult):
         plain = super(ComputationResult, self).to_dict(trace=trace)
         plain["answer"] = plain.pop("text")
         plain["highlights"] = list(self.highlights)
+        plain["doubts"] = list(self.doubts)
+        plain["rejected_wordings"] = [
+            {"answer": one.answer, "differences": list(one.differences)}
+            for one in self.rejected_wordings
+        ]
+        plain["sources"] = [
+            {"name": one.name, "rows": one.rows, "columns": one.columns} for one in self.sources
+        ]
         plain["attempts"] = [
             {
                 "reasoning": one.reasoning,
                 "python": one.python,
                 "explain": one.explain,
                 "error": None if one.error is None else fault_of(one.error),
+                "no_answer": one.no_answer,
             }
             for one in self.attempts
         ]
@@ -151,7 +202,17 @@ def _attempt(native: Mapping[str, Any]) -> ComputationAttempt:
         python=native["python"],
         explain=native["explain"],
         error=None if fault is None else sandbox_error(fault),
+        no_answer=native["no_answer"],
     )
+
+
+def _rejected(native: Mapping[str, Any]) -> RejectedWording:
+    return RejectedWording(answer=native["answer"], differences=tuple(native["differences"]))
+
+
+def _source(native: Mapping[str, Any]) -> ComputationSource:
+    columns = {one["name"]: one["missing"] for one in native["columns"]}
+    return ComputationSource(name=native["name"], rows=native["rows"], columns=columns)
 
 
 def _outcome(native: Mapping[str, Any]) -> dict[str, Any]:
@@ -166,6 +227,7 @@ def _text(result: ComputationResult) -> str:
     """The answer in a few lines, and the code behind it."""
     lines = [f"computation: {result.outcome}", escape_controls(result.answer)]
     lines += [f"- {escape_controls(fact)}" for fact in result.highlights]
+    lines += [f"? {escape_controls(doubt)}" for doubt in result.doubts]
     if result.outcome != "answered":
         lines += [f"! {escape_controls(told)}" for told in _failures(result)]
     lines += ["", escape_controls(result.python)] if result.python else []
@@ -182,6 +244,7 @@ def _html(result: ComputationResult) -> str:
             f'<div><b>computation</b> <span style="color:{colour}">{result.outcome}</span></div>',
             f'<div style="white-space:pre-wrap;margin:8px 0">{_safe(result.answer)}</div>',
             f"<ul>{facts}</ul>" if facts else "",
+            *(f'<div style="color:#9a6700">{_safe(doubt)}</div>' for doubt in result.doubts),
             *(f'<div style="color:#cf222e">{_safe(told)}</div>' for told in _failures(result)),
             *_attempts(result),
             *_computed(result),
@@ -191,7 +254,9 @@ def _html(result: ComputationResult) -> str:
 
 
 def _failures(result: ComputationResult) -> Iterator[str]:
-    if result.error is not None:
+    if result.reason is not None:
+        yield result.reason
+    elif result.error is not None:
         yield result.error.message
     elif result.outcome == "failed" and result.attempts:
         error = result.attempts[-1].error

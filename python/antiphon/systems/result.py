@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["PlainResult", "SystemOutcome", "SystemResult", "fault_of"]
 
 SystemOutcome = Literal[
-    "answered", "paused", "failed", "retry_limit", "error", "budget", "cancelled"
+    "answered", "no_answer", "paused", "failed", "retry_limit", "error", "budget", "cancelled"
 ]
 """How a question ended."""
 
@@ -31,9 +31,11 @@ class SystemResult:
     """What a ready system returns for a question; each system adds fields.
 
     Attributes:
-        outcome: ``answered``; ``paused``, see `questions`; ``failed``, no attempt had a result;
+        outcome: ``answered``; ``no_answer``, it cannot be answered from what is known, see
+            `reason`; ``paused``, see `questions`; ``failed``, no attempt had a result;
             ``retry_limit``, too many rejections; ``error``, an error that a retry cannot solve;
             ``budget``, a limit was reached; or ``cancelled``.
+        reason: why there is no answer, if the outcome is ``no_answer``; else ``None``.
         questions: the open questions to a person.
         error: the exception; ``None`` without one.
         models: the names of the models of the roles, without duplicates.
@@ -46,6 +48,7 @@ class SystemResult:
     """
 
     outcome: SystemOutcome
+    reason: str | None = None
     questions: tuple[Question, ...] = ()
     error: AntiphonError | None = None
     models: tuple[str, ...] = ()
@@ -85,7 +88,8 @@ class SystemResult:
 
         Raises:
             AntiphonError: the error of the question.
-            StateError: the question is waiting for an answer (``question_unanswered``).
+            StateError: the question is waiting for an answer, or has none
+                (``question_unanswered``).
             BudgetError: the question reached a limit (``question_unanswered``).
             RunCancelled: the question was cancelled (``run_cancelled``).
         """
@@ -100,6 +104,13 @@ class SystemResult:
                 code="question_unanswered",
                 details={"outcome": self.outcome},
                 hint="`system.resume(result, answer)`",
+            )
+        if self.outcome == "no_answer":
+            raise StateError(
+                f"the question has no answer: {self.reason}",
+                code="question_unanswered",
+                details={"outcome": self.outcome},
+                hint="ask for what is known, or give what is missing",
             )
         failure = self._failure()
         if failure is not None:

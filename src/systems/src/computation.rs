@@ -7,6 +7,7 @@
 //! | [`config`] | settings |
 //! | [`task`] | the question and its data |
 //! | [`state`] | the state of a question |
+//! | [`source`] | the columns that code reads, and whether the question names them |
 //! | [`outcome`], [`computed`] | the output |
 
 use std::sync::Arc;
@@ -21,14 +22,17 @@ mod graph;
 pub mod outcome;
 pub mod reply;
 mod sandbox_runner;
+pub mod source;
 pub mod state;
 pub mod task;
 mod value_text;
+mod wording;
 
 pub use computed::Computed;
 pub use config::Config;
-pub use outcome::{Answer, ComputationAttempt};
+pub use outcome::{Answer, ComputationAttempt, RejectedWording};
 pub use sandbox_runner::SandboxRunner;
+pub use source::Source;
 pub use state::State;
 pub use task::Task;
 
@@ -82,7 +86,13 @@ impl System for Computation {
     }
 
     fn completed_outcome(state: &State) -> Outcome {
-        if state.has_computed() { Outcome::Answered } else { Outcome::Failed }
+        if state.no_answer().is_some() {
+            Outcome::NoAnswer
+        } else if state.has_computed() {
+            Outcome::Answered
+        } else {
+            Outcome::Failed
+        }
     }
 
     fn conclude(&self, finished: Finished<'_, Self>) -> Conclusion<Answer> {

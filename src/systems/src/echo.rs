@@ -139,7 +139,7 @@ impl System for Echo {
         let Finished { state, ending, fault, .. } = finished;
         let answer = vec![state.said; self.config.times as usize].join(" ");
         let outcome = ending.outcome().unwrap_or(Outcome::Answered);
-        Conclusion { output: Output { answer }, outcome, error: fault }
+        Conclusion { output: Output { answer }, outcome, reason: None, error: fault }
     }
 }
 

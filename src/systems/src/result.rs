@@ -18,6 +18,8 @@ pub enum Outcome {
     Answered,
     /// It waits for the answers to `questions`.
     Paused,
+    /// It cannot be answered from what is known; `reason` says why.
+    NoAnswer,
     /// No attempt came to a result.
     Failed,
     /// Too much work was rejected, or failed and was counted.
@@ -36,6 +38,7 @@ impl Outcome {
         match self {
             Self::Answered => "answered",
             Self::Paused => "paused",
+            Self::NoAnswer => "no_answer",
             Self::Failed => "failed",
             Self::RetryLimit => "retry_limit",
             Self::Error => "error",
@@ -54,6 +57,8 @@ pub struct SystemResult<O> {
     pub output: O,
     /// How the question ended.
     pub outcome: Outcome,
+    /// Why there is no answer, if the outcome is [`Outcome::NoAnswer`].
+    pub reason: Option<String>,
     /// What a person is asked, if it is paused.
     pub questions: Vec<Question<Json>>,
     /// What it failed with, if anything did.
@@ -80,6 +85,7 @@ impl<O> SystemResult<O> {
         SystemResult {
             output: change(self.output),
             outcome: self.outcome,
+            reason: self.reason,
             questions: self.questions,
             error: self.error,
             trace: self.trace,

@@ -321,7 +321,7 @@ impl<S: System> SystemRunner<S> {
             Err(fault) => (S::State::default(), Some(fault)),
         };
         let finished = Finished { state, ending, fault: fault.or(unread), run: scope };
-        let Conclusion { output, outcome, error } = self.system.conclude(finished);
+        let Conclusion { output, outcome, reason, error } = self.system.conclude(finished);
         let usage = run.budget().spent().usage;
         // A thread has a checkpoint by now, and is resumed from that.
         let is_resumable = ending == RunEnding::Paused && started.checkpoint() == 0;
@@ -329,6 +329,7 @@ impl<S: System> SystemRunner<S> {
         SystemResult {
             output,
             outcome,
+            reason,
             questions,
             error,
             trace: recorder.events(),

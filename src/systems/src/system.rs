@@ -175,6 +175,8 @@ pub struct Conclusion<O> {
     pub output: O,
     /// How the question ended.
     pub outcome: Outcome,
+    /// Why there is no answer, if the outcome is [`Outcome::NoAnswer`].
+    pub reason: Option<String>,
     /// What it failed with, if anything did.
     pub error: Option<Fault>,
 }

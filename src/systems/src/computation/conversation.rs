@@ -4,6 +4,7 @@ use antiphon_core::{Fault, Message};
 use serde_json::json;
 
 use super::Computation;
+use super::outcome::RejectedWording;
 use super::reply::plan_form;
 use super::state::State;
 use super::task::{RESULT, Task};
@@ -53,7 +54,11 @@ pub(super) fn coding(
     let opening = Message::user(delimited.then(&task_line(task)));
     let mut messages = vec![Message::system(instructions), opening];
     for attempt in &state.attempts {
-        let Some(wrong) = &attempt.fault else { continue };
+        let wrong = match (&attempt.fault, &attempt.no_answer) {
+            (Some(wrong), _) => fault_text(wrong),
+            (None, Some(empty)) => format!("{empty}\n{LOOK_AGAIN}"),
+            (None, None) => continue,
+        };
         let mut plan = json!({"python": attempt.python, "explain": attempt.explain});
         if config.reasoning {
             plan = json!({
@@ -62,13 +67,16 @@ pub(super) fn coding(
         }
         messages.push(Message::assistant(plan.to_string()));
         let mut delimited = DelimitedInput::new();
-        delimited.add("error", &cut(&fault_text(wrong), config.max_shown));
+        delimited.add("error", &cut(&wrong, config.max_shown));
         let again =
             format!("Write the whole code again, without that mistake. {}", task_line(task));
         messages.push(Message::user(delimited.then(&again)));
     }
     Ok(messages)
 }
+
+/// What to do about code whose result is empty.
+const LOOK_AGAIN: &str = "Compare each value and condition in the code with the inputs.";
 
 /// What the code starts from and comes to, said last.
 fn task_line(task: &Task) -> String {
@@ -78,6 +86,10 @@ fn task_line(task: &Task) -> String {
         names => format!("Compute it from {names}, and assign the answer to `{RESULT}`."),
     }
 }
+
+/// What to do about an answer that states what the result does not.
+const AGAIN: &str = "Put the result into words again. State its value, and only numbers, units and \
+                     dates that are in it or in the question.";
 
 /// Asks for words.
 pub(super) fn summing_up(
@@ -102,5 +114,13 @@ pub(super) fn summing_up(
     }
     delimited.add("result", &cut(&state.shown, config.max_shown));
     let instructions = parts.instructions("summariser", "summariser", &fields)?;
-    Ok(vec![Message::system(instructions), Message::user(delimited.text())])
+    let mut messages = vec![Message::system(instructions), Message::user(delimited.text())];
+    for RejectedWording { answer, differences } in &state.rejected {
+        let earlier = json!({"fits": true, "answer": answer, "highlights": []});
+        messages.push(Message::assistant(earlier.to_string()));
+        let mut delimited = DelimitedInput::new();
+        delimited.add("error", &cut(&differences.join("\n"), config.max_shown));
+        messages.push(Message::user(delimited.then(AGAIN)));
+    }
+    Ok(messages)
 }

@@ -1,5 +1,4 @@
-def _shown(value, room):
-    text = repr(value)
+def _cut(text, room):
     return text if len(text) <= room else text[:room] + " ..."
 
 
@@ -49,22 +48,71 @@ def _usage(name, columns):
 def _table(name, table):
     head = table.iloc[:3, :40]
     # By place: several columns may have one name.
-    columns = [table.iloc[:, at] for at in range(len(head.columns))]
-    more = len(table.columns) - len(columns)
+    columns = [table.iloc[:, at] for at in range(len(table.columns))]
     told = [f"The variable `{name}` is a pandas DataFrame of {len(table)} rows. Its columns:"]
-    told += [_column(column) for column in columns]
-    if more:
-        told.append(f"- and {more} more columns")
+    told += [_column(column) for column in columns[:40]]
+    if len(columns) > 40:
+        more = ", ".join([repr(column.name) for column in columns[40:]])
+        told.append(f"- and {len(columns) - 40} more: {_cut(more, 2000)}")
     rows = [head.columns, *head.itertuples(index=False, name=None)]
     told.append("Its first rows:")
     told += [",".join([_cell(cell) for cell in row]) for row in rows]
-    return "\n".join(told + _usage(name, columns))
+    return "\n".join(told + _usage(name, columns[:40]))
+
+
+def _columns(value, kind):
+    """What can be read of it by name, and how much of that is missing."""
+    if kind == "DataFrame":
+        columns = [value.iloc[:, at] for at in range(len(value.columns))]
+        return [{"name": str(one.name), "missing": int(one.isna().sum())} for one in columns]
+    if kind != "list" or not value or not all([type(row).__name__ == "dict" for row in value]):
+        return []
+    names = []
+    for row in value:
+        names += [key for key in row if key not in names]
+    counts = [len([row for row in value if row.get(name) is None]) for name in names]
+    return [{"name": str(name), "missing": count} for name, count in zip(names, counts)]
+
+
+def _result(name, value, kind):
+    """A result as the model is to word it: all of it, where it is not long."""
+    if kind == "DataFrame":
+        has_labels = type(value.index).__name__ != "RangeIndex"
+        rows = value.head(100).to_csv(index=has_labels)
+        return f"The variable `{name}` is a table of {len(value)} rows:\n{rows}"
+    if kind == "Series":
+        rows = value.head(100).to_csv(header=False)
+        return f"The variable `{name}` has {len(value)} values:\n{rows}"
+    if kind in ("list", "tuple", "dict", "set", "str"):
+        return f"{name}: {kind} of {len(value)}: {_cut(repr(value), 4000)}"
+    return f"{name}: {kind}: {_cut(repr(value), 4000)}"
+
+
+def _is_empty(value, kind):
+    if kind in ("DataFrame", "Series", "ndarray"):
+        if value.size == 0:
+            return True
+        missing = getattr(value, "isna", None)
+        return bool(missing().values.all()) if missing else False
+    return kind in ("NaTType", "NAType")
+
+
+def _input(name, value, kind):
+    if kind == "DataFrame":
+        return _table(name, value)
+    if kind in ("list", "tuple", "dict", "set", "str", "Series", "ndarray"):
+        return f"{name}: {kind} of {len(value)}: {_cut(repr(value), 600)}"
+    return f"{name}: {kind}: {_cut(repr(value), 600)}"
 
 
 def _described(name, value):
     kind = type(value).__name__
-    if kind == "DataFrame":
-        return _table(name, value)
-    if kind in ("list", "tuple", "dict", "set", "str", "Series", "ndarray"):
-        return f"{name}: {kind} of {len(value)}: {_shown(value, 600)}"
-    return f"{name}: {kind}: {_shown(value, 600)}"
+    shown = _result if name in ("result", "table") else _input
+    columns = _columns(value, kind)
+    return {
+        "name": name,
+        "text": shown(name, value, kind),
+        "rows": len(value) if columns else 0,
+        "columns": columns,
+        "is_empty": _is_empty(value, kind),
+    }

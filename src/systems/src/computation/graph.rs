@@ -11,10 +11,12 @@ use super::computed::Computed;
 use super::config::Config;
 use super::conversation::{coding, summing_up};
 use super::outcome::ComputationAttempt;
-use super::reply::{self, Plan, Summary};
+use super::reply::{self, Plan};
+use super::source;
 use super::state::State;
 use super::task::RESULT;
-use super::value_text::{cut, value};
+use super::value_text::{cut, emptiness, said, value};
+use super::wording;
 use crate::builder::{RoleDefaults, RoleNode, SystemBuilder};
 use crate::node::{NodeContext, StateView, goto};
 use crate::patch::Patch;
@@ -37,7 +39,9 @@ pub(super) fn build(config: &Config, graph: &mut SystemBuilder<Computation>) -> 
     graph.defaults(RoleDefaults { temperature, max_reasks, tool_timeout: None });
     graph.node(DESCRIBE, describe).node(RUN, run);
     graph.role(PLAN, planner(config))?.role(SUMMARISE, summariser(config))?;
-    graph.edge(START, DESCRIBE).edge(DESCRIBE, PLAN).edge(PLAN, RUN);
+    graph.edge(START, DESCRIBE);
+    graph.branch(DESCRIBE, "asked", &[("known", PLAN), ("over", END)], known);
+    graph.branch(PLAN, "planned", &[("known", RUN), ("over", END)], known);
     let computed = if config.summarise { SUMMARISE } else { END };
     graph.branch(
         RUN,
@@ -46,33 +50,59 @@ pub(super) fn build(config: &Config, graph: &mut SystemBuilder<Computation>) -> 
         move |view| verdict(view, max_attempts as usize),
     );
     // The number is there: a model that cannot word it takes nothing away.
-    graph.edge(SUMMARISE, END).on_error_record(SUMMARISE);
+    graph.on_error_record(SUMMARISE);
+    graph.branch(SUMMARISE, "worded", &[("over", END), ("again", SUMMARISE)], worded);
     Ok(())
 }
 
 /// Has the inputs described for the model.
 async fn describe(cx: NodeContext<Computation>) -> Result<Patch<State>, Fault> {
-    let inputs = cx.data().describe().await.map_err(|fault| unusable(&fault))?;
+    let (inputs, sources) = cx.data().describe().await.map_err(|fault| unusable(&fault))?;
     let mut patch = Patch::default();
-    patch.set(State::inputs, inputs);
+    if let Some(name) = source::unknown_name(cx.input(), &inputs, &sources) {
+        refuse(&mut patch, format!("no input has a column or a value `{name}`"));
+    }
+    patch.set(State::inputs, inputs).set(State::sources, sources);
     Ok(patch)
+}
+
+/// Ends the question without an answer.
+pub(super) fn refuse(patch: &mut Patch<State>, reason: String) {
+    patch.note("not_answerable", json!({"reason": reason})).set(State::reason, Some(reason));
+}
+
+/// Whether nothing speaks against an answer yet.
+fn known(view: &StateView<'_, '_>) -> Result<Destinations<Json>, Fault> {
+    Ok(goto(if view.get(State::reason)?.is_none() { "known" } else { "over" }))
+}
+
+/// Whether the model has to put the result into words again: once.
+fn worded(view: &StateView<'_, '_>) -> Result<Destinations<Json>, Fault> {
+    let is_worded = view.get(State::summary)?.is_some() || view.get(State::reason)?.is_some();
+    let is_over = is_worded || view.get(State::error)?.is_some();
+    Ok(goto(if is_over || view.get(State::rejected)?.len() > 1 { "over" } else { "again" }))
 }
 
 /// Runs the code that was planned.
 async fn run(cx: NodeContext<Computation>) -> Result<Patch<State>, Fault> {
     let (runner, max_shown) = (cx.data(), cx.system().config.max_shown);
-    let Plan { reasoning, python, explain } = cx.state.plan.clone();
+    let Plan { reasoning, python, explain, .. } = cx.state.plan.clone();
     let outcome = runner.compute(&python).await.map_err(|fault| unusable(&fault))?;
     let fault = failure(&outcome);
-    let mut shown = String::new();
+    let (mut shown, mut no_answer) = (String::new(), None);
     if fault.is_none() {
-        let text = runner.show(&outcome).await.or_else(|| value(&outcome));
+        let (text, is_empty) = match runner.show(&outcome).await {
+            Some((text, is_empty)) => (Some(text), is_empty),
+            None => (value(&outcome), false),
+        };
         shown = cut(&text.unwrap_or_default(), max_shown);
+        no_answer = emptiness(&outcome, is_empty);
     }
     runner.close();
     let data = json!({
         "attempt": cx.state.attempts.len() + 1,
         "fault": fault.as_ref().map(|fault| fault.kind),
+        "no_answer": no_answer,
         "wall_s": outcome.usage.wall.as_secs_f64(),
     });
     let printed = cut(&String::from_utf8_lossy(&outcome.stdout), max_shown);
@@ -82,7 +112,7 @@ async fn run(cx: NodeContext<Computation>) -> Result<Patch<State>, Fault> {
     }
     patch
         .note("code_ran", data)
-        .set(State::attempts, [ComputationAttempt { reasoning, python, explain, fault }])
+        .set(State::attempts, [ComputationAttempt { reasoning, python, explain, fault, no_answer }])
         .set(State::shown, shown)
         .set(State::printed, printed);
     Ok(patch)
@@ -90,7 +120,7 @@ async fn run(cx: NodeContext<Computation>) -> Result<Patch<State>, Fault> {
 
 fn verdict(view: &StateView<'_, '_>, max_attempts: usize) -> Result<Destinations<Json>, Fault> {
     let attempts = view.get(State::attempts)?;
-    Ok(if attempts.last().is_none_or(|last| last.fault.is_none()) {
+    Ok(if attempts.last().is_none_or(ComputationAttempt::has_result) {
         goto("computed")
     } else if attempts.len() < max_attempts {
         goto("again")
@@ -120,6 +150,9 @@ fn planner(config: &Config) -> RoleNode<Computation> {
             let plan: Plan = reply.read()?;
             let note = json!({"python": plan.python, "explain": plan.explain});
             let mut patch = Patch::default();
+            if let Some(missing) = plan.missing.as_deref().and_then(said) {
+                refuse(&mut patch, format!("the inputs do not hold what is asked for: {missing}"));
+            }
             patch.note("code_planned", note).set(State::plan, plan);
             Ok(patch)
         },
@@ -134,19 +167,16 @@ fn summariser(config: &Config) -> RoleNode<Computation> {
         begin: |_| {},
         conversation: |cx| summing_up(cx.system(), cx.input(), &cx.state),
         brief: |cx| {
-            let State { attempts, shown, printed, .. } = &cx.state;
+            let State { attempts, shown, printed, rejected, .. } = &cx.state;
             Ok(json!({
                 "question": cx.input().question,
                 "code": attempts.last().map(|last| &last.python),
                 "printed": printed,
                 "result": shown,
+                "rejected": rejected,
             }))
         },
-        conclude: |_, mut reply| {
-            let mut patch = Patch::default();
-            patch.set(State::summary, reply.read::<Summary>()?);
-            Ok(patch)
-        },
+        conclude: |cx, mut reply| Ok(wording::conclude(cx, reply.read()?)),
     }
 }
 

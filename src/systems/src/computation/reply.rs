@@ -3,7 +3,7 @@
 
 use antiphon_core::Schema;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value as Json, json};
 
 use super::config::Config;
 use crate::reply::{object, text};
@@ -14,6 +14,9 @@ pub struct Plan {
     /// How the model gets to the answer.
     #[serde(default)]
     pub reasoning: String,
+    /// What the question needs and the inputs do not hold; then the code is not run.
+    #[serde(default)]
+    pub missing: Option<String>,
     /// The code.
     pub python: String,
     /// What the code does.
@@ -24,6 +27,9 @@ pub struct Plan {
 /// A result in words.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Summary {
+    /// Whether what the code reads is what the question asks for.
+    #[serde(default)]
+    pub fits: Option<bool>,
     /// The answer.
     pub answer: String,
     /// Further facts.
@@ -33,30 +39,42 @@ pub struct Summary {
 
 /// What the fields of a plan hold, in their order.
 const REASONING: &str = "in one sentence, what is computed from which columns";
+const MISSING: &str = "what the question asks for and no input holds; empty if all is there";
 const PYTHON: &str = "the code, which ends with result = ...";
 const EXPLAIN: &str = "what the code does, in one sentence";
 
 pub(super) fn plan(config: &Config) -> Schema {
     let sentence = json!({"type": "string"});
+    let missing = json!({"type": ["string", "null"]});
     let fields = if config.reasoning {
-        json!({"reasoning": sentence, "python": text(), "explain": sentence})
+        json!({"reasoning": sentence, "missing": missing, "python": text(), "explain": sentence})
     } else {
-        json!({"python": text(), "explain": sentence})
+        json!({"missing": missing, "python": text(), "explain": sentence})
     };
-    Schema::new("plan", object(&fields))
+    Schema::new("plan", optional(object(&fields), "missing"))
 }
 
 /// A plan as the prompt shows it.
 pub(super) fn plan_form(config: &Config) -> String {
     let form = if config.reasoning {
-        json!({"reasoning": REASONING, "python": PYTHON, "explain": EXPLAIN})
+        json!({"reasoning": REASONING, "missing": MISSING, "python": PYTHON, "explain": EXPLAIN})
     } else {
-        json!({"python": PYTHON, "explain": EXPLAIN})
+        json!({"missing": MISSING, "python": PYTHON, "explain": EXPLAIN})
     };
     form.to_string()
 }
 
 pub(super) fn summary(config: &Config) -> Schema {
     let highlights = json!({"type": "array", "items": text(), "maxItems": config.max_highlights});
-    Schema::new("summary", object(&json!({"answer": text(), "highlights": highlights})))
+    let fits = json!({"type": ["boolean", "null"]});
+    let fields = json!({"fits": fits, "answer": text(), "highlights": highlights});
+    Schema::new("summary", optional(object(&fields), "fits"))
+}
+
+/// The schema without the need for one of its fields.
+fn optional(mut schema: Json, field: &str) -> Json {
+    if let Some(Json::Array(required)) = schema.get_mut("required") {
+        required.retain(|name| name != field);
+    }
+    schema
 }

@@ -7,8 +7,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use antiphon_runtime::sandbox::{
     GuestFault, GuestFaultKind, HostCalls, JobOutcome, JobOutput, Sandbox, SandboxJob, Session,
 };
-use serde_json::{Value as Json, json};
+use serde::Deserialize;
+use serde_json::json;
 
+use super::source::Source;
 use super::task::{RESULT, TABLE, Task};
 
 /// Code of ours that describes variables, for the guest to run: what stands in
@@ -33,14 +35,19 @@ impl SandboxRunner {
     }
 
     /// Opens an interpreter, puts the inputs into it, and has them described.
-    pub(super) async fn describe(&self) -> Result<String, Box<GuestFault>> {
+    pub(super) async fn describe(&self) -> Result<(String, Vec<Source>), Box<GuestFault>> {
         if self.task.inputs.is_empty() && self.task.tables.is_empty() {
-            return Ok(String::new());
+            return Ok((String::new(), Vec::new()));
         }
         let names: Vec<&str> = self.task.names().collect();
         let seen = self.run(SandboxJob { code: describing(&names), ..self.base_job() }).await?;
         // An engine that knows only a part of the language may not manage it.
-        Ok(text(&seen).unwrap_or_else(|| names.join("\n")))
+        let Some(described) = described(&seen) else { return Ok((names.join("\n"), Vec::new())) };
+        let text: Vec<&str> = described.iter().map(|one| &*one.text).collect();
+        let text = text.join("\n");
+        let has_columns = |one: &Described| !one.source.columns.is_empty();
+        let sources = described.into_iter().filter(has_columns).map(|one| one.source).collect();
+        Ok((text, sources))
     }
 
     /// Runs code beside the inputs, and keeps what came of it. The interpreter
@@ -60,8 +67,9 @@ impl SandboxRunner {
         self.run(job).await
     }
 
-    /// What the code has assigned, as text; none if it cannot be had.
-    pub(super) async fn show(&self, outcome: &JobOutcome) -> Option<String> {
+    /// What the code has assigned, as text, and whether the result is empty; none if it cannot
+    /// be had.
+    pub(super) async fn show(&self, outcome: &JobOutcome) -> Option<(String, bool)> {
         let has = |name: &&str| {
             outcome.locals.contains_key(*name)
                 || outcome.tables.iter().any(|table| table.name == **name)
@@ -75,7 +83,10 @@ impl SandboxRunner {
             want: vec![JobOutput::Value],
             ..SandboxJob::default()
         };
-        text(&self.run(job).await.ok()?)
+        let described = described(&self.run(job).await.ok()?)?;
+        let text: Vec<&str> = described.iter().map(|one| &*one.text).collect();
+        let is_empty = described.iter().any(|one| one.is_empty && one.source.name == RESULT);
+        Some((text.join("\n"), is_empty))
     }
 
     /// Ends the interpreter.
@@ -146,12 +157,21 @@ impl Drop for JobGuard {
 fn describing(names: &[&str]) -> String {
     let described: Vec<String> =
         names.iter().map(|name| format!("_described({}, {name})", json!(name))).collect();
-    format!("{DESCRIBE}\n\"\\n\".join([{}])", described.join(", "))
+    format!("{DESCRIBE}\n[{}]", described.join(", "))
 }
 
-/// The text that a job has as its value.
-fn text(outcome: &JobOutcome) -> Option<String> {
-    outcome.value.as_ref().and_then(Json::as_str).map(str::to_owned)
+/// A variable as the guest has described it.
+#[derive(Deserialize)]
+struct Described {
+    #[serde(flatten)]
+    source: Source,
+    text: String,
+    is_empty: bool,
+}
+
+/// What a job has described; none if its value is something else.
+fn described(outcome: &JobOutcome) -> Option<Vec<Described>> {
+    Vec::deserialize(outcome.value.as_ref()?).ok()
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

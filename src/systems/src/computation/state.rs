@@ -3,8 +3,9 @@
 use antiphon_core::Fault;
 
 use super::computed::Computed;
-use super::outcome::ComputationAttempt;
+use super::outcome::{ComputationAttempt, RejectedWording};
 use super::reply::{Plan, Summary};
+use super::source::Source;
 use crate::state::{field_types, state};
 
 state! {
@@ -12,6 +13,8 @@ state! {
     pub struct State {
         /// The inputs, described for the model.
         [Set] inputs: String,
+        /// The inputs that have columns.
+        [Set] sources: Vec<Source>,
         /// The code that is to run next.
         [Set] plan: Plan,
         /// The code that has run.
@@ -22,6 +25,10 @@ state! {
         [Set] printed: String,
         /// The result in words.
         [Set] summary: Option<Summary>,
+        /// Answers in words that state what the result does not.
+        [Extend] rejected: Vec<RejectedWording>,
+        /// Why there is no answer.
+        [Set] reason: Option<String>,
         /// What the sandbox returned for the code that computed the result.
         [Set] computed: Option<Computed>,
         /// Why there are no words.
@@ -34,8 +41,14 @@ field_types! {
 }
 
 impl State {
-    /// Whether the last piece of code came to a result.
+    /// Whether the last piece of code came to a result that can be an answer.
     pub(super) fn has_computed(&self) -> bool {
-        self.attempts.last().is_some_and(|last| last.fault.is_none())
+        self.attempts.last().is_some_and(ComputationAttempt::has_result)
+    }
+
+    /// Why there is no answer, though nothing failed.
+    pub(super) fn no_answer(&self) -> Option<String> {
+        let empty = || self.attempts.last().and_then(|last| last.no_answer.clone());
+        self.reason.clone().or_else(empty)
     }
 }

@@ -54,5 +54,5 @@ pub(super) fn conclude(finished: Finished<'_, ReviewLoop>) -> Conclusion<Answer>
         error_component: state.error_component.clone(),
         state,
     };
-    Conclusion { output, outcome, error }
+    Conclusion { output, outcome, reason: None, error }
 }

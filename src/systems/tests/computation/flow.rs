@@ -125,7 +125,7 @@ async fn a_model_that_finds_no_words_takes_the_number_away_from_nobody() {
     assert_eq!(played.answer.outcome, Outcome::Answered);
     assert_eq!(
         (played.answer.output.answer.as_str(), played.answer.output.is_summarised),
-        ("described", false)
+        ("7", false)
     );
     assert_eq!(played.answer.error.unwrap().category, Category::ModelOutput);
 }

@@ -6,6 +6,7 @@
     reason = "clippy does not see that the stage is only set in tests"
 )]
 
+mod answers;
 mod flow;
 mod prompts;
 mod scene;

@@ -26,7 +26,7 @@ async fn the_model_reads_the_question_the_inputs_the_functions_and_no_more() {
         assert!(asked.contains(part), "{part} in {asked}");
     }
     assert!(summing_up.messages[0].content.text().contains("Amounts are in euros."));
-    assert!(summing_up.messages[1].content.text().contains("<result>\ndescribed\n</result>"));
+    assert!(summing_up.messages[1].content.text().contains("<result>\nshown\n</result>"));
     assert_eq!(planning.temperature, None, "sent only when it is set");
 }
 

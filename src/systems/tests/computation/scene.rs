@@ -15,16 +15,34 @@ use antiphon_systems::{PartsBuilder, Session, SystemResult, SystemRunner};
 use serde_json::{Map, Value as Json, json};
 use tokio::sync::mpsc::UnboundedSender;
 
-/// What the sandbox answers, and what it was asked. Jobs that only describe
-/// variables have the value `described`.
-#[derive(Clone, Default)]
+/// What the sandbox answers, and what it was asked. Jobs that only describe variables say
+/// `described` of inputs.
+#[derive(Clone)]
 pub(crate) struct Script {
     pub(crate) outcomes: Arc<Mutex<VecDeque<JobOutcome>>>,
     pub(crate) jobs: Arc<Mutex<Vec<SandboxJob>>>,
     pub(crate) opened: Arc<Mutex<usize>>,
     pub(crate) is_missing: bool,
+    /// The columns of the input.
+    pub(crate) columns: Json,
+    /// The result as text; an empty one is an empty result.
+    pub(crate) shown: String,
     /// Told when code begins that never ends, and when it was halted.
     pub(crate) endless: Option<UnboundedSender<&'static str>>,
+}
+
+impl Default for Script {
+    fn default() -> Self {
+        Self {
+            outcomes: Arc::default(),
+            jobs: Arc::default(),
+            opened: Arc::default(),
+            is_missing: false,
+            columns: json!([]),
+            shown: "shown".to_owned(),
+            endless: None,
+        }
+    }
 }
 
 impl Sandbox for Script {
@@ -72,7 +90,17 @@ impl Script {
     fn answer(&self, job: &SandboxJob) -> JobOutcome {
         self.jobs.lock().unwrap().push(job.clone());
         if job.code.contains("def _described") {
-            return JobOutcome { value: Some(json!("described")), ..JobOutcome::default() };
+            let is_result = job.code.contains("_described(\"result\"");
+            let (name, columns) =
+                if is_result { ("result", json!([])) } else { ("sales", self.columns.clone()) };
+            let described = json!([{
+                "name": name,
+                "text": if is_result { &*self.shown } else { "described" },
+                "rows": 344,
+                "columns": columns,
+                "is_empty": is_result && self.shown.is_empty(),
+            }]);
+            return JobOutcome { value: Some(described), ..JobOutcome::default() };
         }
         self.outcomes.lock().unwrap().pop_front().expect("the script of the sandbox is over")
     }

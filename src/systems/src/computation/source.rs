@@ -1,0 +1,182 @@
+//! The inputs that have columns: which of them code reads, and whether the question names them.
+//! All of it compares texts; what a column means is for a model or a person to tell.
+
+use std::collections::BTreeSet;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::state::State;
+use super::task::Task;
+
+/// An input with columns.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Source {
+    /// The variable.
+    pub name: String,
+    /// How many rows it has.
+    pub rows: u64,
+    /// The columns.
+    pub columns: Vec<Column>,
+}
+
+/// A column of an input.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Column {
+    /// Its name.
+    pub name: String,
+    /// How many of its rows have no value; the usual functions skip them.
+    pub missing: u64,
+}
+
+/// The columns that code reads, by the texts and attributes in it.
+pub(super) fn used(python: &str, sources: &[Source]) -> Vec<Source> {
+    let (texts, code) = split(python);
+    let names: BTreeSet<&str> = code.split(|sign| !is_part(sign)).collect();
+    let is_only = sources.len() == 1;
+    let reads = |column: &Column| {
+        let name = &*column.name;
+        let quoted = texts.iter().any(|text| text == name || has_word(text, name));
+        quoted || code.contains(&format!(".{name}")) && names.contains(name)
+    };
+    let mut found = Vec::new();
+    for source in sources.iter().filter(|source| is_only || names.contains(&*source.name)) {
+        let columns: Vec<Column> = source.columns.iter().filter(|it| reads(it)).cloned().collect();
+        if !columns.is_empty() {
+            found.push(Source { columns, ..source.clone() });
+        }
+    }
+    found
+}
+
+/// What speaks against an answer, in a sentence each.
+pub(super) fn doubts(question: &str, state: &State, used: &[Source]) -> Vec<String> {
+    let mut found = Vec::new();
+    for Source { name, rows, columns } in used {
+        for Column { name: column, missing } in columns.iter().filter(|it| it.missing > 0) {
+            found.push(format!("`{column}` of `{name}` has no value in {missing} of {rows} rows"));
+        }
+    }
+    if let names @ [_, ..] = &*unnamed(question, state, used) {
+        let columns = names.join("`, `");
+        found.push(format!("the code reads columns that the question does not name: `{columns}`"));
+    }
+    found
+}
+
+/// The columns that are read and that no word of the question stands for, if the question has
+/// words that stand for nothing.
+pub(super) fn unnamed(question: &str, state: &State, used: &[Source]) -> Vec<String> {
+    let words = words(question);
+    let described = state.inputs.to_lowercase();
+    let columns = || state.sources.iter().flat_map(|source| &source.columns);
+    let is_open = |word: &&String| {
+        !has_word(&described, word) && !columns().any(|column| names(word, &column.name))
+    };
+    if !words.iter().any(|word| is_open(&word)) {
+        return Vec::new();
+    }
+    let read = used.iter().flat_map(|source| &source.columns);
+    let is_unnamed = |column: &&Column| !words.iter().any(|word| names(word, &column.name));
+    read.filter(is_unnamed).map(|column| column.name.clone()).collect()
+}
+
+/// A name in the question, in backticks or with an underscore, that no input has.
+pub(super) fn unknown_name(task: &Task, inputs: &str, sources: &[Source]) -> Option<String> {
+    if sources.is_empty() {
+        return None;
+    }
+    let quoted = task.question.split('`').skip(1).step_by(2).map(str::trim);
+    let is_name = |word: &&str| {
+        let inner = word.trim_matches('_');
+        inner.contains('_') && inner.starts_with(|first: char| first.is_alphabetic())
+    };
+    let written = task.question.split(|sign| !is_part(sign)).filter(is_name);
+    let functions =
+        task.functions.iter().map(|function| format!("{} {}", function.name, function.doc));
+    let context = serde_json::Value::from(task.context.clone()).to_string();
+    let columns = sources.iter().flat_map(|source| &source.columns);
+    let columns: Vec<&str> = columns.map(|column| &*column.name).collect();
+    let known =
+        format!("{inputs}\n{}\n{}\n{context}", columns.join("\n"), functions.collect::<String>());
+    let known = known.to_lowercase();
+    let mut asked = quoted.chain(written).filter(|name| !name.is_empty());
+    asked.find(|name| !has_word(&known, &name.to_lowercase())).map(str::to_owned)
+}
+
+/// Words of a question that may stand for a column: no question words, no functions.
+fn words(question: &str) -> Vec<String> {
+    const FILLERS: &str = "what which who whom whose where when why how many much is are was were be \
+        been does did do have has had the and or not for with from that this these those than then \
+        there their its his her they them all any each every per into over under between about of \
+        average mean median sum total number count share percentage percent maximum minimum max min \
+        most least largest smallest highest lowest greatest biggest longest shortest best worst more \
+        less fewer first last top rows row column columns table data value values different distinct \
+        given give show list find compute calculate tell please can could would should will";
+    let lower = question.to_lowercase();
+    let parts = lower.split(|sign: char| !sign.is_alphabetic());
+    let is_content = |word: &&str| {
+        word.chars().count() > 2 && !FILLERS.split_whitespace().any(|filler| filler == *word)
+    };
+    parts.filter(is_content).map(str::to_owned).collect()
+}
+
+/// Whether a word stands for a part of a column's name: one begins as the other does.
+fn names(word: &str, column: &str) -> bool {
+    let lower = column.to_lowercase();
+    let alike = |part: &str| {
+        let shared = part.chars().zip(word.chars()).take_while(|(one, other)| one == other).count();
+        let (part, word) = (part.chars().count(), word.chars().count());
+        shared >= 4 || shared >= 3 && (shared == part || shared == word)
+    };
+    lower.split(|sign: char| !sign.is_alphabetic()).any(alike)
+}
+
+/// The texts in code, and the code without them and without comments.
+fn split(python: &str) -> (Vec<String>, String) {
+    let (mut texts, mut code) = (Vec::new(), String::new());
+    let mut rest = python;
+    while let Some(place) = rest.find(['\'', '"', '#']) {
+        let (before, from) = rest.split_at(place);
+        code.push_str(before);
+        code.push(' ');
+        if from.starts_with('#') {
+            rest = from.find('\n').and_then(|end| from.get(end..)).unwrap_or_default();
+            continue;
+        }
+        let quote = from.get(..3).filter(|it| matches!(*it, "'''" | "\"\"\""));
+        let quote = quote.or_else(|| from.get(..1)).unwrap_or_default();
+        let inner = from.get(quote.len()..).unwrap_or_default();
+        let end = text_end(inner, quote);
+        texts.push(inner.get(..end).unwrap_or_default().replace('\\', ""));
+        rest = inner.get(end + quote.len()..).unwrap_or_default();
+    }
+    code.push_str(rest);
+    (texts, code)
+}
+
+/// Where a text ends that began with this quote.
+fn text_end(inner: &str, quote: &str) -> usize {
+    let mut is_escaped = false;
+    for (place, sign) in inner.char_indices() {
+        if !is_escaped && inner.get(place..).is_some_and(|rest| rest.starts_with(quote)) {
+            return place;
+        }
+        is_escaped = sign == '\\' && !is_escaped;
+    }
+    inner.len()
+}
+
+fn has_word(text: &str, word: &str) -> bool {
+    let is_free = |sign: Option<char>| sign.is_none_or(|sign| !is_part(sign));
+    !word.is_empty()
+        && text.match_indices(word).any(|(start, _)| {
+            let before = text.get(..start).and_then(|text| text.chars().next_back());
+            let after = text.get(start + word.len()..).and_then(|text| text.chars().next());
+            is_free(before) && is_free(after)
+        })
+}
+
+fn is_part(sign: char) -> bool {
+    sign.is_alphanumeric() || sign == '_'
+}

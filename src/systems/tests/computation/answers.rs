@@ -1,0 +1,177 @@
+//! What an answer is worth: words that state the result alone, and questions without an answer.
+
+use antiphon_models::ScriptedReply;
+use antiphon_systems::Outcome;
+use antiphon_systems::computation::{Answer, Task};
+use serde_json::{Map, Value as Json, json};
+
+use crate::scene::{Played, Scene, plan, result, sales, words};
+
+/// A question whose result is `value`, and what the model says of it, one after the other.
+async fn said(question: &str, value: Json, answers: &[&str]) -> Answer {
+    let summaries = answers.iter().map(|answer| words(answer, &["It is 7.", "North has 99."]));
+    let shown = format!("result: {value}");
+    let mut scene = Scene::new(&json!({}))
+        .role("planner", [plan("result = penguins['bill_mm'].max()")])
+        .role("summariser", summaries.map(ScriptedReply::from).collect::<Vec<_>>())
+        .runs([result(value)]);
+    scene.sandbox.shown = shown;
+    scene.sandbox.columns = columns();
+    let played = scene.answer(Task { question: question.to_owned(), ..sales() }).await;
+    assert_eq!(played.answer.outcome, Outcome::Answered);
+    played.answer.output
+}
+
+fn columns() -> Json {
+    json!([{"name": "bill_mm", "missing": 2}, {"name": "body_mass_g", "missing": 0}])
+}
+
+/// CO-12 of `docs/systems/computation.md`.
+#[tokio::test]
+async fn words_that_contradict_the_result_are_asked_for_again_with_the_difference() {
+    let cases = [
+        (json!(2), "June", "It is 2.", "June"),
+        (json!(35.6), "35.6 degrees Fahrenheit", "It is 35.6 mm.", "degrees Fahrenheit"),
+        (json!(35.6), "35.6 on 2023-04-15", "35.6", "2023-04-15"),
+        (json!(40), "It is 1200000.", "It is 40.", "1200000"),
+        (json!("Adelie"), "It is the gentoo.", "Most are Adelie.", "Adelie"),
+        (json!(0.254), "It is 2.54%.", "It is 25.4 %.", "2.54"),
+    ];
+    for (value, wrong, right, told) in cases {
+        let answer = said("How long is the bill?", value, &[wrong, right]).await;
+        assert_eq!((&*answer.answer, answer.is_summarised), (right, true));
+        let [rejected] = &*answer.rejected_wordings else { panic!("{wrong}") };
+        assert_eq!(rejected.answer, wrong);
+        assert!(rejected.differences.join("\n").contains(told), "{:?}", rejected.differences);
+    }
+}
+
+/// CO-13 of `docs/systems/computation.md`.
+#[tokio::test]
+async fn the_plain_value_replaces_words_that_contradict_it_twice() {
+    let answer = said("How long?", json!(35.6), &["36.7 mm", "It is long."]).await;
+    assert_eq!((&*answer.answer, answer.is_summarised), ("35.6", false));
+    assert_eq!(answer.rejected_wordings.len(), 2);
+    let yes = said("Sind alle Schnäbel lang?", json!(true), &["Ja, alle 7.", "Ja, alle 8."]).await;
+    assert_eq!(yes.answer, "Ja");
+}
+
+#[tokio::test]
+async fn further_facts_are_left_out_if_the_result_does_not_have_them() {
+    let answer = said("How long?", json!(7), &["It is 7 mm."]).await;
+    assert_eq!(answer.highlights, ["It is 7."]);
+}
+
+async fn played(task: Task, plans: Vec<Json>, results: Vec<Json>) -> Played {
+    let mut scene = Scene::new(&json!({"summarise": false}))
+        .role("planner", plans)
+        .runs(results.into_iter().map(result));
+    scene.sandbox.columns = columns();
+    scene.answer(task).await
+}
+
+/// CO-14 of `docs/systems/computation.md`.
+#[tokio::test]
+async fn a_planner_that_misses_data_ends_the_question_without_code() {
+    let missing = json!({
+        "reasoning": "", "missing": "the price of a penguin", "python": "result = 0", "explain": "",
+    });
+    let played = played(sales(), vec![missing], vec![]).await;
+    assert_eq!(played.answer.outcome, Outcome::NoAnswer);
+    assert!(played.answer.reason.unwrap().contains("the price of a penguin"));
+    assert_eq!((played.answer.output.answer.as_str(), played.sandbox.ran().len()), ("", 0));
+}
+
+/// CO-15 of `docs/systems/computation.md`.
+#[tokio::test]
+async fn a_result_that_is_no_value_goes_back_once_and_is_then_no_answer() {
+    let empty = [
+        json!(null),
+        json!(""),
+        json!("nan"),
+        json!([]),
+        json!({}),
+        json!([null, {"$": "float", "v": "nan"}]),
+        json!({"$": "float", "v": "nan"}),
+        json!({"$": "tuple", "v": []}),
+        json!({"$": "object", "type": "NaTType", "repr": "NaT"}),
+    ];
+    for value in empty {
+        let plans = vec![plan("result = a"), plan("result = b")];
+        let played = played(sales(), plans, vec![value.clone(), value.clone()]).await;
+        assert_eq!(played.answer.outcome, Outcome::NoAnswer, "{value}");
+        let reason = played.answer.reason.unwrap();
+        assert!(reason.starts_with("the code computed"), "{value}: {reason}");
+        let requests = played.model.requests();
+        let again = requests[1].messages.last().unwrap().content.text();
+        assert!(again.contains(&*reason) && again.contains("condition"), "{again}");
+    }
+    for value in [json!(0), json!(false), json!([0]), json!("no")] {
+        let played = played(sales(), vec![plan("result = a")], vec![value.clone()]).await;
+        assert_eq!(played.answer.outcome, Outcome::Answered, "{value}");
+    }
+}
+
+/// CO-16 of `docs/systems/computation.md`.
+#[tokio::test]
+async fn a_name_that_no_input_has_is_no_answer_before_a_model_is_asked() {
+    for question in ["What is the mean of `weight`?", "What is the mean flipper_length?"] {
+        let task = Task { question: question.to_owned(), ..sales() };
+        let played = played(task, vec![], vec![]).await;
+        assert_eq!(played.answer.outcome, Outcome::NoAnswer);
+        assert!(played.answer.reason.unwrap().contains("no input has"));
+        assert_eq!(played.model.requests().len(), 0);
+    }
+    for question in ["What is the mean of `bill_mm`?", "How large is Body_Mass_G in 2020?"] {
+        let task = Task { question: question.to_owned(), ..sales() };
+        let played = played(task, vec![plan("result = 1")], vec![json!(1)]).await;
+        assert_eq!(played.answer.outcome, Outcome::Answered, "{question}");
+    }
+}
+
+/// CO-17 of `docs/systems/computation.md`.
+#[tokio::test]
+async fn the_columns_that_code_reads_are_told_with_what_speaks_against_them() {
+    let ask = |question: &str, python: &str| {
+        let task = Task { question: question.to_owned(), ..sales() };
+        played(task, vec![plan(python)], vec![json!(7)])
+    };
+    let named = ask("How long is the longest bill?", "sales.bill_mm.max()").await.answer.output;
+    assert_eq!(named.sources[0].columns.len(), 1);
+    assert_eq!((named.sources[0].rows, &*named.sources[0].columns[0].name), (344, "bill_mm"));
+    assert_eq!(named.doubts, ["`bill_mm` of `sales` has no value in 2 of 344 rows"]);
+    let other = ask("What is the mean salary?", "sales['body_mass_g'].mean() # bill_mm").await;
+    let [doubt] = &*other.answer.output.doubts else { panic!("{:?}", other.answer.output.doubts) };
+    assert!(doubt.ends_with("the question does not name: `body_mass_g`"), "{doubt}");
+    let query = ask("How many weigh over 3 kg?", "len(sales.query(\"body_mass_g > 3000\"))").await;
+    assert_eq!(query.answer.output.sources[0].columns[0].name, "body_mass_g");
+}
+
+/// CO-18 of `docs/systems/computation.md`.
+#[tokio::test]
+async fn a_result_that_does_not_fit_the_question_is_no_answer() {
+    let misfit = json!({"fits": false, "answer": "It is 7.", "highlights": []});
+    let mut scene = Scene::new(&json!({}))
+        .role("planner", [plan("result = sales['body_mass_g'].mean()")])
+        .role("summariser", [misfit])
+        .runs([result(json!(7))]);
+    scene.sandbox.columns = columns();
+    let task = Task { question: "What is the mean salary?".to_owned(), ..sales() };
+    let played = scene.answer(task).await;
+    assert_eq!(played.answer.outcome, Outcome::NoAnswer);
+    assert_eq!(played.answer.output.answer, "");
+    assert!(played.answer.reason.unwrap().contains("`body_mass_g`"));
+}
+
+#[tokio::test]
+async fn an_answer_may_state_the_question_the_context_and_the_guidance() {
+    let Json::Object(context) = json!({"today": "2026-11-21"}) else { unreachable!() };
+    let answer = "On 21 November 2026 there were 7 above 220 mm, worth 7 euros.";
+    let played = Scene::new(&json!({"guidance": "Amounts are in euros."}))
+        .role("planner", [plan("result = 7")])
+        .role("summariser", [words(answer, &[])])
+        .runs([result(json!(7))])
+        .answer(Task { context, inputs: Map::new(), ..Task::new("How many above 220 mm?") })
+        .await;
+    assert_eq!(played.answer.output.answer, answer);
+}
