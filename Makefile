@@ -13,7 +13,7 @@ RUST_TESTED := --workspace --exclude antiphon-binding --features antiphon-system
 BESIDE_A_DATABASE = $(BIN)/python tests/support/postgres.py
 CRATES      := $(shell find src -name '*.rs' -o -name Cargo.toml -o -name '*.md' -path '*/prompts/*')
 
-.PHONY: help setup build format lint lint-others test test-rust test-python test-quick test-local test-kills test-torture test-runs test-wasm stubs bench docs deny all clean
+.PHONY: help setup build format lint lint-others test test-rust test-python test-quick test-local test-kills test-torture test-runs test-wasm stubs bench eval docs deny all clean
 .DEFAULT_GOAL := help
 
 help: ## List the jobs
@@ -116,6 +116,10 @@ stubs: $(VENV)/.tools ## Write python/antiphon/_antiphon.pyi anew from the bindi
 bench: $(VENV)/.profiling ## Measure the build that is published
 	$(MAKE) setup PROFILE=dist
 	$(BIN)/python -m tests.bench $(ARGS)
+
+# A file per model in target/eval; a killed evaluation goes on when it is started again.
+eval: setup ## Ask models 100 questions with known answers (MODEL=name; default: local:0.5b, local:1.5b; ARGS)
+	$(BIN)/python -m tests.eval $(if $(MODEL),--model '$(MODEL)') $(ARGS)
 
 docs: setup ## Build the Rust API pages and run every example
 	RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --locked

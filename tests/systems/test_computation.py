@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from antiphon import Agent, Orchestrator
-from antiphon.errors import GuestError, ValidationError
+from antiphon.errors import GuestError, StateError, ValidationError
 from antiphon.models import scripted
 from antiphon.sandbox import Limits, Sandbox, compute
 from antiphon.systems import Computation
@@ -135,13 +135,77 @@ def test_inputs_that_have_no_names_are_refused(given: dict[str, Any], named: str
     assert caught.value.code == "input_invalid"
 
 
+def test_context_that_is_no_json_is_refused_by_its_name() -> None:
+    with pytest.raises(ValidationError, match="`context` must hold JSON values; `when` is none"):
+        Computation(scripted([])).run("How many?", context={"when": object()})
+
+
+def test_words_beside_the_result_are_not_delivered(engine: Any) -> None:
+    answers = [words("It is 61."), words("It is 60 in June.")]
+    model = scripted([plan("result = sum(sales)"), *answers])
+    with Sandbox(engine=engine) as box:
+        found = Computation(model, sandbox=box).run("How much?", {"sales": [10, 20, 30]})
+    assert (found.outcome, found.answer, found.is_summarised) == ("answered", "60", False)
+    first, second = found.rejected_wordings
+    assert first.differences == (
+        "the number `61` is not in the result",
+        "the result `60` is missing",
+    )
+    assert second.answer == "It is 60 in June."
+    told = [event.name for event in found.trace if event.kind == "custom"]
+    assert told.count("wording_rejected") == 2
+    assert found.to_dict()["rejected_wordings"][1]["differences"] == list(second.differences)
+
+
+@pytest.mark.parametrize("code", ["result = None", "result = ''", "result = float('nan')", "[]"])
+def test_a_result_that_is_no_value_is_no_answer(engine: Any, code: str) -> None:
+    with Sandbox(engine=engine) as box:
+        computation = Computation(scripted([plan(code)] * 2), sandbox=box)
+        found = computation.run("How much?")
+    assert (found.outcome, found.answer, len(found.attempts)) == ("no_answer", "", 2)
+    assert found.reason is not None
+    assert found.reason.startswith("the code computed")
+    assert found.attempts[0].no_answer == found.reason
+    assert found.reason in found._repr_mimebundle_()["text/plain"]
+    with pytest.raises(StateError, match="the question has no answer: the code computed"):
+        found.raise_for_outcome()
+
+
+def test_the_columns_of_a_table_are_told_with_their_missing_values() -> None:
+    pandas = pytest.importorskip("pandas")
+    birds = pandas.DataFrame({"kind": ["a", "b", None], "bill_mm": [1.5, None, 3.0]})
+    model = scripted([plan("result = birds['bill_mm'].max()"), words("It is 3 mm.")])
+    with Sandbox(packages=["pandas", "numpy", "pyarrow"]) as box:
+        found = Computation(model, sandbox=box).run("How long is a bill?", {"birds": birds})
+        (source,) = found.sources
+        assert (source.name, source.rows, source.columns) == ("birds", 3, {"bill_mm": 1})
+        assert found.doubts == ("`bill_mm` of `birds` has no value in 1 of 3 rows",)
+        empty = scripted([plan("result = birds[birds['kind'] == 'c']")] * 2)
+        none = Computation(empty, sandbox=box).run("Which are c?", {"birds": birds})
+        assert none.outcome == "no_answer"
+        rows = "result = birds.sort_values('bill_mm')"
+        shown = scripted([plan(rows), words("They are 1.5 and 3.0 mm long.")])
+        listed = Computation(shown, sandbox=box).run("How long are the bills?", {"birds": birds})
+    assert listed.is_summarised, listed.rejected_wordings
+    assert "bill_mm" in shown.requests[-1]["messages"][-1]["content"]
+
+
+def test_a_column_that_no_table_has_is_no_answer_before_a_model_is_asked(engine: Any) -> None:
+    model = scripted([])
+    with Sandbox(engine=engine) as box:
+        computation = Computation(model, sandbox=box)
+        found = computation.run("What is the mean `salary`?", {"people": [{"age": 3}]})
+    assert (found.outcome, model.requests) == ("no_answer", [])
+    assert found.reason == "no input has a column or a value `salary`"
+
+
 def test_a_card_runs_nothing_of_what_a_model_or_its_code_says(engine: Any) -> None:
-    model = scripted([plan("result = '<script>1</script>'"), words("<script>2</script>")])
+    model = scripted([plan("result = '<script>1</script>'"), words("It is <script>1</script>.")])
     with Sandbox(engine=engine) as box:
         found = Computation(model, sandbox=box).run("How much?")
     shown = found._repr_mimebundle_()
     assert "<script>" not in shown["text/html"]
-    assert "&lt;script&gt;2" in shown["text/html"]
+    assert "It is &lt;script&gt;1" in shown["text/html"]
     assert "computation: answered" in shown["text/plain"]
 
 

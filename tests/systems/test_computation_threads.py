@@ -46,7 +46,7 @@ def test_a_question_is_resumed_with_its_data_in_another_object(tmp_path: Path) -
     failing = scripted([plan("result = max(sales)")])
     first = Computation(failing, checkpointer=url).run(QUESTION, SALES, thread="q")
     assert first.error is not None, "the summariser had no reply, and the result stands"
-    assert (first.outcome, first.answer, first.value) == ("answered", "result: int: 30", 30)
+    assert (first.outcome, first.answer, first.value) == ("answered", "30", 30)
     again = Computation(scripted([]), checkpointer=url).resume("q")
     assert (again.answer, again.value, again.run_id) == (first.answer, 30, first.run_id)
 
@@ -77,6 +77,22 @@ def test_several_questions_are_answered_in_their_order() -> None:
     replies = [plan("result = 1"), words("one"), plan("result = 1"), words("one")]
     found = Computation(scripted(replies)).batch(["What is 1?", "And 1?"], concurrency=1)
     assert [one.answer for one in found] == ["one", "one"]
+
+
+def test_a_batch_takes_the_data_of_all_its_questions_or_of_each() -> None:
+    def sum_up(_: dict[str, Any]) -> dict[str, str]:
+        return {"reasoning": "", "python": "result = sum(numbers)", "explain": ""}
+
+    computation = Computation(planner=sum_up, summarise=False)
+    shared = computation.batch(["What is the sum?", "And again?"], {"numbers": [1, 2]})
+    assert [one.value for one in shared] == [3, 3]
+    assert shared[0].models == ()
+    own = computation.batch(["What is it?"] * 2, [{"numbers": [4]}, {"numbers": [5]}])
+    assert [one.answer for one in own] == ["4", "5"]
+    with pytest.raises(ValidationError, match=r"as many inputs as questions \(2\): 1"):
+        computation.batch(["What is it?"] * 2, [{"numbers": [4]}])
+    with pytest.raises(ValidationError, match="`inputs` must be a dict of values by name: int"):
+        computation.batch(["What is it?"], [4])  # type: ignore[list-item]
 
 
 def test_a_file_of_questions_gets_a_file_of_answers(tmp_path: Path) -> None:
@@ -134,5 +150,7 @@ def test_prompts_of_the_computation_can_be_replaced() -> None:
     prompts = {"planner": "Write Python. {{form}}"}
     Computation(played, prompts=prompts).run(QUESTION, SALES)
     assert played.requests[0]["messages"][0]["content"].startswith("Write Python. {")
+    with pytest.raises(ValidationError, match="`prompts` must be a dict of texts or paths by name"):
+        Computation(model(), prompts=["planner"])  # type: ignore[arg-type]
     with pytest.raises(ValidationError, match="unknown field of the prompt `planner`: tables"):
         Computation(model(), prompts={"planner": "{{tables}}"})

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypedDict, Unpack, cast
 
 from antiphon._event_loop import run_blocking
 from antiphon._roles import RoleSpec, ask_all
-from antiphon.errors import AntiphonError, StateError, ValidationError
+from antiphon.errors import AntiphonError, InternalError, ValidationError
 from antiphon.sandbox import Sandbox
 from antiphon.sandbox.engines import runner_of
 from antiphon.systems._system import System
@@ -322,14 +322,14 @@ def _own_sandbox() -> Sandbox:
 
 def _unused(brief: dict[str, Any]) -> NoReturn:
     """Stands for the summariser where nothing is summarised, so that no model has to."""
-    raise StateError(f"nothing is to be summarised: {brief}", code="host_incomplete")
+    raise InternalError(f"nothing is to be summarised: {brief}", code="host_incomplete")
 
 
 def _inputs_of_each(inputs: _Inputs, count: int) -> list[Mapping[str, Any] | None]:
     """The data of each question of a batch."""
     if not isinstance(inputs, list | tuple):
         _require_mapping("inputs", inputs, '`inputs={"sales": table}`')
-        return [inputs] * count
+        return [cast("Mapping[str, Any] | None", inputs)] * count
     if len(inputs) != count:
         raise ValidationError(
             f"there must be as many inputs as questions ({count}): {len(inputs)}",

@@ -65,13 +65,15 @@ def _columns(value, kind):
     if kind == "DataFrame":
         columns = [value.iloc[:, at] for at in range(len(value.columns))]
         return [{"name": str(one.name), "missing": int(one.isna().sum())} for one in columns]
-    if kind != "list" or not value or not all([type(row).__name__ == "dict" for row in value]):
+    if kind != "list" or [row for row in value if type(row).__name__ != "dict"]:
         return []
     names = []
     for row in value:
         names += [key for key in row if key not in names]
-    counts = [len([row for row in value if row.get(name) is None]) for name in names]
-    return [{"name": str(name), "missing": count} for name, count in zip(names, counts)]
+    return [
+        {"name": str(name), "missing": len([row for row in value if row.get(name) is None])}
+        for name in names
+    ]
 
 
 def _result(name, value, kind):

@@ -1,0 +1,65 @@
+"""The questions, as they stand in `questions/`."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from eval.tables import TABLES
+
+__all__ = ["SETS", "Question", "load"]
+
+SETS = ("ask", "tables")
+"""The sets of questions: for `antiphon ask`, and for `Computation`."""
+_FOLDER = Path(__file__).with_name("questions")
+_EXPECTED = {"number", "tolerance", "date", "text", "refuse", "abstain", "or_abstain"}
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question with its answer.
+
+    Attributes:
+        id: its name in reports and in the file of results.
+        kind: what it is about, such as ``arithmetic``.
+        question: the text.
+        expected: what `eval.scoring.score` takes.
+        file: an attached file, as its name and its text.
+        table: the name of its table.
+        held_out: whether it is kept unseen: reports count it and do not show it.
+    """
+
+    id: str
+    kind: str
+    question: str
+    expected: dict[str, Any] = field(hash=False)
+    file: tuple[str, str] | None = None
+    table: str | None = None
+    held_out: bool = False
+
+
+def load(name: str, folder: Path = _FOLDER) -> list[Question]:
+    """The questions of a set, in their order.
+
+    Raises:
+        ValueError: a line is not a question.
+    """
+    lines = (folder / f"{name}.jsonl").read_text("utf-8").splitlines()
+    found = [_question(json.loads(line), name) for line in lines if line.strip()]
+    if len({one.id for one in found}) != len(found):
+        raise ValueError(f"two questions of the set `{name}` have the same id")
+    return found
+
+
+def _question(row: dict[str, Any], name: str) -> Question:
+    expected = row["expected"]
+    unknown = expected.keys() - _EXPECTED
+    answers = expected.keys() & {"number", "date", "text", "abstain"}
+    if unknown or len(answers) != 1:
+        raise ValueError(f"the question {row['id']} of `{name}` has no usable answer: {expected}")
+    if row.get("table") is not None and row["table"] not in TABLES:
+        raise ValueError(f"the question {row['id']} is about an unknown table: {row['table']}")
+    file = row.pop("file", None)
+    return Question(**row, file=None if file is None else (file["name"], file["text"]))
