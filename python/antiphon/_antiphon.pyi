@@ -1162,6 +1162,10 @@ class Run:
         """
         The open questions: id, path, value.
         """
+    def replace_context(self, /, context: Any) -> None:
+        """
+        Replaces what nodes reach as `Context.context`, before the run resumes.
+        """
     @property
     def run_id(self, /) -> str:
         """

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     ContextT = TypeVar("ContextT", default=Any)
     OutputT = TypeVar("OutputT", default=Any)
-    StateT = TypeVar("StateT", default=dict[str, Any])
+    StateT = TypeVar("StateT", default=Any)
 else:
     from types import GenericAlias
     from typing import TypeVar

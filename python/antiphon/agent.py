@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from antiphon._orchestrator.agent_spec import name_of
 from antiphon._orchestrator.declaration import AgentDeclaration
+from antiphon._orchestrator.lone_verbs import LoneVerbs
+from antiphon._type_params import ContextT, Generic, OutputT
 from antiphon.errors import ValidationError
 from antiphon.orchestrator import Orchestrator
 
@@ -39,7 +41,9 @@ def _alone(method: Callable[Concatenate[Any, _P], _T]) -> Callable[Concatenate[A
     return call
 
 
-class Agent(AgentDeclaration):
+class Agent(
+    AgentDeclaration[ContextT, OutputT], LoneVerbs[ContextT, OutputT], Generic[ContextT, OutputT]
+):
     """A member of a team, or a team of one. There are two ways to write one.
 
     *Declare* it, and the loop of model and tool calls runs natively::
@@ -114,11 +118,12 @@ class Agent(AgentDeclaration):
         for name, value in vars(cls).items():
             _check_attribute(cls, name, value)
 
-    run, arun = _alone(Orchestrator.run), _alone(Orchestrator.arun)
-    stream, astream = _alone(Orchestrator.stream), _alone(Orchestrator.astream)
-    batch, abatch = _alone(Orchestrator.batch), _alone(Orchestrator.abatch)
-    resume, aresume = _alone(Orchestrator.resume), _alone(Orchestrator.aresume)
-    recover, arecover = _alone(Orchestrator.recover), _alone(Orchestrator.arecover)
+    if not TYPE_CHECKING:  # `LoneVerbs` has their types
+        run, arun = _alone(Orchestrator.run), _alone(Orchestrator.arun)
+        stream, astream = _alone(Orchestrator.stream), _alone(Orchestrator.astream)
+        batch, abatch = _alone(Orchestrator.batch), _alone(Orchestrator.abatch)
+        resume, aresume = _alone(Orchestrator.resume), _alone(Orchestrator.aresume)
+        recover, arecover = _alone(Orchestrator.recover), _alone(Orchestrator.arecover)
     orphans, aorphans = _alone(Orchestrator.orphans), _alone(Orchestrator.aorphans)
     state, astate = _alone(Orchestrator.state), _alone(Orchestrator.astate)
     history, ahistory = _alone(Orchestrator.history), _alone(Orchestrator.ahistory)

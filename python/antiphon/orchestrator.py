@@ -21,6 +21,7 @@ from antiphon._orchestrator.updates import entry, turn
 from antiphon._pause import relay_questions
 from antiphon._sync_async import Routine, async_method, drive, sync_method
 from antiphon._thread_store import Durability, ThreadStore, fresh_name, read_saver, thread_name
+from antiphon._type_params import ContextT, Generic, StateT
 from antiphon.errors import StateError, ValidationError
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 __all__ = ["Orchestrator"]
 
 
-class Orchestrator(Resumes):
+class Orchestrator(Resumes[StateT, ContextT], Generic[StateT, ContextT]):
     """A team of agents, checked and compiled once, to be run any number of times.
 
     It can be shared between threads and event loops. Each method has an async version. Sync methods
@@ -96,7 +97,7 @@ class Orchestrator(Resumes):
         *,
         flow: Mapping[str, Any] | None = None,
         router: Any = None,
-        state: type | None = None,
+        state: type[StateT] | None = None,
         retry: RetryPolicy | int | None = None,
         timeout: float | None = None,
         budget: Budget | None = None,
@@ -135,7 +136,9 @@ class Orchestrator(Resumes):
         return self._built.diagram
 
     @sync_method
-    def run(self, question: Any, thread: str | None = None) -> Routine[Result]:
+    def run(
+        self, question: Any, thread: str | None = None, *, context: ContextT | None = None
+    ) -> Routine[Result[Any, StateT]]:
         """Runs the team until it ends, or pauses for a person.
 
         Args:
@@ -147,6 +150,9 @@ class Orchestrator(Resumes):
                 work of an earlier run is dropped. Default: a new thread, see `Result.thread`.
                 Within a node of another run the default is none: the run is a part of that
                 node, and its questions pause the outer run.
+            context: any value that agents, tools and functions given as `instructions` reach as
+                ``ctx.context``, such as connections and the user. It is never stored or shown.
+                Default: none; within a node of another run, that run's.
 
         Returns:
             The result, also if the run reached a limit, is paused, or was cancelled.
@@ -155,7 +161,8 @@ class Orchestrator(Resumes):
             ValidationError: the question is blank (``question_blank``), or the input does not
                 fit the state (``input_invalid``); no thread can have that name
                 (``thread_invalid``), or the team has no checkpointer
-                (``thread_unkept``). Nothing has run.
+                (``thread_unkept``); or a tool requires a context, and there is none
+                (``context_missing``). Nothing has run.
             StateError: another run writes to the thread (``thread_busy``), or the thread
                 belongs to a team of other agents (``checkpoint_misfit``): nothing has run. Another
                 process has taken over the thread (``thread_conflict``), or the store has failed.
@@ -163,16 +170,19 @@ class Orchestrator(Resumes):
                 `Result.of` returns the partial result.
             KeyboardInterrupt: agents and tools were cancelled.
         """
-        return (yield from self._drive(self._start(question, thread)))
+        return (yield from self._drive(self._start(question, thread, context)))
 
     arun = async_method(run)
 
-    def stream(self, question: Any, thread: str | None = None) -> Stream:
+    def stream(
+        self, question: Any, thread: str | None = None, *, context: ContextT | None = None
+    ) -> Stream[Any, StateT]:
         """Runs the team and yields its events, including pieces of model replies.
 
         Args:
             question: as for `run`.
             thread: as for `run`.
+            context: as for `run`.
 
         Returns:
             An iterator of `Event`, whose ``result`` is the `Result` at the end. Closing or
@@ -181,11 +191,13 @@ class Orchestrator(Resumes):
         Raises:
             ValidationError: as `run`.
         """
-        return Stream(self._start(question, thread, watched=True), self._settle)
+        return Stream(self._start(question, thread, context, watched=True), self._settle)
 
-    def astream(self, question: Any, thread: str | None = None) -> AsyncStream:
+    def astream(
+        self, question: Any, thread: str | None = None, *, context: ContextT | None = None
+    ) -> AsyncStream[Any, StateT]:
         """`stream` for ``async for``."""
-        return AsyncStream(self._start(question, thread, watched=True), self._settle)
+        return AsyncStream(self._start(question, thread, context, watched=True), self._settle)
 
     @sync_method
     def batch(
@@ -195,7 +207,8 @@ class Orchestrator(Resumes):
         threads: Iterable[str] | None = None,
         concurrency: int = 8,
         raise_errors: bool = False,
-    ) -> Routine[list[Result]]:
+        context: ContextT | None = None,
+    ) -> Routine[list[Result[Any, StateT]]]:
         """Runs the team once per question, several at a time, with a progress bar.
 
         The progress bar appears on a terminal and in a notebook only.
@@ -207,6 +220,7 @@ class Orchestrator(Resumes):
             concurrency: the number of concurrent runs. Default: 8.
             raise_errors: end the batch at the first failure. Default: a failed run becomes a
                 result with the outcome ``error``, and the others continue.
+            context: as for `run`, for all of them.
 
         Returns:
             The results, in the order of the questions.
@@ -215,8 +229,8 @@ class Orchestrator(Resumes):
             ValidationError: a question is invalid. Nothing has run.
         """
         starts = self._starts(questions, threads, concurrency)
-        keep = not raise_errors
-        return (yield from self._run_all(starts, concurrency=concurrency, keep=keep))
+        options: Any = {"keep": not raise_errors, "context": context}
+        return (yield from self._run_all(starts, concurrency=concurrency, **options))
 
     abatch = async_method(batch)
 
@@ -232,8 +246,10 @@ class Orchestrator(Resumes):
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         return {**self.graph._repr_mimebundle_(), "text/plain": repr(self)}
 
-    def _start(self, question: Any, thread: str | None, *, watched: bool = False) -> Run:
-        return self._launch(*self._ready(question, thread), watched=watched)
+    def _start(
+        self, question: Any, thread: str | None, context: Any, *, watched: bool = False
+    ) -> Run:
+        return self._launch(*self._ready(question, thread), context=context, watched=watched)
 
     def _ready(self, question: Any, thread: str | None) -> _Start:
         """The input of a run and its thread, validated as far as possible."""
@@ -261,18 +277,22 @@ class Orchestrator(Resumes):
         first: dict[str, Any] | TurnInput | Command[Any] | None,
         ref: ThreadRef | None,
         *,
+        context: Any = None,
         watched: bool = False,
         run_id: str | None = None,
     ) -> Run:
         limits = {} if self._budget is None else self._budget.limits()
         outer = enclosing_context()
         registry = None
-        if outer is not None and outer.run.kept_in is not None:
-            registry = self._built.registry()
+        if outer is not None:
+            context = outer.context if context is None else context
+            registry = None if outer.run.kept_in is None else self._built.registry()
+        self._built.check_context(context)
         try:
             return self._built.engine.start(
                 first,
                 config=self._budget,
+                context=context,
                 limits=Limits(**limits, supersteps=self._built.max_steps),
                 events=True,
                 stream_options=StreamOptions(("events",)) if watched else None,
@@ -284,7 +304,7 @@ class Orchestrator(Resumes):
         except StateError as error:
             raise ValidationError(error.message, code="input_invalid", hint=error.hint) from error
 
-    def _drive(self, run: Run, *, keep: bool = False) -> Routine[Result]:
+    def _drive(self, run: Run, *, keep: bool = False) -> Routine[Result[Any, StateT]]:
         try:
             yield drive(run)
             while relay_questions(run):
@@ -295,7 +315,7 @@ class Orchestrator(Resumes):
             return self._finished(run, error)
         return self._finished(run, None)
 
-    def _settle(self, run: Run, error: BaseException | None) -> Result:
+    def _settle(self, run: Run, error: BaseException | None) -> Result[Any, StateT]:
         """The result at the end of a stream; raises the exception of the run."""
         if error is not None and not self._keeps(run, error, keep=False):
             raise error
@@ -312,7 +332,7 @@ class Orchestrator(Resumes):
         self._finished(run, error)._keep_with(error)  # noqa: SLF001 - nothing of a run is lost
         return False
 
-    def _finished(self, run: Run, error: BaseException | None) -> Result:
+    def _finished(self, run: Run, error: BaseException | None) -> Result[Any, StateT]:
         return finish(run, error, self._built.state, self.name)
 
 

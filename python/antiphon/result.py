@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+import difflib
 import json
 import pickle
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
 from antiphon._html import BOX, CELL, SMALL, colour_of, escaped, plain, preview
 from antiphon._state_schema import fields_of_state
+from antiphon._type_params import Generic, OutputT, StateT
 from antiphon.errors import BudgetError, RunCancelled, StateError
 
 if TYPE_CHECKING:
@@ -83,17 +85,18 @@ class _Kept:
 
     __slots__ = ("result",)
 
-    def __init__(self, result: Result) -> None:
+    def __init__(self, result: Result[Any, Any]) -> None:
         self.result = result
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(None), ()
 
 
-class Result:
+class Result(Generic[OutputT, StateT]):
     """The result of a run; displays itself in notebooks, and can be pickled.
 
-    Keys of the state are attributes too: ``result.feedback`` is ``result.state["feedback"]``.
+    In a notebook, keys of the state are attributes too: ``result.feedback`` is
+    ``result.state["feedback"]``. Type checkers know `state`, by the team's state class.
 
     Attributes:
         answer: the state's ``answer``; ``None`` without one.
@@ -120,7 +123,7 @@ class Result:
         self,
         run: Run,
         *,
-        state: Any,
+        state: StateT,
         outcome: Outcome,
         detail: str,
         usage: Usage,
@@ -142,7 +145,7 @@ class Result:
         self.questions = tuple(Question(key, path[-1], value) for key, path, value in run.questions)
 
     @classmethod
-    def of(cls, error: BaseException) -> Result | None:
+    def of(cls, error: BaseException) -> Result[Any, Any] | None:
         """The partial result of the run that raised an exception: events, state and usage.
 
         Args:
@@ -170,9 +173,14 @@ class Result:
         error.__dict__[_KEPT] = _Kept(self)
 
     @property
-    def answer(self) -> Any:
+    def answer(self) -> OutputT:
         """The state's ``answer``; ``None`` without one."""
-        return fields_of_state(self.state).get("answer")
+        return cast("OutputT", fields_of_state(self.state).get("answer"))
+
+    @property
+    def messages(self) -> list[Any]:
+        """The state's ``messages``; empty without any."""
+        return list(fields_of_state(self.state).get("messages") or ())
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -262,17 +270,19 @@ class Result:
         """
         return json.dumps(self.to_dict(), ensure_ascii=False, indent=indent)
 
-    def __getattr__(self, name: str) -> Any:
-        # Only what is no attribute of its own comes here.
-        if not name.startswith("_") and "state" in self.__dict__:
+    if not TYPE_CHECKING:  # checkers read `state`, and report the rest
+
+        def __getattr__(self, name: str) -> Any:
+            # Only what is no attribute of its own comes here.
+            if name.startswith("_") or "state" not in self.__dict__:
+                raise AttributeError(name)
             fields = fields_of_state(self.state)
             if name in fields:
                 return fields[name]
-            known = ", ".join(fields)
-            raise AttributeError(
-                f"the result has neither a field nor a state key: {name} ({known})"
-            )
-        raise AttributeError(name)
+            raise AttributeError(_no_attribute(name, [*_public(self), *fields]))
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *filter(str.isidentifier, fields_of_state(self.state))})
 
     def __getstate__(self) -> dict[str, Any]:
         kept = {**self.__dict__, "_run": None, "_events": self.events}
@@ -292,7 +302,21 @@ class Result:
         return {"text/plain": _text(self), "text/html": _html(self)}
 
 
-def _loop(result: Result) -> str:
+def _public(result: Result[Any, Any]) -> list[str]:
+    return [name for name in object.__dir__(result) if not name.startswith("_")]
+
+
+def _no_attribute(name: str, known: list[str]) -> str:
+    near = difflib.get_close_matches(name, known, 1) or [_MEANT.get(name, "")]
+    advice = f"did you mean `{near[0]}`?" if near[0] else f"it has {', '.join(sorted(known))}"
+    return f"the result has neither a field nor a state key: {name}; {advice}"
+
+
+_MEANT = {"trace": "events", "output": "answer", "content": "answer", "data": "answer"}
+"""What others call it."""
+
+
+def _loop(result: Result[Any, Any]) -> str:
     """The agents that ran more than once, if the steps of a run are used up."""
     if result.outcome != "step_limit":
         return ""
@@ -302,7 +326,7 @@ def _loop(result: Result) -> str:
     return f" ({told})" if told else ""
 
 
-def _text(result: Result) -> str:
+def _text(result: Result[Any, Any]) -> str:
     """The result in a few lines."""
     lines = [f"{result.team}: {result.outcome}{_detail(result)}"]
     if result.answer is not None:
@@ -312,7 +336,7 @@ def _text(result: Result) -> str:
     return "\n".join(lines)
 
 
-def _html(result: Result) -> str:
+def _html(result: Result[Any, Any]) -> str:
     """The result as one self-contained element, escaped."""
     colour = colour_of(result.outcome)
     told = f"{result.outcome}{escape(_detail(result))}"
@@ -329,17 +353,17 @@ def _html(result: Result) -> str:
     return "".join(parts)
 
 
-def _answer(result: Result) -> Iterator[str]:
+def _answer(result: Result[Any, Any]) -> Iterator[str]:
     if result.answer is not None:
         yield f'<div style="white-space:pre-wrap;margin:8px 0">{escaped(result.answer)}</div>'
 
 
-def _asked(result: Result) -> Iterator[str]:
+def _asked(result: Result[Any, Any]) -> Iterator[str]:
     for question in result.questions:
         yield f"<div><b>{escape(question.agent)} asks:</b> {escaped(question.value)}</div>"
 
 
-def _failed(result: Result) -> Iterator[str]:
+def _failed(result: Result[Any, Any]) -> Iterator[str]:
     for error in result.errors:
         yield (
             f'<div style="color:#cf222e"><b>{escape(error["agent"])}</b> '
@@ -347,7 +371,7 @@ def _failed(result: Result) -> Iterator[str]:
         )
 
 
-def _usage(result: Result) -> str:
+def _usage(result: Result[Any, Any]) -> str:
     usage = result.usage
     told = (
         f"{usage.steps} steps, {usage.model_calls} model calls, {usage.tool_calls} tool calls, "
@@ -356,7 +380,7 @@ def _usage(result: Result) -> str:
     return f'<div style="{SMALL}">{told}</div>'
 
 
-def _trace(result: Result) -> Iterator[str]:
+def _trace(result: Result[Any, Any]) -> Iterator[str]:
     events = [event for event in result.events if event.kind not in _HIDDEN]
     if not events:
         return
@@ -379,5 +403,5 @@ def _row(event: Event) -> str:
     return "".join(f"<td {CELL}>{escape(cell)}</td>" for cell in cells)
 
 
-def _detail(result: Result) -> str:
+def _detail(result: Result[Any, Any]) -> str:
     return f" ({result.detail})" if result.detail else ""

@@ -108,7 +108,7 @@ def test_a_lane_is_for_one_agent() -> None:
     script = scripted([], replies_by_agent={"a": ["for a"], "b": ["for b"]})
     agents = [Agent(name=name, model=script, writes=f"said_{name}") for name in "ba"]
     result = Orchestrator([agents]).run("q")
-    assert (result.said_a, result.said_b) == ("for a", "for b")
+    assert (result.state["said_a"], result.state["said_b"]) == ("for a", "for b")
 
 
 @pytest.mark.parametrize(

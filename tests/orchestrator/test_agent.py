@@ -385,7 +385,7 @@ def test_sync_and_async_agents_mix() -> None:
             await asyncio.sleep(0)
             return {"two": state["one"] + 1}
 
-    assert Orchestrator([Sync, Async]).run("q").two == 2
+    assert Orchestrator([Sync, Async]).run("q").state["two"] == 2
 
 
 def test_the_context_says_who_and_when() -> None:
@@ -452,7 +452,7 @@ def test_async_tools_work_in_sync_agents_and_blocking_ones_in_async_agents() -> 
 
     team = Orchestrator([Sync(), Async()])
     assert team.run("q").state["one"] == 2
-    assert asyncio.run(team.arun("q")).two == 12
+    assert asyncio.run(team.arun("q")).state["two"] == 12
 
 
 @pytest.mark.parametrize("asynchronous", [False, True])

@@ -104,7 +104,7 @@ def test_goto_replaces_the_static_successor() -> None:
 
     result = Orchestrator([Jumper(name="a"), *notes("b", "c")]).run("q")
     assert order(result.state) == {"c": 0}
-    assert result.jumped
+    assert result.state["jumped"]
 
 
 def test_send_fans_out_and_goto_may_hold_sends() -> None:
@@ -130,7 +130,7 @@ def test_end_skips_the_remaining_agents_and_may_answer() -> None:
             return ctx.end("enough", update={"why": "short"})
 
     result = Orchestrator([Last(), *notes("b")]).run("q")
-    assert (result.answer, result.why, order(result.state)) == ("enough", "short", {})
+    assert (result.answer, result.state["why"], order(result.state)) == ("enough", "short", {})
     assert result.messages[-1] == {"role": "assistant", "content": "enough", "name": "last"}
 
 
@@ -191,7 +191,7 @@ def test_a_text_becomes_the_question_and_a_message() -> None:
 
 def test_a_dict_is_the_initial_state() -> None:
     result = Orchestrator(notes("a")).run({"question": "q", "table": [1]})
-    assert result.table == [1]
+    assert result.state["table"] == [1]
 
 
 def test_a_returned_text_is_the_answer_and_a_message() -> None:
@@ -211,7 +211,7 @@ def test_values_are_passed_by_reference() -> None:
         def act(self, state: Any, ctx: AgentContext) -> dict[str, Any]:
             return {"thing": thing}
 
-    assert Orchestrator([Give(), *notes("a")]).run("q").thing is thing
+    assert Orchestrator([Give(), *notes("a")]).run("q").state["thing"] is thing
 
 
 def test_parallel_agents_must_not_write_different_values_to_an_undeclared_key() -> None:
@@ -226,8 +226,8 @@ def test_parallel_agents_must_not_write_different_values_to_an_undeclared_key() 
     with pytest.raises(StateError, match=r"`a` and `b` wrote .*: seen") as caught:
         Orchestrator([[Writes(1, name="a"), Writes(2, name="b")]]).run("q")
     assert caught.value.code == "write_conflict"
-    assert Orchestrator([[Writes(1, name="a"), Writes(1, name="b")]]).run("q").seen == 1
-    assert Orchestrator([Writes(1, name="a"), Writes(2, name="b")]).run("q").seen == 2
+    assert Orchestrator([[Writes(1, name="a"), Writes(1, name="b")]]).run("q").state["seen"] == 1
+    assert Orchestrator([Writes(1, name="a"), Writes(2, name="b")]).run("q").state["seen"] == 2
 
 
 def test_parallel_agents_do_not_share_containers() -> None:
@@ -238,7 +238,7 @@ def test_parallel_agents_do_not_share_containers() -> None:
 
     team = Orchestrator([[Appends(name="a"), Appends(name="b")]])
     result = team.run({"numbers": [0]})
-    assert (result.a_saw, result.b_saw) == (2, 2)
+    assert (result.state["a_saw"], result.state["b_saw"]) == (2, 2)
 
 
 class Typed(TypedDict, total=False):
@@ -281,7 +281,7 @@ def test_a_schema_says_how_writes_are_merged() -> None:
     assert state["best"] == 3
     assert state["rows"] == [{"id": 1, "n": 2}]
     assert (state["joined"], state["kind"]) == ("z", "k")
-    assert state["question"] == "q"
+    assert dict(state)["question"] == "q"
 
 
 @pytest.mark.parametrize(
@@ -350,9 +350,9 @@ def test_a_dataclass_state_is_an_instance_for_every_agent() -> None:
     team = Orchestrator([Looks(name="a"), Looks(name="b")], state=Record)
     result = team.run({"topic": "t", "question": "q"})
     assert isinstance(result.state, Record)
-    assert (result.log, result.tries, result.answer) == (["t q", "t q"], 2, None)
-    assert team.run(Record("u")).topic == "u"
-    assert team.run(Record("u")).log == ["u ", "u "]
+    assert (result.state.log, result.state.tries, result.answer) == (["t q", "t q"], 2, None)
+    assert team.run(Record("u")).state.topic == "u"
+    assert team.run(Record("u")).state.log == ["u ", "u "]
 
 
 class Checked(pydantic.BaseModel):
@@ -363,7 +363,7 @@ class Checked(pydantic.BaseModel):
 def test_pydantic_checks_and_coerces_what_is_written() -> None:
     result = Orchestrator([Put({"count": "3"})], state=Checked).run("q")
     assert isinstance(result.state, Checked)
-    assert result.count == 3
+    assert result.state.count == 3
     with pytest.raises(StateError, match="invalid value for the key `count`") as caught:
         Orchestrator([Put({"count": "x"})], state=Checked).run("q")
     assert caught.value.code == "write_mistyped"

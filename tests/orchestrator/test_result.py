@@ -37,11 +37,20 @@ def result() -> Result:
 
 
 def test_state_keys_are_attributes_and_others_are_an_error_that_names_them() -> None:
-    found = result()
+    found: Any = result()
     assert (found.answer, found.n, found.question) == ("hello", 3, "hello")
-    with pytest.raises(AttributeError, match=r"nothing \(.*answer.*n.*\)"):
-        _ = found.nothing
+    with pytest.raises(AttributeError, match=r"xyzzy; it has .*answer.* n,.*outcome"):
+        _ = found.xyzzy
+    with pytest.raises(AttributeError, match="did you mean `questions`"):
+        _ = found.questons
+    with pytest.raises(AttributeError, match="did you mean `answer`"):
+        _ = found.output
     assert not hasattr(found, "__wrapped__")
+
+
+def test_completion_of_a_result_knows_its_fields_and_the_keys_of_the_state() -> None:
+    assert {"n", "question", "answer", "events", "raise_for_outcome"} <= set(dir(result()))
+    assert result().messages[0]["content"] == "hello"
 
 
 def test_a_result_is_json_that_names_what_json_lacks() -> None:
@@ -174,5 +183,5 @@ def test_beyond_ten_thousand_events_are_counted() -> None:
 
 def test_the_state_may_be_a_dataclass() -> None:
     found = Orchestrator([Counts()], state=Plain).run("q")
-    assert (found.n, found.answer, found.state.n) == (1, "a", 1)
+    assert (found.state.n, found.answer, found.state.n) == (1, "a", 1)
     assert found.to_dict()["state"]["n"] == 1

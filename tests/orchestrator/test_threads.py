@@ -96,7 +96,7 @@ class TestTurns:
         second = team.run("two", thread="t")
         assert (first.answer, second.answer) == ("one!", "two!")
         assert seen == ["none", "none"]
-        assert (second.question, second.turns) == ("two", 2)
+        assert (second.state["question"], second.state["turns"]) == ("two", 2)
         said = [message["content"] for message in second.messages]
         assert said == ["one", "one!", "two", "two!"]
         assert second.usage.steps == 3
@@ -117,9 +117,9 @@ class TestTurns:
         team = Orchestrator([Count()], checkpointer=saver)
         one, two = team.run("q"), team.run("q")
         assert one.thread != two.thread
-        assert (one.turns, two.turns) == (1, 1)
+        assert (one.state["turns"], two.state["turns"]) == (1, 1)
         assert one.state["thread"] == one.thread
-        assert team.run("q", one.thread).turns == 2
+        assert team.run("q", one.thread).state["turns"] == 2
 
     def test_a_result_says_where_it_is_kept(self, saver: Saver) -> None:
         team = Orchestrator([Count()], checkpointer=saver)
@@ -185,7 +185,7 @@ class TestTurns:
         team = greeters(saver)
         team.run("one", thread="t")
         result = team.run("two", thread="t")
-        assert (result.outcome, result.turns) == ("paused", 2)
+        assert (result.outcome, result.state["turns"]) == ("paused", 2)
         assert team.resume("t", "Ada").answer == "hello Ada"
 
     def test_a_streamed_run_is_stored_in_its_thread(self, saver: Saver) -> None:
@@ -226,7 +226,7 @@ class TestTurns:
         team = greeters(saver, durability=durability)
         team.run("one", thread="t")
         assert team.resume("t", "Ada").answer == "hello Ada"
-        assert team.run("two", thread="t").turns == 2
+        assert team.run("two", thread="t").state["turns"] == 2
         assert team.state("t").questions[0].value == "your name?"
 
     def test_a_fan_out_that_asks_is_stored(self, saver: Saver) -> None:
@@ -282,29 +282,29 @@ class TestSchemas:
     """A further turn writes what is given over what is there."""
 
     @pytest.mark.parametrize("kind", [Record, Checked])
-    def test_defaults_are_those_of_the_first_turn(self, saver: Saver, kind: type) -> None:
+    def test_defaults_are_those_of_the_first_turn(self, saver: Saver, kind: type[Any]) -> None:
         team = Orchestrator([Visit()], state=kind, checkpointer=saver)
         first = team.run({"question": "q", "city": "Lyon"}, thread="t")
         second = team.run("and again?", thread="t")
         assert isinstance(second.state, kind)
-        assert (first.visits, second.visits) == (1, 2)
+        assert (first.state.visits, second.state.visits) == (1, 2)
         assert second.answer == "Lyon"
         assert team.state("t").state == second.state
 
     @pytest.mark.parametrize("kind", [Record, Checked])
-    def test_what_a_new_thread_lacks_is_told(self, saver: Saver, kind: type) -> None:
+    def test_what_a_new_thread_lacks_is_told(self, saver: Saver, kind: type[Any]) -> None:
         team = Orchestrator([Visit()], state=kind, checkpointer=saver, on_error="record")
         with pytest.raises(ValidationError, match="city") as raised:
             team.run("q", thread="t")
         assert code_of(raised) == "input_invalid"
         assert team.history("t") == []
-        assert team.run({"question": "q", "city": "Lyon"}, thread="t").visits == 1
+        assert team.run({"question": "q", "city": "Lyon"}, thread="t").state.visits == 1
 
     def test_rules_of_merging_take_what_is_given(self, saver: Saver) -> None:
         team = Orchestrator([Echo()], state=Typed, checkpointer=saver)
         team.run({"question": "q", "log": ["a"], "seen": [1]}, thread="t")
         result = team.run({"question": "q", "log": "b", "seen": [2, 3]}, thread="t")
-        assert (result.log, result.seen) == (["a", "b"], [1, 2, 3])
+        assert (result.state["log"], result.state["seen"]) == (["a", "b"], [1, 2, 3])
 
     @pytest.mark.parametrize("given", [{"question": "q", "city": 1}, {"question": "q", "x": 1}, ""])
     def test_a_wrong_input_is_refused_before_anything_runs(self, saver: Saver, given: Any) -> None:
@@ -327,7 +327,11 @@ class TestResuming:
     def test_by_the_name_of_the_thread(self, saver: Saver) -> None:
         greeters(saver).run("q", thread="t")
         result = greeters(saver).resume("t", "Ada")
-        assert (result.answer, result.turns, result.outcome) == ("hello Ada", 1, "answered")
+        assert (result.answer, result.state["turns"], result.outcome) == (
+            "hello Ada",
+            1,
+            "answered",
+        )
         assert result.usage.steps == 2
 
     def test_by_a_result_that_comes_out_of_a_pickle(self, saver: Saver) -> None:
@@ -388,13 +392,13 @@ class TestResuming:
         assert held.next == ("flaky",)
         flaky.mended = True
         result = team.resume(failed)
-        assert (result.answer, result.turns) == ("mended", 1)
+        assert (result.answer, result.state["turns"]) == ("mended", 1)
 
     def test_what_is_over_is_given_again(self, saver: Saver) -> None:
         team = Orchestrator([Count(), Echo()], checkpointer=saver)
         team.run("q", thread="t")
         again = team.resume("t")
-        assert (again.outcome, again.answer, again.turns) == ("answered", "q!", 1)
+        assert (again.outcome, again.answer, again.state["turns"]) == ("answered", "q!", 1)
         assert len(team.history("t")) == 3
 
     def test_a_cancelled_run_can_be_resumed(self, saver: Saver) -> None:
@@ -423,7 +427,7 @@ class TestResuming:
         assert team.orphans() == []
         waits = False
         result = team.resume("t")
-        assert (result.answer, result.turns) == ("done", 1)
+        assert (result.answer, result.state["turns"]) == ("done", 1)
 
     def test_a_team_of_another_name_may_go_on(self, saver: Saver) -> None:
         greeters(saver, name="old").run("q", thread="t")
@@ -443,7 +447,7 @@ class TestResuming:
     def test_a_team_with_one_more_agent_may(self, saver: Saver) -> None:
         greeters(saver).run("q", thread="t")
         longer = Orchestrator([Count(), Greet(), Note()], checkpointer=saver)
-        assert longer.resume("t", "Ada").noted == "hello Ada"
+        assert longer.resume("t", "Ada").state["noted"] == "hello Ada"
 
     def test_an_empty_thread_is_an_error_and_stays_empty(self, saver: Saver) -> None:
         team = greeters(saver)
@@ -555,7 +559,7 @@ class TestLookingBack:
         team.resume("t", "Ada")
         start = team.history("t")[-1]
         again = team.resume("t", checkpoint=start.id)
-        assert (again.outcome, again.turns) == ("paused", 1)
+        assert (again.outcome, again.state["turns"]) == ("paused", 1)
         assert again.run_id != first.run_id
         assert team.history("t")[-1].id == start.id
         assert team.resume("t", "Bob").answer == "hello Bob"
@@ -575,7 +579,7 @@ class TestLookingBack:
         assert [(one.id, one.wrote) for one in team.history("u")[1:]] == [
             (one.id, one.wrote) for one in team.history("t")[1:]
         ]
-        assert team.run("q", thread="u").turns == 2
+        assert team.run("q", thread="u").state["turns"] == 2
         assert team.state("t").state["turns"] == 1
 
     def test_a_fork_of_a_checkpoint_waits_until_it_is_resumed(self, saver: Saver) -> None:
@@ -682,7 +686,7 @@ class TestUpdates:
         assert held.questions == ()
         assert team.resume("t").outcome == "paused"
         result = team.resume("t", "Ada")
-        assert (result.turns, result.answer) == (41, "hello Ada")
+        assert (result.state["turns"], result.answer) == (41, "hello Ada")
 
     def test_as_the_last_agent_the_run_is_over(self, saver: Saver) -> None:
         team = greeters(saver)
@@ -708,7 +712,7 @@ class TestUpdates:
         held = team.update("t", {"messages": told, "turns": 7})
         assert held.next == ("count",)
         result = team.run("q", thread="t")
-        assert (result.turns, result.messages[0]) == (8, told[0])
+        assert (result.state["turns"], result.messages[0]) == (8, told[0])
 
     def test_an_update_in_the_middle_begins_a_branch(self, saver: Saver) -> None:
         team = Orchestrator([Count(), Echo()], checkpointer=saver)
@@ -716,7 +720,7 @@ class TestUpdates:
         middle = team.history("t")[1]
         held = team.update("t", {"turns": 100}, checkpoint=middle.id)
         assert (held.parent, held.next) == (middle.id, ("echo",))
-        assert team.resume("t").turns == 100
+        assert team.resume("t").state["turns"] == 100
 
     def test_an_updated_thread_is_no_orphan(self, saver: Saver) -> None:
         team = greeters(saver)
@@ -809,7 +813,7 @@ class TestBatches:
         results = team.batch(["a", "b", "c"])
         assert len({result.thread for result in results}) == 3
         again = team.batch(["d", "e"], threads=[str(result.thread) for result in results[:2]])
-        assert [result.turns for result in again] == [2, 2]
+        assert [result.state["turns"] for result in again] == [2, 2]
         later = asyncio.run(team.abatch(["f"], threads=["mine"]))
         assert later[0].thread == "mine"
 
@@ -926,7 +930,7 @@ class TestDeclaring:
             team.run({"question": "q", "thing": object()}, thread="t")
         assert code_of(raised) == "value_unstorable"
         assert team.history("t") == []
-        assert team.run("q", thread="t").turns == 1
+        assert team.run("q", thread="t").state["turns"] == 1
 
 
 class TestLostEnds:
@@ -944,6 +948,6 @@ class TestLostEnds:
         assert team.orphans() == ["t"]
         assert team.state("t").outcome is None
         (result,) = team.recover()
-        assert (result.outcome, result.answer, result.turns) == ("answered", "q!", 1)
+        assert (result.outcome, result.answer, result.state["turns"]) == ("answered", "q!", 1)
         assert team.orphans() == []
         assert team.state("t").outcome == "answered"

@@ -32,4 +32,4 @@ def test_a_local_model_goes_by_its_name_wherever_a_model_does() -> None:
     ]
     result = Orchestrator(agents).run("What is 17 plus 25?")
     assert "42" in result.answer
-    assert result.again
+    assert result.state["again"]

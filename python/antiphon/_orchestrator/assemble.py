@@ -22,6 +22,7 @@ from antiphon._orchestrator.flow import (
 from antiphon._orchestrator.nodes import Chooser, Declared, calling, read_router
 from antiphon._orchestrator.references import fallbacks, guests, handoffs
 from antiphon._orchestrator.state import CUT, HANDED, RECORDED, WROTE, State, StateView, read_state
+from antiphon._tool.context import check_context
 from antiphon.errors import StateError, ValidationError
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from antiphon._antiphon import Engine
     from antiphon._diagram import Diagram
     from antiphon._serialization.registry import Registry
+    from antiphon.tools import Tool
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,7 @@ class Assembled:
         max_steps: the supersteps that a run may take.
         names: its agents.
         schemas: the classes that say what its state holds.
+        needy: the tools that require a context, by agent.
     """
 
     engine: Engine
@@ -67,6 +70,16 @@ class Assembled:
     max_steps: int
     names: tuple[str, ...]
     schemas: tuple[Any, ...]
+    needy: dict[str, tuple[Tool, ...]]
+
+    def check_context(self, context: Any) -> None:
+        """Returns if a run has the context that tools require.
+
+        Raises:
+            ValidationError: it has none (``context_missing``).
+        """
+        for agent, tools in self.needy.items():
+            check_context(tools, context, agent)
 
     def registry(self) -> Registry:
         """Which types its threads may hold."""
@@ -108,7 +121,18 @@ def assemble(settings: Settings) -> Assembled:
     names = [spec.name for spec in everyone]
     diagram = flow_diagram(names, ways, links.fallbacks, extra)
     schemas = (*state.schemas, *_outputs(everyone))
-    return Assembled(builder.build(), state, diagram, steps, tuple(roster), schemas)
+    return Assembled(
+        builder.build(), state, diagram, steps, tuple(roster), schemas, _needy(everyone)
+    )
+
+
+def _needy(specs: list[Spec]) -> dict[str, tuple[Tool, ...]]:
+    """The tools that require a context, by agent."""
+    listed = {
+        spec.name: tuple(tool for tool in spec.tools if tool.context_type is not None)
+        for spec in specs
+    }
+    return {name: tools for name, tools in listed.items() if tools}
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from antiphon._antiphon import Command, Send
 from antiphon._node.calls import perform, perform_step
@@ -10,7 +10,14 @@ from antiphon._node.human_input import ask
 from antiphon._node.tool_calls import find_tool, perform_tool_call
 from antiphon._orchestrator.model_request import ModelRequest
 from antiphon._orchestrator.run_context import RunContext
-from antiphon._sync_async import Operation, Routine, async_method, sync_method
+from antiphon._sync_async import (
+    Operation,
+    Routine,
+    async_method,
+    run_async,
+    run_sync,
+    sync_method,
+)
 from antiphon._tool.context import ReadOnlyState
 from antiphon._type_params import ContextT
 from antiphon.errors import BudgetError, ValidationError
@@ -23,6 +30,9 @@ if TYPE_CHECKING:
     from antiphon._orchestrator.agent_spec import Spec
     from antiphon._orchestrator.flow import Roster
     from antiphon.tools import Tool
+
+
+_T = TypeVar("_T")
 
 
 class AgentContext(RunContext[ContextT]):
@@ -193,7 +203,39 @@ class AgentContext(RunContext[ContextT]):
 
     astep = async_method(step)
 
-    @sync_method
+    @overload
+    def model(
+        self,
+        prompt: Any,
+        *,
+        model: Any = None,
+        output: None = None,
+        temperature: float | None = None,
+        max_output_tokens: int | None = None,
+    ) -> str: ...
+
+    @overload
+    def model(
+        self,
+        prompt: Any,
+        *,
+        model: Any = None,
+        output: type[_T],
+        temperature: float | None = None,
+        max_output_tokens: int | None = None,
+    ) -> _T: ...
+
+    @overload
+    def model(
+        self,
+        prompt: Any,
+        *,
+        model: Any = None,
+        output: Any,
+        temperature: float | None = None,
+        max_output_tokens: int | None = None,
+    ) -> Any: ...
+
     def model(
         self,
         prompt: Any,
@@ -202,7 +244,7 @@ class AgentContext(RunContext[ContextT]):
         output: Any = None,
         temperature: float | None = None,
         max_output_tokens: int | None = None,
-    ) -> Routine[Any]:
+    ) -> Any:
         """Asks a model.
 
         Args:
@@ -222,6 +264,57 @@ class AgentContext(RunContext[ContextT]):
                 one (``model_output_invalid``).
         """
         options = {"temperature": temperature, "max_output_tokens": max_output_tokens}
+        return run_sync(self._ask_model(prompt, model, output, options))
+
+    @overload
+    async def amodel(
+        self,
+        prompt: Any,
+        *,
+        model: Any = None,
+        output: None = None,
+        temperature: float | None = None,
+        max_output_tokens: int | None = None,
+    ) -> str: ...
+
+    @overload
+    async def amodel(
+        self,
+        prompt: Any,
+        *,
+        model: Any = None,
+        output: type[_T],
+        temperature: float | None = None,
+        max_output_tokens: int | None = None,
+    ) -> _T: ...
+
+    @overload
+    async def amodel(
+        self,
+        prompt: Any,
+        *,
+        model: Any = None,
+        output: Any,
+        temperature: float | None = None,
+        max_output_tokens: int | None = None,
+    ) -> Any: ...
+
+    async def amodel(
+        self,
+        prompt: Any,
+        *,
+        model: Any = None,
+        output: Any = None,
+        temperature: float | None = None,
+        max_output_tokens: int | None = None,
+    ) -> Any:
+        """`model` on the caller's event loop."""
+        options = {"temperature": temperature, "max_output_tokens": max_output_tokens}
+        return await run_async(self._ask_model(prompt, model, output, options))
+
+    def _ask_model(
+        self, prompt: Any, model: Any, output: Any, options: dict[str, Any]
+    ) -> Routine[Any]:
         request = self._request(prompt, model, output, options)
 
         def ask(_key: str) -> Routine[Any]:
@@ -233,8 +326,6 @@ class AgentContext(RunContext[ContextT]):
 
         with self._human_input.making():
             return request.read((yield from perform(self._ctx, request.call, ask)))
-
-    amodel = async_method(model)
 
     def _check_left(self, tool: Tool) -> None:
         if tool.max_calls is not None and self._made.get(tool.name, 0) >= tool.max_calls:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import difflib
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Never
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Never, TypedDict, Unpack, overload
 
 from antiphon._orchestrator.options import UNSET
+from antiphon._type_params import ContextT, Generic, OutputT
 from antiphon.errors import ValidationError
 
 if TYPE_CHECKING:
@@ -15,8 +16,30 @@ if TYPE_CHECKING:
     from antiphon._thread_store import Durability
     from antiphon.budget import Budget
 
+    class AgentOptions(TypedDict, total=False):
+        """The keyword options of agents but `output`."""
 
-class AgentDeclaration:
+        name: str | None
+        description: str | None
+        instructions: str | Callable[..., Any] | None
+        tools: Sequence[Any]
+        reads: Sequence[str]
+        writes: str | Sequence[str]
+        handoffs: Sequence[AgentDeclaration | type[AgentDeclaration] | str]
+        retry: RetryPolicy | int | None
+        timeout: float | None
+        budget: Budget | None
+        max_model_calls: int
+        max_tool_calls: int
+        max_output_tokens: int | None
+        temperature: float | None
+        on_error: Literal["raise", "record"] | None
+        fallback: AgentDeclaration | type[AgentDeclaration] | str | None
+        checkpointer: Saver | str | None
+        durability: Durability
+
+
+class AgentDeclaration(Generic[ContextT, OutputT]):
     """What a team knows of an agent; `antiphon.Agent` explains the options."""
 
     model: Any = None
@@ -42,6 +65,20 @@ class AgentDeclaration:
 
     OPTIONS: ClassVar[frozenset[str]]
     """Their names."""
+
+    @overload
+    def __init__(
+        self,
+        model: Any = ...,
+        *,
+        output: type[OutputT],
+        **options: Unpack[AgentOptions],
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self, model: Any = ..., *, output: Any = ..., **options: Unpack[AgentOptions]
+    ) -> None: ...
 
     def __init__(
         self,

@@ -26,7 +26,7 @@ _LIMITS = {"budget_exhausted", _MODEL_CALLS}
 """Not a provider's: that the account is empty is a failure."""
 
 
-def finish(run: Run, error: BaseException | None, state: State, team: str) -> Result:
+def finish(run: Run, error: BaseException | None, state: State, team: str) -> Result[Any, Any]:
     """The result of a run that ended, paused, or failed with `error`."""
     raw = run.values
     outcome, detail = how_it_ended(run.outcome, run.detail, error, raw)

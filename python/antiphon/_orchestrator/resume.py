@@ -14,6 +14,7 @@ from antiphon._orchestrator.updates import UNANSWERED, answers_to, edit
 from antiphon._sync_async import Routine, async_method, drive, sync_method, twin
 from antiphon._thread_store import fresh_name, thread_name
 from antiphon._threads import START, Threads, checkpoint_id
+from antiphon._type_params import ContextT, Generic, StateT
 from antiphon.errors import RunCancelled, StateError, ValidationError
 from antiphon.result import Result
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from antiphon.result import Outcome
 
 
-class Resumes(Threads):
+class Resumes(Threads, Generic[StateT, ContextT]):
     """Resuming the runs of a team."""
 
     name: str
@@ -34,8 +35,13 @@ class Resumes(Threads):
 
     @sync_method
     def resume(
-        self, run: Result | str, answers: Any = UNANSWERED, *, checkpoint: int | None = None
-    ) -> Routine[Result]:
+        self,
+        run: Result[Any, Any] | str,
+        answers: Any = UNANSWERED,
+        *,
+        checkpoint: int | None = None,
+        context: ContextT | None = None,
+    ) -> Routine[Result[Any, StateT]]:
         """Resumes a run: with answers to its questions, or from where it crashed.
 
         A run that is stored in a thread can be resumed by any process, by a team of the same
@@ -51,6 +57,8 @@ class Resumes(Threads):
                 returns its result again.
             checkpoint: the id of a checkpoint of the thread, to continue from there in a branch
                 of its own: the agents that were next there run again. Default: the end.
+            context: as for `run`, given again: it is not stored. Default: none; a run without a
+                thread keeps the one that it has.
 
         Returns:
             As `run`. Its limits cover the run as a whole.
@@ -63,13 +71,15 @@ class Resumes(Threads):
                 (``checkpoint_unknown``).
             Exception: as `run`.
         """
-        resumed = yield from self._resume(run, answers, checkpoint)
+        resumed = yield from self._resume(run, answers, checkpoint, context)
         return (yield from self._drive(resumed))
 
     aresume = async_method(resume)
 
     @sync_method
-    def recover(self, *, concurrency: int = 8) -> Routine[list[Result]]:
+    def recover(
+        self, *, concurrency: int = 8, context: ContextT | None = None
+    ) -> Routine[list[Result[Any, StateT]]]:
         """Resumes all runs that were lost; see `orphans`.
 
         Call it when a program starts, to resume runs of crashed processes. Several processes may
@@ -77,6 +87,7 @@ class Resumes(Threads):
 
         Args:
             concurrency: how many run at a time. Default: 8.
+            context: as for `resume`, for all of them.
 
         Returns:
             Their results, in the order of the threads' names; a run that fails becomes a
@@ -91,7 +102,7 @@ class Resumes(Threads):
         threads = yield twin(self._engine, "orphans", self._thread_store().ref(""))
         refs = [self._thread_store().ref(thread) for thread in threads]
         results = yield from self._run_all(
-            [(None, ref) for ref in refs], concurrency=concurrency, keep=True
+            [(None, ref) for ref in refs], concurrency=concurrency, keep=True, context=context
         )
         # Another process may have resumed some of them meanwhile.
         return [one for one in results if getattr(one.error, "code", "") != "thread_busy"]
@@ -127,9 +138,12 @@ class Resumes(Threads):
         yield drive(run)
         return run.checkpoint or 0
 
-    def _resume(self, run: Any, answers: Any, checkpoint: int | None) -> Routine[Run]:
+    def _resume(self, run: Any, answers: Any, checkpoint: int | None, context: Any) -> Routine[Run]:
         if isinstance(run, Result) and run.thread is None:
-            return self._in_place(run, answers, checkpoint)
+            held = self._in_place(run, answers, checkpoint)
+            if context is not None:
+                held.replace_context(context)
+            return held
         if not isinstance(run, Result | str):
             raise ValidationError(
                 f"`resume` takes the result of a run, or a thread: {type(run).__name__}",
@@ -138,7 +152,7 @@ class Resumes(Threads):
         store, seq = self._thread_store(), checkpoint_id(checkpoint)
         thread = thread_name(run.thread if isinstance(run, Result) else run)
         if seq is not None:
-            return self._fork_run(thread, answers, seq)
+            return self._fork_run(thread, answers, seq, context)
         given: Command[Any] | None = None
         if answers is not UNANSWERED and isinstance(run, Result):
             given = Command(resume=answers_to(run.questions, answers, run.outcome))
@@ -147,9 +161,9 @@ class Resumes(Threads):
             if answers is not UNANSWERED:
                 # The run may have been lost while other tasks ran beside the one that asks.
                 given = Command(resume=answers_to(shown.questions, answers, shown.outcome))
-        return self._launch(given, store.ref(thread))
+        return self._launch(given, store.ref(thread), context=context)
 
-    def _fork_run(self, thread: str, answers: Any, checkpoint: int) -> Run:
+    def _fork_run(self, thread: str, answers: Any, checkpoint: int, context: Any) -> Run:
         """Resumes from a checkpoint, as another run."""
         if answers is not UNANSWERED:
             raise ValidationError(
@@ -158,9 +172,9 @@ class Resumes(Threads):
                 hint="resume from the checkpoint without an answer; the question is asked again",
             )
         ref = self._thread_store().ref(thread, checkpoint)
-        return self._launch(None, ref, run_id=fresh_name())
+        return self._launch(None, ref, context=context, run_id=fresh_name())
 
-    def _in_place(self, result: Result, answers: Any, checkpoint: int | None) -> Run:
+    def _in_place(self, result: Result[Any, Any], answers: Any, checkpoint: int | None) -> Run:
         """Resumes a run without a thread, which its result holds."""
         if checkpoint is not None:
             raise ValidationError(
@@ -191,20 +205,32 @@ class Resumes(Threads):
         return run
 
     @abstractmethod
-    def _launch(self, first: Any, ref: ThreadRef | None, *, run_id: str | None = None) -> Run: ...
+    def _launch(
+        self,
+        first: Any,
+        ref: ThreadRef | None,
+        *,
+        context: Any = None,
+        run_id: str | None = None,
+    ) -> Run: ...
 
     @abstractmethod
-    def _drive(self, run: Run, *, keep: bool = False) -> Routine[Result]: ...
+    def _drive(self, run: Run, *, keep: bool = False) -> Routine[Result[Any, StateT]]: ...
 
     def _run_all(
-        self, starts: Sequence[tuple[Any, ThreadRef | None]], *, concurrency: int, keep: bool
-    ) -> Routine[list[Result]]:
+        self,
+        starts: Sequence[tuple[Any, ThreadRef | None]],
+        *,
+        concurrency: int,
+        keep: bool,
+        context: Any,
+    ) -> Routine[list[Result[Any, StateT]]]:
         """Starts runs and drives them to their ends, several at a time."""
 
         def one(
             start: tuple[Any, ThreadRef | None], begin: Callable[[Run], object]
-        ) -> Routine[Result]:
-            run = self._launch(*start)
+        ) -> Routine[Result[Any, StateT]]:
+            run = self._launch(*start, context=context)
             begin(run)
             return self._drive(run, keep=keep)
 

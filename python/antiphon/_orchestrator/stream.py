@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from antiphon._pause import relay_questions
+from antiphon._type_params import Generic, OutputT, StateT
 from antiphon.errors import StateError
 from antiphon.result import Result
 
@@ -14,10 +15,10 @@ if TYPE_CHECKING:
     from antiphon._antiphon import Run
     from antiphon.event import Event
 
-    Finish = Callable[[Run, BaseException | None], Result]
+    Finish = Callable[[Run, BaseException | None], Result[Any, Any]]
 
 
-class Watch:
+class Watch(Generic[OutputT, StateT]):
     """A running run: iterate over it for its events.
 
     Closing it, leaving its ``with``, or throwing it away cancels the run if it is still under
@@ -31,10 +32,10 @@ class Watch:
     def __init__(self, run: Run, finish: Finish) -> None:
         self._run = run
         self._finish = finish
-        self._result: Result | None = None
+        self._result: Result[OutputT, StateT] | None = None
 
     @property
-    def result(self) -> Result:
+    def result(self) -> Result[OutputT, StateT]:
         """The result, after the last event.
 
         Raises:
@@ -63,7 +64,7 @@ class Watch:
             raise
 
 
-class Stream(Watch):
+class Stream(Watch[OutputT, StateT], Generic[OutputT, StateT]):
     """The events of a run, for ``for``."""
 
     def __iter__(self) -> Self:
@@ -103,7 +104,7 @@ class Stream(Watch):
         self.close()
 
 
-class AsyncStream(Watch):
+class AsyncStream(Watch[OutputT, StateT], Generic[OutputT, StateT]):
     """The events of a run, for ``async for``."""
 
     def __init__(self, run: Run, finish: Finish) -> None:

@@ -103,10 +103,16 @@ def _approving(tool: Tool) -> Callable[..., Any] | None:
 
 
 def _using(tool: Tool) -> Callable[..., Any]:
-    def call(arguments: dict[str, Any], about: dict[str, Any]) -> Any:
+    def call(
+        arguments: dict[str, Any], about: dict[str, Any], caller: CallerContext | None = None
+    ) -> Any:
         key = about.get("idempotency_key") or ""
         context = ToolContext(
-            name=tool.name, call_id=about.get("call_id") or key, idempotency_key=key
+            name=tool.name,
+            call_id=about.get("call_id") or key,
+            idempotency_key=key,
+            context=None if caller is None else caller.context,
+            thread=None if caller is None else caller.thread,
         )
         return encode_result(call_tool(tool, arguments, context))
 

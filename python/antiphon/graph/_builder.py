@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any, Self, Unpack
+from typing import TYPE_CHECKING, Any, Self, Unpack, cast, overload
 
 from antiphon._graph_errors import GraphBuildError
 from antiphon._thread_store import saver_of
+from antiphon._type_params import Generic, StateT
 from antiphon.graph._assemble import assemble
 from antiphon.graph._declaration import (
     END,
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger("antiphon.graph")
 
 
-class StateGraph(GraphDeclaration):
+class StateGraph(GraphDeclaration, Generic[StateT]):
     """A graph of nodes that read and write a shared state. Compile it to run it.
 
     Args:
@@ -53,6 +54,26 @@ class StateGraph(GraphDeclaration):
         >>> builder.compile().invoke({"text": "hello"})
         {'text': 'HELLO'}
     """
+
+    @overload
+    def __init__(
+        self,
+        state_schema: type[StateT],
+        context_schema: type | None = ...,
+        *,
+        input_schema: Any = ...,
+        output_schema: Any = ...,
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self,
+        state_schema: Any,
+        context_schema: type | None = ...,
+        *,
+        input_schema: Any = ...,
+        output_schema: Any = ...,
+    ) -> None: ...
 
     def __init__(
         self,
@@ -227,7 +248,7 @@ class StateGraph(GraphDeclaration):
         name: str | None = None,
         strict: bool = False,
         limits: Mapping[str, float] | None = None,
-    ) -> CompiledGraph:
+    ) -> CompiledGraph[StateT]:
         """Checks the graph and freezes it. Later changes of the builder do not reach it.
 
         Args:
@@ -246,9 +267,9 @@ class StateGraph(GraphDeclaration):
         """
         saver = saver_of(checkpointer)
         options: dict[str, Any] = {"strict": strict, "limits": limits or {}, "saver": saver}
-        graph = assemble(self, name or "graph", **options)
+        graph: Any = assemble(self, name or "graph", **options)
         self._compiled = True
-        return graph
+        return cast("CompiledGraph[StateT]", graph)
 
     def _check_name(self, name: str) -> None:
         if name in (START, END):

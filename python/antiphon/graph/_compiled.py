@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 from antiphon._antiphon import Command, enclosing_context, select
 from antiphon._sync_async import Routine, async_method, sync_method, twin
 from antiphon._thread_store import saver_of
+from antiphon._type_params import Generic, StateT
 from antiphon.graph._batch import Batches
 from antiphon.graph._input import concurrency_of, context_of, entry, limit_of, merge
 from antiphon.graph._langchain import entering, handed_on, without_tokens
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 _SETTINGS = ("checkpointer", "name", "step_timeout", "stream_mode")
 
 
-class CompiledGraph(RunnableFace, Batches, Threads):
+class CompiledGraph(RunnableFace, Batches, Threads, Generic[StateT]):
     """A graph that can run; `StateGraph.compile` makes it. Only its attributes can be changed.
 
     Each method has an async twin; both accept sync and async nodes. A graph may be invoked by

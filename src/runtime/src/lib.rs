@@ -31,7 +31,7 @@ pub use clock::{Clock, ManualClock, SystemClock};
 pub use committer::RunCommitter;
 pub use host::{Host, NodeCall, Snapshot, TaskReporter};
 pub use native::{DriveOutcome, Driver};
-pub use port::{CallContext, Model, ReplyChunk, Tool};
+pub use port::{CallContext, Model, ReplyChunk, Tool, UserContext};
 pub use start::{Answers, DurableRun, StartMode, StartedRun};
 pub use store::Store;
 pub use thread_ref::{OpenedThread, RunOrigin, ThreadContents, ThreadLease, ThreadRef};

@@ -1,6 +1,7 @@
 //! The traits that adapters implement. A future that is dropped must stop
 //! what it does: that is how cancellation reaches the world.
 
+use std::any::Any;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -112,6 +113,14 @@ pub trait Tool: Send + Sync {
         Ok(HostVerdict::Refuse(None))
     }
 
+    /// The tool for a run whose caller passed a context; `None` if it does not look at one.
+    fn bind(&self, _user_context: &UserContext) -> Option<Arc<dyn Tool>> {
+        None
+    }
+
     /// Calls it with arguments that satisfy its schema.
     async fn call(&self, arguments: Json, cx: &CallContext) -> ToolOutcome;
 }
+
+/// What the caller of a run passes to the code that works in it; it is never stored.
+pub type UserContext = Arc<dyn Any + Send + Sync>;

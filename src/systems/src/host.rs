@@ -133,7 +133,9 @@ impl<S: System> Host for SystemHost<S> {
         let tool = roles.tools(role).iter().find(|tool| tool.spec().name == name);
         let tool = tool.ok_or_else(|| no_code(call))?;
         let scope = roles.owner(role, tool);
-        Ok(self.scope.tools.before(Arc::clone(tool), scope, call.reporter.clone()))
+        let bound = self.scope.user_context.as_ref().and_then(|context| tool.bind(context));
+        let tool = bound.unwrap_or_else(|| Arc::clone(tool));
+        Ok(self.scope.tools.before(tool, scope, call.reporter.clone()))
     }
 
     fn route(&self, router: u32, view: &View<'_, Json>) -> Result<Destinations<Json>, Fault> {

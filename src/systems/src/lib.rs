@@ -54,6 +54,6 @@ pub use registry::{ReadySystem, SystemEntry, find, registry};
 pub use result::{Outcome, SystemResult};
 pub use role::{Role, RoleContext, RoleImplementation, RoleModel, RoleSpec, Roles};
 pub use runner::{PausedRun, SystemRunner, SystemStart};
-pub use session::{Session, UserContext};
+pub use session::Session;
 pub use system::{Conclusion, Finished, RunEnding, System, SystemConfig, SystemInput};
 pub use tool_cache::ToolCache;

@@ -5,12 +5,11 @@ use std::sync::Arc;
 use antiphon_core::command::{Destination, Destinations, Send as Sent};
 use antiphon_core::state::View;
 use antiphon_core::{Fault, FaultCode};
-use antiphon_runtime::NodeCall;
+use antiphon_runtime::{NodeCall, UserContext};
 use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 
 use crate::patch::Patch;
-use crate::session::UserContext;
 use crate::state::{Field, INPUT};
 use crate::system::System;
 use crate::tool_cache::ToolCache;

@@ -6,12 +6,11 @@ use std::sync::Arc;
 use antiphon_core::graph::NodePolicy;
 use antiphon_core::task::Failure;
 use antiphon_core::{Fault, FaultCode, Seed, Time, ToolSpec};
-use antiphon_runtime::{Clock, Model, NodeCall, TaskReporter, Tool};
+use antiphon_runtime::{Clock, Model, NodeCall, TaskReporter, Tool, UserContext};
 use async_trait::async_trait;
 use serde_json::Value as Json;
 
 use crate::prompts::ModelTier;
-use crate::session::UserContext;
 
 /// A role of a system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

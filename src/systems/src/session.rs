@@ -1,15 +1,11 @@
 //! What one question needs from outside.
 
-use std::any::Any;
 use std::sync::Arc;
 
 use antiphon_core::Seed;
 use antiphon_core::budget::Limits;
 use antiphon_runtime::sandbox::HostCalls;
-use antiphon_runtime::{CancellationToken, Clock, ThreadRef, Watcher};
-
-/// What a caller sends along with a question for roles that are its own code.
-pub type UserContext = Arc<dyn Any + Send + Sync>;
+use antiphon_runtime::{CancellationToken, Clock, ThreadRef, UserContext, Watcher};
 
 /// What one question needs from outside.
 #[derive(Clone)]
@@ -26,7 +22,7 @@ pub struct Session {
     pub watchers: Vec<Arc<dyn Watcher>>,
     /// Cancels the question.
     pub cancel: Option<CancellationToken>,
-    /// For roles that are the caller's own code.
+    /// For roles and tools that are the caller's own code.
     pub user_context: Option<UserContext>,
     /// The thread that the question is kept in.
     pub thread: Option<Arc<dyn ThreadRef>>,

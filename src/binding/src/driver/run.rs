@@ -50,11 +50,12 @@ pub(crate) struct Run {
     is_driven: AtomicBool,
 }
 
-/// What a run has from its start and never changes.
+/// What a run has from its start.
 #[derive(Debug)]
 pub(crate) struct RunSettings {
     pub(crate) config: Py<PyAny>,
-    pub(crate) context: Py<PyAny>,
+    /// Replaced where the run resumes in this process.
+    pub(crate) context: Mutex<Py<PyAny>>,
     /// Called for each node, in the copy of the context variables that is the node's.
     pub(crate) on_enter: Option<Py<PyAny>>,
     /// What runs that its nodes start are to show in its own stream.
@@ -210,6 +211,13 @@ impl Run {
         kept.ok().flatten()
     }
 
+    /// What nodes reach as `Context.context`.
+    pub(crate) fn context(&self, py: Python<'_>) -> Py<PyAny> {
+        // Nothing of Python runs while it is locked.
+        let context = self.settings.context.lock().unwrap_or_else(PoisonError::into_inner);
+        context.clone_ref(py)
+    }
+
     /// For the garbage collector.
     ///
     /// # Errors
@@ -217,7 +225,9 @@ impl Run {
     pub(crate) fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
         let RunSettings { config, context, on_enter, nested_streams, .. } = &self.settings;
         visit.call(config)?;
-        visit.call(context)?;
+        if let Ok(context) = context.try_lock() {
+            visit.call(&*context)?;
+        }
         visit.call(on_enter)?;
         nested_streams.traverse(visit)?;
         self.variables.traverse(visit)?;

@@ -1,6 +1,6 @@
 //! What Python calls of a run.
 
-use std::sync::Weak;
+use std::sync::{PoisonError, Weak};
 
 use antiphon_core::effect::{Ending, Question};
 use antiphon_runtime::Clock;
@@ -132,6 +132,15 @@ impl Run {
             Ok(answered)
         })?;
         answered.map_err(|fault| to_exception(py, &fault))
+    }
+
+    /// Replaces what nodes reach as `Context.context`, before the run resumes.
+    fn replace_context(&self, context: Py<PyAny>) {
+        let mut held = self.settings.context.lock().unwrap_or_else(PoisonError::into_inner);
+        let old = std::mem::replace(&mut *held, context);
+        drop(held);
+        // Its end may run code of Python.
+        drop(old);
     }
 
     /// Stops the run, from any thread; whoever drives it sees it end.

@@ -1,7 +1,7 @@
 //! Starting a run: everything that is settled before its first superstep.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use antiphon_core::Time;
@@ -84,7 +84,7 @@ impl StartOptions {
         let kept_in = self.parent.as_ref().and_then(|cx| cx.run.get().settings.kept_in.clone());
         let settings = RunSettings {
             config: self.config.unwrap_or_else(|| py.None()),
-            context: self.context.unwrap_or_else(|| py.None()),
+            context: Mutex::new(self.context.unwrap_or_else(|| py.None())),
             on_enter: self.on_enter,
             is_live: stream.is_live() || !nested_streams.is_empty() || self.step_timeout.is_some(),
             nested_streams,

@@ -123,7 +123,7 @@ impl Context {
     #[getter]
     fn context(&self, py: Python<'_>) -> Option<Py<PyAny>> {
         match &self.owner {
-            ContextOwner::Node(cx) => Some(cx.run.get().settings.context.clone_ref(py)),
+            ContextOwner::Node(cx) => Some(cx.run.get().context(py)),
             ContextOwner::Role(role) => Some(role.user_context.as_ref()?.value.clone_ref(py)),
         }
     }

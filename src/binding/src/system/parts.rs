@@ -116,7 +116,7 @@ fn tools(given: &Bound<'_, PyAny>) -> PyResult<Tools> {
     let given = given.extract::<Vec<(Bound<'_, PyDict>, Py<PyAny>, Option<Py<PyAny>>)>>()?;
     let tool = |(spec, call, approve): (Bound<'_, PyDict>, Py<PyAny>, Option<Py<PyAny>>)| {
         let (call, approve) = (Arc::new(call), approve.map(Arc::new));
-        let tool = CallableTool { spec: tool_spec(&spec)?, call, approve };
+        let tool = CallableTool { spec: tool_spec(&spec)?, call, approve, user_context: None };
         Ok(Arc::new(tool) as Arc<dyn Tool>)
     };
     given.into_iter().map(tool).collect()

@@ -7,7 +7,7 @@ use antiphon_core::approval::HostVerdict;
 use antiphon_core::graph::NodePolicy;
 use antiphon_core::task::{Failure, RetryVerdict};
 use antiphon_core::{Fault, FaultCode, ModelReply, ModelRequest, ToolOutcome, ToolSpec};
-use antiphon_runtime::{CallContext, Model as ModelPort, Tool};
+use antiphon_runtime::{CallContext, Model as ModelPort, Tool, UserContext};
 use antiphon_systems::{Role, RoleContext};
 use async_trait::async_trait;
 use pyo3::exceptions::PyException;
@@ -70,6 +70,8 @@ pub(crate) struct CallableTool {
     pub(crate) call: Arc<Py<PyAny>>,
     /// Decides about its calls: it takes what a call takes, and says true or why not.
     pub(crate) approve: Option<Arc<Py<PyAny>>>,
+    /// What the caller of the run passed, if the tool is bound to one.
+    pub(crate) user_context: Option<Arc<PyUserContext>>,
 }
 
 #[async_trait]
@@ -92,12 +94,23 @@ impl Tool for CallableTool {
         called.await?
     }
 
+    fn bind(&self, user_context: &UserContext) -> Option<Arc<dyn Tool>> {
+        let user_context = PyUserContext::of(Some(user_context))?;
+        Some(Arc::new(Self {
+            spec: self.spec.clone(),
+            call: Arc::clone(&self.call),
+            approve: self.approve.clone(),
+            user_context: Some(user_context),
+        }))
+    }
+
     async fn call(&self, arguments: Json, cx: &CallContext) -> ToolOutcome {
         let about = about(&self.spec, cx);
-        let callable = Arc::clone(&self.call);
+        let (callable, user_context) = (Arc::clone(&self.call), self.user_context.clone());
         let called = apart(move |py| {
             let used = || {
-                let given = (in_python(py, &arguments)?, in_python(py, &about)?);
+                let caller = user_context.map(|context| context.value.clone_ref(py));
+                let given = (in_python(py, &arguments)?, in_python(py, &about)?, caller);
                 crate::value::json::read(&callable.bind(py).call1(given)?)
             };
             used().map_err(|error: PyErr| fault(py, &error, FaultCode::ToolFailed))

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use antiphon_runtime::UserContext;
 use antiphon_runtime::sandbox::HostCalls;
 use antiphon_runtime::{Answers, Clock, SystemClock};
-use antiphon_systems::{Session, SystemStart, UserContext};
+use antiphon_systems::{Session, SystemStart};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use antiphon_systems::UserContext;
+use antiphon_runtime::UserContext;
 use pyo3::exceptions::PyBaseException;
 use pyo3::prelude::*;
 

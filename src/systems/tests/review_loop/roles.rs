@@ -3,7 +3,7 @@
 use antiphon_systems::review_loop::{Answer, Config, ReviewLoop, RoleBrief, StepName};
 use antiphon_systems::{
     Outcome, PartsBuilder, Role, RoleContext, RoleImplementation, RoleModel, SystemResult,
-    SystemRunner, UserContext,
+    SystemRunner,
 };
 use std::sync::{Arc, Mutex};
 
@@ -14,7 +14,7 @@ use antiphon_core::retry::{Jitter, RetryPolicy};
 use antiphon_core::task::{Failure, RetryVerdict};
 use antiphon_core::{Category, Fault, FaultCode, ToolSpec, Usage};
 use antiphon_models::ScriptedModel;
-use antiphon_runtime::Model;
+use antiphon_runtime::{Model, UserContext};
 use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
