@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from antiphon._orchestrator.run_context import RunContext
     from antiphon.agent import Agent
     from antiphon.budget import Budget
+    from antiphon.content import File, Image
     from antiphon.errors import AntiphonError
     from antiphon.event import Event
     from antiphon.orchestrator import Orchestrator
@@ -25,6 +26,8 @@ __all__ = [
     "AntiphonError",
     "Budget",
     "Event",
+    "File",
+    "Image",
     "Orchestrator",
     "Question",
     "Result",
@@ -45,6 +48,8 @@ _HOMES = {
     "AntiphonError": "errors",
     "Budget": "budget",
     "Event": "event",
+    "File": "content",
+    "Image": "content",
     "Orchestrator": "orchestrator",
     "Question": "result",
     "Result": "result",
@@ -57,7 +62,17 @@ _HOMES = {
     "Usage": "result",
     "tool": "tools",
 }
-_MODULES = ("checkpoint", "errors", "graph", "models", "sandbox", "state", "systems", "tools")
+_MODULES = (
+    "checkpoint",
+    "content",
+    "errors",
+    "graph",
+    "models",
+    "sandbox",
+    "state",
+    "systems",
+    "tools",
+)
 
 
 def __getattr__(name: str) -> Any:

@@ -233,6 +233,18 @@ def is_series(value: Any) -> bool:
     )
 
 
+def is_picture(value: Any) -> bool:
+    """Whether it is a figure of matplotlib or of a sandbox, or an image of Pillow."""
+    if isinstance(value, type):
+        return False
+    module = type(value).__module__.partition(".")[0]
+    return (
+        (module == "matplotlib" and hasattr(value, "savefig"))
+        or (module == "PIL" and hasattr(value, "save") and hasattr(value, "mode"))
+        or (module == "antiphon" and isinstance(getattr(value, "png", None), bytes))
+    )
+
+
 def table_text(frame: Any) -> str:
     """Return the size, column names and first rows of a data frame or series as text.
 

@@ -6,6 +6,7 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
+from antiphon._content import is_content, read_parts, text_of
 from antiphon._json_values import encode_result
 from antiphon._state_schema import fields_of_state
 from antiphon.errors import StateError, ToolError
@@ -19,7 +20,7 @@ _KNOWN = ("system", "user", "assistant", "tool")
 _PAIR = 2
 
 
-def said(role: str, content: str, name: str | None = None) -> dict[str, Any]:
+def said(role: str, content: Any, name: str | None = None) -> dict[str, Any]:
     """A message as the state keeps it."""
     message = {"role": role, "content": content}
     return message if name is None else {**message, "name": name}
@@ -47,10 +48,10 @@ def wire(message: Any, own: str) -> dict[str, Any]:
     """
     fields = message if isinstance(message, dict) else _fields(message)
     role = _role(fields)
-    sent: dict[str, Any] = {"role": role, "content": _text(fields.get("content"))}
+    sent: dict[str, Any] = {"role": role, "content": read_parts(fields.get("content"))}
     speaker = fields.get("name")
     if role == "assistant" and speaker and speaker != own:
-        return {"role": "user", "content": f"{speaker}: {sent['content']}"}
+        return {"role": "user", "content": f"{speaker}: {text_of(sent['content'])}"}
     for key in ("tool_calls", "tool_call_id"):
         if fields.get(key):
             sent[key] = fields[key]
@@ -64,7 +65,8 @@ def _one(item: Any, name: str | None) -> Any:
         item = said(*item)
     if isinstance(item, dict):
         _role(item)
-        return item
+        content = item.get("content")
+        return {**item, "content": read_parts(content)} if is_content(content) else item
     if _is_langchain(item):
         return item
     raise StateError(
@@ -105,26 +107,6 @@ def _fields(message: Any) -> dict[str, Any]:
         "tool_calls": calls,
         "tool_call_id": getattr(message, "tool_call_id", None),
     }
-
-
-def _text(content: Any) -> str:
-    if content is None or isinstance(content, str):
-        return content or ""
-    if isinstance(content, list):
-        parts = [part if isinstance(part, str) else _part(part) for part in content]
-        return "".join(parts)
-    raise StateError(
-        f"a message's content must be a string: {type(content).__name__}", code="message_invalid"
-    )
-
-
-def _part(part: Any) -> str:
-    if isinstance(part, dict) and part.get("type") == "text":
-        return str(part["text"])
-    kind = part.get("type") if isinstance(part, dict) else type(part).__name__
-    raise StateError(
-        f"a part of a message's content must be a string: {kind}", code="message_invalid"
-    )
 
 
 _WARNING = (

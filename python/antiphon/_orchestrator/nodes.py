@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from antiphon._antiphon import Command, Send, current_context
+from antiphon._content import encode_tool_result
 from antiphon._event_loop import is_async
-from antiphon._json_values import encode_result
 from antiphon._node.human_input import HumanInput
 from antiphon._node.tool_calls import tool_context
 from antiphon._orchestrator.agent_spec import Spec, read_spec
@@ -184,10 +184,10 @@ class Declared:
         """A tool as the engine calls it, from JSON to JSON, and the function that approves."""
 
         def call(arguments: dict[str, Any], about: dict[str, Any]) -> Any:
-            return encode_result(tool.call(arguments, self._tool_context(about)))
+            return encode_tool_result(tool.call(arguments, self._tool_context(about)))
 
         async def acall(arguments: dict[str, Any], about: dict[str, Any]) -> Any:
-            return encode_result(await tool.call(arguments, self._tool_context(about)))
+            return encode_tool_result(await tool.call(arguments, self._tool_context(about)))
 
         return dict(tool.spec), acall if tool.is_async else call, tool.is_async, _approver(tool)
 

@@ -7,6 +7,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from antiphon._antiphon import Command, Send, TurnInput
+from antiphon._content import is_content, read_parts, text_of
 from antiphon._orchestrator.messages import said
 from antiphon._orchestrator.state import (
     CUT,
@@ -94,9 +95,12 @@ def _fields(given: Any) -> dict[str, Any]:
     if isinstance(given, str):
         _check_question(given)
         return {"question": given, "messages": [said("user", given)]}
+    if isinstance(given, list | tuple) or is_content(given):
+        return _asked_in_parts(given)
     if not is_record(given):
         raise ValidationError(
-            f"the input of a run must be a string or an initial state: {type(given).__name__}",
+            "the input of a run must be a string, a list of parts or an initial state: "
+            f"{type(given).__name__}",
             code="input_invalid",
             hint='`team.run("...")`, or `team.run({"question": "..."})`',
         )
@@ -106,6 +110,24 @@ def _fields(given: Any) -> dict[str, Any]:
     if "question" in fields:
         _check_question(fields["question"])
     return fields
+
+
+def _asked_in_parts(given: Any) -> dict[str, Any]:
+    """The input that a question with images, files or data is."""
+    try:
+        parts = read_parts(given)
+    except StateError as error:
+        raise _invalid(error) from error
+    if isinstance(parts, str):
+        raise ValidationError(
+            f"a question in parts has an image, a file or data among them: {given!r}",
+            code="input_invalid",
+            hint="for several questions use `batch([...])`",
+        )
+    texts = [part["text"] for part in parts if part["type"] == "text"]
+    question = "\n".join(texts) or text_of(parts)
+    _check_question(question)
+    return {"question": question, "messages": [said("user", parts)]}
 
 
 def _invalid(error: StateError) -> ValidationError:

@@ -6,12 +6,13 @@ import inspect
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, Protocol
 
+from antiphon._content import encode_tool_result
 from antiphon._event_loop import submit
 from antiphon._model.adapters import as_model
 from antiphon._tool.approval import ToolCall, approver, decide_call
 from antiphon._tool.timed_call import call_tool
 from antiphon.models import Model
-from antiphon.tools import Tool, ToolContext, encode_result
+from antiphon.tools import Tool, ToolContext
 
 if TYPE_CHECKING:
     import asyncio
@@ -114,6 +115,6 @@ def _using(tool: Tool) -> Callable[..., Any]:
             context=None if caller is None else caller.context,
             thread=None if caller is None else caller.thread,
         )
-        return encode_result(call_tool(tool, arguments, context))
+        return encode_tool_result(call_tool(tool, arguments, context))
 
     return call

@@ -1,0 +1,160 @@
+"""What a message says: a text, or parts of several kinds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from antiphon._json_values import ROWS, encode_result, is_picture, is_series, is_table
+from antiphon.content import File, Image
+from antiphon.errors import StateError, ToolError
+
+
+def is_content(value: Any) -> bool:
+    """Whether a value is an image or a file, or a list with one in it."""
+    if isinstance(value, list | tuple):
+        return any(_is_medium(part) for part in value)
+    return _is_medium(value)
+
+
+def read_parts(given: Any) -> str | list[dict[str, Any]]:
+    """What a message says, in the form in which it is stored and sent.
+
+    Texts alone become one text.
+
+    Raises:
+        StateError: a part is of no known kind (``message_invalid``).
+    """
+    if given is None or isinstance(given, str):
+        return given or ""
+    parts = _parts(given)
+    if all(part["type"] == "text" for part in parts):
+        return "\n".join(part["text"] for part in parts)
+    return parts
+
+
+def text_of(content: Any) -> str:
+    """The texts of what a message says, a line each; images and files are named."""
+    if content is None or isinstance(content, str):
+        return content or ""
+    return "\n".join(_label(part) for part in content)
+
+
+def encode_tool_result(value: Any) -> Any:
+    """Encode the result of a tool as a JSON value: parts as content, other values as data.
+
+    Raises:
+        ToolError: the value, or one inside it, is not supported (``tool_result``).
+    """
+    if not is_content(value):
+        return encode_result(value)
+    try:
+        return {"content": _parts(value)}
+    except StateError as error:
+        raise ToolError(error.message, code="tool_result", hint=error.hint) from error
+
+
+_ELSEWHERE = {"tool_use", "tool_call", "thinking", "redacted_thinking", "reasoning"}
+"""Blocks of a reply that a message has in other fields, or that no other model reads."""
+
+
+def _parts(given: Any) -> list[dict[str, Any]]:
+    listed = given if isinstance(given, list | tuple) else [given]
+    kept = (
+        part for part in listed if not (isinstance(part, dict) and part.get("type") in _ELSEWHERE)
+    )
+    return [_part(part) for part in kept]
+
+
+def _part(part: Any) -> dict[str, Any]:
+    if isinstance(part, str):
+        return {"type": "text", "text": part}
+    if isinstance(part, Image | File):
+        return part.to_dict()
+    if is_picture(part):
+        return Image(part).to_dict()
+    if is_table(part) or is_series(part):
+        return {"type": "data", "value": _rows(part)}
+    if isinstance(part, dict) and isinstance(part.get("type"), str):
+        return _block(part)
+    if isinstance(part, dict | list):
+        return {"type": "data", "value": encode_result(part)}
+    raise StateError(
+        "a part of a message must be a string, an `Image`, a `File`, a data frame or a dict, "
+        f"found: {type(part).__name__}",
+        code="message_invalid",
+        hint='`["What is wrong in this plot?", antiphon.Image("plot.png")]`',
+    )
+
+
+def _block(block: dict[str, Any]) -> dict[str, Any]:
+    """A content block of this package, LangChain, OpenAI or Anthropic."""
+    kind = block["type"]
+    if kind == "text" and isinstance(block.get("text"), str):
+        return {"type": "text", "text": block["text"]}
+    if kind == "data" and "value" in block:
+        return {"type": "data", "value": encode_result(block["value"])}
+    if kind == "image_url":
+        address = block.get("image_url")
+        return _medium("image", address.get("url") if isinstance(address, dict) else address)
+    if kind in {"image", "file"}:
+        return _known(block)
+    raise StateError(
+        f"a part of a message has an unknown type: {kind}",
+        code="message_invalid",
+        hint="the types are text, image, file and data",
+    )
+
+
+def _known(block: dict[str, Any]) -> dict[str, Any]:
+    source = block.get("source") if isinstance(block.get("source"), dict) else block
+    assert isinstance(source, dict)  # noqa: S101 - one of the two above
+    kind = source.get("mime_type") or source.get("media_type") or source.get("mimeType")
+    name = {key: block[key] for key in ("filename",) if isinstance(block.get(key), str)}
+    if isinstance(source.get("url"), str):
+        return {**_medium(block["type"], source["url"]), **name}
+    if isinstance(source.get("text"), str) and block["type"] == "file":
+        return {"type": "file", **name, "mime_type": kind or "text/plain", "text": source["text"]}
+    data = source.get("base64") or source.get("data")
+    if isinstance(data, str) and isinstance(kind, str):
+        return {"type": block["type"], **name, "mime_type": kind, "base64": data}
+    raise StateError(
+        f"a part of type {block['type']} has neither `url` nor `base64` with `mime_type`",
+        code="message_invalid",
+        hint="`antiphon.Image(...).to_dict()` makes one",
+    )
+
+
+def _medium(kind: str, address: Any) -> dict[str, Any]:
+    if not isinstance(address, str):
+        raise StateError(
+            f"the address of an image must be a string: {type(address).__name__}",
+            code="message_invalid",
+        )
+    head, _, data = address.partition(";base64,")
+    if head.startswith("data:") and data:
+        return {"type": kind, "mime_type": head.removeprefix("data:"), "base64": data}
+    return {"type": kind, "url": address}
+
+
+def _rows(frame: Any) -> dict[str, Any]:
+    """A data frame or series as data: its columns and its first rows."""
+    if is_series(frame):
+        frame = frame.to_frame()
+    shown = frame.head(ROWS)
+    cells = shown.itertuples(index=False) if hasattr(shown, "itertuples") else shown.iter_rows()
+    columns = [str(name) for name in shown.columns]
+    rows = [[encode_result(cell) for cell in row] for row in cells]
+    return {"row_count": int(frame.shape[0]), "columns": columns, "rows": rows}
+
+
+def _is_medium(value: Any) -> bool:
+    return isinstance(value, Image | File) or is_picture(value)
+
+
+def _label(part: Any) -> str:
+    if isinstance(part, str):
+        return part
+    if part.get("type") == "text":
+        return str(part["text"])
+    named = part.get("filename") or part.get("url") or part.get("mime_type")
+    return f"[{part.get('type')}: {named}]" if named else f"[{part.get('type')}]"

@@ -1,0 +1,152 @@
+"""Images and files as parts of questions, messages and results of tools."""
+
+from __future__ import annotations
+
+import base64
+import zlib
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+import pytest
+
+from antiphon import Agent, File, Image, models, tool
+from antiphon.errors import ValidationError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+
+def _chunk(kind: bytes, data: bytes) -> bytes:
+    sum_ = zlib.crc32(kind + data).to_bytes(4, "big")
+    return len(data).to_bytes(4, "big") + kind + data + sum_
+
+
+PNG = (
+    b"\x89PNG\r\n\x1a\n"
+    + _chunk(b"IHDR", bytes([0, 0, 0, 1, 0, 0, 0, 1, 8, 0, 0, 0, 0]))
+    + _chunk(b"IDAT", zlib.compress(b"\0\0"))
+    + _chunk(b"IEND", b"")
+)
+"""A picture of one pixel."""
+BLOCK = {"type": "image", "mime_type": "image/png", "base64": base64.b64encode(PNG).decode()}
+
+
+def _sent(model: Any, request: int = 0) -> Any:
+    """What the last message of a request says."""
+    return model.requests[request]["messages"][-1]["content"]
+
+
+def test_an_image_is_read_from_a_path_bytes_an_address_and_a_figure(tmp_path: Path) -> None:
+    path = tmp_path / "plot.png"
+    path.write_bytes(PNG)
+    assert Image(path).to_dict() == Image(str(path)).to_dict() == Image(PNG).to_dict() == BLOCK
+    address = "https://example.org/plot.png"
+    assert Image(address).to_dict() == {"type": "image", "url": address}
+    figure: Any = pytest.importorskip("matplotlib.figure")
+    assert Image(figure.Figure()).data.startswith(PNG[:8])
+
+
+@pytest.mark.parametrize(
+    ("data", "kind"),
+    [
+        (b"\xff\xd8\xff\xe0", "image/jpeg"),
+        (b"GIF89a", "image/gif"),
+        (b"RIFF\0\0\0\0WEBPVP8 ", "image/webp"),
+    ],
+)
+def test_the_kind_of_an_image_is_told_by_its_bytes(data: bytes, kind: str) -> None:
+    assert Image(data).mime_type == kind
+
+
+def test_what_is_no_image_and_no_file_is_refused_by_name(tmp_path: Path) -> None:
+    notes = tmp_path / "notes.txt"
+    notes.write_text("no image")
+    empty = tmp_path / "empty.png"
+    empty.touch()
+    refusals: list[tuple[Callable[[], object], str]] = [
+        (lambda: Image(notes), "must be PNG, JPEG, GIF or WebP.*notes.txt"),
+        (lambda: Image(tmp_path / "lost.png"), r"no such file.*lost\.png"),
+        (lambda: Image(empty), "is empty"),
+        (lambda: Image(3), "must be a path or bytes: int"),
+        (lambda: Image(bytes(21 * 1024 * 1024)), "more than 20 MiB"),
+        (lambda: File(b"data"), "needs a name"),
+    ]
+    for make, message in refusals:
+        with pytest.raises(ValidationError, match=message) as caught:
+            make()
+        assert caught.value.code == "content_invalid"
+
+
+def test_a_question_with_an_image_reaches_the_model_and_the_state() -> None:
+    model = models.scripted(["the axis"])
+    result = Agent(model).run(["What is wrong?", Image(PNG)])
+    parts = [{"type": "text", "text": "What is wrong?"}, BLOCK]
+    assert _sent(model) == parts
+    assert result.state["question"] == "What is wrong?"
+    assert result.state["messages"][0]["content"] == parts
+    assert result.answer == "the axis"
+
+
+def test_a_second_turn_sees_the_image_of_the_first(tmp_path: Path) -> None:
+    model = models.scripted(["a plot", "a red one"])
+    agent = Agent(model, checkpointer=f"sqlite:{tmp_path / 'runs.db'}")
+    agent.run(["What is this?", Image(PNG)], thread="t")
+    agent.run("Which colour?", thread="t")
+    assert BLOCK in model.requests[1]["messages"][0]["content"]
+
+
+def test_a_file_of_text_is_text_for_every_model_and_a_document_stays_a_file() -> None:
+    model = models.scripted(["ok"])
+    table = File(b"a,b\n1,2\n", name="table.csv")
+    report = File(b"%PDF-1.7\0", name="report.pdf")
+    Agent(model).run(["Compare.", table, report])
+    assert _sent(model)[1:] == [
+        {"type": "file", "filename": "table.csv", "mime_type": "text/csv", "text": "a,b\n1,2\n"},
+        {
+            "type": "file",
+            "filename": "report.pdf",
+            "mime_type": "application/pdf",
+            "base64": base64.b64encode(report.data).decode(),
+        },
+    ]
+
+
+def test_a_data_frame_in_a_question_is_data_with_its_columns_and_first_rows() -> None:
+    model = models.scripted(["ok"])
+    Agent(model).run(["Sum up.", pd.DataFrame({"n": range(60)}), {"unit": "t"}])
+    frame, record = _sent(model)[1:]
+    assert (frame["value"]["row_count"], frame["value"]["columns"]) == (60, ["n"])
+    assert frame["value"]["rows"][:2] == [[0], [1]]
+    assert record == {"type": "data", "value": {"unit": "t"}}
+
+
+def test_an_image_that_a_tool_returns_is_an_image_for_the_model() -> None:
+    @tool
+    def plot() -> list[Any]:
+        """Draw the prices."""
+        return ["prices in 2025", Image(PNG)]
+
+    call = {"tool_calls": [{"name": "plot", "arguments": {}}]}
+    model = models.scripted([call, "it rises"])
+    Agent(model, tools=[plot]).run("How do prices move?")
+    assert _sent(model, 1) == [{"type": "text", "text": "prices in 2025"}, BLOCK]
+
+
+def test_blocks_of_other_packages_are_taken_in_messages() -> None:
+    data = BLOCK["base64"]
+    blocks = [
+        {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{data}"}},
+        {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": data}},
+        {"type": "image", "base64": data, "mime_type": "image/png"},
+    ]
+    model = models.scripted(["ok"])
+    Agent(model).run({"messages": [{"role": "user", "content": ["Which?", *blocks]}]})
+    assert _sent(model) == [{"type": "text", "text": "Which?"}, BLOCK, BLOCK, BLOCK]
+
+
+def test_a_part_of_an_unknown_kind_is_refused_before_any_call() -> None:
+    model = models.scripted(["ok"])
+    with pytest.raises(ValidationError, match=r"a part of a message must be .*: object"):
+        Agent(model).run(["What?", object()])
+    assert not model.requests
