@@ -190,6 +190,18 @@ def test_the_columns_of_a_table_are_told_with_their_missing_values() -> None:
     assert "bill_mm" in shown.requests[-1]["messages"][-1]["content"]
 
 
+def test_examples_of_code_count_rows_and_measure_no_numbers_of_rows() -> None:
+    pandas = pytest.importorskip("pandas")
+    orders = pandas.DataFrame({"no": [7, 8, 9], "quantity": [1, 1, 2]})
+    model = scripted([plan("result = len(orders)")])
+    with Sandbox(packages=["pandas", "numpy", "pyarrow"]) as box:
+        computation = Computation(model, sandbox=box, summarise=False)
+        computation.run("How many orders are there?", {"orders": orders})
+    told = model.requests[0]["messages"][-1]["content"]
+    assert "how many rows there are: result = len(orders)" in told
+    assert "the mean of a column: result = orders['quantity'].mean()" in told
+
+
 def test_a_column_that_no_table_has_is_no_answer_before_a_model_is_asked(engine: Any) -> None:
     model = scripted([])
     with Sandbox(engine=engine) as box:

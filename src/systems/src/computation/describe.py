@@ -31,12 +31,16 @@ def _column(column):
 
 def _usage(name, columns):
     """Small models follow an example, above all one about these very columns."""
-    numbers = [column.name for column in columns if column.dtype.kind in "iuf"]
+    numbers = [column for column in columns if column.dtype.kind in "iuf"]
+    # Whole numbers that never recur count or name the rows: nobody wants their mean.
+    measured = [one for one in numbers if one.dtype.kind == "f" or not one.is_unique]
+    numbers = [column.name for column in measured or numbers]
     groups = [column for column in columns if _groups(column)]
     if not numbers:
         return []
     number = repr(numbers[0])
-    told = ["Examples of code for it:", f"the mean of a column: result = {name}[{number}].mean()"]
+    told = ["Examples of code for it:", f"how many rows there are: result = len({name})"]
+    told.append(f"the mean of a column: result = {name}[{number}].mean()")
     if groups:
         by, value = repr(groups[0].name), repr(_groups(groups[0])[0])
         total = f"{name}.groupby({by})[{number}].sum()"
