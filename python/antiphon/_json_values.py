@@ -101,7 +101,7 @@ def _fields(value: Any, depth: int) -> dict[str, Any]:
     return {name: _encode(getattr(value, name), depth + 1) for name in names}
 
 
-def _named(value: Any, depth: int) -> dict[str, Any]:
+def _named_tuple(value: Any, depth: int) -> dict[str, Any]:
     return {name: _encode(getattr(value, name), depth + 1) for name in value._fields}
 
 
@@ -109,7 +109,7 @@ def _items(value: Any, depth: int) -> list[Any]:
     return [_encode(item, depth + 1) for item in value]
 
 
-def _unordered(value: Any, depth: int) -> list[Any]:
+def _sorted_items(value: Any, depth: int) -> list[Any]:
     try:
         return _items(sorted(value), depth)
     except TypeError:
@@ -170,7 +170,7 @@ _FORMS: tuple[tuple[Callable[[Any], bool], Callable[[Any, int], Any]], ...] = (
     (lambda value: isinstance(value, str), lambda value, _: well_formed(str(value))),
     (_is_pydantic, lambda value, depth: _encode(value.model_dump(mode="json"), depth)),
     (lambda value: dataclasses.is_dataclass(value) and not isinstance(value, type), _fields),
-    (lambda value: isinstance(value, tuple) and hasattr(value, "_fields"), _named),
+    (lambda value: isinstance(value, tuple) and hasattr(value, "_fields"), _named_tuple),
     (_is_iso, lambda value, _: value.isoformat()),
     (_is_text_like, lambda value, _: well_formed(str(value))),
     (
@@ -180,7 +180,7 @@ _FORMS: tuple[tuple[Callable[[Any], bool], Callable[[Any, int], Any]], ...] = (
     (lambda value: is_table(value) or is_series(value), lambda value, _: table_text(value)),
     (_is_numpy, lambda value, depth: _encode(value.tolist(), depth + 1)),
     (lambda value: isinstance(value, Mapping), _entries),
-    (lambda value: isinstance(value, AbstractSet), _unordered),
+    (lambda value: isinstance(value, AbstractSet), _sorted_items),
     (lambda value: isinstance(value, list | tuple) or _is_queue(value), _items),
 )
 """Pairs of a test and an encoder; the first that fits applies."""

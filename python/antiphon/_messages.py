@@ -83,8 +83,8 @@ def add_messages(
     if left is None or right is None:
         given = "right" if left is None else "left"
         raise ValueError(f"two lists of messages are merged, found only: {given}")
-    merged = _merged(left, right)
-    return merged if format is None else _formatted(merged)
+    merged = _merge_messages(left, right)
+    return merged if format is None else _format(merged)
 
 
 class MessagesState(TypedDict):
@@ -93,7 +93,7 @@ class MessagesState(TypedDict):
     messages: Annotated[list[Any], add_messages]
 
 
-def _merged(left: Any, right: Any) -> list[Any]:
+def _merge_messages(left: Any, right: Any) -> list[Any]:
     old, new = _coerce(left), _coerce(right)
     for position in range(len(new) - 1, -1, -1):
         if _is_removal(new[position]) and _id(new[position]) == REMOVE_ALL_MESSAGES:
@@ -101,7 +101,7 @@ def _merged(left: Any, right: Any) -> list[Any]:
     return _merge(old, new)
 
 
-def _formatted(messages: list[Any]) -> list[Any]:
+def _format(messages: list[Any]) -> list[Any]:
     """Messages with their ids, in OpenAI's layout."""
     from langchain_core.messages import convert_to_messages, convert_to_openai_messages
 

@@ -14,7 +14,7 @@ _PAUSE = 0.1
 """Seconds between two updates."""
 
 
-class Progress:
+class BatchProgressBar:
     """A progress bar on a terminal or in a notebook; elsewhere it shows nothing."""
 
     def __init__(self, total: int, label: str) -> None:

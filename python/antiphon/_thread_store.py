@@ -122,13 +122,13 @@ def thread_name(given: Any) -> str:
             refuse (``thread_invalid``).
     """
     if not isinstance(given, str):
-        raise _refused(f"a thread's name must be a string: {type(given).__name__}")
+        raise _refusal(f"a thread's name must be a string: {type(given).__name__}")
     if not given.strip():
-        raise _refused(f"a thread's name is blank: {given!r}")
+        raise _refusal(f"a thread's name is blank: {given!r}")
     if len(given) > _LONGEST:
-        raise _refused(f"a thread's name takes at most {_LONGEST} characters, found: {len(given)}")
+        raise _refusal(f"a thread's name takes at most {_LONGEST} characters, found: {len(given)}")
     if "\0" in given or well_formed(given) != given:
-        raise _refused(f"a thread's name contains a NUL or an unpaired surrogate: {given!r}")
+        raise _refusal(f"a thread's name contains a NUL or an unpaired surrogate: {given!r}")
     return given
 
 
@@ -139,5 +139,5 @@ def fresh_name() -> str:
     return str(uuid.uuid4())
 
 
-def _refused(message: str) -> ValidationError:
+def _refusal(message: str) -> ValidationError:
     return ValidationError(message, code="thread_invalid", hint="pass a short string")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from antiphon._cli.exit_codes import Exit, failed
-from antiphon._cli.options import command_line, misused
+from antiphon._cli.exit_codes import Exit, exit_code_of
+from antiphon._cli.options import command_line, find_misuse
 from antiphon._cli.terminal import abandon, prepare, tell
 from antiphon._text import drop_controls
 from antiphon.errors import AntiphonError
@@ -31,13 +31,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         parser = command_line()
         options = parser.parse_args(arguments)
-        if problem := misused(options):
+        if problem := find_misuse(options):
             parser.error(problem)
         code = _run(options)
         sys.stdout.flush()
     except AntiphonError as error:
         tell(drop_controls(f"error: {error}"))
-        return failed(error)
+        return exit_code_of(error)
     except KeyboardInterrupt:
         tell("interrupted")
         return Exit.INTERRUPTED

@@ -236,29 +236,29 @@ class SandboxError(AntiphonError):
     @property
     def type(self) -> str | None:
         """The name of the exception's class in the code, if it raised one."""
-        return self._told("type", str)
+        return self._detail("type", str)
 
     @property
     def line(self) -> int | None:
         """The line of the code, from 1, if one is to blame."""
-        return self._told("line", int)
+        return self._detail("line", int)
 
     @property
     def column(self) -> int | None:
         """The column in that line, from 1, if known."""
-        return self._told("column", int)
+        return self._detail("column", int)
 
     @property
     def source(self) -> str | None:
         """The text of that line, if known."""
-        return self._told("source", str)
+        return self._detail("source", str)
 
     @property
     def frames(self) -> tuple[Mapping[str, Any], ...]:
         """The last calls in the code, outermost first: ``line``, ``function``, ``source``."""
         return tuple(self.details.get("frames") or ())
 
-    def _told(self, name: str, kind: Callable[[Any], _T]) -> _T | None:
+    def _detail(self, name: str, kind: Callable[[Any], _T]) -> _T | None:
         value = self.details.get(name)
         return None if value is None else kind(value)
 

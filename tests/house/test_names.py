@@ -17,10 +17,11 @@ RETIRED = frozenset(
     re.findall(
         r"\w+",
         """
-    Actor Agenda Asker Begun Bench Breach Came Clerk Course Deed Desk Doer Doom Due Errand Flaw
-    Glance Grip Habits Haste Hold Home Image Incident Keep Keeper Kept Lane Leash Letters Luggage
-    Made Material Outlook Patience Pen Picture Place Player Problem Room Seal Shelf Shot Shows Sight
-    Sign Stopper Tenant Tidy Trouble Vault Withheld
+    Actor Agenda AnnouncedTable Asker Attempt Begun Bench Breach CallFields Came Clerk Course Deed
+    Desk Doer Doom Due Errand Flaw Glance Grip Habits Haste Hold Home Image Incident Keep Keeper
+    Kept KnownList KnownValues Lane Leash Letters Luggage Made Material Outlook Pages Patience Pen
+    Phase Picture Place Player Problem Room Seal Shelf Shot Shows Sight Sign Stopper Tenant Tidy
+    Trouble Vault Withheld
     """,
     )
 )

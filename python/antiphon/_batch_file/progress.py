@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from antiphon._progress import Progress
+from antiphon._progress import BatchProgressBar
 from antiphon.event import Event
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class BatchProgress:
         self._label = label
         self._watch = watch
         self._open = ExitStack()
-        self._bar: Progress | None = None
+        self._bar: BatchProgressBar | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -51,7 +51,7 @@ class BatchProgress:
         data = event.data
         if event.name == "batch_started":
             left = max(data["lines"] - data["done"], 0)
-            self._bar = self._open.enter_context(Progress(left, self._label))
+            self._bar = self._open.enter_context(BatchProgressBar(left, self._label))
         elif self._bar is not None and event.name in {"question_finished", "line_refused"}:
             self._bar.advance(failed=data.get("outcome") != "answered")
         if self._watch is not None:

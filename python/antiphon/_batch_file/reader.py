@@ -86,7 +86,7 @@ class QuestionReader:
             if content is not None and not content.strip():
                 continue
             try:
-                task = self._wanted(line, content)
+                task = self._parse_line(line, content)
             except ValidationError as error:
                 error.details["line"] = line
                 yield error
@@ -98,7 +98,7 @@ class QuestionReader:
             if self.skipped % _MANY == 0:
                 yield "skipped"
 
-    def _wanted(self, line: int, content: bytes | None) -> Task | None:
+    def _parse_line(self, line: int, content: bytes | None) -> Task | None:
         """The question of a line; ``None`` if it is done."""
         if content is None:
             raise ValidationError(

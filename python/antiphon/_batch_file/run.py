@@ -124,10 +124,10 @@ async def abatch_file(batch: Batch[_R], watch: Callable[[Event], object]) -> Bat
     # All that touches a file is done here, one after the other.
     with ThreadPoolExecutor(1, "antiphon-batch") as files:
         try:
-            await _done(files, work.open)
+            await _finish(files, work.open)
             return await work.run(files, EventReporter(watch))
         finally:
-            await _done(files, work.close)
+            await _finish(files, work.close)
 
 
 class _Work(Generic[_R]):
@@ -186,7 +186,7 @@ class _Work(Generic[_R]):
     ) -> None:
         while True:
             async with gate:
-                found = await _done(files, self._reader.next)
+                found = await _finish(files, self._reader.next)
             if found is None:
                 return
             if isinstance(found, AntiphonError):
@@ -202,7 +202,7 @@ class _Work(Generic[_R]):
         if result.error is not None and _is_passing(result.error):
             return self._put_off(result.error, task, reporter)
         record = {"task_id": task.task_id, **self._batch.record(result)}
-        await _done(files, self._writer.write, record)
+        await _finish(files, self._writer.write, record)
         kind = "answered" if result.outcome == "answered" else "failed"
         self._counts[kind] += 1
         told = {"task_id": task.task_id, "line": task.line, "outcome": result.outcome}
@@ -244,7 +244,7 @@ def _tell_apart(batch: Batch[Any]) -> None:
 _T = TypeVar("_T")
 
 
-async def _done(files: ThreadPoolExecutor, work: Callable[..., _T], *given: Any) -> _T:
+async def _finish(files: ThreadPoolExecutor, work: Callable[..., _T], *given: Any) -> _T:
     """The result of work on files, which is finished even if the wait is cancelled."""
     running = asyncio.get_running_loop().run_in_executor(files, work, *given)
     return await asyncio.shield(running)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from antiphon._attachment import read_file
 from antiphon._cli.exit_codes import Exit, after
 from antiphon._cli.progress import ProgressView
-from antiphon._cli.store import made
+from antiphon._cli.store import create_store
 from antiphon._cli.terminal import write
 from antiphon._model.default_model import choose, open_model
 from antiphon._text import drop_controls, well_formed
@@ -85,7 +85,7 @@ def _kept(options: argparse.Namespace) -> dict[str, Any]:
     """The store of a question that is to be kept."""
     if options.store is None and options.thread is None:
         return {}
-    saver = made(options.store)
+    saver = create_store(options.store)
     return {} if saver is None else {"checkpointer": saver}
 
 

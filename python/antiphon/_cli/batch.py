@@ -13,7 +13,7 @@ from antiphon._batch_file import open_questions
 from antiphon._cli.ask import checked_settings, system_of
 from antiphon._cli.exit_codes import Exit
 from antiphon._cli.progress import ProgressView
-from antiphon._cli.store import made
+from antiphon._cli.store import create_store
 from antiphon._cli.terminal import tell, write
 from antiphon._model.default_model import choose, open_model
 from antiphon._text import drop_controls
@@ -43,7 +43,7 @@ def batch(options: argparse.Namespace) -> Exit:
     # A local model answers one question after the other.
     usual = _AT_A_TIME if choice.weights is None else 1
     concurrency = usual if options.concurrency is None else options.concurrency
-    with ProgressView(sys.stderr) as view, _kept(options.store, output) as saver:
+    with ProgressView(sys.stderr) as view, _batch_store(options.store, output) as saver:
         view.say(f"model: {choice.description}")
         with ProgressBar() as bar, open_model(choice, bar) as model:
             report = system_of(options)(model, **settings, checkpointer=saver).batch_file(
@@ -60,13 +60,13 @@ def batch(options: argparse.Namespace) -> Exit:
 
 
 @contextmanager
-def _kept(store: str | None, output: Path) -> Iterator[Saver]:
+def _batch_store(store: str | None, output: Path) -> Iterator[Saver]:
     """The store of open questions.
 
     The default is a file beside the output, which is removed once all questions have ended; a
     paused one has not.
     """
-    named = made(store)
+    named = create_store(store)
     if named is not None:
         with named:
             yield named

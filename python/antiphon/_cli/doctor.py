@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import antiphon
 from antiphon import local
 from antiphon._cli.exit_codes import Exit
-from antiphon._cli.store import STORE, opened
+from antiphon._cli.store import STORE, open_store
 from antiphon._cli.terminal import write
 from antiphon._model.default_model import PROVIDERS, choose
 from antiphon._text import drop_controls
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 def doctor(*, as_json: bool) -> Exit:
     """Reports what this machine offers; keys and passwords are never shown."""
-    found = _found()
+    found = _findings()
     if as_json:
         write(json.dumps(found, ensure_ascii=False))
     else:
@@ -49,7 +49,7 @@ def models() -> Exit:
     return Exit.ANSWERED
 
 
-def _found() -> dict[str, Any]:
+def _findings() -> dict[str, Any]:
     return {
         "antiphon": antiphon.__version__,
         "python": platform.python_version(),
@@ -75,7 +75,7 @@ def _store() -> dict[str, Any]:
     if not os.environ.get(STORE, "").strip():
         return {"named": False, "opens": None}
     try:
-        opened(None).close()
+        open_store(None).close()
     except AntiphonError as error:
         return {"named": True, "opens": False, "problem": error.message}
     return {"named": True, "opens": True}

@@ -34,7 +34,7 @@ def after(result: SystemResult) -> Exit:
     return Exit.ERROR if result.outcome == "error" else Exit.NO_ANSWER
 
 
-def failed(error: AntiphonError) -> Exit:
+def exit_code_of(error: AntiphonError) -> Exit:
     """The exit code of a failure before any model was asked."""
     if isinstance(error, AuthError | ModelTransportError) or error.code in _NO_MODEL:
         return Exit.NO_MODEL

@@ -39,7 +39,7 @@ def command_line() -> argparse.ArgumentParser:
     return parser
 
 
-def misused(options: argparse.Namespace) -> str | None:
+def find_misuse(options: argparse.Namespace) -> str | None:
     """Why the options cannot be combined, if they cannot."""
     if options.command != "ask":
         return None

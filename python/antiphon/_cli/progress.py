@@ -71,9 +71,9 @@ class ProgressView:
         elif event.kind == "tool_call":
             self.say(f"tool {event.name}", _INDENT)
         elif event.kind == "custom":
-            self._told(event.name, event.data)
+            self._report(event.name, event.data)
 
-    def _told(self, name: str, data: dict[str, Any]) -> None:
+    def _report(self, name: str, data: dict[str, Any]) -> None:
         if name == "step_determined":
             self._begin("" if data["rule"] in _GIVEN_UP else str(data["to"]))
         elif name in _LINES:

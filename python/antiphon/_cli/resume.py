@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from antiphon._cli.ask import checked_settings, system_of
 from antiphon._cli.exit_codes import Exit, after
-from antiphon._cli.store import opened
+from antiphon._cli.store import open_store
 from antiphon._cli.terminal import line, tell, write
 from antiphon._json_values import encode_or
 from antiphon._model.default_model import choose, open_model
@@ -42,7 +42,7 @@ def resume(options: argparse.Namespace) -> Exit:
     """
     if ":" not in options.team and options.team.replace("-", "_") in systems():
         return _ready_system(options)
-    found = _imported(options.team)
+    found = _import_team(options.team)
     if isinstance(found, Orchestrator):
         return _team(found, options)
     if isinstance(found, System):
@@ -74,7 +74,7 @@ def _ready_system(options: argparse.Namespace) -> Exit:
     options.system = options.team
     settings = checked_settings(options)
     choice = choose(options.model, os.environ)
-    with opened(options.store) as saver, ProgressBar() as bar, open_model(choice, bar) as model:
+    with open_store(options.store) as saver, ProgressBar() as bar, open_model(choice, bar) as model:
         return _system(system_of(options)(model, checkpointer=saver, **settings), options)
 
 
@@ -122,7 +122,7 @@ def _graph(graph: CompiledGraph, options: argparse.Namespace) -> Exit:
     return Exit.NO_ANSWER if questions else Exit.ANSWERED
 
 
-def _imported(target: str) -> Orchestrator | CompiledGraph | System[Any]:
+def _import_team(target: str) -> Orchestrator | CompiledGraph | System[Any]:
     module, colon, path = target.partition(":")
     if not (module and colon and path):
         raise ValidationError(
@@ -170,8 +170,8 @@ def _answers(
     """
     given: list[str] = options.answer
     if not asked:
-        raise _nothing_asked(options.thread, has_ended=has_ended)
-    parts = [(one, *_parted(one, asked)) for one in given]
+        raise _no_question(options.thread, has_ended=has_ended)
+    parts = [(one, *_split_answer(one, asked)) for one in given]
     for _, key, _ in parts:
         if key is not None and key not in asked:
             raise ValidationError(
@@ -198,7 +198,7 @@ def _answers(
     return (_read(given[0]),)
 
 
-def _nothing_asked(thread: str, *, has_ended: bool) -> ValidationError:
+def _no_question(thread: str, *, has_ended: bool) -> ValidationError:
     if has_ended:
         return ValidationError(
             f"the run has ended and is not waiting for an answer: {line(thread, 60)}",
@@ -216,7 +216,7 @@ def _open(asked: Sequence[str]) -> str:
     return f"open are: {', '.join(asked)}"
 
 
-def _parted(given: str, asked: Sequence[str]) -> tuple[str | None, str]:
+def _split_answer(given: str, asked: Sequence[str]) -> tuple[str | None, str]:
     """An id and its answer; without an id the whole text is the answer."""
     key, equals, answer = given.partition("=")
     is_id = key in asked or fullmatch("[0-9a-f]{32}", key) or _is_mistyped(key, asked)

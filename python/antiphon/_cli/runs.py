@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from antiphon._cli.exit_codes import Exit
-from antiphon._cli.store import opened
+from antiphon._cli.store import open_store
 from antiphon._cli.terminal import line, table, tell, write
-from antiphon._cli.units import age, told_size
+from antiphon._cli.units import age, size_text
 from antiphon._json_values import encode_or
 from antiphon.errors import StateError, ValidationError
 
@@ -33,7 +33,7 @@ def runs(options: argparse.Namespace) -> Exit:
         from antiphon._cli.resume import resume
 
         return resume(options)
-    with opened(options.store) as saver:
+    with open_store(options.store) as saver:
         _ACTIONS[options.action](saver, options)
     return Exit.ANSWERED
 
@@ -52,7 +52,7 @@ def _list(saver: Saver, options: argparse.Namespace) -> None:
         return
     heads = ("THREAD", "STATUS", "GRAPH", "STEPS", "SIZE", "WRITTEN")
     rows = [
-        (one.thread, _state(one), one.graph, str(one.steps), told_size(one.size), age(one.at))
+        (one.thread, _state(one), one.graph, str(one.steps), size_text(one.size), age(one.at))
         for one in shown
     ]
     write(table(heads, rows) if rows else "no threads")
@@ -73,7 +73,7 @@ def _show(saver: Saver, options: argparse.Namespace) -> None:
                 f"{name}: {_state(one)}",
                 f"graph {graph}",
                 f"{one.steps} steps",
-                told_size(one.size),
+                size_text(one.size),
                 f"written {age(one.at)}",
             )
         )
@@ -95,7 +95,7 @@ def _tables(detail: ThreadDetail) -> list[str]:
             one.run_id,
             one.outcome or one.status,
             str(one.checkpoints),
-            told_size(one.size),
+            size_text(one.size),
             age(one.began),
         )
         for one in detail.runs
@@ -107,7 +107,7 @@ def _tables(detail: ThreadDetail) -> list[str]:
             one.source or "",
             ", ".join(one.ran),
             ", ".join(one.next),
-            told_size(one.size),
+            size_text(one.size),
             age(one.at),
         )
         for one in detail.checkpoints
@@ -151,7 +151,7 @@ def _prune(saver: Saver, options: argparse.Namespace) -> None:
         _write_json({name: getattr(removed, name) for name in names})
         return
     did = "would be removed" if options.dry_run else "removed"
-    told = f"{removed.entries} entries, {told_size(removed.size)}"
+    told = f"{removed.entries} entries, {size_text(removed.size)}"
     write(f"{did}: {told}, of {removed.threads} threads, {removed.deleted} of them entirely")
     for name in removed.busy:
         tell(f"skipped, a run is writing to it: {line(name, _WIDTH)}")
@@ -163,7 +163,7 @@ def _delete(saver: Saver, options: argparse.Namespace) -> None:
     for thread in options.threads:
         # A thread that does not exist is a typing error.
         try:
-            told = told_size(saver.thread(thread, limit=1).summary.size)
+            told = size_text(saver.thread(thread, limit=1).summary.size)
         except StateError as error:
             if not error.code.startswith("checkpoint_"):
                 raise

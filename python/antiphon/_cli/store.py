@@ -17,7 +17,7 @@ KEY = "ANTIPHON_CHECKPOINTER_KEY"
 change it holds several, with commas between them: the first one writes, each of them reads."""
 
 
-def opened(given: str | None) -> Saver:
+def open_store(given: str | None) -> Saver:
     """Opens an existing store: a URL or a SQLite file. Default: ``ANTIPHON_CHECKPOINTER``.
 
     Raises:
@@ -55,7 +55,7 @@ def opened(given: str | None) -> Saver:
     return saver
 
 
-def made(given: str | None) -> Saver | None:
+def create_store(given: str | None) -> Saver | None:
     """Opens the store of a URL, and creates it if needed. Default: ``ANTIPHON_CHECKPOINTER``.
 
     Raises:

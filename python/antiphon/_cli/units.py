@@ -58,11 +58,11 @@ def count(given: str) -> int:
     return int(given)
 
 
-def told_size(number: int) -> str:
+def size_text(number: int) -> str:
     """A number of bytes in a few characters.
 
     Example:
-        >>> told_size(1536)
+        >>> size_text(1536)
         '1.5 KiB'
     """
     amount, unit = float(number), "B"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from antiphon._batch import call_in_threads, gather
-from antiphon._progress import Progress
+from antiphon._progress import BatchProgressBar
 from antiphon._sync_async import Operation, Routine, run_async, run_sync
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ async def gather_results(
     one: Callable[[Any], Awaitable[_R]], inputs: Sequence[Any], *, concurrency: int, label: str
 ) -> list[_R]:
     """The results of a coroutine function, in the order of the inputs, with a progress bar."""
-    with Progress(len(inputs), label) as progress:
+    with BatchProgressBar(len(inputs), label) as progress:
         return await gather(one, inputs, concurrency, done=_advancing(progress))
 
 
@@ -73,9 +73,9 @@ def _in_threads(
     def call(given: Any) -> _R:
         return run_sync(one(given, started.append))
 
-    with Progress(len(inputs), label) as progress:
+    with BatchProgressBar(len(inputs), label) as progress:
         return call_in_threads(call, inputs, concurrency, done=_advancing(progress), cancel=cancel)
 
 
-def _advancing(progress: Progress) -> Callable[[Ended], None]:
+def _advancing(progress: BatchProgressBar) -> Callable[[Ended], None]:
     return lambda result: progress.advance(failed=result.outcome == "error")

@@ -31,7 +31,7 @@ async def ask_all(
             text instead of a list (``input_invalid``), or `concurrency` is no number above 0
             (``agent_invalid``).
     """
-    found = _checked(questions, concurrency)
+    found = _check_questions(questions, concurrency)
     given = (
         [(question,) for question in found] if data is None else list(zip(found, data, strict=True))
     )
@@ -42,7 +42,7 @@ async def ask_all(
     return await gather_results(one, given, concurrency=concurrency, label=label)
 
 
-def _checked(questions: Iterable[str], concurrency: int) -> list[str]:
+def _check_questions(questions: Iterable[str], concurrency: int) -> list[str]:
     read_count(concurrency, "concurrency", "a batch")
     if isinstance(questions, str | bytes):
         raise ValidationError(

@@ -99,10 +99,10 @@ def _agent_role(role: RoleSpec, agent: AgentDeclaration) -> dict[str, Any]:
         refuse_persons(spec.tools, "a ready system", "use it in a team of agents")
         act = _AgentAct(role, spec)
         return {"act": act, "tools": [dict(tool.spec) for tool in spec.tools], **shared}
-    return {**_declared(agent, spec), **shared}
+    return {**_declaration(agent, spec), **shared}
 
 
-def _declared(agent: AgentDeclaration, spec: Spec) -> dict[str, Any]:
+def _declaration(agent: AgentDeclaration, spec: Spec) -> dict[str, Any]:
     if not isinstance(spec.instructions, str):
         raise ValidationError(
             f"`instructions` of agent `{spec.name}` must be a text in a role: "
@@ -157,7 +157,7 @@ class _AgentAct:
             return {**dict.fromkeys(role.replies, ""), role.replies[0]: reply}
         if not is_record(reply):
             raise self._misfit("should be a dict or another record but is", type(reply).__name__)
-        return self._fitting({key: self._plain(key, one) for key, one in _fields(reply).items()})
+        return self._fitting({key: self._encode(key, one) for key, one in _fields(reply).items()})
 
     def _fitting(self, plain: dict[str, Any]) -> dict[str, Any]:
         """The reply itself, if the agent's own ``output`` takes it."""
@@ -169,7 +169,7 @@ class _AgentAct:
                 raise self._misfit(complaint, error.message) from error
         return plain
 
-    def _plain(self, key: str, value: Any) -> Any:
+    def _encode(self, key: str, value: Any) -> Any:
         try:
             return encode_result(value)
         except ToolError:

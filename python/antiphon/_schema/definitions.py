@@ -46,8 +46,8 @@ class Definitions:
         theirs: dict[str, JsonSchema] = schema.pop("$defs", {})
         names = {name: self._name_for(name, body) for name, body in theirs.items()}
         for name, body in theirs.items():
-            self._foreign[names[name]] = _renamed(body, names)
-        return _renamed(schema, names)
+            self._foreign[names[name]] = _rename(body, names)
+        return _rename(schema, names)
 
     def finish(self, root: JsonSchema) -> JsonSchema:
         """Return the complete schema; only shared and recursive types stay under ``$defs``."""
@@ -55,17 +55,17 @@ class Definitions:
         bodies |= self._foreign
         while (name := _target(root)) is not None:
             root = {**bodies[name], **{key: root[key] for key in root if key != "$ref"}}
-        reached = _reached(root, bodies)
+        reached = _reachable(root, bodies)
         counts = Counter(_references(root))
         for name in reached:
             counts.update(_references(bodies[name]))
         inline = {
             name: bodies[name]
             for name in reached & self._own.keys()
-            if counts[name] == 1 and name not in _reached(bodies[name], bodies)
+            if counts[name] == 1 and name not in _reachable(bodies[name], bodies)
         }
-        root = _expanded(root, inline)
-        kept = {name: _expanded(bodies[name], inline) for name in sorted(reached - inline.keys())}
+        root = _expand(root, inline)
+        kept = {name: _expand(bodies[name], inline) for name in sorted(reached - inline.keys())}
         return {**root, "$defs": kept} if kept else root
 
     def _name_for(self, name: str, body: JsonSchema) -> str:
@@ -87,7 +87,7 @@ def _target(schema: JsonSchema) -> str | None:
     return None
 
 
-def _mapped(schema: JsonSchema, change: Callable[[JsonSchema], JsonSchema]) -> JsonSchema:
+def _map(schema: JsonSchema, change: Callable[[JsonSchema], JsonSchema]) -> JsonSchema:
     """Apply `change` to each schema directly inside; data is left alone."""
 
     def inside(key: str, value: Any) -> Any:
@@ -114,12 +114,12 @@ def _references(schema: JsonSchema) -> Iterator[str]:
         inner.append(body)
         return body
 
-    _mapped(schema, visit)
+    _map(schema, visit)
     for body in inner:
         yield from _references(body)
 
 
-def _reached(schema: JsonSchema, bodies: dict[str, JsonSchema]) -> set[str]:
+def _reachable(schema: JsonSchema, bodies: dict[str, JsonSchema]) -> set[str]:
     """Return the definitions that a schema needs, directly or indirectly."""
     found: set[str] = set()
     waiting = list(_references(schema))
@@ -131,18 +131,18 @@ def _reached(schema: JsonSchema, bodies: dict[str, JsonSchema]) -> set[str]:
     return found
 
 
-def _expanded(schema: JsonSchema, inline: dict[str, JsonSchema]) -> JsonSchema:
+def _expand(schema: JsonSchema, inline: dict[str, JsonSchema]) -> JsonSchema:
     """Replace each reference to one of `inline` by its body."""
     name = _target(schema)
     if name in inline:
         rest = {key: value for key, value in schema.items() if key != "$ref"}
         schema = {**inline[name], **rest}
-    return _mapped(schema, lambda body: _expanded(body, inline))
+    return _map(schema, lambda body: _expand(body, inline))
 
 
-def _renamed(schema: JsonSchema, names: dict[str, str]) -> JsonSchema:
+def _rename(schema: JsonSchema, names: dict[str, str]) -> JsonSchema:
     """Rename the references of a schema, including those of a discriminator."""
-    schema = _mapped(schema, lambda body: _renamed(body, names))
+    schema = _map(schema, lambda body: _rename(body, names))
     if (name := _target(schema)) in names:
         schema["$ref"] = _PREFIX + names[name]
     table = schema.get("discriminator")

@@ -102,10 +102,10 @@ class _Parser:
     def _numpy(self, at: int) -> int | None:
         """Parse a section with an underlined title; it ends at the next such title."""
         title = self.lines[at].strip().lower()
-        if title not in _PARAMETERS | _DROPPED or not _underlined(self.lines, at):
+        if title not in _PARAMETERS | _DROPPED or not _is_underlined(self.lines, at):
             return None
         end = at + 2
-        while end < len(self.lines) and not _underlined(self.lines, end):
+        while end < len(self.lines) and not _is_underlined(self.lines, end):
             end += 1
         if title in _PARAMETERS:
             self._entries(self.lines[at + 2 : end], _NUMPY_ENTRY)
@@ -160,7 +160,7 @@ class _Parser:
                 self.parameters.setdefault(name, text)
 
 
-def _underlined(lines: list[str], at: int) -> bool:
+def _is_underlined(lines: list[str], at: int) -> bool:
     """Whether the line at `at` is a title over a row of dashes."""
     if at + 1 >= len(lines) or not lines[at].strip():
         return False

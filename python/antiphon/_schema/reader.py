@@ -15,7 +15,7 @@ from antiphon._schema.foreign import Foreign, is_foreign
 from antiphon._schema.hints import bound_of, is_variable, peel, resolve, substitute
 from antiphon._schema.record import MISSING, NO_DEFAULT, Declaration, Field, Record, layout_of
 from antiphon._schema.scalar import Primitive, primitive, scalar
-from antiphon._schema.shape import Anything, Described, Named, Shape
+from antiphon._schema.shape import Anything, DescribedShape, NamedShape, Shape
 from antiphon.errors import ValidationError
 
 _DEEPEST = 50
@@ -27,7 +27,7 @@ class Reader:
 
     def __init__(self) -> None:
         self.definitions = Definitions()
-        self._named: dict[Any, Named] = {}
+        self._named: dict[Any, NamedShape] = {}
         self._depth = 0
 
     def read(self, tp: Any, where: str) -> Shape:
@@ -45,7 +45,7 @@ class Reader:
             shape = self._foreign(typing.Annotated[(peeled.tp, *peeled.notes)], where)
         else:
             shape = self._plain(peeled.tp, where)
-        return Described(shape, peeled.description) if peeled.description else shape
+        return DescribedShape(shape, peeled.description) if peeled.description else shape
 
     def field(self, declared: Declaration, where: str) -> Field:
         """Read a field or parameter; a default of ``None`` allows null."""
@@ -130,12 +130,12 @@ class Reader:
         self._depth -= 1
         return named
 
-    def _name(self, name: str, key: Any, where: str) -> Named:
+    def _name(self, name: str, key: Any, where: str) -> NamedShape:
         """Register a named type before its parts are read: it may contain itself."""
         self._depth += 1
         if self._depth > _DEEPEST:  # `class Grow[T]: next: Grow[list[T]]`
             raise _unsupported(name, where, "it contains ever larger types")
-        named = self._named[key] = Named(self.definitions.reserve(name))
+        named = self._named[key] = NamedShape(self.definitions.reserve(name))
         return named
 
     def _alias(self, tp: Any, where: str) -> Shape | None:
@@ -190,12 +190,12 @@ def _subclass(tp: type) -> Shape | None:
 
 
 def _or_null(shape: Shape) -> Shape:
-    text = shape.text if isinstance(shape, Described) else ""
-    inner = shape.inner if isinstance(shape, Described) else shape
+    text = shape.text if isinstance(shape, DescribedShape) else ""
+    inner = shape.inner if isinstance(shape, DescribedShape) else shape
     members = inner.members if isinstance(inner, Union) else [inner]
     if not any(isinstance(member, Anything) or _is_null(member) for member in members):
         inner = Union([*members, primitive(type(None))])
-    return Described(inner, text) if text else inner
+    return DescribedShape(inner, text) if text else inner
 
 
 def _is_null(shape: Shape) -> bool:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from antiphon._schema import docstring
 from antiphon._schema.hints import fillings, hints_of, owner_of, peel, substitute
-from antiphon._schema.shape import Described, Mismatch, Path, Shape
+from antiphon._schema.shape import DescribedShape, Mismatch, Path, Shape
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -136,7 +136,7 @@ class Field:
 
     def schema(self, definitions: Definitions) -> JsonSchema:
         schema = self.shape.schema(definitions)
-        if self.description and not isinstance(self.shape, Described):
+        if self.description and not isinstance(self.shape, DescribedShape):
             schema = {**schema, "description": self.description}
         if self.default is not NO_DEFAULT:
             schema = {**schema, "default": self.default}

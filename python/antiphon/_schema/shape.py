@@ -115,7 +115,7 @@ class Wrapper(Shape):
 
 
 @dataclass(slots=True)
-class Named(Wrapper):
+class NamedShape(Wrapper):
     """A type with a definition of its own under ``$defs``; it may contain itself."""
 
     inner: Shape = field(default_factory=Anything, repr=False, kw_only=True)
@@ -127,7 +127,7 @@ class Named(Wrapper):
 
 
 @dataclass(slots=True)
-class Described(Wrapper):
+class DescribedShape(Wrapper):
     """A type with a description in the hint itself, which overrides any docstring."""
 
     text: str

@@ -80,7 +80,7 @@ def form_of_failure(kind: type) -> Form | None:
 def form_numbered(number: int) -> Form | None:
     """Return the form with a number; raise `ImportError` if its package is not installed."""
     family = _family(number)
-    return None if family is None else _numbered(family).get(number)
+    return None if family is None else _forms_by_number(family).get(number)
 
 
 def package_numbered(number: int) -> str | None:
@@ -103,7 +103,7 @@ def _forms(family: Family) -> dict[type, Form]:
 
 
 @cache
-def _numbered(family: Family) -> dict[int, Form]:
+def _forms_by_number(family: Family) -> dict[int, Form]:
     return {form.kind: form for form in _forms(family).values()}
 
 

@@ -30,13 +30,15 @@ class StoredException(Exception):
         return f"{self.type}: {self.message}"
 
 
-def _named(module: Any, root: type[BaseException]) -> dict[str, type[BaseException]]:
+def _classes_by_name(module: Any, root: type[BaseException]) -> dict[str, type[BaseException]]:
     kinds = [kind for kind in vars(module).values() if isinstance(kind, type)]
     return {kind.__name__: kind for kind in kinds if issubclass(kind, root)}
 
 
-_BUILTIN = _named(builtins, BaseException)
-_OURS = _named(errors, errors.AntiphonError) | _named(_graph_errors, errors.AntiphonError)
+_BUILTIN = _classes_by_name(builtins, BaseException)
+_OURS = _classes_by_name(errors, errors.AntiphonError) | _classes_by_name(
+    _graph_errors, errors.AntiphonError
+)
 
 
 @cache

@@ -42,7 +42,7 @@ def _array(parts: Any) -> Any:
     import numpy as np
 
     item, shape, order, data = items(4, parts)
-    kind = _item_type(np.dtype(_checked_item_type(item)))
+    kind = _item_type(np.dtype(_check_item_type(item)))
     shape = [exactly(int, length) for length in exactly(list, shape)]
     if len(shape) > _MOST_DIMENSIONS or min(shape, default=0) < 0:
         raise ValueError(f"no shape of an array: {shape}")
@@ -70,7 +70,7 @@ def _item_type(dtype: Any) -> str:
     return text
 
 
-def _checked_item_type(item: Any) -> str:
+def _check_item_type(item: Any) -> str:
     if not _PLAIN.fullmatch(exactly(str, item)):
         raise TypeError(f"no type of items: {item}")
     text: str = item

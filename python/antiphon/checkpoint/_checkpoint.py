@@ -159,9 +159,9 @@ class _Compare:
     def _same(self, one: Any, two: Any) -> bool:
         if one is two:
             return True
-        return type(one) is type(two) and (_equal(one, two) or self._stored_alike(one, two))
+        return type(one) is type(two) and (_equal(one, two) or self._is_stored_alike(one, two))
 
-    def _stored_alike(self, one: Any, two: Any) -> bool:
+    def _is_stored_alike(self, one: Any, two: Any) -> bool:
         """Whether two values have one stored form, which arrays and tables do not say plainly."""
         try:
             return self._values.pack(one) == self._values.pack(two)

@@ -51,7 +51,7 @@ def compute(
     box = Sandbox() if sandbox is None else sandbox
     given = dict(inputs or {})
 
-    @tool(name=name, description=_described(box, given), side_effect="none", max_calls=max_calls)
+    @tool(name=name, description=_description(box, given), side_effect="none", max_calls=max_calls)
     async def run(code: str) -> str:
         """Runs code.
 
@@ -66,7 +66,7 @@ def compute(
     return run
 
 
-def _described(box: Sandbox, inputs: Mapping[str, Any]) -> str:
+def _description(box: Sandbox, inputs: Mapping[str, Any]) -> str:
     parts = [_ABOUT]
     if box.packages:
         parts.append(f"Packages: {', '.join(box.packages)}.")

@@ -94,7 +94,7 @@ class _RunCalls:
         arguments = read_arguments(tool, args, kwargs)
         number = uuid.uuid4().hex
         try:
-            arguments = self._approved(tool, arguments, number)
+            arguments = self._approve(tool, arguments, number)
         except Exception as error:
             raise CallFailed.of(error) from error
         return self.make(tool, arguments, number)
@@ -103,13 +103,15 @@ class _RunCalls:
         """Make a call that needs no approval, or has it; raise `CallFailed` as `__call__`."""
         self._count(tool)
         try:
-            return _tagged(tool.name, self._called(tool, arguments, number or uuid.uuid4().hex))
+            return _tag_result(
+                tool.name, self._call_tool(tool, arguments, number or uuid.uuid4().hex)
+            )
         except CallFailed:
             raise
         except Exception as error:
             raise CallFailed.of(error) from error
 
-    def _approved(self, tool: Tool, arguments: dict[str, Any], number: str) -> dict[str, Any]:
+    def _approve(self, tool: Tool, arguments: dict[str, Any], number: str) -> dict[str, Any]:
         """Ask the approval function, if any; return the arguments as they were shown to it."""
         if tool.approval is False:
             return arguments
@@ -129,7 +131,7 @@ class _RunCalls:
             message = f"`{tool.name}` may be called {tool.max_calls} times in one run"
             raise CallFailed("RuntimeError", message)
 
-    def _called(self, tool: Tool, arguments: dict[str, Any], number: str) -> Any:
+    def _call_tool(self, tool: Tool, arguments: dict[str, Any], number: str) -> Any:
         seconds = min(CALL_SECONDS, tool.timeout or CALL_SECONDS)
         context = ToolContext(
             name=tool.name,
@@ -154,7 +156,7 @@ class _RunCalls:
 
 def read_arguments(tool: Tool, args: list[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
     """Decode the arguments of a call, by name; raise `CallFailed` if that fails."""
-    return _arguments(tool, _decoded(args), _decoded(kwargs))
+    return _arguments(tool, _decode(args), _decode(kwargs))
 
 
 def showable_arguments(tool: Tool, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -169,13 +171,13 @@ def showable_arguments(tool: Tool, arguments: dict[str, Any]) -> dict[str, Any]:
     return shown
 
 
-def _decoded(tagged: Any) -> Any:
+def _decode(tagged: Any) -> Any:
     if type(tagged) is dict:
-        return {name: _decoded_one(value) for name, value in tagged.items()}
-    return [_decoded_one(value) for value in tagged]
+        return {name: _decode_one(value) for name, value in tagged.items()}
+    return [_decode_one(value) for value in tagged]
 
 
-def _decoded_one(tagged: Any) -> Any:
+def _decode_one(tagged: Any) -> Any:
     try:
         return Decoder(opaque=False).decode(tagged)
     except Malformed as problem:
@@ -216,7 +218,7 @@ def _on_a_thread(
         raise late() from None
 
 
-def _tagged(name: str, value: Any) -> Any:
+def _tag_result(name: str, value: Any) -> Any:
     """Encode a tool's result; a table as its columns."""
     try:
         if is_tabular(value):

@@ -56,12 +56,12 @@ def job_of(
         _refuse("the code contains lone surrogates")
     if size > source:
         _refuse(f"the code must have at most {source} bytes (`Limits(source=…)`): {size}")
-    wanted = want if want is WANTS else _known(want)
+    wanted = want if want is WANTS else _check_outputs(want)
     values, tables = _encode_inputs(inputs) if inputs else ({}, {})
     return {"code": code, "name": name, "want": wanted, "inputs": values, "tables": tables}
 
 
-def _known(want: Iterable[Want]) -> tuple[Want, ...]:
+def _check_outputs(want: Iterable[Want]) -> tuple[Want, ...]:
     wanted = tuple(dict.fromkeys(want))
     if unknown := [each for each in wanted if each not in WANTS]:
         _refuse(f"`want` takes {', '.join(WANTS)}, not: {unknown[0]}")

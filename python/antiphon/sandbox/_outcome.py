@@ -39,7 +39,7 @@ def result_of(outcome: Mapping[str, Any], layers: tuple[str, ...] = ()) -> Sandb
     """
     fault = outcome.get("error") or outcome.get("value_error")
     try:
-        brought = _brought(outcome)
+        brought = _decode_parts(outcome)
     except WorkerCrashed as crash:
         brought, fault = {}, {"kind": "crashed", "message": str(crash)}
     lost: dict[str, SandboxError] = {}
@@ -60,7 +60,7 @@ def result_of(outcome: Mapping[str, Any], layers: tuple[str, ...] = ()) -> Sandb
     )
 
 
-def _brought(outcome: Mapping[str, Any]) -> dict[str, Any]:
+def _decode_parts(outcome: Mapping[str, Any]) -> dict[str, Any]:
     """Decode the parts of the result besides its output: all of them, or none."""
     brought: dict[str, Any] = {}
     tables: dict[str, SandboxTable] = {}

@@ -54,7 +54,7 @@ def package_files(packages: Iterable[str]) -> PackageFiles:
     seen: set[str] = set()
     todo: list[Distribution] = []
     for name in dict.fromkeys(packages):
-        found = _asked_for(name)
+        found = _find_distribution(name)
         modules.append(_module_of(name, found))
         todo.append(found)
     while todo:
@@ -63,7 +63,7 @@ def package_files(packages: Iterable[str]) -> PackageFiles:
             continue
         seen.add(_normal(found.name))
         paths.update(dict.fromkeys(_places(found)))
-        todo += _needed(found)
+        todo += _dependencies(found)
     brought = {Path(path).name for path in paths}.intersection(_PREPARED) - {*modules}
     return PackageFiles(
         [*modules, *sorted(brought)],
@@ -79,7 +79,7 @@ def with_arrow(packages: list[str]) -> list[str]:
     return [*packages, "pyarrow"]
 
 
-def _asked_for(name: str) -> Distribution:
+def _find_distribution(name: str) -> Distribution:
     try:
         return distribution(name)
     except (PackageNotFoundError, ValueError):
@@ -104,7 +104,7 @@ def _module_of(name: str, found: Distribution) -> str:
     return public[0] if public else plain
 
 
-def _needed(found: Distribution) -> list[Distribution]:
+def _dependencies(found: Distribution) -> list[Distribution]:
     """Return its installed dependencies, without those of extras."""
     needed = []
     for line in found.requires or []:

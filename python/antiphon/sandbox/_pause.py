@@ -1,4 +1,4 @@
-"""Paused runs: they wait for the result of a call, perhaps in another process."""
+"""PausedJob runs: they wait for the result of a call, perhaps in another process."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from antiphon.sandbox._guest.decode import Decoder
 from antiphon.sandbox._host_calls import CallFailed
 from antiphon.sandbox._host_functions import read_arguments, showable_arguments
 from antiphon.sandbox._job import tag
-from antiphon.sandbox._monty.progress import Paused
+from antiphon.sandbox._monty.progress import PausedJob
 from antiphon.sandbox._monty.snapshot import check_key, decode_snapshot, encode_snapshot
 from antiphon.sandbox._outcome import result_of
 
@@ -52,7 +52,7 @@ class PausableRuns:
 
     def result(self, engine: Any, outcome: Any) -> SandboxResult | SandboxPause:
         """Return the pause or the result that the engine's outcome stands for."""
-        if isinstance(outcome, Paused):
+        if isinstance(outcome, PausedJob):
             return SandboxPause(self, engine, outcome)
         return result_of(outcome)
 
@@ -69,7 +69,7 @@ class SandboxPause:
         kwargs: its named arguments.
     """
 
-    def __init__(self, pausing: PausableRuns, engine: Any, paused: Paused) -> None:
+    def __init__(self, pausing: PausableRuns, engine: Any, paused: PausedJob) -> None:
         self._pausing, self._engine, self._paused = pausing, engine, paused
         self.name = paused.name
         decoder = Decoder()
@@ -109,7 +109,7 @@ class SandboxPause:
                 code="sandbox_input_invalid",
                 details={"name": self.name},
             ) from problem
-        return self._resumed({"value": tagged})
+        return self._resume({"value": tagged})
 
     def fail(self, message: str, *, type: str = "ToolError") -> SandboxResult | SandboxPause:  # noqa: A002 - as `SandboxError.type`
         """Resume with a failure of the call; the code sees a ``RuntimeError``.
@@ -118,7 +118,7 @@ class SandboxPause:
             message: the message that the code sees.
             type: the name of the exception class that the code sees.
         """
-        return self._resumed({"error": {"type": type, "message": message}})
+        return self._resume({"error": {"type": type, "message": message}})
 
     @property
     def question(self) -> dict[str, Any] | None:
@@ -167,13 +167,13 @@ class SandboxPause:
             if answer is None and tool.approval is not True:
                 tagged = run(self.name, self._paused.args, self._paused.kwargs)
             else:
-                tagged = run.make(tool, self._approved(tool, answer))
+                tagged = run.make(tool, self._approved_arguments(tool, answer))
         except CallFailed as failure:
             fault = {"type": failure.type, "message": failure.message}
-            return self._resumed({"error": fault}, run.made)
-        return self._resumed({"value": tagged}, run.made)
+            return self._resume({"error": fault}, run.made)
+        return self._resume({"value": tagged}, run.made)
 
-    def _approved(self, tool: Tool, answer: Any) -> dict[str, Any]:
+    def _approved_arguments(self, tool: Tool, answer: Any) -> dict[str, Any]:
         """Return the arguments of a call that a person has approved."""
         arguments = self._arguments(tool)
         approved, changed, reason = self._proposal(tool, arguments).decide(answer)
@@ -194,7 +194,7 @@ class SandboxPause:
     def _proposal(self, tool: Tool, arguments: dict[str, Any]) -> Proposal:
         return Proposal(tool.name, arguments, tool.parameters)
 
-    def _resumed(
+    def _resume(
         self, reply: dict[str, Any], made: dict[str, int] | None = None
     ) -> SandboxResult | SandboxPause:
         # A copy: the pause can be resumed again.

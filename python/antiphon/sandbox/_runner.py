@@ -79,7 +79,7 @@ class SandboxRunner:
         """Run a job by `Engine.run` or that of a session; Ctrl-C stops it before it is raised."""
         token = CancellationToken()
         try:
-            return self.result(self._tracked(work, job, self.calls(None), token))
+            return self.result(self._track(work, job, self.calls(None), token))
         except BaseException:
             token.cancel("the caller was interrupted")
             raise
@@ -87,7 +87,7 @@ class SandboxRunner:
     async def arun(self, work: _Work, job: dict[str, Any]) -> SandboxResult:
         """Run a job on another thread; cancelling the awaiting task kills it."""
         token, calls = CancellationToken(), self.calls(asyncio.get_running_loop())
-        tracked = functools.partial(self._tracked, work, job, calls, token)
+        tracked = functools.partial(self._track, work, job, calls, token)
         return self.result(await await_run(tracked, token))
 
     def open_session(self) -> EngineSession:
@@ -113,7 +113,7 @@ class SandboxRunner:
         # Another thread may be closing it, and not be done.
         self.engine.close()
 
-    def _tracked(self, work: _Work, job: dict[str, Any], calls: Any, token: Any) -> dict[str, Any]:
+    def _track(self, work: _Work, job: dict[str, Any], calls: Any, token: Any) -> dict[str, Any]:
         if self._ends_runs:
             return work(job, calls, token)
         with self.runs.running(token):

@@ -145,11 +145,11 @@ class SandboxTable:
         read = self.first(0)
         if read is None:
             return f"SandboxTable({len(self.ipc):,} bytes)"
-        names = ", ".join(map(_shown, read[0][:_NAMES]))
+        names = ", ".join(map(_column_label, read[0][:_NAMES]))
         return f"SandboxTable({read[2]} rows x {len(read[0])} columns: {names})"
 
 
-def _shown(name: str) -> str:
+def _column_label(name: str) -> str:
     return escape_controls(name if len(name) <= _NAME else f"{name[:_NAME]}…")
 
 
@@ -173,10 +173,10 @@ def table_bytes(name: str, value: Any) -> bytes:
         return value.ipc
     if type(value).__module__.partition(".")[0] == "polars":
         target = io.BytesIO()
-        return _written(name, lambda: (value.write_ipc_stream(target), target.getvalue())[1])
+        return _write(name, lambda: (value.write_ipc_stream(target), target.getvalue())[1])
     if find_spec("pyarrow") is None:
         _refuse(name, "neither pyarrow nor polars is installed", _HINT)
-    return _written(name, lambda: _arrow_bytes(value))
+    return _write(name, lambda: _arrow_bytes(value))
 
 
 def _arrow_bytes(value: Any) -> bytes:
@@ -190,7 +190,7 @@ def _arrow_bytes(value: Any) -> bytes:
     return target.getvalue()
 
 
-def _written(name: str, write: Callable[[], bytes]) -> bytes:
+def _write(name: str, write: Callable[[], bytes]) -> bytes:
     try:
         return write()
     except Exception as error:  # noqa: BLE001 - the libraries have no common base class

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from antiphon.checkpoint._langgraph.steps import ListingSteps, Steps
 
 
-class Query(NamedTuple):
+class CheckpointQuery(NamedTuple):
     """Which checkpoints a list is to show.
 
     Attributes:
@@ -46,7 +46,7 @@ MAX_PRUNED = 10
 """How often a thread may be pruned, from end to end, while its checkpoints are listed."""
 
 
-def list_checkpoints(threads: LangGraphThreads, query: Query) -> ListingSteps:
+def list_checkpoints(threads: LangGraphThreads, query: CheckpointQuery) -> ListingSteps:
     """Yields checkpoints, newest first; what comes behind the last one is not read.
 
     Those that were pruned while they were looked for are left out. If these were all, younger ones
@@ -59,7 +59,7 @@ def list_checkpoints(threads: LangGraphThreads, query: Query) -> ListingSteps:
 
 
 def _list_once(
-    threads: LangGraphThreads, query: Query
+    threads: LangGraphThreads, query: CheckpointQuery
 ) -> Generator[PendingResult | CheckpointTuple, Any, tuple[int, int]]:
     """Yields them; returns how many were found, and how many are gone."""
     order = ThreadMerge(threads, query)
@@ -97,7 +97,7 @@ class ThreadMerge:
 
     PAGE = 64
 
-    def __init__(self, threads: LangGraphThreads, query: Query) -> None:
+    def __init__(self, threads: LangGraphThreads, query: CheckpointQuery) -> None:
         given: Any = (query.config or {}).get("configurable", {})
         before: Any = (query.before or {}).get("configurable", {})
         namespace, name = given.get("checkpoint_ns"), given.get("checkpoint_id")

@@ -14,7 +14,7 @@ from langgraph.checkpoint.base import (
 from antiphon._antiphon import LangGraphThreads, MemorySaver, Saver, SqliteSaver
 from antiphon._thread_store import saver_of
 from antiphon.checkpoint._langgraph.checkpoint_ref import CheckpointRef
-from antiphon.checkpoint._langgraph.listing import Query, list_checkpoints
+from antiphon.checkpoint._langgraph.listing import CheckpointQuery, list_checkpoints
 from antiphon.checkpoint._langgraph.removal import delete_runs, prune_threads
 from antiphon.checkpoint._langgraph.serde import Serializer, registry_of
 from antiphon.checkpoint._langgraph.steps import aiterate, arun, iterate, run
@@ -117,7 +117,7 @@ class AntiphonSaver(BaseCheckpointSaver[Any]):
 
         Raises what the `open` of the store's saver does.
         """
-        saver = cls(_opened(target), serde=serde, types=types)
+        saver = cls(_open(target), serde=serde, types=types)
         saver._is_owner = saver._saver is not target
         return saver
 
@@ -172,7 +172,9 @@ class AntiphonSaver(BaseCheckpointSaver[Any]):
             before: a checkpoint that they are older than.
             limit: so many at most.
         """
-        return iterate(list_checkpoints(self._threads, Query(config, filter, before, limit)))
+        return iterate(
+            list_checkpoints(self._threads, CheckpointQuery(config, filter, before, limit))
+        )
 
     def alist(
         self,
@@ -183,7 +185,9 @@ class AntiphonSaver(BaseCheckpointSaver[Any]):
         limit: int | None = None,
     ) -> AsyncIterator[CheckpointTuple]:
         """`list`, awaited."""
-        return aiterate(list_checkpoints(self._threads, Query(config, filter, before, limit)))
+        return aiterate(
+            list_checkpoints(self._threads, CheckpointQuery(config, filter, before, limit))
+        )
 
     def put(
         self,
@@ -349,7 +353,7 @@ class AntiphonSaver(BaseCheckpointSaver[Any]):
         return f"AntiphonSaver({self._saver.name!r})"
 
 
-def _opened(target: Saver | str | os.PathLike[str]) -> Saver:
+def _open(target: Saver | str | os.PathLike[str]) -> Saver:
     if isinstance(target, Saver):
         return target
     path = os.fspath(target)

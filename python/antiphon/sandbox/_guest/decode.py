@@ -78,13 +78,13 @@ class Opaque(NamedTuple):
 
     def __str__(self) -> str:
         # Safe for a terminal: control characters are escaped.
-        return self.repr if self.repr.isprintable() else _escaped(self.repr)
+        return self.repr if self.repr.isprintable() else _escape(self.repr)
 
     def __repr__(self) -> str:
         return f"Opaque({self.type!r}, {self.repr!r})"
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     """Escape all but printable characters, line ends and tabs."""
     return "".join(
         sign if sign in "\n\t" or sign.isprintable() else sign.encode("unicode_escape").decode()
@@ -127,15 +127,15 @@ class Decoder:
         if kind is str or kind is bool or tagged is None:
             return tagged
         if kind is int:
-            return _checked(tagged, -_EXACT <= tagged <= _EXACT, "an integer")
+            return _check(tagged, -_EXACT <= tagged <= _EXACT, "an integer")
         if kind is float:
-            return _checked(tagged, math.isfinite(tagged), "a number")
+            return _check(tagged, math.isfinite(tagged), "a number")
         if kind is list:
             return self.items(tagged, depth)
         if kind is not dict:
             raise Malformed("no JSON value")
         if "$" in tagged:
-            return self._tagged(tagged, depth)
+            return self._decode_tagged(tagged, depth)
         inner = self.enter(depth)
         return {_text(key): self.decode(item, inner) for key, item in tagged.items()}
 
@@ -150,7 +150,7 @@ class Decoder:
             raise Malformed("a value is nested too deeply")
         return depth + 1
 
-    def _tagged(self, tagged: dict[str, Any], depth: int) -> Any:
+    def _decode_tagged(self, tagged: dict[str, Any], depth: int) -> Any:
         tag = tagged["$"]
         fields, read = _READERS.get(tag if type(tag) is str else "", (None, None))
         if fields is None or read is None:
@@ -196,7 +196,7 @@ def _timedelta(decoder: Decoder, tagged: dict[str, Any], depth: int) -> dt.timed
 
 
 def _fraction(_: Decoder, tagged: dict[str, Any], _depth: int) -> fractions.Fraction:
-    top, bottom = (int(_matched(_INTEGER, part)) for part in _list(tagged["v"], 2))
+    top, bottom = (int(_match(_INTEGER, part)) for part in _list(tagged["v"], 2))
     return fractions.Fraction(top, bottom)
 
 
@@ -249,15 +249,15 @@ def _nested(name: str, letter: str, shape: list[int], content: bytes) -> Any:
     flat: list[Any] = list(struct.unpack(f"<{count}{letter}", content))
     if name.startswith("complex"):
         flat = [complex(*pair) for pair in zip(flat[::2], flat[1::2], strict=True)]
-    return _sliced(flat, shape)
+    return _slice(flat, shape)
 
 
-def _sliced(flat: list[Any], shape: list[int]) -> Any:
+def _slice(flat: list[Any], shape: list[int]) -> Any:
     if not shape:
         return flat[0]
     size = math.prod(shape[1:])
     rows = range(shape[0])
-    return [_sliced(flat[row * size : (row + 1) * size], shape[1:]) for row in rows]
+    return [_slice(flat[row * size : (row + 1) * size], shape[1:]) for row in rows]
 
 
 def _check_collisions(keys: list[Any]) -> list[Any]:
@@ -271,7 +271,7 @@ def _check_collisions(keys: list[Any]) -> list[Any]:
     return keys
 
 
-def _checked(value: Any, fits: bool, what: str) -> Any:  # noqa: FBT001 - a condition
+def _check(value: Any, fits: bool, what: str) -> Any:  # noqa: FBT001 - a condition
     if not fits:
         raise Malformed(f"{what} needs a tag")
     return value
@@ -289,7 +289,7 @@ def _list(value: Any, length: int | None = None) -> list[Any]:
     return value
 
 
-def _matched(pattern: re.Pattern[str], value: Any) -> str:
+def _match(pattern: re.Pattern[str], value: Any) -> str:
     if not pattern.fullmatch(_text(value)):
         raise Malformed("a text has another form")
     return str(value)
@@ -311,7 +311,7 @@ def _float(value: Any) -> float:
 
 _V = frozenset({"$", "v"})
 _READERS: dict[str, tuple[frozenset[str], _Reader]] = {
-    "int": (_V, _scalar(lambda v: int(_matched(_INTEGER, v)))),
+    "int": (_V, _scalar(lambda v: int(_match(_INTEGER, v)))),
     "float": (_V, _scalar(_float)),
     "bytes": (_V, _scalar(_base64)),
     "tuple": (_V, _container(tuple)),
@@ -319,13 +319,13 @@ _READERS: dict[str, tuple[frozenset[str], _Reader]] = {
     "frozenset": (_V, _container(frozenset)),
     "dict": (_V, _dict),
     "complex": (_V, _complex),
-    "datetime": (_V, _scalar(lambda v: dt.datetime.fromisoformat(_matched(_ISO, v)))),
-    "date": (_V, _scalar(lambda v: dt.date.fromisoformat(_matched(_ISO, v)))),
-    "time": (_V, _scalar(lambda v: dt.time.fromisoformat(_matched(_ISO, v)))),
+    "datetime": (_V, _scalar(lambda v: dt.datetime.fromisoformat(_match(_ISO, v)))),
+    "date": (_V, _scalar(lambda v: dt.date.fromisoformat(_match(_ISO, v)))),
+    "time": (_V, _scalar(lambda v: dt.time.fromisoformat(_match(_ISO, v)))),
     "timedelta": (_V, _timedelta),
-    "decimal": (_V, _scalar(lambda v: decimal.Decimal(_matched(_DECIMAL, v)))),
+    "decimal": (_V, _scalar(lambda v: decimal.Decimal(_match(_DECIMAL, v)))),
     "fraction": (_V, _fraction),
-    "uuid": (_V, _scalar(lambda v: uuid.UUID(_matched(_UUID, v)))),
+    "uuid": (_V, _scalar(lambda v: uuid.UUID(_match(_UUID, v)))),
     "array": (frozenset({"$", "dtype", "shape", "v"}), _array),
     "table": (frozenset({"$", "name"}), _table),
     "object": (frozenset({"$", "type", "repr"}), _object),

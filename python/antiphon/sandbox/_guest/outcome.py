@@ -76,7 +76,7 @@ class OutcomeBuilder:
         left = self._limits["locals_bytes"]
         most = self._limits["local_names"]
         # One more than the limit is enough to detect that there are more.
-        names = list(itertools.islice(self._assigned(), most + 1))
+        names = list(itertools.islice(self._assignments(), most + 1))
         for name in names[:most]:
             budget = self._budget(min(self._limits["local_bytes"], left))
             try:
@@ -115,7 +115,7 @@ class OutcomeBuilder:
             bytes=size, nodes=self._limits["value_nodes"], depth=self._limits["value_depth"]
         )
 
-    def _assigned(self) -> Iterator[str]:
+    def _assignments(self) -> Iterator[str]:
         for name, value in list(self._namespace.items()):
             if (
                 _is_public(name)
@@ -127,9 +127,9 @@ class OutcomeBuilder:
     def _tabulator(self, place: str) -> Callable[[Any], _Sent] | None:
         if "tables" not in self._want:
             return None
-        return lambda frame: self._tabulated(frame, place)
+        return lambda frame: self._add_table(frame, place)
 
-    def _tabulated(self, frame: Any, place: str) -> _Sent:
+    def _add_table(self, frame: Any, place: str) -> _Sent:
         if id(frame) in self._names:
             return self._names[id(frame)][1]
         name = self._free(next((n for n in self._namespace if self._is(n, frame)), place))

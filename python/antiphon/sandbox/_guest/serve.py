@@ -156,7 +156,7 @@ class Worker:
         except SyntaxError as problem:
             return syntax_fault(problem, cell.name)
         except BaseException as problem:  # noqa: BLE001 - the parser raises RecursionError and MemoryError too
-            return self._failed(problem)
+            return self._fault_of(problem)
         value, raised = None, None
         try:
             value = cell.run(self._module.__dict__)
@@ -170,11 +170,11 @@ class Worker:
             except BaseException:  # noqa: BLE001, S112 - Python removes a trace function that raises
                 continue
         if raised is not None:
-            return self._failed(raised)
+            return self._fault_of(raised)
         outcome.value(value)
         return None
 
-    def _failed(self, problem: BaseException) -> Fault:
+    def _fault_of(self, problem: BaseException) -> Fault:
         if issubclass(type(problem), MemoryError):
             self._reserve.release()
         found = exception_fault(problem, self._cells)

@@ -47,7 +47,7 @@ def read_table(stream: bytes) -> Any:
         import polars as pl
 
         return pl.read_ipc_stream(io.BytesIO(stream))
-    table = _opened(stream).read_all()
+    table = _open(stream).read_all()
     if pandas is None:
         return {name: table.column(at).to_pylist() for at, name in enumerate(table.column_names)}
     return table.to_pandas(use_threads=False)
@@ -131,7 +131,7 @@ def _check_names(names: Sequence[str]) -> None:
         raise TooLarge(f"it has more than {_COLUMNS} columns, or more than {_NAMES} bytes of names")
 
 
-def _opened(stream: bytes) -> Any:
+def _open(stream: bytes) -> Any:
     import pyarrow as pa
 
     return pa.ipc.open_stream(stream)
@@ -140,7 +140,7 @@ def _opened(stream: bytes) -> Any:
 def _is_of_pandas(stream: bytes) -> bool:
     """Whether the stream's metadata names pandas; false without pyarrow."""
     try:
-        return b"pandas" in (_opened(stream).schema.metadata or {})
+        return b"pandas" in (_open(stream).schema.metadata or {})
     except ImportError:
         return False
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from antiphon._antiphon import CancellationToken
-    from antiphon.sandbox._monty.progress import Paused
+    from antiphon.sandbox._monty.progress import PausedJob
 
 __all__ = ["MONTY", "MontyEngine", "MontySession"]
 
@@ -69,18 +69,18 @@ class MontyEngine:
 
     def begin(
         self, job: Mapping[str, Any], cancel: CancellationToken | None
-    ) -> dict[str, Any] | Paused:
+    ) -> dict[str, Any] | PausedJob:
         """Run a job to its end, or to its first call of a host function."""
         with self.worker() as worker:
-            outcome: dict[str, Any] | Paused = worker.run(job, None, cancel, pauses=True)
+            outcome: dict[str, Any] | PausedJob = worker.run(job, None, cancel, pauses=True)
         return outcome
 
     def resume(
-        self, paused: Paused, reply: Mapping[str, Any], cancel: CancellationToken | None
-    ) -> dict[str, Any] | Paused:
+        self, paused: PausedJob, reply: Mapping[str, Any], cancel: CancellationToken | None
+    ) -> dict[str, Any] | PausedJob:
         """Answer the call at which a job is paused, and run to its end or its next call."""
         with self.worker() as worker:
-            outcome: dict[str, Any] | Paused = worker.resume(paused, reply, cancel)
+            outcome: dict[str, Any] | PausedJob = worker.resume(paused, reply, cancel)
         return outcome
 
     def session(self) -> MontySession:
@@ -99,7 +99,7 @@ class MontyEngine:
     @contextlib.contextmanager
     def worker(self, start: str = "spare") -> Iterator[Worker]:
         """Check out a fresh worker of the pool."""
-        pool = self._started()
+        pool = self._start()
         limits = self._limits
         checkout = pool.checkout(
             script_name="cell.py",
@@ -115,7 +115,7 @@ class MontyEngine:
         with checkout as session:
             yield Worker(session, limits, self._mounts, start)
 
-    def _started(self) -> Any:
+    def _start(self) -> Any:
         import pydantic_monty as monty
 
         _check_process()

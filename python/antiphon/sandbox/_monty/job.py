@@ -10,7 +10,7 @@ from antiphon.sandbox._guest.budget import TooLarge
 from antiphon.sandbox._guest.decode import Malformed
 from antiphon.sandbox._host_calls import CallFailed, JobCalls
 from antiphon.sandbox._monty.faults import fault_of
-from antiphon.sandbox._monty.progress import Flood, Paused, Progress
+from antiphon.sandbox._monty.progress import Flood, JobProgress, PausedJob
 from antiphon.sandbox._monty.values import decode_inputs, decode_reply, encode_output, locals_of
 
 if TYPE_CHECKING:
@@ -64,9 +64,9 @@ class Worker:
         """Run a job.
 
         Returns:
-            The outcome in the engines' form; with `pauses` perhaps a `Paused` at a call.
+            The outcome in the engines' form; with `pauses` perhaps a `PausedJob` at a call.
         """
-        progress = Progress(
+        progress = JobProgress(
             limits=self._limits,
             functions=[function["name"] for function in job["functions"]],
             inputs=dict(job["inputs"]),
@@ -82,7 +82,7 @@ class Worker:
         return self._drive(progress, begin, None if pauses else call, cancel, pauses=pauses)
 
     def resume(
-        self, paused: Paused, reply: Mapping[str, Any], cancel: CancellationToken | None
+        self, paused: PausedJob, reply: Mapping[str, Any], cancel: CancellationToken | None
     ) -> Any:
         """Answer the call at which a job is paused, and run to its end or its next call.
 
@@ -102,14 +102,14 @@ class Worker:
                 raise Malformed("the snapshot does not wait for a granted function")
             if "error" in reply:
                 failure = f"{reply['error']['type']}: {reply['error']['message']}"
-                return snapshot.resume(_raised("RuntimeError", failure))
+                return snapshot.resume(_raise_in_guest("RuntimeError", failure))
             return snapshot.resume({"return_value": decode_reply(reply["value"])})
 
         return self._drive(paused.progress, answer, None, cancel, pauses=True)
 
     def _drive(
         self,
-        progress: Progress,
+        progress: JobProgress,
         advance: _Advance,
         call: Any,
         cancel: CancellationToken | None,
@@ -122,7 +122,7 @@ class Worker:
             with Deadline(left + _GRACE, cancel, kill) as deadline:
                 driver = _JobDriver(progress, call, deadline, self._session, pauses=pauses)
                 outcome = driver.drive(advance)
-            if isinstance(outcome, Paused):
+            if isinstance(outcome, PausedJob):
                 return outcome
             if (outcome["error"] or {}).get("kind") in ENDING:
                 self.alive = False
@@ -146,7 +146,7 @@ class _JobDriver:
     """
 
     def __init__(
-        self, progress: Progress, call: Any, deadline: Deadline, session: Any, *, pauses: bool
+        self, progress: JobProgress, call: Any, deadline: Deadline, session: Any, *, pauses: bool
     ) -> None:
         self._progress, self._deadline, self._session = progress, deadline, session
         self._pauses = pauses
@@ -154,17 +154,17 @@ class _JobDriver:
         self._calls = JobCalls(call, deadline, limit=limit, made=progress.calls)
         self._since = time.monotonic()
 
-    def drive(self, advance: _Advance) -> dict[str, Any] | Paused:
+    def drive(self, advance: _Advance) -> dict[str, Any] | PausedJob:
         try:
-            value = self._finished(advance)
+            value = self._finish(advance)
         except Exception as error:  # noqa: BLE001 - `_fault` classifies it
             return self._outcome({"error": self._fault(error)})
-        if isinstance(value, Paused):
+        if isinstance(value, PausedJob):
             self._progress.spent += time.monotonic() - self._since
             return value
-        return self._outcome(self._gathered(value))
+        return self._outcome(self._gather(value))
 
-    def _finished(self, advance: _Advance) -> Any:
+    def _finish(self, advance: _Advance) -> Any:
         import pydantic_monty as monty
 
         snapshot = advance(self._print)
@@ -172,10 +172,10 @@ class _JobDriver:
             if self._deadline.ended is not None:
                 raise JobEnded(self._deadline.ended)
             if isinstance(snapshot, monty.NameLookupSnapshot):
-                snapshot = self._named(snapshot)
+                snapshot = self._resolve_name(snapshot)
             elif isinstance(snapshot, monty.FunctionSnapshot):
-                snapshot = self._called(snapshot)
-                if isinstance(snapshot, Paused):
+                snapshot = self._answer_call(snapshot)
+                if isinstance(snapshot, PausedJob):
                     return snapshot
             else:
                 raise _Unsupported("the code waits for an event that cannot occur")
@@ -189,20 +189,20 @@ class _JobDriver:
             self._deadline.end("output_limit")
             raise
 
-    def _named(self, snapshot: Any) -> Any:
+    def _resolve_name(self, snapshot: Any) -> Any:
         name = snapshot.variable_name
         if snapshot.object_id is None and name in self._progress.functions:
             return snapshot.resume(value=_stub(name))
         return snapshot.resume()
 
-    def _called(self, snapshot: Any) -> Any:
+    def _answer_call(self, snapshot: Any) -> Any:
         """Answer a call; functions that are not granted arrive here too, without a look-up."""
         name = snapshot.function_name
         if snapshot.is_os_function:
             # Monty allows only mounted files and its own modules.
             return snapshot.resume_auto()
         if snapshot.object_id is not None or name not in self._progress.functions:
-            return snapshot.resume(_raised("NameError", f"name {name!r} is not defined"))
+            return snapshot.resume(_raise_in_guest("NameError", f"name {name!r} is not defined"))
         try:
             self._calls.count()
         finally:
@@ -211,18 +211,20 @@ class _JobDriver:
             args = encode_output(list(snapshot.args), _ARGUMENTS)
             kwargs = encode_output(dict(snapshot.kwargs), _ARGUMENTS)
         except TooLarge as problem:
-            return snapshot.resume(_raised("ValueError", f"the arguments are too large: {problem}"))
+            return snapshot.resume(
+                _raise_in_guest("ValueError", f"the arguments are too large: {problem}")
+            )
         if self._pauses:
-            return Paused(
+            return PausedJob(
                 dump=snapshot.dump(), name=name, args=args, kwargs=kwargs, progress=self._progress
             )
         try:
             answer = {"return_value": decode_reply(self._calls.make(name, args, kwargs))}
         except CallFailed as failure:
-            answer = _raised("RuntimeError", str(failure))
+            answer = _raise_in_guest("RuntimeError", str(failure))
         return snapshot.resume(answer)
 
-    def _gathered(self, value: Any) -> dict[str, Any]:
+    def _gather(self, value: Any) -> dict[str, Any]:
         found: dict[str, Any] = {}
         limits, want = self._progress.limits, self._progress.want
         if "value" in want:
@@ -296,6 +298,6 @@ def _stub(name: str) -> Any:
     return stub
 
 
-def _raised(kind: str, message: str) -> dict[str, str]:
+def _raise_in_guest(kind: str, message: str) -> dict[str, str]:
     """Build the answer to a call that raises an exception in the guest."""
     return {"exc_type": kind, "message": message}

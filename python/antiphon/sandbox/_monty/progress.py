@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["Flood", "Paused", "Progress"]
+__all__ = ["Flood", "JobProgress", "PausedJob"]
 
 _MOST = 4 * 2**20
 """Bytes of output after which a job is aborted, unless its limit is higher."""
@@ -19,7 +19,7 @@ class Flood(Exception):
 
 
 @dataclass(slots=True, kw_only=True)
-class Progress:
+class JobProgress:
     """The state of a job: JSON values only, because it is saved with a snapshot.
 
     Attributes:
@@ -81,7 +81,7 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Paused:
+class PausedJob:
     """A job that waits for the result of a call.
 
     Attributes:
@@ -96,4 +96,4 @@ class Paused:
     name: str
     args: list[Any]
     kwargs: dict[str, Any]
-    progress: Progress
+    progress: JobProgress

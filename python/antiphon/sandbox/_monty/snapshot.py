@@ -10,7 +10,7 @@ from importlib.metadata import version
 from typing import NoReturn
 
 from antiphon.errors import ValidationError
-from antiphon.sandbox._monty.progress import Paused, Progress
+from antiphon.sandbox._monty.progress import JobProgress, PausedJob
 
 __all__ = ["check_key", "decode_snapshot", "encode_snapshot"]
 
@@ -36,7 +36,7 @@ def check_key(key: object) -> bytes:
     )
 
 
-def encode_snapshot(paused: Paused, key: bytes) -> bytes:
+def encode_snapshot(paused: PausedJob, key: bytes) -> bytes:
     """Encode a pause as bytes, with a MAC of this key."""
     head = {
         "monty": version("pydantic-monty"),
@@ -50,7 +50,7 @@ def encode_snapshot(paused: Paused, key: bytes) -> bytes:
     return _MAGIC + _mac(body, key) + body
 
 
-def decode_snapshot(data: object, key: bytes) -> Paused:
+def decode_snapshot(data: object, key: bytes) -> PausedJob:
     """Decode a pause.
 
     The MAC is verified before anything is parsed: Monty trusts the snapshots that it loads.
@@ -72,12 +72,12 @@ def decode_snapshot(data: object, key: bytes) -> Paused:
     head = json.loads(body[_LENGTH.size : end])
     if head["monty"] != version("pydantic-monty"):
         _refuse(f"it was saved with pydantic-monty {head['monty']}")
-    return Paused(
+    return PausedJob(
         dump=body[end:],
         name=head["name"],
         args=head["args"],
         kwargs=head["kwargs"],
-        progress=Progress.of(head["progress"]),
+        progress=JobProgress.of(head["progress"]),
     )
 
 

@@ -77,7 +77,7 @@ class HostRpc:
                 self._deadline.restart(self._limits["wall"])
             return bytes([found[0]]) + found[1]
         if kind == _CALL:
-            self._waiting.append((_REPLY, json.dumps(self._called(body)).encode()))
+            self._waiting.append((_REPLY, json.dumps(self._answer_call(body)).encode()))
         elif kind == _OUTCOME and self._outcome is None:
             self._outcome, names, figures = sandbox_outcome(body, self._limits, self._want)
             self._announced = names, figures
@@ -87,7 +87,7 @@ class HostRpc:
             raise Malformed(f"a frame is not expected: {kind}")
         return b""
 
-    def _called(self, body: bytes) -> dict[str, Any]:
+    def _answer_call(self, body: bytes) -> dict[str, Any]:
         # A guest that calls without reading replies would fill the host's memory.
         if self._waiting:
             raise Malformed("a call before the reply to the previous one was read")
@@ -110,10 +110,10 @@ class HostRpc:
         names, figures = self._announced
         most = self._budget
         if len(self._tables) < len(names):
-            _bound(body, most["table_bytes"], most["tables_bytes"], self._tables)
+            _check_length(body, most["table_bytes"], most["tables_bytes"], self._tables)
             self._tables.append(body)
         elif len(self._figures) < figures:
-            _bound(body, most["figure_bytes"], most["figures_bytes"], self._figures)
+            _check_length(body, most["figure_bytes"], most["figures_bytes"], self._figures)
             sandbox_figure(body, most["figure_pixels"])
             self._figures.append(body)
         else:
@@ -137,6 +137,6 @@ class HostRpc:
         return {**self._outcome, "tables": [], "columns": columns, "figures": self._figures}
 
 
-def _bound(body: bytes, each: int, together: int, before: list[bytes]) -> None:
+def _check_length(body: bytes, each: int, together: int, before: list[bytes]) -> None:
     if len(body) > min(each, together - sum(map(len, before))):
         raise Malformed("an attachment is too long")
