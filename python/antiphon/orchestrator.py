@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Literal, Never, TypeAlias
 
 from antiphon._antiphon import Limits, StreamOptions, enclosing_context
 from antiphon._orchestrator.assemble import Settings, assemble
+from antiphon._orchestrator.declaration import TeamBase
+from antiphon._orchestrator.nested import showing, tightest
 from antiphon._orchestrator.options import (
     read_budget,
     read_count,
@@ -19,17 +22,18 @@ from antiphon._orchestrator.resume import Resumes
 from antiphon._orchestrator.stream import AsyncStream, Stream
 from antiphon._orchestrator.updates import entry, turn
 from antiphon._pause import relay_questions
-from antiphon._sync_async import Routine, async_method, drive, sync_method
+from antiphon._sync_async import Operation, Routine, async_method, drive, run_async, sync_method
 from antiphon._thread_store import Durability, ThreadStore, fresh_name, read_saver, thread_name
 from antiphon._type_params import ContextT, Generic, StateT
 from antiphon.errors import StateError, ValidationError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from antiphon._antiphon import Command, RetryPolicy, Run, Saver, ThreadRef, TurnInput
     from antiphon._diagram import Diagram
     from antiphon._orchestrator.declaration import AgentDeclaration
+    from antiphon._orchestrator.nested import Show
     from antiphon.budget import Budget
     from antiphon.result import Result
 
@@ -38,7 +42,7 @@ if TYPE_CHECKING:
 __all__ = ["Orchestrator"]
 
 
-class Orchestrator(Resumes[StateT, ContextT], Generic[StateT, ContextT]):
+class Orchestrator(Resumes[StateT, ContextT], TeamBase, Generic[StateT, ContextT]):
     """A team of agents, checked and compiled once, to be run any number of times.
 
     It can be shared between threads and event loops. Each method has an async version. Sync methods
@@ -46,7 +50,8 @@ class Orchestrator(Resumes[StateT, ContextT], Generic[StateT, ContextT]):
 
     Args:
         agents: the agents, which run in the order of the list; a nested list runs in parallel,
-            a list within that in order again.
+            a list within that in order again. A team is accepted wherever an agent is: its run
+            is a part of this one.
         flow: the successor of each agent: a name, a list of names, `END`, or a function
             ``route(state)`` that returns a name, a list of names or `Send`s, or `END`. It
             starts at the first agent, or at the successor of ``"__start__"``. An agent without a
@@ -67,7 +72,9 @@ class Orchestrator(Resumes[StateT, ContextT], Generic[StateT, ContextT]):
             the outcome is ``error``.
         fallback: for agents without one of their own: an agent, or the name of one, that runs in
             place of an agent that has failed. What `on_error` says applies to its own failures.
-        name: the name in traces; `recover` resumes only runs with this name. Default: ``team``.
+        name: the name in traces, and in another team; `recover` resumes only runs with this
+            name. Default: ``team``.
+        description: one sentence that the routers of another team read. Default: none.
         checkpointer: the store of its threads: a saver of `antiphon.checkpoint`, or its URL:
             ``memory:``, ``sqlite:FILE`` or ``postgres://...``. Default: none.
         durability: when a step is durable. ``sync``: before the next starts; ``async``: while
@@ -103,12 +110,14 @@ class Orchestrator(Resumes[StateT, ContextT], Generic[StateT, ContextT]):
         budget: Budget | None = None,
         max_steps: int = 25,
         on_error: Literal["raise", "record"] = "raise",
-        fallback: AgentDeclaration | type[AgentDeclaration] | str | None = None,
+        fallback: AgentDeclaration | type[AgentDeclaration] | TeamBase | str | None = None,
         name: str = "team",
+        description: str | None = None,
         checkpointer: Saver | str | None = None,
         durability: Durability = "async",
     ) -> None:
         self.name = _name(name)
+        self.description = description
         self._budget = read_budget(budget, "the team")
         self._records = on_error == "record"
         self._built = assemble(
@@ -125,6 +134,7 @@ class Orchestrator(Resumes[StateT, ContextT], Generic[StateT, ContextT]):
                 name=name,
             )
         )
+        self.state_keys = self._built.state.keys
         saver = read_saver(checkpointer, durability, "team_invalid")
         self._store = (
             None if saver is None else ThreadStore(saver, durability, self._built.registry())
@@ -272,6 +282,13 @@ class Orchestrator(Resumes[StateT, ContextT], Generic[StateT, ContextT]):
         names = [None] * len(asked) if threads is None else _names(threads, len(asked))
         return [self._ready(*pair) for pair in zip(asked, names, strict=True)]
 
+    async def run_part(self, question: Any, left: Budget, show: Show | None) -> Result:
+        """Runs the team as a part of another's run; see `TeamBase`."""
+        first = entry(question, self._built.state)
+        run = self._launch(first, None, watched=show is not None, left=left)
+        wait = drive if show is None else functools.partial(showing, show)
+        return await run_async(self._drive(run, wait=wait))
+
     def _launch(
         self,
         first: dict[str, Any] | TurnInput | Command[Any] | None,
@@ -280,8 +297,9 @@ class Orchestrator(Resumes[StateT, ContextT], Generic[StateT, ContextT]):
         context: Any = None,
         watched: bool = False,
         run_id: str | None = None,
+        left: Budget | None = None,
     ) -> Run:
-        limits = {} if self._budget is None else self._budget.limits()
+        limits = tightest(self._budget, left)
         outer = enclosing_context()
         registry = None
         if outer is not None:
@@ -304,11 +322,13 @@ class Orchestrator(Resumes[StateT, ContextT], Generic[StateT, ContextT]):
         except StateError as error:
             raise ValidationError(error.message, code="input_invalid", hint=error.hint) from error
 
-    def _drive(self, run: Run, *, keep: bool = False) -> Routine[Result[Any, StateT]]:
+    def _drive(
+        self, run: Run, *, keep: bool = False, wait: Callable[[Run], Operation] = drive
+    ) -> Routine[Result[Any, StateT]]:
         try:
-            yield drive(run)
+            yield wait(run)
             while relay_questions(run):
-                yield drive(run)
+                yield wait(run)
         except Exception as error:
             if not self._keeps(run, error, keep=keep):
                 raise
@@ -326,7 +346,7 @@ class Orchestrator(Resumes[StateT, ContextT], Generic[StateT, ContextT]):
         if not run.begun:
             # Nothing has run, so no agent has failed.
             return keep
-        name_agent(run, error)
+        name_agent(run, error, self._built.expected)
         if keep or self._records or is_limit(error):
             return True
         self._finished(run, error)._keep_with(error)  # noqa: SLF001 - nothing of a run is lost

@@ -237,7 +237,8 @@ def test_parallel_agents_do_not_share_containers() -> None:
             return {f"{ctx.agent}_saw": len(state["numbers"])}
 
     team = Orchestrator([[Appends(name="a"), Appends(name="b")]])
-    result = team.run({"numbers": [0]})
+    with pytest.warns(RuntimeWarning, match="changed its copy of `numbers`"):
+        result = team.run({"numbers": [0]})
     assert (result.state["a_saw"], result.state["b_saw"]) == (2, 2)
 
 

@@ -253,6 +253,14 @@ def _check(spec: Spec, *, needs_model: bool) -> None:
             details={"option": "fallback"},
             hint="an exception of the fallback is subject to its own `on_error`",
         )
+    if spec.act is not None and spec.handoffs:
+        raise invalid_option(
+            "handoffs",
+            f"agent `{spec.name}`",
+            "empty, because it has an `act`",
+            repr(list(spec.handoffs)),
+            "return `ctx.goto(...)` from `act`",
+        )
     fields = frozenset[str]() if spec.output is None else spec.output.fields
     missing = sorted(set(spec.writes) - fields)
     if len(spec.writes) > 1 and missing:

@@ -19,7 +19,8 @@ from antiphon._orchestrator.flow import (
     listed_ways,
     members,
 )
-from antiphon._orchestrator.nodes import Chooser, Declared, calling, read_router
+from antiphon._orchestrator.nested import TeamMember
+from antiphon._orchestrator.nodes import Chooser, Declared, calling, expected_of, read_router
 from antiphon._orchestrator.references import fallbacks, guests, handoffs
 from antiphon._orchestrator.state import CUT, HANDED, RECORDED, WROTE, State, StateView, read_state
 from antiphon._tool.context import check_context
@@ -62,6 +63,7 @@ class Assembled:
         names: its agents.
         schemas: the classes that say what its state holds.
         needy: the tools that require a context, by agent.
+        expected: what a router expects of its model, by the router's name.
     """
 
     engine: Engine
@@ -71,6 +73,7 @@ class Assembled:
     names: tuple[str, ...]
     schemas: tuple[Any, ...]
     needy: dict[str, tuple[Tool, ...]]
+    expected: dict[str, str]
 
     def check_context(self, context: Any) -> None:
         """Returns if a run has the context that tools require.
@@ -122,7 +125,14 @@ def assemble(settings: Settings) -> Assembled:
     diagram = flow_diagram(names, ways, links.fallbacks, extra)
     schemas = (*state.schemas, *_outputs(everyone))
     return Assembled(
-        builder.build(), state, diagram, steps, tuple(roster), schemas, _needy(everyone)
+        builder.build(),
+        state,
+        diagram,
+        steps,
+        tuple(roster),
+        schemas,
+        needy=_needy(everyone),
+        expected={router.name: expected_of(listed)} if router else {},
     )
 
 
@@ -179,6 +189,8 @@ class _Nodes:
             shared["timeout"] = timeout
         if spec.budget is not None:
             shared["limits"] = spec.budget.limits()
+        if isinstance(spec.agent, TeamMember):
+            spec.agent.join(self._state)
         if spec.act is not None:
             call = calling(spec, self._state, self._roster, chooses=chooses)
             self._builder.node(

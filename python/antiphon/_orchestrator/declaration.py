@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Never, TypedDict, Unpack, overload
 
 from antiphon._orchestrator.options import UNSET
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from antiphon._antiphon import RetryPolicy, Saver
     from antiphon._thread_store import Durability
     from antiphon.budget import Budget
+    from antiphon.result import Result
 
     class AgentOptions(TypedDict, total=False):
         """The keyword options of agents but `output`."""
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
         tools: Sequence[Any]
         reads: Sequence[str]
         writes: str | Sequence[str]
-        handoffs: Sequence[AgentDeclaration | type[AgentDeclaration] | str]
+        handoffs: Sequence[AgentDeclaration | type[AgentDeclaration] | TeamBase | str]
         retry: RetryPolicy | int | None
         timeout: float | None
         budget: Budget | None
@@ -34,9 +36,30 @@ if TYPE_CHECKING:
         max_output_tokens: int | None
         temperature: float | None
         on_error: Literal["raise", "record"] | None
-        fallback: AgentDeclaration | type[AgentDeclaration] | str | None
+        fallback: AgentDeclaration | type[AgentDeclaration] | TeamBase | str | None
         checkpointer: Saver | str | None
         durability: Durability
+
+
+class TeamBase(ABC):
+    """A team, as another team knows it."""
+
+    name: str
+    description: str | None
+    state_keys: frozenset[str] | None
+    """The keys of its state; ``None`` if it is open."""
+
+    @abstractmethod
+    async def run_part(
+        self, question: Any, left: Budget, show: Callable[[str], object] | None
+    ) -> Result:
+        """Runs the team as a part of another's run.
+
+        Args:
+            question: as for `Orchestrator.run`.
+            left: what is left of the budget of the other run.
+            show: receives the pieces of replies, if somebody watches.
+        """
 
 
 class AgentDeclaration(Generic[ContextT, OutputT]):
@@ -91,7 +114,7 @@ class AgentDeclaration(Generic[ContextT, OutputT]):
         output: Any = UNSET,
         reads: Sequence[str] = UNSET,
         writes: str | Sequence[str] = UNSET,
-        handoffs: Sequence[AgentDeclaration | type[AgentDeclaration] | str] = UNSET,
+        handoffs: Sequence[AgentDeclaration | type[AgentDeclaration] | TeamBase | str] = UNSET,
         retry: RetryPolicy | int | None = UNSET,
         timeout: float | None = UNSET,
         budget: Budget | None = UNSET,
@@ -100,7 +123,7 @@ class AgentDeclaration(Generic[ContextT, OutputT]):
         max_output_tokens: int | None = UNSET,
         temperature: float | None = UNSET,
         on_error: Literal["raise", "record"] | None = UNSET,
-        fallback: AgentDeclaration | type[AgentDeclaration] | str | None = UNSET,
+        fallback: AgentDeclaration | type[AgentDeclaration] | TeamBase | str | None = UNSET,
         checkpointer: Saver | str | None = UNSET,
         durability: Durability = UNSET,
         **unknown: Never,

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from antiphon._diagram import Diagram, DiagramEdge
 from antiphon._event_loop import is_async
-from antiphon._orchestrator.declaration import AgentDeclaration, is_agent
+from antiphon._orchestrator.declaration import AgentDeclaration, TeamBase, is_agent
+from antiphon._orchestrator.nested import TeamMember
 from antiphon.errors import StateError, ValidationError
 
 if TYPE_CHECKING:
@@ -136,18 +137,20 @@ def members(agents: Any) -> list[AgentDeclaration]:
 
 
 def is_member(item: Any) -> bool:
-    """Whether it is an agent, or a class of agents."""
-    return is_agent(item)
+    """Whether it is an agent, a class of agents, or a team."""
+    return is_agent(item) or isinstance(item, TeamBase)
 
 
 def member(item: Any) -> AgentDeclaration:
-    """One agent, as it is; of a class, a new one.
+    """One agent, as it is; of a class, a new one; of a team, the agent that runs it.
 
     Raises:
         ValidationError: it is no agent (``team_invalid``).
     """
     if isinstance(item, AgentDeclaration):
         return item
+    if isinstance(item, TeamBase):
+        return TeamMember(item)
     if is_member(item):
         agent: AgentDeclaration = item()
         return agent

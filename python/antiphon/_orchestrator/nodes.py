@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import warnings
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -13,11 +14,11 @@ from antiphon._node.human_input import HumanInput
 from antiphon._node.tool_calls import tool_context
 from antiphon._orchestrator.agent_spec import Spec, read_spec
 from antiphon._orchestrator.context import AgentContext
-from antiphon._orchestrator.declaration import AgentDeclaration
+from antiphon._orchestrator.declaration import AgentDeclaration, TeamBase
 from antiphon._orchestrator.flow import END, is_member, member
 from antiphon._orchestrator.messages import opening, said, sent
 from antiphon._orchestrator.run_context import RunContext
-from antiphon._orchestrator.state import CUT, StateView, noted
+from antiphon._orchestrator.state import CUT, StateView, fields_of, is_record, noted
 from antiphon._orchestrator.updates import returned
 from antiphon._pause import Asked, Interrupted, pause_in
 from antiphon._schema.contract import Output
@@ -41,11 +42,39 @@ if TYPE_CHECKING:
     """A spec, what the engine calls, whether that is async, and what approves of calls."""
 
 
-def _reader(spec: Spec, state: State, roster: Roster, *, chooses: bool) -> Callable[[Any], Any]:
-    """What reads the return value of an agent's ``act``."""
-    if not chooses:
-        return lambda reply: returned(reply, state, spec.name)
-    return lambda reply: returned(chosen(reply, spec, roster), state, spec.name)
+def _reader(
+    spec: Spec, state: State, roster: Roster, *, chooses: bool
+) -> Callable[[Any, Any, Mapping[str, int]], Any]:
+    """What reads the return value of an agent's ``act``, given the state that it saw."""
+
+    def read(reply: Any, seen: Any, sizes: Mapping[str, int]) -> Any:
+        read = returned(chosen(reply, spec, roster) if chooses else reply, state, spec.name, seen)
+        _warn_of_lost(sizes, seen, reply, spec.name)
+        return read
+
+    return read
+
+
+def _sizes(seen: Any) -> dict[str, int]:
+    """The sizes of the containers of a state."""
+    fields = fields_of_state(seen) if is_record(seen) else {}
+    return {key: len(value) for key, value in fields.items() if type(value) in (list, dict, set)}
+
+
+def _warn_of_lost(sizes: Mapping[str, int], seen: Any, reply: Any, agent: str) -> None:
+    """Agents have containers of their own, so that a change in place reaches nobody."""
+    if not sizes:
+        return
+    update = reply.update if isinstance(reply, Command) else reply
+    written = fields_of(update) if is_record(update) else {}
+    for key, size in _sizes(seen).items():
+        if sizes.get(key, size) != size and key not in written:
+            warnings.warn(
+                f"agent `{agent}` changed its copy of `{key}` in the state, and the change is "
+                f"lost; return it in an update: {{{key!r}: ...}}",
+                RuntimeWarning,
+                stacklevel=2,
+            )
 
 
 def calling(
@@ -68,23 +97,25 @@ def calling(
     def call(given: Any, ctx: Context) -> Any:
         human_input, seen, context = arguments(given, ctx)
         try:
+            sizes = _sizes(seen)
             reply = act(seen, context)
         except Interrupted as pause:
             # A call on another thread may not have ended.
             human_input.settle(pause.__antiphon_question__)
             raise
-        return read(reply)
+        return read(reply, seen, sizes)
 
     async def acall(given: Any, ctx: Context) -> Any:
         human_input, seen, context = arguments(given, ctx)
         try:
+            sizes = _sizes(seen)
             reply = await act(seen, context)
         except (Interrupted, BaseExceptionGroup) as left:
             pause = pause_in(left, Interrupted)
             if pause is None:
                 raise
         else:
-            return read(reply)
+            return read(reply, seen, sizes)
         await human_input.settle_async(pause.__antiphon_question__)
         raise Asked(pause)
 
@@ -289,6 +320,12 @@ def read_router(given: Any, specs: Sequence[Spec]) -> Spec:
         ValidationError: its name is taken, an agent is called ``finish``, or it has an
             output of its own (``team_invalid``); or the agent is refused.
     """
+    if isinstance(given, TeamBase):
+        raise ValidationError(
+            f"a team cannot be the router of another: {given!r}",
+            code="team_invalid",
+            hint="give a model, or an agent whose `act` runs the team and returns a name",
+        )
     spec = read_spec(member(given) if is_member(given) else Router(given))
     names = [other.name for other in specs]
     if spec.name in names or FINISH in names:
@@ -323,6 +360,12 @@ def _led(own: str | Callable[..., Any], task: str) -> str | Callable[..., Any]:
 
         return acall
     return lambda state, ctx: f"{own(state, ctx)}\n\n{task}"
+
+
+def expected_of(specs: Sequence[Spec]) -> str:
+    """The reply that a router expects of its model, for its error."""
+    names = " | ".join(f'"{name}"' for name in (*(spec.name for spec in specs), FINISH))
+    return f'the router expects {{"next": {names}}}'
 
 
 def _listing(specs: Sequence[Spec]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from antiphon._orchestrator.state import CUT, RECORDED, delivered
-from antiphon.errors import BudgetError
+from antiphon.errors import BudgetError, ModelOutputError
 from antiphon.result import Outcome, Result, Usage
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _ENDS: dict[str, tuple[Outcome, str]] = {
     "supersteps": ("step_limit", "max_steps"),
+    "max_steps": ("step_limit", "max_steps"),
     "retries": ("retry_limit", "retries"),
 }
 """The outcomes and details of limits that are no budget."""
@@ -48,13 +49,19 @@ def is_limit(error: BaseException | None) -> bool:
     return isinstance(error, BudgetError) and error.code in _LIMITS
 
 
-def name_agent(run: Run, error: BaseException) -> None:
-    """Notes on a failure of a model which agent asked it; others carry a note already."""
+def name_agent(run: Run, error: BaseException, expected: Mapping[str, str]) -> None:
+    """Notes on a failure of a model which agent asked it; others carry a note already.
+
+    The hint says what a router of the team expects of its model.
+    """
     if any(note.startswith(_NOTE) for note in getattr(error, "__notes__", ())):
         return
     failed = [event for event in run.events if event.kind == "error" and event.path]
     if failed:
-        error.add_note(f"{_NOTE}`{failed[-1].path[-1]}`")
+        agent = failed[-1].path[-1]
+        error.add_note(f"{_NOTE}`{agent}`")
+        if isinstance(error, ModelOutputError):
+            error.hint = error.hint or expected.get(agent)
 
 
 def how_it_ended(

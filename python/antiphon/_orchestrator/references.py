@@ -35,7 +35,7 @@ def guests(specs: Sequence[Spec], fallback: Any) -> list[Spec]:
         if known is None:
             every.append(read_spec(agent))
             given += _given(every[-1])
-        elif known.agent is not one and one is not type(known.agent):
+        elif one not in (known.agent, type(known.agent), getattr(known.agent, "team", None)):
             raise ValidationError(
                 f"two agents of the team have the same name: {known.name}",
                 code="team_invalid",

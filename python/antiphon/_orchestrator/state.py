@@ -8,6 +8,7 @@ import typing
 from typing import TYPE_CHECKING, Any, Protocol
 
 from antiphon._antiphon import Overwrite
+from antiphon._orchestrator.elements import Elements
 from antiphon._orchestrator.messages import listed
 from antiphon._state_schema import Channel, is_model, read_schema
 from antiphon.errors import StateError, ValidationError
@@ -41,6 +42,8 @@ class State(Protocol):
     """The classes that declare its types."""
     reset_keys: tuple[str, ...]
     """The keys that each run on a thread resets."""
+    merged_keys: frozenset[str]
+    """The keys that have reducers."""
 
     def declare(self, builder: Builder) -> None:
         """Adds its channels to a graph."""
@@ -98,8 +101,13 @@ class SchemaState:
         self._channels = schema.channels
         self._makes = schema.makes
         self.keys: frozenset[str] | None = frozenset(self._channels) | set(BASE)
+        self.merged_keys = frozenset(name for name in self._channels if self._reduces(name))
         self.schemas: tuple[Any, ...] = (self._kind,)
         self._fields = Fields(self._kind)
+        rules = {name: _rule(channel) for name, channel in self._channels.items()}
+        hints = typing.get_type_hints(self._kind)
+        hints.pop("messages", None)
+        self._elements = Elements(hints, rules, _kinds)
         # Without a default there would be none.
         self.reset_keys: tuple[str, ...] = () if "answer" in self._fields.required else ("answer",)
 
@@ -141,6 +149,7 @@ class SchemaState:
             first["messages"] = listed(first["messages"])
         try:
             whole = self._fields.coerced(first)
+            self._elements.check(whole, whole=True)
         except StateError as error:
             raise ValidationError(error.message, code="input_invalid") from error
         # What a run begins with is a whole value, also where a write is a part of one.
@@ -151,9 +160,15 @@ class SchemaState:
     def turn(self, given: Mapping[str, Any]) -> dict[str, Any]:
         first = self._defaults()
         fresh = {key: first[key] for key in ("answer",) if key in first and key not in given}
-        return {**fresh, **self.write(given, None)}
+        # In a new thread the same values are whole ones, which `begin` checks.
+        return {**fresh, **self._written(given, None)}
 
     def write(self, update: Any, agent: str | None) -> dict[str, Any]:
+        written = self._written(update, agent)
+        self._elements.check(written, whole=False)
+        return written
+
+    def _written(self, update: Any, agent: str | None) -> dict[str, Any]:
         fields = fields_of(update)
         if "messages" in fields and self._channels.get("messages", _MESSAGES) == _MESSAGES:
             fields["messages"] = listed(fields["messages"], agent)
@@ -255,6 +270,7 @@ class OpenState:
     keys: frozenset[str] | None = None
     schemas: tuple[Any, ...] = ()
     reset_keys: tuple[str, ...] = ("answer",)
+    merged_keys: frozenset[str] = frozenset()
 
     def declare(self, builder: Builder) -> None:
         builder.channel("question")

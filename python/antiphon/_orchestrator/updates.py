@@ -18,6 +18,7 @@ from antiphon._orchestrator.state import (
     is_record,
     noted,
 )
+from antiphon._state_schema import fields_of_state
 from antiphon._text import well_formed
 from antiphon.errors import StateError, ValidationError
 
@@ -195,8 +196,8 @@ def spoken(text: str, agent: str) -> dict[str, Any]:
     return {"answer": text, "messages": [said("assistant", text, agent)]}
 
 
-def returned(value: Any, state: State, agent: str) -> Any:
-    """The return value of ``act``, as the engine takes it.
+def returned(value: Any, state: State, agent: str, seen: Any = None) -> Any:
+    """The return value of ``act``, as the engine takes it; `seen` is the state that it was given.
 
     Raises:
         StateError: it is none of these (``node_return_invalid``), or writes what the state
@@ -207,11 +208,11 @@ def returned(value: Any, state: State, agent: str) -> Any:
     if isinstance(value, str):
         return state.write(spoken(value, agent), agent)
     if isinstance(value, Command):
-        return _command(value, state, agent)
+        return _command(value, state, agent, seen)
     if isinstance(value, Send):
         return Command(goto=[value], only=True)
     if is_record(value):
-        return noted(state.write(value, agent))
+        return noted(state.write(_fresh(value, seen, state), agent))
     if isinstance(value, list | tuple) and value and all(isinstance(one, Send) for one in value):
         return Command(goto=list(value), only=True)
     if inspect.iscoroutine(value):
@@ -228,8 +229,26 @@ def returned(value: Any, state: State, agent: str) -> Any:
     )
 
 
-def _command(value: Command, state: State, agent: str) -> Command:
-    update = None if value.update is None else noted(state.write(value.update, agent))
+def _fresh(update: Any, seen: Any, state: State) -> Any:
+    """An update without the messages that the agent was given: returning the state repeats none."""
+    if not is_record(update) or not is_record(seen) or "messages" in state.merged_keys:
+        return update
+    fields = fields_of(update)
+    known, given = fields_of_state(seen).get("messages"), fields.get("messages")
+    if not known or not isinstance(given, list):
+        return update
+    ids = {id(message) for message in known}
+    rest = [message for message in given if id(message) not in ids]
+    if len(rest) == len(given) and "question" in fields and given[: len(known)] == known:
+        rest = given[len(known) :]  # those of a copy of the whole state
+    del fields["messages"]
+    return {**fields, "messages": rest} if rest else fields
+
+
+def _command(value: Command, state: State, agent: str, seen: Any) -> Command:
+    update = value.update
+    if update is not None:
+        update = noted(state.write(_fresh(update, seen, state), agent))
     # In a team, going somewhere always replaces the way that was laid out.
     only = value.only or bool(value.goto)
     return Command(graph=value.graph, update=update, goto=value.goto, only=only, end=value.end)

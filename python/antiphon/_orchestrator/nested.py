@@ -1,0 +1,132 @@
+"""A team as a member of another team."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from antiphon._orchestrator.context import charge, watcher_of
+from antiphon._orchestrator.declaration import AgentDeclaration, TeamBase
+from antiphon._state_schema import fields_of_state
+from antiphon._sync_async import Operation
+from antiphon.errors import BudgetError
+from antiphon.result import Result
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeAlias
+
+    from antiphon._antiphon import Run
+    from antiphon._orchestrator.context import AgentContext
+    from antiphon._orchestrator.state import State
+    from antiphon.budget import Budget
+
+    Show: TypeAlias = Callable[[str], object]
+    """Shows a piece of a reply."""
+
+_LIMITS = {"budget", "step_limit", "retry_limit"}
+
+
+class TeamMember(AgentDeclaration):
+    """A team that acts as an agent: its run is a part of the agent's node.
+
+    It starts with the keys of the outer state that its own state has, but not with the answer. It
+    writes its answer, its new messages, and the keys that it has changed.
+    """
+
+    def __init__(self, team: TeamBase) -> None:
+        super().__init__(name=team.name, description=team.description)
+        self.team = team
+        self._outer: State | None = None
+
+    def join(self, outer: State) -> None:
+        """Tells it the state of the team that it joins."""
+        self._outer = outer
+
+    async def act(self, state: Any, ctx: AgentContext) -> dict[str, Any]:
+        """Runs the team."""
+        first = self._first(state)
+        try:
+            result = await self.team.run_part(first, ctx.budget, watcher_of(ctx))
+        except Exception as error:
+            _charge(ctx, Result.of(error))
+            raise
+        _charge(ctx, result)
+        if result.outcome in _LIMITS:
+            raise BudgetError(
+                f"team `{self.name}` reached a limit: {result.detail}",
+                code="budget_exhausted",
+                details={"dimension": result.detail, "team": self.name},
+                hint="raise the limit of that team",
+            )
+        if result.outcome == "cancelled":
+            result.raise_for_outcome()
+        return self._update(first, fields_of_state(result.state))
+
+    def _first(self, state: Any) -> Any:
+        """The input of the team: the state, or what the agent was sent."""
+        if isinstance(state, str):
+            return state
+        keys = self.team.state_keys
+        given = fields_of_state(state) if state is not None else {}
+        return {
+            key: value
+            for key, value in given.items()
+            if key != "answer" and value is not None and (keys is None or key in keys)
+        }
+
+    def _update(self, first: Any, last: dict[str, Any]) -> dict[str, Any]:
+        before = {} if isinstance(first, str) else first
+        said = last.get("messages") or []
+        known = before.get("messages") or []
+        update = {
+            key: value
+            for key, value in last.items()
+            if self._takes(key) and not _same(value, before.get(key))
+        }
+        return {**update, "messages": list(said)[len(known) :]}
+
+    def _takes(self, key: str) -> bool:
+        """Whether the outer state takes a whole value under a key."""
+        outer = self._outer
+        if outer is None or key in ("question", "messages") or key in outer.merged_keys:
+            return False
+        return outer.keys is None or key in outer.keys
+
+
+def tightest(own: Budget | None, left: Budget | None) -> dict[str, Any]:
+    """The limits of a run: its own, and what is left to the run that it is a part of."""
+    limits = {} if own is None else own.limits()
+    for name, value in ({} if left is None else left.limits()).items():
+        limits[name] = min(limits.get(name, value), value)
+    return limits
+
+
+def showing(show: Show, run: Run) -> Operation:
+    """Driving a run, with the pieces of its replies shown."""
+
+    def blocking() -> None:
+        for event in run:
+            if event.kind == "chunk":
+                show(event.text)
+
+    async def awaiting() -> None:
+        async for event in run:
+            if event.kind == "chunk":
+                show(event.text)
+
+    return Operation(blocking, awaiting)
+
+
+def _charge(ctx: AgentContext, result: Result | None) -> None:
+    """Adds what a part has spent to the run that it belongs to."""
+    if result is not None:
+        charge(ctx, result.usage)
+
+
+def _same(value: Any, before: Any) -> bool:
+    if value is before:
+        return True
+    try:
+        return bool(value == before)
+    except Exception:  # noqa: BLE001 - frames, for one, refuse to be compared as a whole
+        return False

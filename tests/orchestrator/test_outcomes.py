@@ -1,0 +1,182 @@
+"""How runs end: with an answer, without one, and at limits."""
+
+from __future__ import annotations
+
+from typing import Any, TypedDict
+
+import pytest
+
+from antiphon import Agent, AgentContext, Budget, Orchestrator
+from antiphon.errors import BudgetError, ModelOutputError, StateError
+from antiphon.models import scripted
+
+
+class Forgets(Agent):
+    """Has no `return`."""
+
+    def act(self, state: Any, ctx: AgentContext) -> None:
+        del state, ctx
+
+
+class Reports(Agent):
+    """Writes a key of its own."""
+
+    def act(self, state: Any, ctx: AgentContext) -> dict[str, Any]:
+        return {"report": "done"}
+
+
+class Ends(Agent):
+    """Ends the run as it is."""
+
+    def act(self, state: Any, ctx: AgentContext) -> Any:
+        return ctx.end()
+
+
+class Says(Agent):
+    """Writes a message, but no answer."""
+
+    def act(self, state: Any, ctx: AgentContext) -> dict[str, Any]:
+        return {"messages": "hm"}
+
+
+class Report(TypedDict, total=False):
+    report: str
+
+
+@pytest.mark.parametrize("agent", [Forgets, Ends, Says])
+def test_a_run_in_which_nobody_answers_has_no_answer(agent: type[Agent]) -> None:
+    result = agent().run("q")
+    assert (result.outcome, result.answer) == ("no_answer", None)
+    with pytest.raises(StateError, match="without an answer") as caught:
+        result.raise_for_outcome()
+    assert caught.value.code == "run_unanswered"
+
+
+def test_an_answer_of_blanks_is_none() -> None:
+    class Blank(Agent):
+        def act(self, state: Any, ctx: AgentContext) -> str:
+            return "  "
+
+    assert Blank().run("q").outcome == "no_answer"
+
+
+@pytest.mark.parametrize("state", [None, Report])
+def test_agents_that_write_other_keys_answer_with_them(state: Any) -> None:
+    assert Orchestrator([Reports(), Ends()], state=state).run("q").outcome == "answered"
+    writer = Agent(scripted(["text"]), name="writer", writes="report")
+    assert Orchestrator([writer], state=state).run("q").outcome == "answered"
+
+
+def test_what_a_caller_passed_is_no_answer() -> None:
+    assert Forgets().run({"question": "q", "report": "given"}).outcome == "no_answer"
+
+
+def test_each_turn_of_a_thread_needs_its_own_answer() -> None:
+    class Once(Agent):
+        def act(self, state: Any, ctx: AgentContext) -> Any:
+            return {"report": 1} if len(state["messages"]) == 1 else None
+
+    agent = Once(checkpointer="memory:")
+    assert agent.run("one", thread="t").outcome == "answered"
+    assert agent.run("two", thread="t").outcome == "no_answer"
+    assert agent.state("t").outcome == "no_answer"
+
+
+def test_a_router_that_finishes_at_once_has_no_answer() -> None:
+    router = scripted([{"json": {"next": "finish"}}])
+    assert Orchestrator([Reports()], router=router).run("q").outcome == "no_answer"
+
+
+# Routers in Python
+
+
+class Chooses(Agent):
+    """Returns what it was given, one after the other."""
+
+    def __init__(self, *replies: Any) -> None:
+        super().__init__(name="boss")
+        self.replies = list(replies)
+
+    def act(self, state: Any, ctx: AgentContext) -> Any:
+        return self.replies.pop(0)
+
+
+def test_a_router_that_returns_a_name_routes_to_it() -> None:
+    result = Orchestrator([Reports()], router=Chooses("reports", "finish")).run("q")
+    assert (result.state["report"], result.outcome) == ("done", "answered")
+    assert "answer" not in result.state
+
+
+@pytest.mark.parametrize("reply", ["report", None, {"answer": "x"}])
+def test_a_router_that_names_no_agent_is_told_which_there_are(reply: Any) -> None:
+    with pytest.raises(StateError, match="router `boss` must return the name") as caught:
+        Orchestrator([Reports()], router=Chooses(reply)).run("q")
+    assert caught.value.code == "target_unknown"
+    assert repr(reply) in caught.value.message
+    assert "its agents are reports" in str(caught.value.hint)
+
+
+def test_a_model_as_router_that_names_no_agent_is_told_which_there_are() -> None:
+    with pytest.raises(ModelOutputError, match='"coder"') as caught:
+        Orchestrator([Reports()], router=scripted(['"coder"'] * 2)).run("q")
+    assert '{"next": "reports" | "finish"}' in str(caught.value)
+
+
+# Limits
+
+
+def test_a_reply_that_was_cut_off_is_no_answer_but_stays() -> None:
+    cut = {"text": "Lyon has 522", "finish": "length"}
+    team = Orchestrator([Agent(scripted([cut]), name="a"), Reports()])
+    result = team.run("q")
+    assert (result.outcome, result.detail) == ("budget", "max_output_tokens")
+    assert result.answer == "Lyon has 522"
+    assert "report" not in result.state
+    with pytest.raises(BudgetError, match="max_output_tokens"):
+        result.raise_for_outcome()
+
+
+def test_the_retries_of_a_budget_are_a_limit_of_their_own() -> None:
+    class Fails(Agent):
+        retry = 3
+
+        def act(self, state: Any, ctx: AgentContext) -> None:
+            raise ConnectionError("no line")
+
+    result = Orchestrator([Fails()], budget=Budget(retries=0)).run("q")
+    assert (result.outcome, result.detail) == ("retry_limit", "retries")
+
+
+# Fallbacks
+
+
+class Breaks(Agent):
+    """Raises."""
+
+    def act(self, state: Any, ctx: AgentContext) -> None:
+        raise LookupError("no such city")
+
+
+def test_a_fallback_may_be_an_agent_that_is_not_in_the_team() -> None:
+    spare = Agent(scripted(["sorry"]), name="spare")
+    result = Breaks(fallback=spare).run("q")
+    assert (result.answer, result.outcome) == ("sorry", "answered")
+
+
+def test_a_fallback_of_the_team_serves_agents_without_a_policy_of_their_own() -> None:
+    def team(**options: Any) -> Orchestrator:
+        spare = Agent(scripted(["sorry"]), name="spare")
+        return Orchestrator([Breaks(**options), Reports()], fallback=spare)
+
+    assert team().run("q").answer == "sorry"
+    assert team(on_error="record").run("q").state["report"] == "done"
+    with pytest.raises(LookupError):
+        team(on_error="raise").run("q")
+
+
+def test_the_flow_continues_after_a_fallback_if_it_says_so() -> None:
+    spare = Agent(scripted(["sorry"]), name="spare")
+    agents = [Breaks(fallback=spare), Reports()]
+    flow = {"breaks": "reports", "spare": "reports"}
+    result = Orchestrator(agents, flow=flow).run("q")
+    assert (result.answer, result.state["report"]) == ("sorry", "done")

@@ -1,0 +1,119 @@
+"""What agents write to the state: messages they were given, elements of lists, changes in place."""
+
+from __future__ import annotations
+
+import copy
+from typing import Annotated, Any, TypedDict
+
+import pytest
+
+from antiphon import Agent, AgentContext, Orchestrator
+from antiphon.errors import StateError, ValidationError
+from antiphon.state import append, extend
+
+
+class Returns(Agent):
+    """Returns what a function makes of the state."""
+
+    def __init__(self, make: Any) -> None:
+        super().__init__(name="returns")
+        self.make = make
+
+    def act(self, state: Any, ctx: AgentContext) -> Any:
+        return self.make(state, ctx)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda state, _: state,
+        lambda state, _: {**state, "n": 5},
+        lambda state, _: copy.deepcopy(state),
+        lambda state, ctx: ctx.end("a", update=state),
+        lambda state, _: {"messages": state["messages"]},
+    ],
+)
+def test_returning_the_state_repeats_no_message(make: Any) -> None:
+    result = Returns(make).run("q")
+    assert [message["content"] for message in result.messages if message["role"] == "user"] == ["q"]
+
+
+def test_a_message_that_is_added_to_those_of_the_state_is_the_only_new_one() -> None:
+    said = {"role": "assistant", "content": "q"}
+    result = Returns(lambda state, _: {"messages": [*state["messages"], said]}).run("q")
+    assert [message["role"] for message in result.messages] == ["user", "assistant"]
+
+
+def test_an_equal_message_may_be_said_twice() -> None:
+    said = {"role": "user", "content": "q"}
+    result = Returns(lambda _, __: {"messages": [dict(said), dict(said)]}).run("q")
+    assert len(result.messages) == 3
+
+
+class Jokes(TypedDict, total=False):
+    one: Annotated[list[str], append]
+    more: Annotated[list[str], extend]
+    plain: list[str]
+
+
+@pytest.mark.parametrize(
+    ("update", "naming"),
+    [
+        ({"one": ["a"]}, "one item of the key `one` must be str: list"),
+        ({"one": 3}, "one item of the key `one` must be str: int"),
+        ({"more": ["a", 3]}, "item 1 of the key `more` must be str: int"),
+        ({"plain": [None]}, "item 0 of the key `plain` must be str: NoneType"),
+    ],
+)
+def test_elements_of_lists_are_checked(update: Any, naming: str) -> None:
+    team = Orchestrator([Returns(lambda _, __: update)], state=Jokes)
+    with pytest.raises(StateError, match=naming) as caught:
+        team.run("q")
+    assert caught.value.code == "write_mistyped"
+    assert ("extend" in str(caught.value.hint)) == (update == {"one": ["a"]})
+
+
+def test_elements_of_the_input_are_checked() -> None:
+    team = Orchestrator([Returns(lambda _, __: {"one": "b"})], state=Jokes)
+    assert team.run({"question": "q", "one": ["a"]}).state["one"] == ["a", "b"]
+    with pytest.raises(ValidationError, match="item 0 of the key `one`") as caught:
+        team.run({"question": "q", "one": [3]})
+    assert caught.value.code == "input_invalid"
+
+
+def test_a_change_in_place_that_is_lost_is_reported() -> None:
+    def change(state: Any, _: Any) -> str:
+        state["rows"].append(1)
+        return "done"
+
+    with pytest.warns(RuntimeWarning, match="agent `returns` changed its copy of `rows`"):
+        result = Returns(change).run({"question": "q", "rows": []})
+    assert result.state["rows"] == []
+
+
+def test_a_change_in_place_that_is_returned_is_none() -> None:
+    def change(state: Any, _: Any) -> Any:
+        state["rows"].append(1)
+        return {"rows": state["rows"]}
+
+    assert Returns(change).run({"question": "q", "rows": []}).state["rows"] == [1]
+
+
+def test_a_coroutine_that_nobody_awaited_is_named() -> None:
+    async def later() -> str:
+        return "x"
+
+    with pytest.raises(StateError, match=r"a coroutine that nobody awaited: .*later") as caught:
+        Returns(lambda _, __: later()).run("q")
+    assert "await" in str(caught.value.hint)
+
+
+def test_a_checkpointer_without_a_scheme_is_offered_one() -> None:
+    with pytest.raises(ValidationError, match=r'did you mean "sqlite:a\.db"'):
+        Orchestrator([Returns(None)], checkpointer="a.db")
+
+
+def test_a_missing_argument_names_the_method_alone() -> None:
+    team: Any = Orchestrator([Returns(None)], checkpointer="memory:")
+    with pytest.raises(TypeError, match=r"^state\(\) missing 1 required"):
+        team.state()
