@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from antiphon._node.human_input import HumanInput
     from antiphon._orchestrator.agent_spec import Spec
     from antiphon._orchestrator.flow import Roster
-    from antiphon.result import Usage
     from antiphon.tools import Tool
 
 
@@ -365,18 +364,3 @@ class AgentContext(RunContext[ContextT]):
         self._ctx.charge(spent["input_tokens"], spent["output_tokens"])
         for _ in range(spent["model_calls"] - 1):
             self._ctx.request("model")
-
-
-def watcher_of(ctx: AgentContext) -> Callable[[str], object] | None:
-    """What shows pieces of replies, if somebody watches the run."""
-    engine = ctx._ctx  # noqa: SLF001 - agents have no use for it
-    return engine.chunk if engine.watched else None
-
-
-def charge(ctx: AgentContext, usage: Usage) -> None:
-    """Counts what a team within the team has spent."""
-    engine = ctx._ctx  # noqa: SLF001 - agents have no use for it
-    engine.charge(usage.input_tokens, usage.output_tokens)
-    for kind, count in (("model", usage.model_calls), ("tool", usage.tool_calls)):
-        for _ in range(count):
-            engine.request(kind)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from antiphon._orchestrator.context import charge, watcher_of
 from antiphon._orchestrator.declaration import AgentDeclaration, TeamBase
+from antiphon._orchestrator.run_context import charge, watcher_of
 from antiphon._state_schema import fields_of_state
 from antiphon._sync_async import Operation
 from antiphon.errors import BudgetError
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from antiphon._antiphon import Run
-    from antiphon._orchestrator.context import AgentContext
+    from antiphon._orchestrator.run_context import RunContext
     from antiphon._orchestrator.state import State
     from antiphon.budget import Budget
 
@@ -42,7 +42,7 @@ class TeamMember(AgentDeclaration):
         """Tells it the state of the team that it joins."""
         self._outer = outer
 
-    async def act(self, state: Any, ctx: AgentContext) -> dict[str, Any]:
+    async def act(self, state: Any, ctx: RunContext[Any]) -> dict[str, Any]:
         """Runs the team."""
         first = self._first(state)
         try:
@@ -117,7 +117,7 @@ def showing(show: Show, run: Run) -> Operation:
     return Operation(blocking, awaiting)
 
 
-def _charge(ctx: AgentContext, result: Result | None) -> None:
+def _charge(ctx: RunContext[Any], result: Result | None) -> None:
     """Adds what a part has spent to the run that it belongs to."""
     if result is not None:
         charge(ctx, result.usage)

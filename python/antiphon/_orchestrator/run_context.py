@@ -10,10 +10,11 @@ from antiphon._type_params import ContextT, Generic
 from antiphon.budget import Budget
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from antiphon._antiphon import Context
     from antiphon._orchestrator.agent_spec import Spec
+    from antiphon.result import Usage
 
 
 class RunContext(Generic[ContextT]):
@@ -89,3 +90,18 @@ class RunContext(Generic[ContextT]):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(agent={self.agent!r}, attempt={self.attempt})"
+
+
+def watcher_of(ctx: RunContext[Any]) -> Callable[[str], object] | None:
+    """What shows pieces of replies, if somebody watches the run."""
+    engine = ctx._ctx  # noqa: SLF001 - agents have no use for it
+    return engine.chunk if engine.watched else None
+
+
+def charge(ctx: RunContext[Any], usage: Usage) -> None:
+    """Counts what a team within the team has spent."""
+    engine = ctx._ctx  # noqa: SLF001 - agents have no use for it
+    engine.charge(usage.input_tokens, usage.output_tokens)
+    for kind, count in (("model", usage.model_calls), ("tool", usage.tool_calls)):
+        for _ in range(count):
+            engine.request(kind)
