@@ -170,7 +170,7 @@ impl Content {
         }
     }
 
-    /// Puts a text before everything else, as a line of its own.
+    /// Puts a text before everything else, as a separate line.
     #[must_use]
     pub fn preceded_by(self, line: &str) -> Self {
         match self {

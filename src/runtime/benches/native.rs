@@ -1,7 +1,7 @@
 //! What the native driver costs: `cargo bench -p antiphon-runtime`. Each row
 //! is the median of seven rounds in one process, in µs per superstep or task;
 //! `core` is the same run with a loop of a few lines in place of the driver.
-#![expect(clippy::print_stdout, reason = "a bench reports to whoever runs it")]
+#![expect(clippy::print_stdout, reason = "a bench prints its report")]
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a bench may fail")]
 #![expect(clippy::cast_precision_loss, reason = "the counts are small")]
 

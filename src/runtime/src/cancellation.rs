@@ -1,11 +1,11 @@
-//! Stopping runs from outside.
+//! Cancelling runs from outside.
 
 use std::sync::{Arc, OnceLock};
 
 use tokio::sync::Notify;
 
 /// A handle that cancels every run whose driver was given a clone of it
-/// ([`crate::native::Driver::cancel_on`]). Once pulled it stays so.
+/// ([`crate::native::Driver::cancel_on`]). It cannot be reset.
 #[derive(Clone, Debug, Default)]
 pub struct CancellationToken(Arc<CancellationState>);
 
@@ -16,7 +16,7 @@ struct CancellationState {
 }
 
 impl CancellationToken {
-    /// A handle that has not been pulled.
+    /// A token that is not cancelled.
     pub fn new() -> Self {
         Self::default()
     }
@@ -27,14 +27,14 @@ impl CancellationToken {
         self.0.notify.notify_waiters();
     }
 
-    /// Why, if it has been pulled.
+    /// The reason, once it is cancelled.
     pub fn reason(&self) -> Option<Arc<str>> {
         self.0.reason.get().cloned()
     }
 
-    /// Ends once it has been pulled.
+    /// Completes once it is cancelled.
     pub async fn cancelled(&self) {
-        // It hears of whatever comes after it was made, and so before the look.
+        // Registered before the check: a cancellation between the two would be missed otherwise.
         let notify = self.0.notify.notified();
         if self.0.reason.get().is_none() {
             notify.await;

@@ -92,7 +92,7 @@ impl ManualClock {
         Self { state: Mutex::new(Sleepers { automatic: true, ..Sleepers::default() }) }
     }
 
-    /// Moves time forward and wakes whoever's instant is reached.
+    /// Moves time forward and fires the timers that are due.
     pub fn advance(&self, delay: Duration) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.now = state.now + delay;

@@ -44,7 +44,7 @@ struct PendingCommit {
     durable: StoreFuture<()>,
 }
 
-/// What the store has answered to a commit.
+/// The store's answer to a commit.
 #[derive(Debug)]
 pub struct CommitAnswer {
     id: Option<u64>,
@@ -185,7 +185,7 @@ impl<V> RunCommitter<V> {
 }
 
 impl<V: Value> RunCommitter<V> {
-    /// Stores what the run has committed.
+    /// Stores the commits of the run.
     pub fn commit(&mut self, run: &mut Run<V>, commit: &Commit<V>, now: Time) {
         match self.store(commit, &|| run.graph_snapshot(), now) {
             Ok(None) => run.committed(commit.id),
@@ -211,7 +211,7 @@ impl<V: Value> RunCommitter<V> {
         stored.inspect_err(|fault| self.fail(run, fault.clone(), now))
     }
 
-    /// Tells the run what the store has answered.
+    /// Passes the store's answer to the run.
     pub fn acknowledge(&mut self, run: &mut Run<V>, answer: CommitAnswer, now: Time) {
         match answer.stored {
             Ok(()) => run.committed(answer.id.unwrap_or_default()),

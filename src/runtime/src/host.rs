@@ -1,4 +1,4 @@
-//! The host: the code of whoever built a graph, as the native driver calls it.
+//! The host: the code of a graph's builder, as the native driver calls it.
 
 use std::sync::Arc;
 
@@ -43,7 +43,7 @@ pub trait Host: Send + Sync {
     /// Says how an agent's conversation begins.
     ///
     /// # Errors
-    /// Whatever keeps the agent from beginning; its node fails with it.
+    /// The agent cannot begin; its node fails with this fault.
     async fn open(&self, call: NodeCall) -> Result<Vec<Message>, Fault> {
         Err(missing("opening of an agent", &call))
     }
@@ -51,7 +51,7 @@ pub trait Host: Send + Sync {
     /// Turns what an agent concluded into an update of the state.
     ///
     /// # Errors
-    /// Whatever is wrong with the conclusion; the agent's node fails with it.
+    /// The conclusion is invalid; the agent's node fails with this fault.
     async fn close(&self, call: NodeCall, conclusion: AgentResult) -> Result<Update<Json>, Fault> {
         drop(conclusion);
         Err(missing("closing of an agent", &call))
@@ -86,7 +86,7 @@ pub trait Host: Send + Sync {
     /// without side effects.
     ///
     /// # Errors
-    /// The failure of whoever wrote `new`.
+    /// The fault of the update `new`.
     fn reduce(
         &self,
         at: ReducerSite<'_, Json>,

@@ -4,7 +4,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`port`] | the traits that adapters implement: [`Model`], [`Tool`] |
-//! | [`host`] | the code of whoever built a graph, as the native driver calls it |
+//! | [`host`] | the code of a graph's builder, as the native driver calls it |
 //! | [`native`] | the driver for runs whose code is Rust; [`cancellation`] cancels them |
 //! | [`watch`] | who watches a run |
 //! | [`store`] | the port for what must outlive a process |

@@ -24,7 +24,7 @@ use session::Session;
 /// Drives runs whose code is Rust. Needs a tokio runtime with its timer.
 ///
 /// What answers at once costs no task of tokio's; what waits gets one, and so
-/// does at once whatever may hang: tools, and nodes with a time-out of their
+/// starts at once all work that may hang: tools, and nodes with a time-out of their
 /// own. Stopping a task drops its future and waits for that; a task that
 /// blocks its thread is left behind after [`Driver::CANCEL_GRACE`].
 pub struct Driver<H: ?Sized> {
@@ -34,12 +34,12 @@ pub struct Driver<H: ?Sized> {
     host: Arc<H>,
 }
 
-/// Where a run has come to rest without having failed.
+/// How a run stopped without a failure.
 #[derive(Debug, PartialEq)]
 pub enum DriveOutcome {
     /// It waits for answers: [`Run::answer`], then drive it again.
     Paused(Vec<Question<Json>>),
-    /// It is over; [`Run::state`] holds what it came to.
+    /// It has ended; [`Run::state`] holds its result.
     Ended(Ending),
 }
 

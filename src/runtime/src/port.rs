@@ -44,7 +44,7 @@ impl ReplyChunk {
     }
 }
 
-/// What a call needs to know about the run it belongs to.
+/// The context of a call within its run.
 #[derive(Clone)]
 pub struct CallContext {
     /// Time, for pauses and deadlines.
@@ -108,7 +108,7 @@ pub trait Tool: Send + Sync {
     /// tool whose spec says [`antiphon_core::approval::Approval::Host`].
     ///
     /// # Errors
-    /// Why it cannot be decided: whoever wants the call fails with it.
+    /// The reason why no decision is possible; the call fails with it.
     async fn approve(&self, _arguments: &Json, _cx: &CallContext) -> Result<HostVerdict, Fault> {
         Ok(HostVerdict::Refuse(None))
     }

@@ -1,14 +1,14 @@
 //! The port for code that nobody trusts: a model wrote it, or a stranger.
 //!
 //! An engine runs a [`SandboxJob`] inside its [`SandboxLimits`] and says what came of it as
-//! an [`JobOutcome`]. Whatever the code does is data in that outcome, a
+//! an [`JobOutcome`]. All that the code does is data in that outcome, a
 //! [`GuestFault`] with a stable [`GuestFaultKind`]; no engine fails because of its guest.
 //!
 //! | module | holds |
 //! |---|---|
 //! | [`engine`] | the port: [`Sandbox`], [`Session`], [`HostCalls`] |
-//! | [`job`] | what is asked |
-//! | [`limits`] | what it may use |
+//! | [`job`] | the request |
+//! | [`limits`] | its limits |
 //! | [`outcome`] | what came of it |
 //! | [`probe`] | what an engine can promise on this machine |
 //! | [`guest_fault`] | how it can go wrong |

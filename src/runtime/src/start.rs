@@ -19,7 +19,7 @@ use crate::thread_ref::{OpenedThread, RunOrigin, ThreadContents};
 /// How a run starts in its thread.
 #[derive(Clone, Debug)]
 pub enum StartMode<V = Json> {
-    /// A new run over what the thread holds, with this input.
+    /// A new run over the state of the thread, with this input.
     Turn(Update<V>),
     /// The last run is resumed, with answers to its questions. It keeps its id and its
     /// seed, whatever the options say.
@@ -75,7 +75,7 @@ impl DurableRun {
         Self { run, run_id, committer: RunCommitter::detached() }
     }
 
-    /// What the edit of a thread with these contents would come to, kept nowhere.
+    /// The result of an edit of a thread with these contents, without storing it.
     pub fn trial_of_edit(
         contents: &ThreadContents,
         edit: (NodeId, Update<Json>),

@@ -14,7 +14,7 @@ use std::time::Duration;
 use antiphon_core::{Fault, FaultCode, Time};
 use serde::{Deserialize, Serialize};
 
-/// What a store will answer. Dropping it does not undo what was queued.
+/// The pending answer of a store. Dropping it does not undo queued writes.
 pub type StoreFuture<T> = Pin<Box<dyn Future<Output = Result<T, Fault>> + Send>>;
 
 /// One entry of a thread's log.
@@ -32,9 +32,9 @@ pub struct Entry {
     pub step: u64,
     /// When it was written.
     pub at: Time,
-    /// What protects all of it, as whoever wrote it has made it.
+    /// The authentication tag over all of it, as its writer made it.
     pub tag: EntryTag,
-    /// What is in it, readable to whoever wrote it alone.
+    /// Its contents, readable only to its writer.
     pub body: Vec<u8>,
 }
 
@@ -70,7 +70,7 @@ impl Default for EntryTag {
     }
 }
 
-/// An entry without what is in it.
+/// An entry without its contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EntryMark {
     /// Counts from 1 within its thread.
@@ -93,7 +93,7 @@ pub struct EntryMark {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EntryKind {
-    /// A run begins or goes on.
+    /// A run begins or continues.
     Run,
     /// A superstep of the run's own graph: a checkpoint to go back to.
     Step,
@@ -288,7 +288,7 @@ pub trait Store: Send + Sync {
     }
 }
 
-/// The failure of whoever wants a thread that another owner holds.
+/// The fault for a thread that another owner holds.
 pub fn busy(thread: &str, until: Time) -> Fault {
     Fault::new(FaultCode::ThreadBusy, format!("another run is writing to the thread: {thread}"))
         .with("thread", thread)
@@ -299,7 +299,7 @@ pub fn busy(thread: &str, until: Time) -> Fault {
         )
 }
 
-/// The failure of whoever has lost a thread.
+/// The fault for a lease that was lost.
 pub fn conflict(thread: &str) -> Fault {
     let message = format!("another run has written to the thread: {thread}");
     Fault::new(FaultCode::ThreadConflict, message)

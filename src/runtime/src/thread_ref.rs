@@ -23,20 +23,20 @@ pub trait ThreadRef<V = Json>: Send + Sync {
 pub struct OpenedThread<V = Json> {
     /// The exclusive right to write to it.
     pub lease: Box<dyn ThreadLease<V>>,
-    /// What it holds; `None` if it is new.
+    /// Its contents; `None` if it is new.
     pub contents: Option<ThreadContents<V>>,
 }
 
-/// What a thread holds.
+/// The contents of a thread.
 #[derive(Debug)]
 pub struct ThreadContents<V = Json> {
-    /// What the commits of its last run add up to.
+    /// The last run, recovered from its commits.
     pub recovered: RecoveredRun<V>,
     /// That run.
     pub origin: Option<RunOrigin>,
 }
 
-/// What a run keeps when it is resumed.
+/// The parts of a run that survive a resumption.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunOrigin {
     /// Its id.
@@ -68,7 +68,7 @@ pub trait ThreadLease<V = Json>: Send {
         at: Time,
     ) -> Result<Option<StoreFuture<()>>, Fault>;
 
-    /// The checkpoint that was written or found last; 0 if there is none.
+    /// The checkpoint written or found last; 0 if there is none.
     fn checkpoint(&self) -> u64;
 
     /// Releases the thread as soon as all of its commits are durable.

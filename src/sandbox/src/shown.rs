@@ -9,7 +9,7 @@ use std::sync::Arc;
 use antiphon_core::{Fault, FaultCode};
 use serde::{Deserialize, Serialize};
 
-/// What a zygote receives beside its settings.
+/// The files that a zygote receives beside its settings.
 pub(crate) struct Shown {
     pub(crate) files: Arc<Vec<GrantedFile>>,
     /// A host file that no worker must be able to open.

@@ -164,7 +164,7 @@ pub(crate) struct JailPlan {
     pub(crate) caps: WorkerLimits,
     /// A host file that no worker must be able to open.
     pub(crate) canary: Option<PathBuf>,
-    /// Where to create the workers' folders if they have no file system of their own.
+    /// Where to create the workers' folders if they have no private file systems.
     pub(crate) folder: Option<PathBuf>,
 }
 

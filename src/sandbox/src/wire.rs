@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// Longest message: a plan with many grants.
 pub(crate) const LONGEST: usize = 128 << 10;
 
-/// What a host can ask for. Each request brings four descriptors: the
+/// The requests of a host. Each request brings four descriptors: the
 /// worker's channel, its standard output and error, and where to say how it
 /// fares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -31,14 +31,14 @@ fn a_table_that_is_cut_is_refused_or_ends_after_a_whole_message() {
 #[test]
 fn something_behind_the_end_is_refused() {
     let more = [TABLE, &[0]].concat();
-    assert_eq!(table(&more), Err(Refusal("something follows a table's end")));
+    assert_eq!(table(&more), Err(Refusal("bytes follow the end of a table")));
 }
 
 #[test]
 fn a_second_schema_is_refused() {
     let end = 8 + usize::try_from(u32::from_le_bytes(TABLE[4..8].try_into().unwrap())).unwrap();
     let twice = [&TABLE[..end], TABLE].concat();
-    assert_eq!(table(&twice), Err(Refusal("a message in a table is not expected")));
+    assert_eq!(table(&twice), Err(Refusal("a table has a message that is not a record batch")));
 }
 
 #[test]

@@ -50,7 +50,7 @@ fn the_probe_refuses_less_than_the_minimum() {
     for layers in [
         &[JailLayer::Seccomp][..],
         &[JailLayer::PrivateRoot],
-        // A private root is made in namespaces of its own.
+        // A private root is made in new namespaces.
         &[JailLayer::Namespaces],
     ] {
         let probe = without(layers).probe();

@@ -14,7 +14,7 @@ pub fn new(seed: Seed) -> String {
     let random = seed.stable_uuid();
     let process = process::id();
     let (of, known) = OWN.get_or_init(|| (process, name(process)));
-    // A fork gets a name of its own.
+    // A fork gets its own name.
     let process = if *of == process { known.clone() } else { name(process) };
     process.map_or_else(|| random.clone(), |process| format!("{process}/{random}"))
 }

@@ -1,6 +1,6 @@
 //! Subruns: runs that a task starts, as they are recorded with the task.
 //!
-//! A subrun is a run of its own, with a graph that the outer run does not know. Its commits are
+//! A subrun is a separate run, with a graph that the outer run does not know. Its commits are
 //! therefore kept as bytes that only the subrun can decode, in the journal of the task that has
 //! started it.
 

@@ -1,4 +1,4 @@
-//! An agent in a graph of its own, with a scripted model and scripted tools.
+//! An agent in its own graph, with a scripted model and scripted tools.
 
 use std::sync::Arc;
 

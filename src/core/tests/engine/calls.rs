@@ -2,7 +2,9 @@
 
 use std::sync::{Arc, Mutex};
 
-use antiphon_core::checkpoint::{Call as Wanted, CallOutcome, Commit, CommitChange, RecoveredRun};
+use antiphon_core::checkpoint::{
+    Call as Wanted, CallOutcome, Callee, Commit, CommitChange, RecoveredRun,
+};
 use antiphon_core::event::EventKind;
 use antiphon_core::graph::{Graph, NodePolicy, START};
 use antiphon_core::run::{CallStart, Options};
@@ -504,4 +506,45 @@ fn a_call_that_ends_while_its_task_is_stopped_is_known() {
         play.run.end_call(id, due.index, CallOutcome::Value(json!(1))).is_none(),
         "it has ended"
     );
+}
+
+#[test]
+fn a_call_is_announced_when_it_begins_and_ends() {
+    let made = |callee| Wanted { callee, name: "f".to_owned(), digest: 7, repeatable: false };
+    let value = CallOutcome::Value(json!(1));
+    for (callee, started, ended) in [
+        (Callee::Model, EventKind::ModelCall, EventKind::ModelReply),
+        (Callee::Tool, EventKind::ToolCall, EventKind::ToolResult),
+        (Callee::Graph, EventKind::ToolCall, EventKind::ToolResult),
+    ] {
+        let call = made(callee);
+        assert_eq!(call.start_event("k"), (started, json!({"call_id": "k"})));
+        assert_eq!(
+            call.end_event(&value, Some("k")),
+            (ended, json!({"call_id": "k", "ok": true})),
+            "{callee:?}"
+        );
+    }
+    let step = made(Callee::Step);
+    assert_eq!(
+        step.start_event("k"),
+        (EventKind::ToolCall, json!({"call_id": "k", "step": true})),
+        "no model has asked for it"
+    );
+    assert_eq!(
+        step.end_event(&value, Some("k")),
+        (EventKind::ToolResult, json!({"call_id": "k", "ok": true, "step": true}))
+    );
+}
+
+#[test]
+fn the_end_of_a_call_says_whether_it_succeeded_and_whether_it_was_made() {
+    let call = tool("one", &json!({}));
+    let failed = CallOutcome::<Value>::Failed(Fault::new(FaultCode::ToolFailed, "no"));
+    for outcome in [CallOutcome::Raised(json!("no")), failed, CallOutcome::Interrupted] {
+        let expected = (EventKind::ToolResult, json!({"call_id": "k", "ok": false}));
+        assert_eq!(call.end_event(&outcome, Some("k")), expected, "{outcome:?}");
+    }
+    let replayed = (EventKind::ToolResult, json!({"ok": true, "replayed": true}));
+    assert_eq!(call.end_event(&CallOutcome::Value(json!(1)), None), replayed);
 }

@@ -1,4 +1,4 @@
-//! Tasks with an input of their own.
+//! Tasks with their own input.
 
 use std::time::Duration;
 

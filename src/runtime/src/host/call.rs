@@ -1,4 +1,4 @@
-//! One piece of a host's work: what it gets to see, and what it may do
+//! One call of a host's code: its inputs, and what it may do
 //! meanwhile.
 
 use std::sync::Arc;
@@ -33,11 +33,11 @@ pub struct NodeCall {
     pub id: TaskId,
     /// When it will be given up; none if nothing limits it.
     pub deadline: Option<Time>,
-    /// The state, or what was sent to the node; the same for all calls of an agent.
+    /// The state, or the value sent to the node; the same for all calls of an agent.
     pub input: TaskInput<Json>,
     /// The state of the node's graph.
     pub state: Snapshot,
-    /// The answers to what the node asked so far, in that order.
+    /// The answers to the node's questions so far, in that order.
     pub answers: Vec<Json>,
     /// The node in whose place this one runs, and its failure.
     pub handles: Option<(Arc<str>, Fault)>,
@@ -70,7 +70,7 @@ impl NodeCall {
         }
     }
 
-    /// What was sent to the node; none if it sees the state.
+    /// The value sent to the node; none if it sees the state.
     pub const fn sent(&self) -> Option<&Json> {
         match &self.input {
             TaskInput::Sent(value) => Some(value),
@@ -91,7 +91,7 @@ impl NodeCall {
         self.reporter.request(charge).await
     }
 
-    /// Counts what a call has cost.
+    /// Counts the cost of a call.
     pub fn charge(&self, usage: Usage) {
         self.reporter.charge(usage);
     }
@@ -186,7 +186,7 @@ impl NodeCall {
     }
 
     /// Has a call approved before it begins: one that is refused was never made,
-    /// and counts against nothing. What was decided is known when the node begins again.
+    /// and counts against no limit. The decision is known when the node begins again.
     async fn approved(&self, tool: &dyn Tool, arguments: &Json, seed: Seed) -> Result<(), Fault> {
         let spec = tool.spec();
         match spec.approval {

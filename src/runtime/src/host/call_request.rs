@@ -9,7 +9,7 @@ use serde_json::{Value as Json, json};
 
 use super::TaskReporter;
 
-/// What is called, by whom.
+/// The callee and the caller.
 pub(super) struct CallRequest<'a> {
     pub(super) reporter: &'a TaskReporter,
     pub(super) name: &'a str,
@@ -27,7 +27,7 @@ impl CallRequest<'_> {
         self.reporter.begin_call(Call { callee, name, digest: digest(&given), repeatable }).await
     }
 
-    /// Says what came of it; what was only stopped has not come to an end.
+    /// Reports its outcome; a call that was only cancelled has not ended.
     pub(super) async fn end(
         &self,
         pending: &PendingCall<Json>,

@@ -12,24 +12,24 @@ use tokio::sync::oneshot;
 
 use crate::store::StoreFuture;
 
-/// What a task says while it works.
+/// The messages of a task while it works.
 pub(crate) enum TaskSignal {
     /// Something for the trace.
     Note(TaskId, EventKind, String, Json),
     /// May it make one more call?
     Request(TaskId, BudgetCharge, oneshot::Sender<Result<(), Fault>>),
-    /// What a call of its own has cost.
+    /// The cost of a call that it made itself.
     Charge(TaskId, Usage),
-    /// What is known of a call that it wants to make?
+    /// Is the outcome of this call known?
     Begin(TaskId, Call, oneshot::Sender<CallAdmission>),
     /// What came of one.
     End(TaskId, u32, Box<CallOutcome<Json>>, oneshot::Sender<Option<StoreFuture<()>>>),
 }
 
-/// A call that may be made once something is durable, or what is known of it.
+/// A call that may be made once something is durable, or its known outcome.
 pub(crate) type CallAdmission = Result<(CallStart<Json>, Option<StoreFuture<()>>), Fault>;
 
-/// What a task may tell its run while it works: events, calls it wants to
+/// The way from a running task to its run: events, calls that it wants to
 /// make, and what they cost.
 #[derive(Clone, Debug)]
 pub struct TaskReporter {
@@ -53,7 +53,7 @@ impl TaskReporter {
         self.send(TaskSignal::Note(self.id, kind, name.into(), data));
     }
 
-    /// Counts what a call of the task has cost.
+    /// Counts the cost of a call of the task.
     pub fn charge(&self, usage: Usage) {
         self.send(TaskSignal::Charge(self.id, usage));
     }
@@ -72,7 +72,7 @@ impl TaskReporter {
         answered.await.unwrap_or_else(|_| Err(cancelled()))
     }
 
-    /// Asks what is known of a call that the task wants to make; one that is to
+    /// Asks for the known outcome of a call that the task wants to make; one that is to
     /// be made is counted, and known to have begun when this returns.
     ///
     /// # Errors
@@ -115,7 +115,7 @@ impl TaskReporter {
     }
 }
 
-/// What a task is answered with that was stopped.
+/// The answer to a task that was cancelled.
 pub(crate) fn cancelled() -> Fault {
     Fault::new(FaultCode::TaskCancelled, "the task was cancelled")
 }

@@ -26,7 +26,7 @@ impl Snapshot {
         Self { graph: Arc::clone(graph), slots: state.snapshot() }
     }
 
-    /// What the channel of that name holds; none if it was never written and
+    /// The value of the channel of that name; none if it was never written and
     /// has no default, or does not exist.
     pub fn get(&self, key: &str) -> Option<&Json> {
         self.slots.get(self.graph.channel_id(key)?.0 as usize)?.as_ref()

@@ -1,4 +1,4 @@
-//! Panics of a host's code, kept from whoever drives it.
+//! Panics of a host's code, contained so that the driver survives them.
 
 use std::any::Any;
 use std::future::poll_fn;
@@ -15,7 +15,7 @@ use serde_json::Value as Json;
 
 use crate::host::Host;
 
-/// What a panic said.
+/// The message of a panic.
 #[derive(Debug)]
 pub(super) struct CaughtPanic(String);
 

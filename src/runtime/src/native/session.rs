@@ -118,7 +118,7 @@ impl<'d, H: Host + ?Sized + 'static> Session<'d, H> {
         if !apart {
             let polled = std::future::poll_fn(|cx| Poll::Ready(job.as_mut().poll(cx))).await;
             if let Poll::Ready(outcome) = polled {
-                // Whatever it holds of the state goes before the next merge.
+                // It drops its references to the state before the next merge.
                 drop(job);
                 self.drain_signals_of(id);
                 return self.answer(id, Some(outcome));
@@ -190,7 +190,7 @@ impl<'d, H: Host + ?Sized + 'static> Session<'d, H> {
 
     /// A task has ended, and perhaps others with it.
     fn take(&mut self, id: TaskId, answer: TaskAnswer) {
-        // What it said before it ended comes first.
+        // Messages that it sent before its end come first.
         self.drain_signals_of(id);
         self.answer(id, answer);
         while let Some((id, answer)) = self.tasks.try_next() {
@@ -209,7 +209,7 @@ impl<'d, H: Host + ?Sized + 'static> Session<'d, H> {
         let _ = self.run.resolve(id, outcome, self.driver.clock.now());
     }
 
-    /// Hears what a task has said that is no longer among the children.
+    /// Receives the messages of a task that is no longer among the children.
     fn drain_signals_of(&mut self, id: TaskId) {
         self.ending = Some(id);
         while let Ok(signal) = self.signals.try_recv() {
@@ -227,7 +227,7 @@ impl<'d, H: Host + ?Sized + 'static> Session<'d, H> {
             TaskSignal::Request(id, charge, answer) => {
                 let live = self.is_live(id);
                 let answered = if live { self.run.request(id, charge) } else { Err(cancelled()) };
-                // Whoever asked may have been stopped meanwhile.
+                // The task that asked may have been cancelled meanwhile.
                 let _ = answer.send(answered);
             }
             TaskSignal::Begin(id, call, answer) => {

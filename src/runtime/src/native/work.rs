@@ -27,7 +27,7 @@ pub(super) struct CallServices {
 }
 
 impl CallServices {
-    /// The work of a task, not begun; none if what it belongs to is gone.
+    /// The work of a task, not started; none if its run is gone.
     pub(super) fn job<H>(
         &self,
         host: &Arc<H>,
@@ -83,7 +83,7 @@ impl CallServices {
 }
 
 /// Whether a task may hang before it first waits, so that it must not begin
-/// on the thread of the driver: a tool, or work with a time-out of its own.
+/// on the thread of the driver: a tool, or work with its own time-out.
 pub(super) fn may_hang(run: &Run<Json>, task: &Task<Json>, now: Time) -> bool {
     let of_run = run.remaining(now).map(|left| now + left);
     match &task.work {
@@ -152,7 +152,7 @@ struct ChunkRelay {
 }
 
 impl ChunkRelay {
-    /// Polls `work`, and passes on what it has said after each poll.
+    /// Polls `work`, and passes on its messages after each poll.
     async fn around<T>(mut self, work: impl Future<Output = T>) -> T {
         let mut work = pin!(work);
         poll_fn(move |cx| {

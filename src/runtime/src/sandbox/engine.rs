@@ -13,13 +13,13 @@ pub type StopCheck<'a> = &'a (dyn Fn() -> Option<String> + Sync);
 
 /// The functions of the host that a guest may call, and nothing else of it.
 ///
-/// A call is made on a thread of its own, so that a deadline can pass it by: a
+/// A call is made on its own thread, so that a deadline can pass it by: a
 /// call that takes too long is left to end by itself, and nobody hears of it.
 pub trait HostCalls: Send + Sync {
     /// Calls `name`, which the job listed, with tagged values.
     ///
     /// # Errors
-    /// What the guest may know of a failure. Never more than that.
+    /// The part of a failure that the guest may know, and no more.
     fn call(
         &self,
         name: &str,
@@ -28,7 +28,7 @@ pub trait HostCalls: Send + Sync {
     ) -> Result<Json, CallError>;
 }
 
-/// What a guest may know of a host function that failed.
+/// The failure of a host function, as the guest sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallError {
     /// Name of the exception's type.
@@ -39,7 +39,7 @@ pub struct CallError {
 
 /// An engine that runs code which must be able to do no harm.
 pub trait Sandbox: Send + Sync {
-    /// What it promises on this machine; asked once, then remembered.
+    /// The isolation that it provides on this machine; determined once.
     fn probe(&self) -> SandboxProbe;
 
     /// Runs a job in a clean interpreter, and leaves nothing of it behind.

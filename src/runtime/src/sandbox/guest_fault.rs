@@ -22,11 +22,11 @@ pub enum GuestFaultKind {
     OutputLimit,
     /// Calls were nested too deeply.
     RecursionLimit,
-    /// What it wanted to hand out is too large.
+    /// Its output is too large.
     ResultTooLarge,
     /// It called the host too often.
     HostCallLimit,
-    /// It called what it was not given.
+    /// It called a function that was not granted.
     HostCallDenied,
     /// A function of the host's failed, and the code let it.
     HostCallFailed,

@@ -3,14 +3,14 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 
-/// A piece of source text with what it is given.
+/// A piece of source text with its inputs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SandboxJob {
     /// The source text.
     pub code: String,
     /// What tracebacks call it.
     pub name: String,
-    /// What is wanted back beside its output.
+    /// The results to return beside its output.
     pub want: Vec<JobOutput>,
     /// Tagged values by the names they get.
     pub inputs: Map<String, Json>,

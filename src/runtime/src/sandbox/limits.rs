@@ -1,4 +1,4 @@
-//! What a job may use. Nothing can be unlimited: a limit has a default and a
+//! The limits of a job. Nothing can be unlimited: a limit has a default and a
 //! ceiling, and no name for "off".
 
 use std::time::Duration;
@@ -11,7 +11,7 @@ const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
 
-/// What a job may use.
+/// The limits of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SandboxLimits {
     /// From its start to its end, host calls included. 5 s; at most 300 s.
@@ -192,7 +192,7 @@ impl SandboxLimits {
         if let Json::Object(table) = table { table } else { Map::new() }
     }
 
-    /// What the guest's encoder has to keep to.
+    /// The limits of the guest's encoder.
     pub fn budget(&self) -> SandboxBudget {
         SandboxBudget {
             value_bytes: self.value,

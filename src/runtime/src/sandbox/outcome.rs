@@ -26,15 +26,15 @@ pub struct JobOutcome {
     pub table_errors: BTreeMap<String, GuestFault>,
     /// PNG images, unchecked, in the order they were opened.
     pub figures: Vec<Vec<u8>>,
-    /// The head of what was written to descriptor 1.
+    /// The head of standard output (descriptor 1).
     pub stdout: Vec<u8>,
-    /// The head of what was written to descriptor 2.
+    /// The head of standard error (descriptor 2).
     pub stderr: Vec<u8>,
     /// Which of `stdout` and `stderr` are cut.
     pub truncated: Vec<&'static str>,
     /// How it went wrong, if it did.
     pub error: Option<GuestFault>,
-    /// What it took.
+    /// Its resource usage.
     pub usage: JobUsage,
 }
 
@@ -58,7 +58,7 @@ pub struct JobTable {
     pub bytes: Vec<u8>,
 }
 
-/// What a job took, measured outside of it.
+/// The resource usage of a job, measured outside of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct JobUsage {
     /// From the call to its end, host calls included.
@@ -84,7 +84,7 @@ pub enum WorkerOrigin {
     Fork,
     /// It has run jobs before.
     Session,
-    /// Whoever forks them had to be started first.
+    /// The zygote that forks the workers had to be started first.
     #[default]
     Cold,
 }

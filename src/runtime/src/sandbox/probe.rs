@@ -13,9 +13,9 @@ pub struct SandboxProbe {
     pub isolation: Isolation,
     /// Version of what runs the code.
     pub version: String,
-    /// Each layer with what it came to: `yes`, `no`, or a level.
+    /// Each layer with its state: `yes`, `no`, or a level.
     pub layers: BTreeMap<&'static str, String>,
-    /// What is not there, in words for a person.
+    /// The missing parts, in words for a person.
     pub missing: Vec<String>,
 }
 
@@ -38,7 +38,7 @@ impl SandboxProbe {
 pub enum Isolation {
     /// Layers of the operating system around a real interpreter.
     OsJail,
-    /// The same without a root and namespaces of its own: it reads nothing that was not
+    /// The same without its own root and namespaces: it reads nothing that was not
     /// granted, but sees that it exists.
     Landlock,
     /// Limits and a kill, and no more.

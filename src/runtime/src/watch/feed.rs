@@ -12,7 +12,7 @@ use super::Watcher;
 
 /// A feed for [`crate::native::Driver::watch`] and the reader's end of it.
 /// Once `capacity` events wait (at least 1), pieces of replies are left out
-/// and counted; whatever else happens is kept beyond that, so that only
+/// and counted; all other events are kept beyond that, so that only
 /// pieces are ever lost.
 pub fn subscribe(capacity: usize) -> (Arc<Feed>, Subscription) {
     let queue = Arc::new(Mutex::new(FeedQueue::default()));

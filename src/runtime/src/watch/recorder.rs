@@ -1,4 +1,4 @@
-//! Keeps what happened for whoever asks afterwards.
+//! Keeps the events of a run so that they can be read afterwards.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -34,7 +34,7 @@ impl Recorder {
         Arc::new(Self { limit, state: Mutex::default() })
     }
 
-    /// What was kept so far, in order.
+    /// The events kept so far, in order.
     pub fn events(&self) -> Vec<Arc<Event>> {
         self.state().events.clone()
     }

@@ -6,7 +6,7 @@ use super::schema::{self, Layout};
 use super::{Checked, Refusal, TableExtent, ensure};
 
 const CONTINUED: &[u8] = &[0xFF; 4];
-const CUT: Refusal = Refusal("a table ends in the middle of a message");
+const CUT: Refusal = Refusal("a table's stream ends in the middle of a message");
 const V5: i16 = 4;
 const SCHEMA: u8 = 1;
 const BATCH: u8 = 3;
@@ -19,7 +19,7 @@ const CHUNKS: usize = 65_536;
 /// extensions or metadata, in which every offset is valid.
 ///
 /// # Errors
-/// What is wrong, in words.
+/// The violation, in words.
 ///
 /// ```
 /// use antiphon_sandbox::check;
@@ -28,14 +28,14 @@ const CHUNKS: usize = 65_536;
 /// ```
 pub fn table(bytes: &[u8]) -> Result<TableExtent, Refusal> {
     let mut rest = bytes;
-    let head = message(&mut rest)?.ok_or(Refusal("a table has no columns' names"))?;
-    ensure(head.kind == SCHEMA && head.body.is_empty(), "a table does not begin with its columns")?;
+    let head = message(&mut rest)?.ok_or(Refusal("a table has no schema"))?;
+    ensure(head.kind == SCHEMA && head.body.is_empty(), "a table does not begin with its schema")?;
     let columns = schema::columns(&head.table(4)?)?;
     let (mut rows, mut chunks) = (0_u64, 0);
     while let Some(next) = message(&mut rest)? {
-        ensure(next.kind == BATCH, "a message in a table is not expected")?;
+        ensure(next.kind == BATCH, "a table has a message that is not a record batch")?;
         chunks += columns.len().max(1);
-        ensure(chunks <= CHUNKS, "a table is cut into too many pieces")?;
+        ensure(chunks <= CHUNKS, "a table has too many record batches")?;
         let more = batch(&next.table(5)?, next.body, &columns)?;
         rows = rows.checked_add(more).ok_or(Refusal("a table has too many rows"))?;
     }
@@ -59,32 +59,38 @@ fn message<'a>(rest: &mut &'a [u8]) -> Checked<Option<Message<'a>>> {
     if rest.is_empty() {
         return Ok(None);
     }
-    ensure(take(rest, 4)? == CONTINUED, "a message does not begin like one")?;
+    ensure(take(rest, 4)? == CONTINUED, "a message has no continuation marker")?;
     let length: [u8; 4] = take(rest, 4)?.try_into().map_err(|_| CUT)?;
     let length = usize::try_from(i32::from_le_bytes(length)).map_err(|_| CUT)?;
     if length == 0 {
-        ensure(rest.is_empty(), "something follows a table's end")?;
+        ensure(rest.is_empty(), "bytes follow the end of a table")?;
         return Ok(None);
     }
-    ensure(length % 8 == 0, "a message does not end where a word does")?;
+    ensure(length % 8 == 0, "the length of a message is no multiple of 8")?;
     let head = flat::root(take(rest, length)?, 5)?;
-    ensure(head.short(0, 0)? == V5, "a table is of another version of Arrow")?;
-    ensure(head.is_empty(4)?, "a message has notes of its own")?;
+    ensure(head.short(0, 0)? == V5, "a table has an unsupported version of the Arrow format")?;
+    ensure(head.is_empty(4)?, "a message has custom metadata")?;
     let size = usize::try_from(head.long(3)?).map_err(|_| CUT)?;
-    ensure(size % 8 == 0, "a message does not end where a word does")?;
+    ensure(size % 8 == 0, "the length of a message is no multiple of 8")?;
     Ok(Some(Message { kind: head.byte(1, 0)?, head, body: take(rest, size)? }))
 }
 
 fn batch(head: &FlatTable<'_>, body: &[u8], columns: &[Layout]) -> Checked<u64> {
-    let rows = u64::try_from(head.long(0)?).map_err(|_| Refusal("a size is negative"))?;
-    ensure(!head.has(3)? && head.is_empty(4)?, "a batch is compressed, or has views")?;
+    let rows = u64::try_from(head.long(0)?).map_err(|_| Refusal("a length is negative"))?;
+    ensure(
+        !head.has(3)? && head.is_empty(4)?,
+        "a record batch is compressed, or has variadic buffers",
+    )?;
     // Without a buffer, nothing bounds the claimed number of rows.
     ensure(rows == 0 || !columns.is_empty(), "a table has rows but no columns")?;
     let nodes = pairs(head, 1)?;
-    ensure(nodes.len() == columns.len(), "a batch has other columns than its table")?;
+    ensure(
+        nodes.len() == columns.len(),
+        "a record batch and its schema differ in the number of columns",
+    )?;
     let mut buffers = Buffers::new(body, pairs(head, 2)?);
     for (layout, (length, nulls)) in columns.iter().zip(nodes) {
-        ensure(length == rows, "a column is longer or shorter than its batch")?;
+        ensure(length == rows, "a column and its record batch differ in length")?;
         column::check(*layout, rows, nulls, &mut buffers)?;
     }
     buffers.finish()?;

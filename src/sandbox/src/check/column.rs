@@ -3,7 +3,7 @@
 use super::schema::Layout;
 use super::{Checked, Refusal, ensure};
 
-const SHORT: &str = "a column's buffer is too short";
+const SHORT: &str = "the buffer of a column is too short";
 
 /// Hands out the buffers of a batch in order; none may overlap.
 pub(super) struct Buffers<'a> {
@@ -20,23 +20,29 @@ impl<'a> Buffers<'a> {
 
     fn take(&mut self) -> Checked<&'a [u8]> {
         let (offset, length) =
-            *self.places.get(self.next).ok_or(Refusal("a column lacks a buffer"))?;
+            *self.places.get(self.next).ok_or(Refusal("a buffer of a column is missing"))?;
         self.next += 1;
         if length == 0 {
             return Ok(&[]);
         }
         // Overlapping buffers could make a small message a large table.
-        ensure(offset >= self.used && offset % 8 == 0, "a buffer is not where it should be")?;
+        ensure(
+            offset >= self.used && offset % 8 == 0,
+            "a buffer overlaps another, or is misaligned",
+        )?;
         let end = offset.checked_add(length).ok_or(Refusal(SHORT))?;
         self.used = end;
         let (start, end) = (usize::try_from(offset), usize::try_from(end));
         let (Ok(start), Ok(end)) = (start, end) else { return Err(Refusal(SHORT)) };
-        self.body.get(start..end).ok_or(Refusal("a buffer lies outside of its message"))
+        self.body.get(start..end).ok_or(Refusal("a buffer exceeds the body of its message"))
     }
 
     /// Refuses buffers that no column uses.
     pub(super) fn finish(&self) -> Checked {
-        ensure(self.next == self.places.len(), "a batch has more buffers than its columns")
+        ensure(
+            self.next == self.places.len(),
+            "a record batch has more buffers than its columns need",
+        )
     }
 }
 
@@ -58,9 +64,9 @@ fn long_enough(buffer: &[u8], needed: Option<u64>) -> Checked {
 }
 
 fn validity(bits: &[u8], rows: u64, nulls: u64) -> Checked {
-    ensure(nulls <= rows, "a column lacks more items than it has")?;
+    ensure(nulls <= rows, "the null count of a column exceeds its length")?;
     if bits.is_empty() {
-        return ensure(nulls == 0, "a column does not say which items it lacks");
+        return ensure(nulls == 0, "a column with nulls has no validity bitmap");
     }
     long_enough(bits, Some(rows.div_ceil(8)))?;
     let whole = usize::try_from(rows / 8).map_err(|_| Refusal(SHORT))?;
@@ -69,7 +75,7 @@ fn validity(bits: &[u8], rows: u64, nulls: u64) -> Checked {
     if let (Some(last), odd @ 1..) = (rest.first(), rows % 8) {
         present += u64::from((last & ((1_u8 << odd) - 1)).count_ones());
     }
-    ensure(present == rows - nulls, "a column says wrongly how many items it lacks")
+    ensure(present == rows - nulls, "the null count of a column contradicts its validity bitmap")
 }
 
 fn spans(offsets: &[u8], content: &[u8], (rows, width): (u64, u64), text: bool) -> Checked {
@@ -83,8 +89,8 @@ fn spans(offsets: &[u8], content: &[u8], (rows, width): (u64, u64), text: bool) 
     let content = Content::new(content, text)?;
     for (index, entry) in offsets.chunks_exact(step).take(count).enumerate() {
         let offset = number(entry)?;
-        ensure(index == 0 || offset >= before, "a column's items lie in no order")?;
-        ensure(content.may_cut(offset), "an item of a column ends at no place for it")?;
+        ensure(index == 0 || offset >= before, "the offsets of a column decrease")?;
+        ensure(content.may_cut(offset), "an offset of a column splits a character")?;
         before = offset;
     }
     Ok(())
@@ -109,7 +115,9 @@ impl<'a> Content<'a> {
         if !text {
             return Ok(Self::Bytes(bytes.len()));
         }
-        std::str::from_utf8(bytes).map(Self::Text).map_err(|_| Refusal("a column is no UTF-8"))
+        std::str::from_utf8(bytes)
+            .map(Self::Text)
+            .map_err(|_| Refusal("a text column is not UTF-8"))
     }
 
     fn may_cut(&self, at: usize) -> bool {

@@ -2,9 +2,9 @@
 
 use super::{Checked, Refusal, ensure};
 
-const OUTSIDE: Refusal = Refusal("an offset leads out of a message");
+const OUTSIDE: Refusal = Refusal("an offset points outside of its message");
 
-const ASKEW: &str = "an offset in a message is not where a word begins";
+const ASKEW: &str = "an offset in a message is misaligned";
 
 /// A table: fields that may be absent.
 #[derive(Clone, Copy)]
@@ -35,12 +35,12 @@ impl<'a> FlatTable<'a> {
         let start = i64::try_from(at).map_err(|_| OUTSIDE)? - back;
         let start = usize::try_from(start).map_err(|_| OUTSIDE)?;
         let size = usize::from(u16::from_le_bytes(fixed(bytes, start)?));
-        ensure(size >= 4 && size % 2 == 0, "a table of a message has no fields' places")?;
+        ensure(size >= 4 && size % 2 == 0, "the vtable of a message is malformed")?;
         let end = start.checked_add(size).ok_or(OUTSIDE)?;
         let vtable = bytes.get(start..end).ok_or(OUTSIDE)?;
         let known = vtable.len().min(4 + 2 * fields);
         let more = vtable.get(known..).unwrap_or_default();
-        ensure(more.iter().all(|byte| *byte == 0), "a message has a field that is not known")?;
+        ensure(more.iter().all(|byte| *byte == 0), "a message has an unknown field")?;
         ensure(at.is_multiple_of(4) && start.is_multiple_of(2), ASKEW)?;
         let size = usize::from(u16::from_le_bytes(fixed(vtable, 2)?));
         ensure(at.checked_add(size).is_some_and(|end| end <= bytes.len()), OUTSIDE.0)?;
@@ -110,7 +110,10 @@ impl<'a> FlatTable<'a> {
         let Some(found) = self.vector(field, 1)? else { return Ok(None) };
         let bytes = found.bytes.get(found.at..found.at + found.length).ok_or(OUTSIDE)?;
         // Readers in C rely on the terminating zero.
-        ensure(found.bytes.get(found.at + found.length) == Some(&0), "a text has no end")?;
+        ensure(
+            found.bytes.get(found.at + found.length) == Some(&0),
+            "a string of a message is not terminated",
+        )?;
         std::str::from_utf8(bytes).map(Some).map_err(|_| Refusal("a text is not UTF-8"))
     }
 
@@ -132,7 +135,7 @@ impl<'a> FlatVector<'a> {
         let at = self.at.checked_add(16 * index).ok_or(OUTSIDE)?;
         let number = |at| {
             let found = i64::from_le_bytes(fixed(self.bytes, at)?);
-            u64::try_from(found).map_err(|_| Refusal("a size is negative"))
+            u64::try_from(found).map_err(|_| Refusal("a length is negative"))
         };
         Ok((number(at)?, number(at + 8)?))
     }
@@ -140,7 +143,7 @@ impl<'a> FlatVector<'a> {
 
 fn follow(bytes: &[u8], at: usize) -> Checked<usize> {
     let offset = u32::from_le_bytes(fixed(bytes, at)?);
-    ensure(offset != 0, "an offset in a message leads to itself")?;
+    ensure(offset != 0, "an offset in a message points to itself")?;
     usize::try_from(offset).ok().and_then(|offset| at.checked_add(offset)).ok_or(OUTSIDE)
 }
 

@@ -3,7 +3,7 @@
 use super::{Checked, Refusal, ensure};
 
 const SIGNATURE: &[u8] = b"\x89PNG\r\n\x1a\n";
-const CUT: Refusal = Refusal("a figure ends in the middle");
+const CUT: Refusal = Refusal("a figure is truncated");
 /// The chunks that pyplot writes, and others that only describe how pixels look.
 const CHUNKS: [&[u8; 4]; 9] =
     [b"PLTE", b"IDAT", b"IEND", b"tRNS", b"gAMA", b"cHRM", b"sRGB", b"pHYs", b"tEXt"];
@@ -12,7 +12,7 @@ const CHUNKS: [&[u8; 4]; 9] =
 /// returns its width and height.
 ///
 /// # Errors
-/// What is wrong, in words.
+/// The violation, in words.
 ///
 /// ```
 /// use antiphon_sandbox::check;
@@ -20,18 +20,21 @@ const CHUNKS: [&[u8; 4]; 9] =
 /// assert!(check::figure(b"GIF89a", 1_000).is_err());
 /// ```
 pub fn figure(bytes: &[u8], pixels: u64) -> Result<(u32, u32), Refusal> {
-    let rest = bytes.strip_prefix(SIGNATURE).ok_or(Refusal("a figure is no PNG"))?;
+    let rest = bytes.strip_prefix(SIGNATURE).ok_or(Refusal("a figure is not a PNG"))?;
     let (name, header, mut rest) = chunk(rest)?;
-    ensure(name == b"IHDR", "a figure does not begin with its size")?;
+    ensure(name == b"IHDR", "a figure does not begin with an IHDR chunk")?;
     let size = dimensions(header, pixels)?;
     let mut has_data = false;
     loop {
         let (name, content, after) = chunk(rest)?;
-        ensure(CHUNKS.contains(&name), "a figure has a part that is not known")?;
+        ensure(CHUNKS.contains(&name), "a figure has an unsupported chunk")?;
         has_data |= name == b"IDAT";
         if name == b"IEND" {
-            ensure(content.is_empty() && after.is_empty(), "something follows a figure's end")?;
-            ensure(has_data, "a figure is empty")?;
+            ensure(
+                content.is_empty() && after.is_empty(),
+                "bytes follow the IEND chunk of a figure",
+            )?;
+            ensure(has_data, "a figure has no IDAT chunk")?;
             return Ok(size);
         }
         rest = after;
@@ -43,7 +46,7 @@ fn dimensions(header: &[u8], pixels: u64) -> Checked<(u32, u32)> {
     let (height, rest) = rest.split_first_chunk::<4>().ok_or(CUT)?;
     let (width, height) = (u32::from_be_bytes(*width), u32::from_be_bytes(*height));
     let &[depth, color, compression, filter, interlace] = rest else { return Err(CUT) };
-    ensure(width > 0 && height > 0, "a figure has no size")?;
+    ensure(width > 0 && height > 0, "the width or height of a figure is 0")?;
     ensure(u64::from(width) * u64::from(height) <= pixels, "a figure has too many pixels")?;
     let known = match color {
         0 => matches!(depth, 1 | 2 | 4 | 8 | 16),
@@ -51,10 +54,10 @@ fn dimensions(header: &[u8], pixels: u64) -> Checked<(u32, u32)> {
         2 | 4 | 6 => matches!(depth, 8 | 16),
         _ => false,
     };
-    ensure(known, "a figure's colours are of no known kind")?;
+    ensure(known, "the colour type of a figure is unsupported")?;
     ensure(
         compression == 0 && filter == 0 && interlace <= 1,
-        "a figure is packed in no known way",
+        "the compression, filter or interlace method of a figure is unsupported",
     )?;
     Ok((width, height))
 }
@@ -67,7 +70,7 @@ fn chunk(bytes: &[u8]) -> Checked<(&[u8; 4], &[u8], &[u8])> {
     let (content, rest) = rest.split_at_checked(length).ok_or(CUT)?;
     let (sum, rest) = rest.split_first_chunk::<4>().ok_or(CUT)?;
     let found = name.iter().chain(content).fold(u32::MAX, |sum, byte| step(sum, *byte));
-    ensure(!found == u32::from_be_bytes(*sum), "a part of a figure has another check sum")?;
+    ensure(!found == u32::from_be_bytes(*sum), "a chunk of a figure has a wrong CRC")?;
     Ok((name, content, rest))
 }
 

@@ -23,17 +23,16 @@ pub(super) enum Layout {
 
 /// The layouts of the columns.
 pub(super) fn columns(schema: &FlatTable<'_>) -> Checked<Vec<Layout>> {
-    ensure(schema.short(0, 0)? == 0, "a table's numbers have their bytes in another order")?;
-    ensure(schema.is_empty(2)? && schema.is_empty(3)?, "a table has notes of its own")?;
+    ensure(schema.short(0, 0)? == 0, "a table is big-endian")?;
+    ensure(schema.is_empty(2)? && schema.is_empty(3)?, "a table has custom metadata or features")?;
     // Without the vector, pyarrow returns a schema whose fields crash it when shown.
-    let fields =
-        schema.vector(1, 4)?.ok_or(Refusal("a table does not say what its columns are"))?;
+    let fields = schema.vector(1, 4)?.ok_or(Refusal("the schema of a table has no fields"))?;
     ensure(fields.length <= COLUMNS, "a table has too many columns")?;
     let mut names = 0;
     let mut column = |index| {
         let field = fields.table(index, 7)?;
         names += name(&field)?;
-        ensure(names <= NAMES, "the columns' names together are too long")?;
+        ensure(names <= NAMES, "the column names of a table are too long in total")?;
         column(&field)
     };
     (0..fields.length).map(&mut column).collect()
@@ -47,10 +46,10 @@ fn name(field: &FlatTable<'_>) -> Checked<usize> {
 }
 
 fn column(field: &FlatTable<'_>) -> Checked<Layout> {
-    ensure(field.byte(1, 0)? <= 1, "a column is neither full nor not")?;
-    ensure(!field.has(4)?, "a column has a dictionary")?;
-    ensure(field.is_empty(5)?, "a column has columns inside")?;
-    ensure(field.is_empty(6)?, "a column has notes of its own")?;
+    ensure(field.byte(1, 0)? <= 1, "the nullable flag of a column is not 0 or 1")?;
+    ensure(!field.has(4)?, "a column is dictionary-encoded")?;
+    ensure(field.is_empty(5)?, "a column is nested")?;
+    ensure(field.is_empty(6)?, "a column has custom metadata")?;
     let kind = field.byte(2, 0)?;
     let details = field.table(3, 3)?.ok_or(Refusal("a column has no type"))?;
     layout(kind, &details)
@@ -71,24 +70,24 @@ fn layout(kind: u8, details: &FlatTable<'_>) -> Checked<Layout> {
         18 => one_of(details.short(0, 1)?, &[8; 4]),
         19 => Ok(Layout::Spans { offset: 8, text: false }),
         20 => Ok(Layout::Spans { offset: 8, text: true }),
-        _ => Err(Refusal("a column's type is none of the plain ones")),
+        _ => Err(Refusal("the type of a column is unsupported")),
     }
 }
 
 fn one_of(unit: i16, widths: &[u64]) -> Checked<Layout> {
     let unit = usize::try_from(unit).ok();
-    let width = unit.and_then(|unit| widths.get(unit)).ok_or(Refusal("a unit is not known"))?;
+    let width = unit.and_then(|unit| widths.get(unit)).ok_or(Refusal("a time unit is unknown"))?;
     Ok(Layout::Fixed(*width))
 }
 
 fn integer(details: &FlatTable<'_>) -> Checked<Layout> {
-    ensure(details.byte(1, 0)? <= 1, "an integer is neither signed nor not")?;
+    ensure(details.byte(1, 0)? <= 1, "the signed flag of an integer column is not 0 or 1")?;
     match details.int(0, 0)? {
         8 => Ok(Layout::Fixed(1)),
         16 => Ok(Layout::Fixed(2)),
         32 => Ok(Layout::Fixed(4)),
         64 => Ok(Layout::Fixed(8)),
-        _ => Err(Refusal("an integer has an odd width")),
+        _ => Err(Refusal("the bit width of an integer column is unsupported")),
     }
 }
 
@@ -100,7 +99,7 @@ fn decimal(details: &FlatTable<'_>) -> Checked<Layout> {
     let (precision, scale) = (details.int(0, 0)?, details.int(1, 0)?);
     ensure(
         details.int(2, 128)? == 128 && (1..=38).contains(&precision) && (-38..=38).contains(&scale),
-        "a decimal has more digits than it may",
+        "the precision of a decimal column is out of range",
     )?;
     Ok(Layout::Fixed(16))
 }
@@ -109,13 +108,13 @@ fn time(details: &FlatTable<'_>) -> Checked<Layout> {
     match (details.short(0, 1)?, details.int(1, 32)?) {
         (0 | 1, 32) => Ok(Layout::Fixed(4)),
         (2 | 3, 64) => Ok(Layout::Fixed(8)),
-        _ => Err(Refusal("a time's unit does not fit its width")),
+        _ => Err(Refusal("the unit of a time column does not fit its bit width")),
     }
 }
 
 fn timestamp(details: &FlatTable<'_>) -> Checked<Layout> {
     let zone = details.text(1)?.unwrap_or_default();
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"+-_/:".contains(&byte);
-    ensure(zone.len() <= ZONE && zone.bytes().all(plain), "a time zone has an odd name")?;
+    ensure(zone.len() <= ZONE && zone.bytes().all(plain), "the time zone of a column is invalid")?;
     one_of(details.short(0, 0)?, &[8; 4])
 }

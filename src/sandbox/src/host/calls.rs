@@ -1,4 +1,4 @@
-//! Calls of host functions. They run on a thread of their own, so that the supervisor can watch
+//! Calls of host functions. They run on their own thread, so that the supervisor can watch
 //! the deadlines.
 
 use std::io;

@@ -1,4 +1,4 @@
-//! The head of an output stream: what is kept, and when it is too much.
+//! The head of an output stream: how much is kept, and when it is too much.
 
 use std::io;
 use std::os::fd::BorrowedFd;

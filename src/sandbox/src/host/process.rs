@@ -323,7 +323,7 @@ impl Session for WorkerSession {
             worker.resume();
         }
         let mut outcome = run(worker, job, host, &terms);
-        // Whatever it would do between jobs belongs to no run, and no limit would apply.
+        // Work between jobs would belong to no run, and no limit would apply.
         worker.stop();
         blame_closing(&self.closed, &mut outcome);
         outcome.usage.start = std::mem::replace(&mut self.start, WorkerOrigin::Session);
@@ -361,7 +361,7 @@ impl Drop for CanaryFile {
     }
 }
 
-/// What a sealed worker can still do; it should be nothing.
+/// The forbidden operations that a sealed worker can still perform; there should be none.
 fn run_probe(parent: &ZygoteProcess) -> Result<Vec<String>, String> {
     let mut worker = parent.fork(WorkerRequest::Probe).map_err(|error| error.to_string())?;
     worker.wait_for_end(PROOF);

@@ -1,4 +1,4 @@
-//! Landlock: limits what a worker may do to files, whatever its root is, and denies ports,
+//! Landlock: limits a worker's access to files, for any root, and denies ports,
 //! signals and abstract sockets.
 
 use std::io;

@@ -18,7 +18,7 @@ const SITE: &str = "/proc";
 const MOST_LINKS: usize = 40;
 
 /// Mounts a root with the paths `read` at their places, and the folders that workers need. Of
-/// the folders `hidden`, only what is granted by itself is shown.
+/// the folders `hidden`, only paths granted by themselves are visible.
 pub(super) fn furnish(read: &[PathBuf], hidden: &[PathBuf]) -> Result<(), JailFault> {
     mounts::make_private().step("make mounts private")?;
     let site = Path::new(SITE);

@@ -266,7 +266,7 @@ fn by_argument(rules: &mut SyscallRules) -> Result<(), seccompiler::BackendError
         0,
         &[libc::PR_SET_NAME, libc::PR_GET_NAME, libc::PR_GET_DUMPABLE].map(number),
     )?;
-    // Reads a limit of its own, and sets none.
+    // Reads its own limit, and sets none.
     let asks = SeccompRule::new(vec![equal(0, 0)?, null(2)?])?;
     rules.insert(libc::SYS_prlimit64, vec![asks]);
     // A socket pair, for event loops. Without addresses, and without the calls that pass

@@ -26,12 +26,12 @@ pub enum ZygoteRequest {
     Leave,
 }
 
-/// What a fork needs, until it is made.
+/// The parts of a fork that is being prepared.
 struct PendingFork {
     request: WorkerRequest,
     streams: WorkerStreams,
     status: OwnedFd,
-    /// Its private folder, if it has no file system of its own.
+    /// Its private folder, if it has no private file system.
     folder: Option<PathBuf>,
 }
 

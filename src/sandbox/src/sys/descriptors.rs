@@ -70,7 +70,7 @@ pub(crate) fn set_nonblocking(fd: BorrowedFd<'_>) -> io::Result<()> {
     Ok(())
 }
 
-/// Reads what is available.
+/// Reads the available bytes.
 pub(crate) fn read(fd: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<usize> {
     // SAFETY: the buffer is ours and as long as is said.
     let got = unsafe { libc::read(fd.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len()) };
@@ -83,7 +83,7 @@ pub(crate) fn put(fd: BorrowedFd<'_>, to: RawFd) -> io::Result<()> {
         // SAFETY: the descriptor is open while it is borrowed.
         return checked(unsafe { libc::fcntl(to, libc::F_SETFD, 0) }).map(drop);
     }
-    // SAFETY: whatever was open as `to` is closed by the kernel; the callers
+    // SAFETY: a descriptor open as `to` is closed by the kernel; the callers
     // are a sealed worker and a zygote, who own their first four descriptors.
     checked(unsafe { libc::dup2(fd.as_raw_fd(), to) }).map(drop)
 }
@@ -107,9 +107,9 @@ pub(crate) fn open_at(folder: BorrowedFd<'_>, name: &CStr) -> io::Result<OwnedFd
 
 /// Takes ownership of a descriptor whose number came from outside.
 pub(crate) fn adopt(fd: RawFd) -> io::Result<OwnedFd> {
-    // SAFETY: asking for flags is harmless whatever the number is.
+    // SAFETY: asking for flags is harmless for any number.
     checked(unsafe { libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC) })?;
-    // SAFETY: it is open, and whoever passed the number gave it away.
+    // SAFETY: it is open, and the caller that passed the number gave up ownership.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 

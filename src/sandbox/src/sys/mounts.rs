@@ -22,7 +22,7 @@ pub(crate) fn leave_namespaces() -> io::Result<()> {
     checked(unsafe { libc::unshare(flags) }).map(drop)
 }
 
-/// Enters a mount namespace of its own, with a copy of the present mounts.
+/// Enters a new mount namespace, with a copy of the present mounts.
 pub(crate) fn own_mounts() -> io::Result<()> {
     // SAFETY: no memory is involved.
     checked(unsafe { libc::unshare(libc::CLONE_NEWNS) }).map(drop)

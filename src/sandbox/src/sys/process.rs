@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{checked, checked_long};
 
-/// How a process ended, and what it used.
+/// How a process ended, and its resource usage.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ProcessEnd {
     /// Its exit code, unless a signal ended it.
@@ -106,7 +106,7 @@ pub(crate) fn adopt_orphans() -> io::Result<()> {
     checked(unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }).map(drop)
 }
 
-/// Enters a session and process group of its own.
+/// Enters a new session and process group.
 pub(crate) fn own_session() -> io::Result<()> {
     // SAFETY: no memory is involved.
     checked(unsafe { libc::setsid() }).map(drop)

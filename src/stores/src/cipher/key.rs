@@ -21,7 +21,7 @@ const DERIVING: [u8; NONCE] = *b"antiphon: keys of a seal";
 pub(super) struct CipherKey {
     /// Identifies the key without revealing it.
     id: [u8; ID],
-    /// Encrypts bodies. Positions have a key of their own, so that one nonce serves both.
+    /// Encrypts bodies. Positions have their own key, so that one nonce serves both.
     body: XChaCha20Poly1305,
     about: XChaCha20Poly1305,
 }

@@ -36,7 +36,7 @@ pub enum Item<'a> {
     Array(usize),
     /// So many keys and values follow.
     Map(usize),
-    /// Bytes of a type of their own.
+    /// Bytes of a separate type.
     Extension(i8, &'a [u8]),
 }
 

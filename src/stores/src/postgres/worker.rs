@@ -36,7 +36,7 @@ pub(super) struct PoolState {
     hopeful: Cell<bool>,
 }
 
-/// Carries out jobs in order, over a connection of its own.
+/// Carries out jobs in order, over its own connection.
 pub(super) struct ConnectionWorker {
     shared: Rc<PoolState>,
     jobs: UnboundedReceiver<ConnectionJob>,

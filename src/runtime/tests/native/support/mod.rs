@@ -109,7 +109,7 @@ pub(crate) fn graph() -> GraphBuilder<Json> {
     graph
 }
 
-/// A node with a policy of its own.
+/// A node with its own policy.
 pub(crate) fn node(graph: &mut GraphBuilder<Json>, name: &str, policy: NodePolicy) {
     graph.add_node(Node { name: name.into(), work: NodeWork::Call, policy });
 }
