@@ -747,6 +747,15 @@ class Model:
         Opens a model by its name, for instance `openai:gpt-5-mini`. No request is sent yet. Keys
         and addresses that are not among its `settings` come from `env`.
         """
+    def record(self, /, path: str | PathLike[str]) -> Model:
+        """
+        This model, with its requests and replies recorded in a new file.
+        """
+    @staticmethod
+    def replay(path: str | PathLike[str]) -> Model:
+        """
+        A model that repeats the replies of a recording.
+        """
     @property
     def requests(self, /) -> Any:
         """

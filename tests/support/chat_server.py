@@ -80,6 +80,8 @@ class ChatServer:
         requests: what has come so far, in order.
     """
 
+    folder = "/v1"
+
     def __init__(self, port: int = 0) -> None:
         self.requests: list[Request] = []
         self.url = ""
@@ -107,6 +109,10 @@ class ChatServer:
         """Waits until the server ends; it does not by itself."""
         self._thread.join()
 
+    def times(self, model: str) -> int:
+        """How often the model was asked."""
+        return self._times[model]
+
     def _run(self) -> None:
         try:
             with contextlib.closing(self._loop):
@@ -130,7 +136,7 @@ class ChatServer:
 
         server = await asyncio.start_server(connected, "127.0.0.1", self._port)
         host, port = server.sockets[0].getsockname()[:2]
-        self.url = f"http://{host}:{port}/v1"
+        self.url = f"http://{host}:{port}{self.folder}"
         self._ready.set()
         await self._stop.wait()
         server.close()
@@ -141,7 +147,8 @@ class ChatServer:
     async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         async for request in _requests(reader):
             self.requests.append(request)
-            reply = self._answer(request)
+            self._times[str(request.body.get("model", ""))] += 1
+            reply = self.answer(request)
             head = {"content-type": reply.kind, "transfer-encoding": "chunked", **reply.headers}
             lines = [f"HTTP/1.1 {reply.status} X", *(f"{name}: {head[name]}" for name in head)]
             writer.write("\r\n".join([*lines, "", ""]).encode())
@@ -156,14 +163,14 @@ class ChatServer:
             writer.write(b"0\r\n\r\n")
             await writer.drain()
 
-    def _answer(self, request: Request) -> Reply:
+    def answer(self, request: Request) -> Reply:
+        """The reply to a request."""
         if request.path.endswith("/models"):
             names = [{"id": name, "object": "model"} for name in BEHAVIOURS]
             return _json(200, {"object": "list", "data": names})
         if not request.path.endswith("/chat/completions"):
             return _error(404, "no such path", code="not_found")
         name = str(request.body.get("model", ""))
-        self._times[name] += 1
         failure = self._failure(name, request)
         return failure or _completion(name, request.body)
 
@@ -172,7 +179,7 @@ class ChatServer:
         if kind == "status" and number.isdigit():
             return _error(int(number), "no luck")
         if kind == "flaky" and number.isdigit():
-            failing = self._times[name] % 2 == 1
+            failing = self.times(name) % 2 == 1
             return _error(int(number), "once more", {"retry-after": "1"}) if failing else None
         moved = name == "redirect" and request.path.startswith("/v1/")
         if moved or name in {"quota", "echo-key", "html"}:
@@ -261,19 +268,20 @@ def _events(name: str, body: Json) -> Iterator[Json]:
     message = _message(name, body)
     yield event({"role": "assistant", "content": ""})
     for key in ("content", "refusal"):
-        for word in _words(message.get(key)):
+        for word in words(message.get(key)):
             yield event({key: word})
     for index, call in enumerate(message.get("tool_calls", [])):
         opening = {**call["function"], "arguments": ""}
         yield event({"tool_calls": [{**call, "index": index, "function": opening}]})
-        for piece in _words(call["function"]["arguments"]):
+        for piece in words(call["function"]["arguments"]):
             yield event({"tool_calls": [{"index": index, "function": {"arguments": piece}}]})
     yield event({}, _reason(name, body))
     if (body.get("stream_options") or {}).get("include_usage"):
         yield {**envelope, "choices": [], "usage": USAGE}
 
 
-def _words(text: object) -> list[str]:
+def words(text: object) -> list[str]:
+    """A text, or the texts of its parts, in pieces."""
     if isinstance(text, list):
         text = "".join(part["text"] for part in text)
     if not isinstance(text, str) or not text:
@@ -302,7 +310,7 @@ def _message(name: str, body: Json) -> Json:
         message.update(content=None, tool_calls=calls)
     elif name == "json":
         form = body.get("response_format", {})
-        value = _sample(form.get("json_schema", {}).get("schema", {}))
+        value = sample(form.get("json_schema", {}).get("schema", {}))
         message["content"] = json.dumps(value)
     elif name == "refusal":
         message.update(content=None, refusal="I will not")
@@ -315,20 +323,20 @@ def _message(name: str, body: Json) -> Json:
 
 def _call(index: int, tool: Json) -> Json:
     function = tool["function"]
-    arguments = json.dumps(_sample(function.get("parameters", {})))
+    arguments = json.dumps(sample(function.get("parameters", {})))
     call = {"name": function["name"], "arguments": arguments}
     return {"id": f"call-{index}", "type": "function", "function": call}
 
 
-def _sample(schema: Json) -> Any:
+def sample(schema: Json) -> Any:
     """A small value that fits a plain schema."""
     if "enum" in schema:
         return schema["enum"][0]
     kind = schema.get("type")
     if kind == "object":
-        return {name: _sample(inner) for name, inner in schema.get("properties", {}).items()}
+        return {name: sample(inner) for name, inner in schema.get("properties", {}).items()}
     if kind == "array":
-        return [_sample(schema.get("items", {}))]
+        return [sample(schema.get("items", {}))]
     return {"integer": 1, "number": 1.5, "boolean": True, "string": "text"}.get(str(kind))
 
 

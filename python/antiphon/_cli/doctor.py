@@ -15,7 +15,7 @@ from antiphon._cli.store import STORE, open_store
 from antiphon._cli.terminal import write
 from antiphon._model.default_model import PROVIDERS, choose
 from antiphon._text import drop_controls
-from antiphon.errors import AntiphonError
+from antiphon.errors import AntiphonError, ValidationError
 from antiphon.sandbox.engines import report_engines
 
 if TYPE_CHECKING:
@@ -44,9 +44,16 @@ def models() -> Exit:
     for variable, name in PROVIDERS.items():
         state = "set" if os.environ.get(variable, "").strip() else "not set"
         lines.append(f"  {name:<30}{state:<18}{variable}")
-    lines.append(f"default: {choose(None, os.environ).description}")
+    lines.append(f"default: {_default()}")
     write(drop_controls("\n".join(lines)))
     return Exit.ANSWERED
+
+
+def _default() -> str:
+    try:
+        return choose(None, os.environ).description
+    except ValidationError as error:
+        return f"none ({error.message})"
 
 
 def _findings() -> dict[str, Any]:
@@ -61,10 +68,15 @@ def _findings() -> dict[str, Any]:
 
 
 def _model() -> dict[str, Any]:
-    choice = choose(None, os.environ)
+    try:
+        choice = choose(None, os.environ)
+    except ValidationError as error:
+        name, reason = None, error.message
+    else:
+        name, reason = choice.name, choice.reason
     return {
-        "without_a_name": choice.name,
-        "reason": choice.reason,
+        "without_a_name": name,
+        "reason": reason,
         "runs_here": importlib.util.find_spec("xllamacpp") is not None,
         "cached": [one.name for one in local.CATALOG if local.cached(one.name)],
     }
@@ -92,7 +104,7 @@ def _lines(found: dict[str, Any]) -> Iterator[str]:
         yield "  `process` would run with `i_accept_landlock_only=True`, a weaker isolation"
     yield "model"
     model = found["model"]
-    yield f"  default: {model['without_a_name']} ({model['reason']})"
+    yield f"  default: {model['without_a_name'] or 'none'} ({model['reason']})"
     runs = "yes" if model["runs_here"] else 'no (pip install "antiphon[local]")'
     yield f"  local models can run: {runs}"
     yield f"  downloaded: {', '.join(model['cached']) or 'none'}"

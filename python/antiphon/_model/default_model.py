@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 PROVIDERS: dict[str, str] = {
     "OPENAI_API_KEY": "openai:gpt-5-mini",
+    "ANTHROPIC_API_KEY": "anthropic:claude-sonnet-5-5",
+    "ANTHROPIC_AUTH_TOKEN": "anthropic:claude-sonnet-5-5",
     "GEMINI_API_KEY": "google:gemini-2.5-flash",
     "GOOGLE_API_KEY": "google:gemini-2.5-flash",
     "MISTRAL_API_KEY": "mistral:mistral-small-latest",
@@ -28,6 +30,31 @@ PROVIDERS: dict[str, str] = {
     "OLLAMA_HOST": "ollama:qwen3",
 }
 """The model that a variable of the environment stands for; the first one set counts."""
+
+WITHOUT_DEFAULT: dict[str, str] = {
+    "AZURE_OPENAI_API_KEY": "azure:DEPLOYMENT",
+    "GROQ_API_KEY": "groq:MODEL",
+    "TOGETHER_API_KEY": "together:MODEL",
+    "FIREWORKS_API_KEY": "fireworks:MODEL",
+    "XAI_API_KEY": "xai:MODEL",
+    "CEREBRAS_API_KEY": "cerebras:MODEL",
+}
+"""Variables of providers that have no default model, and how a model of theirs is named."""
+
+UNSUPPORTED: dict[str, str] = {
+    "AWS_BEARER_TOKEN_BEDROCK": "Amazon Bedrock",
+    "CO_API_KEY": "Cohere",
+    "COHERE_API_KEY": "Cohere",
+    "DASHSCOPE_API_KEY": "Alibaba Cloud",
+    "MOONSHOT_API_KEY": "Moonshot AI",
+    "MOONSHOTAI_API_KEY": "Moonshot AI",
+    "NVIDIA_API_KEY": "NVIDIA",
+    "PERPLEXITY_API_KEY": "Perplexity",
+    "REPLICATE_API_TOKEN": "Replicate",
+    "WATSONX_APIKEY": "watsonx",
+    "ZAI_API_KEY": "Z.ai",
+}
+"""Variables of providers that have no name here."""
 
 SMALL = "a small model, it makes up facts and gets sums wrong"
 """What is said of a small model wherever it answers."""
@@ -80,7 +107,12 @@ def caveat(models: Iterable[str]) -> str | None:
 
 
 def choose(given: str | None, env: Mapping[str, str]) -> Choice:
-    """The named model, else that of the environment, else a local one."""
+    """The named model, else that of the environment, else a local one.
+
+    Raises:
+        ValidationError: none is named, and the only key is that of a provider without a default
+            model (``model_unavailable``): its owner does not expect a small model instead.
+    """
     if given is not None and given.strip():
         return Choice(given.strip(), "named")
     if named := env.get("ANTIPHON_MODEL", "").strip():
@@ -88,6 +120,7 @@ def choose(given: str | None, env: Mapping[str, str]) -> Choice:
     for variable, name in PROVIDERS.items():
         if env.get(variable, "").strip():
             return Choice(name, f"{variable} is set", named=False)
+    _refuse_unnamed(env)
     here = next((one for one in local.CATALOG[:2] if local.cached(one.name)), local.CATALOG[0])
     size = here.name.rpartition(":")[2]
     return Choice(f"local:{size}", "no provider's key is set", named=False)
@@ -133,6 +166,31 @@ def _is_small(weights: str) -> bool:
 def _start(choice: Choice, weights: str, progress: Report | None) -> local.LocalServer:
     with _explained(choice):
         return local.serve(weights, parallel=1, progress=progress)
+
+
+def _refuse_unnamed(env: Mapping[str, str]) -> None:
+    """Refuses to choose a local model for the owner of a key that has no default model."""
+    for variable, name in WITHOUT_DEFAULT.items():
+        if env.get(variable, "").strip():
+            hint = f"name the model: `{name}`, as an argument or in ANTIPHON_MODEL"
+            raise _unnamed(variable, hint)
+    for variable, owner in UNSUPPORTED.items():
+        if env.get(variable, "").strip():
+            hint = (
+                f"{owner} is not among the providers; if it offers the OpenAI chat API, open "
+                '`models.get("openai:MODEL", base_url=..., api_key=...)`; a LangChain chat model '
+                "does as well; `local:1.5b` is a small model on this machine"
+            )
+            raise _unnamed(variable, hint)
+
+
+def _unnamed(variable: str, hint: str) -> ValidationError:
+    return ValidationError(
+        f"no model is named, and there is no default model for the key in: {variable}",
+        code="model_unavailable",
+        details={"variable": variable},
+        hint=hint,
+    )
 
 
 @contextmanager

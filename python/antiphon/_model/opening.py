@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import difflib
 import os
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from antiphon._antiphon import Model
 from antiphon.errors import ValidationError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from antiphon.local import LocalServer
 
 _SETTINGS = (
     "api_key",
     "base_url",
+    "capabilities",
     "extra_body",
     "headers",
     "idempotency_header",
@@ -140,15 +142,18 @@ def open_local(name: str, settings: Mapping[str, Any]) -> Model:
     # What starts models on this machine is only imported for one.
     from antiphon import local
 
-    return open_server(local.shared(weights_of(name), parallel=1), settings)
+    # The bar announces a download with its size; a model that is here shows nothing.
+    with local.ProgressBar() as bar:
+        server = local.shared(weights_of(name), parallel=1, progress=bar)
+    return open_server(server, settings)
 
 
 def open_server(server: LocalServer, settings: Mapping[str, Any] | None = None) -> Model:
     """A model of a server that antiphon has started on this machine."""
-    usual = {
-        "timeout": _PATIENCE,
-        "idle_timeout": _PATIENCE,
-        "extra_body": {"max_tokens": _MAX_TOKENS},
-    }
+    given = dict(settings or {})
+    own = given.get("capabilities") or {}
+    if isinstance(own, Mapping):  # anything else is refused where it is read
+        given["capabilities"] = {"default_max_tokens": _MAX_TOKENS, **own}
+    usual = {"timeout": _PATIENCE, "idle_timeout": _PATIENCE}
     address = {"base_url": server.base_url, "api_key": server.api_key}
-    return open_remote(f"llamacpp:{server.model}", {**usual, **(settings or {}), **address})
+    return open_remote(f"llamacpp:{server.model}", {**usual, **given, **address})

@@ -13,6 +13,7 @@ __all__ = ["Progress", "ProgressBar", "Report", "Stage", "silent"]
 Stage = Literal["waiting", "fetching", "verifying"]
 
 _LOG_SECONDS = 10.0
+_GIGABYTE = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +45,8 @@ def silent(progress: Progress) -> None:
 class ProgressBar:
     """Show progress: a bar of tqdm on a terminal, otherwise a plain line every ten seconds.
 
+    A download is announced with its size before it begins.
+
     Args:
         stream: where to write. Default: standard error.
 
@@ -58,6 +61,7 @@ class ProgressBar:
         self._bar: Any = None
         self._shown: tuple[Stage, bool] | None = None
         self._next_line = 0.0
+        self._announced = False
 
     def __enter__(self) -> Self:
         return self
@@ -68,6 +72,9 @@ class ProgressBar:
     def __call__(self, progress: Progress) -> None:
         """Show ``progress``, at most as often as it can be read."""
         before = self._shown
+        if progress.stage == "fetching" and not self._announced:
+            self._announced = True
+            self._announce(progress)
         self._shown = progress.stage, progress.done == progress.total
         if self._stream.isatty():
             self._draw(progress, is_new=before is None or before[0] != progress.stage)
@@ -75,6 +82,11 @@ class ProgressBar:
             self._next_line = time.monotonic() + _LOG_SECONDS
             self._stream.write(_line(progress) + "\n")
             self._stream.flush()
+
+    def _announce(self, progress: Progress) -> None:
+        size = _size(progress.total - progress.done)
+        self._stream.write(f"{progress.model}: downloading {size}, once\n")
+        self._stream.flush()
 
     def _draw(self, progress: Progress, *, is_new: bool) -> None:
         from tqdm import tqdm
@@ -96,6 +108,10 @@ class ProgressBar:
         if self._bar is not None:
             self._bar.close()
             self._bar = None
+
+
+def _size(size: int) -> str:
+    return f"{size / 1e9:.1f} GB" if size >= _GIGABYTE else f"{size / 1e6:.0f} MB"
 
 
 def _line(progress: Progress) -> str:

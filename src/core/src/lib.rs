@@ -48,7 +48,7 @@ pub mod value;
 
 pub use content::{Content, ContentPart, Media, MediaSource};
 pub use fault::{Category, Fault, FaultCode, FaultRecord};
-pub use message::{Message, Role, ToolCall};
+pub use message::{Message, ProviderContent, Role, ToolCall};
 pub use model::{FinishReason, ModelReply, ModelRequest, Usage};
 pub use retry::{Jitter, RetryPolicy};
 pub use schema::Schema;

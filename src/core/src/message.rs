@@ -1,6 +1,7 @@
 //! Messages between agents, models and tools.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
 
 use crate::content::Content;
 
@@ -34,6 +35,19 @@ pub struct Message {
     /// The agent or tool, where several share a role.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
+    /// The message as the model's provider wrote it, if it wants it back like that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider_content: Option<ProviderContent>,
+}
+
+/// The content of a reply as its provider wrote it, for instance signed thinking that has to go
+/// back unchanged with the results of tools. Nothing but the provider's wire reads it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProviderContent {
+    /// The full name of the model; others do not get it.
+    pub model: String,
+    /// The content in the form of the wire.
+    pub content: Json,
 }
 
 impl Message {
@@ -64,6 +78,7 @@ impl Message {
             tool_calls: Vec::new(),
             tool_call_id: None,
             name: None,
+            provider_content: None,
         }
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::message::{Message, ToolCall};
+use crate::message::{Message, ProviderContent, ToolCall};
 use crate::schema::Schema;
 use crate::tool::ToolSpec;
 
@@ -18,6 +18,10 @@ pub struct ModelRequest {
     /// The tools that the model may call.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<ToolSpec>,
+    /// Tools that the messages call and that the model may not call any more. Only a wire that
+    /// needs the definition of every tool that was called sends them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unavailable_tools: Vec<ToolSpec>,
     /// The schema of the reply; `None` for free text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schema: Option<Schema>,
@@ -53,6 +57,9 @@ pub struct ModelReply {
     pub attempts: u32,
     /// From request to last byte, back-off included.
     pub latency: Duration,
+    /// The reply as the provider wrote it, if it wants that back with the results of tools.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider_content: Option<ProviderContent>,
 }
 
 /// Why a model stopped.

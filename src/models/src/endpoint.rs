@@ -6,27 +6,34 @@ use antiphon_core::{Fault, FaultCode};
 use antiphon_net::{HttpRequest, Redactor, Secret, Url, is_this_machine, without_secrets};
 use serde_json::{Map, Value as Json};
 
+use crate::capabilities::{Capabilities, MaxTokensField, StructuredOutput};
+use crate::family::Family;
 use crate::name::ModelName;
 use crate::provider::Provider;
 use crate::settings::ModelSettings;
+use crate::wire::WireKind;
 
-/// A chat endpoint: its address, its credentials, and its dialect.
+/// A model's endpoint: its address, its credentials, and what it accepts.
 #[derive(Clone, Debug)]
 pub struct Endpoint {
     /// The full name, for messages.
     pub name: String,
     /// The server's name of the model.
     pub model: String,
-    /// The URL of the chat method.
+    /// The API that it speaks.
+    pub wire: WireKind,
+    /// The URL that requests go to.
     pub url: Url,
+    /// Headers that every request to the provider has.
+    pub fixed_headers: &'static [(&'static str, &'static str)],
     /// Headers to send; their values may be keys.
     pub headers: Vec<(String, Secret)>,
     /// Fields to add to every body.
     pub extra_body: Map<String, Json>,
     /// Whether requests carry the call's idempotency key.
     pub idempotency_header: bool,
-    /// How the server wants requests.
-    pub dialect: Dialect,
+    /// What the model accepts.
+    pub capabilities: Capabilities,
     /// The time limit of one attempt.
     pub timeout: Duration,
     /// How long a stream may be silent.
@@ -37,32 +44,8 @@ pub struct Endpoint {
     pub redactor: Redactor,
 }
 
-/// What differs between servers of the same wire.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Dialect {
-    /// How to request a JSON reply.
-    pub structured: Structured,
-    /// Whether a stream reports token counts only on request.
-    pub stream_options: bool,
-    /// The name of the field that limits the reply's tokens.
-    pub max_tokens_field: &'static str,
-}
-
-/// How to request a JSON reply.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Structured {
-    /// With a schema rewritten to the strict subset, which the server guarantees.
-    Strict,
-    /// With the schema as it is. Servers with grammars enforce it; others do their best.
-    Schema,
-    /// As any JSON; the schema goes into the instructions.
-    Object,
-}
-
 impl Endpoint {
-    /// Completes `settings` from the environment and the provider's row. Only api.openai.com
-    /// gets strict schemas: on other servers the rewritten schema would lose keywords and gain
-    /// no guarantee.
+    /// Completes `settings` from the environment, the provider's row and the model's family.
     ///
     /// # Errors
     /// See [`crate::open()`].
@@ -75,29 +58,19 @@ impl Endpoint {
             |variable: &str| env(variable).map(|v| v.trim().to_owned()).filter(|v| !v.is_empty());
         let ModelName { provider, model } = name;
         let base = base_url(provider, settings, &env)?;
-        let key = key(provider, settings, &base, &env)?;
-        check_extra(&settings.extra_body)?;
-        let headers = headers(provider, key, settings, &env);
+        let credential = credential(provider, settings, &base, &env)?;
+        check_extra(provider.wire, &settings.extra_body)?;
+        let headers = headers(provider, credential, settings, &env);
         check_headers(&base, &headers)?;
-        let official = base.host_str() == Some("api.openai.com");
-        let structured = match (official, provider.takes_schema) {
-            (true, _) => Structured::Strict,
-            (false, true) => Structured::Schema,
-            (false, false) => Structured::Object,
-        };
-        let max_tokens_field =
-            if official { "max_completion_tokens" } else { provider.max_tokens_field };
         Ok(Self {
             redactor: Redactor::new(secrets(&headers).chain(query_secrets(&base))),
-            url: chat_url(base),
+            capabilities: capabilities(name, settings, &base),
+            url: method_url(provider.wire, base),
+            wire: provider.wire,
+            fixed_headers: provider.fixed_headers,
             headers,
             extra_body: settings.extra_body.clone(),
             idempotency_header: settings.idempotency_header,
-            dialect: Dialect {
-                structured,
-                stream_options: provider.stream_options,
-                max_tokens_field,
-            },
             timeout: settings.timeout,
             idle_timeout: settings.idle_timeout,
             max_reply_bytes: settings.max_reply_bytes,
@@ -105,6 +78,19 @@ impl Endpoint {
             name: name.to_string(),
         })
     }
+}
+
+/// The user's settings count over the family, and that over the provider. Only api.openai.com
+/// gets strict schemas: on other servers of its API the rewritten schema would lose keywords and
+/// gain no guarantee.
+fn capabilities(name: &ModelName, settings: &ModelSettings, base: &Url) -> Capabilities {
+    let ModelName { provider, model } = name;
+    let mut known = provider.capabilities;
+    if base.host_str() == Some("api.openai.com") {
+        known.structured_output = StructuredOutput::Strict;
+        known.max_tokens_field = MaxTokensField::MaxCompletionTokens;
+    }
+    known.with(&Family::overrides(provider.name, model)).with(&settings.capabilities)
 }
 
 fn base_url(
@@ -153,25 +139,39 @@ fn base_url_invalid(reason: &str) -> Fault {
         .hint("use the form `https://host/v1`, and pass a key as `api_key`")
 }
 
-fn chat_url(mut base: Url) -> Url {
-    let path = format!("{}/chat/completions", base.path().trim_end_matches('/'));
+/// Anthropic's addresses come without `/v1`, and those of others with it.
+fn method_url(wire: WireKind, mut base: Url) -> Url {
+    let folder = base.path().trim_end_matches('/');
+    let path = match wire {
+        WireKind::OpenAiChat => format!("{folder}/chat/completions"),
+        WireKind::AnthropicMessages => format!("{}/v1/messages", folder.trim_end_matches("/v1")),
+    };
     base.set_path(&path);
     base
 }
 
-fn key(
+/// The header that opens the server, and its value.
+fn credential(
     provider: &Provider,
     settings: &ModelSettings,
     base: &Url,
     env: &impl Fn(&str) -> Option<String>,
-) -> Result<Option<Secret>, Fault> {
-    let from_env = || provider.key_env.iter().find_map(|variable| env(variable)).map(Secret::new);
+) -> Result<Option<(String, Secret)>, Fault> {
+    let first = |variables: &[&str]| variables.iter().find_map(|variable| env(variable));
     let given = settings.api_key.clone().filter(|key| !key.expose().trim().is_empty());
-    let key = given.or_else(from_env);
-    if key.is_none() && provider.needs_key && !is_this_machine(base) {
+    let key = given.or_else(|| first(provider.key_env).map(Secret::new));
+    let bearer = |token: &Secret| {
+        ("authorization".to_owned(), Secret::new(format!("Bearer {}", token.expose().trim())))
+    };
+    let header = match (key, provider.key_header) {
+        (Some(key), Some(header)) => Some((header.to_owned(), key)),
+        (Some(key), None) => Some(bearer(&key)),
+        (None, _) => first(provider.bearer_env).map(|token| bearer(&Secret::new(token))),
+    };
+    if header.is_none() && provider.needs_key && !is_this_machine(base) {
         return Err(key_missing(provider, base));
     }
-    Ok(key)
+    Ok(header)
 }
 
 fn key_missing(provider: &Provider, base: &Url) -> Fault {
@@ -186,21 +186,15 @@ fn key_missing(provider: &Provider, base: &Url) -> Fault {
 
 fn headers(
     provider: &Provider,
-    key: Option<Secret>,
+    credential: Option<(String, Secret)>,
     settings: &ModelSettings,
     env: &impl Fn(&str) -> Option<String>,
 ) -> Vec<(String, Secret)> {
-    let key = key.map(|key| match provider.key_header {
-        Some(header) => (header.to_owned(), key),
-        None => {
-            ("authorization".to_owned(), Secret::new(format!("Bearer {}", key.expose().trim())))
-        }
-    });
     let from_env = provider.env_headers.iter().filter_map(|(variable, header)| {
         env(variable).map(|value| ((*header).to_owned(), Secret::new(value)))
     });
     let own = settings.headers.iter().map(|(name, value)| (name.clone(), value.clone()));
-    key.into_iter().chain(from_env).chain(own).collect()
+    credential.into_iter().chain(from_env).chain(own).collect()
 }
 
 /// The values, and credentials without their scheme: servers echo them on their own.
@@ -230,13 +224,8 @@ fn check_headers(base: &Url, headers: &[(String, Secret)]) -> Result<(), Fault> 
     Ok(())
 }
 
-/// Fields that the wire sets itself: a second value would be ignored, or break the decoding of
-/// the reply.
-const OWN_FIELDS: [&str; 7] =
-    ["model", "messages", "tools", "response_format", "stream", "stream_options", "n"];
-
-fn check_extra(extra: &Map<String, Json>) -> Result<(), Fault> {
-    let Some(field) = OWN_FIELDS.iter().find(|field| extra.contains_key(**field)) else {
+fn check_extra(wire: WireKind, extra: &Map<String, Json>) -> Result<(), Fault> {
+    let Some(field) = wire.own_fields().iter().find(|field| extra.contains_key(**field)) else {
         return Ok(());
     };
     let message =

@@ -5,11 +5,13 @@ use std::sync::Arc;
 use antiphon_core::Fault;
 use antiphon_runtime::Model;
 
+use crate::anthropic::AnthropicMessages;
 use crate::endpoint::Endpoint;
 use crate::name::ModelName;
 use crate::openai_chat::OpenAiChat;
 use crate::retrying::Retrying;
 use crate::settings::ModelSettings;
+use crate::wire::WireKind;
 
 /// Opens the model `name` with transport retries. Nothing is sent yet. `env` looks up an
 /// environment variable; an empty value counts as unset.
@@ -32,6 +34,10 @@ pub fn open(
     env: &dyn Fn(&str) -> Option<String>,
 ) -> Result<Arc<dyn Model>, Fault> {
     let endpoint = Endpoint::resolve(&ModelName::parse(name)?, settings, env)?;
-    let chat = OpenAiChat::new(endpoint, settings.http.clone().unwrap_or_default());
-    Ok(Arc::new(Retrying::new(Arc::new(chat), settings.retry.clone())))
+    let http = settings.http.clone().unwrap_or_default();
+    let model: Arc<dyn Model> = match endpoint.wire {
+        WireKind::OpenAiChat => Arc::new(OpenAiChat::new(endpoint, http)),
+        WireKind::AnthropicMessages => Arc::new(AnthropicMessages::new(endpoint, http)),
+    };
+    Ok(Arc::new(Retrying::new(model, settings.retry.clone())))
 }

@@ -1,12 +1,17 @@
-//! Providers of the OpenAI chat wire: one row of parameters each.
+//! Providers: one row of parameters each.
 
-/// A service or local server that speaks the OpenAI chat wire.
+use crate::capabilities::{Capabilities, MaxTokensField, StructuredOutput};
+use crate::wire::WireKind;
+
+/// A service or local server, and how it is reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Provider {
     /// The name before the colon.
     pub name: &'static str,
     /// Other spellings of the name.
     pub aliases: &'static [&'static str],
+    /// The API that it speaks.
+    pub wire: WireKind,
     /// The default address; `None` if every user has an own one.
     pub base_url: Option<&'static str>,
     /// Environment variables for the address; the first one that is set counts.
@@ -17,19 +22,19 @@ pub struct Provider {
     pub default_port: Option<u16>,
     /// Environment variables for the key; the first one that is set counts.
     pub key_env: &'static [&'static str],
+    /// Environment variables for a token that is sent as `Authorization: Bearer`; the first one
+    /// that is set counts, if there is no key.
+    pub bearer_env: &'static [&'static str],
     /// Whether it needs a key.
     pub needs_key: bool,
     /// The header that carries the plain key; `None` for `Authorization: Bearer`.
     pub key_header: Option<&'static str>,
     /// Environment variables whose values become headers, if set.
     pub env_headers: &'static [(&'static str, &'static str)],
-    /// Whether it accepts a JSON schema for the reply, or only a request for JSON.
-    pub takes_schema: bool,
-    /// Whether a stream reports token counts only on request. Some providers refuse the request
-    /// and report them anyway.
-    pub stream_options: bool,
-    /// The name of the field that limits the reply's tokens.
-    pub max_tokens_field: &'static str,
+    /// Headers of every request.
+    pub fixed_headers: &'static [(&'static str, &'static str)],
+    /// What its models accept, unless their family differs.
+    pub capabilities: Capabilities,
 }
 
 impl Provider {
@@ -45,21 +50,36 @@ impl Provider {
     }
 }
 
+/// What most servers of the OpenAI chat API accept.
+const COMPATIBLE: Capabilities = Capabilities {
+    structured_output: StructuredOutput::Schema,
+    max_tokens_field: MaxTokensField::MaxTokens,
+    default_max_tokens: None,
+    temperature: true,
+    tools: true,
+    stream_options: true,
+};
+
+/// The limit of a reply's tokens where the API requires one. A longer reply would have to be
+/// streamed, because connections are not kept open for more than ten minutes of silence.
+const MAX_TOKENS: u32 = 16_384;
+
 /// A hosted service that needs a key.
 const HOSTED: Provider = Provider {
     name: "",
     aliases: &[],
+    wire: WireKind::OpenAiChat,
     base_url: None,
     base_url_env: &[],
     default_path: "",
     default_port: None,
     key_env: &[],
+    bearer_env: &[],
     needs_key: true,
     key_header: None,
     env_headers: &[],
-    takes_schema: true,
-    stream_options: true,
-    max_tokens_field: "max_tokens",
+    fixed_headers: &[],
+    capabilities: COMPATIBLE,
 };
 
 /// A server that users run themselves.
@@ -80,13 +100,32 @@ pub const PROVIDERS: &[Provider] = &[
         ..HOSTED
     },
     Provider {
+        name: "anthropic",
+        wire: WireKind::AnthropicMessages,
+        base_url: Some("https://api.anthropic.com"),
+        base_url_env: &["ANTHROPIC_BASE_URL"],
+        key_env: &["ANTHROPIC_API_KEY"],
+        bearer_env: &["ANTHROPIC_AUTH_TOKEN"],
+        key_header: Some("x-api-key"),
+        fixed_headers: &[("anthropic-version", "2026-10-21")],
+        capabilities: Capabilities {
+            structured_output: StructuredOutput::Tool,
+            default_max_tokens: Some(MAX_TOKENS),
+            ..COMPATIBLE
+        },
+        ..HOSTED
+    },
+    Provider {
         name: "azure",
         aliases: &["azure_openai"],
         base_url_env: &["AZURE_OPENAI_ENDPOINT"],
         default_path: "/openai/v1",
         key_env: &["AZURE_OPENAI_API_KEY"],
         key_header: Some("api-key"),
-        max_tokens_field: "max_completion_tokens",
+        capabilities: Capabilities {
+            max_tokens_field: MaxTokensField::MaxCompletionTokens,
+            ..COMPATIBLE
+        },
         ..HOSTED
     },
     Provider {
@@ -102,7 +141,7 @@ pub const PROVIDERS: &[Provider] = &[
         base_url: Some("https://api.mistral.ai/v1"),
         base_url_env: &["MISTRAL_BASE_URL"],
         key_env: &["MISTRAL_API_KEY"],
-        stream_options: false,
+        capabilities: Capabilities { stream_options: false, ..COMPATIBLE },
         ..HOSTED
     },
     Provider {
@@ -131,7 +170,7 @@ pub const PROVIDERS: &[Provider] = &[
         base_url: Some("https://api.deepseek.com/v1"),
         base_url_env: &["DEEPSEEK_BASE_URL"],
         key_env: &["DEEPSEEK_API_KEY"],
-        takes_schema: false,
+        capabilities: Capabilities { structured_output: StructuredOutput::Json, ..COMPATIBLE },
         ..HOSTED
     },
     Provider {

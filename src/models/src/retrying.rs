@@ -7,6 +7,8 @@ use antiphon_core::{Category, Fault, ModelReply, ModelRequest, RetryPolicy};
 use antiphon_runtime::{CallContext, Model, ReplyChunk};
 use async_trait::async_trait;
 
+use crate::failure::after_attempts;
+
 /// The longest pause between two attempts. A server that asks for more counts as failed, so that
 /// fallbacks and users learn of it.
 const LONGEST_PAUSE: Duration = Duration::from_mins(5);
@@ -50,6 +52,10 @@ impl Model for Retrying {
         self.model.name()
     }
 
+    fn redact(&self, text: &str) -> String {
+        self.model.redact(text)
+    }
+
     async fn call(&self, request: &ModelRequest, cx: &CallContext) -> Result<ModelReply, Fault> {
         let started = cx.clock.now();
         let mut attempt = 1;
@@ -63,7 +69,7 @@ impl Model for Retrying {
                 Err(fault) => fault,
             };
             let Some(pause) = self.pause(attempt, &fault, cx) else {
-                return Err(fault.with("attempts", attempt));
+                return Err(after_attempts(fault, attempt));
             };
             tracing::debug!(
                 model = self.name(),

@@ -8,6 +8,8 @@ use antiphon_net::{HttpClient, Secret};
 use serde::Deserialize;
 use serde_json::{Map, Value as Json};
 
+use crate::capabilities::CapabilityOverrides;
+
 /// The address, credentials and limits of a model.
 ///
 /// ```
@@ -35,6 +37,8 @@ pub struct ModelSettings {
     /// Whether each request carries the call's key in the header `Idempotency-Key`, so that a
     /// server that supports it carries out a repeated request only once; false by default.
     pub idempotency_header: bool,
+    /// What the model accepts, where that differs from what is known of its provider and family.
+    pub capabilities: CapabilityOverrides,
     /// The largest reply in bytes; 16 MiB.
     pub max_reply_bytes: usize,
     /// Connections to share with other models; by default none are shared.
@@ -52,6 +56,7 @@ impl Default for ModelSettings {
             headers: BTreeMap::new(),
             extra_body: Map::new(),
             idempotency_header: false,
+            capabilities: CapabilityOverrides::NONE,
             max_reply_bytes: 16 << 20,
             http: None,
         }
@@ -70,6 +75,7 @@ struct SettingsFields {
     headers: Option<BTreeMap<String, String>>,
     extra_body: Option<Map<String, Json>>,
     idempotency_header: Option<bool>,
+    capabilities: Option<CapabilityOverrides>,
 }
 
 impl TryFrom<SettingsFields> for ModelSettings {
@@ -81,8 +87,12 @@ impl TryFrom<SettingsFields> for ModelSettings {
             api_key: given.api_key.map(Secret::new),
             extra_body: given.extra_body.unwrap_or_default(),
             idempotency_header: given.idempotency_header.unwrap_or(false),
+            capabilities: given.capabilities.unwrap_or_default(),
             ..Self::default()
         };
+        if settings.capabilities.default_max_tokens == Some(0) {
+            return Err("`default_max_tokens` must be an integer of at least 1: 0".into());
+        }
         if let Some(timeout) = given.timeout {
             settings.timeout = time_limit("timeout", timeout)?;
         }

@@ -39,5 +39,6 @@ fn reply(text: &str, finish: FinishReason) -> ModelReply {
         model: "test".to_owned(),
         attempts: 1,
         latency: std::time::Duration::ZERO,
+        provider_content: None,
     }
 }

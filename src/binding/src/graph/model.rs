@@ -1,11 +1,15 @@
 //! Models as Python holds them: opened by name, or scripted for tests.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use antiphon_core::{FinishReason, ModelReply, ModelRequest, ToolCall, Usage};
-use antiphon_models::{Fallback, ModelSettings, ScriptBranch, ScriptedModel, ScriptedReply};
+use antiphon_models::{
+    Fallback, ModelSettings, RecordingModel, ReplayModel, ScriptBranch, ScriptedModel,
+    ScriptedReply,
+};
 use antiphon_runtime::{CallContext, Model as Port, SystemClock};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -71,6 +75,21 @@ impl Model {
         let nothing = || PyValueError::new_err("a fallback needs at least one model");
         let first = ports.next().ok_or_else(nothing)?;
         Ok(Self { port: Arc::new(Fallback::new(first, ports)), scripted: None })
+    }
+
+    /// This model, with its requests and replies recorded in a new file.
+    fn record(&self, py: Python<'_>, path: PathBuf) -> PyResult<Self> {
+        let port = py.detach(|| RecordingModel::create(Arc::clone(&self.port), &path));
+        let port = port.map_err(|fault| to_exception(py, &fault))?;
+        Ok(Self { port: Arc::new(port), scripted: None })
+    }
+
+    /// A model that repeats the replies of a recording.
+    #[staticmethod]
+    fn replay(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
+        let port = py.detach(|| ReplayModel::open(&path));
+        let port = port.map_err(|fault| to_exception(py, &fault))?;
+        Ok(Self { port: Arc::new(port), scripted: None })
     }
 
     /// The name in traces.
@@ -159,5 +178,6 @@ pub(crate) fn reply_of(value: &Bound<'_, PyAny>) -> PyResult<ModelReply> {
         model: reply.model.unwrap_or_else(|| "callable".to_owned()),
         attempts: 1,
         latency: Duration::ZERO,
+        provider_content: None,
     })
 }

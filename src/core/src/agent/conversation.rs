@@ -111,6 +111,7 @@ impl Conversation {
         let cut = reply.finish == FinishReason::Length;
         let mut message = Message::assistant(reply.text);
         message.tool_calls.clone_from(&reply.tool_calls);
+        message.provider_content = reply.provider_content;
         self.messages.push(message);
         for call in reply.tool_calls {
             let state = self.admit(&call, cut);
@@ -245,12 +246,15 @@ impl Conversation {
     }
 
     fn request(&self) -> ModelRequest {
-        let closes = self.closes();
-        let tools: Vec<ToolSpec> = if closes {
-            Vec::new()
+        let own = self.spec.tools.iter().map(|tool| &tool.spec);
+        let known: Vec<ToolSpec> = own.chain(&self.spec.handoffs).cloned().collect();
+        let called = self.messages.iter().any(|message| !message.tool_calls.is_empty());
+        let (tools, unavailable_tools) = if !self.closes() {
+            (known, Vec::new())
+        } else if called {
+            (Vec::new(), known)
         } else {
-            let tools = self.spec.tools.iter().map(|tool| &tool.spec);
-            tools.chain(&self.spec.handoffs).cloned().collect()
+            (Vec::new(), Vec::new())
         };
         // Few servers accept tools and a schema in one request. The schema is sent with the turn
         // that has no tools; a reply that fits before that ends the loop.
@@ -258,6 +262,7 @@ impl Conversation {
         ModelRequest {
             messages: self.messages.clone(),
             tools,
+            unavailable_tools,
             schema: schema.map(|parser| parser.schema().clone()),
             temperature: self.spec.temperature,
             max_output_tokens: self.spec.max_output_tokens,
@@ -337,12 +342,17 @@ impl Conversation {
         value: Option<serde_json::Value>,
         handoff: Option<String>,
     ) {
+        let mut messages = self.messages.split_off(self.opened.min(self.messages.len()));
+        // It is bound to the conversation that it was written in, which ends here.
+        for message in &mut messages {
+            message.provider_content = None;
+        }
         self.end = Some(Ok(Box::new(AgentResult {
             text: reply.text.clone(),
             value,
             finish: reply.finish,
             handoff,
-            messages: self.messages.split_off(self.opened.min(self.messages.len())),
+            messages,
             tool_uses: std::mem::take(&mut self.tool_uses),
             usage: self.usage,
             turns: self.turns,

@@ -164,5 +164,6 @@ pub(crate) fn reply(text: &str) -> ModelReply {
         model: "scripted".to_owned(),
         attempts: 1,
         latency: std::time::Duration::ZERO,
+        provider_content: None,
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use antiphon_core::{Fault, FinishReason, ModelReply, ToolCall, Usage};
 
 use crate::failure::FaultFactory;
-use crate::openai_chat::wire::{ChatCompletion, WireToolCall, call_id, finish_reason};
+use crate::openai_chat::body::{ChatCompletion, WireToolCall, call_id, finish_reason};
 
 /// Decodes the body of a successful reply.
 ///
@@ -71,6 +71,7 @@ impl ReplyDraft {
             model: self.model,
             attempts: 1,
             latency: Duration::ZERO,
+            provider_content: None,
         })
     }
 }

@@ -1,46 +1,51 @@
 //! Encoding of requests.
 
-use antiphon_core::{Message, ModelRequest, Role, Schema, ToolSpec};
+use antiphon_core::{Message, Role, Schema, ToolSpec};
 use serde_json::{Map, Value as Json, json};
 
-use crate::endpoint::{Endpoint, Structured};
+use crate::capabilities::StructuredOutput;
+use crate::endpoint::Endpoint;
 use crate::openai_chat::content::{content, media_of};
-use crate::openai_chat::strict_schema::StrictSchema;
+use crate::strict_schema::{SchemaSubset, StrictSchema};
+use crate::wire::{Exchange, add_extra, wire_name};
 
-/// The instructions for servers that accept no schema.
-const SCHEMA_PROMPT: &str = include_str!("schema_prompt.txt");
-/// The longest name that the wire allows.
-const NAME: usize = 64;
-
-/// Encodes the body of a request to `endpoint`. Equal requests have equal bytes.
-pub fn encode(request: &ModelRequest, endpoint: &Endpoint, streamed: bool) -> Json {
+/// Encodes the body of a request. Equal requests have equal bytes.
+pub fn encode(exchange: Exchange<'_>, streamed: bool) -> Json {
+    let Exchange { request, endpoint } = exchange;
     let mut body = Map::new();
     let mut set = |field: &str, value: Json| body.insert(field.to_owned(), value);
     set("model", json!(endpoint.model));
-    set("messages", messages(request, endpoint.dialect.structured));
-    if !request.tools.is_empty() {
-        set("tools", request.tools.iter().map(tool).collect());
+    set("messages", messages(exchange));
+    let answer = exchange.answer_tool();
+    if !request.tools.is_empty() || answer.is_some() {
+        set("tools", request.tools.iter().chain(&answer).map(tool).collect());
     }
-    if let Some(schema) = &request.schema {
-        set("response_format", response_format(schema, endpoint));
+    if let Some(answer) = &answer {
+        let function = json!({"name": answer.name});
+        set("tool_choice", json!({"type": "function", "function": function}));
+    }
+    if let Some(format) = request.schema.as_ref().and_then(|schema| format(schema, endpoint)) {
+        set("response_format", format);
     }
     if let Some(temperature) = request.temperature {
         set("temperature", json!(temperature));
     }
-    if let Some(tokens) = request.max_output_tokens {
-        set(endpoint.dialect.max_tokens_field, json!(tokens));
+    let capabilities = endpoint.capabilities;
+    if let Some(tokens) = request.max_output_tokens.or(capabilities.default_max_tokens) {
+        set(capabilities.max_tokens_field.as_str(), json!(tokens));
     }
     if streamed {
         set("stream", json!(true));
     }
-    if streamed && endpoint.dialect.stream_options {
+    if streamed && capabilities.stream_options {
         set("stream_options", json!({"include_usage": true}));
     }
-    body.extend(endpoint.extra_body.clone());
+    add_extra(&mut body, &endpoint.extra_body);
     Json::Object(body)
 }
 
-fn messages(request: &ModelRequest, structured: Structured) -> Json {
+fn messages(exchange: Exchange<'_>) -> Json {
+    let request = exchange.request;
     let mut messages = Vec::with_capacity(request.messages.len());
     let mut media = Vec::new();
     for (index, sent) in request.messages.iter().enumerate() {
@@ -54,8 +59,7 @@ fn messages(request: &ModelRequest, structured: Structured) -> Json {
             messages.push(json!({"role": "user", "content": std::mem::take(&mut media)}));
         }
     }
-    if let (Some(schema), Structured::Object) = (&request.schema, structured) {
-        let content = format!("{SCHEMA_PROMPT}{}", schema.json);
+    if let Some(content) = exchange.schema_in_words() {
         messages.push(json!({"role": "system", "content": content}));
     }
     Json::Array(messages)
@@ -83,12 +87,6 @@ fn message(message: &Message) -> Json {
     Json::Object(wire)
 }
 
-/// A speaker's name in the few characters that every server accepts.
-fn wire_name(name: &str) -> String {
-    let keep = |c: char| if c.is_ascii_alphanumeric() || "_-".contains(c) { c } else { '_' };
-    name.chars().take(NAME).map(keep).collect()
-}
-
 fn tool(tool: &ToolSpec) -> Json {
     let function = json!({
         "name": tool.name,
@@ -98,7 +96,7 @@ fn tool(tool: &ToolSpec) -> Json {
     json!({"type": "function", "function": function})
 }
 
-fn response_format(schema: &Schema, endpoint: &Endpoint) -> Json {
+fn format(schema: &Schema, endpoint: &Endpoint) -> Option<Json> {
     let named = |json: &Json, strict: Option<bool>| {
         let mut named = json!({"name": wire_name(&schema.name), "schema": json});
         if let (Some(strict), Json::Object(fields)) = (strict, &mut named) {
@@ -106,12 +104,13 @@ fn response_format(schema: &Schema, endpoint: &Endpoint) -> Json {
         }
         json!({"type": "json_schema", "json_schema": named})
     };
-    match endpoint.dialect.structured {
-        Structured::Object => json!({"type": "json_object"}),
-        Structured::Schema => named(&schema.json, None),
-        Structured::Strict => match StrictSchema::of(&schema.json) {
+    Some(match endpoint.capabilities.structured_output {
+        StructuredOutput::Prompt | StructuredOutput::Tool => return None,
+        StructuredOutput::Json => json!({"type": "json_object"}),
+        StructuredOutput::Schema => named(&schema.json, None),
+        StructuredOutput::Strict => match StrictSchema::of(&schema.json, SchemaSubset::OPENAI) {
             Ok(strict) => {
-                report(&strict, schema, endpoint);
+                strict.report(&schema.name, &endpoint.name);
                 named(&strict.json, Some(true))
             }
             Err(unfit) => {
@@ -119,17 +118,5 @@ fn response_format(schema: &Schema, endpoint: &Endpoint) -> Json {
                 named(&schema.json, Some(false))
             }
         },
-    }
-}
-
-fn report(strict: &StrictSchema, schema: &Schema, endpoint: &Endpoint) {
-    for dropped in &strict.dropped {
-        tracing::debug!(
-            model = endpoint.name,
-            schema = schema.name,
-            keyword = dropped.keyword,
-            path = dropped.path,
-            "strict mode does not take a keyword of the schema"
-        );
-    }
+    })
 }

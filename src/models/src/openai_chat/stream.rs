@@ -5,24 +5,14 @@ use antiphon_net::SseEvent;
 use serde_json::Value as Json;
 
 use crate::failure::FaultFactory;
-use crate::openai_chat::reply::ReplyDraft;
-use crate::openai_chat::wire::{
+use crate::openai_chat::body::{
     ChatCompletion, WireChoice, WireMessage, WireToolCall, WireUsage, call_id,
 };
+use crate::openai_chat::reply::ReplyDraft;
+use crate::wire::{StreamAssembler, StreamDelta};
 
 /// The most calls in one reply; more are a server's mistake.
 const CALLS: usize = 1024;
-
-/// The news of one event for an observer.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum StreamDelta {
-    /// More text.
-    Text(String),
-    /// Nothing to show: a part of a tool call, token counts, a keep-alive.
-    Silent,
-    /// The stream has ended.
-    Done,
-}
 
 /// Assembles chunks.
 #[derive(Debug)]
@@ -52,32 +42,6 @@ impl<'e> DeltaAssembler<'e> {
             model: String::new(),
         };
         Self { failure, draft, calls: Vec::new(), finished: false }
-    }
-
-    /// Adds one event.
-    ///
-    /// # Errors
-    /// `model_reply_malformed` if it violates the wire's protocol; the fault that the event
-    /// reports, if it does.
-    pub fn take(&mut self, event: &SseEvent) -> Result<StreamDelta, Fault> {
-        let data = event.data.trim();
-        if data == "[DONE]" {
-            self.finished = true;
-            return Ok(StreamDelta::Done);
-        }
-        if data.is_empty() {
-            return Ok(StreamDelta::Silent);
-        }
-        let malformed = |error: serde_json::Error| self.failure.malformed(&error.to_string());
-        if event.event == "error" {
-            let error: Json = serde_json::from_str(data).map_err(malformed)?;
-            return Err(self.failure.reported(error.get("error").unwrap_or(&error)));
-        }
-        let completion: ChatCompletion = serde_json::from_str(data).map_err(malformed)?;
-        if let Some(error) = completion.error.filter(|error| !error.is_null()) {
-            return Err(self.failure.reported(&error));
-        }
-        self.read(completion.model, completion.usage, completion.choices)
     }
 
     fn read(
@@ -143,13 +107,31 @@ impl<'e> DeltaAssembler<'e> {
         let same = self.calls.iter().position(|call| call.id.as_deref() == Some(id));
         same.unwrap_or(self.calls.len())
     }
+}
 
-    /// The reply, once the stream has ended.
-    ///
-    /// # Errors
-    /// `model_reply_cut` if the stream ended before the reply did; `model_reply_malformed`;
-    /// `model_refused`.
-    pub fn finish(mut self) -> Result<ModelReply, Fault> {
+impl StreamAssembler for DeltaAssembler<'_> {
+    fn take(&mut self, event: &SseEvent) -> Result<StreamDelta, Fault> {
+        let data = event.data.trim();
+        if data == "[DONE]" {
+            self.finished = true;
+            return Ok(StreamDelta::Done);
+        }
+        if data.is_empty() {
+            return Ok(StreamDelta::Silent);
+        }
+        let malformed = |error: serde_json::Error| self.failure.malformed(&error.to_string());
+        if event.event == "error" {
+            let error: Json = serde_json::from_str(data).map_err(malformed)?;
+            return Err(self.failure.reported(error.get("error").unwrap_or(&error)));
+        }
+        let completion: ChatCompletion = serde_json::from_str(data).map_err(malformed)?;
+        if let Some(error) = completion.error.filter(|error| !error.is_null()) {
+            return Err(self.failure.reported(&error));
+        }
+        self.read(completion.model, completion.usage, completion.choices)
+    }
+
+    fn finish(mut self: Box<Self>) -> Result<ModelReply, Fault> {
         if !self.finished {
             return Err(self.failure.cut("the stream ended before the reply did"));
         }

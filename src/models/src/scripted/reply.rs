@@ -132,6 +132,7 @@ impl ScriptedReply {
             model: model.to_owned(),
             attempts: 1,
             latency: cx.clock.now().since(started),
+            provider_content: None,
         })
     }
 }

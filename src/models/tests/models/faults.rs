@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use antiphon_core::{Category, Fault, FaultCode};
-use antiphon_models::ModelSettings;
+use antiphon_core::{Category, Fault, FaultCode, ModelRequest, ToolSpec};
+use antiphon_models::{ModelSettings, open};
 use serde_json::json;
 
 use crate::answers::{ask, completes, cx, fails, opened, question, says, settings};
@@ -31,6 +31,11 @@ async fn each_status_has_its_code() {
     for (status, code) in table {
         let fault = fault(fails(status, "", "no luck")).await;
         assert_eq!(fault.code, code, "{status}");
+        let named = format!(
+            "openai:m-1: {} answered {status}, ",
+            fault.details["address"].as_str().unwrap()
+        );
+        assert!(fault.message.starts_with(&named), "{}", fault.message);
         assert!(fault.message.ends_with(": no luck"), "{}", fault.message);
         assert_eq!(fault.details["status"], status);
         assert_eq!(fault.details["model"], "openai:m-1");
@@ -61,11 +66,13 @@ async fn error_pages_of_all_forms_are_read() {
         (r#"{"message": "out of memory"}"#, "out of memory"),
         (r#"{"detail": [{"msg": "bad"}]}"#, r#"[{"msg":"bad"}]"#),
         ("out\nof \u{7}memory", "out of memory"),
-        ("<html><body>Bad gateway</body></html>", "status 500"),
-        ("", "status 500"),
+        ("<html><body>Bad gateway</body></html>", ""),
+        ("", ""),
     ] {
         let fault = fault(page(body)).await;
-        assert_eq!(fault.message, format!("the model server failed: {words}"), "{body}");
+        let end = if words.is_empty() { String::new() } else { format!(": {words}") };
+        let end = format!("/v1/chat/completions answered 500, the server failed{end}");
+        assert!(fault.message.ends_with(&end), "{body}: {}", fault.message);
     }
 }
 
@@ -102,6 +109,33 @@ async fn malformed_bodies_are_transport_faults() {
         assert_eq!(fault.code, "model_reply_malformed", "{body}");
         assert_eq!(fault.category, Category::ModelTransport);
     }
+}
+
+#[tokio::test]
+async fn a_web_page_is_quoted_and_the_address_doubted() {
+    let page = "<html><body>Welcome to the gateway of the intranet, please sign in</body></html>";
+    let fault = fault(Answer::pieces(200, "text/html; charset=utf-8", [page])).await;
+    assert_eq!(fault.code, FaultCode::ModelReplyMalformed);
+    let address = fault.details["address"].as_str().unwrap();
+    let told = format!("openai:m-1: {address} answered 200 text/html, beginning \"<html><body>Wel");
+    assert!(fault.message.starts_with(&told), "{}", fault.message);
+    assert!(fault.message.ends_with("\": is `base_url` right?"), "{}", fault.message);
+}
+
+#[tokio::test]
+async fn a_parameter_that_the_model_refuses_is_found_before_anything_is_sent() {
+    let server = Server::start([]).await;
+    let model = open("openai:gpt-5-mini", &settings(&server), &|_| None).unwrap();
+    let request = ModelRequest { temperature: Some(0.0), ..question() };
+    let fault = model.call(&request, &cx()).await.unwrap_err();
+    assert_eq!(fault.code, FaultCode::ModelParameterUnsupported);
+    assert_eq!(fault.message, "openai:gpt-5-mini: the model does not accept `temperature`: 0");
+    assert!(fault.hint.as_ref().unwrap().contains("capabilities={\"temperature\": True}"));
+    let model = open("openai:gpt-4o-search-preview", &settings(&server), &|_| None).unwrap();
+    let tools = vec![ToolSpec::new("add", "Adds.", json!({"type": "object"}))];
+    let fault = model.call(&ModelRequest { tools, ..question() }, &cx()).await.unwrap_err();
+    assert!(fault.message.ends_with("does not accept `tools`: add"), "{}", fault.message);
+    assert_eq!(server.connections(), 0);
 }
 
 #[tokio::test]

@@ -4,10 +4,13 @@
 #![cfg(test)]
 
 mod answers;
+mod anthropic;
+mod anthropic_streams;
 mod fallback;
 mod faults;
 mod openai_chat;
 mod opening;
+mod recording;
 mod retrying;
 mod schema;
 mod scripted;

@@ -171,6 +171,28 @@ async fn a_server_that_takes_no_schema_is_told_it_in_words() {
 }
 
 #[tokio::test]
+async fn a_forced_tool_takes_the_reply_where_the_settings_say_so() {
+    let function = json!({"name": "answer", "arguments": "{\"n\": 42}"});
+    let call = json!({"id": "c-1", "type": "function", "function": function});
+    let message = json!({"role": "assistant", "content": null, "tool_calls": [call]});
+    let server = Server::start([completes(&message, "tool_calls")]).await;
+    let own = json!({"capabilities": {"structured_output": "tool"}});
+    let capabilities = serde_json::from_value::<ModelSettings>(own).unwrap().capabilities;
+    let settings = ModelSettings { capabilities, ..settings(&server) };
+    let schema = json!({"type": "object", "properties": {"n": {"type": "integer"}}});
+    let request = ModelRequest { schema: Some(Schema::new("answer", schema)), ..question() };
+    let (cx, mut watcher) = watched(cx());
+    let reply = opened(&settings).call(&request, &cx).await.unwrap();
+    assert_eq!((reply.text.as_str(), reply.finish), ("{\"n\": 42}", FinishReason::Stop));
+    assert!(reply.tool_calls.is_empty());
+    assert_eq!(chunks(&mut watcher), [ReplyChunk::Text("{\"n\": 42}".into())]);
+    let sent = body(&server.seen()[0]);
+    assert_eq!(sent["tool_choice"], json!({"type": "function", "function": {"name": "answer"}}));
+    assert_eq!(sent["tools"][0]["function"]["name"], "answer");
+    assert!(sent.get("response_format").is_none());
+}
+
+#[tokio::test]
 async fn names_of_speakers_are_made_to_fit_the_wire() {
     let server = Server::start([says("hi")]).await;
     let message = Message { name: Some("Dr. Who?".into()), ..Message::user("hi") };

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use antiphon_core::{Fault, FaultCode};
-use antiphon_models::endpoint::{Endpoint, Structured};
+use antiphon_models::capabilities::{Capabilities, MaxTokensField, StructuredOutput};
+use antiphon_models::endpoint::Endpoint;
+use antiphon_models::family::FAMILIES;
 use antiphon_models::{ModelName, ModelSettings, PROVIDERS, Provider, open};
 use serde_json::json;
 
@@ -136,17 +138,119 @@ fn an_address_that_cannot_be_used_is_refused_without_being_shown() {
     assert!(fault.hint.as_ref().unwrap().contains("AZURE_OPENAI_ENDPOINT"));
 }
 
+fn capabilities(name: &str, env: &[(&str, &str)], own: &serde_json::Value) -> Capabilities {
+    let settings = json!({"api_key": "k", "capabilities": own});
+    let settings: ModelSettings = serde_json::from_value(settings).unwrap();
+    resolve(name, &settings, env).unwrap().capabilities
+}
+
 #[test]
 fn only_the_official_server_gets_strict_schemas() {
-    let env = [("OPENAI_API_KEY", "k"), ("DEEPSEEK_API_KEY", "k")];
-    let structured = |name: &str, env: &[(&str, &str)]| {
-        let dialect = resolve(name, &ModelSettings::default(), env).unwrap().dialect;
-        (dialect.structured, dialect.max_tokens_field)
+    let known = |name: &str, env: &[(&str, &str)]| {
+        let found = capabilities(name, env, &json!({}));
+        (found.structured_output, found.max_tokens_field)
     };
-    assert_eq!(structured("openai:m", &env), (Structured::Strict, "max_completion_tokens"));
-    assert_eq!(structured("deepseek:m", &env), (Structured::Object, "max_tokens"));
-    let proxy = [("OPENAI_API_KEY", "k"), ("OPENAI_BASE_URL", "https://proxy.example/v1")];
-    assert_eq!(structured("openai:m", &proxy), (Structured::Schema, "max_tokens"));
+    let (max, completion) = (MaxTokensField::MaxTokens, MaxTokensField::MaxCompletionTokens);
+    assert_eq!(known("openai:m", &[]), (StructuredOutput::Strict, completion));
+    assert_eq!(known("deepseek:m", &[]), (StructuredOutput::Json, max));
+    let proxy = [("OPENAI_BASE_URL", "https://proxy.example/v1")];
+    assert_eq!(known("openai:m", &proxy), (StructuredOutput::Schema, max));
+    assert_eq!(known("openai:gpt-5-mini", &proxy), (StructuredOutput::Schema, completion));
+}
+
+#[test]
+fn a_family_decides_what_is_accepted() {
+    for (name, temperature, tools) in [
+        ("openai:gpt-5-mini", false, true),
+        ("openai:GPT-5", false, true),
+        ("azure:gpt-5-nano", false, true),
+        ("openai:o4-mini", false, true),
+        ("openai:gpt-5.2-pro", false, true),
+        ("openai:gpt-5.2", true, true),
+        ("openai:gpt-5-chat-latest", true, true),
+        ("openai:gpt-4.1", true, true),
+        ("openai:gpt-4o-search-preview", false, false),
+        ("openrouter:openai/gpt-5-mini", true, true),
+        ("anthropic:claude-sonnet-5-5", false, true),
+        ("anthropic:claude-3-haiku-20240307", false, true),
+        ("anthropic:of-another-server", true, true),
+        ("ollama:gpt-5", true, true),
+    ] {
+        let env = [("AZURE_OPENAI_ENDPOINT", "https://me.openai.azure.com")];
+        let known = capabilities(name, &env, &json!({}));
+        assert_eq!((known.temperature, known.tools), (temperature, tools), "{name}");
+    }
+    let structured = |name: &str| capabilities(name, &[], &json!({})).structured_output;
+    assert_eq!(structured("openai:gpt-4o"), StructuredOutput::Strict);
+    assert_eq!(structured("openai:gpt-4-turbo"), StructuredOutput::Json);
+    assert_eq!(structured("openai:gpt-4"), StructuredOutput::Prompt);
+    assert_eq!(structured("anthropic:claude-opus-5-5"), StructuredOutput::Strict);
+    assert_eq!(structured("anthropic:claude-sonnet-4-20250514"), StructuredOutput::Tool);
+    let limit = |name: &str| capabilities(name, &[], &json!({})).default_max_tokens;
+    assert_eq!(limit("anthropic:claude-3-haiku-20240307"), Some(4096));
+    assert_eq!(limit("anthropic:claude-sonnet-5-5"), Some(16_384));
+    assert_eq!(limit("openai:gpt-5-mini"), None);
+}
+
+#[test]
+fn no_row_of_a_family_hides_another_one() {
+    let mut seen: Vec<(&str, &str)> = Vec::new();
+    for row in FAMILIES {
+        for provider in row.providers {
+            assert!(Provider::find(provider).is_some(), "{provider}");
+            for prefix in row.prefixes {
+                let hidden = |(other, shorter): &&(&str, &str)| {
+                    other == provider && prefix.starts_with(shorter)
+                };
+                assert_eq!(seen.iter().find(hidden), None, "{prefix}");
+            }
+        }
+        let pairs = |provider: &'static &'static str| {
+            row.prefixes.iter().map(move |prefix| (*provider, *prefix))
+        };
+        seen.extend(row.providers.iter().flat_map(pairs));
+    }
+}
+
+#[test]
+fn a_setting_counts_over_the_family() {
+    let own = json!({
+        "temperature": true, "tools": false, "structured_output": "prompt",
+        "max_tokens_field": "max_tokens", "default_max_tokens": 64,
+    });
+    let known = capabilities("openai:gpt-5-mini", &[], &own);
+    let expected = Capabilities {
+        structured_output: StructuredOutput::Prompt,
+        max_tokens_field: MaxTokensField::MaxTokens,
+        default_max_tokens: Some(64),
+        temperature: true,
+        tools: false,
+        stream_options: true,
+    };
+    assert_eq!(known, expected);
+}
+
+#[test]
+fn anthropic_is_reached_at_its_own_address_with_its_own_headers() {
+    let settings = ModelSettings::default();
+    let env = [("ANTHROPIC_API_KEY", "k-1"), ("ANTHROPIC_AUTH_TOKEN", "t-1")];
+    let endpoint = resolve("anthropic:claude-sonnet-5-5", &settings, &env).unwrap();
+    assert_eq!(endpoint.url.as_str(), "https://api.anthropic.com/v1/messages");
+    let (name, value) = &endpoint.headers[0];
+    assert_eq!((name.as_str(), value.expose(), endpoint.headers.len()), ("x-api-key", "k-1", 1));
+    let token = [("ANTHROPIC_AUTH_TOKEN", "t-1")];
+    let endpoint = resolve("anthropic:m", &settings, &token).unwrap();
+    let (name, value) = &endpoint.headers[0];
+    assert_eq!((name.as_str(), value.expose()), ("authorization", "Bearer t-1"));
+    assert_eq!(resolve("anthropic:m", &settings, &[]).unwrap_err().code, "model_key_missing");
+    for (base, url) in [
+        ("http://127.0.0.1:8080", "http://127.0.0.1:8080/v1/messages"),
+        ("http://127.0.0.1:8080/v1/", "http://127.0.0.1:8080/v1/messages"),
+        ("http://127.0.0.1:8080/anthropic", "http://127.0.0.1:8080/anthropic/v1/messages"),
+    ] {
+        let endpoint = resolve("anthropic:m", &settings, &[("ANTHROPIC_BASE_URL", base)]).unwrap();
+        assert_eq!(endpoint.url.as_str(), url);
+    }
 }
 
 #[test]
@@ -213,6 +317,9 @@ fn settings_that_cannot_be_used_say_why() {
         (json!({"idle_timeout": 0}), "`idle_timeout` must be a number of seconds above zero: 0"),
         (json!({"max_attempts": 0}), "`max_attempts` must be an integer of at least 1: 0"),
         (json!({"base_ulr": "u"}), "base_ulr"),
+        (json!({"capabilities": {"temprature": true}}), "temprature"),
+        (json!({"capabilities": {"structured_output": "xml"}}), "xml"),
+        (json!({"capabilities": {"default_max_tokens": 0}}), "must be an integer of at least 1: 0"),
     ] {
         let error = serde_json::from_value::<ModelSettings>(given).unwrap_err().to_string();
         assert!(error.contains(reason), "{error}");

@@ -9,7 +9,7 @@ use antiphon_runtime::{CallContext, Clock as _, ManualClock, Model as _, ReplyCh
 use serde_json::json;
 
 use crate::answers::{chunks, delta, fails, opened, question, says, settings, streams, watched};
-use crate::server::Server;
+use crate::server::{Answer, Server};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -54,6 +54,27 @@ async fn the_last_fault_counts_its_attempts() {
     let (result, took) = ask(replies, None).await;
     assert_eq!(result.unwrap_err().details["attempts"], 3);
     assert_eq!(took, 3 * SECOND);
+}
+
+#[tokio::test]
+async fn the_message_counts_the_attempts_and_names_the_limit_of_each() {
+    let server = Server::start([fails(503, "", "busy"), fails(503, "", "busy")]).await;
+    let retry = RetryPolicy { initial: Duration::ZERO, max_attempts: 2, ..RetryPolicy::default() };
+    let settings = ModelSettings { retry, ..settings(&server) };
+    let fault = opened(&settings).call(&question(), &crate::answers::cx()).await.unwrap_err();
+    assert!(fault.message.ends_with("the server failed: busy (2 attempts)"), "{}", fault.message);
+
+    let silent = || Answer::pieces::<String>(200, "application/json", []).hang();
+    let server = Server::start([silent(), silent()]).await;
+    let settings = ModelSettings {
+        base_url: Some(server.url("/v1")),
+        timeout: Duration::from_millis(50),
+        ..settings
+    };
+    let fault = opened(&settings).call(&question(), &crate::answers::cx()).await.unwrap_err();
+    let told = "openai:m-1: 2 attempts of 0.050 s each timed out at http://127.0.0.1:";
+    assert!(fault.message.starts_with(told), "{}", fault.message);
+    assert_eq!(fault.details["attempts"], 2);
 }
 
 #[tokio::test]

@@ -3,7 +3,8 @@
 use antiphon_core::{ModelRequest, Schema};
 use antiphon_models::endpoint::Endpoint;
 use antiphon_models::openai_chat::request::encode;
-use antiphon_models::openai_chat::{DroppedKeyword, StrictSchema};
+use antiphon_models::strict_schema::{DroppedKeyword, SchemaSubset, StrictSchema};
+use antiphon_models::wire::Exchange;
 use antiphon_models::{ModelName, ModelSettings};
 use serde_json::{Value as Json, json};
 
@@ -12,7 +13,7 @@ fn dropped(path: &str, keyword: &str) -> DroppedKeyword {
 }
 
 fn unfit(schema: &Json) -> String {
-    StrictSchema::of(schema).unwrap_err().path
+    StrictSchema::of(schema, SchemaSubset::OPENAI).unwrap_err().path
 }
 
 #[test]
@@ -29,7 +30,7 @@ fn every_object_is_closed_and_every_property_required() {
         },
         "required": ["name"],
     });
-    let strict = StrictSchema::of(&schema).unwrap();
+    let strict = StrictSchema::of(&schema, SchemaSubset::OPENAI).unwrap();
     let expected = json!({
         "type": "object",
         "properties": {
@@ -61,7 +62,7 @@ fn keywords_that_strict_mode_does_not_take_are_dropped_and_reported() {
             "e": {"type": "array", "items": {"type": "string"}, "uniqueItems": true, "maxItems": 3},
         },
     });
-    let strict = StrictSchema::of(&schema).unwrap();
+    let strict = StrictSchema::of(&schema, SchemaSubset::OPENAI).unwrap();
     assert_eq!(
         strict.dropped,
         [
@@ -93,7 +94,7 @@ fn choices_and_references_are_kept() {
             "kind": {"enum": ["a", "b"]},
         },
     });
-    let strict = StrictSchema::of(&schema).unwrap();
+    let strict = StrictSchema::of(&schema, SchemaSubset::OPENAI).unwrap();
     assert_eq!(strict.json["$defs"]["Leaf"]["additionalProperties"], false);
     let properties = &strict.json["properties"];
     assert_eq!(properties["either"]["anyOf"][0], json!({"$ref": "#/$defs/Leaf"}));
@@ -110,7 +111,7 @@ fn a_root_that_points_into_its_definitions_is_filled_in() {
         "anyOf": [{"$ref": "#/$defs/Node"}, {"type": "null"}],
     }}});
     let schema = json!({"$defs": {"Node": node}, "$ref": "#/$defs/Node"});
-    let strict = StrictSchema::of(&schema).unwrap();
+    let strict = StrictSchema::of(&schema, SchemaSubset::OPENAI).unwrap();
     assert_eq!(strict.json["type"], "object");
     assert_eq!(strict.json["required"], json!(["next"]));
     assert_eq!(strict.json["$defs"]["Node"]["required"], json!(["next"]));
@@ -132,12 +133,39 @@ fn what_strict_mode_cannot_say_is_unfit() {
 }
 
 #[test]
+fn anthropic_takes_optional_properties_and_no_bounds() {
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "name": {"type": "string", "pattern": "^a", "format": "uri"},
+            "age": {"type": "integer", "minimum": 0},
+            "tags": {"type": "array", "items": {"type": "string"}, "maxItems": 3},
+        },
+        "required": ["name"],
+    });
+    let strict = StrictSchema::of(&schema, SchemaSubset::ANTHROPIC).unwrap();
+    let expected = json!({
+        "type": "object",
+        "properties": {
+            "name": {"type": "string", "format": "uri"},
+            "age": {"type": "integer"},
+            "tags": {"type": "array", "items": {"type": "string"}},
+        },
+        "required": ["name"],
+        "additionalProperties": false,
+    });
+    assert_eq!(strict.json, expected);
+    let keywords: Vec<&str> = strict.dropped.iter().map(|one| one.keyword.as_str()).collect();
+    assert_eq!(keywords, ["pattern", "minimum", "maxItems"]);
+}
+
+#[test]
 fn a_schema_that_is_too_deep_is_unfit() {
     let mut schema = json!({"type": "string"});
     for _ in 0..200 {
         schema = json!({"type": "array", "items": schema});
     }
-    assert!(StrictSchema::of(&schema).is_err());
+    assert!(StrictSchema::of(&schema, SchemaSubset::OPENAI).is_err());
 }
 
 #[test]
@@ -147,7 +175,8 @@ fn the_official_server_is_sent_the_strict_form_or_none() {
     let endpoint = Endpoint::resolve(&name, &ModelSettings::default(), &env).unwrap();
     let format = |schema: Json| {
         let schema = Some(Schema::new("answer", schema));
-        let body = encode(&ModelRequest { schema, ..ModelRequest::default() }, &endpoint, false);
+        let request = ModelRequest { schema, ..ModelRequest::default() };
+        let body = encode(Exchange { request: &request, endpoint: &endpoint }, false);
         body["response_format"]["json_schema"].clone()
     };
     let fit = format(json!({"type": "object", "properties": {"a": {"type": "string"}}}));

@@ -183,6 +183,7 @@ fn calls() -> impl Strategy<Value = CallRecord<Value>> {
         model: "scripted".into(),
         attempts: 2,
         latency: std::time::Duration::from_millis(12),
+        provider_content: None,
     });
     let outcome = prop_oneof![
         values().prop_map(CallOutcome::Value),

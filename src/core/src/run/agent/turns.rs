@@ -15,7 +15,7 @@ use crate::event::{EventKind, Level};
 use crate::fault::{Fault, FaultCode};
 use crate::graph::NodeId;
 use crate::message::ToolCall;
-use crate::model::ModelReply;
+use crate::model::{FinishReason, ModelReply};
 use crate::seed::KeySeed;
 use crate::task::{Task, TaskId, TaskInput, TaskOutcome, TaskWork};
 use crate::tool::ToolOutcome;
@@ -178,7 +178,10 @@ impl<V: Value> Run<V> {
             self.scopes.charge(scope, 0, |budget| budget.charge_usage(reply.usage));
             self.queue.budget.charge_usage(reply.usage);
         }
-        let call = (CallKind::Model, EventKind::ModelReply, Level::Info);
+        // A reply that a limit of tokens cut is not what the model had to say.
+        let cut = reply.finish == FinishReason::Length;
+        let level = if cut { Level::Warning } else { Level::Info };
+        let call = (CallKind::Model, EventKind::ModelReply, level);
         self.log_call(scope, call, |event| {
             event.name = reply.model.as_str().into();
             event.data.insert("model".into(), reply.model.as_str().into());

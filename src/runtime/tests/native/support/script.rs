@@ -59,6 +59,7 @@ pub(crate) fn says(text: &str) -> ModelReply {
         model: "script".to_owned(),
         attempts: 1,
         latency: Duration::ZERO,
+        provider_content: None,
     }
 }
 

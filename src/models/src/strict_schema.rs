@@ -1,5 +1,5 @@
-//! Rewrites a JSON schema to the subset of OpenAI's strict mode. Replies must be validated
-//! against the original schema; keywords that are dropped here are reported.
+//! Rewrites a JSON schema to the subset whose fulfilment a provider guarantees. Replies must be
+//! validated against the original schema; keywords that are dropped here are reported.
 
 use std::fmt;
 
@@ -8,7 +8,80 @@ use serde_json::{Map, Value as Json, json};
 /// The greatest depth of a schema; the provider would refuse deeper ones.
 const DEPTH: usize = 64;
 
-/// A schema in the strict subset: every object requires all its properties and allows no others.
+/// What a provider's subset of JSON Schema allows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SchemaSubset {
+    /// Whether every object has to require all its properties.
+    pub requires_all: bool,
+    /// Whether bounds of numbers and of the number of items are allowed.
+    pub bounds: bool,
+    /// Whether texts may have a pattern.
+    pub patterns: bool,
+    /// The formats of texts.
+    pub formats: &'static [&'static str],
+}
+
+impl SchemaSubset {
+    /// OpenAI's strict mode.
+    pub const OPENAI: Self = Self {
+        requires_all: true,
+        bounds: true,
+        patterns: true,
+        formats: &[
+            "date-time",
+            "time",
+            "date",
+            "duration",
+            "email",
+            "hostname",
+            "ipv4",
+            "ipv6",
+            "uuid",
+        ],
+    };
+
+    /// Anthropic's structured outputs.
+    pub const ANTHROPIC: Self = Self {
+        requires_all: false,
+        bounds: false,
+        patterns: false,
+        formats: &[
+            "date-time",
+            "time",
+            "date",
+            "duration",
+            "email",
+            "hostname",
+            "uri",
+            "ipv4",
+            "ipv6",
+            "uuid",
+        ],
+    };
+
+    /// Whether it allows a keyword that contains no schema.
+    fn takes(self, keyword: &str, value: &Json) -> bool {
+        const KEYWORDS: [&str; 6] = ["type", "enum", "const", "$ref", "description", "title"];
+        const BOUNDS: [&str; 7] = [
+            "multipleOf",
+            "minimum",
+            "maximum",
+            "exclusiveMinimum",
+            "exclusiveMaximum",
+            "minItems",
+            "maxItems",
+        ];
+        const LOOK_AROUND: [&str; 4] = ["(?=", "(?!", "(?<=", "(?<!"];
+        let text = value.as_str().unwrap_or_default();
+        match keyword {
+            "format" => self.formats.contains(&text),
+            "pattern" => self.patterns && !LOOK_AROUND.iter().any(|group| text.contains(group)),
+            _ => KEYWORDS.contains(&keyword) || (self.bounds && BOUNDS.contains(&keyword)),
+        }
+    }
+}
+
+/// A schema in such a subset: every object allows only its own properties.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StrictSchema {
     /// The schema to send.
@@ -17,7 +90,7 @@ pub struct StrictSchema {
     pub dropped: Vec<DroppedKeyword>,
 }
 
-/// A keyword that strict mode does not allow.
+/// A keyword that the subset does not allow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DroppedKeyword {
     /// The schema that contained it, as a JSON pointer.
@@ -26,7 +99,7 @@ pub struct DroppedKeyword {
     pub keyword: String,
 }
 
-/// Why a schema has no strict form.
+/// Why a schema has no form in the subset.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StrictSchemaFault {
     /// The position, as a JSON pointer.
@@ -42,28 +115,41 @@ impl fmt::Display for StrictSchemaFault {
 }
 
 impl StrictSchema {
-    /// Rewrites `schema`.
+    /// Rewrites `schema` to `subset`.
     ///
     /// ```
-    /// use antiphon_models::openai_chat::StrictSchema;
+    /// use antiphon_models::strict_schema::{SchemaSubset, StrictSchema};
     /// use serde_json::json;
     /// let schema = json!({"type": "object", "properties": {"name": {"type": "string", "minLength": 1}}});
-    /// let strict = StrictSchema::of(&schema).unwrap();
+    /// let strict = StrictSchema::of(&schema, SchemaSubset::OPENAI).unwrap();
     /// assert_eq!(strict.json["required"], json!(["name"]));
     /// assert_eq!(strict.dropped[0].keyword, "minLength");
     /// ```
     ///
     /// # Errors
-    /// [`StrictSchemaFault`] if strict mode cannot express it: an object with free keys, a
+    /// [`StrictSchemaFault`] if the subset cannot express it: an object with free keys, a
     /// tuple, an untyped value, a root that is not an object.
-    pub fn of(schema: &Json) -> Result<Self, StrictSchemaFault> {
-        let mut rewriter = Rewriter { path: Vec::new(), dropped: Vec::new() };
+    pub fn of(schema: &Json, subset: SchemaSubset) -> Result<Self, StrictSchemaFault> {
+        let mut rewriter = Rewriter { subset, path: Vec::new(), dropped: Vec::new() };
         let root = inline_root(schema);
         let json = rewriter.schema(&root)?;
         if json.get("type") != Some(&json!("object")) {
             return Err(rewriter.unsupported("the root is not an object"));
         }
         Ok(Self { json, dropped: rewriter.dropped })
+    }
+
+    /// Logs the keywords that are missing from the schema that `model` gets.
+    pub(crate) fn report(&self, schema: &str, model: &str) {
+        for dropped in &self.dropped {
+            tracing::debug!(
+                model,
+                schema,
+                keyword = dropped.keyword,
+                path = dropped.path,
+                "the provider's subset does not take a keyword of the schema"
+            );
+        }
     }
 }
 
@@ -81,6 +167,7 @@ fn inline_root(schema: &Json) -> Json {
 }
 
 struct Rewriter {
+    subset: SchemaSubset,
     path: Vec<String>,
     dropped: Vec<DroppedKeyword>,
 }
@@ -131,8 +218,9 @@ impl Rewriter {
                 return Ok(());
             }
             "allOf" | "prefixItems" => return Err(self.unsupported("an `allOf` or a tuple")),
+            "required" if !self.subset.requires_all => Some(value.clone()),
             "required" | "additionalProperties" => return Ok(()),
-            _ => takes(keyword, value).then(|| value.clone()),
+            _ => self.subset.takes(keyword, value).then(|| value.clone()),
         };
         match kept {
             Some(kept) => drop(strict.insert(keyword.to_owned(), kept)),
@@ -165,7 +253,7 @@ impl Rewriter {
         Ok(Json::Array(strict))
     }
 
-    /// Makes an object require all its properties and refuse others.
+    /// Makes an object refuse properties that it does not know, and require those it knows.
     fn close(
         &mut self,
         fields: &Map<String, Json>,
@@ -189,7 +277,9 @@ impl Rewriter {
         if free == Some(&json!(true)) {
             self.drop("additionalProperties");
         }
-        strict.insert("required".to_owned(), json!(names));
+        if self.subset.requires_all {
+            strict.insert("required".to_owned(), json!(names));
+        }
         strict.insert("additionalProperties".to_owned(), json!(false));
         Ok(())
     }
@@ -228,33 +318,5 @@ fn is_object(fields: &Map<String, Json>) -> bool {
         Some(Json::String(kind)) => kind == "object",
         Some(Json::Array(kinds)) => kinds.contains(&json!("object")),
         _ => fields.contains_key("properties"),
-    }
-}
-
-/// Whether strict mode allows a keyword that contains no schema.
-fn takes(keyword: &str, value: &Json) -> bool {
-    const KEYWORDS: [&str; 13] = [
-        "type",
-        "enum",
-        "const",
-        "$ref",
-        "description",
-        "title",
-        "multipleOf",
-        "minimum",
-        "maximum",
-        "exclusiveMinimum",
-        "exclusiveMaximum",
-        "minItems",
-        "maxItems",
-    ];
-    const FORMATS: [&str; 9] =
-        ["date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"];
-    const LOOK_AROUND: [&str; 4] = ["(?=", "(?!", "(?<=", "(?<!"];
-    let text = value.as_str().unwrap_or_default();
-    match keyword {
-        "format" => FORMATS.contains(&text),
-        "pattern" => !LOOK_AROUND.iter().any(|group| text.contains(group)),
-        _ => KEYWORDS.contains(&keyword),
     }
 }
