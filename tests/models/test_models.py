@@ -77,6 +77,8 @@ def test_a_missing_key_is_told_when_the_team_is_built(monkeypatch: pytest.Monkey
         ("openai:x", {"api_key": "k", "idle_timeout": 0}, "model_setting_invalid", "idle_timeout"),
         ("openai:x", {"api_key": "k", "max_attempts": 0}, "model_setting_invalid", "max_attempts"),
         ("openai:x", {"api_key": "k\ny"}, "model_setting_invalid", "authorization"),
+        ("openai:x", {"capabilities": {"tmp": 1}}, "model_setting_invalid", "tmp"),
+        ("openai:x", {"capabilities": {"temperature": 1}}, "model_setting_invalid", "boolean"),
         ("local:900b", {}, "local_model_unknown", "900b"),
         ("/nowhere/at-all.gguf", {}, "local_model_missing", "at-all.gguf"),
         ("local:0.5b", {"base_url": "http://127.0.0.1:1"}, "model_setting_invalid", "base_url"),
@@ -121,6 +123,18 @@ def test_a_lane_is_for_one_agent() -> None:
 def test_a_fault_of_a_scripted_model_is_raised(fault: Any) -> None:
     with pytest.raises(ModelTransportError, match="down"):
         alone(scripted([fault]))
+
+
+def test_a_single_reply_is_a_script_of_one() -> None:
+    assert alone(scripted("hello")).answer == "hello"
+    assert alone(scripted({"text": "hello"})).answer == "hello"
+    by_agent = scripted([], replies_by_agent={"a": "for a"})
+    assert alone(by_agent).answer == "for a"
+    with pytest.raises(ModelTransportError, match="down"):
+        alone(scripted(ModelTransportError("down", code="model_unreachable")))
+    with pytest.raises(ValidationError, match="list of replies: int") as caught:
+        scripted(3)
+    assert caught.value.code == "script_invalid"
 
 
 @pytest.mark.parametrize(
