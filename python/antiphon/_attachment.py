@@ -24,8 +24,9 @@ def read_file(given: FileGiven | None) -> tuple[str, bytes] | None:
     if given is None:
         return None
     if isinstance(given, tuple):
-        name, content = given
-        return name, _text(name, bytes(content))
+        return _pair(given)
+    if not isinstance(given, str | os.PathLike):
+        raise _malformed(type(given).__name__)
     path = Path(given)
     try:
         with path.open("rb") as file:
@@ -45,6 +46,21 @@ def read_file(given: FileGiven | None) -> tuple[str, bytes] | None:
             hint="attach the relevant part, or give the researcher a tool that reads the file",
         )
     return path.name, _text(path.name, content)
+
+
+def _pair(given: tuple[object, ...]) -> tuple[str, bytes]:
+    match given:
+        case (str() as name, bytes() | bytearray() | memoryview() as content):
+            return name, _text(name, bytes(content))
+    raise _malformed(f"a tuple of {', '.join(type(one).__name__ for one in given) or 'nothing'}")
+
+
+def _malformed(found: str) -> ValidationError:
+    return ValidationError(
+        f"a file must be a path, or a name and bytes: {found}",
+        code="attachment_unreadable",
+        hint='write `file="notes.txt"` or `file=("notes.txt", b"the text")`',
+    )
 
 
 def _text(name: str, content: bytes) -> bytes:

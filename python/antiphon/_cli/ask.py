@@ -9,6 +9,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from antiphon._attachment import read_file
+from antiphon._cli.calculator import calculator
 from antiphon._cli.exit_codes import Exit, after
 from antiphon._cli.progress import ProgressView
 from antiphon._cli.store import create_store
@@ -39,14 +40,15 @@ def ask(options: argparse.Namespace) -> Exit:
         raise ValidationError(
             f"the system does not accept a file: {options.system}", code="input_invalid"
         )
-    _require_question(options.question)
+    question = _question(options.question)
     choice = choose(options.model, os.environ)
     with ProgressView(sys.stderr) as view:
         view.say(f"model: {choice.description}")
         with ProgressBar() as bar, open_model(choice, bar) as model:
             kept = _kept(options)
-            system = system_of(options)(model, **settings, **kept)
-            result = system.run(options.question, watch=view, thread=options.thread, **given)
+            tools = calculator(options, system_of(options), view)
+            system = system_of(options)(model, **settings, **kept, **tools)
+            result = system.run(question, watch=view, thread=options.thread, **given)
         _report(view, result)
         if result.questions and result.thread is not None:
             store = f" --store {options.store}" if options.store else ""
@@ -89,7 +91,9 @@ def _kept(options: argparse.Namespace) -> dict[str, Any]:
     return {} if saver is None else {"checkpointer": saver}
 
 
-def _require_question(question: str) -> None:
+def _question(given: str) -> str:
+    """The question; ``-`` stands for the standard input."""
+    question = given if given != "-" else sys.stdin.buffer.read().decode(errors="surrogateescape")
     if not question.strip():
         raise ValidationError(
             f"the question is blank: {question!r}",
@@ -100,6 +104,7 @@ def _require_question(question: str) -> None:
         raise ValidationError(
             f"the question is not UTF-8 text: {question!r}", code="question_malformed"
         )
+    return question
 
 
 def _setting(given: str) -> tuple[str, Any]:
@@ -121,6 +126,8 @@ def _report(view: ProgressView, result: SystemResult) -> None:
         view.say(f"no answer ({result.outcome})" + (f" at the step: {step}" if step else ""))
     for question in result.questions:
         view.say(f"question of {question.agent}: {question.value}")
+    if result.reason is not None:
+        view.say(f"reason: {result.reason}")
     if result.outcome != "answered" and result.error is not None:
         view.say(f"error: {result.error.message}")
         if result.error.hint:

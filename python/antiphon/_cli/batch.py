@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from antiphon._batch_file import open_questions
 from antiphon._cli.ask import checked_settings, system_of
+from antiphon._cli.calculator import calculator
 from antiphon._cli.exit_codes import Exit
 from antiphon._cli.progress import ProgressView
 from antiphon._cli.store import create_store
@@ -46,7 +47,9 @@ def batch(options: argparse.Namespace) -> Exit:
     with ProgressView(sys.stderr) as view, _batch_store(options.store, output) as saver:
         view.say(f"model: {choice.description}")
         with ProgressBar() as bar, open_model(choice, bar) as model:
-            report = system_of(options)(model, **settings, checkpointer=saver).batch_file(
+            tools = calculator(options, system_of(options), view)
+            system = system_of(options)(model, **settings, checkpointer=saver, **tools)
+            report = system.batch_file(
                 questions,
                 output,
                 files=options.files,

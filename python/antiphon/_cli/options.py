@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _EXITS = (
-    "exit codes: 0 answered, 1 error, 2 usage, 3 no answer (paused, limit or budget), "
+    "exit codes: 0 answered, 1 error, 2 usage, 3 no answer (not known, paused, limit or budget), "
     "4 no model available, 130 interrupted"
 )
 _EXITS_OF_RUNS = (
@@ -60,7 +60,7 @@ def _add_json(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_ask(ask: argparse.ArgumentParser) -> None:
-    ask.add_argument("question", nargs="?", help="the question, unless --batch names a file")
+    ask.add_argument("question", nargs="?", help="the question; - reads it from the input")
     _add_model(ask)
     ask.add_argument("--file", help="a text file to attach: UTF-8, at most 64 KiB")
     ask.add_argument("--system", default="review-loop", help="a ready system; default: review-loop")
@@ -86,6 +86,9 @@ def _add_model(parser: argparse.ArgumentParser) -> None:
         "--model", help="provider:model, local:1.5b, local:0.5b, or the path of a .gguf file"
     )
     parser.add_argument("--set", action="append", metavar="KEY=VALUE", help="such as retry_limit=3")
+    parser.add_argument(
+        "--no-tools", action="store_true", help="do not let the expert compute in a sandbox"
+    )
 
 
 def _add_runs(parser: argparse.ArgumentParser) -> None:

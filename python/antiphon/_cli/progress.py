@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import shutil
+import threading
 import time
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any, Self, TextIO
 
 from antiphon._cli.terminal import line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from antiphon.event import Event
 
 _EVERY = 0.1
+_TICK = 0.5
+"""Seconds after which the live line moves, also if no text arrives."""
 _INDENT = "  "
+_MOST_LINES = 8
+"""Lines of a terminal that one message may take."""
 _WORK = {
     "planner": "planner plans",
     "critic_planner": "critic reviews the plan",
@@ -22,12 +29,16 @@ _WORK = {
     "critic_researcher": "critic reviews the research",
     "expert": "expert works out the answer",
     "critic_expert": "critic reviews the answer",
-    "finalizer": "finalizer words the answer",
+    "finalizer": "finalizer shortens the answer",
 }
+_BEGINS_LATER = {"researcher", "finalizer"}
+"""Steps whose own events say that somebody works."""
 _GIVEN_UP = {
+    "answer_not_known",
     "failed",
     "limit_reached",
     "no_progress",
+    "plan_not_known",
     "result_missing",
     "unknown_step",
     "verdict_missing",
@@ -47,21 +58,35 @@ class ProgressView:
         self._written = 0
         self._due = 0.0
         self._shown = 0
+        self._steps: list[str] = []
+        # The clock writes from another thread.
+        self._lock = threading.RLock()
+        self._over = threading.Event()
+        self._clock: threading.Thread | None = None
 
     def __enter__(self) -> Self:
+        if self._live:
+            self._clock = threading.Thread(target=self._tick, name="antiphon-clock", daemon=True)
+            self._clock.start()
         return self
 
     def __exit__(self, *exc: object) -> None:
+        self._over.set()
+        if self._clock is not None:
+            self._clock.join()
         self._clear()
         self._stream.flush()
 
     def say(self, text: str, indent: str = "") -> None:
-        """Writes a line."""
-        self._clear()
-        # A pipe gets more of the line: its reader can cut it.
-        width = self._width() if self._live else 1_000
-        self._stream.write(indent + line(text, width - len(indent)) + "\n")
-        self._stream.flush()
+        """Writes a message: on a terminal in as many lines as it needs, elsewhere in one."""
+        with self._lock:
+            self._clear()
+            # A pipe gets one line: its reader can cut it.
+            room = self._width() - len(indent) if self._live else 1_000
+            most = room * _MOST_LINES if self._live else room
+            for one in wrap(line(text, most), room, max_lines=_MOST_LINES) or [""]:
+                self._stream.write(f"{indent}{one}\n")
+            self._stream.flush()
 
     def __call__(self, event: Event) -> None:
         """Shows an event."""
@@ -70,17 +95,40 @@ class ProgressView:
             self._refresh()
         elif event.kind == "tool_call":
             self.say(f"tool {event.name}", _INDENT)
+        elif event.kind == "node_started":
+            # A plain answer needs no finalizer, and then none starts.
+            if event.path and event.path[-1].partition("#")[0] == "finalizer":
+                self._begin(_WORK["finalizer"])
         elif event.kind == "custom":
             self._report(event.name, event.data)
 
     def _report(self, name: str, data: dict[str, Any]) -> None:
         if name == "step_determined":
-            self._begin("" if data["rule"] in _GIVEN_UP else str(data["to"]))
+            is_work = data["rule"] not in _GIVEN_UP and data["to"] not in _BEGINS_LATER
+            self._begin(_WORK.get(str(data["to"]), "") if is_work else "")
+        elif name == "research_started":
+            self._research(int(data["index"]))
+        elif name == "plan_created":
+            self._steps = list(data["research_steps"])
+            self.say(_plan(data), _INDENT)
+            for text in _steps(data):
+                self.say(text, _INDENT * 2)
         elif name in _LINES:
-            self.say(_LINES[name](data), _INDENT)
+            text = _LINES[name](data)
+            if text:
+                self.say(text, _INDENT)
 
-    def _begin(self, step: str) -> None:
-        work = _WORK.get(step, "")
+    def _research(self, index: int) -> None:
+        work = f"research step {index + 1} of {len(self._steps)}"
+        if index < len(self._steps):
+            work += f": {self._steps[index]}"
+        self._begin(work)
+
+    def _tick(self) -> None:
+        while not self._over.wait(_TICK):
+            self._refresh()
+
+    def _begin(self, work: str) -> None:
         if not work:
             return
         if self._live:
@@ -90,17 +138,17 @@ class ProgressView:
             self.say(work)
 
     def _refresh(self) -> None:
-        now = time.monotonic()
-        if not self._live or not self._work or now < self._due:
-            return
-        self._due = now + _EVERY
-        told = f"{now - self._began:5.1f} s  {self._work}"
-        if self._written:
-            told += f" … {self._written} characters"
-        told = line(told, self._width())
-        self._stream.write("\r" + told.ljust(self._shown))
-        self._shown = len(told)
-        self._stream.flush()
+        with self._lock:
+            now = time.monotonic()
+            if not self._live or not self._work or now < self._due:
+                return
+            self._due = now + _EVERY
+            count = f" … {self._written} characters" if self._written else ""
+            told = f"{now - self._began:5.1f} s  {self._work}"
+            told = line(told, self._width() - len(count)) + count
+            self._stream.write("\r" + told.ljust(self._shown))
+            self._shown = len(told)
+            self._stream.flush()
 
     def _clear(self) -> None:
         if self._shown:
@@ -113,8 +161,26 @@ class ProgressView:
 
 
 def _plan(data: dict[str, Any]) -> str:
+    if data.get("known") is False:
+        return "plan: this cannot be known"
     research, expert = data["research_steps"], data["expert_steps"]
     return f"plan: {_count(research, 'research step')}, {_count(expert, 'expert step')}"
+
+
+def _steps(data: dict[str, Any]) -> Iterator[str]:
+    """The steps of a plan, numbered."""
+    for kind, steps in (("research", data["research_steps"]), ("expert", data["expert_steps"])):
+        for number, step in enumerate(steps, 1):
+            yield f"{kind} {number}: {step}"
+
+
+def _product(message: dict[str, Any]) -> str:
+    """What a researcher or the expert delivers; nothing of others."""
+    if message["sender"] == "researcher":
+        return f"found: {message['content']}"
+    if message["sender"] == "expert":
+        return f"answer: {json.loads(message['content'])['expert_answer']}"
+    return ""
 
 
 def _verdict(data: dict[str, Any]) -> str:
@@ -123,6 +189,8 @@ def _verdict(data: dict[str, Any]) -> str:
         work += f" {int(data['index']) + 1}"
     if data["decision"] == "approve":
         return f"{work} approved"
+    if data["decision"] == "not_known":
+        return f"{work} is a guess: {data['feedback']}"
     return f"{work} rejected: {data['feedback']}"
 
 
@@ -139,9 +207,10 @@ def _count(items: list[Any], noun: str) -> str:
 
 
 _LINES: dict[str, Callable[[dict[str, Any]], str]] = {
-    "plan_created": _plan,
+    "message_sent": lambda data: _product(data["message"]),
     "verdict": _verdict,
     "retry": _retry,
     "agent_error": _error,
     "retry_limit_reached": lambda data: f"given up: {data['agent']}",
+    "final_answer_refused": lambda data: f"short form refused, {data['changed']}: {data['answer']}",
 }

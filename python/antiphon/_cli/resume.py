@@ -12,6 +12,7 @@ from re import fullmatch
 from typing import TYPE_CHECKING, Any
 
 from antiphon._cli.ask import checked_settings, system_of
+from antiphon._cli.calculator import calculator
 from antiphon._cli.exit_codes import Exit, after
 from antiphon._cli.store import open_store
 from antiphon._cli.terminal import line, tell, write
@@ -75,7 +76,9 @@ def _ready_system(options: argparse.Namespace) -> Exit:
     settings = checked_settings(options)
     choice = choose(options.model, os.environ)
     with open_store(options.store) as saver, ProgressBar() as bar, open_model(choice, bar) as model:
-        return _system(system_of(options)(model, checkpointer=saver, **settings), options)
+        tools = calculator(options, system_of(options), None)
+        system = system_of(options)(model, checkpointer=saver, **settings, **tools)
+        return _system(system, options)
 
 
 def _system(system: System[Any], options: argparse.Namespace) -> Exit:
@@ -92,7 +95,8 @@ def _system(system: System[Any], options: argparse.Namespace) -> Exit:
         write(_text(result.answer))
     _ask([(one.id, one.agent, one.value) for one in result.questions])
     if result.outcome not in {"answered", "paused"}:
-        reason = "" if result.error is None else f": {result.error.message}"
+        told = result.error.message if result.error is not None else result.reason
+        reason = f": {told}" if told else ""
         tell(drop_controls(f"no answer ({result.outcome}){reason}"))
     return after(result)
 

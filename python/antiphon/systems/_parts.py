@@ -19,7 +19,7 @@ _REPLIES = {
 _SPEAKING = {"researcher", "expert", "finalizer"}
 
 _WORK = ("step", "index", "attempt", "instruction", "messages", "schema")
-_ASKED = ("question", "file")
+_ASKED = ("question", "asked_on", "file")
 _OWN = {
     "planner": ("feedback", "research_tools", "expert_tools"),
     "researcher": ("feedback", "research_step", "earlier_results"),
@@ -29,7 +29,13 @@ _OWN = {
 _REVIEWED = {
     "planner": ("research_steps", "expert_steps"),
     "researcher": ("research_step", "result", "tool_calls"),
-    "expert": ("research_steps", "research_results", "expert_answer", "expert_reasoning"),
+    "expert": (
+        "research_steps",
+        "research_results",
+        "expert_answer",
+        "expert_reasoning",
+        "tool_calls",
+    ),
 }
 
 

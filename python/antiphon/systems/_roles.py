@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from antiphon._orchestrator.declaration import is_agent
@@ -11,7 +12,10 @@ from antiphon.errors import ValidationError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-__all__ = ["check_names", "implementation_of", "model_of_all", "tools_of"]
+__all__ = ["check_names", "check_settings", "implementation_of", "model_of_all", "tools_of"]
+
+_OPTIONS = ("model", "tools", "prompts", "checkpointer", "durability", "budget")
+"""What is neither a role nor a setting."""
 
 
 def check_names(system: str, given: Iterable[str], known: Iterable[str]) -> None:
@@ -30,6 +34,32 @@ def check_names(system: str, given: Iterable[str], known: Iterable[str]) -> None
             )
 
 
+def check_settings(system: str, given: Iterable[str], roles: Iterable[str]) -> None:
+    """Refuse a setting that is a misspelt role or option.
+
+    The engine refuses unknown settings too; it knows neither the roles as arguments nor the
+    options of Python.
+
+    Raises:
+        ValidationError: there is one (``system_setting_invalid``).
+    """
+    from antiphon.systems.registry import systems
+
+    settings = systems()[system].config_schema["properties"]
+    for name in given:
+        if name in settings:
+            continue
+        near = get_close_matches(name, [*roles, *_OPTIONS, *settings], 1)
+        raise ValidationError(
+            f"unknown role or setting of the {system.replace('_', ' ')}: {name}",
+            code="system_setting_invalid",
+            details={"setting": name},
+            hint=f"did you mean `{near[0]}`?"
+            if near
+            else f"its roles are {', '.join(roles)}; its settings are {', '.join(settings)}",
+        )
+
+
 def model_of_all(given: Any) -> dict[str, Any]:
     """The implementation of the roles that are not named."""
     if is_agent(given):
@@ -44,7 +74,7 @@ def model_of_all(given: Any) -> dict[str, Any]:
 def implementation_of(name: str, role: dict[str, Any], shared: dict[str, Any]) -> dict[str, Any]:
     """A role with the model of all roles, unless it has its own."""
     if "act" in role or not role:
-        return role or {**shared, "tags": {"agent": name}}
+        return role or {**shared, "tags": {"agent": name}, "is_shared": "act" not in shared}
     if "act" in shared and "model" not in role:
         raise ValidationError(
             f"no model for the role `{name}`; set one on the agent or pass `model=`",

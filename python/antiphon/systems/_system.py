@@ -9,14 +9,19 @@ from antiphon._antiphon import NativeSystem
 from antiphon._batch import gather
 from antiphon._event_loop import run_blocking
 from antiphon._model.default_model import default_model
-from antiphon._orchestrator.options import read_count
+from antiphon._orchestrator.options import read_budget, read_count
 from antiphon._roles import CallerContext, as_role, ask_all
 from antiphon.errors import StateError, ValidationError
 from antiphon.models import scripted
 from antiphon.systems._await import await_result
 from antiphon.systems._batches import FileBatches
 from antiphon.systems._inputs import read_answers, read_prompts, read_question
-from antiphon.systems._roles import check_names, implementation_of, model_of_all
+from antiphon.systems._roles import (
+    check_names,
+    check_settings,
+    implementation_of,
+    model_of_all,
+)
 from antiphon.systems._threads import SystemThreads, thread_of
 from antiphon.systems.result import PlainResult, SystemResult
 from antiphon.systems.stream import AsyncSystemStream, SystemStream
@@ -28,6 +33,7 @@ if TYPE_CHECKING:
     from antiphon._antiphon import CancellationToken
     from antiphon._batch_file import Task
     from antiphon._roles import RoleSpec
+    from antiphon.budget import Budget
     from antiphon.event import Event
 
     _Show = Callable[[Event], None]
@@ -60,10 +66,13 @@ class System(FileBatches[_R], SystemThreads, Generic[_R]):
         prompts: Mapping[str, str | os.PathLike[str]] | None = None,
         checkpointer: Any = None,
         durability: Any = "async",
+        budget: Budget | None = None,
         parts: Mapping[str, Any] | None = None,
         **settings: Any,
     ) -> None:
         self._keep_in(checkpointer, durability)
+        self._budget = read_budget(budget, f"the {self._label}")
+        check_settings(self.name, settings, self._roles)
         check_names(self.name, roles or {}, self._roles)
         known = {
             name: as_role(self._part(name, settings), role)
@@ -288,6 +297,11 @@ class System(FileBatches[_R], SystemThreads, Generic[_R]):
         return f"{type(self).__name__}()"
 
     @property
+    def _limits(self) -> dict[str, Any] | None:
+        """What one question may spend, beside the settings."""
+        return None if self._budget is None else self._budget.limits()
+
+    @property
     def _label(self) -> str:
         return self.name.replace("_", " ")
 
@@ -339,7 +353,13 @@ class System(FileBatches[_R], SystemThreads, Generic[_R]):
         self, put: dict[str, Any], show: _Show | None, token: CancellationToken | None = None
     ) -> _R:
         about = CallerContext(thread=thread_of(put))
-        options = {**put, "watch": show, "user_context": about, "cancel": token}
+        options = {
+            **put,
+            "limits": self._limits,
+            "watch": show,
+            "user_context": about,
+            "cancel": token,
+        }
         native = self._native.ask(options.pop("question", None), **options)
         return self._result_of(native, put)
 
@@ -347,7 +367,7 @@ class System(FileBatches[_R], SystemThreads, Generic[_R]):
         self, put: dict[str, Any], show: _Show | None, token: CancellationToken | None = None
     ) -> _R:
         about = CallerContext(asyncio.get_running_loop(), thread_of(put))
-        options = {**put, "watch": show, "user_context": about}
+        options = {**put, "limits": self._limits, "watch": show, "user_context": about}
         question = options.pop("question", None)
         native = await await_result(
             lambda cancel: self._native.aask(question, cancel=cancel, **options), token

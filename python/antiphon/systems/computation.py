@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from antiphon._thread_store import Durability
+    from antiphon.budget import Budget
     from antiphon.checkpoint import Saver
     from antiphon.event import Event
     from antiphon.models import Model
@@ -68,6 +69,7 @@ class Computation(System[ComputationResult]):
         prompts: texts or paths that replace prompts, by their names in `System.prompts`.
         checkpointer: the store of the questions' threads, as for `ReviewLoop`.
         durability: as for `ReviewLoop`.
+        budget: as for `ReviewLoop`.
         sandbox: the sandbox that runs the code, with its limits, tools, files and packages.
             Default: a new `Sandbox`, with pandas and numpy if they are installed.
         **settings: ``max_attempts`` (2) pieces of code, ``max_highlights`` (5), ``max_shown``
@@ -117,6 +119,7 @@ class Computation(System[ComputationResult]):
         prompts: Mapping[str, str | os.PathLike[str]] | None = None,
         checkpointer: Saver | str | None = None,
         durability: Durability = "async",
+        budget: Budget | None = None,
         **settings: Unpack[ComputationSettings],
     ) -> None:
         self._sandbox = _own_sandbox() if sandbox is None else sandbox
@@ -135,6 +138,7 @@ class Computation(System[ComputationResult]):
             roles={"planner": planner, "summariser": summariser},
             checkpointer=checkpointer,
             durability=durability,
+            budget=budget,
             prompts=prompts,
             **settings,
         )

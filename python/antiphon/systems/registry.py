@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from antiphon._antiphon import systems as native_systems
@@ -69,10 +70,12 @@ def find(name: str) -> type[System[Any]]:
         return known[name]
     native = systems()
     if name not in native:
+        near = get_close_matches(name.lower().replace("-", "_"), native, 1)
+        also = f"did you mean `{near[0]}`? " if near else ""
         raise ValidationError(
             f"unknown system: {name}",
             code="system_unknown",
-            hint=f"the systems are {', '.join(sorted(native))}",
+            hint=f"{also}the systems are {', '.join(sorted(native))}",
         )
     roles = {role: RoleSpec(role, (), speaks=False, view=dict) for role in native[name].roles}
     made: type[System[Any]] = type(

@@ -109,7 +109,7 @@ class SystemResult:
             raise StateError(
                 f"the question has no answer: {self.reason}",
                 code="question_unanswered",
-                details={"outcome": self.outcome},
+                details=self._details(),
                 hint="ask for what is known, or give what is missing",
             )
         failure = self._failure()
@@ -119,7 +119,7 @@ class SystemResult:
             f"the question was not answered{self._where()}: {self.outcome}",
             code="question_unanswered",
             details=self._details(),
-            hint=self._hint(),
+            hint=self._spent() or self._hint(),
         ) from self.error
 
     def to_dict(self, *, trace: bool = True) -> dict[str, Any]:
@@ -160,6 +160,13 @@ class SystemResult:
     def _failure(self) -> AntiphonError | None:
         """The error that ended it, if one did."""
         return self.error if self.outcome in {"error", "failed"} else None
+
+    def _spent(self) -> str | None:
+        """What raises the limit that was reached, if the budget is spent."""
+        error = self.error
+        if self.outcome != "budget" or error is None:
+            return None
+        return error.hint if error.hint and error.hint.startswith("raise ") else None
 
     def _where(self) -> str:
         return ""

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from antiphon._attachment import FileGiven
     from antiphon._roles import RoleSpec
     from antiphon._thread_store import Durability
+    from antiphon.budget import Budget
     from antiphon.checkpoint import Saver
     from antiphon.event import Event
     from antiphon.models import Model
@@ -45,7 +46,7 @@ class ReviewLoopSettings(TypedDict, total=False):
     max_expert_steps: int
     critic_context: Literal["full", "minimal"]
     finalizer_on_failure: Literal["bypass", "model"]
-    answer_format: Literal["plain", "gaia"]
+    answer_format: Literal["plain", "short", "gaia"]
     feedback_type: Literal["instruction", "feedback"]
     strict_state: bool
     stop_on_no_progress: bool
@@ -56,7 +57,8 @@ class ReviewLoop(System[ReviewLoopResult]):
 
     The planner splits the question into research steps and expert steps. The critic approves each
     piece of work or rejects it with feedback; after ``retry_limit`` rejections the loop gives up.
-    A finalizer words the answer. One object serves any number of questions, also concurrently
+    The expert's answer is delivered in its own words, unless ``answer_format`` asks for a short
+    form, which a finalizer words. One object serves any number of questions, also concurrently
     from several threads or tasks.
 
     Args:
@@ -71,10 +73,13 @@ class ReviewLoop(System[ReviewLoopResult]):
             findings and answers so far). An agent's ``act`` and a function return the reply of
             the role: ``{"research_steps": [...], "expert_steps": [...]}``.
             docs/guides/review-loop.md lists the input and the supported options of agents.
-        critic: as `planner`; returns ``{"decision": "approve" or "reject", "feedback": ...}``.
+        critic: as `planner`; returns ``{"decision": "approve", "reject" or "not_known",
+            "feedback": ...}``.
         researcher: as `planner`; returns ``{"result": ...}``.
-        expert: as `planner`; returns ``{"expert_answer": ..., "reasoning_trace": ...}``.
+        expert: as `planner`; returns ``{"expert_answer": ..., "reasoning_trace": ...}``, and
+            ``"known": False`` if the answer says why nobody can know.
         finalizer: as `planner`; returns ``{"final_answer": ..., "final_reasoning_trace": ...}``.
+            Asked for a short form, or if it is given here.
         tools: tools of the researcher and the expert: functions, `Tool`s or LangChain tools.
         research_tools: tools of the researcher only. Default: `tools`.
         expert_tools: tools of the expert only. Default: `tools`.
@@ -84,9 +89,11 @@ class ReviewLoop(System[ReviewLoopResult]):
         durability: when a step is stored: ``sync``, before the next starts; ``async``, while the
             next runs, and before the end is shown (a killed process loses the pending commits: at
             most about 1,024, or 16 MiB); ``exit``, only at the end. Default: ``async``.
+        budget: what one question may spend in calls, tokens and time. Default: the settings alone
+            limit it.
         **settings: ``retry_limit`` (5), ``question_timeout_s`` (600), ``max_reasks`` (1),
             ``temperature`` (each model's own), ``tool_timeout_s`` (30), ``research_mode``
-            (``sequential`` or ``parallel``), ``answer_format`` (``plain`` or ``gaia``);
+            (``sequential`` or ``parallel``), ``answer_format`` (``plain``, ``short`` or ``gaia``);
             docs/guides/review-loop.md lists all.
 
     Raises:
@@ -127,6 +134,7 @@ class ReviewLoop(System[ReviewLoopResult]):
         prompts: Mapping[str, str | os.PathLike[str]] | None = None,
         checkpointer: Saver | str | None = None,
         durability: Durability = "async",
+        budget: Budget | None = None,
         **settings: Unpack[ReviewLoopSettings],
     ) -> None:
         super().__init__(
@@ -140,6 +148,7 @@ class ReviewLoop(System[ReviewLoopResult]):
             },
             checkpointer=checkpointer,
             durability=durability,
+            budget=budget,
             prompts=prompts,
             parts={
                 "own": {"researcher": research_tools, "expert": expert_tools},

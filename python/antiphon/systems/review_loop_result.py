@@ -84,6 +84,8 @@ def _text(result: ReviewLoopResult) -> str:
     lines = [f"review loop: {result.outcome}", result.final_answer]
     if result.outcome == "answered":
         lines.append(result.final_reasoning_trace)
+    if result.reason is not None:
+        lines.append(f"reason: {result.reason}")
     if result.caveat is not None:
         lines.append(result.caveat)
     if result.error is not None:
@@ -111,6 +113,8 @@ def _html(result: ReviewLoopResult) -> str:
 def _reasons(result: ReviewLoopResult) -> Iterator[str]:
     if result.outcome == "answered":
         yield f'<div style="white-space:pre-wrap">{_safe(result.final_reasoning_trace)}</div>'
+    if result.reason is not None:
+        yield f'<div style="white-space:pre-wrap">{_safe(result.reason)}</div>'
     if result.error is not None:
         where = escape(result.error_component or "")
         told = _safe(result.error.message)

@@ -33,17 +33,18 @@ mod unit;
 pub use evidence::{Difference, Evidence};
 
 /// What `short` states and `long` does not: numbers, dates and units. A short form of an answer
-/// without differences may stand in its place.
+/// without differences may stand in its place. A rounded number is another one.
 ///
 /// ```
 /// use antiphon_systems::figures::added;
 /// let long = "Adding both gives 42 apples, which were picked on 3 May 2021.";
 /// assert!(added("42", long).is_empty());
 /// assert_eq!(added("43", long).len(), 1);
+/// assert_eq!(added("3", "It is 3.14.").len(), 1);
 /// assert_eq!(added("42, on 2021-05-04", long).len(), 1);
 /// ```
 pub fn added(short: &str, long: &str) -> Vec<Difference> {
-    let mut known = Evidence::new();
+    let mut known = Evidence::exact();
     known.text(long);
     known.differences(short)
 }

@@ -17,6 +17,7 @@ use serde::Deserialize;
 use serde_json::Value as Json;
 
 use crate::builder::{CodeTable, RoleNode};
+use crate::escaped_tool::EscapedTool;
 use crate::node::{NodeContext, NodeExit, RunScope, StateView};
 use crate::patch::Patch;
 use crate::reply::RoleReply;
@@ -135,7 +136,8 @@ impl<S: System> Host for SystemHost<S> {
         let scope = roles.owner(role, tool);
         let bound = self.scope.user_context.as_ref().and_then(|context| tool.bind(context));
         let tool = bound.unwrap_or_else(|| Arc::clone(tool));
-        Ok(self.scope.tools.before(tool, scope, call.reporter.clone()))
+        let cached = self.scope.tools.before(tool, scope, call.reporter.clone());
+        Ok(Arc::new(EscapedTool(cached)))
     }
 
     fn route(&self, router: u32, view: &View<'_, Json>) -> Result<Destinations<Json>, Fault> {

@@ -24,6 +24,7 @@ pub mod delimited_input;
 pub mod drawing;
 #[cfg(feature = "echo")]
 pub mod echo;
+mod escaped_tool;
 pub mod figures;
 mod host;
 pub mod node;

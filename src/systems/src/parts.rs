@@ -40,7 +40,8 @@ impl PartsBuilder {
     /// The model of every role without an implementation of its own.
     #[must_use]
     pub fn model(self, model: Arc<dyn Model>) -> Self {
-        Self { model: Some(RoleModel::new(model)), ..self }
+        let shared = RoleModel { is_shared: true, ..RoleModel::new(model) };
+        Self { model: Some(shared), ..self }
     }
 
     /// The implementation of one role.

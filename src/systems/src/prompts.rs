@@ -136,6 +136,11 @@ impl Prompts {
         Ok(fill(&text, &values)?.trim_end().to_owned())
     }
 
+    /// Whether the caller has put a text in the place of a prompt, for models of any tier.
+    pub fn is_replaced(&self, name: &str) -> bool {
+        self.replaced.keys().any(|key| split(key).0 == name)
+    }
+
     /// All prompts, by name and tier, as they are read.
     pub fn all(&self) -> Vec<(String, String)> {
         let mut all = Vec::new();

@@ -1,6 +1,6 @@
 //! System 0: answers one question. A planner splits the work, a researcher
 //! looks things up, an expert works out the answer, and a critic approves or
-//! sends back each of their products; a finalizer words the answer. One
+//! sends back each of their products; a finalizer may shorten the answer. One
 //! orchestrator decides what happens next; agents never talk to each other.
 //!
 //! | module | holds |
@@ -22,6 +22,8 @@ mod conclude;
 pub mod config;
 mod conversation;
 pub mod decide;
+mod evidence;
+mod faithful;
 mod finalize;
 mod graph;
 pub mod input;
@@ -39,12 +41,14 @@ pub mod step;
 pub use attachment::Attachment;
 pub use brief::{RoleBrief, ToolNote};
 pub use config::Config;
+pub use evidence::ToolCallNote;
 pub use input::QuestionInput;
 pub use message::{AgentMessage, MessageKind, Participant};
 pub use outcome::{Answer, FAILURE_TEXT};
 pub use state::State;
 pub use step::{StepName, Worker};
 
+use self::config::AnswerFormat;
 use crate::builder::SystemBuilder;
 use crate::parts::Parts;
 use crate::prompts::PromptSpec;
@@ -67,8 +71,7 @@ use crate::system::{Conclusion, Finished, System};
 /// let script = ScriptedModel::new::<&str>([])
 ///     .branch(ScriptBranch::tag("role", "planner").replies([json!({"research_steps": [], "expert_steps": ["recall it"]})]))
 ///     .branch(ScriptBranch::tag("role", "expert").replies([json!({"expert_answer": "Lima", "reasoning_trace": "recalled"})]))
-///     .branch(ScriptBranch::tag("role", "critic").replies([approve.clone(), approve]))
-///     .branch(ScriptBranch::tag("role", "finalizer").replies([json!({"final_answer": "Lima", "final_reasoning_trace": "recalled"})]));
+///     .branch(ScriptBranch::tag("role", "critic").replies([approve.clone(), approve]));
 /// let parts = PartsBuilder::new().model(Arc::new(script));
 /// let system = SystemRunner::<ReviewLoop>::new(Config::default(), parts)?;
 ///
@@ -81,6 +84,8 @@ use crate::system::{Conclusion, Finished, System};
 pub struct ReviewLoop {
     config: Config,
     parts: Parts,
+    /// Whether the finalizer words an approved answer, which else is delivered as it is.
+    words_answers: bool,
 }
 
 impl System for ReviewLoop {
@@ -97,7 +102,10 @@ impl System for ReviewLoop {
     type RunData = ();
 
     fn new(config: Config, parts: Parts) -> Result<Self, Fault> {
-        Ok(Self { config, parts })
+        let words_answers = config.answer_format != AnswerFormat::Plain
+            || !parts.roles.is_shared("finalizer")
+            || parts.prompts.is_replaced("finalizer");
+        Ok(Self { config, parts, words_answers })
     }
 
     fn config(&self) -> &Config {

@@ -77,6 +77,8 @@ pub struct RoleModel {
     pub policy: NodePolicy,
     /// Put on every request beside the role's own.
     pub tags: BTreeMap<String, String>,
+    /// Whether it is the model of all roles, and was not chosen for this one.
+    pub is_shared: bool,
 }
 
 impl RoleModel {
@@ -94,6 +96,7 @@ impl RoleModel {
             max_model_calls: None,
             policy: NodePolicy::default(),
             tags: BTreeMap::new(),
+            is_shared: false,
         }
     }
 }
@@ -232,6 +235,12 @@ impl Roles {
     pub(crate) fn owner<'r>(&'r self, role: &'r str, tool: &Arc<dyn Tool>) -> &'r str {
         let has = |entry: &&Entry| entry.tools_of_model().iter().any(|own| Arc::ptr_eq(own, tool));
         self.entries.iter().find(has).map_or(role, |entry| entry.spec.name)
+    }
+
+    /// Whether nobody has chosen an implementation for the role: it has the model of all roles.
+    pub fn is_shared(&self, role: &str) -> bool {
+        let implementation = self.entry(role).map(|entry| &entry.implementation);
+        matches!(implementation, Some(RoleImplementation::Model(model)) if model.is_shared)
     }
 
     /// The tier whose prompts a role reads.

@@ -57,7 +57,13 @@ fn combine(
                 }
                 known.clone_from(value);
             }
-            ("type", Some(known)) if known != value => return Err(value.to_string()),
+            ("type", Some(known)) if known != value => {
+                // One of several types is a narrower choice.
+                if !known.as_array().is_some_and(|types| types.contains(value)) {
+                    return Err(value.to_string());
+                }
+                known.clone_from(value);
+            }
             (_, Some(_)) => {}
             (_, None) => {
                 our.insert(key.clone(), value.clone());

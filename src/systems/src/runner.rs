@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use antiphon_core::budget::Limits;
+use antiphon_core::budget::{BudgetDimension, Limits};
 use antiphon_core::channel::{Write, WriteOp};
 use antiphon_core::checkpoint::TaskSnapshotState;
 use antiphon_core::command::Update;
@@ -23,7 +23,7 @@ use crate::builder::{CodeTable, SystemBuilder};
 use crate::host::SystemHost;
 use crate::node::RunScope;
 use crate::parts::PartsBuilder;
-use crate::result::SystemResult;
+use crate::result::{Outcome, SystemResult};
 use crate::session::Session;
 use crate::state::{INPUT, TOOL_RESULTS};
 use crate::system::{Conclusion, Finished, RunEnding, System, SystemConfig, SystemInput};
@@ -31,8 +31,11 @@ use crate::tool_cache::ToolCache;
 
 mod edit;
 mod paused;
+mod spent_budget;
 
 pub use paused::PausedRun;
+
+use spent_budget::{spent_budget, spent_dimension};
 
 /// A system, ready for any number of questions at once.
 pub struct SystemRunner<S: System> {
@@ -169,7 +172,7 @@ impl<S: System> SystemRunner<S> {
         let (mut started, input) = self.start(start, &session).await?;
         let scope = self.scope(&started, input, &session);
         let host = SystemHost { code: Arc::clone(&self.code), scope: Arc::clone(&scope) };
-        let recorder = Recorder::new();
+        let (recorder, limits) = (Recorder::new(), session.limits.clone());
         let mut driver = Driver::new(Arc::new(host), session.clock).watch(recorder.clone());
         for watcher in session.watchers {
             driver = driver.watch(watcher);
@@ -178,7 +181,7 @@ impl<S: System> SystemRunner<S> {
             driver = driver.cancel_on(token);
         }
         let rest = Box::pin(driver.run_durable(&mut started)).await;
-        Ok(self.conclude(started, rest, &recorder, &scope))
+        Ok(self.conclude(started, (rest, &recorder), &scope, &limits))
     }
 
     fn scope(
@@ -310,11 +313,15 @@ impl<S: System> SystemRunner<S> {
     fn conclude(
         &self,
         started: DurableRun,
-        rest: Result<DriveOutcome, Fault>,
-        recorder: &Recorder,
+        (rest, recorder): (Result<DriveOutcome, Fault>, &Recorder),
         scope: &RunScope<S>,
+        own: &Limits,
     ) -> SystemResult<S::Output> {
         let (run, run_id) = (&started.run, started.run_id.clone());
+        let spent = match &rest {
+            Ok(DriveOutcome::Ended(Ending::Budget(dimension))) => Some(*dimension),
+            _ => None,
+        };
         let (ending, questions, fault) = rest_parts(rest);
         let (state, unread) = match Snapshot::of(&self.graph, run.state()).read() {
             Ok(state) => (state, None),
@@ -322,6 +329,14 @@ impl<S: System> SystemRunner<S> {
         };
         let finished = Finished { state, ending, fault: fault.or(unread), run: scope };
         let Conclusion { output, outcome, reason, error } = self.system.conclude(finished);
+        let events = recorder.events();
+        let error = error.or_else(|| {
+            let spent = spent.or_else(|| spent_dimension(&events, run.budget()));
+            let is_spent = outcome == Outcome::Budget;
+            let fault =
+                |spent: BudgetDimension| spent_budget::<S::Config>(spent, run.budget(), own);
+            spent.filter(|_| is_spent).map(fault)
+        });
         let usage = run.budget().spent().usage;
         // A thread has a checkpoint by now, and is resumed from that.
         let is_resumable = ending == RunEnding::Paused && started.checkpoint() == 0;
@@ -332,7 +347,7 @@ impl<S: System> SystemRunner<S> {
             reason,
             questions,
             error,
-            trace: recorder.events(),
+            trace: events,
             trace_dropped: recorder.dropped(),
             models: self.system.parts().roles.models(),
             usage,

@@ -4,7 +4,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use antiphon_core::budget::Limits;
+use antiphon_core::budget::{BudgetDimension, Limits};
 use antiphon_core::{Fault, FaultCode};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -96,6 +96,12 @@ pub trait SystemConfig: Default + Serialize + DeserializeOwned + JsonSchema + Se
 
     /// The limits of one question.
     fn limits(&self) -> Limits;
+
+    /// The setting that raises a limit of [`SystemConfig::limits`], for hints.
+    fn setting_of(limit: BudgetDimension) -> Option<&'static str> {
+        let _ = limit;
+        None
+    }
 }
 
 /// What a caller asks of a system.

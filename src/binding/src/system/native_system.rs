@@ -53,7 +53,7 @@ impl NativeSystem {
     /// started again; `again`: unless it has ended; `resume`: the question in the thread goes
     /// on, and the one that is given does not count), `answer` (to the only open question) or
     /// `answers` (pairs of the id of a question and its answer), `attachments` (bytes by name), `call` (answers the calls of code in a
-    /// sandbox), `run_id`, `seed`, `cancel`, `watch` (called with each event), and `about` (what
+    /// sandbox), `limits` (what it may spend beside the settings), `run_id`, `seed`, `cancel`, `watch` (called with each event), and `about` (what
     /// the Python code of roles sees of the caller).
     #[pyo3(signature = (question, **options))]
     fn ask<'py>(

@@ -18,7 +18,7 @@ use crate::system::ported::{CallableModel, CallableRole, CallableTool};
 use crate::system::ported_sandbox::PortedSandbox;
 
 /// What a role may be given with.
-const NAMES: [&str; 13] = [
+const NAMES: [&str; 14] = [
     "act",
     "model",
     "instructions",
@@ -32,6 +32,7 @@ const NAMES: [&str; 13] = [
     "retry",
     "timeout",
     "limits",
+    "is_shared",
 ];
 
 /// The tools of a role.
@@ -100,6 +101,7 @@ fn actor(given: &Bound<'_, PyDict>) -> PyResult<RoleImplementation> {
         max_model_calls: fields.get("max_model_calls")?,
         policy,
         tags: fields.get("tags")?.unwrap_or_default(),
+        is_shared: fields.get("is_shared")?.unwrap_or_default(),
     }))
 }
 

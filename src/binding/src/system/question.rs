@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use antiphon_core::budget::Limits;
 use antiphon_runtime::UserContext;
 use antiphon_runtime::sandbox::HostCalls;
 use antiphon_runtime::{Answers, Clock, SystemClock};
@@ -12,6 +13,7 @@ use pyo3::types::PyDict;
 use serde_json::Value as Json;
 
 use crate::driver::seeds;
+use crate::graph::limits;
 use crate::graph::options::Keywords;
 use crate::sandbox::native_sandbox::Caller;
 use crate::system::cancellation_token::PyCancellationToken;
@@ -21,7 +23,7 @@ use crate::thread::thread_ref::ThreadRef;
 use crate::value::json;
 
 /// What a question may be put with.
-const OPTIONS: [&str; 12] = [
+const OPTIONS: [&str; 13] = [
     "thread",
     "how",
     "answer",
@@ -34,6 +36,7 @@ const OPTIONS: [&str; 12] = [
     "seed",
     "watch",
     "user_context",
+    "limits",
 ];
 
 /// A question as it is put.
@@ -106,6 +109,7 @@ fn session(py: Python<'_>, options: &Keywords<'_, '_>) -> PyResult<Session> {
     let call = options.get::<Py<PyAny>>("call")?;
     let clock = SystemClock::new();
     let given = options.get("seed")?;
+    let own = options.get::<Bound<'_, PyDict>>("limits")?;
     Ok(Session {
         seed: seeds::draw(given),
         run_id: options.get("run_id")?.unwrap_or_else(|| seeds::draw_run_id(given, clock.now())),
@@ -114,6 +118,7 @@ fn session(py: Python<'_>, options: &Keywords<'_, '_>) -> PyResult<Session> {
             .map(|cancel| cancel.get().0.clone()),
         host_calls: call.map(|call| Arc::new(Caller(call)) as Arc<dyn HostCalls>),
         thread,
+        limits: own.as_ref().map_or_else(|| Ok(Limits::default()), limits::read)?,
         ..Session::new(Arc::new(clock))
     })
 }

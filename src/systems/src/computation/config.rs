@@ -1,7 +1,7 @@
 //! The settings of a computation, checked before anything costs.
 
 use antiphon_core::Fault;
-use antiphon_core::budget::Limits;
+use antiphon_core::budget::{BudgetDimension, Limits};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
@@ -91,5 +91,9 @@ impl SystemConfig for Config {
     fn limits(&self) -> Limits {
         let wall_time = seconds("question_timeout_s", self.question_timeout_s).ok();
         Limits { wall_time, ..Limits::default() }
+    }
+
+    fn setting_of(limit: BudgetDimension) -> Option<&'static str> {
+        (limit == BudgetDimension::WallTime).then_some("question_timeout_s")
     }
 }

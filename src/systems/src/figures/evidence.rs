@@ -18,6 +18,8 @@ pub struct Evidence {
     units: BTreeSet<&'static str>,
     /// All text, in lower case.
     words: String,
+    /// Whether a number must be the known one, and not a rounded form of it.
+    is_exact: bool,
 }
 
 /// Something that a sentence states and nothing supports, or that it fails to state.
@@ -53,6 +55,11 @@ impl Evidence {
     /// Nothing is known.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Nothing is known, and nothing may be rounded.
+    pub fn exact() -> Self {
+        Self { is_exact: true, ..Self::default() }
     }
 
     /// All that a text states.
@@ -171,9 +178,10 @@ impl Evidence {
 
     /// Whether a number of a sentence is the known one.
     fn is_near(&self, number: &Number, reading: Reading, known: f64, lowers: bool) -> bool {
+        let reading = if self.is_exact { Reading::exact(reading.value) } else { reading };
+        let is_about = number.is_about && !self.is_exact;
         let rounds = |known: f64| {
-            reading.rounds(known, number.is_about)
-                || lowers && reading.negated().rounds(known, number.is_about)
+            reading.rounds(known, is_about) || lowers && reading.negated().rounds(known, is_about)
         };
         if !number.is_percent {
             return rounds(known);

@@ -1,16 +1,18 @@
 //! How what a role replies becomes a change of the state.
 
-use antiphon_core::agent::ToolCallRecord;
+use std::collections::BTreeMap;
+
 use antiphon_core::{Fault, FaultCode};
 use serde_json::json;
 
 use super::config::{Config, ResearchMode};
 use super::conversation::RoleTask;
+use super::faithful::changed_word;
 use super::finalize::format_answer;
 use super::message::{MessageDraft, MessageFactory, MessageKind, Participant, attempts};
 use super::patch::Patch;
-use super::reply::{ExpertAnswer, FinalAnswer, Finding, Plan};
-use super::state::{ExpertState, ResearcherState, State, Verdict};
+use super::reply::{FinalAnswer, Finding, Plan, PlannedStep, Solution};
+use super::state::{Decision, ExpertState, ResearcherState, State, Verdict};
 use super::step::StepName;
 use crate::reply::RoleReply;
 use crate::result::Outcome;
@@ -48,18 +50,48 @@ pub(super) fn conclude(
 }
 
 fn conclude_plan(mut reply: RoleReply, attempt: usize, patch: &mut Patch) -> Result<String, Fault> {
-    let Plan { research_steps, expert_steps } = reply.read()?;
-    let trimmed = |steps: &[String]| -> Vec<String> {
-        steps.iter().map(|step| step.trim().to_owned()).collect()
-    };
-    let (research, expert) = (trimmed(&research_steps), trimmed(&expert_steps));
-    let plan = json!({"research_steps": research, "expert_steps": expert});
-    let note = json!({"research_steps": research, "expert_steps": expert, "attempt": attempt});
+    let Plan { research_steps, expert_steps, known } = reply.read()?;
+    let mut research = Vec::new();
+    let mut dependencies = BTreeMap::new();
+    for (index, step) in research_steps.into_iter().enumerate() {
+        let (step, numbers) = match step {
+            PlannedStep::Alone(step) => (step, Vec::new()),
+            PlannedStep::After { step, depends_on } => (step, depends_on),
+        };
+        if let Some(number) = numbers.iter().find(|number| !(1..=index).contains(number)) {
+            return Err(later_step(index + 1, *number));
+        }
+        if !numbers.is_empty() {
+            let needed: Vec<usize> = numbers.iter().map(|number| number - 1).collect();
+            dependencies.insert(index, needed);
+        }
+        research.push(step.trim().to_owned());
+    }
+    let expert: Vec<String> = expert_steps.iter().map(|step| step.trim().to_owned()).collect();
+    let mut plan = json!({"research_steps": research, "expert_steps": expert});
+    let mut note = json!({"research_steps": research, "expert_steps": expert, "attempt": attempt});
+    for told in [&mut plan, &mut note] {
+        let Some(fields) = told.as_object_mut() else { continue };
+        if !dependencies.is_empty() {
+            fields.insert("depends_on".to_owned(), json!(dependencies));
+        }
+        if !known {
+            fields.insert("known".to_owned(), json!(false));
+        }
+    }
     patch
         .set(State::research_steps, research)
         .set(State::expert_steps, expert)
+        .set(State::research_dependencies, dependencies)
+        .set(State::plan_known, known)
         .note("plan_created", note);
     Ok(plan.to_string())
+}
+
+fn later_step(step: usize, number: usize) -> Fault {
+    let message =
+        format!("research step {step} may depend on earlier research steps only, not on: {number}");
+    Fault::new(FaultCode::RoleReplyInvalid, message)
 }
 
 fn conclude_research(
@@ -77,15 +109,11 @@ fn conclude_research(
         let message = format!("a research result would leave a gap before it: {index}");
         return Err(Fault::new(FaultCode::ReviewStateCorrupt, message));
     }
-    let earlier = state.researcher_states.get(&index);
-    let mut tool_calls = earlier.map(|known| known.tool_calls.clone()).unwrap_or_default();
     let used = reply.tool_uses.len();
-    tool_calls.extend(reply.tool_uses.iter().map(tool_call_text));
     let own = ResearcherState {
         messages: reply.messages,
         step_index: index,
         result: Some(result.clone()),
-        tool_calls,
     };
     patch
         .set(State::research_results, (index, result.clone()))
@@ -94,18 +122,13 @@ fn conclude_research(
     Ok(result)
 }
 
-fn tool_call_text(used: &ToolCallRecord) -> String {
-    let failed = if used.ok { "" } else { " (failed)" };
-    format!("{}({}){failed}", used.name, used.arguments)
-}
-
 fn conclude_expert(
     mut reply: RoleReply,
     state: &State,
     attempt: usize,
     patch: &mut Patch,
 ) -> Result<String, Fault> {
-    let ExpertAnswer { reasoning_trace, expert_answer } = reply.read()?;
+    let Solution { reasoning_trace, known, expert_answer } = reply.read()?;
     let (answer, reasoning) = (expert_answer.trim(), reasoning_trace.trim());
     let own = ExpertState {
         messages: reply.messages,
@@ -118,9 +141,15 @@ fn conclude_expert(
     patch
         .set(State::expert_answer, answer)
         .set(State::expert_reasoning, reasoning)
-        .set(State::expert_state, own)
-        .note("expert_finished", json!({ "attempt": attempt }));
-    Ok(json!({"expert_answer": answer, "reasoning_trace": reasoning}).to_string())
+        .set(State::expert_known, known)
+        .set(State::expert_state, own);
+    let mut told = json!({"expert_answer": answer, "reasoning_trace": reasoning});
+    let mut note = json!({ "attempt": attempt });
+    for told in [&mut told, &mut note].into_iter().filter(|_| !known) {
+        told.as_object_mut().map(|fields| fields.insert("known".to_owned(), json!(false)));
+    }
+    patch.note("expert_finished", note);
+    Ok(told.to_string())
 }
 
 fn conclude_verdict(
@@ -129,7 +158,11 @@ fn conclude_verdict(
     attempt: usize,
     patch: &mut Patch,
 ) -> Result<String, Fault> {
-    let verdict: Verdict = reply.read()?;
+    let mut verdict: Verdict = reply.read()?;
+    if job.step == StepName::CriticResearcher && verdict.decision == Decision::NotKnown {
+        // The step may say that nothing was found; whether that ends the question, others decide.
+        verdict.decision = Decision::Reject;
+    }
     let (decision, feedback) = (verdict.decision, &verdict.feedback);
     match job.step {
         StepName::CriticPlanner => patch
@@ -165,10 +198,17 @@ fn conclude_final_answer(
     patch: &mut Patch,
 ) -> Result<String, Fault> {
     let FinalAnswer { final_answer, final_reasoning_trace } = reply.read()?;
-    let answer = format_answer(&final_answer, config.answer_format);
-    let reasoning = final_reasoning_trace.trim();
+    let (mut answer, mut reasoning) = (final_answer.as_str(), final_reasoning_trace.trim());
     // A question that was given up stays so, whatever words it gets.
     let outcome = state.outcome.unwrap_or(Outcome::Answered);
+    // The code of a caller may know better than the expert; a model may not.
+    let is_model = !reply.messages.is_empty();
+    let changed = changed_word(&state.expert_answer, answer);
+    if let Some(word) = changed.filter(|_| is_model && outcome == Outcome::Answered) {
+        patch.note("final_answer_refused", json!({"answer": answer, "changed": word}));
+        (answer, reasoning) = (&state.expert_answer, &state.expert_reasoning);
+    }
+    let answer = format_answer(answer, config.answer_format);
     patch
         .set(State::final_answer, &answer)
         .set(State::final_reasoning_trace, reasoning)

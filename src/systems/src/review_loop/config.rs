@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use antiphon_core::Fault;
-use antiphon_core::budget::Limits;
+use antiphon_core::budget::{BudgetDimension, Limits};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
@@ -59,7 +59,7 @@ pub struct Config {
     pub critic_context: CriticContext,
     /// What the finalizer does with a question that was given up.
     pub finalizer_on_failure: OnFailure,
-    /// How the final answer is trimmed.
+    /// The form of the final answer.
     pub answer_format: AnswerFormat,
     /// The type of the message that sends work back.
     pub feedback_type: FeedbackType,
@@ -147,6 +147,14 @@ impl SystemConfig for Config {
             ..Limits::default()
         }
     }
+
+    fn setting_of(limit: BudgetDimension) -> Option<&'static str> {
+        match limit {
+            BudgetDimension::Supersteps => Some("recursion_limit"),
+            BudgetDimension::WallTime => Some("question_timeout_s"),
+            _ => None,
+        }
+    }
 }
 
 /// Limits of rejections by agent; none leaves an agent to the shared limit.
@@ -179,7 +187,8 @@ pub enum ResearchMode {
     /// Each is approved before the next begins.
     #[default]
     Sequential,
-    /// All at once, then all their critics, then what was rejected again.
+    /// In waves: all that depend on nothing which is still to be found, then their critics, then
+    /// what was rejected again, then those that depend on the results.
     Parallel,
 }
 
@@ -205,15 +214,18 @@ pub enum OnFailure {
     Model,
 }
 
-/// How the final answer is trimmed.
+/// The form of the final answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AnswerFormat {
-    /// As the finalizer wrote it.
+    /// The expert's words. The finalizer is asked only if the caller has given it.
     #[default]
     Plain,
-    /// For comparison with a benchmark's answers: no quotes around it, no full
-    /// stop after a single word, no thousands separators.
+    /// As few words as possible, by the finalizer. If it changes a number, a date or a name, the
+    /// expert's words are delivered.
+    Short,
+    /// As `short`, trimmed for comparison with a benchmark's answers: no quotes around it, no
+    /// full stop after a single word, no thousands separators.
     Gaia,
 }
 

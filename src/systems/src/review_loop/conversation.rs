@@ -1,13 +1,17 @@
 //! How the conversation of each role begins: its instructions, the input
 //! it works on, and what it has been told.
 
-use antiphon_core::{Fault, FaultCode, Message};
+use antiphon_core::{Content, ContentPart, Fault, FaultCode, Message, Role};
 
 use super::config::{Config, CriticContext};
+use super::evidence::{add_tool_calls, of_expert, of_researcher};
 use super::message::{Participant, last_instruction, view};
 use super::state::{Decision, State};
 use super::step::StepName;
-use crate::delimited_input::DelimitedInput;
+use crate::delimited_input::{DelimitedInput, cut, escape};
+
+/// Characters of the attached file that a critic sees.
+const FILE_OF_CRITIC: usize = 16_000;
 
 /// One piece of work: a step, and for research which of them.
 #[derive(Clone, Copy, Debug)]
@@ -27,24 +31,32 @@ pub(super) fn conversation(
     if job.step == StepName::Planner {
         return Ok(planning(job, state, instructions));
     }
-    let delimited = delimited_input(job, state, config)?;
     let mut messages = earlier(job, state);
     if messages.is_empty() {
         messages.push(Message::system(instructions));
-    } else if job.step == StepName::Researcher {
-        // It has its input already; only the feedback is new.
-        messages.push(Message::user(instruction));
+    } else {
+        messages.push(Message::user(again(job, state, instruction)));
         return Ok(messages);
     }
+    let mut delimited = delimited_input(job, state, config)?;
     let text = if job.step.is_critic() {
         // What is reviewed may have been written by anybody.
-        let mut delimited = delimited;
-        delimited.add("to_review", instruction).text().to_owned()
+        delimited.add("to_review", instruction).text()
     } else {
-        delimited.then(instruction)
+        delimited.then(&escape(instruction))
     };
     messages.push(Message::user(text));
     Ok(messages)
+}
+
+/// What is new for a role that has its input already: the feedback, and for the expert the
+/// research, which it must not lose sight of in a long conversation.
+fn again(job: RoleTask, state: &State, feedback: &str) -> String {
+    let mut delimited = DelimitedInput::new();
+    if job.step == StepName::Expert {
+        add_research(state, &mut delimited);
+    }
+    delimited.then(&escape(feedback))
 }
 
 /// What the orchestrator has told the role last.
@@ -60,25 +72,44 @@ fn instruction(job: RoleTask, state: &State) -> Result<&str, Fault> {
 
 fn planning(job: RoleTask, state: &State, instructions: String) -> Vec<Message> {
     let mut messages = vec![Message::system(instructions)];
-    messages.extend(view(&state.agent_messages, job.step, None));
+    let exchange = view(&state.agent_messages, job.step, None);
+    messages.extend(exchange.into_iter().map(escaped));
     let mut delimited = DelimitedInput::new();
-    add_file(&mut delimited, state);
+    if let Some(file) = &state.file {
+        delimited.add_named("file", &file.name, &file.text);
+    }
     if let Some(first) = messages.get_mut(1) {
         first.content = delimited.then(&first.content.text()).into();
     }
     messages
 }
 
-/// What was said when the work was done before.
-fn earlier(job: RoleTask, state: &State) -> Vec<Message> {
-    match (job.step, job.step_id) {
-        (StepName::Researcher, Some(index)) => {
-            state.researcher_states.get(&index).map(|known| known.messages.clone())
+fn escaped(mut message: Message) -> Message {
+    match &mut message.content {
+        Content::Text(text) => *text = escape(text).into_owned(),
+        Content::Parts(parts) => {
+            for part in parts {
+                if let ContentPart::Text { text } = part {
+                    *text = escape(text).into_owned();
+                }
+            }
         }
-        (StepName::Expert, _) => state.expert_state.as_ref().map(|known| known.messages.clone()),
-        _ => None,
     }
-    .unwrap_or_default()
+    message
+}
+
+/// What was said when the work was done before. A reply may quote a tag.
+fn earlier(job: RoleTask, state: &State) -> Vec<Message> {
+    let messages = match (job.step, job.step_id) {
+        (StepName::Researcher, Some(index)) => of_researcher(state, index),
+        (StepName::Expert, _) => of_expert(state),
+        _ => &[],
+    };
+    let safe = |message: &Message| match message.role {
+        Role::Assistant => escaped(message.clone()),
+        _ => message.clone(),
+    };
+    messages.iter().map(safe).collect()
 }
 
 /// What a role works on beside what it is told.
@@ -88,36 +119,33 @@ fn delimited_input(job: RoleTask, state: &State, config: &Config) -> Result<Deli
         return Ok(delimited);
     }
     delimited.add("question", &state.question);
+    add_file(job, state, &mut delimited);
     match job.step {
         StepName::Researcher => {
             research_step(job, state)?;
-            add_file(&mut delimited, state);
             add_earlier_results(job, state, &mut delimited);
         }
         StepName::CriticPlanner => {
-            if let Some(file) = &state.file {
-                delimited.add("file_name", &file.name);
-            }
             for (index, step) in state.research_steps.iter().enumerate() {
                 delimited.add_numbered("research_step", index + 1, step);
             }
             for (index, step) in state.expert_steps.iter().enumerate() {
                 delimited.add_numbered("expert_step", index + 1, step);
             }
+            add_not_known(state.plan_known, &mut delimited);
         }
         StepName::CriticResearcher => {
             delimited.add("research_step", research_step(job, state)?);
-            let known = job.step_id.and_then(|index| state.researcher_states.get(&index));
-            let calls = known.map(|known| known.tool_calls.join("\n")).unwrap_or_default();
-            delimited.add("tool_calls", if calls.is_empty() { "none" } else { &calls });
+            add_earlier_results(job, state, &mut delimited);
+            let index = job.step_id.unwrap_or_default();
+            add_tool_calls(of_researcher(state, index), &mut delimited);
         }
-        StepName::Expert => {
-            add_file(&mut delimited, state);
-            add_research(state, &mut delimited);
-        }
+        StepName::Expert => add_research(state, &mut delimited),
         StepName::CriticExpert => {
             add_research(state, &mut delimited);
+            add_tool_calls(of_expert(state), &mut delimited);
             delimited.add("reasoning", &state.expert_reasoning);
+            add_not_known(state.expert_known, &mut delimited);
         }
         StepName::Finalizer => {
             add_research(state, &mut delimited);
@@ -139,9 +167,23 @@ fn research_step(job: RoleTask, state: &State) -> Result<&str, Fault> {
     })
 }
 
-fn add_file(delimited: &mut DelimitedInput, state: &State) {
-    if let Some(file) = &state.file {
-        delimited.add_named("file", &file.name, &file.text);
+/// Adds the attached file: whole for those who work with it, its beginning for critics.
+fn add_file(job: RoleTask, state: &State, delimited: &mut DelimitedInput) {
+    let Some(file) = &state.file else { return };
+    match job.step {
+        StepName::Finalizer => {}
+        step if step.is_critic() => {
+            delimited.add_named("file", &file.name, &cut(&file.text, FILE_OF_CRITIC));
+        }
+        _ => {
+            delimited.add_named("file", &file.name, &file.text);
+        }
+    }
+}
+
+fn add_not_known(known: bool, delimited: &mut DelimitedInput) {
+    if !known {
+        delimited.add("not_known", "The work says that the answer cannot be known.");
     }
 }
 

@@ -16,7 +16,7 @@ pub struct Situation {
     /// What failed in it.
     pub failure: Option<Failure>,
     /// The critic's verdict, if the step is a critic: of several, rejected if
-    /// one is and missing if one is.
+    /// one is and missing if one is; not known too if it approves of work that says so.
     pub verdict: Judgement,
     /// The research steps whose results were rejected, in order.
     pub rejected: Vec<usize>,
@@ -67,16 +67,19 @@ pub struct Limits {
     pub scope: LimitScope,
     /// Whether the finalizer's model is asked all the same.
     pub on_failure: OnFailure,
+    /// Whether the finalizer words an approved answer, which else is delivered as it is.
+    pub words_answers: bool,
 }
 
 impl Limits {
     /// Those of the settings, with the shared limit that the state holds.
-    pub fn of(config: &Config, retries: u32) -> Self {
+    pub fn of(config: &Config, retries: u32, words_answers: bool) -> Self {
         Self {
             retries,
             per_agent: config.per_agent_limits.unwrap_or_default(),
             scope: config.researcher_limit_scope,
             on_failure: config.finalizer_on_failure,
+            words_answers,
         }
     }
 
@@ -143,7 +146,8 @@ pub fn decide(situation: &Situation, limits: &Limits) -> Decision {
     let failed = row.ending.is_some() || situation.given_up;
     let spared = limits.on_failure == OnFailure::Bypass
         || situation.step == Some(StepName::Finalizer)
-        || matches!(row.ending, Some(Outcome::Budget | Outcome::Cancelled));
+        || matches!(row.ending, Some(Outcome::Budget | Outcome::Cancelled | Outcome::NoAnswer));
+    let delivers = row.next == Some(StepName::Finalizer) && !failed && !limits.words_answers;
     Decision {
         next: row.next,
         rule: row.rule,
@@ -151,7 +155,7 @@ pub fn decide(situation: &Situation, limits: &Limits) -> Decision {
         entry: row.entry,
         fresh: row.fresh,
         ending: row.ending,
-        bypass: failed && spared,
+        bypass: delivers || (failed && spared),
     }
 }
 
@@ -168,6 +172,9 @@ fn determine(situation: &Situation) -> Row {
             Row::ends("no_progress", Outcome::RetryLimit)
         }
         (Some(Step::Planner), ..) => Row::go("plan_made", Step::CriticPlanner),
+        (Some(Step::CriticPlanner), _, Judgement::NotKnown) => {
+            Row::ends("plan_not_known", Outcome::NoAnswer)
+        }
         (Some(Step::CriticPlanner), _, Judgement::Approve) if situation.planned > 0 => {
             Row::go("plan_approved", Step::Researcher).fresh()
         }
@@ -187,6 +194,9 @@ fn determine(situation: &Situation) -> Row {
         }
         (Some(Step::CriticResearcher), _, Judgement::Reject) => Row::rework(Step::Researcher),
         (Some(Step::Expert), ..) => Row::go("answer_made", Step::CriticExpert),
+        (Some(Step::CriticExpert), _, Judgement::NotKnown) => {
+            Row::ends("answer_not_known", Outcome::NoAnswer)
+        }
         (Some(Step::CriticExpert), _, Judgement::Approve) => {
             Row::go("answer_approved", Step::Finalizer)
         }

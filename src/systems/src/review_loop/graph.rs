@@ -11,7 +11,7 @@ use super::conclude::conclude;
 use super::config::Config;
 use super::conversation::{RoleTask, conversation};
 use super::finalize::bypass;
-use super::input::begin;
+use super::input::{begin, day};
 use super::message::{MessageFactory, attempts};
 use super::orchestrate::orchestrate;
 use super::prompt::instructions;
@@ -65,9 +65,12 @@ pub(super) fn build(
     let tool_timeout = Some(config.tool_timeout());
     let Config { temperature, max_reasks, .. } = *config;
     graph.defaults(RoleDefaults { temperature, max_reasks, tool_timeout });
-    graph.node(INPUT, async |cx: NodeContext<ReviewLoop>| begin(cx.input(), &cx.system().config));
+    graph.node(INPUT, async |cx: NodeContext<ReviewLoop>| {
+        begin(cx.input(), &cx.system().config, cx.call.cx.clock.now())
+    });
     graph.node(ORCHESTRATOR, async |cx| {
-        Ok::<_, Fault>(orchestrate(&cx.state, &cx.system().config, &mut factory(&cx)))
+        let ReviewLoop { config, words_answers, .. } = cx.system();
+        Ok::<_, Fault>(orchestrate(&cx.state, config, *words_answers, &mut factory(&cx)))
     });
     graph.node(BYPASS, async |cx| Ok::<_, Fault>(bypass(&cx.state, &mut factory(&cx))));
     for step in STEPS {
@@ -121,10 +124,18 @@ fn role_node(step: StepName, config: &Config, critic: ModelTier) -> RoleNode<Rev
         begin: announce,
         conversation: |cx| {
             let (task, system) = (task(cx)?, cx.system());
-            let instructions = instructions(task.step, &system.parts, &system.config)?;
+            let today = match &*cx.state.asked_on {
+                // A state that came from elsewhere may not know.
+                "" => day(cx.call.cx.clock.now()),
+                known => known.to_owned(),
+            };
+            let instructions = instructions(task.step, &system.parts, &system.config, &today)?;
             conversation(task, &cx.state, &system.config, instructions)
         },
-        brief: |cx| Ok(json!(RoleBrief::new(task(cx)?, &cx.state, &cx.system().parts.roles))),
+        brief: |cx| {
+            let ReviewLoop { config, parts, .. } = cx.system();
+            Ok(json!(RoleBrief::new(task(cx)?, &cx.state, config, &parts.roles)))
+        },
         conclude: |cx, reply| {
             conclude(task(cx)?, reply, &cx.state, &cx.system().config, &mut factory(cx))
         },

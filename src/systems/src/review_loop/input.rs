@@ -1,7 +1,7 @@
 //! What is asked: the first message is the question, and one file may come
 //! with it.
 
-use antiphon_core::{Fault, FaultCode};
+use antiphon_core::{Fault, FaultCode, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
@@ -124,12 +124,13 @@ pub enum Part {
 }
 
 /// The patch of the node `input`.
-pub(super) fn begin(asked: &QuestionInput, config: &Config) -> Result<Patch, Fault> {
+pub(super) fn begin(asked: &QuestionInput, config: &Config, now: Time) -> Result<Patch, Fault> {
     let (question, file) = asked.read_question()?;
     let mut patch = Patch::default();
     let name = file.as_ref().map(|file| file.name.clone());
     patch
         .set(State::question, &question)
+        .set(State::asked_on, day(now))
         .set(State::retry_limit, config.retry_limit)
         .set(State::current_step, StepName::Input.as_str())
         .set(State::next_step, StepName::Planner.as_str())
@@ -138,6 +139,11 @@ pub(super) fn begin(asked: &QuestionInput, config: &Config) -> Result<Patch, Fau
         patch.set(State::file, file);
     }
     Ok(patch)
+}
+
+/// Year, month and day in UTC.
+pub(super) fn day(now: Time) -> String {
+    now.to_string().chars().take_while(|sign| *sign != 'T').collect()
 }
 
 fn malformed(found: &str) -> Fault {

@@ -16,14 +16,19 @@ use super::parallel::{next_wave, steps_with_verdict, undelivered_steps, under_re
 use super::patch::Patch;
 use super::progress;
 use super::state::{Decision as Judgement, State, Verdict};
-use super::step::StepName;
+use super::step::{StepName, Worker};
 use crate::result::Outcome;
 use crate::state::is_passing;
 
 /// The patch of the node.
-pub(super) fn orchestrate(state: &State, config: &Config, factory: &mut MessageFactory) -> Patch {
+pub(super) fn orchestrate(
+    state: &State,
+    config: &Config,
+    words_answers: bool,
+    factory: &mut MessageFactory,
+) -> Patch {
     let situation = situation(state, config);
-    let decision = decide(&situation, &Limits::of(config, state.retry_limit));
+    let decision = decide(&situation, &Limits::of(config, state.retry_limit, words_answers));
     let mut patch = Patch::default();
     report(state, &situation, &decision, &mut patch);
     let Some(next) = decision.next else {
@@ -75,8 +80,12 @@ fn situation(state: &State, config: &Config) -> Situation {
 /// The verdict of the step, and the research steps that were rejected.
 fn verdict(state: &State, config: &Config, step: Option<StepName>) -> (Judgement, Vec<usize>) {
     match step {
-        Some(StepName::CriticPlanner) => (state.critic_planner_decision, Vec::new()),
-        Some(StepName::CriticExpert) => (state.critic_expert_decision, Vec::new()),
+        Some(StepName::CriticPlanner) => {
+            (agreed(state.critic_planner_decision, state.plan_known), Vec::new())
+        }
+        Some(StepName::CriticExpert) => {
+            (agreed(state.critic_expert_decision, state.expert_known), Vec::new())
+        }
         Some(StepName::CriticResearcher) => {
             let mode = config.research_mode;
             let rejected = steps_with_verdict(state, mode, Judgement::Reject);
@@ -92,6 +101,11 @@ fn verdict(state: &State, config: &Config, step: Option<StepName>) -> (Judgement
         }
         _ => (Judgement::None, Vec::new()),
     }
+}
+
+/// To approve of work that says that the answer cannot be known is to say so.
+fn agreed(verdict: Judgement, known: bool) -> Judgement {
+    if verdict == Judgement::Approve && !known { Judgement::NotKnown } else { verdict }
 }
 
 fn failure(state: &State, step: Option<StepName>, fault: &Fault) -> Failure {
@@ -162,6 +176,9 @@ fn give_up(state: &State, situation: &Situation, decision: &Decision, patch: &mu
         report_error(state, &fault, patch);
         patch.replace(State::error, fault);
     }
+    if decision.ending == Some(Outcome::NoAnswer) {
+        patch.set(State::reason, Some(reason(state, situation)));
+    }
     // Whoever gave up first has said how.
     if state.outcome.is_none() {
         patch
@@ -169,6 +186,21 @@ fn give_up(state: &State, situation: &Situation, decision: &Decision, patch: &mu
             .set(State::final_answer, FAILURE_TEXT)
             .set(State::final_reasoning_trace, FAILURE_TEXT)
             .set(State::error_component, component(state, situation).to_owned());
+    }
+}
+
+/// Why the answer cannot be known: what the critic says if it decided so, else the work it
+/// approved.
+fn reason(state: &State, situation: &Situation) -> String {
+    match situation.step.and_then(StepName::worker) {
+        Some(Worker::Planner) if state.critic_planner_decision == Judgement::NotKnown => {
+            state.critic_planner_feedback.clone()
+        }
+        Some(Worker::Planner) => state.expert_steps.join(" "),
+        _ if state.critic_expert_decision == Judgement::NotKnown => {
+            state.critic_expert_feedback.clone()
+        }
+        _ => state.expert_answer.clone(),
     }
 }
 

@@ -16,7 +16,7 @@ pub const FAILURE_TEXT: &str = "The question could not be answered.";
 /// What a review loop returns beside what all systems do.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Answer {
-    /// The answer in short, or [`FAILURE_TEXT`].
+    /// The answer, or [`FAILURE_TEXT`].
     pub final_answer: String,
     /// How it was reached, or [`FAILURE_TEXT`].
     pub final_reasoning_trace: String,
@@ -46,6 +46,7 @@ pub(super) fn conclude(finished: Finished<'_, ReviewLoop>) -> Conclusion<Answer>
         state.outcome = Some(outcome);
     }
     let error: Option<Fault> = state.error.clone();
+    let reason = state.reason.clone().filter(|_| outcome == Outcome::NoAnswer);
     let output = Answer {
         final_answer: state.final_answer.clone(),
         final_reasoning_trace: state.final_reasoning_trace.clone(),
@@ -54,5 +55,5 @@ pub(super) fn conclude(finished: Finished<'_, ReviewLoop>) -> Conclusion<Answer>
         error_component: state.error_component.clone(),
         state,
     };
-    Conclusion { output, outcome, reason: None, error }
+    Conclusion { output, outcome, reason, error }
 }

@@ -46,7 +46,7 @@ pub(super) fn next_wave(
         Some(StepName::Researcher) if decision.entry == StepEntry::Rework => {
             steps_with_verdict(state, mode, Judgement::Reject)
         }
-        Some(StepName::Researcher) => return advance(begun, state.research_steps.len(), mode),
+        Some(StepName::Researcher) => return advance(begun, state, mode),
         Some(StepName::CriticResearcher) => steps_with_verdict(state, mode, Judgement::None),
         _ => return (begun, Vec::new()),
     };
@@ -55,11 +55,19 @@ pub(super) fn next_wave(
     (begun, if wave.is_empty() { somebody() } else { wave })
 }
 
-fn advance(begun: i64, steps: usize, mode: ResearchMode) -> (i64, Vec<usize>) {
+/// The next steps of the plan, up to one that needs the result of another of them. Waves follow
+/// the order of the plan, so that the index tells which steps were begun.
+fn advance(begun: i64, state: &State, mode: ResearchMode) -> (i64, Vec<usize>) {
     let first = usize::try_from(begun + 1).unwrap_or_default();
+    let waits = |index: &usize| {
+        let needed = state.research_dependencies.get(index);
+        needed.into_iter().flatten().any(|&earlier| earlier >= first)
+    };
     let wave: Vec<usize> = match mode {
         ResearchMode::Sequential => vec![first],
-        ResearchMode::Parallel => (first..steps).collect(),
+        ResearchMode::Parallel => {
+            (first..state.research_steps.len()).take_while(|index| !waits(index)).collect()
+        }
     };
     let index = wave.last().and_then(|&last| i64::try_from(last).ok()).unwrap_or(begun);
     (index, wave)

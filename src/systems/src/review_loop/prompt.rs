@@ -2,7 +2,7 @@
 
 use antiphon_core::{Fault, ToolSpec};
 
-use super::config::Config;
+use super::config::{Config, ResearchMode};
 use super::graph::role_of;
 use super::step::StepName;
 use crate::parts::Parts;
@@ -14,7 +14,7 @@ pub(super) const PROMPTS: &[PromptSpec] = &[
     PromptSpec {
         name: "planner",
         text: include_str!("../../prompts/review_loop/planner.md"),
-        large: None,
+        large: Some(include_str!("../../prompts/review_loop/planner.large.md")),
     },
     PromptSpec {
         name: "planner_without_research",
@@ -24,12 +24,12 @@ pub(super) const PROMPTS: &[PromptSpec] = &[
     PromptSpec {
         name: "researcher",
         text: include_str!("../../prompts/review_loop/researcher.md"),
-        large: None,
+        large: Some(include_str!("../../prompts/review_loop/researcher.large.md")),
     },
     PromptSpec {
         name: "expert",
         text: include_str!("../../prompts/review_loop/expert.md"),
-        large: None,
+        large: Some(include_str!("../../prompts/review_loop/expert.large.md")),
     },
     PromptSpec {
         name: "critic_planner",
@@ -56,6 +56,16 @@ pub(super) const PROMPTS: &[PromptSpec] = &[
         text: include_str!("../../prompts/review_loop/no_tools.md"),
         large: None,
     },
+    PromptSpec {
+        name: "steps_in_order",
+        text: include_str!("../../prompts/review_loop/steps_in_order.md"),
+        large: None,
+    },
+    PromptSpec {
+        name: "steps_in_waves",
+        text: include_str!("../../prompts/review_loop/steps_in_waves.md"),
+        large: None,
+    },
 ];
 
 /// Characters of a tool's description that prompts show.
@@ -66,18 +76,28 @@ pub(super) fn instructions(
     step: StepName,
     parts: &Parts,
     config: &Config,
+    today: &str,
 ) -> Result<String, Fault> {
     let fill =
         |prompt: &str, values: &[(&str, &str)]| parts.instructions(role_of(step), prompt, values);
+    let today = ("today", today);
     match step {
-        StepName::Input | StepName::Planner => planner(parts, config),
-        StepName::Researcher => fill("researcher", &[("tools", &tool_list(parts, "researcher")?)]),
-        StepName::Expert => fill("expert", &[("tools", &tool_list(parts, "expert")?)]),
-        step => fill(step.as_str(), &[]),
+        StepName::Input | StepName::Planner => planner(parts, config, today),
+        StepName::Researcher | StepName::Expert => {
+            fill(step.as_str(), &[("tools", &tool_list(parts, step.as_str())?), today])
+        }
+        StepName::Finalizer => fill(step.as_str(), &[]),
+        step => fill(step.as_str(), &[today]),
     }
 }
 
-fn planner(parts: &Parts, config: &Config) -> Result<String, Fault> {
+fn planner(parts: &Parts, config: &Config, today: (&str, &str)) -> Result<String, Fault> {
+    let tier = parts.roles.tier("planner");
+    let order = match config.research_mode {
+        ResearchMode::Sequential => "steps_in_order",
+        ResearchMode::Parallel => "steps_in_waves",
+    };
+    let order = parts.prompts.fill(order, tier, &[])?;
     let max_research_steps = config.max_research_steps.to_string();
     let max_expert_steps = config.max_expert_steps.to_string();
     let expert_tools = tool_list(parts, "expert")?;
@@ -85,6 +105,8 @@ fn planner(parts: &Parts, config: &Config) -> Result<String, Fault> {
         ("max_research_steps", max_research_steps.as_str()),
         ("max_expert_steps", max_expert_steps.as_str()),
         ("expert_tools", expert_tools.as_str()),
+        ("order", order.as_str()),
+        today,
     ];
     if !can_look_up(&parts.roles)? {
         return parts.instructions("planner", "planner_without_research", &values);

@@ -5,7 +5,7 @@ use antiphon_core::Schema;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
-use super::config::Config;
+use super::config::{Config, ResearchMode};
 use super::step::StepName;
 use crate::prompts::ModelTier;
 use crate::reply::{object, text};
@@ -13,8 +13,27 @@ use crate::reply::{object, text};
 /// A plan.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub(super) struct Plan {
-    pub(super) research_steps: Vec<String>,
+    pub(super) research_steps: Vec<PlannedStep>,
     pub(super) expert_steps: Vec<String>,
+    #[serde(default = "yes")]
+    pub(super) known: bool,
+}
+
+/// A research step, perhaps with the numbers of earlier ones, counted from 1, whose results it
+/// needs.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(untagged)]
+pub(super) enum PlannedStep {
+    Alone(String),
+    After {
+        step: String,
+        #[serde(default)]
+        depends_on: Vec<usize>,
+    },
+}
+
+const fn yes() -> bool {
+    true
 }
 
 /// What was found.
@@ -25,9 +44,11 @@ pub(super) struct Finding {
 
 /// The expert's answer.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-pub(super) struct ExpertAnswer {
+pub(super) struct Solution {
     #[serde(default)]
     pub(super) reasoning_trace: String,
+    #[serde(default = "yes")]
+    pub(super) known: bool,
     pub(super) expert_answer: String,
 }
 
@@ -45,8 +66,11 @@ pub(super) fn schema(step: StepName, config: &Config, critic: ModelTier) -> Sche
         StepName::Input | StepName::Planner => Schema::new("plan", plan(config)),
         StepName::Researcher => Schema::new("finding", object(&json!({"result": text()}))),
         StepName::Expert => {
-            let fields = json!({"reasoning_trace": {"type": "string"}, "expert_answer": text()});
-            Schema::new("answer", object(&fields))
+            let known = json!({"type": "boolean"});
+            let fields = json!({
+                "reasoning_trace": {"type": "string"}, "known": known, "expert_answer": text(),
+            });
+            Schema::new("answer", with_required(&fields, &["reasoning_trace", "expert_answer"]))
         }
         StepName::Finalizer => {
             let fields =
@@ -60,19 +84,30 @@ pub(super) fn schema(step: StepName, config: &Config, critic: ModelTier) -> Sche
 }
 
 fn plan(config: &Config) -> Json {
-    object(&json!({
-        "research_steps": {
-            "type": "array",
-            "items": text(),
-            "maxItems": config.max_research_steps,
-        },
+    let step = match config.research_mode {
+        ResearchMode::Sequential => text(),
+        ResearchMode::Parallel => {
+            let numbers = json!({"type": "array", "items": {"type": "integer", "minimum": 1}});
+            let after = object(&json!({"step": text(), "depends_on": numbers}));
+            json!({"anyOf": [text(), after]})
+        }
+    };
+    let fields = json!({
+        "research_steps": {"type": "array", "items": step, "maxItems": config.max_research_steps},
         "expert_steps": {
             "type": "array",
             "items": text(),
             "minItems": 1,
             "maxItems": config.max_expert_steps,
         },
-    }))
+        "known": {"type": "boolean"},
+    });
+    with_required(&fields, &["research_steps", "expert_steps"])
+}
+
+/// Whether something is known may be left out: it is, unless somebody says otherwise.
+fn with_required(fields: &Json, required: &[&str]) -> Json {
+    json!({"type": "object", "properties": fields, "required": required})
 }
 
 /// A small model that has to comment before it decides finds a fault in anything, and rejects
@@ -80,8 +115,8 @@ fn plan(config: &Config) -> Json {
 /// Rejecting without saying why helps nobody: the condition is beside the properties, where
 /// providers that do not know it pass over it.
 fn verdict(tier: ModelTier) -> Json {
-    let decision = json!({"type": "string", "enum": ["approve", "reject"]});
-    let feedback = json!({"type": "string"});
+    let decision = json!({"type": "string", "enum": ["approve", "reject", "not_known"]});
+    let feedback = json!({"type": ["string", "null"]});
     let properties = match tier {
         ModelTier::Small => json!({"decision": decision, "feedback": feedback}),
         ModelTier::Large => json!({"feedback": feedback, "decision": decision}),
@@ -90,7 +125,7 @@ fn verdict(tier: ModelTier) -> Json {
         "type": "object",
         "properties": properties,
         "required": ["decision"],
-        "if": {"properties": {"decision": {"const": "reject"}}},
+        "if": {"properties": {"decision": {"enum": ["reject", "not_known"]}}},
         "then": {"properties": {"feedback": text()}, "required": ["feedback"]},
     })
 }

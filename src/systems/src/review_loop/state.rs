@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use antiphon_core::{Fault, Message};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::attachment::Attachment;
 use super::message::AgentMessage;
@@ -17,6 +17,8 @@ state! {
     pub struct State {
         /// What is asked.
         [Once] question: String,
+        /// The day on which it is asked, as year, month and day.
+        [Once] asked_on: String,
         /// The file that came with it.
         [Once] file: Option<Attachment>,
         /// All messages so far.
@@ -29,6 +31,10 @@ state! {
         [Set] research_steps: Vec<String>,
         /// How the answer is worked out.
         [Set] expert_steps: Vec<String>,
+        /// The earlier research steps whose results a step needs, by step; in parallel mode.
+        [Set] research_dependencies: BTreeMap<usize, Vec<usize>>,
+        /// Whether the planner says that the question can be answered.
+        [Set] plan_known: bool = true,
         /// The research step that was begun last, counted from 0; −1 before the first.
         [Set] current_research_index: i64 = -1,
         /// Results by research step; empty where there is none yet.
@@ -41,6 +47,8 @@ state! {
         [Set] expert_answer: String,
         /// How the expert came to it.
         [Set] expert_reasoning: String,
+        /// Whether the expert says that its answer is known.
+        [Set] expert_known: bool = true,
         /// The verdict on the plan.
         [Set] critic_planner_decision: Decision,
         /// Why the plan was rejected.
@@ -64,6 +72,8 @@ state! {
         [Set] final_answer: String,
         /// How it was reached.
         [Set] final_reasoning_trace: String,
+        /// Why there is no answer, if nobody can know it.
+        [Set] reason: Option<String>,
         /// What went wrong last, if it was not overcome.
         [Worst] error: Option<Fault>,
         /// Where the question ended without an answer.
@@ -152,9 +162,6 @@ pub struct ResearcherState {
     pub step_index: usize,
     /// What it delivered last.
     pub result: Option<String>,
-    /// The tools it has called, as `name(arguments)`.
-    #[serde(default)]
-    pub tool_calls: Vec<String>,
 }
 
 /// The expert's conversation; continued when the answer is sent back.
@@ -187,6 +194,9 @@ pub enum Decision {
     /// It must be done again.
     #[serde(rename = "reject")]
     Reject,
+    /// Nobody can know the answer, however often the work is done again.
+    #[serde(rename = "not_known")]
+    NotKnown,
 }
 
 /// What a critic says, and why.
@@ -194,9 +204,14 @@ pub enum Decision {
 pub struct Verdict {
     /// Whether the work is good enough.
     pub decision: Decision,
-    /// What is wrong with it; may be empty if it is approved.
-    #[serde(default)]
+    /// What is wrong with it, or why nobody can know; may be empty if it is approved.
+    #[serde(default, deserialize_with = "or_empty")]
     pub feedback: String,
+}
+
+/// A text; none is an empty one.
+fn or_empty<'de, D: Deserializer<'de>>(given: D) -> Result<String, D::Error> {
+    Ok(Option::deserialize(given)?.unwrap_or_default())
 }
 
 /// Rejections by whose work was rejected.

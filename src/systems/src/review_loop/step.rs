@@ -3,10 +3,13 @@
 use serde::{Deserialize, Serialize};
 
 /// Where a question stands. Names on the wire are exact.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum StepName {
     /// The question has been read.
+    #[default]
     Input,
     /// The work is split into steps.
     Planner,

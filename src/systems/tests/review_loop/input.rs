@@ -47,7 +47,7 @@ async fn text_parts_are_joined_and_a_file_part_is_the_file() {
         assert!(first.contains("<file name=\"numbers.txt\">\n1 2 3\n</file>"), "{role}: {first}");
     }
     let critic = played.requests("critic")[0].messages[1].content.to_string();
-    assert!(critic.contains("<file_name>\nnumbers.txt\n</file_name>"));
+    assert!(critic.contains("<file name=\"numbers.txt\">\n"));
     let received = json!({"question": "Sum the\nnumbers.", "file": "numbers.txt"});
     assert_eq!(played.notes("question_received"), [received]);
 }

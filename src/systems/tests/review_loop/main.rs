@@ -8,11 +8,14 @@
 )]
 
 mod cache;
+mod delimiting;
 mod errors;
+mod evidence;
 mod flow;
 mod input;
 mod limits;
 mod messages;
+mod not_known;
 mod parallel;
 mod prompts;
 mod properties;

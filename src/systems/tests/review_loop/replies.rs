@@ -6,7 +6,7 @@ use antiphon_systems::Outcome;
 use antiphon_systems::review_loop::Participant;
 use serde_json::json;
 
-use crate::scene::{Played, Scene, approve, found, plan, solved, worded};
+use crate::scene::{Played, Scene, always, approve, found, plan, solved, worded};
 
 fn ending(scene: Scene) -> Scene {
     scene.role("expert", [solved("x", "why")]).role("finalizer", [worded("x", "t")])
@@ -127,8 +127,8 @@ async fn a_benchmarks_answer_is_trimmed_and_a_plain_one_is_not() {
         let played = Scene::new(&json!({"answer_format": format}))
             .role("planner", [plan(&[], &["e1"])])
             .role("critic", [approve(), approve()])
-            .role("expert", [solved("x", "why")])
-            .role("finalizer", [worded(text, "t")])
+            .role("expert", [solved(text, "why")])
+            .branch(always("finalizer", worded(text, "t")))
             .ask("q")
             .await;
         played.answer.output.final_answer

@@ -87,7 +87,10 @@ async fn a_critic_may_be_code_and_is_told_all_there_is() {
     let second = &briefs[2];
     assert_eq!(second["instruction"], "Review research: a2");
     assert_eq!(second["question"], "q");
-    assert_eq!(second["schema"]["properties"]["decision"]["enum"], json!(["approve", "reject"]));
+    assert_eq!(
+        second["schema"]["properties"]["decision"]["enum"],
+        json!(["approve", "reject", "not_known"])
+    );
     assert_eq!(second["messages"].as_array().unwrap().len(), 1);
 }
 

@@ -1,5 +1,6 @@
 //! The stage: a review loop with a script for each role.
 
+use antiphon_systems::review_loop::config::AnswerFormat;
 use antiphon_systems::review_loop::{
     AgentMessage, Answer, Config, Participant, QuestionInput, ReviewLoop, State,
 };
@@ -25,11 +26,16 @@ pub(crate) struct Scene {
 }
 
 impl Scene {
+    /// Settings as given, but short answers unless they say otherwise: then all roles work.
     pub(crate) fn new(settings: &Json) -> Self {
+        let mut config = Config::from_json(settings).unwrap();
+        if settings.get("answer_format").is_none() {
+            config.answer_format = AnswerFormat::Short;
+        }
         Self {
             branches: Vec::new(),
             model_name: "test:scripted",
-            config: Config::from_json(settings).unwrap(),
+            config,
             research_tools: Vec::new(),
             expert_tools: Vec::new(),
             clock: Arc::new(ManualClock::default()),

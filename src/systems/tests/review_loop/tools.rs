@@ -40,7 +40,7 @@ impl Tool for Search {
     }
 }
 
-fn search(query: &str) -> ScriptedReply {
+pub(crate) fn search(query: &str) -> ScriptedReply {
     ScriptedReply::calls([("search", json!({ "query": query }))])
 }
 
@@ -82,10 +82,14 @@ async fn a_researcher_without_calls_left_concludes_without_tools() {
 }
 
 #[tokio::test]
-async fn a_critic_of_research_sees_which_tools_were_called() {
+async fn a_critic_of_research_sees_the_tool_calls_and_their_results() {
     let played = scene(&json!({}), true, vec![search("lyon"), found("a").into()]).ask("q").await;
     let shown = played.requests("critic")[1].messages[1].content.to_string();
-    assert!(shown.contains("<tool_calls>\nsearch({\"query\":\"lyon\"})\n</tool_calls>"), "{shown}");
+    let call = "<tool_call number=\"1\">\nsearch({\"query\":\"lyon\"})\n{\"hits\":[\"lyon\"]}\n</tool_call>";
+    assert!(shown.contains(call), "{shown}");
+    let played = scene(&json!({}), true, vec![found("a").into()]).ask("q").await;
+    let shown = played.requests("critic")[1].messages[1].content.to_string();
+    assert!(shown.contains("<tool_call>\nnone\n</tool_call>"), "{shown}");
 }
 
 #[tokio::test]

@@ -1,0 +1,68 @@
+//! The fault of a question whose budget is spent: which limit it was, and what raises it.
+
+use antiphon_core::budget::{Budget, BudgetCharge, BudgetDimension, Limits};
+use antiphon_core::event::{Event, EventKind};
+use antiphon_core::{Fault, FaultCode};
+use std::sync::Arc;
+
+use crate::system::SystemConfig;
+
+/// The limit that ended a question: the last one that an event reports, else one that is spent.
+pub(super) fn spent_dimension(events: &[Arc<Event>], budget: &Budget) -> Option<BudgetDimension> {
+    let told = events.iter().rfind(|event| event.kind == EventKind::Budget);
+    let name = told.and_then(|event| event.data.get("dimension")?.as_str());
+    let named = BudgetDimension::ALL.into_iter().find(|one| Some(one.as_str()) == name);
+    let calls = [BudgetCharge::Model, BudgetCharge::Tool];
+    named.or_else(|| calls.into_iter().find_map(|charge| budget.allows(charge).err())).or_else(
+        || {
+            let limit = budget.limits().supersteps?;
+            (budget.spent().supersteps >= limit).then_some(BudgetDimension::Supersteps)
+        },
+    )
+}
+
+/// The fault for the result. `own` are the limits of the caller, beside those of the settings.
+pub(super) fn spent_budget<C: SystemConfig>(
+    dimension: BudgetDimension,
+    budget: &Budget,
+    own: &Limits,
+) -> Fault {
+    let label = match dimension {
+        BudgetDimension::Supersteps => "supersteps",
+        BudgetDimension::ModelCalls => "model calls",
+        BudgetDimension::ToolCalls => "tool calls",
+        BudgetDimension::InputTokens => "tokens read",
+        BudgetDimension::OutputTokens => "tokens written",
+        BudgetDimension::Retries => "retries",
+        BudgetDimension::WallTime => "seconds",
+    };
+    let limit = limit(dimension, budget.limits());
+    let message = match limit {
+        Some(limit) => format!("the question reached its limit of {label}: {limit}"),
+        None => format!("the question reached its limit of {label}"),
+    };
+    let name = dimension.as_str();
+    // The narrower of the two was reached.
+    let is_own = limit.is_some() && self::limit(dimension, own) == limit;
+    let hint = match C::setting_of(dimension).filter(|_| !is_own) {
+        Some(setting) => format!("raise `{setting}`"),
+        None => format!("raise `{name}` of the budget"),
+    };
+    let fault = Fault::new(FaultCode::BudgetExhausted, message).with("dimension", name).hint(hint);
+    match limit {
+        Some(limit) => fault.with("limit", limit),
+        None => fault,
+    }
+}
+
+fn limit(dimension: BudgetDimension, limits: &Limits) -> Option<u64> {
+    match dimension {
+        BudgetDimension::Supersteps => limits.supersteps,
+        BudgetDimension::ModelCalls => limits.model_calls,
+        BudgetDimension::ToolCalls => limits.tool_calls,
+        BudgetDimension::InputTokens => limits.input_tokens,
+        BudgetDimension::OutputTokens => limits.output_tokens,
+        BudgetDimension::Retries => limits.retries,
+        BudgetDimension::WallTime => limits.wall_time.map(|time| time.as_secs()),
+    }
+}
