@@ -24,8 +24,13 @@ def test_the_answer_goes_to_the_output_and_progress_beside_it(antiphon: Antiphon
     lines = done.stderr.splitlines()
     assert lines[0] == "model: openai:gpt-5-mini (OPENAI_API_KEY is set)"
     assert "  plan: 1 research step, 1 expert step" in lines
+    assert "    research 1: look it up" in lines
+    assert "    expert 1: say it" in lines
+    assert "research step 1 of 1: look it up" in lines
+    assert "  found: Lima, says the atlas" in lines
+    assert "  answer: Lima" in lines
     assert "  research 1 approved" in lines
-    assert lines[-1] == "tokens: 70 read, 35 written; retries: 0"
+    assert lines[-1] == "tokens: 60 read, 30 written; retries: 0"
     assert "\r" not in done.stderr
 
 
@@ -44,6 +49,7 @@ def test_json_is_one_object(antiphon: Antiphon) -> None:
         "model",
         "outcome",
         "questions",
+        "reason",
         "retries_by_agent",
         "retry_count",
         "run_id",
@@ -51,7 +57,7 @@ def test_json_is_one_object(antiphon: Antiphon) -> None:
         "usage",
     }
     assert (told["final_answer"], told["outcome"]) == ("Lima", "answered")
-    assert told["usage"]["input_tokens"] == 70
+    assert told["usage"]["input_tokens"] == 60
     assert (told["model"], told["caveat"]) == ("openai:gpt-5-mini", None)
 
 
@@ -119,6 +125,43 @@ def test_a_question_that_is_given_up_exits_with_3_and_says_why(antiphon: Antipho
     assert "  retry 2 of 2: planner" in done.stderr.splitlines()
     assert "no answer (retry_limit) at the step: planner" in done.stderr
     assert "finalizer" not in done.stderr, "it has nothing to word"
+
+
+def test_a_question_that_nobody_can_answer_exits_with_3_and_says_why(antiphon: Antiphon) -> None:
+    why = "Only the asker knows."
+    plan = {"research_steps": [], "expert_steps": [why], "known": False}
+    with RoleServer(plan=plan) as server:
+        done = antiphon("ask", "What did I eat?", url=server.url)
+        told = antiphon("ask", "What did I eat?", "--json", url=server.url)
+    assert (done.returncode, done.stdout) == (3, "The question could not be answered.\n")
+    assert "  plan: this cannot be known" in done.stderr.splitlines()
+    assert "no answer (no_answer) at the step: planner" in done.stderr
+    assert f"reason: {why}" in done.stderr.splitlines()
+    assert (json.loads(told.stdout)["outcome"], json.loads(told.stdout)["reason"]) == (
+        "no_answer",
+        why,
+    )
+
+
+def test_the_expert_computes_in_the_sandbox_unless_asked_not_to(antiphon: Antiphon) -> None:
+    with RoleServer() as server:
+        assert antiphon("ask", "37 * 48?", url=server.url).returncode == 0
+        offered = [body.get("tools") for body in server.bodies]
+        server.bodies.clear()
+        assert antiphon("ask", "37 * 48?", "--no-tools", url=server.url).returncode == 0
+        assert not any("tools" in body for body in server.bodies)
+    names = [tool["function"]["name"] for tools in offered if tools for tool in tools]
+    assert names == ["compute"], "only the expert has it"
+
+
+def test_a_hyphen_reads_the_question_from_the_input() -> None:
+    with RoleServer() as server:
+        out, err = shell("echo 'Capital of Peru?' | antiphon ask -; echo $?", server.url)
+        assert out == "Lima\n0\n", err
+        assert "Capital of Peru?" in json.dumps(server.bodies[0]["messages"])
+        out, err = shell("antiphon ask - < /dev/null; echo $?", server.url)
+    assert out == "2\n"
+    assert "the question is blank" in err
 
 
 def test_a_refused_key_exits_with_4_and_is_not_shown(antiphon: Antiphon) -> None:
@@ -255,8 +298,8 @@ def test_a_full_disk_is_an_error_in_one_line(line: str) -> None:
 def test_an_answer_that_the_encoding_lacks_is_written_all_the_same(
     encoding: str, antiphon: Antiphon
 ) -> None:
-    final = {"final_reasoning_trace": "", "final_answer": "Łaź"}
-    with RoleServer(final=final) as server:
+    answer = {"reasoning_trace": "", "expert_answer": "Łaź"}
+    with RoleServer(answer=answer) as server:
         done = antiphon("ask", "Which city?", url=server.url, PYTHONIOENCODING=encoding)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("\\u0141")
@@ -296,8 +339,8 @@ def on_terminal(url: str) -> tuple[int, str]:
 
 def test_a_terminal_shows_who_works_and_does_not_obey_the_model() -> None:
     evil = "\x1b]0;owned\x07\x1b[2JLi\u202ema"
-    final = {"final_reasoning_trace": "", "final_answer": evil}
-    with RoleServer(final=final) as server:
+    answer = {"reasoning_trace": "", "expert_answer": evil}
+    with RoleServer(answer=answer) as server:
         code, seen = on_terminal(server.url)
     assert code == 0, seen
     assert "planner plans" in seen

@@ -39,10 +39,11 @@ REPLIES: dict[str, dict[str, Any]] = {
 }
 ALWAYS = {"step", "index", "attempt", "instruction", "messages", "schema"}
 KEYS = {
-    "planner": {"question", "file", "feedback", "research_tools", "expert_tools"},
-    "researcher": {"question", "file", "feedback", "research_step", "earlier_results"},
+    "planner": {"question", "asked_on", "file", "feedback", "research_tools", "expert_tools"},
+    "researcher": {"question", "asked_on", "file", "feedback", "research_step", "earlier_results"},
     "expert": {
         "question",
+        "asked_on",
         "file",
         "feedback",
         "research_steps",
@@ -51,6 +52,7 @@ KEYS = {
     },
     "finalizer": {
         "question",
+        "asked_on",
         "file",
         "research_steps",
         "research_results",
@@ -61,7 +63,13 @@ KEYS = {
 REVIEWED = {
     "critic_planner": {"research_steps", "expert_steps"},
     "critic_researcher": {"research_step", "result", "tool_calls"},
-    "critic_expert": {"research_steps", "research_results", "expert_answer", "expert_reasoning"},
+    "critic_expert": {
+        "research_steps",
+        "research_results",
+        "expert_answer",
+        "expert_reasoning",
+        "tool_calls",
+    },
 }
 
 
@@ -117,7 +125,7 @@ def test_an_agent_plays_each_role_and_is_given_what_the_guide_lists(
     assert (result.outcome, result.answer) == ("answered", "Lima")
     if role == "critic":
         for state in seen:
-            own = {"target", "work", "question", "file"} | REVIEWED[state["step"]]
+            own = {"target", "work", "question", "asked_on", "file"} | REVIEWED[state["step"]]
             assert set(state) == ALWAYS | own
         assert [state["target"] for state in seen] == ["planner", "researcher", "expert"]
         assert [state["work"] for state in seen] == [

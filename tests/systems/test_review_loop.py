@@ -22,6 +22,13 @@ FOUND = {"result": "Lima, says the atlas"}
 SOLVED = {"reasoning_trace": "the atlas says so", "expert_answer": "Lima"}
 WORDED = {"final_reasoning_trace": "the atlas says so", "final_answer": "Lima"}
 
+UNANSWERABLE = [
+    "What did I have for breakfast?",
+    "Who won the football World Cup of 2062?",
+    "How old is the present king of France?",
+    "What number am I thinking of?",
+]
+
 
 def model(**replies: list[Any]) -> Model:
     """Plays every role once, the critic three times; `replies` by role replace that."""
@@ -54,10 +61,10 @@ def test_a_review_loop_answers_a_question() -> None:
 
 
 def test_a_result_is_json_html_text_and_can_be_pickled() -> None:
-    evil = {**WORDED, "final_answer": "<script>alert(1)</script>"}
-    result = ReviewLoop(model(finalizer=[evil])).run("?")
+    evil = {**SOLVED, "expert_answer": "<script>alert(1)</script>"}
+    result = ReviewLoop(model(expert=[evil])).run("?")
     told = json.loads(result.to_json())
-    assert told["final_answer"] == evil["final_answer"]
+    assert told["final_answer"] == evil["expert_answer"]
     assert len(told["trace"]) == len(result.trace)
     assert "trace" not in result.to_dict(trace=False)
     shown = result._repr_mimebundle_()
@@ -429,3 +436,73 @@ def test_a_function_that_cannot_decide_fails_the_role_and_nothing_is_called() ->
     # The system asks the role again.
     assert (result.outcome, result.retry_count) == ("answered", 1)
     assert "approval_failed" in [event.data.get("code") for event in result.trace]
+
+
+def test_what_nobody_can_know_is_no_answer_and_says_why() -> None:
+    why = "Only the person who asks knows what they ate."
+    unknown = {"research_steps": [], "expert_steps": [why], "known": False}
+    result = ReviewLoop(model(planner=[unknown], critic=[APPROVE])).run("What did I eat?")
+    assert (result.outcome, result.reason) == ("no_answer", why)
+    assert result.answer == "The question could not be answered."
+    told = json.loads(result.to_json())
+    assert (told["outcome"], told["reason"]) == ("no_answer", why)
+    assert result.record()["reason"] == why
+    shown = result._repr_mimebundle_()
+    assert why in shown["text/plain"]
+    assert why in shown["text/html"]
+    with pytest.raises(StateError, match="has no answer: Only the person") as caught:
+        result.raise_for_outcome()
+    assert caught.value.code == "question_unanswered"
+
+
+@pytest.mark.parametrize("question", UNANSWERABLE)
+def test_a_guess_at_what_nobody_can_know_is_not_approved(question: str) -> None:
+    why = "There is no source for it."
+    guess = {"reasoning_trace": "likely", "expert_answer": "eggs"}
+    plan = {"research_steps": [], "expert_steps": ["guess"]}
+    critic = [APPROVE, {"decision": "not_known", "feedback": why}]
+    result = ReviewLoop(model(planner=[plan], critic=critic, expert=[guess])).run(question)
+    assert (result.outcome, result.reason) == ("no_answer", why)
+    expert = {"reasoning_trace": "", "expert_answer": why, "known": False}
+    critic = [APPROVE, APPROVE]
+    result = ReviewLoop(model(planner=[plan], critic=critic, expert=[expert])).run(question)
+    assert (result.outcome, result.reason) == ("no_answer", why)
+
+
+def test_a_short_form_that_changes_a_number_is_refused() -> None:
+    solved = {"reasoning_trace": "17 + 25", "expert_answer": "The sum is 42."}
+    worded = {"final_reasoning_trace": "", "final_answer": "43"}
+    told = model(expert=[solved], finalizer=[worded])
+    result = ReviewLoop(told, answer_format="short").run("17 plus 25?")
+    assert result.answer == "The sum is 42."
+    assert "final_answer_refused" in names(result)
+
+
+def test_a_finalizer_that_is_given_is_asked_for_a_plain_answer_too() -> None:
+    def finish(brief: dict[str, Any]) -> dict[str, str]:
+        return {"final_answer": brief["expert_answer"].upper(), "final_reasoning_trace": ""}
+
+    assert ReviewLoop(model(), finalizer=finish).run("?").answer == "LIMA"
+
+
+def test_a_function_as_critic_sees_the_work_alone_if_asked_to() -> None:
+    briefs: list[dict[str, Any]] = []
+
+    def critic(brief: dict[str, Any]) -> dict[str, Any]:
+        briefs.append(brief)
+        return {"decision": "approve", "feedback": None}
+
+    ReviewLoop(model(), critic=critic, critic_context="minimal").run("What is it?")
+    assert [brief["question"] for brief in briefs] == ["", "", ""]
+    assert briefs[1]["research_results"] == ["Lima, says the atlas"]
+    assert briefs[2]["expert_answer"] == "Lima"
+    assert briefs[2]["research_results"] == []
+
+
+@pytest.mark.parametrize("file", [("a", "str"), ("a",), 5, ()])
+def test_a_file_of_another_form_is_refused_by_what_it_is(file: Any) -> None:
+    with pytest.raises(
+        ValidationError, match="a file must be a path, or a name and bytes"
+    ) as caught:
+        ReviewLoop(model()).run("?", file=file)
+    assert caught.value.code == "attachment_unreadable"

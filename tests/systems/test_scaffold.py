@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
+from antiphon import Budget
 from antiphon.checkpoint import MemorySaver
-from antiphon.errors import AntiphonError, StateError, ValidationError
+from antiphon.errors import AntiphonError, BudgetError, StateError, ValidationError
 from antiphon.models import scripted
 from antiphon.systems import Computation, ReviewLoop, System, find, systems
 
@@ -214,6 +215,9 @@ def test_an_unknown_name_is_answered_with_those_there_are() -> None:
     with pytest.raises(ValidationError, match="ecco") as caught:
         find("ecco")
     assert caught.value.code == "system_unknown"
+    with pytest.raises(ValidationError) as hyphen:
+        find("review-loop")
+    assert "did you mean `review_loop`?" in str(hyphen.value.hint)
     assert "review_loop" in str(caught.value.hint)
     assert {"computation", "review_loop"} <= set(systems())
     assert (find("review_loop"), find("computation")) == (ReviewLoop, Computation)
@@ -226,10 +230,42 @@ def loop() -> ReviewLoop:
 
 
 def test_a_setting_that_is_no_json_is_refused_by_its_name() -> None:
-    with pytest.raises(ValidationError, match="`researcher_tools` is no setting") as caught:
-        ReviewLoop(scripted([]), researcher_tools=[object()])  # type: ignore[call-arg]
+    with pytest.raises(
+        ValidationError, match="`retry_limit` is no setting, or not of this"
+    ) as caught:
+        ReviewLoop(scripted([]), retry_limit=object())  # type: ignore[arg-type]
     assert caught.value.code == "system_setting_invalid"
     assert "retry_limit" in str(caught.value.hint)
+
+
+@pytest.mark.parametrize(
+    ("misspelt", "meant"),
+    [
+        ("researcher_tools", "`research_tools`"),
+        ("planer", "`planner`"),
+        ("retry_limits", "`retry_limit`"),
+        ("xyz", "retry_limit"),
+    ],
+)
+def test_a_misspelt_argument_is_refused_with_what_was_meant(misspelt: str, meant: str) -> None:
+    with pytest.raises(ValidationError, match=f"unknown setting of .*: {misspelt}") as caught:
+        ReviewLoop(scripted([]), **{misspelt: object()})  # type: ignore[arg-type]
+    assert caught.value.code == "system_setting_invalid"
+    assert meant in str(caught.value.hint)
+
+
+def test_a_budget_limits_a_question_beside_the_settings() -> None:
+    replies: list[Any] = [{"json": {"research_steps": [], "expert_steps": ["add"]}}]
+    loop = ReviewLoop(scripted(replies), budget=Budget(model_calls=1))
+    result = loop.run("What is 3 plus 4?")
+    assert result.outcome == "budget"
+    assert result.error is not None
+    assert result.error.message == "the question reached its limit of model calls: 1"
+    with pytest.raises(BudgetError) as caught:
+        result.raise_for_outcome()
+    assert caught.value.hint == "raise `model_calls` of the budget"
+    with pytest.raises(ValidationError, match="must be a `Budget`"):
+        ReviewLoop(scripted([]), budget=5)  # type: ignore[arg-type]
 
 
 def test_prompts_can_be_read(loop: ReviewLoop) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
+from antiphon._antiphon import systems
 from antiphon._orchestrator.declaration import is_agent
 from antiphon._roles import RoleSpec, as_role, as_tools
 from antiphon.errors import ValidationError
@@ -13,9 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 __all__ = ["check_names", "check_settings", "implementation_of", "model_of_all", "tools_of"]
-
-_OPTIONS = ("model", "tools", "prompts", "checkpointer", "durability", "budget")
-"""What is neither a role nor a setting."""
 
 
 def check_names(system: str, given: Iterable[str], known: Iterable[str]) -> None:
@@ -34,29 +32,32 @@ def check_names(system: str, given: Iterable[str], known: Iterable[str]) -> None
             )
 
 
-def check_settings(system: str, given: Iterable[str], roles: Iterable[str]) -> None:
-    """Refuse a setting that is a misspelt role or option.
+def check_settings(system: str, given: Iterable[str], arguments: Iterable[str]) -> None:
+    """Refuse unknown settings, with a hint at what was meant.
 
-    The engine refuses unknown settings too; it knows neither the roles as arguments nor the
-    options of Python.
+    The engine refuses them too, but knows neither the roles nor the options of Python.
+
+    Args:
+        system: the name of the system.
+        given: the names of the settings.
+        arguments: the names of the arguments that are no settings.
 
     Raises:
         ValidationError: there is one (``system_setting_invalid``).
     """
-    from antiphon.systems.registry import systems
-
-    settings = systems()[system].config_schema["properties"]
+    (schema,) = (one["config_schema"] for one in systems() if one["name"] == system)
+    settings = list(schema["properties"])
     for name in given:
         if name in settings:
             continue
-        near = get_close_matches(name, [*roles, *_OPTIONS, *settings], 1)
+        near = get_close_matches(name, [*arguments, *settings], 1)
         raise ValidationError(
-            f"unknown role or setting of the {system.replace('_', ' ')}: {name}",
+            f"unknown setting of the {system.replace('_', ' ')}: {name}",
             code="system_setting_invalid",
             details={"setting": name},
             hint=f"did you mean `{near[0]}`?"
             if near
-            else f"its roles are {', '.join(roles)}; its settings are {', '.join(settings)}",
+            else f"its settings are {', '.join(settings)}",
         )
 
 

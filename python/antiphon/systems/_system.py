@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from inspect import signature
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from antiphon._antiphon import NativeSystem
@@ -72,7 +73,7 @@ class System(FileBatches[_R], SystemThreads, Generic[_R]):
     ) -> None:
         self._keep_in(checkpointer, durability)
         self._budget = read_budget(budget, f"the {self._label}")
-        check_settings(self.name, settings, self._roles)
+        check_settings(self.name, settings, signature(type(self)).parameters)
         check_names(self.name, roles or {}, self._roles)
         known = {
             name: as_role(self._part(name, settings), role)
