@@ -44,6 +44,8 @@ pub enum Ending {
     Budget(BudgetDimension),
     /// The caller cancelled, for this reason.
     Cancelled(String),
+    /// It stopped at a breakpoint between two supersteps, and can be resumed there.
+    Breakpoint,
 }
 
 /// A question from inside the run.

@@ -7,6 +7,7 @@
 
 mod agent;
 mod barrier;
+mod breakpoints;
 mod call_tracker;
 mod calls;
 mod conflict;
@@ -31,6 +32,7 @@ mod timers;
 mod view;
 mod write_claims;
 
+pub use breakpoints::Breakpoints;
 pub use calls::{CallStart, PendingCall};
 pub use machine::{Options, Run};
 pub use subruns::Subrun;

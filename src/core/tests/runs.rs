@@ -18,6 +18,7 @@ mod agent {
     mod tools;
 }
 mod engine {
+    mod breakpoints;
     mod calls;
     mod cancels;
     mod codes;

@@ -387,6 +387,8 @@ fn rest_parts(
         Ok(DriveOutcome::Ended(Ending::Completed)) => (RunEnding::Completed, Vec::new(), None),
         Ok(DriveOutcome::Ended(Ending::Budget(_))) => (RunEnding::Budget, Vec::new(), None),
         Ok(DriveOutcome::Ended(Ending::Cancelled(_))) => (RunEnding::Cancelled, Vec::new(), None),
+        // Systems set no breakpoints; a run that stopped at one would wait to be resumed.
+        Ok(DriveOutcome::Ended(Ending::Breakpoint)) => (RunEnding::Paused, Vec::new(), None),
         Ok(DriveOutcome::Paused(questions)) => (RunEnding::Paused, questions, None),
         Err(fault) if fault.category == Category::Budget => {
             (RunEnding::Budget, Vec::new(), Some(fault))

@@ -23,6 +23,7 @@ use crate::task::{TaskId, TaskOutcome};
 use crate::time::Time;
 use crate::value::Value;
 
+use super::breakpoints::Breakpoints;
 use super::conflict::mistyped;
 use super::frame::{Frame, TaskStatus};
 use super::queue::EffectQueue;
@@ -52,6 +53,8 @@ pub struct Options {
     pub event_options: EventOptions,
     /// Compiles the schemas of tools whose arguments a person changes.
     pub schemas: Schemas,
+    /// Where the run stops between two supersteps.
+    pub breakpoints: Breakpoints,
 }
 
 /// One run of one graph, from the first superstep to the last.
@@ -140,6 +143,7 @@ impl<V: Value> Run<V> {
         queue.step_timeout = options.step_timeout;
         queue.event_options = options.event_options;
         queue.schemas = options.schemas;
+        queue.breakpoints = options.breakpoints;
         queue.log.now = now;
         queue.log.seq = events;
         queue.log.emit(|| root.event(Vec::new(), EventKind::RunStarted, &options.run_id));

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::agent::AgentScope;
+use super::breakpoints::Breakpoints;
 use super::frame::{Frame, TaskRecord, TaskStatus};
 use super::machine::Run;
 use super::scope::{Scope, ScopeBody, Scopes, earlier};
@@ -28,6 +29,9 @@ impl<V: Value> Run<V> {
             frame.records.clear();
             return self.finish(scope);
         }
+        if scope == 0 && self.is_at_breakpoint() {
+            return self.end_run(Ok(Ending::Breakpoint));
+        }
         if !self.charge_superstep(scope) {
             self.scopes.frame_mut(scope).into_iter().for_each(|frame| frame.records.clear());
             return self.exhaust_budget(scope, BudgetDimension::Supersteps);
@@ -43,6 +47,19 @@ impl<V: Value> Run<V> {
         for slot in 0..slots {
             self.start(scope, slot);
         }
+    }
+
+    /// Whether the run's own graph stops before its next superstep.
+    fn is_at_breakpoint(&self) -> bool {
+        let Breakpoints { before, after } = &self.queue.breakpoints;
+        if (before.is_empty() && after.is_empty()) || self.queue.recovered.is_some() {
+            return false;
+        }
+        let Some(frame) = self.scopes.frame(0) else { return false };
+        let sends = frame.frontier.sends.iter().map(|send| send.node);
+        let mut next = frame.frontier.ready.iter().copied().chain(sends);
+        let mut past = frame.records.iter().map(|record| record.node);
+        next.any(|node| before.contains(&node)) || past.any(|node| after.contains(&node))
     }
 
     /// Counts a superstep in all budgets around, if it fits.

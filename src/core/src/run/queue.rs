@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use smallvec::SmallVec;
 
+use super::breakpoints::Breakpoints;
 use super::gates::{QuestionGates, TracePosition};
 use super::log::EventLog;
 use crate::approval::Schemas;
@@ -54,6 +55,7 @@ pub(super) struct EffectQueue<V> {
     pub(super) gates: QuestionGates,
     pub(super) event_options: EventOptions,
     pub(super) schemas: Schemas,
+    pub(super) breakpoints: Breakpoints,
     /// Recovered tasks that are not restored yet.
     pub(super) recovered: Option<Box<RecoveredTasks<V>>>,
     pub(super) ended: Option<Result<Ending, Fault>>,
@@ -93,6 +95,7 @@ impl<V> EffectQueue<V> {
             gates: QuestionGates::default(),
             event_options: EventOptions::default(),
             schemas: None,
+            breakpoints: Breakpoints::default(),
             recovered: None,
             ended: None,
         }

@@ -365,6 +365,7 @@ impl<V: Value> Scopes<V> {
             Ok(Ending::Completed) => ("completed", Level::Info),
             Ok(Ending::Budget(_)) => ("budget", Level::Warning),
             Ok(Ending::Cancelled(_)) => ("cancelled", Level::Warning),
+            Ok(Ending::Breakpoint) => ("breakpoint", Level::Info),
             Err(_) => ("error", Level::Error),
         };
         let root = self.get(0).map(|root| root.event(Vec::new(), EventKind::RunFinished, ""));

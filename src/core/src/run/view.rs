@@ -80,6 +80,14 @@ impl<V: Value> Run<V> {
         Some(&record.input)
     }
 
+    /// Whether the send that led to a task gave it a time-out of its own.
+    pub fn has_sent_timeout(&self, id: TaskId) -> bool {
+        self.scopes
+            .get(id.scope)
+            .and_then(|scope| scope.task(id.slot))
+            .is_some_and(|record| record.timeout.is_some())
+    }
+
     /// The seed of a task's randomness and ids: the same for all its attempts, and unique to the
     /// task and run.
     pub fn seed_of(&self, id: TaskId) -> Seed {

@@ -16,7 +16,7 @@ use crate::owner;
 pub enum RunStatus {
     /// A live process holds the lease of its thread.
     Running,
-    /// It waits for answers, or to be resumed from an edited state.
+    /// It waits for answers, or to be resumed from a breakpoint or an edited state.
     Paused,
     /// It has ended.
     Ended(Ending),
@@ -87,13 +87,14 @@ pub(crate) const fn ending_name(ending: &Ending) -> &'static str {
         Ending::Completed => "completed",
         Ending::Budget(_) => "budget",
         Ending::Cancelled(_) => "cancelled",
+        Ending::Breakpoint => "breakpoint",
     }
 }
 
 /// Why a run was cancelled, or which budget was spent; empty for a completed run.
 pub(crate) fn ending_detail(ending: &Ending) -> &str {
     match ending {
-        Ending::Completed => "",
+        Ending::Completed | Ending::Breakpoint => "",
         Ending::Budget(dimension) => dimension.as_str(),
         Ending::Cancelled(reason) => reason,
     }
@@ -200,6 +201,7 @@ fn read(records: &[OpenedEntry]) -> Result<RunTail, Fault> {
             CommitEvent::Ended(how) => {
                 edited = None;
                 ended = Some(match how {
+                    Ok(Ending::Breakpoint) => RunStatus::Paused,
                     Ok(ending) => RunStatus::Ended(ending.clone()),
                     Err(fault) => RunStatus::Failed(fault.clone()),
                 });

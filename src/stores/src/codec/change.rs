@@ -190,6 +190,10 @@ impl ByteWriter {
                 self.number(3);
                 self.serialized(fault)?;
             }
+            Ok(Ending::Breakpoint) => {
+                self.number(4);
+                self.nil();
+            }
         }
         Ok(())
     }
@@ -329,6 +333,10 @@ impl ByteReader<'_> {
             1 => Ok(Ending::Budget(self.dimension()?)),
             2 => Ok(Ending::Cancelled(self.text()?.to_owned())),
             3 => Err(self.deserialized()?),
+            4 => {
+                self.optional(|_| Err::<(), _>(corrupt("an end with a value")))?;
+                Ok(Ending::Breakpoint)
+            }
             _ => return Err(corrupt("an unknown ending")),
         })
     }

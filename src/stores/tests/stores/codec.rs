@@ -131,6 +131,7 @@ fn changes() -> impl Strategy<Value = CommitChange<Value>> {
         Ok(Ending::Completed),
         Ok(Ending::Budget(BudgetDimension::WallTime)),
         Ok(Ending::Cancelled("the user left".into())),
+        Ok(Ending::Breakpoint),
         Err(fault),
     ]);
     prop_oneof![
