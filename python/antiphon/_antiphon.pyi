@@ -138,7 +138,19 @@ class Command(Generic[_N]):
     """
     Addresses the enclosing graph.
     """
+    __dataclass_fields__: Final[Any]
+    """
+    The fields, by which `dataclasses.replace` copies a command.
+    """
     def __delattr__(self, name: str, /) -> None: ...
+    def __eq__(self, other: object, /) -> Any: ...
+    def __ge__(self, other: object, /) -> Any: ...
+    def __getnewargs_ex__(self, /) -> tuple[tuple, dict]: ...
+    def __gt__(self, other: object, /) -> Any: ...
+    def __hash__(self, /) -> int: ...
+    def __le__(self, other: object, /) -> Any: ...
+    def __lt__(self, other: object, /) -> Any: ...
+    def __ne__(self, other: object, /) -> Any: ...
     def __new__(cls, /, *, graph: str | None = None, update: Any | None = None, resume: Any | None = None, goto: Any | None = None, only: bool = False, end: bool = False) -> Command: ...
     def __repr__(self, /) -> str: ...
     def __setattr__(self, name: str, value: Any, /) -> None:
@@ -404,7 +416,7 @@ class Engine:
         The threads in the store of `thread_ref` whose last run was one of this graph and was
         lost: it neither ended nor paused, and nobody drives it.
         """
-    def start(self, /, input: Any | None = None, *, config: Any | None = None, context: Any | None = None, limits: Limits | None = None, supersteps: int | None = None, max_concurrency: int | None = None, stream_options: StreamOptions | None = None, parent: Context | None = None, on_enter: Any | None = None, on_task: Any | None = None, step_timeout: float | None = None, events: bool = False, thread_ref: ThreadRef | None = None, registry: Any | None = None, run_id: str | None = None, seed: int | None = None) -> Run:
+    def start(self, /, input: Any | None = None, *, config: Any | None = None, context: Any | None = None, limits: Limits | None = None, supersteps: int | None = None, max_concurrency: int | None = None, stream_options: StreamOptions | None = None, parent: Context | None = None, on_enter: Any | None = None, on_task: Any | None = None, step_timeout: float | None = None, breakpoints: tuple[Sequence[str], Sequence[str]] | None = None, events: bool = False, thread_ref: ThreadRef | None = None, registry: Any | None = None, run_id: str | None = None, seed: int | None = None) -> Run:
         """
         Starts a run. Nothing happens before it is waited for, awaited or iterated.
 
@@ -423,6 +435,7 @@ class Engine:
                 variables that is the node's, with its context and where it stands.
             `on_task`: called with a dict when a task begins, and when it ends.
             `step_timeout`: seconds that each superstep may take.
+            `breakpoints`: the names of the nodes before which it stops, and after which.
             events: whether events are kept for the result.
             `run_id`: a new one by default.
             `thread_ref`: the thread that keeps it; none by default. Without an input it goes on
@@ -896,6 +909,31 @@ class Overwrite:
     """
     Replaces the value of a key, bypassing its reducer.
     """
+    def __eq__(self, other: object, /) -> Any:
+        """
+        Equality without a hash, as of a dataclass that is not frozen.
+        """
+    def __ge__(self, other: object, /) -> Any:
+        """
+        Equality without a hash, as of a dataclass that is not frozen.
+        """
+    def __getnewargs__(self, /) -> tuple[Any]: ...
+    def __gt__(self, other: object, /) -> Any:
+        """
+        Equality without a hash, as of a dataclass that is not frozen.
+        """
+    def __le__(self, other: object, /) -> Any:
+        """
+        Equality without a hash, as of a dataclass that is not frozen.
+        """
+    def __lt__(self, other: object, /) -> Any:
+        """
+        Equality without a hash, as of a dataclass that is not frozen.
+        """
+    def __ne__(self, other: object, /) -> Any:
+        """
+        Equality without a hash, as of a dataclass that is not frozen.
+        """
     def __new__(cls, /, value: Any) -> Overwrite: ...
     def __repr__(self, /) -> str: ...
     @property
@@ -1159,7 +1197,7 @@ class Run:
     @property
     def outcome(self, /) -> str:
         """
-        `running`, `completed`, `paused`, `budget`, `cancelled` or `failed`.
+        `running`, `completed`, `paused`, `breakpoint`, `budget`, `cancelled` or `failed`.
         """
     def preview(self, /) -> dict | None:
         """
@@ -1194,6 +1232,11 @@ class Run:
     def thread(self, /) -> str | None:
         """
         The thread that it is kept in; none if it is not kept.
+        """
+    @property
+    def upcoming(self, /) -> list[str]:
+        """
+        The nodes that would run next, after the last superstep.
         """
     @property
     def values(self, /) -> dict:
@@ -1380,16 +1423,18 @@ class Send:
     Args:
         node: the node's name.
         arg: what it gets, unchanged.
-        timeout: seconds; overrides the node's own.
+        timeout: seconds, a timedelta, or a `TimeoutPolicy` with a `run_timeout`; overrides the
+            node's own.
     """
     def __eq__(self, other: object, /) -> Any: ...
     def __ge__(self, other: object, /) -> Any: ...
+    def __getnewargs_ex__(self, /) -> tuple[tuple, dict]: ...
     def __gt__(self, other: object, /) -> Any: ...
     def __hash__(self, /) -> int: ...
     def __le__(self, other: object, /) -> Any: ...
     def __lt__(self, other: object, /) -> Any: ...
     def __ne__(self, other: object, /) -> Any: ...
-    def __new__(cls, /, node: str, arg: Any, *, timeout: float | None = None) -> Send: ...
+    def __new__(cls, /, node: str, arg: Any, *, timeout: Any | None = None) -> Send: ...
     def __repr__(self, /) -> str: ...
     @property
     def arg(self, /) -> Any: ...

@@ -10,6 +10,7 @@
     │                       └── UnmergeableUpdateError  (also a TypeError)
     ├── ValidationError ├── EmptyInputError
     │                   └── GraphBuildError      (also a ValueError)
+    │                       └── AnswerError      (also a RuntimeError)
     ├── RunTimeout      ├── NodeTimeoutError
     │                   └── StepTimeoutError     (also a TimeoutError)
     └── InternalError   └── NodeCancelledError
@@ -172,6 +173,12 @@ class GraphBuildError(_GraphError, ValidationError, ValueError):
     default_code = "graph_invalid"
 
 
+class AnswerError(GraphBuildError, RuntimeError):
+    """An answer does not say which question it is for, or no such question is open."""
+
+    default_code = "answer_invalid"
+
+
 class UnknownTargetError(InvalidUpdateError, ValueError):
     """A router, a `Send` or a ``goto`` leads to an unknown node."""
 
@@ -222,6 +229,8 @@ class ParentCommand(GraphBubbleUp):
 _BY_CODE: Mapping[str, type[AntiphonError]] = {
     "target_unknown": UnknownTargetError,
     "label_unknown": UnknownLabelError,
+    "answer_invalid": AnswerError,
+    "question_unknown": AnswerError,
     "write_unmergeable": UnmergeableUpdateError,
     "node_cancelled": NodeCancelledError,
     "step_timeout": StepTimeoutError,

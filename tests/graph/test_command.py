@@ -1,6 +1,8 @@
 """`Command`: update and goto (rules 41, 42, 44, 45). `Command.PARENT` is in test_subgraph."""
 
-from dataclasses import FrozenInstanceError, dataclass
+import copy
+import pickle
+from dataclasses import FrozenInstanceError, dataclass, replace
 from typing import Any
 
 import pytest
@@ -26,6 +28,27 @@ def test_a_command_is_frozen_and_takes_keywords_only(impl: Impl) -> None:
         impl.Command({"log": []})
     with pytest.raises(FrozenInstanceError):
         impl.Command().goto = "x"
+
+
+def test_commands_are_compared_and_copied_by_value(impl: Impl) -> None:
+    command = impl.Command(update={"log": [1]}, goto="x")
+    assert command == impl.Command(update={"log": [1]}, goto="x")
+    assert command != impl.Command(update={"log": [2]}, goto="x")
+    assert command != "x"
+    assert hash(impl.Command(goto="x")) == hash(impl.Command(goto="x"))
+    copied = copy.deepcopy(command)
+    assert copied == command
+    assert copied.update is not command.update
+    assert pickle.loads(pickle.dumps(command)) == command
+    assert replace(command, goto="y") == impl.Command(update={"log": [1]}, goto="y")
+
+
+def test_overwrites_are_compared_and_copied_by_value(impl: Impl) -> None:
+    assert impl.Overwrite([1]) == impl.Overwrite([1])
+    assert impl.Overwrite([1]) != impl.Overwrite([2])
+    assert pickle.loads(pickle.dumps(impl.Overwrite([1]))) == impl.Overwrite([1])
+    with pytest.raises(TypeError):
+        hash(impl.Overwrite(1))
 
 
 def test_a_command_updates_the_state_and_names_the_next_node(impl: Impl, run: Run) -> None:

@@ -1,7 +1,10 @@
 """`Send`: one task per packet (rules 39, 40)."""
 
+import asyncio
+import pickle
 import threading
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -122,3 +125,25 @@ def test_packets_compare_by_value(impl: Impl) -> None:
     with pytest.raises(TypeError):
         hash(impl.Send("a", {}))
     assert (impl.Send("a", 1).node, impl.Send("a", 1).arg) == ("a", 1)
+
+
+@pytest.mark.parametrize("form", ["seconds", "timedelta", "policy"])
+def test_a_time_out_of_a_packet_may_have_the_forms_of_a_nodes(impl: Impl, form: str) -> None:
+    async def work(_: Any) -> Update:
+        await asyncio.Event().wait()
+        return {}
+
+    seconds = 0.02
+    policy = impl.TimeoutPolicy(run_timeout=seconds)
+    timeout = {"seconds": seconds, "timedelta": timedelta(seconds=seconds), "policy": policy}[form]
+    graph = fan(impl, lambda _: [impl.Send("work", 1, timeout=timeout)], work)
+    with pytest.raises(impl.NodeTimeoutError):
+        asyncio.run(graph.ainvoke({}))
+
+
+@pytest.mark.only("antiphon")
+def test_the_idle_time_out_of_a_packet_is_the_nodes(impl: Impl) -> None:
+    with pytest.raises(ValueError, match="set `idle_timeout` on the node"):
+        impl.Send("work", 1, timeout=impl.TimeoutPolicy(idle_timeout=1))
+    sent = impl.Send("work", [1], timeout=3)
+    assert pickle.loads(pickle.dumps(sent)).timeout == 3

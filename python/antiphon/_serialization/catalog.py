@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pickle
 from dataclasses import dataclass
+from enum import Enum
 from functools import cache
 from importlib import import_module
 from typing import Any
@@ -14,7 +15,15 @@ from typing import Any
 from antiphon._antiphon import Form
 from antiphon._serialization.records import exactly
 
-__all__ = ["PICKLED", "Family", "form_numbered", "form_of", "form_of_failure", "package_numbered"]
+__all__ = [
+    "PICKLED",
+    "Family",
+    "form_numbered",
+    "form_of",
+    "form_of_failure",
+    "form_of_text",
+    "package_numbered",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +84,18 @@ def form_of_failure(kind: type) -> Form | None:
     from antiphon._serialization.exceptions import FOREIGN
 
     return FOREIGN
+
+
+def form_of_text(kind: type) -> Form | None:
+    """Return the form of a subclass of ``str`` that is no enum; it is stored as plain text.
+
+    LangChain's ``message.text`` is one.
+    """
+    if not issubclass(kind, str) or issubclass(kind, Enum):
+        return None
+    from antiphon._serialization.standard_types import Plain
+
+    return form_of(Plain)
 
 
 def form_numbered(number: int) -> Form | None:

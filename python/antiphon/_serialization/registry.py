@@ -102,6 +102,7 @@ class Registry:
     def form_of(self, kind: type) -> Form | None:
         """Return the form of a type; ``None`` if it cannot be stored."""
         known = self.registered(kind) or catalog.form_of(kind) or catalog.form_of_failure(kind)
+        known = known or catalog.form_of_text(kind)
         return known or (PICKLED if self._pickles else None)
 
     def form_named(self, name: str) -> Form | None:

@@ -34,6 +34,7 @@ __all__ = [
     "Checkpoint",
     "CheckpointSummary",
     "Difference",
+    "InMemorySaver",
     "MemorySaver",
     "PostgresSaver",
     "PruneReport",
@@ -46,6 +47,10 @@ __all__ = [
     "ThreadSummary",
     "register",
 ]
+
+
+InMemorySaver = MemorySaver
+"""LangGraph's name of `MemorySaver`."""
 
 
 def __getattr__(name: str) -> Any:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from antiphon._antiphon import Command, Overwrite, RetryPolicy, Send
 from antiphon._diagram import Diagram, DiagramEdge
 from antiphon._graph_errors import (
+    AnswerError,
     EmptyInputError,
     GraphBubbleUp,
     GraphBuildError,
@@ -54,6 +55,7 @@ __all__ = [
     "END",
     "REMOVE_ALL_MESSAGES",
     "START",
+    "AnswerError",
     "Command",
     "CompiledGraph",
     "CompiledStateGraph",

@@ -68,6 +68,7 @@ def assemble(
         input=graph.input,
         output=graph.output,
         keys=frozenset(graph.channels),
+        nodes=tuple(graph.nodes),
         diagram=_drawing(graph),
         context_schema=graph.context_schema,
         limits=_limits(limits),

@@ -9,6 +9,7 @@ from antiphon._graph_errors import GraphBuildError
 from antiphon._thread_store import saver_of
 from antiphon._type_params import Generic, StateT
 from antiphon.graph._assemble import assemble
+from antiphon.graph._breakpoints import read_stops
 from antiphon.graph._declaration import (
     END,
     START,
@@ -19,11 +20,13 @@ from antiphon.graph._declaration import (
     name_of,
     state_hint,
 )
+from antiphon.graph._runnable import coerce_to_runnable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from antiphon._antiphon import Saver
+    from antiphon.graph._breakpoints import Stops
     from antiphon.graph._compiled import CompiledGraph
     from antiphon.graph._declaration import Retry, Timeout
 
@@ -93,18 +96,19 @@ class StateGraph(GraphDeclaration, Generic[StateT]):
             node: its name; or what `action` says, to be named after itself.
             action: what it runs: a function, method, partial or callable object, sync or
                 async, that takes the state; a compiled graph; or an object with ``invoke``.
+                With LangChain, also a dict of those, or a generator function.
                 It may have parameters ``config``, ``runtime`` and ``writer``, and returns a
                 dict of the keys that change, a `Command`, or nothing.
             **options: see `NodeOptions`.
 
         Raises:
-            GraphBuildError: the name is taken, reserved or missing, or a timeout is not
-                positive.
+            GraphBuildError: the name is taken, reserved or missing, a timeout is not
+                positive, or the action is LangGraph's own `ToolNode`.
             TypeError: the action cannot be called.
         """
         self._touch("a node")
         name = node if isinstance(node, str) else name_of(node)
-        action = action if isinstance(node, str) else node
+        action = coerce_to_runnable(action if isinstance(node, str) else node)
         if name is None:
             raise GraphBuildError(f"a node that has no name of its own needs one: {action!r}")
         if action is None:
@@ -245,6 +249,8 @@ class StateGraph(GraphDeclaration, Generic[StateT]):
         self,
         checkpointer: Saver | str | None = None,
         *,
+        interrupt_before: Stops = None,
+        interrupt_after: Stops = None,
         name: str | None = None,
         strict: bool = False,
         limits: Mapping[str, float] | None = None,
@@ -254,6 +260,9 @@ class StateGraph(GraphDeclaration, Generic[StateT]):
         Args:
             checkpointer: the store of its threads: a saver of `antiphon.checkpoint`, or its URL:
                 ``memory:``, or ``sqlite:`` and a file. Default: none.
+            interrupt_before: the nodes before which runs stop, or ``*`` for all. A run that
+                stopped continues by ``invoke(None, config)``. Default: none.
+            interrupt_after: the nodes after which runs stop, likewise. Default: none.
             name: the graph's name. Default: ``graph``.
             strict: whether keys and targets that do not exist are errors while the graph
                 runs, rather than ignored.
@@ -263,11 +272,16 @@ class StateGraph(GraphDeclaration, Generic[StateT]):
                 the config's ``recursion_limit``.
 
         Raises:
-            GraphBuildError: no edge leaves `START`, or an edge names an unknown node.
+            GraphBuildError: no edge leaves `START`, or an edge or a breakpoint names an unknown
+                node.
         """
+        before = read_stops(interrupt_before, "interrupt_before", self.nodes)
+        after = read_stops(interrupt_after, "interrupt_after", self.nodes)
         saver = saver_of(checkpointer)
         options: dict[str, Any] = {"strict": strict, "limits": limits or {}, "saver": saver}
         graph: Any = assemble(self, name or "graph", **options)
+        graph.interrupt_before_nodes = before
+        graph.interrupt_after_nodes = after
         self._compiled = True
         return cast("CompiledGraph[StateT]", graph)
 

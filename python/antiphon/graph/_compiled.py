@@ -9,6 +9,7 @@ from antiphon._sync_async import Routine, async_method, sync_method, twin
 from antiphon._thread_store import saver_of
 from antiphon._type_params import Generic, StateT
 from antiphon.graph._batch import Batches
+from antiphon.graph._breakpoints import no_breakpoints_within, read_stops
 from antiphon.graph._input import concurrency_of, context_of, entry, limit_of, merge
 from antiphon.graph._langchain import entering, handed_on, without_tokens
 from antiphon.graph._run_handle import GraphOutput, Paused, RunHandle, by_id
@@ -24,11 +25,19 @@ if TYPE_CHECKING:
     from antiphon._antiphon import Engine, Saver, StreamOptions
     from antiphon._diagram import Diagram
     from antiphon._thread_store import Durability
+    from antiphon.graph._breakpoints import Breakpoints, Stops
     from antiphon.graph._plan import Plan
     from antiphon.graph._runtime import RunnableConfig
     from antiphon.graph._stream import StreamMode, Version
 
-_SETTINGS = ("checkpointer", "name", "step_timeout", "stream_mode")
+_SETTINGS = (
+    "checkpointer",
+    "interrupt_after_nodes",
+    "interrupt_before_nodes",
+    "name",
+    "step_timeout",
+    "stream_mode",
+)
 
 
 class CompiledGraph(RunnableFace, Batches, Threads, Generic[StateT]):
@@ -43,6 +52,8 @@ class CompiledGraph(RunnableFace, Batches, Threads, Generic[StateT]):
         step_timeout: the longest a superstep may take, in seconds; a `StepTimeoutError` ends
             the run. Default: no limit.
         checkpointer: the store of its threads. Default: none.
+        interrupt_before_nodes: the nodes before which runs stop. Default: none.
+        interrupt_after_nodes: the nodes after which runs stop. Default: none.
     """
 
     def __init__(self, engine: Engine, plan: Plan) -> None:
@@ -50,6 +61,8 @@ class CompiledGraph(RunnableFace, Batches, Threads, Generic[StateT]):
         self.stream_mode: StreamMode | Sequence[StreamMode] = "updates"
         self.step_timeout: float | None = None
         self.checkpointer: Saver | None = None
+        self.interrupt_before_nodes: Stops = None
+        self.interrupt_after_nodes: Stops = None
         self._engine = engine
         self._plan = plan
         self._bound: Mapping[str, Any] | None = None
@@ -63,6 +76,8 @@ class CompiledGraph(RunnableFace, Batches, Threads, Generic[StateT]):
         stream_mode: StreamMode | Sequence[StreamMode] = "values",
         output_keys: str | Sequence[str] | None = None,
         durability: Durability | None = None,
+        interrupt_before: Stops = None,
+        interrupt_after: Stops = None,
         version: Version = "v1",
     ) -> Any:
         """Runs the graph until it ends or pauses.
@@ -78,6 +93,10 @@ class CompiledGraph(RunnableFace, Batches, Threads, Generic[StateT]):
             output_keys: the keys to return, or one key for its bare value. Default: those
                 of the output schema.
             durability: when supersteps are durable; see `Durability`. Default: ``async``.
+            interrupt_before: stops before these nodes run; the state at that point is returned,
+                and on a thread ``invoke(None, config)`` continues. ``*`` for all nodes. Default:
+                those of `StateGraph.compile`.
+            interrupt_after: stops after these nodes have run. Default: as `interrupt_before`.
             version: ``v2`` for a `GraphOutput`; see `Version`.
 
         Returns:
@@ -94,9 +113,11 @@ class CompiledGraph(RunnableFace, Batches, Threads, Generic[StateT]):
         if stream_mode != "values":
             streamed: dict[str, Any] = {"context": context, "output_keys": output_keys}
             streamed |= {"durability": durability, "version": version}
+            streamed |= {"interrupt_before": interrupt_before, "interrupt_after": interrupt_after}
             return list(self.stream(input, config, stream_mode=stream_mode, **streamed))
         check_version(version)
-        handle = self._launch(input, config, (context, durability))
+        stops = (interrupt_before, interrupt_after)
+        handle = self._launch(input, config, (context, durability, stops))
         handle.drain()
         return self._result(handle, output_keys, version)
 
@@ -109,16 +130,20 @@ class CompiledGraph(RunnableFace, Batches, Threads, Generic[StateT]):
         stream_mode: StreamMode | Sequence[StreamMode] = "values",
         output_keys: str | Sequence[str] | None = None,
         durability: Durability | None = None,
+        interrupt_before: Stops = None,
+        interrupt_after: Stops = None,
         version: Version = "v1",
     ) -> Any:
         """`invoke` on the caller's event loop."""
         if stream_mode != "values":
             streamed: dict[str, Any] = {"context": context, "output_keys": output_keys}
             streamed |= {"durability": durability, "version": version}
+            streamed |= {"interrupt_before": interrupt_before, "interrupt_after": interrupt_after}
             chunks = self.astream(input, config, stream_mode=stream_mode, **streamed)
             return [chunk async for chunk in chunks]
         check_version(version)
-        handle = self._launch(input, config, (context, durability))
+        stops = (interrupt_before, interrupt_after)
+        handle = self._launch(input, config, (context, durability, stops))
         await handle.adrain()
         return self._result(handle, output_keys, version)
 
@@ -132,6 +157,8 @@ class CompiledGraph(RunnableFace, Batches, Threads, Generic[StateT]):
         output_keys: str | Sequence[str] | None = None,
         subgraphs: bool = False,
         durability: Durability | None = None,
+        interrupt_before: Stops = None,
+        interrupt_after: Stops = None,
         version: Version = "v1",
     ) -> Iterator[Any]:
         """Runs the graph and yields chunks as they are produced.
@@ -146,10 +173,13 @@ class CompiledGraph(RunnableFace, Batches, Threads, Generic[StateT]):
             subgraphs: whether nested graphs show too; each chunk then begins with its
                 namespace, a tuple that is empty for the graph itself.
             durability: as for `invoke`.
+            interrupt_before: as for `invoke`.
+            interrupt_after: as for `invoke`.
             version: ``v2`` for chunks that are dicts; see `Version`.
 
         Yields:
-            Chunks. A run that pauses ends with ``{"__interrupt__": (Interrupt, ...)}``.
+            Chunks. A run that pauses ends with ``{"__interrupt__": (Interrupt, ...)}``; one that
+            stops at `interrupt_before` or `interrupt_after`, with an empty tuple there.
 
         Raises:
             GraphBuildError: a mode is unknown.
@@ -158,7 +188,8 @@ class CompiledGraph(RunnableFace, Batches, Threads, Generic[StateT]):
         """
         mode = stream_mode or self.stream_mode
         stream_options = self._stream_options(mode, output_keys, version, subgraphs=subgraphs)
-        handle = self._launch(input, config, (context, durability), stream_options)
+        stops = (interrupt_before, interrupt_after)
+        handle = self._launch(input, config, (context, durability, stops), stream_options)
         with handle as run:
             yield from run
             while handle.asks_above():
@@ -175,12 +206,15 @@ class CompiledGraph(RunnableFace, Batches, Threads, Generic[StateT]):
         output_keys: str | Sequence[str] | None = None,
         subgraphs: bool = False,
         durability: Durability | None = None,
+        interrupt_before: Stops = None,
+        interrupt_after: Stops = None,
         version: Version = "v1",
     ) -> AsyncIterator[Any]:
         """`stream` on the caller's event loop."""
         mode = stream_mode or self.stream_mode
         stream_options = self._stream_options(mode, output_keys, version, subgraphs=subgraphs)
-        handle = self._launch(input, config, (context, durability), stream_options)
+        stops = (interrupt_before, interrupt_after)
+        handle = self._launch(input, config, (context, durability, stops), stream_options)
         async with handle as run:
             async for chunk in run:
                 yield chunk
@@ -240,12 +274,22 @@ class CompiledGraph(RunnableFace, Batches, Threads, Generic[StateT]):
         other.stream_mode = self.stream_mode
         other.step_timeout = self.step_timeout
         other.checkpointer = self.checkpointer
+        other.interrupt_before_nodes = self.interrupt_before_nodes
+        other.interrupt_after_nodes = self.interrupt_after_nodes
         other._bound = dict(merge(self._bound, config, settings))  # noqa: SLF001
         return other
 
-    def get_name(self) -> str:
-        """The graph's name."""
-        return self.name
+    def get_name(self, suffix: str | None = None, *, name: str | None = None) -> str:
+        """The graph's name, for LangChain with a suffix or in place of a missing name.
+
+        Args:
+            suffix: what follows the name. Default: nothing.
+            name: in place of the graph's name. Default: the graph's.
+        """
+        shown = name or self.name
+        if not suffix:
+            return shown
+        return shown + suffix.title() if shown[0].isupper() else f"{shown}_{suffix.lower()}"
 
     def get_graph(self) -> Diagram:
         """The diagram: nodes and edges."""
@@ -280,7 +324,12 @@ class CompiledGraph(RunnableFace, Batches, Threads, Generic[StateT]):
 
         Args:
             kept: whether that graph has a checkpointer, which keeps both.
+
+        Raises:
+            GraphBuildError: it has breakpoints.
         """
+        if self.interrupt_before_nodes or self.interrupt_after_nodes:
+            raise no_breakpoints_within(self.name)
         plain = self._plan.is_plain and self._bound is None and self.step_timeout is None
         return self._engine if plain and (kept or self.checkpointer is None) else None
 
@@ -294,10 +343,10 @@ class CompiledGraph(RunnableFace, Batches, Threads, Generic[StateT]):
         self,
         start: Any,
         config: Any,
-        about: tuple[Any, Durability | None],
+        about: tuple[Any, Durability | None, tuple[Stops, Stops]],
         stream_options: StreamOptions | None = None,
     ) -> RunHandle:
-        context, durability = about
+        context, durability, stops = about
         outer, plan = enclosing_context(), self._plan
         inherited = None if outer is None else handed_on(outer.config, outer)
         settings = merge(inherited, self._bound, config)
@@ -337,6 +386,7 @@ class CompiledGraph(RunnableFace, Batches, Threads, Generic[StateT]):
             ),
             on_task=None if trace is None else trace.note,
             step_timeout=self.step_timeout,
+            breakpoints=self._breakpoints(stops, nested=outer is not None and thread is None),
             thread_ref=None if thread is None else thread.ref(),
             registry=None if outer is None or outer.run.kept_in is None else plan.registry(),
             run_id=None if run_id is None else str(run_id),
@@ -345,6 +395,17 @@ class CompiledGraph(RunnableFace, Batches, Threads, Generic[StateT]):
         if thread is not None:
             handle.again = {"config": without_checkpoint(settings), "context": context}
         return handle
+
+    def _breakpoints(self, stops: tuple[Stops, Stops], *, nested: bool) -> Breakpoints | None:
+        before = stops[0] or self.interrupt_before_nodes
+        after = stops[1] or self.interrupt_after_nodes
+        if not before and not after:
+            return None
+        if nested:
+            raise no_breakpoints_within(self.name)
+        nodes = self._plan.nodes
+        names = read_stops(before, "interrupt_before", nodes)
+        return names, read_stops(after, "interrupt_after", nodes)
 
     def _result(self, handle: RunHandle, keys: str | Sequence[str] | None, version: Version) -> Any:
         paused = handle.is_paused()

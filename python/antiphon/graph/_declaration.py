@@ -100,7 +100,17 @@ class BranchSpec:
     def read(
         cls, source: str, name: str, path: Any, path_map: Mapping[Any, str] | Sequence[str] | None
     ) -> BranchSpec:
-        """Reads the targets from the path map, or from the ``Literal`` that the path returns."""
+        """Reads the targets from the path map, or from the ``Literal`` that the path returns.
+
+        Raises:
+            GraphBuildError: the path map is a text.
+        """
+        if isinstance(path_map, str):
+            raise GraphBuildError(
+                f"`path_map` of a branch of `{source}` must be a dict or a list of names: "
+                f"{path_map!r}",
+                hint=f"pass a list: [{path_map!r}]",
+            )
         if path_map is None:
             hint = _returns(path)
             path_map = list(get_args(hint)) if get_origin(hint) is Literal else None

@@ -22,6 +22,7 @@ class Plan:
         input: the schema of its input.
         output: the schema of its output.
         keys: all keys of its state.
+        nodes: the names of its nodes.
         diagram: its diagram.
         context_schema: the type of its context, if it has one.
         limits: what each run may spend, supersteps apart.
@@ -33,6 +34,7 @@ class Plan:
     input: Schema
     output: Schema
     keys: frozenset[str]
+    nodes: tuple[str, ...]
     diagram: Diagram
     context_schema: type | None = None
     limits: Limits = field(default_factory=Limits)

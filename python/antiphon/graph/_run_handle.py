@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from antiphon._graph_errors import GraphBuildError, GraphRecursionError, as_graph_error
+from antiphon._graph_errors import AnswerError, GraphRecursionError, as_graph_error
 from antiphon._pause import relay_questions
 from antiphon.errors import AntiphonError, RunCancelled
 from antiphon.graph._runtime import Interrupt, pausing
@@ -48,6 +48,10 @@ class RunHandle:
     def is_paused(self) -> bool:
         """Whether it waits for answers."""
         return self._run.outcome == "paused"
+
+    def is_stopped(self) -> bool:
+        """Whether it ended at a breakpoint."""
+        return self._run.outcome == "breakpoint"
 
     def questions(self) -> tuple[Interrupt, ...]:
         """The open questions."""
@@ -139,9 +143,11 @@ class RunHandle:
         return as_graph_error(error)
 
     def _endless(self) -> GraphRecursionError:
+        upcoming = list(dict.fromkeys(self._run.upcoming))
+        told = f"; next would be `{'`, `'.join(upcoming)}`" if upcoming else ""
         return GraphRecursionError(
-            f"the graph did not end within its limit of supersteps: {self._limit}",
-            details={"limit": self._limit},
+            f"the graph did not end within its limit of supersteps{told}: {self._limit}",
+            details={"limit": self._limit, "next": upcoming},
             hint="raise `recursion_limit` in the config, or look for a loop without an end "
             "(GRAPH_RECURSION_LIMIT)",
         )
@@ -178,32 +184,29 @@ def by_id(paused: Paused | GraphOutput, answer: Any) -> tuple[RunHandle, dict[st
     """The paused run, and the answers by the ids of its questions.
 
     Raises:
-        GraphBuildError: several questions are open and the answer names none, or the
+        AnswerError: several questions are open and the answer names none, or the
             pause is over, or never was one.
     """
     if not hasattr(paused, "handle"):
-        raise GraphBuildError(
+        raise AnswerError(
             f"`resume` takes the paused result of `invoke`, found: {type(paused).__name__}",
-            code="answer_invalid",
             hint="to answer by thread, call `invoke(Command(resume=answer), config)`",
         )
     handle = paused.handle
     if handle is None:
-        raise GraphBuildError("the run does not wait for an answer", code="answer_invalid")
+        raise AnswerError("the run does not wait for an answer")
     open_ = [question.id for question in handle.questions()]
     asked = [question.id for question in paused.interrupts]
     if open_ != asked:
-        raise GraphBuildError(
+        raise AnswerError(
             f"the run was already resumed from this pause: {', '.join(asked)}",
-            code="answer_invalid",
             hint="resume from what the last `resume` returned",
         )
     if isinstance(answer, dict) and answer and set(answer) <= set(open_):
         return handle, answer
     if len(open_) > 1:
-        raise GraphBuildError(
+        raise AnswerError(
             f"several questions are open, and the answer names none: {len(open_)}",
-            code="answer_invalid",
             details={"questions": open_},
             hint="pass a dict from question ids to answers",
         )

@@ -8,9 +8,12 @@ its user first takes it for one.
 from __future__ import annotations
 
 import functools
+import inspect
 import sys
 import types
 from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from antiphon._graph_errors import GraphBuildError
 
 _T = TypeVar("_T", bound=type)
 
@@ -56,6 +59,26 @@ def as_runnable(kind: _T) -> _T:
     runnable = getattr(sys.modules.get("langchain_core.runnables.base"), "Runnable", None)
     known = runnable is None or issubclass(kind, runnable)
     return kind if known else cast("_T", _mixed(kind, runnable))
+
+
+def coerce_to_runnable(action: Any) -> Any:
+    """Turns a dict or a generator function into a Runnable, as LangGraph does.
+
+    Raises:
+        GraphBuildError: it is LangGraph's own `ToolNode`.
+        ImportError: LangChain is not installed.
+    """
+    kind = type(action)
+    if kind.__name__ == "ToolNode" and kind.__module__.startswith("langgraph."):
+        raise GraphBuildError(
+            "LangGraph's ToolNode needs LangGraph's runtime",
+            hint="use `antiphon.graph.ToolNode`",
+        )
+    if isinstance(action, dict):
+        return load_runnables("a dict as a node").RunnableParallel(action)
+    if inspect.isgeneratorfunction(action) or inspect.isasyncgenfunction(action):
+        return load_runnables("a generator function as a node").RunnableGenerator(action)
+    return action
 
 
 def load_runnables(wanted: str) -> Any:

@@ -132,6 +132,8 @@ def pauses(
     """The chunks that end the stream of a run that pauses."""
     questions = handle.questions()
     if not questions:
+        if handle.is_stopped() and stream_options.has("updates"):
+            yield stream_options.wrap("updates", {"__interrupt__": ()})
         return
     if stream_options.has("updates"):
         for question in questions:

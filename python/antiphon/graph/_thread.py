@@ -56,8 +56,7 @@ class GraphThread:
         thread = configurable.get("thread_id")
         if thread is None:
             raise GraphBuildError(
-                "the config of a graph with a checkpointer needs a thread_id: "
-                f"{sorted(configurable)}",
+                "the config of a graph with a checkpointer needs a `thread_id`",
                 code="call_invalid",
                 hint='pass {"configurable": {"thread_id": ...}}',
             )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from antiphon._antiphon import Command
@@ -131,6 +132,12 @@ class Threads:
 
     def _newest(self, thread: GraphThread) -> Routine[list[dict[str, Any]]]:
         """The newest checkpoint, or the named one, as the engine shows it."""
+        if thread.checkpoint is not None:
+            # The last checkpoint is read from the end of its thread, which holds its open tasks.
+            tip = self._engine.history(replace(thread, checkpoint=None).ref())
+            last: list[dict[str, Any]] = yield twin(tip, "page", 1)
+            if last and last[0]["checkpoint"] == thread.checkpoint:
+                return last
         history = self._engine.history(thread.ref(), live=thread.checkpoint is None)
         found: list[dict[str, Any]] = yield twin(history, "page", 1)
         return found

@@ -195,7 +195,12 @@ impl Retry {
     /// Whether a time-out, which no code of a user raises, is tried again.
     pub(crate) fn covers_timeouts(&self, py: Python<'_>) -> bool {
         let fault = Fault::new(FaultCode::NodeTimeout, "the node took too long");
-        self.covers(py, to_exception(py, &fault).value(py))
+        let raised = to_exception(py, &fault).into_value(py).into_bound(py).into_any();
+        // Users of graphs name the class that the graph raises.
+        let of_graph = py
+            .import(intern!(py, "antiphon._graph_errors"))
+            .and_then(|errors| errors.call_method1(intern!(py, "as_graph_error"), (&raised,)));
+        self.covers(py, &raised) || of_graph.is_ok_and(|raised| self.covers(py, &raised))
     }
 
     /// How an exception is tried again; none if it is not.

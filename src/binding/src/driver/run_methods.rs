@@ -3,7 +3,9 @@
 use std::sync::{PoisonError, Weak};
 
 use antiphon_core::effect::{Ending, Question};
+use antiphon_core::graph::NodeId;
 use antiphon_runtime::Clock;
+use antiphon_stores::history::upcoming_nodes;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -49,7 +51,7 @@ impl Run {
         self.id()
     }
 
-    /// `running`, `completed`, `paused`, `budget`, `cancelled` or `failed`.
+    /// `running`, `completed`, `paused`, `breakpoint`, `budget`, `cancelled` or `failed`.
     #[getter]
     fn outcome(&self) -> PyResult<&'static str> {
         self.with(|state| {
@@ -59,6 +61,7 @@ impl Run {
                 RunPhase::Ended(Ending::Completed) => "completed",
                 RunPhase::Ended(Ending::Budget(_)) => "budget",
                 RunPhase::Ended(Ending::Cancelled(_)) => "cancelled",
+                RunPhase::Ended(Ending::Breakpoint) => "breakpoint",
                 RunPhase::Failed(_) => "failed",
             })
         })
@@ -72,9 +75,9 @@ impl Run {
                 RunPhase::Ended(Ending::Budget(dimension)) => dimension.as_str().to_owned(),
                 RunPhase::Ended(Ending::Cancelled(reason)) => reason.clone(),
                 RunPhase::Failed(fault) => fault.message.clone(),
-                RunPhase::Running | RunPhase::Paused(_) | RunPhase::Ended(Ending::Completed) => {
-                    String::new()
-                }
+                RunPhase::Running
+                | RunPhase::Paused(_)
+                | RunPhase::Ended(Ending::Completed | Ending::Breakpoint) => String::new(),
             })
         })
     }
@@ -95,6 +98,17 @@ impl Run {
     /// written; none if they have written nothing.
     fn preview<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
         self.with(|state| state.preview(py))
+    }
+
+    /// The nodes that would run next, after the last superstep.
+    #[getter]
+    fn upcoming(&self) -> PyResult<Vec<String>> {
+        self.with(|state| {
+            let Some(snapshot) = state.machine.graph_snapshot() else { return Ok(Vec::new()) };
+            let nodes = upcoming_nodes(&state.graph, &snapshot);
+            let name = |node: &NodeId| state.graph.node_name(Some(*node)).to_string();
+            Ok(nodes.iter().map(name).collect())
+        })
     }
 
     /// The open questions: id, path, value.

@@ -8,7 +8,7 @@ use antiphon_core::Time;
 use antiphon_core::budget::Limits;
 use antiphon_core::checkpoint::key_salt;
 use antiphon_core::command::Update;
-use antiphon_core::run::{Options, Run as Machine};
+use antiphon_core::run::{Breakpoints, Options, Run as Machine};
 use antiphon_reply::JsonSchemas;
 use antiphon_runtime::{Clock, SystemClock};
 use pyo3::prelude::*;
@@ -45,6 +45,7 @@ pub(crate) struct StartOptions {
     pub(crate) on_enter: Option<Py<PyAny>>,
     pub(crate) on_task: Option<Py<PyAny>>,
     pub(crate) step_timeout: Option<Duration>,
+    pub(crate) breakpoints: Breakpoints,
     /// Whether events are kept.
     pub(crate) events: bool,
     /// Where it is kept.
@@ -109,6 +110,7 @@ impl StartOptions {
             event_options: stream.notices(),
             step_timeout: self.step_timeout,
             schemas: Some(&JsonSchemas),
+            breakpoints: self.breakpoints,
         };
         let parts = RunParts { clock, now, stream, options, settings, id };
         match (self.thread_ref, self.parent) {

@@ -70,7 +70,8 @@ impl Call {
         } else {
             (Arc::new(cx), [input, None, None])
         };
-        let kind = match (entry.asynchronous, entry.inline, entry.timed) {
+        let timed = entry.timed || state.machine.has_sent_timeout(task.id);
+        let kind = match (entry.asynchronous, entry.inline, timed) {
             (true, _, false) => CallKind::Coroutine,
             (true, _, true) => CallKind::TimedCoroutine,
             (false, _, true) => CallKind::Timed,

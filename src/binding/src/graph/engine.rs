@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use antiphon_core::channel::ChannelId;
 use antiphon_core::graph::{Graph, NodeId};
+use antiphon_core::run::Breakpoints;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
@@ -103,6 +104,13 @@ impl Engine {
         }
         let position = self.index.bind(key.py()).get_item(key).ok()??;
         position.extract().ok().map(ChannelId)
+    }
+
+    /// The nodes of these names, before and after which a run stops.
+    pub(crate) fn breakpoints(&self, (before, after): (Vec<String>, Vec<String>)) -> Breakpoints {
+        let ids =
+            |names: Vec<String>| names.iter().filter_map(|name| self.graph.node_id(name)).collect();
+        Breakpoints { before: ids(before), after: ids(after) }
     }
 
     pub(crate) fn is_strict(&self) -> bool {

@@ -42,6 +42,7 @@ impl Engine {
     ///         variables that is the node's, with its context and where it stands.
     ///     `on_task`: called with a dict when a task begins, and when it ends.
     ///     `step_timeout`: seconds that each superstep may take.
+    ///     `breakpoints`: the names of the nodes before which it stops, and after which.
     ///     events: whether events are kept for the result.
     ///     `run_id`: a new one by default.
     ///     `thread_ref`: the thread that keeps it; none by default. Without an input it goes on
@@ -50,8 +51,8 @@ impl Engine {
     ///     seed: where ids and jitter come from; drawn by default.
     #[pyo3(signature = (
         input=None, *, config=None, context=None, limits=None, supersteps=None,
-        max_concurrency=None, stream_options=None, parent=None, on_enter=None, on_task=None, step_timeout=None, events=false,
-        thread_ref=None, registry=None, run_id=None, seed=None
+        max_concurrency=None, stream_options=None, parent=None, on_enter=None, on_task=None, step_timeout=None, breakpoints=None,
+        events=false, thread_ref=None, registry=None, run_id=None, seed=None
     ))]
     #[expect(clippy::too_many_arguments, reason = "keyword options")]
     fn start<'py>(
@@ -67,6 +68,7 @@ impl Engine {
         on_enter: Option<Py<PyAny>>,
         on_task: Option<Py<PyAny>>,
         step_timeout: Option<f64>,
+        breakpoints: Option<(Vec<String>, Vec<String>)>,
         events: bool,
         thread_ref: Option<Py<ThreadRef>>,
         registry: Option<Py<PyAny>>,
@@ -85,6 +87,7 @@ impl Engine {
             on_enter,
             on_task,
             step_timeout: step_timeout.map(|given| seconds("step_timeout", given)).transpose()?,
+            breakpoints: slf.get().breakpoints(breakpoints.unwrap_or_default()),
             events,
             thread_ref,
             registry,

@@ -4,6 +4,7 @@
 use antiphon_core::Fault;
 use antiphon_core::channel::ChannelId;
 use antiphon_core::graph::Graph;
+use antiphon_core::value::Value as _;
 use pyo3::exceptions::{PyBaseException, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyWeakrefReference};
@@ -32,7 +33,15 @@ impl Host {
     pub(crate) fn new(py: Python<'_>, engine: &Bound<'_, Engine>) -> Self {
         let nested = engine.get().nested.iter().map(|nested| nested.clone_ref(py));
         let engines = std::iter::once(engine.clone().unbind()).chain(nested).collect();
-        let master = PyDict::new(py).unbind();
+        let master = PyDict::new(py);
+        let Engine { graph, keys, .. } = engine.get();
+        for (key, channel) in keys.iter().zip(graph.channels()) {
+            if let Some(default) = channel.default.as_ref().filter(|_| !key.owned) {
+                // As in `note`: only lack of memory can fail.
+                let _ = master.set_item(&key.name, default.fresh_copy().0);
+            }
+        }
+        let master = master.unbind();
         Self { engines, master, shown: 0, errors: Vec::new(), run: None }
     }
 

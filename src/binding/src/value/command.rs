@@ -1,9 +1,10 @@
 //! What nodes and routers say beside plain dicts: `Send`, `Command`, `Overwrite`.
 
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::pyclass::CompareOp;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyDict, PyList, PyTuple};
 
 /// An input on its way to a node: the node runs in the next superstep with
 /// `arg` instead of the state, once per `Send`.
@@ -11,7 +12,8 @@ use pyo3::types::PyTuple;
 /// Args:
 ///     node: the node's name.
 ///     arg: what it gets, unchanged.
-///     timeout: seconds; overrides the node's own.
+///     timeout: seconds, a timedelta, or a `TimeoutPolicy` with a `run_timeout`; overrides the
+///         node's own.
 #[pyclass(module = "antiphon._antiphon", frozen)]
 #[derive(Debug)]
 pub(crate) struct Send {
@@ -27,8 +29,17 @@ pub(crate) struct Send {
 impl Send {
     #[new]
     #[pyo3(signature = (node, arg, *, timeout=None))]
-    const fn new(node: String, arg: Py<PyAny>, timeout: Option<f64>) -> Self {
-        Self { node, arg, timeout }
+    fn new(node: String, arg: Py<PyAny>, timeout: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
+        Ok(Self { node, arg, timeout: timeout.map(run_timeout).transpose()? })
+    }
+
+    fn __getnewargs_ex__<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> PyResult<(Bound<'py, PyTuple>, Bound<'py, PyDict>)> {
+        let named = PyDict::new(py);
+        named.set_item("timeout", self.timeout)?;
+        Ok(((&self.node, &self.arg).into_pyobject(py)?, named))
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
@@ -44,11 +55,7 @@ impl Send {
         let Ok(other) = other.cast::<Self>() else { return Ok(py.NotImplemented()) };
         let other = other.get();
         let same = self.node == other.node && self.arg.bind(py).eq(other.arg.bind(py))?;
-        match op {
-            CompareOp::Eq => Ok(same.into_pyobject(py)?.to_owned().into_any().unbind()),
-            CompareOp::Ne => Ok((!same).into_pyobject(py)?.to_owned().into_any().unbind()),
-            _ => Ok(py.NotImplemented()),
-        }
+        compared(py, same, op)
     }
 
     fn __hash__(&self, py: Python<'_>) -> PyResult<isize> {
@@ -121,6 +128,41 @@ impl Command {
         Ok(Self { graph, update, resume, goto, only, end })
     }
 
+    /// The fields, by which `dataclasses.replace` copies a command.
+    #[classattr]
+    fn __dataclass_fields__(py: Python<'_>) -> PyResult<Py<PyAny>> {
+        let dataclasses = py.import(intern!(py, "dataclasses"))?;
+        let named = PyDict::new(py);
+        named.set_item("kw_only", true)?;
+        let made = dataclasses.call_method(
+            intern!(py, "make_dataclass"),
+            ("Command", PyList::new(py, FIELDS)?),
+            Some(&named),
+        )?;
+        Ok(made.getattr(intern!(py, "__dataclass_fields__"))?.unbind())
+    }
+
+    fn __getnewargs_ex__<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> PyResult<(Bound<'py, PyTuple>, Bound<'py, PyDict>)> {
+        Ok((PyTuple::empty(py), self.fields(py)?))
+    }
+
+    fn __richcmp__(
+        &self,
+        py: Python<'_>,
+        other: &Bound<'_, PyAny>,
+        op: CompareOp,
+    ) -> PyResult<Py<PyAny>> {
+        let Ok(other) = other.cast::<Self>() else { return Ok(py.NotImplemented()) };
+        compared(py, self.fields(py)?.eq(other.get().fields(py)?)?, op)
+    }
+
+    fn __hash__(&self, py: Python<'_>) -> PyResult<isize> {
+        self.fields(py)?.values().to_tuple().hash()
+    }
+
     /// LangGraph's users expect the exception of a frozen dataclass.
     #[expect(clippy::unused_self, reason = "Python calls it on an instance")]
     fn __setattr__(&self, py: Python<'_>, name: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
@@ -156,6 +198,22 @@ impl Command {
     }
 }
 
+impl Command {
+    /// All fields by name, in their order.
+    fn fields<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let fields = PyDict::new(py);
+        fields.set_item("graph", &self.graph)?;
+        fields.set_item("update", &self.update)?;
+        fields.set_item("resume", &self.resume)?;
+        fields.set_item("goto", &self.goto)?;
+        fields.set_item("only", self.only)?;
+        fields.set_item("end", self.end)?;
+        Ok(fields)
+    }
+}
+
+const FIELDS: [&str; 6] = ["graph", "update", "resume", "goto", "only", "end"];
+
 /// Replaces the value of a key, bypassing its reducer.
 #[pyclass(module = "antiphon._antiphon", frozen)]
 #[derive(Debug)]
@@ -175,8 +233,58 @@ impl Overwrite {
         Ok(format!("Overwrite({})", self.value.bind(py).repr()?))
     }
 
+    fn __getnewargs__(&self, py: Python<'_>) -> (Py<PyAny>,) {
+        (self.value.clone_ref(py),)
+    }
+
+    /// Equality without a hash, as of a dataclass that is not frozen.
+    fn __richcmp__(
+        &self,
+        py: Python<'_>,
+        other: &Bound<'_, PyAny>,
+        op: CompareOp,
+    ) -> PyResult<Py<PyAny>> {
+        let Ok(other) = other.cast::<Self>() else { return Ok(py.NotImplemented()) };
+        compared(py, self.value.bind(py).eq(other.get().value.bind(py))?, op)
+    }
+
     fn __traverse__(&self, visit: pyo3::PyVisit<'_>) -> Result<(), pyo3::PyTraverseError> {
         visit.call(&self.value)
+    }
+}
+
+/// The result of `==` or `!=`; other comparisons are not implemented.
+fn compared(py: Python<'_>, same: bool, op: CompareOp) -> PyResult<Py<PyAny>> {
+    match op {
+        CompareOp::Eq => Ok(same.into_pyobject(py)?.to_owned().into_any().unbind()),
+        CompareOp::Ne => Ok((!same).into_pyobject(py)?.to_owned().into_any().unbind()),
+        _ => Ok(py.NotImplemented()),
+    }
+}
+
+/// The time-out of a send in seconds: a number, a timedelta, or the `run_timeout` of a policy.
+fn run_timeout(given: &Bound<'_, PyAny>) -> PyResult<f64> {
+    let py = given.py();
+    let Some(limit) = given.getattr_opt(intern!(py, "run_timeout"))? else {
+        return seconds_of(given);
+    };
+    let idle = given.getattr_opt(intern!(py, "idle_timeout"))?;
+    if limit.is_none() || idle.is_some_and(|idle| !idle.is_none()) {
+        let message = format!(
+            "the `timeout` of a `Send` is a `run_timeout` alone; set `idle_timeout` on the node: \
+             {}",
+            given.repr()?
+        );
+        return Err(PyValueError::new_err(message));
+    }
+    seconds_of(&limit)
+}
+
+fn seconds_of(given: &Bound<'_, PyAny>) -> PyResult<f64> {
+    let py = given.py();
+    match given.getattr_opt(intern!(py, "total_seconds"))? {
+        Some(total) => total.call0()?.extract(),
+        None => given.extract(),
     }
 }
 

@@ -1,0 +1,125 @@
+"""What programs written for LangGraph do beyond the common, and what they are told."""
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage
+
+from support.oracle import Impl, Run
+from support.states import Log, Plain, say
+
+ONE = {"configurable": {"thread_id": "1"}}
+
+
+def test_a_key_with_any_reducer_is_there_before_it_is_written(impl: Impl, run: Run) -> None:
+    Messages: Any = impl.MessagesState  # noqa: N806 - a class
+
+    class Chat(Messages):  # type: ignore[misc]
+        q: str
+
+    def count(state: Any) -> Any:
+        return {"q": f"{state['q']} {len(state['messages'])}"}
+
+    graph = impl.build(Chat, {"count": count}, [(impl.START, "count")])
+    assert run(graph, {"q": "x"}) == {"q": "x 0", "messages": []}
+
+
+def test_a_text_of_a_subclass_is_stored_as_text(impl: Impl, run: Run) -> None:
+    def answer(_: Any) -> Any:
+        return {"log": [AIMessage("hi").text]}
+
+    graph = impl.build(
+        Log, {"answer": answer}, [(impl.START, "answer")], checkpointer=impl.MemorySaver()
+    )
+    assert run(graph, {}, ONE) == {"log": ["hi"]}
+    assert graph.get_state(ONE).values == {"log": ["hi"]}
+
+
+def test_a_retry_policy_may_name_the_time_out_of_nodes(impl: Impl) -> None:
+    attempts: list[int] = []
+
+    async def slow_once(_: Any) -> Any:
+        attempts.append(1)
+        if len(attempts) == 1:
+            await asyncio.Event().wait()
+        return {"log": ["done"]}
+
+    policy = impl.RetryPolicy(initial_interval=0.001, jitter=False, retry_on=impl.NodeTimeoutError)
+    builder = impl.StateGraph(Log).add_node(slow_once, timeout=0.05, retry_policy=policy)
+    graph = builder.add_edge(impl.START, "slow_once").compile()
+    assert asyncio.run(graph.ainvoke({})) == {"log": ["done"]}
+
+
+def test_the_config_of_a_state_leads_to_its_questions(impl: Impl, run: Run) -> None:
+    nodes = {"ask": lambda _: {"log": [impl.interrupt("q")]}, "b": say("b")}
+    edges = [(impl.START, "ask"), (impl.START, "b")]
+    graph = impl.build(Log, nodes, edges, checkpointer=impl.MemorySaver())
+    run(graph, {}, ONE)
+    state = graph.get_state(graph.get_state(ONE).config)
+    assert [asked.value for asked in state.interrupts] == ["q"]
+    assert [(task.name, task.result) for task in state.tasks] == [
+        ("ask", None),
+        ("b", {"log": ["b"]}),
+    ]
+    assert (state.next, state.values) == (("ask", "b"), {"log": []})
+
+
+def test_a_dict_is_a_node(impl: Impl, run: Run) -> None:
+    builder = impl.StateGraph(Plain).add_node("both", {"a": lambda _: "from the dict"})
+    graph = builder.add_edge(impl.START, "both").compile()
+    assert run(graph, {"a": "in"})["a"] == "from the dict"
+
+
+def test_a_generator_function_is_a_node(impl: Impl) -> None:
+    def parts(_: Any) -> Iterator[Any]:
+        yield {"a": "made"}
+
+    graph = impl.build(Plain, {"parts": parts}, [(impl.START, "parts")])
+    assert graph.invoke({"a": "in"})["a"] == "made"
+
+
+def test_one_answer_to_several_questions_is_a_runtime_error(impl: Impl, run: Run) -> None:
+    nodes = {name: lambda _: {"log": [impl.interrupt("q")]} for name in "ab"}
+    edges = [(impl.START, "a"), (impl.START, "b")]
+    graph = impl.build(Log, nodes, edges, checkpointer=impl.MemorySaver())
+    run(graph, {}, ONE)
+    with pytest.raises(RuntimeError):
+        run(graph, impl.Command(resume="yes"), ONE)
+
+
+def test_the_name_takes_a_suffix(impl: Impl) -> None:
+    graph = impl.build(Log, {"a": say("a")}, [(impl.START, "a")], name="chat")
+    assert graph.get_name("input") == "chat_input"
+    assert graph.get_name("input", name="Chat") == "ChatInput"
+    assert graph.get_name() == "chat"
+
+
+@pytest.mark.only("antiphon")
+class TestErrors:
+    """What a mistake is answered with."""
+
+    def test_a_text_as_path_map(self, impl: Impl) -> None:
+        builder = impl.StateGraph(Log).add_node("a", say("a"))
+        with pytest.raises(impl.GraphBuildError, match=r"(?s)a list of names: 'b'.*\['b'\]"):
+            builder.add_conditional_edges("a", lambda _: "b", "b")
+
+    def test_a_config_without_a_thread(self, impl: Impl) -> None:
+        graph = impl.build(
+            Log, {"a": say("a")}, [(impl.START, "a")], checkpointer=impl.MemorySaver()
+        )
+        with pytest.raises(impl.GraphBuildError, match="needs a `thread_id`\n"):
+            graph.invoke({})
+
+    def test_a_loop_is_told_by_its_nodes(self, impl: Impl, run: Run) -> None:
+        nodes = {"ask": say("ask"), "think": say("think")}
+        edges = [(impl.START, "ask"), ("ask", "think"), ("think", "ask")]
+        graph = impl.build(Log, nodes, edges)
+        with pytest.raises(impl.GraphRecursionError, match="next would be `think`: 3"):
+            run(graph, {}, {"recursion_limit": 3})
+
+    def test_the_tool_node_of_langgraph(self, impl: Impl) -> None:
+        prebuilt = pytest.importorskip("langgraph.prebuilt")
+        with pytest.raises(impl.GraphBuildError, match=r"antiphon\.graph\.ToolNode"):
+            impl.StateGraph(Log).add_node("tools", prebuilt.ToolNode([]))
