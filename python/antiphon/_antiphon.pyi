@@ -341,6 +341,10 @@ class Effect:
         """
         `wait`, awaited.
         """
+    def describe(self, /, details: Any) -> None:
+        """
+        Adds fields to the event of its end: the model that answered, what it cost.
+        """
     def is_of(self, /, context: Context) -> bool:
         """
         Whether it is a call of the node that `context` is of.
@@ -869,7 +873,7 @@ class NativeSystem:
         started again; `again`: unless it has ended; `resume`: the question in the thread goes
         on, and the one that is given does not count), `answer` (to the only open question) or
         `answers` (pairs of the id of a question and its answer), `attachments` (bytes by name), `call` (answers the calls of code in a
-        sandbox), `run_id`, `seed`, `cancel`, `watch` (called with each event), and `about` (what
+        sandbox), `limits` (what it may spend beside the settings), `run_id`, `seed`, `cancel`, `watch` (called with each event), and `about` (what
         the Python code of roles sees of the caller).
         """
     def completed_outcome(self, /, state: Any) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
-from antiphon._html import BOX, CELL, SMALL, colour_of, escaped, plain, preview
+from antiphon._html import BOX, SMALL, colour_of, escaped, plain, preview
 from antiphon._state_schema import fields_of_state
 from antiphon._type_params import Generic, OutputT, StateT
 from antiphon.errors import BudgetError, RunCancelled, StateError
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from antiphon._antiphon import Run
     from antiphon.event import Event
+    from antiphon.trace import Trace
 
 __all__ = ["Outcome", "Question", "Result", "Usage"]
 
@@ -73,11 +74,6 @@ class Usage:
 
 
 _KEPT = "__antiphon_result__"
-
-
-_ROWS = 200
-"""Rows of the trace that are shown."""
-_HIDDEN = {"edge_taken", "state_updated", "chunk", "run_started", "run_finished", "node_started"}
 
 
 class _Kept:
@@ -189,6 +185,13 @@ class Result(Generic[OutputT, StateT]):
             assert self._run is not None  # noqa: S101 - pickling keeps one of the two
             self._events = tuple(self._run.events)
         return self._events
+
+    @property
+    def trace(self) -> Trace:
+        """What models were asked and replied, and what tools returned, as a tree."""
+        from antiphon.trace import Trace
+
+        return Trace.of(self.events, self.team)
 
     @property
     def errors(self) -> list[dict[str, Any]]:
@@ -312,7 +315,7 @@ def _no_attribute(name: str, known: list[str]) -> str:
     return f"the result has neither a field nor a state key: {name}; {advice}"
 
 
-_MEANT = {"trace": "events", "output": "answer", "content": "answer", "data": "answer"}
+_MEANT = {"output": "answer", "content": "answer", "data": "answer"}
 """What others call it."""
 
 
@@ -347,7 +350,7 @@ def _html(result: Result[Any, Any]) -> str:
         *_asked(result),
         *_failed(result),
         _usage(result),
-        *_trace(result),
+        *_traced(result),
         "</div>",
     ]
     return "".join(parts)
@@ -380,27 +383,12 @@ def _usage(result: Result[Any, Any]) -> str:
     return f'<div style="{SMALL}">{told}</div>'
 
 
-def _trace(result: Result[Any, Any]) -> Iterator[str]:
-    events = [event for event in result.events if event.kind not in _HIDDEN]
-    if not events:
-        return
-    first = result.events[0].at
-    yield f'<details><summary style="font-size:12px">{len(events)} events</summary>'
-    yield '<table style="font-size:12px;border-collapse:collapse">'
-    for event in events[:_ROWS]:
-        after = (event.at - first).total_seconds()
-        yield f"<tr><td {CELL}>{after:.3f}&nbsp;s</td>{_row(event)}</tr>"
-    yield "</table>"
-    if len(events) > _ROWS:
-        yield f"<div>and {len(events) - _ROWS} more in <code>result.events</code></div>"
-    yield "</details>"
-
-
-def _row(event: Event) -> str:
-    name = "" if event.name == event.agent else event.name
-    data = json.dumps(event.data, ensure_ascii=False)
-    cells = (" / ".join(event.path), event.kind, name, data[:300])
-    return "".join(f"<td {CELL}>{escape(cell)}</td>" for cell in cells)
+def _traced(result: Result[Any, Any]) -> Iterator[str]:
+    """The trace, folded."""
+    if result.events:
+        yield '<details><summary style="font-size:12px">trace</summary>'
+        yield result.trace.to_html()
+        yield "</details>"
 
 
 def _detail(result: Result[Any, Any]) -> str:

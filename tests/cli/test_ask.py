@@ -90,10 +90,22 @@ def test_a_question_that_pauses_is_kept_and_resumed_by_the_name_of_its_system(
 def test_the_trace_comes_with_it_when_asked_for(antiphon: Antiphon) -> None:
     with RoleServer() as server:
         done = antiphon("ask", "Capital of Peru?", "--json", "--trace", url=server.url)
-    trace = json.loads(done.stdout)["trace"]
-    numbers = [event["seq"] for event in trace]
+    told = json.loads(done.stdout)
+    numbers = [event["seq"] for event in told["events"]]
     assert numbers == sorted(set(numbers))  # pieces of replies are left out
-    assert {"plan_created", "verdict", "finalized"} <= {event["name"] for event in trace}
+    assert {"plan_created", "verdict", "finalized"} <= {event["name"] for event in told["events"]}
+    asked = told["trace"]["agents"][0]["calls"][0]
+    assert (asked["kind"], asked["messages"][0]["role"]) == ("model", "system")
+
+
+def test_the_trace_follows_the_answer_as_text(antiphon: Antiphon) -> None:
+    with RoleServer() as server:
+        done = antiphon("ask", "Capital of Peru?", "--trace", url=server.url)
+    answer, _, trace = done.stdout.partition("\n\n")
+    assert answer == "Lima"
+    assert trace.startswith("review_loop ")
+    assert "\n  planner (" in trace
+    assert "user: " in trace
 
 
 def test_a_named_model_and_a_file_reach_the_server(tmp_path: Path, antiphon: Antiphon) -> None:

@@ -45,7 +45,7 @@ def test_code_is_mended_until_it_comes_to_a_result_which_is_put_into_words(engin
     assert (second.error, found.python) == (None, mended)
     assert found.computed is not None
     assert (found.computed.stdout, found.computed.engine) == ("adding\n", engine)
-    told = [event.name for event in found.trace if event.kind == "custom"]
+    told = [event.name for event in found.events if event.kind == "custom"]
     assert told == ["code_planned", "code_ran", "code_planned", "code_ran"]
 
 
@@ -152,7 +152,7 @@ def test_words_beside_the_result_are_not_delivered(engine: Any) -> None:
         "the result `60` is missing",
     )
     assert second.answer == "It is 60 in June."
-    told = [event.name for event in found.trace if event.kind == "custom"]
+    told = [event.name for event in found.events if event.kind == "custom"]
     assert told.count("wording_rejected") == 2
     assert found.to_dict()["rejected_wordings"][1]["differences"] == list(second.differences)
 

@@ -54,8 +54,8 @@ def test_a_small_model_computes_on_a_real_table() -> None:
             found = computation.run(question, {"penguins": penguins})
             right[question] = is_right(found, expected), found.python, found.value
             assert found.outcome in {"answered", "failed"}, found
-            assert (found.trace[0].kind, found.trace[-1].kind) == ("run_started", "run_finished")
-            assert found.trace_dropped == 0
+            assert (found.events[0].kind, found.events[-1].kind) == ("run_started", "run_finished")
+            assert found.events_dropped == 0
             assert all(attempt.python.strip() for attempt in found.attempts)
             assert found.python in found._repr_mimebundle_()["text/plain"]
     assert sum(fine for fine, *_ in right.values()) >= ENOUGH, right

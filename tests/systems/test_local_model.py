@@ -21,7 +21,7 @@ def test_a_small_local_model_answers_a_question() -> None:
     assert result.outcome == "answered", result.to_json(indent=1)
     assert "42" in result.answer
     assert result.usage["output_tokens"] > 0
-    assert result.trace[-1].kind == "run_finished"
+    assert result.events[-1].kind == "run_finished"
 
 
 def test_a_local_model_goes_by_its_name_wherever_a_model_does() -> None:

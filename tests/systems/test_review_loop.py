@@ -47,7 +47,7 @@ def model(**replies: list[Any]) -> Model:
 
 
 def names(result: ReviewLoopResult) -> list[str]:
-    return [event.name for event in result.trace if event.kind == "custom"]
+    return [event.name for event in result.events if event.kind == "custom"]
 
 
 def test_a_review_loop_answers_a_question() -> None:
@@ -65,8 +65,8 @@ def test_a_result_is_json_html_text_and_can_be_pickled() -> None:
     result = ReviewLoop(model(expert=[evil])).run("?")
     told = json.loads(result.to_json())
     assert told["final_answer"] == evil["expert_answer"]
-    assert len(told["trace"]) == len(result.trace)
-    assert "trace" not in result.to_dict(trace=False)
+    assert "events" not in told
+    assert len(result.to_dict(events=True)["events"]) == len(result.events)
     shown = result._repr_mimebundle_()
     assert "<script>" not in shown["text/html"]
     assert "&lt;script&gt;" in shown["text/html"]
@@ -176,7 +176,7 @@ def test_a_watcher_sees_the_events_as_they_come() -> None:
     result = ReviewLoop(model()).run("?", watch=watch)
     assert threads == {threading.get_ident()}
     assert [event.seq for event in seen if event.kind != "chunk"] == [
-        event.seq for event in result.trace
+        event.seq for event in result.events
     ]
 
 
@@ -435,7 +435,7 @@ def test_a_function_that_cannot_decide_fails_the_role_and_nothing_is_called() ->
     result = ReviewLoop(model(researcher=[call, FOUND]), tools=[atlas]).run("?")
     # The system asks the role again.
     assert (result.outcome, result.retry_count) == ("answered", 1)
-    assert "approval_failed" in [event.data.get("code") for event in result.trace]
+    assert "approval_failed" in [event.data.get("code") for event in result.events]
 
 
 def test_what_nobody_can_know_is_no_answer_and_says_why() -> None:

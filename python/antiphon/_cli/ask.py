@@ -143,15 +143,15 @@ def _told(result: SystemResult, options: argparse.Namespace) -> str:
         return json.dumps(_object(result, trace=options.trace))
     lines = [result.answer]
     if options.trace:
-        lines = [json.dumps(event.to_dict()) for event in result.trace] + lines
+        lines += ["", result.trace.to_text()]
     text = "\n".join(lines)
     return drop_controls(text) if sys.stdout.isatty() else text
 
 
 def _object(result: SystemResult, *, trace: bool) -> dict[str, Any]:
     error = result.error
-    told = result.to_dict(trace=False)
-    for name in ("state", "trace_dropped", "models"):
+    told = result.to_dict()
+    for name in ("state", "events_dropped", "models"):
         told.pop(name, None)
     told |= {
         "answer": result.answer,
@@ -159,7 +159,8 @@ def _object(result: SystemResult, *, trace: bool) -> dict[str, Any]:
         "error": None if error is None else _fault(error),
     }
     if trace:
-        told["trace"] = [event.to_dict() for event in result.trace]
+        told["trace"] = result.trace.to_dict()
+        told["events"] = [event.to_dict() for event in result.events]
     return told
 
 

@@ -68,7 +68,7 @@ def _add_ask(ask: argparse.ArgumentParser) -> None:
     ask.add_argument("--store", metavar="URL", help=f"the store of the threads: {default}")
     ask.add_argument("--thread", metavar="NAME", help="keep the question in this thread")
     _add_json(ask)
-    ask.add_argument("--trace", action="store_true", help="print the events too")
+    ask.add_argument("--trace", action="store_true", help="print each model and tool call too")
     batch = ask.add_argument_group("a file of questions")
     batch.add_argument(
         "--batch", metavar="FILE", help="JSON lines with `task_id`, `question`, `file_name`"

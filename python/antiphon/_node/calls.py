@@ -30,6 +30,7 @@ class Call:
         repeatable: whether it may be made twice.
         is_inner: whether it belongs to the enclosing call, if there is one.
         is_scope: whether the calls and questions within it belong to it.
+        details: what the event of its end shows beside its result, once it has ended.
     """
 
     kind: str
@@ -38,6 +39,7 @@ class Call:
     repeatable: bool
     is_inner: bool = True
     is_scope: bool = True
+    details: Callable[[], dict[str, Any]] | None = None
 
     def about(self, ctx: Context) -> tuple[tuple[str, str], Any, bool, str | None]:
         """The arguments of `Context.begin_call`."""
@@ -93,6 +95,8 @@ def perform(
         made.raised(error)
         yield from _stored(made)
         raise
+    if call.details is not None:
+        made.describe(call.details())
     made.returned(value)
     yield from _stored(made)
     return value

@@ -37,25 +37,104 @@ def listed(value: Any, name: str | None = None) -> list[Any]:
     return [_one(item, name) for item in (value if isinstance(value, list) else [value])]
 
 
-def wire(message: Any, own: str) -> dict[str, Any]:
-    """A message as the agent called `own` sees it.
+def conversation(messages: list[Any], own: str) -> list[dict[str, Any]]:
+    """Messages as the agent called `own` sends them to its model.
 
-    Its own stay the assistant's; what other agents said becomes the user's, with their name
-    in front.
+    Its own stay the assistant's, with its tool calls and their results. What other agents said
+    becomes the user's, with their name in front and without their tool calls. A call without a
+    result and a result without a call, as in a list that was cut, are left out: servers refuse
+    them.
 
     Raises:
-        StateError: its role or content cannot be sent to a model (``message_invalid``).
+        StateError: a role or content cannot be sent to a model (``message_invalid``).
     """
-    fields = message if isinstance(message, dict) else _fields(message)
-    role = _role(fields)
-    sent: dict[str, Any] = {"role": role, "content": read_parts(fields.get("content"))}
-    speaker = fields.get("name")
-    if role == "assistant" and speaker and speaker != own:
-        return {"role": "user", "content": f"{speaker}: {text_of(sent['content'])}"}
-    for key in ("tool_calls", "tool_call_id"):
-        if fields.get(key):
-            sent[key] = fields[key]
+    waiting = [_wire(message) for message in messages]
+    waiting.reverse()
+    sent: list[dict[str, Any]] = []
+    while waiting:
+        message = waiting.pop()
+        speaker = message.pop("name", None)
+        calls = message.pop("tool_calls", [])
+        results: dict[str, dict[str, Any]] = {}
+        while waiting and waiting[-1]["role"] == "tool":
+            result = waiting.pop()
+            results[result.get("tool_call_id", "")] = result
+        if message["role"] == "tool":
+            continue
+        calls = [call for call in calls if call["id"] in results]
+        if message["role"] == "assistant" and speaker and speaker != own:
+            if message["content"] or not calls:
+                sent.append(said("user", f"{speaker}: {text_of(message['content'])}"))
+        elif calls:
+            sent += [{**message, "tool_calls": calls}, *(results[call["id"]] for call in calls)]
+        else:
+            sent.append(message)
     return sent
+
+
+_MOST = 100_000
+"""Characters of tool results that one turn of an agent adds to the conversation."""
+
+
+def tool_messages(messages: list[dict[str, Any]], agent: str) -> list[dict[str, Any]]:
+    """The tool calls of an agent's turn and their results, as the state keeps them.
+
+    They have the shape of OpenAI's chat API, which LangChain reads too.
+    """
+    answered = {message.get("tool_call_id") for message in messages}
+    kept: list[dict[str, Any]] = []
+    left = _MOST
+    for message in messages:
+        calls = [call for call in message.get("tool_calls", ()) if call["id"] in answered]
+        if calls:
+            stored = [_stored_call(call) for call in calls]
+            kept.append({**said("assistant", message["content"], agent), "tool_calls": stored})
+        elif message["role"] == "tool":
+            content = _cut(message["content"], left)
+            left -= len(content)
+            kept.append({**message, "content": content})
+    return kept
+
+
+def _cut(text: Any, limit: int) -> Any:
+    if not isinstance(text, str):  # images and files
+        return text
+    if len(text) <= max(limit, 0):
+        return text
+    return f"{text[: max(limit, 0)]}\n[truncated: {max(limit, 0)} of {len(text)} characters]"
+
+
+def _stored_call(call: dict[str, Any]) -> dict[str, Any]:
+    arguments = call["arguments"]
+    try:
+        json.loads(arguments)
+    except ValueError:  # servers and LangChain refuse a conversation with malformed arguments
+        arguments = json.dumps({"malformed": arguments}, ensure_ascii=False)
+    function = {"name": call["name"], "arguments": arguments}
+    return {"id": call["id"], "type": "function", "function": function}
+
+
+def _wire(message: Any) -> dict[str, Any]:
+    """A message in the shape of the engine."""
+    fields = message if isinstance(message, dict) else _fields(message)
+    sent: dict[str, Any] = {"role": _role(fields), "content": read_parts(fields.get("content"))}
+    if fields.get("name"):
+        sent["name"] = str(fields["name"])
+    if fields.get("tool_calls"):
+        sent["tool_calls"] = [_sent_call(call) for call in fields["tool_calls"]]
+    if fields.get("tool_call_id"):
+        sent["tool_call_id"] = str(fields["tool_call_id"])
+    return sent
+
+
+def _sent_call(call: Any) -> dict[str, Any]:
+    """A tool call in the shape of the engine, from that of OpenAI or LangChain."""
+    function = call.get("function") or call
+    arguments = function.get("arguments", function.get("args")) or {}
+    if not isinstance(arguments, str):
+        arguments = json.dumps(arguments, ensure_ascii=False)
+    name = str(function.get("name") or "")
+    return {"id": str(call.get("id") or ""), "name": name, "arguments": arguments}
 
 
 def _one(item: Any, name: str | None) -> Any:
@@ -134,7 +213,7 @@ def opening(
     orders = [instructions, _WARNING if blocks else ""]
     system = "\n\n".join(part for part in orders if part)
     messages = [said("system", system)] if system else []
-    messages += [wire(message, spec.name) for message in _talk(values)]
+    messages += conversation(_talk(values), spec.name)
     if blocks:
         messages.append(said("user", "\n\n".join(blocks)))
     if not messages or messages[-1]["role"] == "system":

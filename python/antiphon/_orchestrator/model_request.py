@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from antiphon._antiphon import Builder, StreamOptions
 from antiphon._model.adapters import as_model
 from antiphon._node.calls import Call
-from antiphon._orchestrator.messages import listed, wire
+from antiphon._orchestrator.messages import conversation, listed
 from antiphon._schema.contract import Output
 from antiphon.errors import RunCancelled
 
@@ -28,9 +28,9 @@ class ModelRequest:
         self._ctx = ctx
         self._agent = agent
         where = f"agent `{agent}`"
-        messages = [wire(message, agent) for message in listed(prompt)]
+        messages = conversation(listed(prompt), agent)
         given = {"messages": messages, "options": {**options}}
-        self.call = Call("model", agent, given, repeatable=True)
+        self.call = Call("model", agent, given, repeatable=True, details=self._details)
         """The request as the run records it."""
         self._output = None if output is None else Output(output, f"the answer that {where} wants")
         builder = Builder(agent)
@@ -48,7 +48,9 @@ class ModelRequest:
         )
         builder.edge("__start__", agent)
         stream_options = StreamOptions(("events",)) if ctx.watched else None
-        self.run: Run = builder.build().start({_MESSAGES: messages}, stream_options=stream_options)
+        self.run: Run = builder.build().start(
+            {_MESSAGES: messages}, events=True, stream_options=stream_options
+        )
         """The run that asks."""
 
     def drain(self) -> None:
@@ -82,6 +84,19 @@ class ModelRequest:
     def read(self, reply: Any) -> Any:
         """The answer, given the `reply`."""
         return reply if self._output is None else self._output.construct(reply)
+
+    def _details(self) -> dict[str, Any]:
+        """What the trace shows of the reply: who answered, at what cost, and what was re-asked."""
+        calls = [event.data for event in self.run.events if event.kind == "model_call"]
+        replies = [event.data for event in self.run.events if event.kind == "model_reply"]
+        if not replies:
+            return {}
+        told = {key: replies[-1][key] for key in ("model", "finish", "attempts")}
+        told["usage"] = {
+            key: sum(reply["usage"][key] for reply in replies) for key in replies[-1]["usage"]
+        }
+        reasked = [message for call in calls[1:] for message in call["messages"]]
+        return {**told, "reasked": reasked} if reasked else told
 
     def _show(self, event: Event) -> None:
         if event.kind == "chunk":

@@ -16,7 +16,7 @@ from antiphon._orchestrator.agent_spec import Spec, read_spec
 from antiphon._orchestrator.context import AgentContext
 from antiphon._orchestrator.declaration import AgentDeclaration, TeamBase
 from antiphon._orchestrator.flow import END, is_member, member
-from antiphon._orchestrator.messages import opening, said, sent
+from antiphon._orchestrator.messages import opening, said, sent, tool_messages
 from antiphon._orchestrator.run_context import RunContext
 from antiphon._orchestrator.state import CUT, StateView, fields_of, is_record, noted
 from antiphon._orchestrator.updates import returned
@@ -198,7 +198,8 @@ class Declared:
         else:
             update = {key: _field(value, key) for key in spec.writes}
         # The agent's own write to `messages` replaces its reply.
-        told = {"messages": [said("assistant", reply["text"], spec.name)]}
+        turn = tool_messages(reply["messages"], spec.name)
+        told = {"messages": [*turn, said("assistant", reply["text"], spec.name)]}
         written = noted(self._state.write({**told, **update}, spec.name))
         if reply["finish"] == "length":
             return Command(update={**written, CUT: True}, end=True)
@@ -208,8 +209,9 @@ class Declared:
         tools = self._handoffs.items()
         target = next(name for name, tool in tools if tool["name"] == reply["handoff"])
         text, own = reply["text"], self._spec.name
-        told = {"messages": [said("assistant", text, own)]} if text.strip() else {}
-        return Command(goto=[target], update=self._state.write(told, own), only=True)
+        told = tool_messages(reply["messages"], own)
+        told += [said("assistant", text, own)] if text.strip() else []
+        return Command(goto=[target], update=self._state.write({"messages": told}, own), only=True)
 
     def _tool(self, tool: Tool) -> _Tool:
         """A tool as the engine calls it, from JSON to JSON, and the function that approves."""

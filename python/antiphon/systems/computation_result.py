@@ -148,13 +148,13 @@ class ComputationResult(SystemResult):
             }
         )
 
-    def to_dict(self, *, trace: bool = True) -> dict[str, Any]:
+    def to_dict(self, *, events: bool = False) -> dict[str, Any]:
         """The result as JSON values; of the sandbox's result, only the output.
 
         Args:
-            trace: whether to include the events.
+            events: whether to include the events. Default: no.
         """
-        plain = super(ComputationResult, self).to_dict(trace=trace)
+        plain = super(ComputationResult, self).to_dict(events=events)
         plain["answer"] = plain.pop("text")
         plain["highlights"] = list(self.highlights)
         plain["doubts"] = list(self.doubts)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from antiphon._antiphon import PausedRun
     from antiphon._faults import FaultRecord
     from antiphon.event import Event
+    from antiphon.trace import Trace
 
 __all__ = ["PlainResult", "SystemOutcome", "SystemResult", "fault_of"]
 
@@ -41,8 +42,8 @@ class SystemResult:
         models: the names of the models of the roles, without duplicates.
         usage: tokens of all models: ``input_tokens``, ``output_tokens``, and others that the
             provider reports.
-        trace: the first 10,000 events, in order, without pieces of replies.
-        trace_dropped: the number of further events.
+        events: the first 10,000 events, in order, without pieces of replies.
+        events_dropped: the number of further events.
         run_id: the run's id; a resumed question keeps it.
         thread: the thread that stores the question; ``None`` without one.
     """
@@ -53,8 +54,8 @@ class SystemResult:
     error: AntiphonError | None = None
     models: tuple[str, ...] = ()
     usage: dict[str, int]
-    trace: tuple[Event, ...] = ()
-    trace_dropped: int = 0
+    events: tuple[Event, ...] = ()
+    events_dropped: int = 0
     run_id: str
     thread: str | None = None
     _paused: PausedRun | None = field(default=None, compare=False)
@@ -80,7 +81,7 @@ class SystemResult:
         given["error"] = None if fault is None else _error(fault, native["raised"])
         given["questions"] = tuple(map(_question, given["questions"]))
         given["models"] = tuple(given["models"])
-        given["trace"] = tuple(given["trace"])
+        given["events"] = tuple(given["events"])
         return cls(**given, _paused=native["paused"])
 
     def raise_for_outcome(self) -> Self:
@@ -122,11 +123,19 @@ class SystemResult:
             hint=self._spent() or self._hint(),
         ) from self.error
 
-    def to_dict(self, *, trace: bool = True) -> dict[str, Any]:
+    @property
+    def trace(self) -> Trace:
+        """What models were asked and replied, and what tools returned, as a tree."""
+        from antiphon.trace import Trace
+
+        return Trace.of(self.events, self._system(), calls_only=True)
+
+    def to_dict(self, *, events: bool = False) -> dict[str, Any]:
         """The result as JSON values.
 
         Args:
-            trace: whether to include the events.
+            events: whether to include the events. Default: no, because they hold all that models
+                and tools said.
         """
         plain = {one.name: getattr(self, one.name) for one in _public(self)}
         plain["error"] = None if self.error is None else fault_of(self.error)
@@ -135,9 +144,9 @@ class SystemResult:
         ]
         plain["models"] = list(self.models)
         plain["caveat"] = self.caveat
-        plain["trace"] = [event.to_dict() for event in self.trace]
-        if not trace:
-            del plain["trace"]
+        del plain["events"]
+        if events:
+            plain["events"] = [event.to_dict() for event in self.events]
         return plain
 
     def to_json(self, *, indent: int | None = None) -> str:
@@ -150,8 +159,8 @@ class SystemResult:
 
     def record(self) -> dict[str, Any]:
         """The result as a line of `System.batch_file`."""
-        told = self.to_dict(trace=False)
-        del told["trace_dropped"]
+        told = self.to_dict()
+        del told["events_dropped"]
         return {"model_answer": self.answer, **told}
 
     def __repr__(self) -> str:
@@ -167,6 +176,12 @@ class SystemResult:
         if self.outcome != "budget" or error is None:
             return None
         return error.hint if error.hint and error.hint.startswith("raise ") else None
+
+    def _system(self) -> str:
+        """The name of the system."""
+        from antiphon._text import snake_case
+
+        return snake_case(type(self).__name__.removesuffix("Result"))
 
     def _where(self) -> str:
         return ""

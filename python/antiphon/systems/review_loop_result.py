@@ -71,7 +71,7 @@ class ReviewLoopResult(SystemResult):
 
     def _hint(self) -> str:
         return (
-            "look at the verdicts in `result.trace`; a higher `retry_limit`, another model or "
+            "look at the verdicts in `result.events`; a higher `retry_limit`, another model or "
             "tools for the researcher may help"
         )
 
@@ -136,10 +136,10 @@ def _usage(result: ReviewLoopResult) -> str:
 
 
 def _steps(result: ReviewLoopResult) -> Iterator[str]:
-    told = [event for event in result.trace if event.kind == "custom" and event.name in _TOLD]
+    told = [event for event in result.events if event.kind == "custom" and event.name in _TOLD]
     if not told:
         return
-    first = result.trace[0].at
+    first = result.events[0].at
     yield f'<details><summary style="font-size:12px">{len(told)} steps</summary>'
     yield '<table style="font-size:12px;border-collapse:collapse">'
     for event in told[:_ROWS]:
@@ -147,7 +147,7 @@ def _steps(result: ReviewLoopResult) -> Iterator[str]:
         yield f"<tr><td {CELL}>{after:.1f}&nbsp;s</td>{_row(event)}</tr>"
     yield "</table>"
     if len(told) > _ROWS:
-        yield f"<div>and {len(told) - _ROWS} more in <code>result.trace</code></div>"
+        yield f"<div>and {len(told) - _ROWS} more in <code>result.events</code></div>"
     yield "</details>"
 
 

@@ -3,6 +3,7 @@
 pub(crate) mod agent;
 pub(crate) mod builder;
 pub(crate) mod call;
+pub(crate) mod call_content;
 pub(crate) mod call_kind;
 pub(crate) mod call_trace;
 pub(crate) mod context;

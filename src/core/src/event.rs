@@ -7,6 +7,8 @@ use serde_json::{Map, Value as Json};
 
 use crate::time::Time;
 
+pub mod content;
+
 /// An event. `seq` has no gaps within a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Event {
@@ -46,15 +48,15 @@ pub enum EventKind {
     EdgeTaken,
     /// A superstep was merged: `step`, `changed` (size by channel).
     StateUpdated,
-    /// A model is called: `turn`.
+    /// A model is called: `turn`, and the [`content`] of the request.
     ModelCall,
-    /// A model answered: `model`, `finish`, `usage`, `attempts`.
+    /// A model answered: `model`, `finish`, `usage`, `attempts`, `text`, `tool_calls`.
     ModelReply,
     /// A reply was parsed only after repair or coercion: `level`, `coerced`.
     OutputRepaired,
     /// A tool is called: `call_id`, `arguments`.
     ToolCall,
-    /// A tool returned: `call_id`, `ok`, `truncated`.
+    /// A tool returned: `call_id`, `ok`, `truncated`, `result` as the model reads it.
     ToolResult,
     /// An attempt failed and will be repeated: `attempt`, `code`, `delay_ms`.
     Retry,

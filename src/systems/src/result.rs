@@ -65,9 +65,9 @@ pub struct SystemResult<O> {
     pub error: Option<Fault>,
     /// The first 10,000 events, in order, without the chunks of replies.
     #[serde(skip)]
-    pub trace: Vec<Arc<Event>>,
+    pub events: Vec<Arc<Event>>,
     /// How many events came after those.
-    pub trace_dropped: u64,
+    pub events_dropped: u64,
     /// The models of the roles, each once, in the order of the roles.
     pub models: Vec<String>,
     /// Tokens of all models.
@@ -88,8 +88,8 @@ impl<O> SystemResult<O> {
             reason: self.reason,
             questions: self.questions,
             error: self.error,
-            trace: self.trace,
-            trace_dropped: self.trace_dropped,
+            events: self.events,
+            events_dropped: self.events_dropped,
             models: self.models,
             usage: self.usage,
             run_id: self.run_id,

@@ -220,6 +220,7 @@ pub(crate) fn result_dict<'py>(
     dict.set_item(intern!(py, "value"), pythonize::pythonize(py, &result.value)?)?;
     dict.set_item(intern!(py, "finish"), pythonize::pythonize(py, &result.finish)?)?;
     dict.set_item(intern!(py, "handoff"), &result.handoff)?;
+    dict.set_item(intern!(py, "messages"), pythonize::pythonize(py, &result.messages)?)?;
     Ok(dict)
 }
 

@@ -284,7 +284,7 @@ impl Context {
         repeatable: bool,
         within: Option<&str>,
     ) -> PyResult<Effect> {
-        Effect::begin(slf, Effect::call(slf, callee, (given, within), repeatable)?)
+        Effect::begin(slf, Effect::call(slf, callee, (given, within), repeatable)?, given)
     }
 
     /// A call that was made before this node began again, as `begin_call` finds it, which must

@@ -15,15 +15,17 @@ use antiphon_stores::process;
 use pyo3::exceptions::{PyException, PyRuntimeError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use serde_json::Value as Json;
+use serde_json::{Map, Value as Json};
 
 use crate::driver::run_state::RunState;
 use crate::driver::wait::{awaitable_result, block_on_result};
 use crate::fault::{known, to_exception};
+use crate::graph::call_content::{self, joined};
 use crate::graph::call_trace::{callee, digest_within};
 use crate::graph::question::{Question, UnansweredQuestion};
 use crate::graph::task_context::{Context, ContextOwner};
 use crate::value::codec::ObjectCodec;
+use crate::value::json;
 use crate::value::object::Object;
 
 /// One call that a node wants to make. What is known of it is told; one that is
@@ -41,6 +43,8 @@ pub(crate) struct Effect {
     /// It was said what came of it, or that nobody knows.
     settled: AtomicBool,
     question: UnansweredQuestion,
+    /// Further fields of the event of its end.
+    details: Mutex<Map<String, Json>>,
 }
 
 /// What must be durable before the node goes on.
@@ -61,14 +65,27 @@ impl std::fmt::Debug for Waits {
 
 impl Effect {
     /// Begins a call of a node or a role.
-    pub(crate) fn begin(context: &Bound<'_, Context>, call: Call) -> PyResult<Self> {
+    pub(crate) fn begin(
+        context: &Bound<'_, Context>,
+        call: Call,
+        given: &Bound<'_, PyAny>,
+    ) -> PyResult<Self> {
         let py = context.py();
         let (stage, waits) = match &context.get().owner {
             ContextOwner::Node(cx) => {
-                let begun = cx.run.get().with(|state| Ok(state.begin_call(cx.id, &call)))?;
+                let run = cx.run.get();
+                let content = if run.with(|state| Ok(state.stream.wants_events()))? {
+                    call_content::of_request(call.callee, given)
+                } else {
+                    Map::new()
+                };
+                let begun = run.with(|state| Ok(state.begin_call(py, cx.id, (&call, content))))?;
                 begun.map_err(|fault| to_exception(py, &fault))?
             }
-            ContextOwner::Role(role) => (role.begin_call(py, &call)?, None),
+            ContextOwner::Role(role) => {
+                let content = call_content::of_request(call.callee, given);
+                (role.begin_call(py, &call, content)?, None)
+            }
         };
         Ok(Self::new(context, call, stage, waits))
     }
@@ -76,8 +93,9 @@ impl Effect {
     /// A call of a node that was made before; none if it was not.
     pub(crate) fn look_up(context: &Bound<'_, Context>, call: Call) -> PyResult<Option<Self>> {
         let cx = context.get().task()?;
-        let known = cx.run.get().with(|state| Ok(state.known_call(cx.id, &call)))?;
-        let came = known.map_err(|fault| to_exception(context.py(), &fault))?;
+        let py = context.py();
+        let known = cx.run.get().with(|state| Ok(state.known_call(py, cx.id, &call)))?;
+        let came = known.map_err(|fault| to_exception(py, &fault))?;
         Ok(came.map(|came| Self::new(context, call, CallStart::Known(came), None)))
     }
 
@@ -121,6 +139,7 @@ impl Effect {
             stage,
             waits: Waits(Mutex::new(waits)),
             question: UnansweredQuestion::default(),
+            details: Mutex::default(),
         }
     }
 
@@ -128,14 +147,16 @@ impl Effect {
         let CallStart::Pending(due) = &self.stage else {
             return Err(PyRuntimeError::new_err("the call was made before"));
         };
+        let details = self.details.lock().map(|mut kept| std::mem::take(&mut *kept));
+        let details = details.unwrap_or_default();
         let cx = match &self.context.get().owner {
             ContextOwner::Node(cx) => cx,
-            ContextOwner::Role(role) => return role.end_call(py, (&self.call, due), came),
+            ContextOwner::Role(role) => return role.end_call(py, (&self.call, due), came, details),
         };
         self.settled.store(true, Ordering::Relaxed);
         let run = cx.run.get();
         let is_ready = run.with(|state| {
-            *self.waits.lock() = state.end_call(cx.id, (&self.call, due), came);
+            *self.waits.lock() = state.end_call(py, cx.id, (&self.call, due), (came, details));
             Ok(state.machine.is_ready())
         })?;
         if is_ready {
@@ -205,6 +226,14 @@ impl Effect {
             )
             | CallStart::Pending(_) => Err(PyRuntimeError::new_err("nothing is known of the call")),
         }
+    }
+
+    /// Adds fields to the event of its end: the model that answered, what it cost.
+    fn describe(&self, details: &Bound<'_, PyAny>) -> PyResult<()> {
+        if let Ok(mut kept) = self.details.lock() {
+            *kept = json::read(details)?;
+        }
+        Ok(())
     }
 
     /// Whether something must be durable before the node goes on.
@@ -326,15 +355,16 @@ fn described(error: &Bound<'_, PyAny>) -> Fault {
 impl RunState {
     fn begin_call(
         &mut self,
+        py: Python<'_>,
         id: TaskId,
-        call: &Call,
+        (call, content): (&Call, Map<String, Json>),
     ) -> Result<(CallStart<Object>, Option<StoreFuture<()>>), Fault> {
         if let Some(session) = self.session.as_deref() {
             process::check(session.process())?;
         }
         let mut due = match self.machine.begin_call(id, call)? {
             CallStart::Known(came) => {
-                self.note_call(id, call, call.end_event(&came, None));
+                self.note_end(py, (id, call), (&came, None), content);
                 return Ok((CallStart::Known(came), None));
             }
             CallStart::Pending(due) => due,
@@ -343,37 +373,52 @@ impl RunState {
         let waits = waits.inspect_err(|_| {
             self.machine.end_call(id, due.index, CallOutcome::Interrupted);
         })?;
-        self.note_call(id, call, call.start_event(&due.key));
+        self.note_call(id, call, joined(call.start_event(&due.key), content));
         Ok((CallStart::Pending(due), waits))
     }
 
     fn known_call(
         &mut self,
+        py: Python<'_>,
         id: TaskId,
         call: &Call,
     ) -> Result<Option<CallOutcome<Object>>, Fault> {
         let known = self.machine.known_call(id, call)?;
         if let Some(came) = &known {
-            self.note_call(id, call, call.end_event(came, None));
+            self.note_end(py, (id, call), (came, None), Map::new());
         }
         Ok(known)
     }
 
     fn end_call(
         &mut self,
+        py: Python<'_>,
         id: TaskId,
         (call, due): (&Call, &PendingCall<Object>),
-        came: CallOutcome<Object>,
+        (came, details): (CallOutcome<Object>, Map<String, Json>),
     ) -> Option<StoreFuture<()>> {
-        let left = matches!(came, CallOutcome::Interrupted);
-        let event = call.end_event(&came, Some(&due.key));
-        let commit = self.machine.end_call(id, due.index, came);
-        if !left {
-            self.note_call(id, call, event);
+        if !matches!(came, CallOutcome::Interrupted) {
+            self.note_end(py, (id, call), (&came, Some(&due.key)), details);
         }
+        let commit = self.machine.end_call(id, due.index, came);
         // Why it could not be stored ends the run, and says so there.
         let commit = commit?;
         self.commit_call(&commit).unwrap_or_default()
+    }
+
+    /// The event of a call that has ended, or that was made before its node began again.
+    fn note_end(
+        &mut self,
+        py: Python<'_>,
+        (id, call): (TaskId, &Call),
+        (came, key): (&CallOutcome<Object>, Option<&str>),
+        details: Map<String, Json>,
+    ) {
+        let mut content = details;
+        if self.stream.wants_events() {
+            content.extend(call_content::of_outcome(py, call.callee, came));
+        }
+        self.note_call(id, call, joined(call.end_event(came, key), content));
     }
 
     fn note_call(&mut self, id: TaskId, call: &Call, (kind, data): (EventKind, Json)) {

@@ -224,14 +224,14 @@ fn as_dict<'py>(
     user_context: &PyUserContext,
 ) -> PyResult<Bound<'py, PyDict>> {
     let mut result = result.map_err(|fault| to_exception(py, &fault))?;
-    let trace = events(py, &result.run_id, std::mem::take(&mut result.trace))?;
+    let events = events(py, &result.run_id, std::mem::take(&mut result.events))?;
     let paused = result.paused.take();
     // The number means nothing outside.
     let number = result.error.as_mut().and_then(|fault| fault.details.remove(RAISED));
     let number = number.and_then(|number| usize::try_from(number.as_u64()?).ok());
     let raised = number.and_then(|number| user_context.raised(py, number));
     let dict = pythonize::pythonize(py, &result)?.cast_into::<PyDict>()?;
-    dict.set_item("trace", trace)?;
+    dict.set_item("events", events)?;
     dict.set_item("raised", raised)?;
     dict.set_item("paused", paused.map(|run| Py::new(py, PyPausedRun(run))).transpose()?)?;
     Ok(dict)
@@ -240,11 +240,11 @@ fn as_dict<'py>(
 fn events<'py>(
     py: Python<'py>,
     run_id: &str,
-    trace: Vec<Arc<CoreEvent>>,
+    kept: Vec<Arc<CoreEvent>>,
 ) -> PyResult<Bound<'py, PyList>> {
     let id: Arc<str> = run_id.into();
     let list = PyList::empty(py);
-    for event in trace {
+    for event in kept {
         list.append(Event::new(Arc::clone(&id), Arc::unwrap_or_clone(event)))?;
     }
     Ok(list)

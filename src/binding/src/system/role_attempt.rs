@@ -11,11 +11,12 @@ use antiphon_stores::codec::{ByteReader, ByteWriter};
 use antiphon_systems::RoleContext;
 use pyo3::prelude::*;
 use pythonize::pythonize;
-use serde_json::Value as Json;
+use serde_json::{Map, Value as Json};
 
 use crate::driver::cancel_callbacks::CancelCallbacks;
 use crate::driver::wait::block_on_native;
 use crate::fault::to_exception;
+use crate::graph::call_content::{self, joined};
 use crate::system::user_context::PyUserContext;
 use crate::value::codec::ObjectCodec;
 use crate::value::json;
@@ -36,17 +37,24 @@ impl std::fmt::Debug for RoleAttempt {
 
 impl RoleAttempt {
     /// Begins a call, unless it is known what came of it.
-    pub(crate) fn begin_call(&self, py: Python<'_>, call: &Call) -> PyResult<CallStart<Object>> {
+    pub(crate) fn begin_call(
+        &self,
+        py: Python<'_>,
+        call: &Call,
+        content: Map<String, Json>,
+    ) -> PyResult<CallStart<Object>> {
         let (notes, wanted) = (self.cx.notes.clone(), call.clone());
         let begun = block_on_native(py, async move { notes.begin_call(wanted).await })?;
         Ok(match begun.map_err(|fault| to_exception(py, &fault))? {
             CallStart::Known(came) => {
                 let came = read(&ObjectCodec::shared(py)?, came)?;
-                self.note(call, call.end_event(&came, None));
+                let known = call_content::of_outcome(py, call.callee, &came);
+                let event = joined(call.end_event(&came, None), content);
+                self.note(call, joined(event, known));
                 CallStart::Known(came)
             }
             CallStart::Pending(PendingCall { index, key, stored, .. }) => {
-                self.note(call, call.start_event(&key));
+                self.note(call, joined(call.start_event(&key), content));
                 CallStart::Pending(PendingCall { index, key, intent: None, stored })
             }
         })
@@ -58,9 +66,11 @@ impl RoleAttempt {
         py: Python<'_>,
         (call, due): (&Call, &PendingCall<Object>),
         came: CallOutcome<Object>,
+        details: Map<String, Json>,
     ) -> PyResult<()> {
         if !matches!(came, CallOutcome::Interrupted) {
-            self.note(call, call.end_event(&came, Some(&due.key)));
+            let event = joined(call.end_event(&came, Some(&due.key)), details);
+            self.note(call, joined(event, call_content::of_outcome(py, call.callee, &came)));
         }
         if !due.stored {
             return Ok(());

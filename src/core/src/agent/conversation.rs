@@ -219,13 +219,19 @@ impl Conversation {
         pending.is_some_and(|pending| matches!(pending.state, CallState::Answered(_, true)))
     }
 
+    /// The result of the call at `position`, as the model reads it.
+    pub fn result(&self, position: usize) -> Option<&Content> {
+        match &self.calls.get(position)?.state {
+            CallState::Answered(content, _) => Some(content),
+            _ => None,
+        }
+    }
+
     /// The error of the call at `position`, as the model reads it.
     pub fn complaint(&self, position: usize) -> Option<&str> {
-        match &self.calls.get(position)?.state {
-            CallState::Answered(Content::Text(text), false) => {
-                Some(text.strip_prefix("error: ").unwrap_or(text.as_str()))
-            }
-            _ => None,
+        match self.result(position).filter(|_| !self.succeeded(position))? {
+            Content::Text(text) => Some(text.strip_prefix("error: ").unwrap_or(text)),
+            Content::Parts(_) => None,
         }
     }
 

@@ -1,6 +1,7 @@
 //! The trace of a run: every event is counted, and built only for a watcher.
 
 use crate::event::Event;
+use crate::event::content::ContentRoom;
 use crate::time::Time;
 
 #[derive(Debug, Default)]
@@ -9,6 +10,7 @@ pub(super) struct EventLog {
     pub(super) now: Time,
     pub(super) recording: bool,
     pub(super) events: Vec<Event>,
+    room: ContentRoom,
 }
 
 impl EventLog {
@@ -21,7 +23,8 @@ impl EventLog {
     }
 
     #[cold]
-    fn record(&mut self, event: Event) {
+    fn record(&mut self, mut event: Event) {
+        self.room.bound(event.kind, &mut event.data);
         self.events.push(Event { seq: self.seq, at: self.now, ..event });
     }
 }

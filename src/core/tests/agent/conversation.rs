@@ -6,6 +6,8 @@ use antiphon_core::ToolSpec;
 use antiphon_core::agent::AgentSpec;
 use antiphon_core::effect::Effect;
 use antiphon_core::event::EventKind;
+use antiphon_core::event::content::{MAX_TEXT, MAX_TEXTS};
+use antiphon_core::model::ModelReply;
 use antiphon_core::task::TaskWork;
 use serde_json::json;
 
@@ -85,6 +87,42 @@ fn each_call_has_a_span_of_its_own_within_the_agents() {
         assert_eq!((&asked.name, &asked.data["call_id"]), (&event.name, &event.data["call_id"]));
         assert_eq!(event.data["ok"], true);
     }
+}
+
+#[test]
+fn events_hold_what_is_new_in_each_request_the_reply_and_the_result() {
+    let replies = vec![asks(&["one"]), says("done")];
+    let mut play = agent(with(vec![tool("one", Read)]), replies);
+    play.complete();
+    let asked = play.of_kind(EventKind::ModelCall);
+    let told = |number: usize| asked[number].data["messages"].as_array().unwrap().len();
+    assert_eq!((told(0), told(1)), (requests(&play)[0].messages.len(), 2));
+    assert_eq!(asked[1].data["earlier"], told(0));
+    assert_eq!(asked[0].data["tools"], json!(["one"]));
+    assert_eq!(asked[0].data["tool_specs"][0]["description"], "says its name");
+    assert_eq!(asked[1].data.get("tool_specs"), None);
+    assert_eq!(asked[1].data["messages"][1]["content"], "one");
+    let replied = play.of_kind(EventKind::ModelReply);
+    assert_eq!(replied[0].data["tool_calls"][0]["name"], "one");
+    assert_eq!(replied[1].data["text"], "done");
+    assert_eq!(play.of_kind(EventKind::ToolResult)[0].data["result"], "one");
+}
+
+#[test]
+fn texts_of_events_are_cut_and_those_of_a_run_are_bounded() {
+    let long = "é".repeat(MAX_TEXT + 1_000);
+    let tools = vec![tool("one", Read)];
+    let spec = AgentSpec { max_tool_calls: 500, max_model_calls: 500, ..with(tools) };
+    let wordy = || ModelReply { text: long.clone(), ..asks(&["one"]) };
+    let replies = (0..200).map(|_| wordy()).chain([says("done")]).collect();
+    let mut play = agent(spec, replies);
+    play.complete();
+    let replied = play.of_kind(EventKind::ModelReply);
+    let mark = format!("[truncated: {MAX_TEXT} of {} characters]", MAX_TEXT + 1_000);
+    assert!(replied[0].data["text"].as_str().unwrap().ends_with(&mark));
+    assert!(replied[199].data["text"].as_str().unwrap().starts_with("[left out: "));
+    let size: usize = play.events.iter().map(|event| json!(event).to_string().len()).sum();
+    assert!(size < 2 * MAX_TEXTS, "{size}");
 }
 
 #[test]

@@ -13,7 +13,7 @@ use antiphon_core::event::EventKind;
 use antiphon_core::run::CallStart;
 use antiphon_core::task::{TaskId, TaskInput};
 use antiphon_core::{Fault, FaultCode, ModelReply, ModelRequest, Seed, Time, ToolOutcome, Usage};
-use serde_json::{Value as Json, json};
+use serde_json::Value as Json;
 
 use super::call_request::{CallRequest, unsuitable};
 use super::{Snapshot, TaskReporter};
@@ -127,11 +127,14 @@ impl NodeCall {
         let asked =
             CallRequest { reporter: &self.reporter, name: model.name(), callee: Callee::Model };
         let pending = match asked.begin(request, true).await? {
-            CallStart::Known(CallOutcome::Reply(reply)) => return Ok(asked.replied(*reply, true)),
+            CallStart::Known(CallOutcome::Reply(reply)) => {
+                asked.asked(request, true);
+                return Ok(asked.replied(*reply, true));
+            }
             CallStart::Known(outcome) => return Err(unsuitable(outcome)),
             CallStart::Pending(pending) => pending,
         };
-        self.reporter.note(EventKind::ModelCall, model.name(), json!({}));
+        asked.asked(request, false);
         let idempotency_key = Some(pending.key.clone());
         let cx = CallContext { idempotency_key, seed, ..self.cx.clone() };
         let outcome = model.call(request, &cx).await;

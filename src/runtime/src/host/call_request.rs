@@ -1,9 +1,9 @@
 //! A call that a node makes by itself, on its way to the run and the trace.
 
 use antiphon_core::checkpoint::{Call, CallOutcome, Callee, digest};
-use antiphon_core::event::EventKind;
+use antiphon_core::event::{EventKind, content};
 use antiphon_core::run::{CallStart, PendingCall};
-use antiphon_core::{Category, Fault, FaultCode, ModelReply, ToolOutcome};
+use antiphon_core::{Category, Fault, FaultCode, ModelReply, ModelRequest, ToolOutcome};
 use serde::Serialize;
 use serde_json::{Value as Json, json};
 
@@ -44,9 +44,13 @@ impl CallRequest<'_> {
         self.reporter.end_call(pending.index, outcome).await
     }
 
+    pub(super) fn asked(&self, request: &ModelRequest, replayed: bool) {
+        let data = content::request(request, 0).into();
+        self.note(EventKind::ModelCall, self.name.to_owned(), (data, replayed));
+    }
+
     pub(super) fn replied(&self, reply: ModelReply, replayed: bool) -> ModelReply {
-        let ModelReply { finish, usage, attempts, .. } = &reply;
-        let data = json!({"finish": finish, "usage": usage, "attempts": attempts});
+        let data = content::reply(&reply).into();
         self.note(EventKind::ModelReply, reply.model.clone(), (data, replayed));
         reply
     }
@@ -57,10 +61,13 @@ impl CallRequest<'_> {
     }
 
     pub(super) fn returned(&self, key: &str, outcome: &ToolOutcome, replayed: bool) {
-        let mut data = json!({"call_id": key, "ok": outcome.is_ok()});
-        if let (Err(fault), Some(fields)) = (outcome, data.as_object_mut()) {
-            fields.insert("code".to_owned(), fault.code.as_str().into());
-        }
+        let data = match outcome {
+            Ok(value) => json!({"call_id": key, "ok": true, "result": value}),
+            Err(fault) => {
+                let (code, message) = (fault.code.as_str(), &fault.message);
+                json!({"call_id": key, "ok": false, "code": code, "message": message})
+            }
+        };
         self.note(EventKind::ToolResult, self.name.to_owned(), (data, replayed));
     }
 

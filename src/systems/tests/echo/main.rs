@@ -63,7 +63,7 @@ async fn a_refusal_ends_it_without_a_call_of_the_model() {
     let answers = Answers::ById(vec![(paused.questions[0].id.clone(), json!(false))]);
     let result = system.resume(thread, answers, session()).await.unwrap();
     assert_eq!((result.outcome, result.output.answer.as_str()), (Outcome::Answered, ""));
-    assert!(result.trace.iter().all(|event| event.kind != EventKind::ModelCall));
+    assert!(result.events.iter().all(|event| event.kind != EventKind::ModelCall));
 }
 
 #[tokio::test]

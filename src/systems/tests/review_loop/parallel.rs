@@ -129,7 +129,7 @@ async fn with_one_step_the_story_is_the_same_in_both_modes() {
             .role("finalizer", [worded("x", "t")])
             .ask("q")
             .await;
-        let events = played.answer.trace.iter().map(|event| (**event).clone()).collect::<Vec<_>>();
+        let events = played.answer.events.iter().map(|event| (**event).clone()).collect::<Vec<_>>();
         (events, played.answer.output.state)
     };
     let (sequential, parallel) = (told("sequential").await, told("parallel").await);

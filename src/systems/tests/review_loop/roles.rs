@@ -220,7 +220,7 @@ async fn work_that_was_sent_back_comes_with_its_feedback() {
     let briefs = own.briefs.lock().unwrap();
     let feedback: Vec<_> = briefs.iter().map(|brief| brief["feedback"].as_str()).collect();
     assert_eq!(feedback, [None, Some("too short")]);
-    let noted = answer.trace.iter().filter(|event| &*event.name == "pondered");
+    let noted = answer.events.iter().filter(|event| &*event.name == "pondered");
     assert_eq!(noted.count(), 2, "what a role notes is in the trace");
 }
 

@@ -126,7 +126,7 @@ impl Played {
     /// The agents in the order they were started.
     pub(crate) fn agents(&self) -> Vec<&str> {
         let started = |kind| kind == EventKind::NodeStarted;
-        let names = self.answer.trace.iter().filter(|event| started(event.kind));
+        let names = self.answer.events.iter().filter(|event| started(event.kind));
         let names = names.filter_map(|event| event.path.last());
         names
             .map(|name| name.split('#').next().unwrap())
@@ -145,7 +145,7 @@ impl Played {
 
     /// The events of the system with that name.
     pub(crate) fn notes(&self, name: &str) -> Vec<Json> {
-        let notes = self.answer.trace.iter().filter(|event| event.kind == EventKind::Custom);
+        let notes = self.answer.events.iter().filter(|event| event.kind == EventKind::Custom);
         let notes = notes.filter(|event| &*event.name == name);
         notes.map(|event| Json::Object(event.data.clone())).collect()
     }
@@ -180,7 +180,7 @@ impl Played {
         let sent = self.answer.outcome.as_str() != "budget" || told == self.agents().len();
         let untold = usize::from(!sent);
         assert_eq!(told + untold, self.agents().len(), "one message for each run of an agent");
-        let seqs: Vec<u64> = self.answer.trace.iter().map(|event| event.seq).collect();
+        let seqs: Vec<u64> = self.answer.events.iter().map(|event| event.seq).collect();
         assert!(seqs.iter().zip(1..).all(|(seq, place)| *seq == place), "no gaps: {seqs:?}");
         assert_eq!(self.model.remaining(), 0, "everybody said their lines");
     }

@@ -201,7 +201,7 @@ async fn the_researcher_is_not_asked_again_for_the_step_that_was_stored() {
     let answer = resume(&system, room(&store, Durability::Sync)).await;
     assert_eq!((asked("planner"), asked("critic"), asked("researcher")), (1, 4, 2));
     assert_eq!(answer.output.state.research_results, [Some("a".to_owned()), Some("b".to_owned())]);
-    let first = answer.trace.first().unwrap().seq;
+    let first = answer.events.first().unwrap().seq;
     assert!(first > 1, "the trace goes on where it was");
 }
 

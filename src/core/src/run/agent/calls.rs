@@ -37,11 +37,11 @@ impl<V> AgentScope<V> {
 
 impl<V: Value> Run<V> {
     /// Replays the model's reply if it is recorded.
-    pub(super) fn replay_reply(&mut self, scope: u32) -> bool {
+    pub(super) fn replay_reply(&mut self, scope: u32, request: &ModelRequest) -> bool {
         match self.lookup_call(scope, CallKind::Model) {
             KnownCall::Finished(outcome) => {
                 self.set_replays(scope, true);
-                self.log_model_call(scope);
+                self.log_model_call(scope, request);
                 self.replay(scope, CallKind::Model, outcome);
             }
             KnownCall::Other(before) => self.diverge(scope, &before, CallKind::Model),

@@ -20,6 +20,8 @@ pub(in crate::run) struct AgentScope<V> {
     pub(super) result: Option<Result<Update<V>, Fault>>,
     /// Whether outcomes are replayed now.
     pub(super) replays: bool,
+    /// The number of messages that its events show.
+    pub(super) traced: usize,
     /// Questions about calls, and their answers.
     pub(super) approvals: Approvals<V>,
 }
@@ -59,6 +61,7 @@ impl<V> AgentScope<V> {
             calls: Vec::new(),
             result: None,
             replays: false,
+            traced: 0,
             approvals: Approvals::new(),
         }
     }

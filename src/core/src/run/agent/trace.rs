@@ -5,16 +5,36 @@ use serde_json::Value as Json;
 use super::super::machine::Run;
 use super::super::scope::{Scope, ScopeBody, span};
 use super::state::CallKind;
-use crate::event::{Event, EventKind, Level};
+use crate::event::{Event, EventKind, Level, content};
 use crate::fault::Fault;
+use crate::model::{FinishReason, ModelReply, ModelRequest};
 use crate::value::Value;
 
 impl<V: Value> Run<V> {
-    pub(super) fn log_model_call(&mut self, scope: u32) {
-        let turn = self.scopes.agent_mut(scope).map(|agent| agent.turn());
+    /// Each event of a conversation shows the messages that are new in it.
+    pub(super) fn log_model_call(&mut self, scope: u32, request: &ModelRequest) {
+        let (mut turn, mut earlier) = (None, 0);
+        if self.queue.log.recording
+            && let Some(agent) = self.scopes.agent_mut(scope)
+        {
+            turn = Some(agent.turn());
+            earlier = std::mem::replace(&mut agent.traced, request.messages.len());
+        }
         let call = (CallKind::Model, EventKind::ModelCall, Level::Info);
         self.log_call(scope, call, |event| {
             event.data.insert("turn".into(), turn.into());
+            event.data.extend(content::request(request, earlier));
+        });
+    }
+
+    pub(super) fn log_model_reply(&mut self, scope: u32, reply: &ModelReply) {
+        // A reply that a limit of tokens cut is not what the model had to say.
+        let cut = reply.finish == FinishReason::Length;
+        let level = if cut { Level::Warning } else { Level::Info };
+        let call = (CallKind::Model, EventKind::ModelReply, level);
+        self.log_call(scope, call, |event| {
+            event.name = reply.model.as_str().into();
+            event.data.extend(content::reply(reply));
         });
     }
 
@@ -43,13 +63,16 @@ impl<V: Value> Run<V> {
         cut: bool,
         fault: Option<&Fault>,
     ) {
-        let complaint =
-            if self.queue.log.recording { self.complaint(scope, position) } else { None };
+        let (result, complaint) =
+            if self.queue.log.recording { self.result_text(scope, position) } else { (None, None) };
         let level = if complaint.is_none() { Level::Info } else { Level::Warning };
         let call = (CallKind::Tool(position), EventKind::ToolResult, level);
         self.log_call(scope, call, |event| {
             event.data.insert("ok".into(), complaint.is_none().into());
             event.data.insert("truncated".into(), cut.into());
+            if let Some(result) = result {
+                event.data.insert("result".into(), result);
+            }
             if let Some(fault) = fault {
                 event.data.insert("code".into(), fault.code.as_str().into());
                 event.data.insert("message".into(), fault.message.as_str().into());
@@ -59,9 +82,13 @@ impl<V: Value> Run<V> {
         });
     }
 
-    fn complaint(&mut self, scope: u32, position: usize) -> Option<String> {
-        let conversation = self.scopes.agent_mut(scope)?.conversation.as_ref()?;
-        conversation.complaint(position).map(str::to_owned)
+    /// What the model reads of a result, and the error in it.
+    fn result_text(&mut self, scope: u32, position: usize) -> (Option<Json>, Option<String>) {
+        let agent = self.scopes.agent(scope);
+        let conversation = agent.and_then(|agent| agent.conversation.as_ref());
+        let Some(conversation) = conversation else { return (None, None) };
+        let complaint = conversation.complaint(position).map(str::to_owned);
+        (conversation.result(position).map(content::content), complaint)
     }
 
     pub(super) fn log_call(

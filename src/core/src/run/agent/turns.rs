@@ -15,7 +15,7 @@ use crate::event::{EventKind, Level};
 use crate::fault::{Fault, FaultCode};
 use crate::graph::NodeId;
 use crate::message::ToolCall;
-use crate::model::{FinishReason, ModelReply};
+use crate::model::ModelReply;
 use crate::seed::KeySeed;
 use crate::task::{Task, TaskId, TaskInput, TaskOutcome, TaskWork};
 use crate::tool::ToolOutcome;
@@ -61,13 +61,13 @@ impl<V: Value> Run<V> {
     }
 
     fn ask_model(&mut self, scope: u32, request: Box<crate::model::ModelRequest>) {
-        if self.replay_reply(scope) {
+        if self.replay_reply(scope, &request) {
             return self.activate(scope);
         }
         if let Err(fault) = self.spend(scope, 0, BudgetCharge::Model) {
             return self.fail_agent(scope, fault);
         }
-        self.log_model_call(scope);
+        self.log_model_call(scope, &request);
         self.hand_out_call(scope, CallKind::Model, TaskWork::Model(request), None);
     }
 
@@ -178,17 +178,7 @@ impl<V: Value> Run<V> {
             self.scopes.charge(scope, 0, |budget| budget.charge_usage(reply.usage));
             self.queue.budget.charge_usage(reply.usage);
         }
-        // A reply that a limit of tokens cut is not what the model had to say.
-        let cut = reply.finish == FinishReason::Length;
-        let level = if cut { Level::Warning } else { Level::Info };
-        let call = (CallKind::Model, EventKind::ModelReply, level);
-        self.log_call(scope, call, |event| {
-            event.name = reply.model.as_str().into();
-            event.data.insert("model".into(), reply.model.as_str().into());
-            event.data.insert("finish".into(), serde_json::json!(reply.finish));
-            event.data.insert("usage".into(), serde_json::json!(reply.usage));
-            event.data.insert("attempts".into(), reply.attempts.into());
-        });
+        self.log_model_reply(scope, &reply);
         let Some(agent) = self.scopes.agent_mut(scope) else { return };
         let Some(conversation) = &mut agent.conversation else { return };
         conversation.replied(reply);

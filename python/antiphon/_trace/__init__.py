@@ -1,0 +1,1 @@
+"""How a trace is read from events and shown."""
