@@ -86,7 +86,7 @@ OURS = {
     "inline loop in async": 'asyncio.run(forever(compute, inline=True).ainvoke({"a": 1}, config))',
     "async wait by invoke": 'once(wait).invoke({"a": 1})',
     "an agent whose failures are recorded": 'team(on_error="record").run("go")',
-    "an agent another one takes over from": 'team(on_error="after").run("go")',
+    "an agent another one takes over from": 'team(fallback="after").run("go")',
     "an agent tried again after anything": "team(retry=RetryPolicy(retry_on=BaseException))"
     '.run("go")',
 }

@@ -110,12 +110,13 @@ def show(stream: io.StringIO) -> str:
 
 def test_a_terminal_gets_one_line_that_is_drawn_over() -> None:
     text = show(Terminal())
-    assert text.startswith("\rm: fetching:   0%|")
+    assert text.startswith("m: downloading 100 MB, once\n\rm: fetching:   0%|")
     assert text.rstrip().rpartition("\r")[2].startswith("m: fetching: 100%|")
-    assert text.count("\n") == 1
+    assert text.count("\n") == 2
 
 
 def test_a_log_gets_few_plain_lines() -> None:
     assert show(io.StringIO()) == (
+        "m: downloading 100 MB, once\n"
         "m: fetching 0 of 100 MB (0 %)\nm: fetching 100 of 100 MB (100 %)\n"
     )

@@ -127,19 +127,19 @@ def test_names_of_columns_are_cut_and_spelt_out() -> None:
 def test_a_name_that_many_columns_share_counts_for_each() -> None:
     """A stream of 82 KB: `print` of its result took 8 s, and its JSON 6.5 GiB."""
     assert sandbox_table(shared_name(100, 1_000)) == (0, 100)
-    with pytest.raises(WorkerCrashed, match="names together"):
+    with pytest.raises(WorkerCrashed, match="column names of a table are too long"):
         sound_table(shared_name(16_384, 16_000))
 
 
 def test_a_table_without_its_list_of_columns_is_refused() -> None:
     """Arrow accepts it, and then cannot show it."""
-    with pytest.raises(WorkerCrashed, match="what its columns are"):
+    with pytest.raises(WorkerCrashed, match="schema of a table has no fields"):
         sound_table(without_columns())
 
 
 def test_names_that_are_long_together_are_refused() -> None:
     table = pa.table({f"{number:0>8000}": [1] for number in range(200)})
-    with pytest.raises(WorkerCrashed, match="names together"):
+    with pytest.raises(WorkerCrashed, match="column names of a table are too long"):
         sound_table(stream_of(table))
 
 
@@ -151,7 +151,7 @@ def test_a_table_in_more_pieces_than_anybody_makes_is_refused() -> None:
     with pa.ipc.new_stream(sink, batch.schema) as writer:
         for _ in range(700):
             writer.write_batch(batch)
-    with pytest.raises(WorkerCrashed, match="pieces"):
+    with pytest.raises(WorkerCrashed, match="too many record batches"):
         sound_table(sink.getvalue())
 
 

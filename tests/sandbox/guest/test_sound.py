@@ -69,15 +69,15 @@ def test_what_an_honest_worker_sends_passes(table: pa.Table) -> None:
             {},
             "dict",
         ),
-        (one([[1]]), {}, "columns inside|plain ones"),
-        (one([{"a": 1}]), {}, "columns inside"),
-        (one([None]), {}, "plain ones"),
-        (one(["a"], pa.string_view()), {}, "plain ones"),
-        (one([b"ab"], pa.binary(2)), {}, "plain ones"),
+        (one([[1]]), {}, "nested"),
+        (one([{"a": 1}]), {}, "nested"),
+        (one([None]), {}, "type of a column is unsupported"),
+        (one(["a"], pa.string_view()), {}, "type of a column is unsupported"),
+        (one([b"ab"], pa.binary(2)), {}, "type of a column is unsupported"),
         (one([1] * 1000), {"compression": "lz4"}, "compressed"),
-        (one([1]).replace_schema_metadata({"pandas": "{}"}), {}, "notes"),
+        (one([1]).replace_schema_metadata({"pandas": "{}"}), {}, "custom metadata"),
         (one([1], pa.timestamp("s", "../../etc/passwd")), {}, "time zone"),
-        (one([1]), {"metadata_version": pa.ipc.MetadataVersion.V4}, "another version"),
+        (one([1]), {"metadata_version": pa.ipc.MetadataVersion.V4}, "unsupported version"),
     ],
 )
 def test_what_no_honest_worker_sends_is_a_crash(
@@ -91,7 +91,7 @@ def test_what_no_honest_worker_sends_is_a_crash(
 def test_an_extension_type_is_refused() -> None:
     field = pa.field("c", pa.int64(), metadata={"ARROW:extension:name": "arrow.py_extension_type"})
     table = pa.Table.from_arrays([pa.array([1])], schema=pa.schema([field]))
-    with pytest.raises(WorkerCrashed, match="notes"):
+    with pytest.raises(WorkerCrashed, match="custom metadata"):
         sound_table(stream_of(table))
 
 
@@ -106,10 +106,10 @@ def _offsets(table: pa.Table, *offsets: int) -> bytes:
 @pytest.mark.parametrize(
     ("offsets", "complaint"),
     [
-        ((0, 1, 2, 3, 4, 5000), "ends at no place"),
-        ((0, 5, 2, 3, 4, 5), "in no order"),
+        ((0, 1, 2, 3, 4, 5000), "out of range or splits"),
+        ((0, 5, 2, 3, 4, 5), "offsets of a column decrease"),
         ((-8, 1, 2, 3, 4, 5), "negative"),
-        ((0, 1, 2, 3, 4, 2**31 - 1), "ends at no place"),
+        ((0, 1, 2, 3, 4, 2**31 - 1), "out of range or splits"),
     ],
 )
 def test_offsets_of_text_that_lead_elsewhere_are_refused(
@@ -124,7 +124,7 @@ def test_text_that_is_none_is_refused() -> None:
     with pytest.raises(WorkerCrashed, match="UTF-8"):
         sound_table(stream.replace(b"abcdefgh", b"abc\xff\xfefgh"))
     stream = stream_of(one(["abä", "cd"]))
-    with pytest.raises(WorkerCrashed, match="no place"):
+    with pytest.raises(WorkerCrashed, match="splits a character"):
         sound_table(stream.replace(struct.pack("<3i", 0, 4, 6), struct.pack("<3i", 0, 3, 6)))
 
 
@@ -145,7 +145,7 @@ def test_columns_that_share_their_bytes_are_refused() -> None:
     stream = stream_of(pa.table({"a": [1.5] * 20, "b": [2.5] * 20}))
     # The place and the length of the second column's bytes.
     head, tail = stream.rsplit(struct.pack("<qq", 160, 160), 1)
-    with pytest.raises(WorkerCrashed, match="where it should be"):
+    with pytest.raises(WorkerCrashed, match="overlaps another"):
         sound_table(head + struct.pack("<qq", 0, 160) + tail)
 
 
@@ -195,18 +195,18 @@ def test_a_figure_passes_with_its_size() -> None:
 @pytest.mark.parametrize(
     ("image", "complaint"),
     [
-        (b"", "no PNG"),
-        (b"<svg onload=alert(1)>", "no PNG"),
-        (png()[:40], "middle"),
-        (png() + b"<script>", "follows"),
+        (b"", "not a PNG"),
+        (b"<svg onload=alert(1)>", "not a PNG"),
+        (png()[:40], "truncated"),
+        (png() + b"<script>", "bytes follow the IEND"),
         (png(100_000, 100_000), "too many pixels"),
-        (png(0, 2), "no size"),
-        (png(3, 2, b"\x07\x02\0\0\0"), "colours"),
-        (png(3, 2, b"\x08\x02\x01\0\0"), "packed"),
-        (png(3, 2, b"\x08\x02\0\0\0", chunk(b"iCCP", b"x")), "not known"),
-        (png(3, 2, b"\x08\x02\0\0\0", chunk(b"acTL", b"x" * 8)), "not known"),
-        (png(3, 2, b"\x08\x02\0\0\0", chunk(b"tEXt", b"x")[:-1] + b"?"), "check sum"),
-        (b"\x89PNG\r\n\x1a\n" + chunk(b"IEND", b""), "begin with its size"),
+        (png(0, 2), "width or height of a figure is 0"),
+        (png(3, 2, b"\x07\x02\0\0\0"), "colour type"),
+        (png(3, 2, b"\x08\x02\x01\0\0"), "compression, filter or interlace"),
+        (png(3, 2, b"\x08\x02\0\0\0", chunk(b"iCCP", b"x")), "unsupported chunk"),
+        (png(3, 2, b"\x08\x02\0\0\0", chunk(b"acTL", b"x" * 8)), "unsupported chunk"),
+        (png(3, 2, b"\x08\x02\0\0\0", chunk(b"tEXt", b"x")[:-1] + b"?"), "wrong CRC"),
+        (b"\x89PNG\r\n\x1a\n" + chunk(b"IEND", b""), "begin with an IHDR chunk"),
     ],
 )
 def test_a_figure_that_is_none_is_refused(image: bytes, complaint: str) -> None:

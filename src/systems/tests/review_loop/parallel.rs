@@ -4,6 +4,7 @@ use antiphon_systems::Outcome;
 use antiphon_systems::review_loop::FAILURE_TEXT;
 use std::time::Duration;
 
+use antiphon_core::event::EventKind;
 use antiphon_core::{Category, Fault, FaultCode};
 use antiphon_models::{ScriptBranch, ScriptedReply};
 use serde_json::{Value as Json, json};
@@ -129,8 +130,18 @@ async fn with_one_step_the_story_is_the_same_in_both_modes() {
             .role("finalizer", [worded("x", "t")])
             .ask("q")
             .await;
-        let events = played.answer.events.iter().map(|event| (**event).clone()).collect::<Vec<_>>();
-        (events, played.answer.output.state)
+        let events = played.answer.events.iter().map(|event| {
+            let mut event = (**event).clone();
+            // The modes differ in what the planner may say about the steps that a step uses.
+            if event.kind == EventKind::ModelCall
+                && event.path.iter().any(|name| **name == *"planner")
+            {
+                event.data.remove("messages");
+                event.data.remove("schema");
+            }
+            event
+        });
+        (events.collect::<Vec<_>>(), played.answer.output.state)
     };
     let (sequential, parallel) = (told("sequential").await, told("parallel").await);
     assert_eq!(sequential.0, parallel.0);
