@@ -90,7 +90,10 @@ fn spans(offsets: &[u8], content: &[u8], (rows, width): (u64, u64), text: bool) 
     for (index, entry) in offsets.chunks_exact(step).take(count).enumerate() {
         let offset = number(entry)?;
         ensure(index == 0 || offset >= before, "the offsets of a column decrease")?;
-        ensure(content.may_cut(offset), "an offset of a column is out of range or splits a character")?;
+        ensure(
+            content.may_cut(offset),
+            "an offset of a column is out of range or splits a character",
+        )?;
         before = offset;
     }
     Ok(())
