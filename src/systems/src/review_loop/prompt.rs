@@ -19,7 +19,7 @@ pub(super) const PROMPTS: &[PromptSpec] = &[
     PromptSpec {
         name: "planner_without_research",
         text: include_str!("../../prompts/review_loop/planner_without_research.md"),
-        large: None,
+        large: Some(include_str!("../../prompts/review_loop/planner_without_research.large.md")),
     },
     PromptSpec {
         name: "researcher",
