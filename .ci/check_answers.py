@@ -11,8 +11,8 @@ ENOUGH = 2
 
 def problems(answer: dict[str, Any]) -> list[str]:
     """What is wrong with the trace of one answer."""
-    kinds = [event["kind"] for event in answer["trace"]]
-    sequence = [event["seq"] for event in answer["trace"]]
+    kinds = [event["kind"] for event in answer["events"]]
+    sequence = [event["seq"] for event in answer["events"]]
     found = []
     if kinds[:1] != ["run_started"] or kinds[-1:] != ["run_finished"]:
         found.append(f"the trace is not whole: {kinds[:1]} to {kinds[-1:]}")
