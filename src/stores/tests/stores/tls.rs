@@ -299,7 +299,8 @@ async fn ask_for_binding(listener: TcpListener, acceptor: TlsAcceptor) -> (Strin
     say(&mut client, 10, b"SCRAM-SHA-256-PLUS\0SCRAM-SHA-256\0\0").await;
     let first = hear(&mut client).await;
     let (mechanism, first) = first.split_once('\0').unwrap();
-    let nonce = first.rsplit_once("r=").unwrap().1;
+    // A nonce holds every printable character but the comma, so maybe `r=` too.
+    let nonce = first.rsplit_once(",r=").unwrap().1;
     say(&mut client, 11, format!("r={nonce}more,s=c2FsdA==,i=4096").as_bytes()).await;
     let last = hear(&mut client).await;
     let bound = last.trim_start_matches("c=").split(',').next().unwrap().to_owned();
