@@ -127,7 +127,7 @@ def test_what_cannot_be_meant_is_refused_before_anything_is_called(engine: Any) 
 
 @pytest.mark.parametrize(
     ("given", "named"),
-    [({"inputs": [1]}, "inputs"), ({"inputs": "x"}, "inputs"), ({"context": "today"}, "context")],
+    [({"inputs": [1]}, "inputs"), ({"inputs": "x"}, "inputs"), ({"facts": "today"}, "facts")],
 )
 def test_inputs_that_have_no_names_are_refused(given: dict[str, Any], named: str) -> None:
     with pytest.raises(ValidationError, match=f"`{named}` must be a dict") as caught:
@@ -135,9 +135,9 @@ def test_inputs_that_have_no_names_are_refused(given: dict[str, Any], named: str
     assert caught.value.code == "input_invalid"
 
 
-def test_context_that_is_no_json_is_refused_by_its_name() -> None:
-    with pytest.raises(ValidationError, match="`context` must hold JSON values; `when` is none"):
-        Computation(scripted([])).run("How many?", context={"when": object()})
+def test_facts_that_are_no_json_are_refused_by_their_name() -> None:
+    with pytest.raises(ValidationError, match="`facts` must hold JSON values; `when` is none"):
+        Computation(scripted([])).run("How many?", facts={"when": object()})
 
 
 def test_words_beside_the_result_are_not_delivered(engine: Any) -> None:

@@ -153,7 +153,7 @@ def _instructions(agent: AgentDeclaration, name: str) -> str | Callable[..., Any
     given = option_of(agent, "instructions")
     if not callable(given):
         return _text(agent, name, "instructions", "")
-    takes = _takes(given)
+    takes = required_arguments(given)
     if takes not in {1, _STATE_AND_CONTEXT}:
         raise invalid_option(
             "instructions",
@@ -176,8 +176,8 @@ def _instructions(agent: AgentDeclaration, name: str) -> str | Callable[..., Any
 _STATE_AND_CONTEXT = 2
 
 
-def _takes(function: Callable[..., Any]) -> int:
-    """How many arguments it needs; 0 if it takes them only by name, or none."""
+def required_arguments(function: Callable[..., Any]) -> int:
+    """The number of arguments that a function needs; 0 if it takes them only by name, or none."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):

@@ -3,6 +3,6 @@
 from antiphon._roles.batch import ask_all
 from antiphon._roles.callbacks import CallerContext, as_tools
 from antiphon._roles.context import RoleContext
-from antiphon._roles.role import RoleSpec, as_role
+from antiphon._roles.role import RoleSpec, as_role, tools_in
 
-__all__ = ["CallerContext", "RoleContext", "RoleSpec", "as_role", "as_tools", "ask_all"]
+__all__ = ["CallerContext", "RoleContext", "RoleSpec", "as_role", "as_tools", "ask_all", "tools_in"]

@@ -77,9 +77,9 @@ def model_adapter(given: Any, where: str) -> Model | tuple[Callable[..., Any], s
 
 def as_tools(
     given: Iterable[Any],
-) -> list[tuple[Any, Callable[..., Any], Callable[..., Any] | None]]:
+) -> list[tuple[Any, ToolCallback, Callable[..., Any] | None]]:
     """The spec of each tool, with the callables that call it and approve its calls."""
-    return [(tool.spec, _using(tool), _approving(tool)) for tool in Tool.collect(given)]
+    return [(tool.spec, ToolCallback(tool), _approving(tool)) for tool in Tool.collect(given)]
 
 
 def _await_reply(reply: Any, on: Cancellable, loop: asyncio.AbstractEventLoop | None = None) -> Any:
@@ -103,18 +103,24 @@ def _approving(tool: Tool) -> Callable[..., Any] | None:
     return decide
 
 
-def _using(tool: Tool) -> Callable[..., Any]:
-    def call(
-        arguments: dict[str, Any], about: dict[str, Any], caller: CallerContext | None = None
+class ToolCallback:
+    """A tool as the engine calls it for a role."""
+
+    __slots__ = ("tool",)
+
+    def __init__(self, tool: Tool) -> None:
+        self.tool = tool
+
+    def __call__(
+        self, arguments: dict[str, Any], about: dict[str, Any], caller: CallerContext | None = None
     ) -> Any:
+        """Calls the tool; `caller` is the context of the question."""
         key = about.get("idempotency_key") or ""
         context = ToolContext(
-            name=tool.name,
+            name=self.tool.name,
             call_id=about.get("call_id") or key,
             idempotency_key=key,
             context=None if caller is None else caller.context,
             thread=None if caller is None else caller.thread,
         )
-        return encode_tool_result(call_tool(tool, arguments, context))
-
-    return call
+        return encode_tool_result(call_tool(self.tool, arguments, context))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from antiphon._antiphon import Command, Send
 from antiphon._json_values import encode_result
 from antiphon._model.adapters import is_chat_model
-from antiphon._orchestrator.agent_spec import read_spec
+from antiphon._orchestrator.agent_spec import read_spec, required_arguments
 from antiphon._orchestrator.declaration import AgentDeclaration, is_agent
 from antiphon._orchestrator.flow import member
 from antiphon._orchestrator.state import fields_of, is_record
@@ -19,10 +19,11 @@ from antiphon.errors import ModelOutputError, StateError, ToolError, ValidationE
 from antiphon.models import Model
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from antiphon._antiphon import Context
     from antiphon._orchestrator.agent_spec import Spec
+    from antiphon.tools import Tool
 
 _REFUSED = {
     "reads": "the system passes the state that a role needs",
@@ -51,7 +52,7 @@ class RoleSpec:
 
 
 def as_role(spec: RoleSpec, given: Any) -> dict[str, Any]:
-    """An agent, a model, or a function of the brief, as the engine takes it.
+    """An agent, a model, or a function of the brief (and the context), as the engine takes it.
 
     Raises:
         ValidationError: it is none of these (``role_invalid``), the agent has an option that a
@@ -63,7 +64,7 @@ def as_role(spec: RoleSpec, given: Any) -> dict[str, Any]:
     if isinstance(given, str | list | Model) or is_chat_model(given):
         return {"model": model_adapter(given, f"the {spec.name}")}
     if callable(given) and not isinstance(given, type):
-        return {"act": _acting(given)}
+        return {"act": _acting(spec, given)}
     raise ValidationError(
         f"the {spec.name} must be an agent, a model's name, a model or a function: "
         f"{type(given).__name__}",
@@ -74,10 +75,25 @@ def as_role(spec: RoleSpec, given: Any) -> dict[str, Any]:
     )
 
 
-def _acting(function: Callable[[dict[str, Any]], Any]) -> Callable[..., Any]:
+def tools_in(role: Mapping[str, Any]) -> tuple[Tool, ...]:
+    """The tools that the implementation of a role brings; see `as_role`."""
+    act = role.get("act")
+    if act is not None:
+        return act.tools if isinstance(act, _AgentAct) else ()
+    return tuple(callback.tool for _, callback, _ in role.get("tools") or ())
+
+
+_BRIEF_AND_CONTEXT = 2
+
+
+def _acting(role: RoleSpec, function: Callable[..., Any]) -> Callable[..., Any]:
+    takes_context = required_arguments(function) == _BRIEF_AND_CONTEXT
+    spec = read_spec(AgentDeclaration(name=role.name), needs_model=False)
+
     def act(brief: dict[str, Any], ctx: Context) -> Any:
         caller: Any = ctx.context
-        return encode_result(caller.call(function, brief, on=ctx))
+        more = (RoleContext(ctx, spec, role.name),) if takes_context else ()
+        return encode_result(caller.call(function, brief, *more, on=ctx))
 
     return act
 
@@ -137,6 +153,11 @@ class _AgentAct:
     def __init__(self, role: RoleSpec, spec: Spec) -> None:
         self._role = role
         self._spec = spec
+
+    @property
+    def tools(self) -> tuple[Tool, ...]:
+        """The tools of the agent."""
+        return self._spec.tools
 
     def __call__(self, brief: dict[str, Any], call: Context) -> Any:
         caller: Any = call.context

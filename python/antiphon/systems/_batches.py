@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from antiphon._batch_file import Batch, BatchProgress, abatch_file, batch_file
+from antiphon.errors import ValidationError
 from antiphon.systems.result import SystemResult
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
     from antiphon._batch_file import BatchReport, Task
     from antiphon.event import Event
@@ -30,7 +32,7 @@ class FileBatches(Generic[_R]):
         def _label(self) -> str:
             """What the progress bar says."""
 
-        async def _settle(self, task: Task) -> _R:
+        async def _settle(self, task: Task, context: Any) -> _R:
             """Answers a question of a file, or goes on with it."""
 
     def batch_file(
@@ -42,6 +44,7 @@ class FileBatches(Generic[_R]):
         concurrency: int = 8,
         redo_failed: bool = False,
         watch: Callable[[Event], None] | None = None,
+        context: Any = None,
     ) -> BatchReport:
         """Answer the questions of a file, with a progress bar on a terminal or in a notebook.
 
@@ -63,6 +66,7 @@ class FileBatches(Generic[_R]):
             redo_failed: whether to ask unanswered questions of the output again. Default: no.
             watch: called on this thread with the events of the batch: ``batch_started``,
                 ``torn_line_dropped``, ``line_refused``, ``question_finished``.
+            context: for all questions, as in `System.run`.
 
         Raises:
             ValidationError: the questions cannot be read (``batch_input_unreadable``), the
@@ -72,7 +76,8 @@ class FileBatches(Generic[_R]):
                 cannot be written (``batch_output_failed``), or the store of the threads fails.
             AuthError: the provider refuses the key of the model; the batch ends.
         """
-        batch = self._batch((questions, output, files), concurrency, redo_failed=redo_failed)
+        settle = functools.partial(self._settle, context=context)
+        batch = _batch((questions, output, files), settle, concurrency, redo_failed=redo_failed)
         with BatchProgress(self._label, watch) as shown:
             return batch_file(batch, shown)
 
@@ -85,6 +90,7 @@ class FileBatches(Generic[_R]):
         concurrency: int = 8,
         redo_failed: bool = False,
         watch: Callable[[Event], None] | None = None,
+        context: Any = None,
     ) -> BatchReport:
         """`batch_file` on the caller's event loop.
 
@@ -95,33 +101,46 @@ class FileBatches(Generic[_R]):
             concurrency: as in `batch_file`.
             redo_failed: as in `batch_file`.
             watch: as in `batch_file`.
+            context: as in `batch_file`.
 
         Raises:
             ValidationError: as in `batch_file`.
             StateError: as in `batch_file`.
             AuthError: as in `batch_file`.
         """
-        batch = self._batch((questions, output, files), concurrency, redo_failed=redo_failed)
+        settle = functools.partial(self._settle, context=context)
+        batch = _batch((questions, output, files), settle, concurrency, redo_failed=redo_failed)
         with BatchProgress(self._label, watch) as shown:
             return await abatch_file(batch, shown)
 
-    def _batch(
-        self,
-        paths: tuple[_PathGiven, _PathGiven, _PathGiven | None],
-        concurrency: int,
-        *,
-        redo_failed: bool,
-    ) -> Batch[_R]:
-        questions, output, files = paths
-        return Batch(
-            questions=Path(questions),
-            output=Path(output),
-            answer=self._settle,
-            record=_record,
-            files=None if files is None else Path(files),
-            concurrency=concurrency,
-            redo_failed=redo_failed,
-        )
+
+def _batch(
+    paths: tuple[_PathGiven, _PathGiven, _PathGiven | None],
+    settle: Callable[[Task], Awaitable[_R]],
+    concurrency: int,
+    *,
+    redo_failed: bool,
+) -> Batch[_R]:
+    questions, output, files = paths
+    return Batch(
+        questions=_path("questions", questions, "batch_input_unreadable"),
+        output=_path("output", output, "batch_output_invalid"),
+        answer=settle,
+        record=_record,
+        files=None if files is None else _path("files", files, "batch_input_unreadable"),
+        concurrency=concurrency,
+        redo_failed=redo_failed,
+    )
+
+
+def _path(name: str, given: Any, code: str) -> Path:
+    if isinstance(given, str | os.PathLike):
+        return Path(given)
+    raise ValidationError(
+        f"`{name}` of a batch file must be a path: {type(given).__name__}",
+        code=code,
+        hint="`batch` takes a list of questions" if name == "questions" else None,
+    )
 
 
 def _record(result: SystemResult) -> dict[str, Any]:

@@ -7,13 +7,22 @@ from typing import TYPE_CHECKING, Any
 
 from antiphon._antiphon import systems
 from antiphon._orchestrator.declaration import is_agent
-from antiphon._roles import RoleSpec, as_role, as_tools
+from antiphon._roles import RoleSpec, as_role, as_tools, tools_in
 from antiphon.errors import ValidationError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-__all__ = ["check_names", "check_settings", "implementation_of", "model_of_all", "tools_of"]
+    from antiphon.tools import Tool
+
+__all__ = [
+    "check_names",
+    "check_settings",
+    "implementation_of",
+    "model_of_all",
+    "tools_by_role",
+    "tools_of",
+]
 
 
 def check_names(system: str, given: Iterable[str], known: Iterable[str]) -> None:
@@ -104,3 +113,13 @@ def tools_of(
         given = everybodys if not brings else []
         found[name] = given if own is None else as_tools(own)
     return {name: tools for name, tools in found.items() if tools}
+
+
+def tools_by_role(
+    known: Mapping[str, dict[str, Any]], shared: Mapping[str, Any]
+) -> dict[str, tuple[Tool, ...]]:
+    """The tools of each role: those that its implementation brings, and those of the system."""
+    found = {name: tools_in(role) for name, role in known.items()}
+    for name, given in shared.items():
+        found[name] = (*found.get(name, ()), *tools_in({"tools": given}))
+    return found

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from inspect import signature
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
-from antiphon._antiphon import NativeSystem
+from antiphon._antiphon import NativeSystem, enclosing_context
 from antiphon._batch import gather
 from antiphon._event_loop import run_blocking
 from antiphon._model.default_model import default_model
 from antiphon._orchestrator.options import read_budget, read_count
 from antiphon._roles import CallerContext, as_role, ask_all
+from antiphon._tool.context import check_context
 from antiphon.errors import StateError, ValidationError
 from antiphon.models import scripted
 from antiphon.systems._await import await_result
@@ -22,6 +24,7 @@ from antiphon.systems._roles import (
     check_settings,
     implementation_of,
     model_of_all,
+    tools_by_role,
 )
 from antiphon.systems._threads import SystemThreads, thread_of
 from antiphon.systems.result import PlainResult, SystemResult
@@ -81,14 +84,15 @@ class System(FileBatches[_R], SystemThreads, Generic[_R]):
             if role is not None
         }
         texts = read_prompts(prompts)
+        own = self._parts(known, parts or {})
+        self._tools = tools_by_role(known, own.get("tools", {}))
 
         def build(implementation: dict[str, Any]) -> NativeSystem:
             resolved = {
                 name: implementation_of(name, known.get(name, {}), implementation)
                 for name in self._roles
             }
-            given = {"roles": resolved, "prompts": texts, **self._parts(known, parts or {})}
-            return NativeSystem(self.name, settings, given)
+            return NativeSystem(self.name, settings, {"roles": resolved, "prompts": texts, **own})
 
         # Errors in settings and parts are raised before a model is downloaded or paid for.
         self._native = build({"model": scripted([])})
@@ -116,12 +120,16 @@ class System(FileBatches[_R], SystemThreads, Generic[_R]):
                 ``thread``: the thread that keeps the question. Whatever the thread held before
                 is put aside, also a question that was still running. Default: a new thread, if
                 there is a checkpointer.
+                ``context``: any value that tools reach as ``ToolContext.context``, and agents and
+                functions of roles as ``ctx.context``, such as connections and the user. It is
+                never stored or shown. Default: none; within a node of another run, that run's.
                 ``watch``: called on this thread with each event, chunks of replies included.
 
         Raises:
             ValidationError: the question is blank (``question_blank``) or no text
-                (``question_malformed``), what comes with it cannot be used, or there is a
-                ``thread`` and no checkpointer (``thread_unkept``).
+                (``question_malformed``), what comes with it cannot be used, there is a
+                ``thread`` and no checkpointer (``thread_unkept``), or a tool requires a context,
+                and there is none (``context_missing``).
             StateError: another run writes to the thread (``thread_busy``), or its store fails
                 before the question has started. Later failures are outcomes of the result.
         """
@@ -184,7 +192,11 @@ class System(FileBatches[_R], SystemThreads, Generic[_R]):
         return AsyncSystemStream(ask)
 
     def resume(
-        self, run: _R | str, *answers: Any, watch: Callable[[Event], None] | None = None
+        self,
+        run: _R | str,
+        *answers: Any,
+        watch: Callable[[Event], None] | None = None,
+        context: Any = None,
     ) -> _R:
         """Resume a question, after a pause, a crash, a failure or a cancellation.
 
@@ -199,6 +211,7 @@ class System(FileBatches[_R], SystemThreads, Generic[_R]):
                 ``result.questions`` if several are open. Without any, a paused question stays
                 paused.
             watch: as in `run`.
+            context: as in `run`; it is not stored, so a tool that requires one needs it again.
 
         Raises:
             ValidationError: the thread holds no question (``thread_empty``), there is no
@@ -213,11 +226,16 @@ class System(FileBatches[_R], SystemThreads, Generic[_R]):
             **self._call_options(None),
             **self._old_question(run, answers),
             **read_answers(answers),
+            "context": _inherited(context),
         }
         return self._ask(put, watch)
 
     async def aresume(
-        self, run: _R | str, *answers: Any, watch: Callable[[Event], None] | None = None
+        self,
+        run: _R | str,
+        *answers: Any,
+        watch: Callable[[Event], None] | None = None,
+        context: Any = None,
     ) -> _R:
         """`resume` on the caller's event loop.
 
@@ -225,6 +243,7 @@ class System(FileBatches[_R], SystemThreads, Generic[_R]):
             run: as in `resume`.
             *answers: as in `resume`.
             watch: as in `arun`.
+            context: as in `resume`.
 
         Raises:
             ValidationError: as in `resume`.
@@ -232,14 +251,18 @@ class System(FileBatches[_R], SystemThreads, Generic[_R]):
         """
         resumed = self._call_options(asyncio.get_running_loop())
         put = {**resumed, **self._old_question(run, answers), **read_answers(answers)}
+        put["context"] = _inherited(context)
         return await self._await(put, watch)
 
-    def batch(self, questions: Iterable[str], *, concurrency: int = 8) -> list[_R]:
+    def batch(
+        self, questions: Iterable[str], *, concurrency: int = 8, context: Any = None
+    ) -> list[_R]:
         """Answer several questions, with a progress bar on a terminal or in a notebook.
 
         Args:
             questions: the questions.
             concurrency: how many run at a time. Default: 8.
+            context: for all questions, as in `run`.
 
         Returns:
             The results, in the order of the questions.
@@ -248,18 +271,22 @@ class System(FileBatches[_R], SystemThreads, Generic[_R]):
             ValidationError: a question is blank (``question_blank``), or there is a single text
                 instead of a list (``input_invalid``); none has been asked.
         """
-        return run_blocking(self.abatch(questions, concurrency=concurrency))  # type: ignore[no-any-return]
+        return run_blocking(self.abatch(questions, concurrency=concurrency, context=context))  # type: ignore[no-any-return]
 
-    async def abatch(self, questions: Iterable[str], *, concurrency: int = 8) -> list[_R]:
+    async def abatch(
+        self, questions: Iterable[str], *, concurrency: int = 8, context: Any = None
+    ) -> list[_R]:
         """`batch` on the caller's event loop.
 
         Args:
             questions: as in `batch`.
             concurrency: as in `batch`.
+            context: as in `batch`.
         """
-        return await ask_all(self.arun, questions, concurrency=concurrency, label=self._label)
+        ask = partial(self.arun, context=context)
+        return await ask_all(ask, questions, concurrency=concurrency, label=self._label)
 
-    def recover(self, *, concurrency: int = 8) -> list[_R]:
+    def recover(self, *, concurrency: int = 8, context: Any = None) -> list[_R]:
         """Resumes all questions that were lost; see `orphans`.
 
         Call it when a program starts. Several processes may call it at the same time: each
@@ -267,6 +294,7 @@ class System(FileBatches[_R], SystemThreads, Generic[_R]):
 
         Args:
             concurrency: how many run at a time. Default: 8.
+            context: for all questions, as in `resume`.
 
         Returns:
             Their results, in the order of the threads' names, without those that another
@@ -276,14 +304,14 @@ class System(FileBatches[_R], SystemThreads, Generic[_R]):
             ValidationError: there is no checkpointer (``thread_unkept``).
             StateError: the store fails, or a thread cannot be read.
         """
-        return run_blocking(self.arecover(concurrency=concurrency))  # type: ignore[no-any-return]
+        return run_blocking(self.arecover(concurrency=concurrency, context=context))  # type: ignore[no-any-return]
 
-    async def arecover(self, *, concurrency: int = 8) -> list[_R]:
+    async def arecover(self, *, concurrency: int = 8, context: Any = None) -> list[_R]:
         """`recover` on the caller's event loop."""
 
         async def one(thread: str) -> _R | None:
             try:
-                return await self.aresume(thread)
+                return await self.aresume(thread, context=context)
             except StateError as error:
                 if error.code != "thread_busy":
                     raise
@@ -336,46 +364,57 @@ class System(FileBatches[_R], SystemThreads, Generic[_R]):
         question: Any,
         *data: Any,
         thread: str | None = None,
+        context: Any = None,
         **inputs: Any,
     ) -> dict[str, Any]:
         given = self._input(read_question(question), *data, **inputs)
-        return {**given, **self._call_options(loop), **self._new_question(thread)}
+        kept = self._new_question(thread)
+        return {**given, **self._call_options(loop), **kept, "context": _inherited(context)}
 
-    async def _settle(self, task: Task) -> _R:
+    async def _settle(self, task: Task, context: Any) -> _R:
         inputs = {} if task.file is None else {"file": task.file}
         try:
             given = self._input(read_question(task.question), **inputs)
         except TypeError as error:
             raise ValidationError(str(error), code="input_invalid") from error
-        here = self._call_options(asyncio.get_running_loop())
+        here = {**self._call_options(asyncio.get_running_loop()), "context": context}
         return await self._await({**given, **here, **self._question_of_file(task)}, None)
 
     def _ask(
         self, put: dict[str, Any], show: _Show | None, token: CancellationToken | None = None
     ) -> _R:
-        about = CallerContext(thread=thread_of(put))
-        options = {
-            **put,
-            "limits": self._limits,
-            "watch": show,
-            "user_context": about,
-            "cancel": token,
-        }
-        native = self._native.ask(options.pop("question", None), **options)
+        options = self._options(None, put, show)
+        native = self._native.ask(options.pop("question", None), cancel=token, **options)
         return self._result_of(native, put)
 
     async def _await(
         self, put: dict[str, Any], show: _Show | None, token: CancellationToken | None = None
     ) -> _R:
-        about = CallerContext(asyncio.get_running_loop(), thread_of(put))
-        options = {**put, "limits": self._limits, "watch": show, "user_context": about}
+        options = self._options(asyncio.get_running_loop(), put, show)
         question = options.pop("question", None)
         native = await await_result(
             lambda cancel: self._native.aask(question, cancel=cancel, **options), token
         )
         return self._result_of(native, put)
 
+    def _options(
+        self, loop: asyncio.AbstractEventLoop | None, put: Mapping[str, Any], show: _Show | None
+    ) -> dict[str, Any]:
+        """The options of a native question; `put` has its input and the caller's context."""
+        options = dict(put)
+        context = options.pop("context")
+        for role, tools in self._tools.items():
+            check_context(tools, context, role)
+        about = CallerContext(loop, thread_of(put), context=context)
+        return {**options, "limits": self._limits, "watch": show, "user_context": about}
+
     def _result_of(self, native: dict[str, Any], put: dict[str, Any]) -> _R:
         result: Any = self._result.of({**native, "thread": thread_of(put)})
         found: _R = result
         return found
+
+
+def _inherited(context: Any) -> Any:
+    """The context of a question; within a node, that of the node's run unless it is given."""
+    outer = enclosing_context() if context is None else None
+    return context if outer is None else outer.context

@@ -60,7 +60,7 @@ class Computation(System[ComputationResult]):
             ``openai:gpt-5-mini`` or ``local:1.5b``, a list of names, a `antiphon.models.Model`,
             or a LangChain chat model. Default: as for `ReviewLoop`.
         planner: the implementation of the role that writes the code: an `antiphon.Agent`, a
-            name, a model, or a function that takes the brief and returns
+            name, a model, or a function as for `ReviewLoop`, which returns
             ``{"reasoning": ..., "python": ..., "explain": ...}``, or says in ``missing`` what
             the inputs do not hold. Default: `model`.
         summariser: the implementation of the role that words the result; returns
@@ -148,8 +148,9 @@ class Computation(System[ComputationResult]):
         question: str,
         inputs: Mapping[str, Any] | None = None,
         *,
-        context: Mapping[str, Any] | None = None,
+        facts: Mapping[str, Any] | None = None,
         thread: str | None = None,
+        context: Any = None,
         watch: Callable[[Event], None] | None = None,
     ) -> ComputationResult:
         """Answer a question and wait for it, as `System.run`. Ctrl-C also stops the code.
@@ -157,9 +158,10 @@ class Computation(System[ComputationResult]):
         Args:
             question: the question.
             inputs: the data, by variable name: tables, lists, numbers, as in `Sandbox.run`.
-            context: further facts for the model, such as the date, as JSON values. They become
+            facts: further facts for the model, such as the date, as JSON values. They become
                 part of the prompt: pass no secrets.
             thread: as in `System.run`; it stores the data too.
+            context: for the code of roles, as in `System.run`.
             watch: as in `System.run`.
 
         Raises:
@@ -167,15 +169,18 @@ class Computation(System[ComputationResult]):
                 (``sandbox_input_invalid``).
             StateError: as `System.run`.
         """
-        return super().run(question, inputs, context=context, thread=thread, watch=watch)
+        return super().run(
+            question, inputs, facts=facts, thread=thread, context=context, watch=watch
+        )
 
     async def arun(
         self,
         question: str,
         inputs: Mapping[str, Any] | None = None,
         *,
-        context: Mapping[str, Any] | None = None,
+        facts: Mapping[str, Any] | None = None,
         thread: str | None = None,
+        context: Any = None,
         watch: Callable[[Event], None] | None = None,
     ) -> ComputationResult:
         """Answer a question, awaited, as `System.arun`. Cancelling it also kills the code.
@@ -183,69 +188,80 @@ class Computation(System[ComputationResult]):
         Args:
             question: the question.
             inputs: as in `run`.
-            context: as in `run`.
+            facts: as in `run`.
             thread: as in `run`.
+            context: as in `run`.
             watch: as in `System.arun`.
         """
-        return await super().arun(question, inputs, context=context, thread=thread, watch=watch)
+        return await super().arun(
+            question, inputs, facts=facts, thread=thread, context=context, watch=watch
+        )
 
     def stream(
         self,
         question: str,
         inputs: Mapping[str, Any] | None = None,
         *,
-        context: Mapping[str, Any] | None = None,
+        facts: Mapping[str, Any] | None = None,
         thread: str | None = None,
+        context: Any = None,
     ) -> SystemStream[ComputationResult]:
         """Answer a question event by event, as `System.stream`.
 
         Args:
             question: the question.
             inputs: as in `run`.
-            context: as in `run`.
+            facts: as in `run`.
             thread: as in `run`.
+            context: as in `run`.
         """
-        return super().stream(question, inputs, context=context, thread=thread)
+        return super().stream(question, inputs, facts=facts, thread=thread, context=context)
 
     def astream(
         self,
         question: str,
         inputs: Mapping[str, Any] | None = None,
         *,
-        context: Mapping[str, Any] | None = None,
+        facts: Mapping[str, Any] | None = None,
         thread: str | None = None,
+        context: Any = None,
     ) -> AsyncSystemStream[ComputationResult]:
         """`stream` for ``async for``.
 
         Args:
             question: the question.
             inputs: as in `run`.
-            context: as in `run`.
+            facts: as in `run`.
             thread: as in `run`.
+            context: as in `run`.
         """
-        return super().astream(question, inputs, context=context, thread=thread)
+        return super().astream(question, inputs, facts=facts, thread=thread, context=context)
 
     def batch(
         self,
         questions: Iterable[str],
         inputs: _Inputs = None,
         *,
-        context: Mapping[str, Any] | None = None,
+        facts: Mapping[str, Any] | None = None,
         concurrency: int = 8,
+        context: Any = None,
     ) -> list[ComputationResult]:
         """Answer several questions, as `System.batch`.
 
         Args:
             questions: the questions.
             inputs: the data of all questions, as in `run`; or a list with the data of each.
-            context: further facts for the model, as in `run`; the same for all questions.
+            facts: further facts for the model, as in `run`; the same for all questions.
             concurrency: how many run at a time. Default: 8.
+            context: for the code of roles, as in `System.run`; the same for all questions.
 
         Raises:
             ValidationError: as `System.batch`; or there are not as many inputs as questions
                 (``input_invalid``).
         """
-        asked = self.abatch(questions, inputs, context=context, concurrency=concurrency)
+        asked = self.abatch(
+            questions, inputs, facts=facts, concurrency=concurrency, context=context
+        )
         return run_blocking(asked)  # type: ignore[no-any-return]
 
     async def abatch(
@@ -253,23 +269,25 @@ class Computation(System[ComputationResult]):
         questions: Iterable[str],
         inputs: _Inputs = None,
         *,
-        context: Mapping[str, Any] | None = None,
+        facts: Mapping[str, Any] | None = None,
         concurrency: int = 8,
+        context: Any = None,
     ) -> list[ComputationResult]:
         """`batch` on the caller's event loop.
 
         Args:
             questions: as in `batch`.
             inputs: as in `batch`.
-            context: as in `batch`.
+            facts: as in `batch`.
             concurrency: as in `batch`.
+            context: as in `batch`.
         """
         asked = questions if isinstance(questions, str | bytes) else list(questions)
         data = _inputs_of_each(inputs, len(asked))
-        _require_context(context)
+        _require_facts(facts)
 
         async def ask(question: str, own: Mapping[str, Any] | None) -> ComputationResult:
-            return await self.arun(question, own, context=context)
+            return await self.arun(question, own, facts=facts, context=context)
 
         return await ask_all(ask, asked, data, concurrency=concurrency, label=self._label)
 
@@ -284,7 +302,7 @@ class Computation(System[ComputationResult]):
         question: Any,
         inputs: Mapping[str, Any] | None = None,
         *,
-        context: Mapping[str, Any] | None = None,
+        facts: Mapping[str, Any] | None = None,
         file: Any = None,
     ) -> dict[str, Any]:
         if file is not None:
@@ -294,13 +312,13 @@ class Computation(System[ComputationResult]):
                 hint="read the file and pass its rows as an input",
             )
         _require_mapping("inputs", inputs, '`inputs={"sales": table}`')
-        _require_context(context)
+        _require_facts(facts)
         job = self._runner.job("", inputs, ())
         task = {name: job[name] for name in ("inputs", "functions") if job[name]}
         return {
             "question": {
                 "question": question,
-                "context": encode_result(dict(context or {})),
+                "facts": encode_result(dict(facts or {})),
                 **task,
             },
             "attachments": job["tables"],
@@ -345,14 +363,14 @@ def _inputs_of_each(inputs: _Inputs, count: int) -> list[Mapping[str, Any] | Non
     return list(inputs)
 
 
-def _require_context(context: Any) -> None:
-    _require_mapping("context", context, '`context={"today": "2026-05-01"}`')
-    for name, value in (context or {}).items():
+def _require_facts(facts: Any) -> None:
+    _require_mapping("facts", facts, '`facts={"today": "2026-05-01"}`')
+    for name, value in (facts or {}).items():
         try:
             json.dumps(encode_result(value))
         except (TypeError, ValueError, AntiphonError) as error:
             raise ValidationError(
-                f"`context` must hold JSON values; `{name}` is none: {type(value).__name__}",
+                f"`facts` must hold JSON values; `{name}` is none: {type(value).__name__}",
                 code="input_invalid",
                 hint="pass text, numbers, lists or dicts of them",
             ) from error

@@ -70,8 +70,9 @@ class ReviewLoop(System[ReviewLoopResult]):
         planner: the implementation of the role: an `antiphon.Agent` (an instance or a class), a
             model's name, a model, or a sync or async function that takes the brief (a dict with
             ``step``, ``instruction``, ``question``, ``attempt``, ``schema``, and the plan,
-            findings and answers so far). An agent's ``act`` and a function return the reply of
-            the role: ``{"research_steps": [...], "expert_steps": [...]}``.
+            findings and answers so far) and, if it needs a second argument, the
+            `antiphon.AgentContext` of the role. An agent's ``act`` and a function return the
+            reply of the role: ``{"research_steps": [...], "expert_steps": [...]}``.
             docs/guides/review-loop.md lists the input and the supported options of agents.
         critic: as `planner`; returns ``{"decision": "approve", "reject" or "not_known",
             "feedback": ...}``.
@@ -163,6 +164,7 @@ class ReviewLoop(System[ReviewLoopResult]):
         *,
         thread: str | None = None,
         file: FileGiven | None = None,
+        context: Any = None,
         watch: Callable[[Event], None] | None = None,
     ) -> ReviewLoopResult:
         """Answer a question and wait for it, as `System.run`.
@@ -171,6 +173,7 @@ class ReviewLoop(System[ReviewLoopResult]):
             question: the question.
             thread: as in `System.run`.
             file: a text file to attach: a path, or a name and bytes; UTF-8, at most 64 KiB.
+            context: as in `System.run`.
             watch: as in `System.run`.
 
         Raises:
@@ -178,7 +181,7 @@ class ReviewLoop(System[ReviewLoopResult]):
                 (``attachment_unreadable``, ``attachment_too_large``, ``attachment_not_text``).
             StateError: as `System.run`.
         """
-        return super().run(question, thread=thread, watch=watch, file=file)
+        return super().run(question, thread=thread, context=context, watch=watch, file=file)
 
     async def arun(
         self,
@@ -186,6 +189,7 @@ class ReviewLoop(System[ReviewLoopResult]):
         *,
         thread: str | None = None,
         file: FileGiven | None = None,
+        context: Any = None,
         watch: Callable[[Event], None] | None = None,
     ) -> ReviewLoopResult:
         """Answer a question, awaited, as `System.arun`.
@@ -194,12 +198,18 @@ class ReviewLoop(System[ReviewLoopResult]):
             question: the question.
             thread: as in `System.run`.
             file: as in `run`.
+            context: as in `System.run`.
             watch: as in `System.arun`.
         """
-        return await super().arun(question, thread=thread, watch=watch, file=file)
+        return await super().arun(question, thread=thread, context=context, watch=watch, file=file)
 
     def stream(
-        self, question: str, *, thread: str | None = None, file: FileGiven | None = None
+        self,
+        question: str,
+        *,
+        thread: str | None = None,
+        file: FileGiven | None = None,
+        context: Any = None,
     ) -> SystemStream[ReviewLoopResult]:
         """Answer a question event by event, as `System.stream`.
 
@@ -207,11 +217,17 @@ class ReviewLoop(System[ReviewLoopResult]):
             question: the question.
             thread: as in `System.run`.
             file: as in `run`.
+            context: as in `System.run`.
         """
-        return super().stream(question, thread=thread, file=file)
+        return super().stream(question, thread=thread, file=file, context=context)
 
     def astream(
-        self, question: str, *, thread: str | None = None, file: FileGiven | None = None
+        self,
+        question: str,
+        *,
+        thread: str | None = None,
+        file: FileGiven | None = None,
+        context: Any = None,
     ) -> AsyncSystemStream[ReviewLoopResult]:
         """`stream` for ``async for``.
 
@@ -219,8 +235,9 @@ class ReviewLoop(System[ReviewLoopResult]):
             question: the question.
             thread: as in `System.run`.
             file: as in `run`.
+            context: as in `System.run`.
         """
-        return super().astream(question, thread=thread, file=file)
+        return super().astream(question, thread=thread, file=file, context=context)
 
     def _part(self, name: str, settings: Mapping[str, Any]) -> RoleSpec:
         minimal = settings.get("critic_context") == "minimal"

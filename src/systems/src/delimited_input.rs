@@ -8,12 +8,12 @@ use std::fmt::Write as _;
 /// against the sources.
 pub const TAGS: &[&str] = &[
     "code",
-    "context",
     "earlier_result",
     "error",
     "expert_answer",
     "expert_reasoning",
     "expert_step",
+    "facts",
     "file",
     "function",
     "inputs",

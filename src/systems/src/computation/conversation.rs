@@ -47,8 +47,8 @@ pub(super) fn coding(
     for function in &task.functions {
         delimited.add_named("function", &function.name, &function.doc);
     }
-    if !task.context.is_empty() {
-        delimited.add("context", &json!(task.context).to_string());
+    if !task.facts.is_empty() {
+        delimited.add("facts", &json!(task.facts).to_string());
     }
     delimited.add("question", &task.question);
     let opening = Message::user(delimited.then(&task_line(task)));

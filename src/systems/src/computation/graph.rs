@@ -140,7 +140,7 @@ fn planner(config: &Config) -> RoleNode<Computation> {
             let (task, state) = (cx.input(), &cx.state);
             Ok(json!({
                 "question": task.question,
-                "context": task.context,
+                "facts": task.facts,
                 "inputs": state.inputs,
                 "functions": task.functions,
                 "attempts": state.attempts,

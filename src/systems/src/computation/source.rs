@@ -94,11 +94,11 @@ pub(super) fn unknown_name(task: &Task, inputs: &str, sources: &[Source]) -> Opt
     let written = task.question.split(|sign| !is_part(sign)).filter(is_name);
     let functions =
         task.functions.iter().map(|function| format!("{} {}", function.name, function.doc));
-    let context = serde_json::Value::from(task.context.clone()).to_string();
+    let facts = serde_json::Value::from(task.facts.clone()).to_string();
     let columns = sources.iter().flat_map(|source| &source.columns);
     let columns: Vec<&str> = columns.map(|column| &*column.name).collect();
     let known =
-        format!("{inputs}\n{}\n{}\n{context}", columns.join("\n"), functions.collect::<String>());
+        format!("{inputs}\n{}\n{}\n{facts}", columns.join("\n"), functions.collect::<String>());
     let known = known.to_lowercase();
     let mut asked = quoted.chain(written).filter(|name| !name.is_empty());
     asked.find(|name| !has_word(&known, &name.to_lowercase())).map(str::to_owned)

@@ -24,7 +24,7 @@ pub struct Task {
     pub question: String,
     /// What the model should know besides, such as today's date. No secrets:
     /// it is part of the prompt.
-    pub context: Map<String, Json>,
+    pub facts: Map<String, Json>,
     /// Tagged values by the names that the code has for them.
     pub inputs: Map<String, Json>,
     /// Arrow IPC streams by the names that the code has for them.

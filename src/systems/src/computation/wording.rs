@@ -71,7 +71,7 @@ fn evidence(cx: &NodeContext<Computation>) -> Evidence {
     let (task, state) = (cx.input(), &cx.state);
     let mut known = Evidence::new();
     known.text(&task.question).text(&state.shown).text(&state.printed);
-    known.text(&cx.system().config.guidance).text(&json!(task.context).to_string());
+    known.text(&cx.system().config.guidance).text(&json!(task.facts).to_string());
     for name in task.names() {
         known.name(name);
     }

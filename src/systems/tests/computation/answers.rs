@@ -164,14 +164,14 @@ async fn a_result_that_does_not_fit_the_question_is_no_answer() {
 }
 
 #[tokio::test]
-async fn an_answer_may_state_the_question_the_context_and_the_guidance() {
-    let Json::Object(context) = json!({"today": "2026-11-21"}) else { unreachable!() };
+async fn an_answer_may_state_the_question_the_facts_and_the_guidance() {
+    let Json::Object(facts) = json!({"today": "2026-11-21"}) else { unreachable!() };
     let answer = "On 21 November 2026 there were 7 above 220 mm, worth 7 euros.";
     let played = Scene::new(&json!({"guidance": "Amounts are in euros."}))
         .role("planner", [plan("result = 7")])
         .role("summariser", [words(answer, &[])])
         .runs([result(json!(7))])
-        .answer(Task { context, inputs: Map::new(), ..Task::new("How many above 220 mm?") })
+        .answer(Task { facts, inputs: Map::new(), ..Task::new("How many above 220 mm?") })
         .await;
     assert_eq!(played.answer.output.answer, answer);
 }

@@ -8,9 +8,9 @@ use crate::scene::{Scene, plan, raised, result, sales, words};
 
 #[tokio::test]
 async fn the_model_reads_the_question_the_inputs_the_functions_and_no_more() {
-    let Json::Object(context) = json!({"today": "2026-11-21"}) else { unreachable!() };
+    let Json::Object(facts) = json!({"today": "2026-11-21"}) else { unreachable!() };
     let function = HostFunction { name: "price".into(), doc: "The price of an article.".into() };
-    let task = Task { context, functions: vec![function], ..sales() };
+    let task = Task { facts, functions: vec![function], ..sales() };
     let settings = json!({"packages": ["numpy", "pandas"], "guidance": "Amounts are in euros."});
     let played = Scene::new(&settings)
         .role("planner", [plan("result = 7")])
