@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -103,3 +104,45 @@ def test_each_kind_of_event_is_seen_when_its_cause_is_there() -> None:
 def test_each_kind_of_event_is_described() -> None:
     described = set(re.findall(r"`([a-z_]+)`", Event.__doc__ or ""))
     assert declared() <= described
+
+
+def test_an_event_prints_as_one_readable_line() -> None:
+    told = [str(event) for event in calls_and_repairs()]
+    assert "  4 a node_started" in told
+    assert "  5 a model_call turn 1, 1 message, tools: double" in told
+    assert '  6 a model_reply test:scripted: calls double({"number":2})' in told
+    assert '  7 a tool_call double({"number": 2})' in told
+    assert "  8 a tool_result double: 4" in told
+    assert told[-1].endswith("run run_finished completed")
+    for cause in CAUSES:
+        for event in cause():
+            assert event.kind in str(event)
+            assert str(event).isprintable()
+            assert repr(event).startswith("Event(seq=")
+
+
+def test_a_line_is_bounded_and_safe_for_a_terminal() -> None:
+    at = datetime(2026, 1, 1, tzinfo=UTC)
+    noise = {"text": "\x1b[2J" + "wide " * 10_000}
+    event = Event("r", 1, at, ["a"], "model_reply", "m\nn", noise)
+    assert len(str(event)) < 200
+    assert str(event).isprintable()
+
+
+def test_a_line_shows_data_of_another_shape() -> None:
+    at = datetime(2026, 1, 1, tzinfo=UTC)
+    event = Event("r", 1, at, [], "model_reply", "m", {"tool_calls": [{"other": 1}]})
+    assert str(event) == '  1 run model_reply tool_calls=[{"other": 1}]'
+
+
+def test_events_name_the_keys_of_an_open_state_and_nothing_internal() -> None:
+    class WritingAgent(Agent):
+        def act(self, state: Any, ctx: AgentContext) -> dict[str, Any]:
+            return {"population": 522_250, "source": "INSEE"}
+
+    events = stream_of(Orchestrator([WritingAgent(name="a")]))
+    wrote = [event.data["wrote"] for event in events if event.kind == "node_finished"]
+    assert wrote == [["population", "source"]]
+    changed = [event.data["changed"] for event in events if event.kind == "state_updated"]
+    assert changed[-1] == {"population": 1, "source": 5}
+    assert "__" not in "".join(str(event.data) for event in events if event.kind != "edge_taken")

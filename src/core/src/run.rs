@@ -11,6 +11,7 @@ mod breakpoints;
 mod call_tracker;
 mod calls;
 mod conflict;
+mod event_keys;
 mod failure;
 mod frame;
 mod frontier;

@@ -16,6 +16,8 @@ pub struct State<V> {
     revision: u64,
     /// Since the last complete merge, if tracking is on.
     touched: Channels,
+    /// The fields of internal channels that changed meanwhile, if tracking is on.
+    touched_fields: Vec<String>,
     traced: bool,
 }
 
@@ -26,6 +28,7 @@ impl<V> Default for State<V> {
             changed: Channels::default(),
             revision: 0,
             touched: Channels::default(),
+            touched_fields: Vec::new(),
             traced: false,
         }
     }
@@ -113,7 +116,21 @@ impl<V: Value> State<V> {
         &self.touched.list
     }
 
+    /// Whether the changes of a superstep are tracked.
+    pub(crate) const fn is_traced(&self) -> bool {
+        self.traced
+    }
+
+    pub(crate) fn touched_fields(&self) -> &[String] {
+        &self.touched_fields
+    }
+
+    pub(crate) fn touch_fields(&mut self, fields: Vec<String>) {
+        self.touched_fields.extend(fields);
+    }
+
     pub(crate) fn clear_touched(&mut self) {
+        self.touched_fields.clear();
         self.touched.clear();
     }
 }

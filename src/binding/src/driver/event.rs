@@ -209,6 +209,11 @@ impl Event {
         Ok((slf.get_type(), fields.into_pyobject(py)?))
     }
 
+    fn __str__(slf: &Bound<'_, Self>) -> PyResult<String> {
+        let text = slf.py().import(intern!(slf.py(), "antiphon._watch.line"))?;
+        text.call_method1(intern!(slf.py(), "event_line"), (slf,))?.extract()
+    }
+
     fn __repr__(&self) -> String {
         let path: Vec<&str> = self.inner.path.iter().map(|name| &**name).collect();
         format!(

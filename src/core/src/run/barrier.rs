@@ -3,6 +3,7 @@
 
 use smallvec::SmallVec;
 
+use super::event_keys::{internal_keys, is_internal};
 use super::frame::{Frame, TaskStatus};
 use super::machine::Run;
 use super::route::BlamedFailure;
@@ -100,6 +101,7 @@ impl<V: Value> Frame<V> {
         if survey.resets {
             self.reset();
         }
+        self.note_fields();
         self.apply(staged, commits);
         if survey.routes {
             // Nothing can be tried again now that the state has changed.
@@ -117,6 +119,18 @@ impl<V: Value> Frame<V> {
             };
             writes.iter().map(move |write| (slot, write))
         })
+    }
+
+    /// Keeps the fields that are written to internal channels, for the event.
+    fn note_fields(&mut self) {
+        if !self.state.is_traced() {
+            return;
+        }
+        let named = |(_, write): (u32, &Write<V>)| {
+            Some(internal_keys(self.graph.channel(write.channel)?, write))
+        };
+        let fields = self.writes().filter_map(named).flatten().collect();
+        self.state.touch_fields(fields);
     }
 
     /// Applies the host's reducers, which may fail, without changing the state.
@@ -196,13 +210,22 @@ impl<V: Value> Frame<V> {
         self.writes().any(|(_, write)| write.channel == channel && write.op.is_reset())
     }
 
-    /// The sizes of the changed channels, by name.
+    /// The sizes of the changed keys, by name.
     fn sizes(&self) -> serde_json::Value {
-        let size = |&id: &ChannelId| {
-            let size = self.state.get(id).map_or(0, Value::size);
-            Some((self.graph.channel(id)?.name.to_string(), size.into()))
-        };
-        serde_json::Value::Object(self.state.touched().iter().filter_map(size).collect())
+        let mut sizes = serde_json::Map::new();
+        for &id in self.state.touched() {
+            let Some(channel) = self.graph.channel(id) else { continue };
+            let value = self.state.get(id);
+            if !is_internal(channel) {
+                sizes.insert(channel.name.to_string(), value.map_or(0, Value::size).into());
+            } else if channel.merge == Reducer::Fields {
+                let fields = value.and_then(Value::fields).unwrap_or_default();
+                let changed = |(key, _): &(String, V)| self.state.touched_fields().contains(key);
+                let size = |(key, value): (String, V)| (key, value.size().into());
+                sizes.extend(fields.into_iter().filter(changed).map(size));
+            }
+        }
+        serde_json::Value::Object(sizes)
     }
 }
 

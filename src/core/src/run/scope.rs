@@ -6,9 +6,11 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::agent::AgentScope;
+use super::event_keys::written_keys;
 use super::frame::{Frame, TaskRecord, TaskStatus};
 use super::termination::Termination;
 use crate::budget::Budget;
+use crate::channel::Write;
 use crate::command::Update;
 use crate::effect::Ending;
 use crate::event::{Event, EventKind, Level};
@@ -354,9 +356,11 @@ impl<V: Value> Scopes<V> {
         let mut event = self.event(scope, slot, EventKind::NodeFinished, Level::Info);
         let Some(frame) = self.frame(scope) else { return event };
         let attempt = frame.records.get(slot as usize).map_or(0, |record| record.attempt);
-        let wrote = update.writes.iter().filter_map(|write| frame.graph.channel(write.channel));
+        let named =
+            |write: &Write<V>| Some(written_keys(frame.graph.channel(write.channel)?, write));
+        let wrote = update.writes.iter().filter_map(named).flatten();
         event.data.insert("attempt".into(), attempt.into());
-        event.data.insert("wrote".into(), wrote.map(|channel| channel.name.to_string()).collect());
+        event.data.insert("wrote".into(), wrote.collect());
         event
     }
 

@@ -51,6 +51,26 @@ fn a_superstep_tells_what_it_changed_and_not_what_others_did() {
 }
 
 #[test]
+fn internal_channels_are_not_named_but_the_keys_of_an_open_state_are() {
+    let mut graph = chain(&["a", "b", "c"]);
+    graph.channel("__extras__", Reducer::Fields);
+    graph.channel("__note__", Reducer::Set);
+    let script = Script::new()
+        .writes("a", "__extras__", json!({"x": "four", "y": 1}))
+        .writes("b", "__extras__", json!({"y": 2}))
+        .writes("c", "__note__", json!(true));
+    let mut play = play(&graph.build().unwrap(), script);
+    play.complete();
+    let data = |kind, key: &str| -> Vec<_> {
+        play.of_kind(kind).into_iter().map(|event| event.data[key].clone()).collect()
+    };
+    let changed = data(EventKind::StateUpdated, "changed");
+    assert_eq!(changed, [json!({}), json!({"x": 4, "y": 1}), json!({"y": 1}), json!({})]);
+    let wrote = data(EventKind::NodeFinished, "wrote");
+    assert_eq!(wrote, [json!(["x", "y"]), json!(["y"]), json!([])]);
+}
+
+#[test]
 fn failures_pauses_and_retries_are_told() {
     let mut graph = chain(&[]);
     let retry = Some(RetryPolicy::default());

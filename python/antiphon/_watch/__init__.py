@@ -1,0 +1,1 @@
+"""Events as they happen: one line each, live views, loggers."""
