@@ -159,7 +159,7 @@ def test_a_failure_in_a_group_of_tasks_counts_for_more_than_a_question() -> None
 
 def test_a_caller_that_leaves_does_not_wait_for_calls_beside_a_question() -> None:
     async def play() -> None:
-        begun, never = asyncio.Event(), asyncio.Event()
+        begun, left, never = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
         @tool
         async def hang() -> None:
@@ -174,10 +174,15 @@ def test_a_caller_that_leaves_does_not_wait_for_calls_beside_a_question() -> Non
                 async def ask() -> None:
                     ctx.ask("name?")
 
-                await asyncio.gather(ctx.acall(hang), ask())
+                # `gather` drops a cancellation that arrives together with an exception.
+                try:
+                    await asyncio.gather(ctx.acall(hang), ask())
+                finally:
+                    left.set()
 
         asking = asyncio.create_task(team(Hanging()).arun("q"))
         await asyncio.wait_for(begun.wait(), ENOUGH)
+        await asyncio.wait_for(left.wait(), ENOUGH)
         asking.cancel()
         with pytest.raises(asyncio.CancelledError):
             await asyncio.wait_for(asking, ENOUGH)

@@ -121,12 +121,14 @@ def _installed(home: Path, name: str, record: str) -> None:
     (about / "RECORD").write_text(own + record, encoding="utf-8")
 
 
-@pytest.mark.parametrize("listed", ["/usr/share/x,,", "//etc/x,,", "way/x,,", "way,,"])
+# Files that exist: from Python 3.12 on, those that do not are not in the list.
+@pytest.mark.parametrize("listed", ["/etc/passwd,,", "//etc/passwd,,", "way/x,,", "way,,"])
 def test_a_package_grants_nothing_outside_of_where_it_is_installed(
     listed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
+    (outside / "x").touch()
     _installed(tmp_path / "home", "strange", listed + "\n")
     (tmp_path / "home/way").symlink_to(outside)
     monkeypatch.syspath_prepend(str(tmp_path / "home"))
