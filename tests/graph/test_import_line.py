@@ -1,13 +1,14 @@
 """What programs written for LangGraph do beyond the common, and what they are told."""
 
 import asyncio
+import operator
 from collections.abc import Iterator
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
 import pytest
 from langchain_core.messages import AIMessage
 
-from support.oracle import Impl, Run
+from support.oracle import Events, Impl, Run
 from support.states import Log, Plain, say
 
 ONE = {"configurable": {"thread_id": "1"}}
@@ -94,6 +95,53 @@ def test_the_name_takes_a_suffix(impl: Impl) -> None:
     assert graph.get_name("input") == "chat_input"
     assert graph.get_name("input", name="Chat") == "ChatInput"
     assert graph.get_name() == "chat"
+
+
+class Keys(TypedDict, total=False):
+    """Keys that are written in another order, one of them with a reducer."""
+
+    first: str
+    log: Annotated[list[str], operator.add]
+    last: str
+
+
+def test_the_keys_of_a_state_are_in_the_order_of_its_schema(impl: Impl, run: Run) -> None:
+    seen: list[list[str]] = []
+
+    def late(state: Any) -> Any:
+        seen.append(list(state))
+        return {"first": "1", "log": ["late"]}
+
+    nodes = {"early": lambda _: {"last": "2"}, "late": late}
+    edges = [(impl.START, "early"), ("early", "late")]
+    graph = impl.build(Keys, nodes, edges)
+    assert list(run(graph, {"last": "0"})) == ["first", "log", "last"]
+    assert seen == [["log", "last"]]
+    values = [list(state) for state in graph.stream({"last": "0"}, stream_mode="values")]
+    assert values == [["log", "last"], ["log", "last"], ["first", "log", "last"]]
+
+
+def test_an_update_comes_before_the_end_of_its_task(impl: Impl, events: Events) -> None:
+    graph = impl.build(Log, {"a": say("a")}, [(impl.START, "a")])
+    chunks = events(graph, {}, stream_mode=["tasks", "updates"])
+    assert [(mode, sorted(chunk)) for mode, chunk in chunks] == [
+        ("tasks", ["id", "input", "name", "triggers"]),
+        ("updates", ["a"]),
+        ("tasks", ["error", "id", "interrupts", "name", "result"]),
+    ]
+
+
+@pytest.mark.parametrize("way", ["router", "send", "command"])
+def test_a_route_to_no_node_is_logged(
+    impl: Impl, run: Run, caplog: pytest.LogCaptureFixture, way: str
+) -> None:
+    targets = {"router": "tpyo", "send": [impl.Send("tpyo", 1)], "command": impl.END}
+    goto = "tpyo" if way == "command" else ()
+    builder = impl.StateGraph(Log)
+    builder.add_node("a", lambda _: impl.Command(update={"log": ["a"]}, goto=goto))
+    builder.add_edge(impl.START, "a").add_conditional_edges("a", lambda _: targets[way])
+    assert run(builder.compile(), {}) == {"log": ["a"]}
+    assert "tpyo" in caplog.text
 
 
 @pytest.mark.only("antiphon")

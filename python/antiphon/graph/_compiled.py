@@ -11,6 +11,7 @@ from antiphon._type_params import Generic, StateT
 from antiphon.graph._batch import Batches
 from antiphon.graph._breakpoints import no_breakpoints_within, read_stops
 from antiphon.graph._input import concurrency_of, context_of, entry, limit_of, merge
+from antiphon.graph._json_schemas import JsonSchemas
 from antiphon.graph._langchain import entering, handed_on, without_tokens
 from antiphon.graph._run_handle import GraphOutput, Paused, RunHandle, by_id
 from antiphon.graph._runnable import RunnableFace
@@ -40,7 +41,7 @@ _SETTINGS = (
 )
 
 
-class CompiledGraph(RunnableFace, Batches, Threads, Generic[StateT]):
+class CompiledGraph(RunnableFace, Batches, Threads, JsonSchemas, Generic[StateT]):
     """A graph that can run; `StateGraph.compile` makes it. Only its attributes can be changed.
 
     Each method has an async twin; both accept sync and async nodes. A graph may be invoked by

@@ -30,7 +30,21 @@ def is_traced(settings: Mapping[str, Any]) -> bool:
     if settings.get("callbacks"):
         return True
     # The switch may be set for other programs: it counts only if LangChain is imported.
-    return "langchain_core" in sys.modules and _is_switched_on()
+    if "langchain_core" not in sys.modules:
+        return False
+    chosen = _choice_of_context()
+    return _is_switched_on() if chosen is None else chosen
+
+
+def _choice_of_context() -> bool | None:
+    """What LangSmith's context says about tracing; ``None`` if the environment decides."""
+    helpers = sys.modules.get("langsmith.run_helpers")
+    if helpers is None:
+        return None
+    context = helpers.get_tracing_context()
+    if context["enabled"] is not None:
+        return bool(context["enabled"])
+    return True if context["parent"] is not None else None
 
 
 @functools.cache

@@ -13,6 +13,7 @@ pub(crate) mod engine_history;
 pub(crate) mod engine_methods;
 pub(crate) mod host;
 pub(crate) mod limits;
+pub(crate) mod lost_target;
 pub(crate) mod model;
 pub(crate) mod node_variables;
 pub(crate) mod options;

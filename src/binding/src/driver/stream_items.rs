@@ -112,7 +112,7 @@ impl RunState {
         let values = self.values(py)?;
         for (channel, value) in changed {
             if let Some(key) = engine.get().key(channel) {
-                values.set_item(&key.name, value.0)?;
+                engine.get().set_in_order(&values, &key.name, value.0.bind(py))?;
             }
         }
         Ok(Some(values))
@@ -154,6 +154,10 @@ impl RunState {
             payload.set_item(intern!(py, "result"), result)?;
             payload.set_item(intern!(py, "interrupts"), interrupts)?;
         }
+        if let (TaskProgress::Done(update), true) = (progress, self.stream.has(Mode::Updates)) {
+            let item = updated(&engine, location.node, update)?;
+            self.stream.show(py, item, location.namespace.clone())?;
+        }
         self.stream.tell_task(&payload)?;
         let item = (location.step, location.send, payload).into_pyobject(py)?;
         let item = Item::Task(item.into_any().unbind());
@@ -162,10 +166,6 @@ impl RunState {
             // question, under an id that takes an answer, once its store holds it.
             self.stream.show_here(py, &item, &location.namespace)?;
         } else {
-            self.stream.show(py, item, location.namespace.clone())?;
-        }
-        if let (TaskProgress::Done(update), true) = (progress, self.stream.has(Mode::Updates)) {
-            let item = updated(&engine, location.node, update)?;
             self.stream.show(py, item, location.namespace.clone())?;
         }
         Ok(())

@@ -113,6 +113,29 @@ impl Engine {
         Breakpoints { before: ids(before), after: ids(after) }
     }
 
+    /// Sets a key of a state, whose keys stay in the order of the schema.
+    pub(crate) fn set_in_order(
+        &self,
+        state: &Bound<'_, PyDict>,
+        key: &Py<PyString>,
+        value: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        let is_new = !state.contains(key)?;
+        state.set_item(key, value)?;
+        if !is_new {
+            return Ok(());
+        }
+        // A key moves to the end when it is taken out and set again.
+        let later = self.keys.iter().skip_while(|known| !known.name.is(key)).skip(1);
+        for known in later {
+            if let Some(value) = state.get_item(&known.name)? {
+                state.del_item(&known.name)?;
+                state.set_item(&known.name, value)?;
+            }
+        }
+        Ok(())
+    }
+
     pub(crate) fn is_strict(&self) -> bool {
         !self.graph.semantics().lenient
     }

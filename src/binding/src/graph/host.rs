@@ -18,8 +18,9 @@ use crate::value::object::{Object, isolate};
 pub(crate) struct Host {
     /// The run's own graph first, then all graphs nested in it.
     pub(crate) engines: Vec<Py<Engine>>,
-    /// The keys of the run's own graph that are not merged in place; nodes get
-    /// a copy, which is cheaper than building a dict for each.
+    /// The keys of the run's own graph that have a value, in the order of its schema, with
+    /// `None` for those that are merged in place. Nodes get a copy, which is cheaper than
+    /// building a dict for each.
     pub(crate) master: Py<PyDict>,
     /// The revision of the state that `master` shows.
     shown: u64,
@@ -36,10 +37,12 @@ impl Host {
         let master = PyDict::new(py);
         let Engine { graph, keys, .. } = engine.get();
         for (key, channel) in keys.iter().zip(graph.channels()) {
-            if let Some(default) = channel.default.as_ref().filter(|_| !key.owned) {
-                // As in `note`: only lack of memory can fail.
-                let _ = master.set_item(&key.name, default.fresh_copy().0);
-            }
+            // As in `note`: only lack of memory can fail.
+            let _ = match channel.default.as_ref() {
+                Some(_) if key.owned => master.set_item(&key.name, py.None()),
+                Some(default) => master.set_item(&key.name, default.fresh_copy().0),
+                None => Ok(()),
+            };
         }
         let master = master.unbind();
         Self { engines, master, shown: 0, errors: Vec::new(), run: None }
@@ -81,7 +84,7 @@ impl Host {
         let master = self.master.bind(py);
         // A string key and a live value: only lack of memory can fail.
         let _ = match value {
-            Some(value) => master.set_item(&key.name, &value.0),
+            Some(value) => engine.get().set_in_order(master, &key.name, value.0.bind(py)),
             None => master.del_item(&key.name),
         };
     }
@@ -97,10 +100,13 @@ impl Host {
         let root = scope == 0;
         let dict = if root { self.master.bind(py).copy()? } else { PyDict::new(py) };
         for (key, id) in engine.get().keys.iter().zip((0_u32..).map(ChannelId)) {
-            if (key.owned || !root)
-                && let Some(value) = get(id)
-            {
-                dict.set_item(&key.name, &value.0)?;
+            if !key.owned && root {
+                continue;
+            }
+            match get(id) {
+                Some(value) => dict.set_item(&key.name, &value.0)?,
+                None if dict.contains(&key.name)? => dict.del_item(&key.name)?,
+                None => {}
             }
         }
         Ok(dict)

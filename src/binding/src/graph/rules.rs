@@ -17,6 +17,7 @@ use crate::fault::{failure, to_exception};
 use crate::ffi;
 use crate::graph::engine::{Engine, RouterEntry};
 use crate::graph::host::Host;
+use crate::graph::lost_target::warn_if_lost;
 use crate::graph::task_context::{Context, TaskContext};
 use crate::graph::update;
 use crate::value::command::Send;
@@ -135,6 +136,9 @@ fn choices(
         }
     } else {
         choices.push(choice(engine, entry, answer)?);
+    }
+    if entry.ends.is_none() {
+        choices.iter().try_for_each(|choice| warn_if_lost(answer.py(), engine, choice))?;
     }
     Ok(choices)
 }

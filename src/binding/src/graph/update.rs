@@ -14,6 +14,7 @@ use pyo3::types::{PyDict, PyList, PyString, PyTuple, PyType};
 use crate::fault::{seconds, to_exception};
 use crate::ffi;
 use crate::graph::engine::Engine;
+use crate::graph::lost_target::warn_if_lost;
 use crate::value::command::{Command, Overwrite, Send};
 use crate::value::object::Object;
 
@@ -104,6 +105,7 @@ pub(crate) fn from_command(
         write_all(engine, given.bind(py), &mut update)?;
     }
     let goto = targets(command.goto.bind(py), engine.get().is_strict())?;
+    goto.iter().try_for_each(|target| warn_if_lost(py, engine.get(), target))?;
     update.route = match (command.end, command.only, goto.is_empty()) {
         (true, _, _) => Route::End,
         (false, true, _) => Route::Only(goto),
