@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 _INSIDE = Path(__file__).with_name("inside.py")
 _NAMESPACES = ["unshare", "--net", "--pid", "--mount", "--fork", "--mount-proc", "--kill-child"]
 _NOBODY = 65534
-_PATIENCE = 240
+# Only against a hang: where nothing holds attempts back, they take minutes on a busy machine.
+_PATIENCE = 1200
 CASES = load()
 
 pytestmark = [
