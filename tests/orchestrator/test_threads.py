@@ -360,6 +360,20 @@ class TestResuming:
         team.run("q", thread="t")
         assert team.resume("t", {"first": "Ada"}).answer == "hello {'first': 'Ada'}"
 
+    @pytest.mark.parametrize("known", [True, False])
+    def test_an_answer_to_an_unknown_question_is_refused(self, saver: Saver, known: bool) -> None:
+        team = greeters(saver)
+        team.run("q", thread="t")
+        open_id = team.state("t").questions[0].id
+        given = {"0" * 32: "Ada", **({open_id: "Bob"} if known else {})}
+        with pytest.raises(
+            ValidationError, match="names a question that is not open: 0000"
+        ) as raised:
+            team.resume("t", given)
+        assert code_of(raised) == "answer_invalid"
+        assert raised.value.details == {"unknown": ["0" * 32], "questions": [open_id]}
+        assert team.resume("t", {open_id: "Ada"}).answer == "hello Ada"
+
     def test_several_questions_are_answered_by_id(self, saver: Saver) -> None:
         team = Orchestrator([[Greet(name="a"), Greet(name="b")]], checkpointer=saver)
         team.run("q", thread="t")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
 
     from antiphon._orchestrator.state import State
     from antiphon.result import Question
+
+_ID = re.compile(r"[0-9a-f]{32}")
+"""The id of a question."""
 
 
 def entry(given: Any, state: State) -> dict[str, Any]:
@@ -151,8 +155,8 @@ def answers_to(questions: Sequence[Question], given: Any, outcome: str | None) -
     """Answers by question id.
 
     Raises:
-        ValidationError: nothing is asked, or the answer does not say which of several
-            questions it is for (``answer_invalid``).
+        ValidationError: nothing is asked, or the answer names a question that is not open, or
+            none of several (``answer_invalid``).
     """
     if not questions:
         raise ValidationError(
@@ -162,6 +166,14 @@ def answers_to(questions: Sequence[Question], given: Any, outcome: str | None) -
     ids = [question.id for question in questions]
     if isinstance(given, dict) and given and set(given) <= set(ids):
         return dict(given)
+    unknown = _unknown_ids(ids, given)
+    if unknown:
+        raise ValidationError(
+            f"the answer names a question that is not open: {unknown[0]}",
+            code="answer_invalid",
+            details={"unknown": unknown, "questions": ids},
+            hint="pass a dict from the ids in `result.questions` of the last result to answers",
+        )
     if len(ids) == 1:
         return {ids[0]: given}
     raise ValidationError(
@@ -170,6 +182,19 @@ def answers_to(questions: Sequence[Question], given: Any, outcome: str | None) -
         details={"questions": ids},
         hint="pass a dict from `question.id` to the answer",
     )
+
+
+def _unknown_ids(ids: Sequence[str], given: Any) -> list[str]:
+    """The keys of an answer by id that are no ids of open questions.
+
+    A dict may also be the answer itself: it is one by id if a key is the id of an open question,
+    or if all keys look like ids.
+    """
+    if not isinstance(given, dict) or not given:
+        return []
+    unknown = [str(key) for key in given if key not in ids]
+    by_id = len(unknown) < len(given) or all(_ID.fullmatch(key) for key in unknown)
+    return unknown if by_id else []
 
 
 def _check_question(question: Any) -> None:
