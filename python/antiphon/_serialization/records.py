@@ -164,7 +164,7 @@ def unpack_model(kind: Any, parts: Any) -> Any:
         elif field.is_required():
             raise TypeError(f"a field is not stored, and has no default: {name}")
         else:
-            state[name] = field.get_default(call_default_factory=True, validated_data=state)
+            state[name] = _default(field, state)
     names = held if given is None else exactly(list, given)
     extra = extra if kind.model_config.get("extra") == "allow" else None
     made = kind.__new__(kind)
@@ -179,6 +179,14 @@ def unpack_model(kind: Any, parts: Any) -> Any:
         }
     )
     return made
+
+
+def _default(field: Any, state: dict[str, Any]) -> Any:
+    """The default of a field, given those before it."""
+    # Factories take them since pydantic 2.10.
+    if getattr(field, "default_factory_takes_validated_data", False):
+        return field.default_factory(state)
+    return field.get_default(call_default_factory=True)
 
 
 def _private(kind: Any, held: dict[str, Any]) -> dict[str, Any] | None:
