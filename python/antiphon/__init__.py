@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from antiphon.orchestrator import Orchestrator
     from antiphon.result import Question, Result, Usage
     from antiphon.tools import Tool, ToolCall, ToolContext, tool
+    from antiphon.toolset import Toolset
 
 __all__ = [
     "END",
@@ -37,6 +38,7 @@ __all__ = [
     "Tool",
     "ToolCall",
     "ToolContext",
+    "Toolset",
     "Usage",
     "tool",
 ]
@@ -59,6 +61,7 @@ _HOMES = {
     "Tool": "tools",
     "ToolCall": "tools",
     "ToolContext": "tools",
+    "Toolset": "toolset",
     "Usage": "result",
     "tool": "tools",
 }

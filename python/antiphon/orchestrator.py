@@ -24,6 +24,7 @@ from antiphon._orchestrator.updates import entry, turn
 from antiphon._pause import relay_questions
 from antiphon._sync_async import Operation, Routine, async_method, drive, run_async, sync_method
 from antiphon._thread_store import Durability, ThreadStore, fresh_name, read_saver, thread_name
+from antiphon._tool.lifespan import Lifespans
 from antiphon._type_params import ContextT, Generic, StateT
 from antiphon.errors import StateError, ValidationError
 
@@ -201,13 +202,15 @@ class Orchestrator(Resumes[StateT, ContextT], TeamBase, Generic[StateT, ContextT
         Raises:
             ValidationError: as `run`.
         """
-        return Stream(self._start(question, thread, context, watched=True), self._settle)
+        run = self._start(question, thread, context, watched=True)
+        return Stream(run, self._settle, self._lifespans(run))
 
     def astream(
         self, question: Any, thread: str | None = None, *, context: ContextT | None = None
     ) -> AsyncStream[Any, StateT]:
         """`stream` for ``async for``."""
-        return AsyncStream(self._start(question, thread, context, watched=True), self._settle)
+        run = self._start(question, thread, context, watched=True)
+        return AsyncStream(run, self._settle, self._lifespans(run))
 
     @sync_method
     def batch(
@@ -324,6 +327,14 @@ class Orchestrator(Resumes[StateT, ContextT], TeamBase, Generic[StateT, ContextT
 
     def _drive(
         self, run: Run, *, keep: bool = False, wait: Callable[[Run], Operation] = drive
+    ) -> Routine[Result[Any, StateT]]:
+        return self._lifespans(run).around(self._driven(run, keep=keep, wait=wait))
+
+    def _lifespans(self, run: Run) -> Lifespans:
+        return Lifespans(self._built.tools, run)
+
+    def _driven(
+        self, run: Run, *, keep: bool, wait: Callable[[Run], Operation]
     ) -> Routine[Result[Any, StateT]]:
         try:
             yield wait(run)

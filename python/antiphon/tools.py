@@ -21,6 +21,7 @@ from __future__ import annotations
 import copy
 import functools
 import types
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypedDict, TypeVar, overload
 
 from antiphon._json_values import encode_result
@@ -41,11 +42,12 @@ from antiphon._tool.schema import SchemaBody
 from antiphon.errors import ToolError, ValidationError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Mapping
     from typing import Unpack
 
     from antiphon._antiphon import RetryPolicy
     from antiphon._schema import JsonSchema
+    from antiphon._tool.lifespan import Opens
 
 __all__ = [
     "Approval",
@@ -135,6 +137,8 @@ class Tool:
         side_effect: SideEffect = "external",
         max_result: int = MAX_RESULT,
     ) -> None:
+        self.toolset: Opens | None = None
+        """The toolset that it belongs to."""
         self._body = _body_of(function)
         called: Any = self._body.function if isinstance(self._body, SchemaBody) else function
         copied = ("__dict__",) if isinstance(called, types.FunctionType) else ()
@@ -214,8 +218,15 @@ class Tool:
         """Makes tools of all values; `from_any` says of which.
 
         Raises:
-            ValidationError: two tools have the same name (``tool_duplicate``).
+            ValidationError: it is no list (``tool_function``), or two tools have the same name
+                (``tool_duplicate``).
         """
+        if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+            raise ValidationError(
+                f"tools must be given as a list: {type(values).__name__}",
+                code="tool_function",
+                hint="write `tools=[...]`",
+            )
         found: dict[str, Tool] = {}
         for made in map(cls.from_any, values):
             if found.setdefault(made.name, made) is not made:
@@ -223,7 +234,7 @@ class Tool:
                     f"two tools have the same name: {made.name}",
                     code="tool_duplicate",
                     details={"name": made.name},
-                    hint='rename one: `Tool(function, name="...")`',
+                    hint='rename one: `Tool(function, name="...")`, `Toolset(..., prefix="...")`',
                 )
         return list(found.values())
 

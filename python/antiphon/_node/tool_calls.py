@@ -19,6 +19,7 @@ from antiphon._tool.approval import (
     json_arguments,
     refused,
 )
+from antiphon._tool.lifespan import resource_of
 from antiphon._tool.timed_call import acall_tool, call_tool
 from antiphon.errors import ValidationError
 from antiphon.tools import Tool, ToolContext
@@ -75,7 +76,7 @@ def perform_tool_call(
     call = yield from _Approval(ctx, human_input, tool, arguments, call_id).approved()
 
     def effect(key: str) -> Routine[Any]:
-        context = tool_context(ctx, (tool.name, key, call_id or key), caller)
+        context = tool_context(ctx, tool, (key, call_id or key), caller)
         return (
             yield Operation(
                 lambda: call_tool(tool, call.arguments, context),
@@ -89,14 +90,17 @@ def perform_tool_call(
 
 
 def tool_context(
-    ctx: Context, call: tuple[str, str, str], caller: Mapping[str, Any] | None = None
+    ctx: Context, tool: Tool, call: tuple[str, str], caller: Mapping[str, Any] | None = None
 ) -> ToolContext[Any]:
-    """The context of a call of a tool within a node: its tool, idempotency key and id."""
-    name, key, call_id = call
+    """The context of a call of a tool within a node: its idempotency key and id."""
+    key, call_id = call
     at = ctx.deadline
-    about = {"context": ctx.context, "thread": ctx.run.thread} if caller is None else caller
+    about = caller
+    if about is None:
+        resource = resource_of(tool, ctx.run)
+        about = {"context": ctx.context, "thread": ctx.run.thread, "resource": resource}
     return ToolContext(
-        name=name,
+        name=tool.name,
         call_id=call_id,
         idempotency_key=key,
         attempt=ctx.attempt,

@@ -21,6 +21,7 @@ from antiphon._schema.contract import Output
 from antiphon._text import snake_case
 from antiphon.errors import ValidationError
 from antiphon.tools import FunctionTool, Tool
+from antiphon.toolset import Toolset
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -199,7 +200,7 @@ def _tools(agent: AgentDeclaration, name: str) -> tuple[Tool, ...]:
     given = agent.tools
     if not isinstance(given, list | tuple):
         raise invalid_option("tools", f"agent `{name}`", "a list", type(given).__name__)
-    made = (Tool.from_any(value) for value in given)
+    made = map(Tool.from_any, Toolset.flatten(given))
     # A method of the class that stands in the class's own list has no instance yet.
     bound = [tool.__get__(agent) if isinstance(tool, FunctionTool) else tool for tool in made]
     return tuple(Tool.collect(bound))

@@ -62,6 +62,7 @@ class Assembled:
         max_steps: the supersteps that a run may take.
         names: its agents.
         schemas: the classes that say what its state holds.
+        tools: the tools of its agents.
         needy: the tools that require a context, by agent.
         expected: what a router expects of its model, by the router's name.
     """
@@ -72,6 +73,7 @@ class Assembled:
     max_steps: int
     names: tuple[str, ...]
     schemas: tuple[Any, ...]
+    tools: tuple[Tool, ...]
     needy: dict[str, tuple[Tool, ...]]
     expected: dict[str, str]
 
@@ -132,6 +134,7 @@ def assemble(settings: Settings) -> Assembled:
         steps,
         tuple(roster),
         schemas,
+        tools=tuple(tool for spec in everyone for tool in spec.tools),
         needy=_needy(everyone),
         expected={router.name: expected_of(listed)} if router else {},
     )

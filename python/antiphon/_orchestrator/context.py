@@ -19,6 +19,7 @@ from antiphon._sync_async import (
     sync_method,
 )
 from antiphon._tool.context import ReadOnlyState
+from antiphon._tool.lifespan import resource_of
 from antiphon._type_params import ContextT
 from antiphon.errors import BudgetError, ValidationError
 
@@ -160,11 +161,16 @@ class AgentContext(RunContext[ContextT]):
             "state": self._state,
             "agent": self.agent,
             "thread": self.thread,
+            "resource": resource_of(found, self._owner()),
         }
         about = self._ctx, self._human_input, found, arguments
         return (yield from perform_tool_call(*about, **options))
 
     acall = async_method(call)
+
+    def _owner(self) -> object:
+        """What the toolsets are open for."""
+        return self._ctx.run
 
     @sync_method
     def step(

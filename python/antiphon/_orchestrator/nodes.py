@@ -26,6 +26,7 @@ from antiphon._state_schema import fields_of_state
 from antiphon._sync_async import run_async
 from antiphon._tool.approval import ToolCall, approver, decide, decide_call
 from antiphon._tool.context import ReadOnlyState
+from antiphon._tool.lifespan import resource_of
 from antiphon.errors import StateError, ValidationError
 
 if TYPE_CHECKING:
@@ -217,24 +218,23 @@ class Declared:
         """A tool as the engine calls it, from JSON to JSON, and the function that approves."""
 
         def call(arguments: dict[str, Any], about: dict[str, Any]) -> Any:
-            return encode_tool_result(tool.call(arguments, self._tool_context(about)))
+            return encode_tool_result(tool.call(arguments, self._tool_context(tool, about)))
 
         async def acall(arguments: dict[str, Any], about: dict[str, Any]) -> Any:
-            return encode_tool_result(await tool.call(arguments, self._tool_context(about)))
+            return encode_tool_result(await tool.call(arguments, self._tool_context(tool, about)))
 
         return dict(tool.spec), acall if tool.is_async else call, tool.is_async, _approver(tool)
 
-    def _tool_context(self, about: dict[str, Any]) -> ToolContext[Any]:
+    def _tool_context(self, tool: Tool, about: dict[str, Any]) -> ToolContext[Any]:
         ctx = current_context()
         caller = {
             "context": ctx.context,
             "state": ReadOnlyState(functools.partial(_load, ctx, self._state)),
             "agent": self._spec.name,
             "thread": ctx.run.thread,
+            "resource": resource_of(tool, ctx.run),
         }
-        return tool_context(
-            ctx, (about["name"], about["idempotency_key"], about["call_id"]), caller
-        )
+        return tool_context(ctx, tool, (about["idempotency_key"], about["call_id"]), caller)
 
 
 class Chooser(Declared):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Self
 
 from antiphon._pause import relay_questions
+from antiphon._sync_async import run_async, run_sync
 from antiphon._type_params import Generic, OutputT, StateT
 from antiphon.errors import StateError
 from antiphon.result import Result
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from antiphon._antiphon import Run
+    from antiphon._tool.lifespan import Lifespans
     from antiphon.event import Event
 
     Finish = Callable[[Run, BaseException | None], Result[Any, Any]]
@@ -27,9 +29,11 @@ class Watch(Generic[OutputT, StateT]):
     Args:
         run: the run.
         finish: makes the result once it is over.
+        lifespans: what its toolsets open before the first event.
     """
 
-    def __init__(self, run: Run, finish: Finish) -> None:
+    def __init__(self, run: Run, finish: Finish, lifespans: Lifespans) -> None:
+        self._lifespans = lifespans
         self._run = run
         self._finish = finish
         self._result: Result[OutputT, StateT] | None = None
@@ -72,11 +76,14 @@ class Stream(Watch[OutputT, StateT], Generic[OutputT, StateT]):
 
     def __next__(self) -> Event:
         try:
+            run_sync(self._lifespans.enter())
             return self._next()
         except StopIteration:
+            run_sync(self._lifespans.leave())
             self._over(None)
             raise
         except Exception as error:  # noqa: BLE001 - raised again, or kept in the result
+            run_sync(self._lifespans.leave(error))
             self._over(error)
             raise StopIteration from None
 
@@ -95,6 +102,7 @@ class Stream(Watch[OutputT, StateT], Generic[OutputT, StateT]):
         if self._run.outcome == "running":
             self._run.cancel("the stream was closed")
             self._run.drain()
+            run_sync(self._lifespans.leave())
             self._over(None)
 
     def __enter__(self) -> Self:
@@ -107,8 +115,8 @@ class Stream(Watch[OutputT, StateT], Generic[OutputT, StateT]):
 class AsyncStream(Watch[OutputT, StateT], Generic[OutputT, StateT]):
     """The events of a run, for ``async for``."""
 
-    def __init__(self, run: Run, finish: Finish) -> None:
-        super().__init__(run, finish)
+    def __init__(self, run: Run, finish: Finish, lifespans: Lifespans) -> None:
+        super().__init__(run, finish, lifespans)
         self._events = aiter(run)
 
     def __aiter__(self) -> Self:
@@ -116,11 +124,14 @@ class AsyncStream(Watch[OutputT, StateT], Generic[OutputT, StateT]):
 
     async def __anext__(self) -> Event:
         try:
+            await run_async(self._lifespans.enter())
             return await self._next()
         except StopAsyncIteration:
+            await run_async(self._lifespans.leave())
             self._over(None)
             raise
         except Exception as error:  # noqa: BLE001 - raised again, or kept in the result
+            await run_async(self._lifespans.leave(error))
             self._over(error)
             raise StopAsyncIteration from None
 
@@ -140,6 +151,7 @@ class AsyncStream(Watch[OutputT, StateT], Generic[OutputT, StateT]):
         if self._run.outcome == "running":
             self._run.cancel("the stream was closed")
             await self._run
+            await run_async(self._lifespans.leave())
             self._over(None)
 
     async def __aenter__(self) -> Self:

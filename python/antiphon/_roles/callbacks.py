@@ -10,9 +10,11 @@ from antiphon._content import encode_tool_result
 from antiphon._event_loop import submit
 from antiphon._model.adapters import as_model
 from antiphon._tool.approval import ToolCall, approver, decide_call
+from antiphon._tool.lifespan import resource_of
 from antiphon._tool.timed_call import call_tool
 from antiphon.models import Model
 from antiphon.tools import Tool, ToolContext
+from antiphon.toolset import Toolset
 
 if TYPE_CHECKING:
     import asyncio
@@ -79,7 +81,10 @@ def as_tools(
     given: Iterable[Any],
 ) -> list[tuple[Any, ToolCallback, Callable[..., Any] | None]]:
     """The spec of each tool, with the callables that call it and approve its calls."""
-    return [(tool.spec, ToolCallback(tool), _approving(tool)) for tool in Tool.collect(given)]
+    return [
+        (tool.spec, ToolCallback(tool), _approving(tool))
+        for tool in Tool.collect(Toolset.flatten(given))
+    ]
 
 
 def _await_reply(reply: Any, on: Cancellable, loop: asyncio.AbstractEventLoop | None = None) -> Any:
@@ -122,5 +127,6 @@ class ToolCallback:
             idempotency_key=key,
             context=None if caller is None else caller.context,
             thread=None if caller is None else caller.thread,
+            resource=None if caller is None else resource_of(self.tool, caller),
         )
         return encode_tool_result(call_tool(self.tool, arguments, context))

@@ -55,6 +55,9 @@ class RoleContext(AgentContext[Any]):
         """Without limits: a system has no budget, and the engine enforces the agent's own."""
         return Budget()
 
+    def _owner(self) -> object:
+        return self._ctx.context
+
     def emit(self, payload: Any, name: str | None = None) -> None:
         """Emits an event of kind ``custom``.
 

@@ -35,6 +35,8 @@ class ToolContext(Generic[ContextT]):
             teams.
         agent: the name of the agent; ``None`` outside of agents.
         thread: the thread that stores the run; ``None`` without one.
+        resource: what the `lifespan` of the tool's `antiphon.Toolset` has opened for this run;
+            ``None`` without one.
 
     Example:
         >>> def pay(cents: int, call: ToolContext) -> str:
@@ -46,11 +48,12 @@ class ToolContext(Generic[ContextT]):
     idempotency_key: str
     attempt: int = 1
     deadline: datetime | None = None
-    # Neither is shown or compared: the context may hold credentials, the state may be large.
+    # Not shown or compared: context and resource may hold credentials, the state may be large.
     context: ContextT = field(default=None, repr=False, compare=False)  # type: ignore[assignment]
     state: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
     agent: str | None = None
     thread: str | None = None
+    resource: Any = field(default=None, repr=False, compare=False)
 
     @property
     def logger(self) -> logging.Logger:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from antiphon._tool.context import ToolContext
+from antiphon._tool.lifespan import resource_of
 from antiphon._tool.timed_call import acall_tool, call_tool
 from antiphon.errors import ToolError, ValidationError
 
@@ -86,10 +87,10 @@ def as_structured_tool(tool: Any) -> Any:
         raise ImportError(message, name=error.name) from error
 
     def call(**arguments: Any) -> Any:
-        return call_tool(tool, arguments, _context_of_call(tool.name))
+        return call_tool(tool, arguments, _context_of_call(tool))
 
     async def acall(**arguments: Any) -> Any:
-        return await acall_tool(tool, arguments, _context_of_call(tool.name))
+        return await acall_tool(tool, arguments, _context_of_call(tool))
 
     return StructuredTool(
         name=tool.name,
@@ -100,11 +101,12 @@ def as_structured_tool(tool: Any) -> Any:
     )
 
 
-def _context_of_call(name: str) -> ToolContext[Any]:
+def _context_of_call(tool: Any) -> ToolContext[Any]:
     import uuid  # few tools come here
 
     number = uuid.uuid4().hex
-    return ToolContext(name=name, call_id=number, idempotency_key=number)
+    resource = resource_of(tool, number)
+    return ToolContext(name=tool.name, call_id=number, idempotency_key=number, resource=resource)
 
 
 def _schema_of(tool: Any) -> JsonSchema:

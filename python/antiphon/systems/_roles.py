@@ -96,7 +96,7 @@ def implementation_of(name: str, role: dict[str, Any], shared: dict[str, Any]) -
 
 def tools_of(
     known: Mapping[str, dict[str, Any]],
-    shared: list[Any],
+    shared: Iterable[Any],
     named: Mapping[str, Iterable[Any] | None],
 ) -> dict[str, Any]:
     """The tools of roles, by name.

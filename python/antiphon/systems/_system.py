@@ -13,7 +13,9 @@ from antiphon._event_loop import run_blocking
 from antiphon._model.default_model import default_model
 from antiphon._orchestrator.options import read_budget, read_count
 from antiphon._roles import CallerContext, as_role, ask_all
+from antiphon._sync_async import Operation, Routine, run_async, run_sync
 from antiphon._tool.context import check_context
+from antiphon._tool.lifespan import Lifespans
 from antiphon.errors import StateError, ValidationError
 from antiphon.models import scripted
 from antiphon.systems._await import await_result
@@ -384,17 +386,35 @@ class System(FileBatches[_R], SystemThreads, Generic[_R]):
         self, put: dict[str, Any], show: _Show | None, token: CancellationToken | None = None
     ) -> _R:
         options = self._options(None, put, show)
-        native = self._native.ask(options.pop("question", None), cancel=token, **options)
+        question = options.pop("question", None)
+
+        def ask() -> Routine[dict[str, Any]]:
+            call: Any = partial(self._native.ask, question, cancel=token, **options)
+            native: dict[str, Any] = yield Operation(call, call)
+            return native
+
+        native = run_sync(self._lifespans(options).around(ask()))
         return self._result_of(native, put)
+
+    def _lifespans(self, options: Mapping[str, Any]) -> Lifespans:
+        tools = (tool for own in self._tools.values() for tool in own)
+        return Lifespans(tools, options["user_context"])
 
     async def _await(
         self, put: dict[str, Any], show: _Show | None, token: CancellationToken | None = None
     ) -> _R:
         options = self._options(asyncio.get_running_loop(), put, show)
         question = options.pop("question", None)
-        native = await await_result(
-            lambda cancel: self._native.aask(question, cancel=cancel, **options), token
-        )
+
+        async def aask() -> dict[str, Any]:
+            call = partial(self._native.aask, question, **options)
+            return await await_result(lambda cancel: call(cancel=cancel), token)
+
+        def ask() -> Routine[dict[str, Any]]:
+            native: dict[str, Any] = yield Operation(dict, aask)
+            return native
+
+        native = await run_async(self._lifespans(options).around(ask()))
         return self._result_of(native, put)
 
     def _options(

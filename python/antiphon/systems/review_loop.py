@@ -81,7 +81,8 @@ class ReviewLoop(System[ReviewLoopResult]):
             ``"known": False`` if the answer says why nobody can know.
         finalizer: as `planner`; returns ``{"final_answer": ..., "final_reasoning_trace": ...}``.
             Asked for a short form, or if it is given here.
-        tools: tools of the researcher and the expert: functions, `Tool`s or LangChain tools.
+        tools: tools of the researcher and the expert: functions, `Tool`s, LangChain tools or
+            `antiphon.Toolset`s.
         research_tools: tools of the researcher only. Default: `tools`.
         expert_tools: tools of the expert only. Default: `tools`.
         prompts: texts or paths that replace prompts, by their names in `System.prompts`.
@@ -153,7 +154,7 @@ class ReviewLoop(System[ReviewLoopResult]):
             prompts=prompts,
             parts={
                 "own": {"researcher": research_tools, "expert": expert_tools},
-                "all": list(tools),
+                "all": tools,
             },
             **settings,
         )
