@@ -378,10 +378,11 @@ class Effect:
         """
         What came of a call that was made before, returned or raised.
         """
-    def returned(self, /, value: Any) -> None:
+    def returned(self, /, value: Any) -> Any:
         """
-        The call has returned a value. If part of it has asked, the question is raised
-        instead, and the call is made again once that is answered.
+        The call has returned a value, which is what the node gets: that of a tool without known
+        keys of models. If part of it has asked, the question is raised instead, and the call is
+        made again once that is answered.
 
         Raises the `antiphon.errors` class of `value_unstorable` if it cannot be stored and
         the run is kept.
@@ -964,6 +965,22 @@ class PendingResult:
     def wait(self, /) -> Any:
         """
         Blocks until the result is there, and returns it.
+        """
+
+@final
+class PieceRedactor:
+    """
+    Removes known keys of models from a text that arrives in pieces. What may be the beginning of a
+    key is held back until the next piece.
+    """
+    def __new__(cls, /) -> PieceRedactor: ...
+    def finish(self, /) -> str:
+        """
+        What was held back, once the text has ended.
+        """
+    def push(self, /, text: str) -> str:
+        """
+        What can be shown once a piece has arrived; it may be empty.
         """
 
 @final

@@ -218,8 +218,8 @@ def told(stream: Any) -> list[str]:
 @pytest.mark.parametrize("asynchronous", [False, True])
 def test_a_generator_streams_its_reply(asynchronous: bool) -> None:
     def speak(request: dict[str, Any]) -> Any:
-        yield "two "
-        yield "words"
+        yield "one "
+        yield "word"
         yield {"usage": {"input_tokens": 3, "output_tokens": 2}, "model": "mine"}
 
     async def murmur(request: dict[str, Any]) -> Any:
@@ -229,15 +229,15 @@ def test_a_generator_streams_its_reply(asynchronous: bool) -> None:
 
     team = Orchestrator([Agent(name="a", model=murmur if asynchronous else speak)])
     stream = team.stream("q")
-    assert told(stream) == ["two ", "words"]
-    assert stream.result.answer == "two words"
+    assert told(stream) == ["one ", "word"]
+    assert stream.result.answer == "one word"
     assert stream.result.usage.output_tokens == 2
-    assert team.run("q").answer == "two words"
+    assert team.run("q").answer == "one word"
 
     async def watch() -> list[str]:
         return [event.text async for event in team.astream("q") if event.kind == "chunk"]
 
-    assert asyncio.run(watch()) == ["two ", "words"]
+    assert asyncio.run(watch()) == ["one ", "word"]
 
 
 @pytest.mark.parametrize("pieces", [["a", 3], [{"usage": {}}, "late"], [{"txt": "x"}]])

@@ -7,7 +7,7 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any, Protocol
 
-from antiphon._antiphon import Model
+from antiphon._antiphon import Model, PieceRedactor
 from antiphon._event_loop import is_async
 from antiphon._model.opening import open_any
 from antiphon.errors import ModelOutputError, ValidationError
@@ -70,7 +70,7 @@ class _Pieces:
     """A reply in chunks: texts, and at the end a dict with the rest."""
 
     def __init__(self, ctx: Listener) -> None:
-        self._show = ctx.chunk if ctx.watched else None
+        self._shown = _ShownText(ctx) if ctx.watched else None
         self._texts: list[str] = []
         self._rest: dict[str, Any] | None = None
 
@@ -85,11 +85,31 @@ class _Pieces:
             self._rest = piece
             return
         self._texts.append(piece)
-        if self._show is not None:
-            self._show(piece)
+        if self._shown is not None:
+            self._shown.take(piece)
 
     def whole(self) -> Any:
+        if self._shown is not None:
+            self._shown.end()
         return read_reply({"text": "".join(self._texts), **(self._rest or {})})
+
+
+class _ShownText:
+    """Emits the chunks of a reply without known keys, also where a key is in two chunks."""
+
+    def __init__(self, ctx: Listener) -> None:
+        self._ctx = ctx
+        self._redactor = PieceRedactor()
+
+    def take(self, text: str) -> None:
+        self._emit(self._redactor.push(text))
+
+    def end(self) -> None:
+        self._emit(self._redactor.finish())
+
+    def _emit(self, text: str) -> None:
+        if text:
+            self._ctx.chunk(text)
 
 
 def answers_later(function: Any) -> bool:
@@ -191,10 +211,12 @@ class LangChainModel:
 
 async def _streamed(pieces: AsyncIterator[Any], ctx: Listener) -> Any:
     whole: Any = None
+    shown = _ShownText(ctx)
     async for piece in pieces:
         if text := _text_of(piece.content):
-            ctx.chunk(text)
+            shown.take(text)
         whole = piece if whole is None else whole + piece
+    shown.end()
     return whole
 
 

@@ -97,9 +97,9 @@ def perform(
         raise
     if call.details is not None:
         made.describe(call.details())
-    made.returned(value)
+    returned = made.returned(value)
     yield from _stored(made)
-    return value
+    return returned
 
 
 def _stored(made: Effect) -> Routine[None]:

@@ -4,6 +4,7 @@
 use antiphon_core::retry::{Jitter, RetryPolicy};
 use antiphon_core::task::{Failure, RetryVerdict};
 use antiphon_core::{Category, Fault, FaultCode, FaultRecord};
+use antiphon_runtime::redact;
 use pyo3::exceptions::{PyBaseException, PyException, PyRuntimeError};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -66,7 +67,8 @@ pub(crate) fn failure(
     let kind = value.get_type().name().map_or_else(|_| "Exception".into(), |name| name.to_string());
     let code = text(value, "code");
     let code = code.as_deref().unwrap_or(FaultCode::NodeFailed.as_str());
-    let mut fault = Fault::foreign(category, code, format!("{kind}: {value}")).with("type", kind);
+    let fault = Fault::foreign(category, code, format!("{kind}: {value}")).with("type", kind);
+    let mut fault = redact::clean_fault(fault);
     let policies = if stops { &[][..] } else { policies };
     let chosen = policies.iter().find_map(|policy| policy.get().again(py, value));
     if let Some((node, attempt)) = node {

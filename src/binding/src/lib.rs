@@ -67,6 +67,7 @@ mod _antiphon {
         value::{
             codec::Form,
             command::{Command, Overwrite, Send},
+            redact::PieceRedactor,
             schema::CompiledSchema,
             values::Values,
         },

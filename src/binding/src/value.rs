@@ -4,6 +4,7 @@ pub(crate) mod codec;
 pub(crate) mod command;
 pub(crate) mod json;
 pub(crate) mod object;
+pub(crate) mod redact;
 pub(crate) mod schema;
 pub(crate) mod storable;
 pub(crate) mod values;

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use antiphon_core::{Fault, FaultCode};
 use antiphon_net::{HttpRequest, Redactor, Secret, Url, is_this_machine, without_secrets};
+use antiphon_runtime::redact;
 use serde_json::{Map, Value as Json};
 
 use crate::capabilities::{Capabilities, MaxTokensField, StructuredOutput};
@@ -62,6 +63,7 @@ impl Endpoint {
         check_extra(provider.wire, &settings.extra_body)?;
         let headers = headers(provider, credential, settings, &env);
         check_headers(&base, &headers)?;
+        register_credentials(&headers, &base);
         Ok(Self {
             redactor: Redactor::new(secrets(&headers).chain(query_secrets(&base))),
             capabilities: capabilities(name, settings, &base),
@@ -199,12 +201,33 @@ fn headers(
 
 /// The values, and credentials without their scheme: servers echo them on their own.
 fn secrets(headers: &[(String, Secret)]) -> impl Iterator<Item = Secret> {
-    headers.iter().map(|(_, value)| {
-        let credential = ["Bearer ", "Basic ", "Token "]
-            .into_iter()
-            .find_map(|scheme| value.expose().strip_prefix(scheme));
-        credential.map_or_else(|| value.clone(), Secret::from)
-    })
+    headers.iter().map(|(_, value)| Secret::from(without_scheme(value.expose())))
+}
+
+fn without_scheme(value: &str) -> &str {
+    let credential = ["Bearer ", "Basic ", "Token "].iter().find_map(|it| value.strip_prefix(it));
+    credential.unwrap_or(value)
+}
+
+/// Has keys removed from everything that models and tools say. Other headers and fields of the
+/// query, such as a media type or a version, are words that a reply may need.
+fn register_credentials(headers: &[(String, Secret)], base: &Url) {
+    for (name, value) in headers {
+        if is_credential(name) {
+            redact::register(without_scheme(value.expose()));
+        }
+    }
+    for (name, value) in base.query_pairs() {
+        if is_credential(&name) {
+            redact::register(&value);
+        }
+    }
+}
+
+fn is_credential(name: &str) -> bool {
+    const WORDS: [&str; 7] = ["auth", "key", "token", "secret", "password", "cookie", "sig"];
+    let name = name.to_ascii_lowercase();
+    WORDS.iter().any(|word| name.contains(word))
 }
 
 /// The values of the URL's query: some gateways accept a key there, and servers echo the URL.

@@ -38,11 +38,6 @@ impl Model for Fallback {
         &self.name
     }
 
-    fn redact(&self, text: &str) -> String {
-        let models = std::iter::once(&self.first).chain(&self.others);
-        models.fold(text.to_owned(), |text, model| model.redact(&text))
-    }
-
     async fn call(&self, request: &ModelRequest, cx: &CallContext) -> Result<ModelReply, Fault> {
         let started = cx.clock.now();
         let (mut model, mut others) = (&self.first, self.others.iter());

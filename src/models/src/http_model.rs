@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use antiphon_core::{Fault, ModelReply, ModelRequest};
 use antiphon_net::{HttpClient, HttpReply, HttpRequest, SseParser, StatusKind, within};
+use antiphon_runtime::redact::{self, PieceRedactor};
 use antiphon_runtime::{CallContext, Model, ReplyChunk};
 use async_trait::async_trait;
 
@@ -51,7 +52,8 @@ impl<W: Wire> HttpModel<W> {
         if let Some(page) = failure.web_page(status, kind.as_deref(), &body) {
             return Err(page);
         }
-        let reply = exchange.take_answer(W::decode(&body, exchange)?);
+        let mut reply = exchange.take_answer(W::decode(&body, exchange)?);
+        redact::clean_reply(&mut reply);
         cx.emit(ReplyChunk::Text(reply.text.clone()));
         Ok(reply)
     }
@@ -91,6 +93,7 @@ impl<W: Wire> HttpModel<W> {
         let (limit, idle) = (self.endpoint.max_reply_bytes, self.endpoint.idle_timeout);
         let mut parser = SseParser::new(limit);
         let mut pieces = W::assembler(exchange);
+        let mut shown = ShownText { redactor: PieceRedactor::default(), cx };
         let mut size = 0;
         loop {
             let piece = within(&*cx.clock, Some(idle), reply.chunk()).await;
@@ -99,15 +102,15 @@ impl<W: Wire> HttpModel<W> {
             size += bytes.len();
             let events = if size > limit { None } else { parser.push(&bytes).ok() };
             for event in events.ok_or_else(|| failure.too_large(limit))? {
-                if forward(pieces.take(&event)?, cx) {
-                    return conclude(pieces, exchange, cx);
+                if shown.forward(pieces.take(&event)?) {
+                    return conclude(pieces, exchange, shown);
                 }
             }
         }
         if let Some(event) = parser.finish() {
-            forward(pieces.take(&event)?, cx);
+            shown.forward(pieces.take(&event)?);
         }
-        conclude(pieces, exchange, cx)
+        conclude(pieces, exchange, shown)
     }
 
     /// The time limit of this attempt, and the name of what sets it.
@@ -124,25 +127,42 @@ impl<W: Wire> HttpModel<W> {
 fn conclude(
     pieces: Box<dyn StreamAssembler + Send + '_>,
     exchange: Exchange<'_>,
-    cx: &CallContext,
+    mut shown: ShownText<'_>,
 ) -> Result<ModelReply, Fault> {
     let reply = pieces.finish()?;
     let silent = reply.text.is_empty();
-    let reply = exchange.take_answer(reply);
-    if silent && !reply.text.is_empty() {
-        cx.emit(ReplyChunk::Text(reply.text.clone()));
-    }
+    let mut reply = exchange.take_answer(reply);
+    redact::clean_reply(&mut reply);
+    let rest = if silent { reply.text.clone() } else { shown.redactor.finish() };
+    shown.emit(rest);
     Ok(reply)
 }
 
-/// Forwards a chunk to the observer; returns whether it was the last one.
-fn forward(piece: StreamDelta, cx: &CallContext) -> bool {
-    match piece {
-        StreamDelta::Text(text) => cx.emit(ReplyChunk::Text(text)),
-        StreamDelta::Silent => {}
-        StreamDelta::Done => return true,
+/// The text of a stream as its observer sees it.
+struct ShownText<'c> {
+    redactor: PieceRedactor,
+    cx: &'c CallContext,
+}
+
+impl ShownText<'_> {
+    /// Forwards a chunk to the observer; returns whether it was the last one.
+    fn forward(&mut self, piece: StreamDelta) -> bool {
+        match piece {
+            StreamDelta::Text(text) => {
+                let text = self.redactor.push(text);
+                self.emit(text);
+            }
+            StreamDelta::Silent => {}
+            StreamDelta::Done => return true,
+        }
+        false
     }
-    false
+
+    fn emit(&self, text: String) {
+        if !text.is_empty() {
+            self.cx.emit(ReplyChunk::Text(text));
+        }
+    }
 }
 
 fn is_stream(reply: &HttpReply) -> bool {
@@ -153,10 +173,6 @@ fn is_stream(reply: &HttpReply) -> bool {
 impl<W: Wire> Model for HttpModel<W> {
     fn name(&self) -> &str {
         &self.endpoint.name
-    }
-
-    fn redact(&self, text: &str) -> String {
-        self.endpoint.redactor.clean(text)
     }
 
     async fn call(&self, request: &ModelRequest, cx: &CallContext) -> Result<ModelReply, Fault> {
@@ -170,7 +186,7 @@ impl<W: Wire> Model for HttpModel<W> {
         }
         let work = Box::pin(self.exchange(request, cx));
         let reply = within(&*cx.clock, Some(limit), work).await;
-        let mut reply = reply.ok_or_else(late)??;
+        let mut reply = reply.ok_or_else(late)?.map_err(redact::clean_fault)?;
         reply.latency = cx.clock.now().since(started);
         if reply.model.is_empty() {
             reply.model.clone_from(&self.endpoint.model);

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use antiphon_core::{Fault, FaultCode, ModelReply, ModelRequest};
-use antiphon_runtime::{CallContext, Model, ReplyChunk};
+use antiphon_runtime::{CallContext, Model, ReplyChunk, redact};
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
@@ -70,7 +70,7 @@ impl RecordingModel {
     /// A line is short, and follows a request that took thousands of times as long: it is written
     /// where it is, without another thread.
     fn append(&self, line: &Json) -> Result<(), Fault> {
-        let line = format!("{}\n", self.model.redact(&line.to_string()));
+        let line = format!("{line}\n");
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         let written = file.write_all(line.as_bytes());
         drop(file);
@@ -82,10 +82,6 @@ impl RecordingModel {
 impl Model for RecordingModel {
     fn name(&self) -> &str {
         self.model.name()
-    }
-
-    fn redact(&self, text: &str) -> String {
-        self.model.redact(text)
     }
 
     async fn call(&self, request: &ModelRequest, cx: &CallContext) -> Result<ModelReply, Fault> {
@@ -204,6 +200,8 @@ impl Model for ReplayModel {
 /// What the model sees of a request; tags and time limits do not reach it.
 fn compared(request: &ModelRequest) -> Json {
     let mut json = json!(request);
+    // A recording holds no key: replies have none, and requests get theirs from a user.
+    redact::clean_json(&mut json);
     if let Json::Object(fields) = &mut json {
         for field in ["tags", "timeout", "unavailable_tools"] {
             fields.remove(field);

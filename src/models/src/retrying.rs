@@ -52,10 +52,6 @@ impl Model for Retrying {
         self.model.name()
     }
 
-    fn redact(&self, text: &str) -> String {
-        self.model.redact(text)
-    }
-
     async fn call(&self, request: &ModelRequest, cx: &CallContext) -> Result<ModelReply, Fault> {
         let started = cx.clock.now();
         let mut attempt = 1;

@@ -1,11 +1,10 @@
 //! Removes secrets from text that leaves the process: servers echo the keys that they refuse,
 //! whole or in part.
 
-use std::fmt::Write as _;
+use antiphon_runtime::redact::{MASK, spellings};
 
 use crate::secret::Secret;
 
-const MASK: &str = "***";
 /// A prefix of so many characters identifies a secret.
 const PREFIX: usize = 8;
 
@@ -29,21 +28,21 @@ impl Redactor {
     /// A redactor of `secrets`. Those of fewer than 4 characters are ignored: a local server's
     /// `x` would be removed from every word.
     pub fn new(secrets: impl IntoIterator<Item = Secret>) -> Self {
-        let mut spellings: Vec<String> = Vec::new();
+        let mut known: Vec<String> = Vec::new();
         for secret in secrets {
             let plain = secret.expose().trim();
             if plain.chars().count() < SHORTEST {
                 continue;
             }
-            for spelling in [plain.to_owned(), json_escaped(plain), percent_encoded(plain)] {
-                if !spellings.contains(&spelling) {
-                    spellings.push(spelling);
+            for spelling in spellings(plain) {
+                if !known.contains(&spelling) {
+                    known.push(spelling);
                 }
             }
         }
         // The longest first, or a secret within another one would leave the rest readable.
-        spellings.sort_by_key(|spelling| std::cmp::Reverse(spelling.len()));
-        Self { spellings: spellings.into_iter().map(Secret::new).collect() }
+        known.sort_by_key(|spelling| std::cmp::Reverse(spelling.len()));
+        Self { spellings: known.into_iter().map(Secret::new).collect() }
     }
 
     /// `text` with `***` in place of each secret, each prefix of one with at least 8 characters,
@@ -99,21 +98,4 @@ fn mask_bearer(text: &str) -> String {
 
 const fn is_token(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_' | '~' | '+' | '/' | '=')
-}
-
-fn json_escaped(plain: &str) -> String {
-    plain.replace('\\', "\\\\").replace('"', "\\\"").replace('/', "\\/")
-}
-
-fn percent_encoded(plain: &str) -> String {
-    let mut encoded = String::with_capacity(plain.len());
-    for byte in plain.bytes() {
-        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~') {
-            encoded.push(char::from(byte));
-        } else {
-            // Writing to a string cannot fail.
-            let _ = write!(encoded, "%{byte:02X}");
-        }
-    }
-    encoded
 }

@@ -11,6 +11,7 @@
 //! | [`thread_ref`] | the port to the threads that keep runs |
 //! | [`start`] | starting and resuming runs in threads |
 //! | [`committer`] | from the commits of a run to its thread |
+//! | [`redact`] | removes known secrets from what models and tools say |
 //! | [`sandbox`] | the port for code that nobody trusts |
 //! | [`clock`] | system time, and time that a test moves by hand |
 
@@ -20,6 +21,7 @@ pub mod committer;
 pub mod host;
 pub mod native;
 pub mod port;
+pub mod redact;
 pub mod sandbox;
 pub mod start;
 pub mod store;

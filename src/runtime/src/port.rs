@@ -90,11 +90,6 @@ pub trait Model: Send + Sync {
     /// What traces and people call it, for instance `openai:gpt-5-mini`.
     fn name(&self) -> &str;
 
-    /// `text` without the keys that the model was opened with, for whatever stores what it said.
-    fn redact(&self, text: &str) -> String {
-        text.to_owned()
-    }
-
     /// Asks once. Transport retries happen inside and are invisible.
     ///
     /// # Errors

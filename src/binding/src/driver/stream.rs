@@ -5,6 +5,7 @@ use std::sync::{Arc, Weak};
 
 use antiphon_core::event::Event as CoreEvent;
 use antiphon_core::notice::EventOptions;
+use antiphon_runtime::redact;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use pyo3::{PyTraverseError, PyVisit};
@@ -132,7 +133,8 @@ impl Stream {
         run_id: &Arc<str>,
         events: Vec<CoreEvent>,
     ) -> PyResult<()> {
-        for event in events {
+        for mut event in events {
+            redact::clean_event(&mut event);
             let event = Py::new(py, Event::new(Arc::clone(run_id), event))?;
             if self.has(Mode::Events) {
                 let item = Item::Event(event.clone_ref(py).into_any());

@@ -10,6 +10,7 @@ use antiphon_core::reply::{ReplyParser, SchemaCompiler};
 use antiphon_core::task::{TaskOutcome, ToolInvocation};
 use antiphon_core::{Fault, FaultCode, Message, Schema, ToolSpec};
 use antiphon_reply::JsonSchemas;
+use antiphon_runtime::redact;
 use pyo3::exceptions::PyValueError;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -233,7 +234,9 @@ pub(crate) fn outcome(purpose: Purpose, value: &Bound<'_, PyAny>) -> PyResult<Ta
         }
         Purpose::Model => Ok(TaskOutcome::Replied(Box::new(reply_of(value)?))),
         Purpose::Approve => Ok(TaskOutcome::Decided(decision(value)?)),
-        Purpose::Tool | Purpose::Close => Ok(TaskOutcome::Returned(Ok(json::read(value)?))),
+        Purpose::Tool | Purpose::Close => {
+            Ok(TaskOutcome::Returned(redact::clean_outcome(Ok(json::read(value)?))))
+        }
     }
 }
 
@@ -251,5 +254,5 @@ pub(crate) fn tool_failed(py: Python<'_>, error: &PyErr) -> TaskOutcome<Object> 
     let value = error.value(py);
     let kind = value.get_type().name().map_or_else(|_| "Exception".into(), |name| name.to_string());
     let fault = Fault::new(FaultCode::ToolFailed, format!("{kind}: {value}"));
-    TaskOutcome::Returned(Err(fault.with("type", kind)))
+    TaskOutcome::Returned(redact::clean_outcome(Err(fault.with("type", kind))))
 }

@@ -9,6 +9,7 @@ use antiphon_core::run::{CallStart, PendingCall};
 use antiphon_core::task::TaskId;
 use antiphon_core::value::Value;
 use antiphon_core::{Fault, FaultCode};
+use antiphon_runtime::redact::clean_fault;
 use antiphon_runtime::store::StoreFuture;
 use antiphon_stores::codec::unstorable;
 use antiphon_stores::process;
@@ -27,6 +28,7 @@ use crate::graph::task_context::{Context, ContextOwner};
 use crate::value::codec::ObjectCodec;
 use crate::value::json;
 use crate::value::object::Object;
+use crate::value::redact;
 
 /// One call that a node wants to make. What is known of it is told; one that is
 /// to be made is begun here, and says with `returned`, `raised` or `left` how it
@@ -270,24 +272,32 @@ impl Effect {
         self.question.keep(py, &Question { value: question, asker });
     }
 
-    /// The call has returned a value. If part of it has asked, the question is raised
-    /// instead, and the call is made again once that is answered.
+    /// The call has returned a value, which is what the node gets: that of a tool without known
+    /// keys of models. If part of it has asked, the question is raised instead, and the call is
+    /// made again once that is answered.
     ///
     /// Raises the `antiphon.errors` class of `value_unstorable` if it cannot be stored and
     /// the run is kept.
-    fn returned(&self, value: Py<PyAny>, py: Python<'_>) -> PyResult<()> {
+    fn returned(&self, mut value: Py<PyAny>, py: Python<'_>) -> PyResult<Py<PyAny>> {
         if let Some(question) = self.question.get() {
             let raised = Context::raised(self.context.bind(py), question)?;
             self.end(py, CallOutcome::Interrupted)?;
             return Err(raised);
         }
+        if self.call.callee == Callee::Tool
+            && let Some(cleaned) = redact::cleaned(value.bind(py))?
+        {
+            value = cleaned.unbind();
+        }
+        let returned = value.clone_ref(py);
         let value = Object(value).fresh_copy();
         if let Some(problem) = self.problem(py, &value)? {
             let fault = unstorable(&self.call.name, &problem);
             self.end(py, CallOutcome::Failed(fault.clone()))?;
             return Err(to_exception(py, &fault));
         }
-        self.end(py, CallOutcome::Value(value))
+        self.end(py, CallOutcome::Value(value))?;
+        Ok(returned)
     }
 
     /// The call has raised an exception. One that only stops the node, and says nothing about
@@ -310,8 +320,11 @@ impl Effect {
         }
         let raised = Object::of(error);
         let came = match self.problem(py, &raised)? {
-            None => CallOutcome::Raised(raised),
-            Some(_) => CallOutcome::Failed(described(error)),
+            // Its text would be stored with it.
+            None if self.call.callee != Callee::Tool || !redact::is_tainted(error) => {
+                CallOutcome::Raised(raised)
+            }
+            _ => CallOutcome::Failed(described(error)),
         };
         self.end(py, came)
     }
@@ -349,7 +362,7 @@ fn described(error: &Bound<'_, PyAny>) -> Fault {
         Some((category, code)) => Fault::foreign(category, &code, message),
         None => Fault::new(FaultCode::ToolFailed, message),
     };
-    fault.with("type", kind)
+    clean_fault(fault.with("type", kind))
 }
 
 impl RunState {

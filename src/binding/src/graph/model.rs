@@ -10,7 +10,7 @@ use antiphon_models::{
     Fallback, ModelSettings, RecordingModel, ReplayModel, ScriptBranch, ScriptedModel,
     ScriptedReply,
 };
-use antiphon_runtime::{CallContext, Model as Port, SystemClock};
+use antiphon_runtime::{CallContext, Model as Port, SystemClock, redact};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -170,7 +170,7 @@ pub(crate) fn reply_of(value: &Bound<'_, PyAny>) -> PyResult<ModelReply> {
     let reply: CallableReply = json::read(value)?;
     let stopped =
         if reply.tool_calls.is_empty() { FinishReason::Stop } else { FinishReason::ToolCalls };
-    Ok(ModelReply {
+    let mut reply = ModelReply {
         text: reply.text,
         tool_calls: reply.tool_calls,
         finish: reply.finish.unwrap_or(stopped),
@@ -179,5 +179,7 @@ pub(crate) fn reply_of(value: &Bound<'_, PyAny>) -> PyResult<ModelReply> {
         attempts: 1,
         latency: Duration::ZERO,
         provider_content: None,
-    })
+    };
+    redact::clean_reply(&mut reply);
+    Ok(reply)
 }

@@ -7,7 +7,7 @@ use antiphon_core::approval::HostVerdict;
 use antiphon_core::graph::NodePolicy;
 use antiphon_core::task::{Failure, RetryVerdict};
 use antiphon_core::{Fault, FaultCode, ModelReply, ModelRequest, ToolOutcome, ToolSpec};
-use antiphon_runtime::{CallContext, Model as ModelPort, Tool, UserContext};
+use antiphon_runtime::{CallContext, Model as ModelPort, Tool, UserContext, redact};
 use antiphon_systems::{Role, RoleContext};
 use async_trait::async_trait;
 use pyo3::exceptions::PyException;
@@ -215,7 +215,7 @@ fn fault(py: Python<'_>, error: &PyErr, code: FaultCode) -> Fault {
         Some((category, code)) => Fault::foreign(category, &code, message),
         None => Fault::new(code, message),
     };
-    fault.with("type", kind)
+    redact::clean_fault(fault.with("type", kind))
 }
 
 fn traceback(py: Python<'_>, error: &PyErr) -> String {

@@ -92,10 +92,10 @@ async fn another_request_is_refused_with_the_first_difference() {
 async fn no_key_is_in_a_recording() {
     let scratch = Scratch::new("secret");
     let server = Server::start([says(&format!("your key is {KEY}")), fails(401, "", KEY)]).await;
-    let headers = [("x-other".to_owned(), "hush-hush".into())].into();
+    let headers = [("x-secret".to_owned(), "hush-hush-42".into())].into();
     let model = opened(&ModelSettings { headers, ..settings(&server) });
     let recording = RecordingModel::create(model, &scratch.file()).unwrap();
-    let question = asks(&format!("is {KEY} my key, or hush-hush?"));
+    let question = asks(&format!("is {KEY} my key, or hush-hush-42?"));
     recording.call(&question, &cx()).await.unwrap();
     recording.call(&question, &cx()).await.unwrap_err();
     let text = std::fs::read_to_string(scratch.file()).unwrap();

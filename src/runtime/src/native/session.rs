@@ -19,6 +19,7 @@ use super::work::{CallServices, may_hang};
 use super::{DriveOutcome, Driver};
 use crate::committer::RunCommitter;
 use crate::host::{CallAdmission, Host, TaskSignal, cancelled};
+use crate::redact;
 use crate::store::StoreFuture;
 
 pub(super) struct Session<'d, H: ?Sized> {
@@ -269,7 +270,8 @@ impl<'d, H: Host + ?Sized + 'static> Session<'d, H> {
         if watchers.is_empty() {
             return;
         }
-        for event in self.run.take_events() {
+        for mut event in self.run.take_events() {
+            redact::clean_event(&mut event);
             let event = Arc::new(event);
             for watcher in watchers {
                 watcher.see(&event);

@@ -17,6 +17,7 @@ use super::task_set::TaskFuture;
 use crate::clock::Clock;
 use crate::host::{Host, NodeCall, Snapshot, TaskReporter, TaskSignal};
 use crate::port::{CallContext, ReplyChunk};
+use crate::redact;
 
 /// What all calls of a session have in common.
 pub(super) struct CallServices {
@@ -141,7 +142,7 @@ where
     H: Host + ?Sized,
 {
     let tool = host.tool(call, &invocation.call.name)?;
-    tool.call(invocation.arguments, &call.cx).await
+    redact::clean_outcome(tool.call(invocation.arguments, &call.cx).await)
 }
 
 /// Passes pieces of replies from a call on to the run.

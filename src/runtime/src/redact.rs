@@ -1,0 +1,174 @@
+//! Removes known secrets from what models, tools and servers say, before it reaches a state, an
+//! event, a store or a log. Models echo keys that stand in their context, and tools return them.
+//!
+//! The secrets are those of the whole process, because a tool may return the key of any model. They
+//! stay known when the model that was opened with them is gone: what it has said may not be.
+//! [`register`] adds one.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{PoisonError, RwLock};
+
+use antiphon_core::event::Event;
+use antiphon_core::{Fault, ModelReply, ToolOutcome};
+use serde_json::{Map, Value as Json};
+
+mod piece_redactor;
+mod secret_index;
+
+pub use piece_redactor::PieceRedactor;
+use secret_index::SecretIndex;
+
+/// What replaces a secret.
+pub const MASK: &str = "***";
+/// Shorter values are taken for words, not for secrets.
+const SHORTEST: usize = 8;
+/// A shorter value without a digit is a placeholder such as `not-needed`: keys of this length have
+/// digits, and to remove a word from every reply would do harm.
+const LONGEST_PLACEHOLDER: usize = 20;
+
+static KNOWN: RwLock<SecretIndex> = RwLock::new(SecretIndex::new());
+/// Spares processes without secrets the lock.
+static ANY: AtomicBool = AtomicBool::new(false);
+
+/// Makes a secret known to the whole process. Values of fewer than 8 characters, and those of fewer
+/// than 20 without a digit, are placeholders and ignored.
+pub fn register(secret: &str) {
+    let secret = secret.trim();
+    let length = secret.chars().count();
+    let is_word = length < LONGEST_PLACEHOLDER && !secret.bytes().any(|b| b.is_ascii_digit());
+    if length < SHORTEST || is_word {
+        return;
+    }
+    let mut known = KNOWN.write().unwrap_or_else(PoisonError::into_inner);
+    for spelling in spellings(secret) {
+        known.insert(spelling);
+    }
+    ANY.store(true, Ordering::Release);
+}
+
+/// A secret as it may be echoed: as it is, in JSON, and in a URL.
+pub fn spellings(secret: &str) -> [String; 3] {
+    let in_json = secret.replace('\\', "\\\\").replace('"', "\\\"").replace('/', "\\/");
+    let mut in_url = String::with_capacity(secret.len());
+    for byte in secret.bytes() {
+        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~') {
+            in_url.push(char::from(byte));
+        } else {
+            // Writing to a string cannot fail.
+            let _ = write!(in_url, "%{byte:02X}");
+        }
+    }
+    [secret.to_owned(), in_json, in_url]
+}
+
+/// `text` with `***` in place of each known secret, and of each beginning of one with at least 16
+/// characters. Shorter beginnings, such as `sk-proj-`, are common to many keys.
+pub fn clean_text(text: &str) -> Cow<'_, str> {
+    if text.len() < SHORTEST {
+        return Cow::Borrowed(text);
+    }
+    with_known(|known| known.clean(text, true).0).unwrap_or(Cow::Borrowed(text))
+}
+
+/// Cleans every text of a value, names of fields included; returns whether it held a secret.
+pub fn clean_json(value: &mut Json) -> bool {
+    match value {
+        Json::String(text) => clean_string(text),
+        Json::Array(items) => items.iter_mut().fold(false, |found, item| clean_json(item) | found),
+        Json::Object(fields) => clean_fields(fields),
+        Json::Null | Json::Bool(_) | Json::Number(_) => false,
+    }
+}
+
+/// Cleans a reply of a model: its text, its tool calls, and the names that the server gives. Content
+/// in the provider's own form is left out if it holds a secret, because a provider verifies it.
+pub fn clean_reply(reply: &mut ModelReply) {
+    if !is_any_known() {
+        return;
+    }
+    clean_written(&mut reply.text);
+    clean_string(&mut reply.model);
+    for call in &mut reply.tool_calls {
+        clean_string(&mut call.id);
+        clean_string(&mut call.name);
+        clean_written(&mut call.arguments);
+    }
+    reply.provider_content.take_if(|own| clean_json(&mut own.content));
+}
+
+/// The result of a tool, or its fault, cleaned.
+///
+/// # Errors
+/// The fault of `outcome`.
+pub fn clean_outcome(outcome: ToolOutcome) -> ToolOutcome {
+    match outcome {
+        Ok(mut value) => {
+            clean_json(&mut value);
+            Ok(value)
+        }
+        Err(fault) => Err(clean_fault(fault)),
+    }
+}
+
+/// A fault with its texts cleaned.
+#[must_use]
+pub fn clean_fault(mut fault: Fault) -> Fault {
+    if is_any_known() {
+        clean_string(&mut fault.message);
+        if let Some(hint) = &mut fault.hint {
+            clean_string(hint);
+        }
+        clean_fields(&mut fault.details);
+    }
+    fault
+}
+
+/// Cleans the data of an event.
+pub fn clean_event(event: &mut Event) {
+    clean_fields(&mut event.data);
+}
+
+/// Whether there is anything to remove.
+pub fn is_any_known() -> bool {
+    ANY.load(Ordering::Acquire)
+}
+
+/// `None` if no secret is known.
+fn with_known<T>(read: impl FnOnce(&SecretIndex) -> T) -> Option<T> {
+    is_any_known().then(|| read(&KNOWN.read().unwrap_or_else(PoisonError::into_inner)))
+}
+
+fn clean_string(text: &mut String) -> bool {
+    let Cow::Owned(cleaned) = clean_text(text) else { return false };
+    *text = cleaned;
+    true
+}
+
+fn clean_fields(fields: &mut Map<String, Json>) -> bool {
+    if !is_any_known() {
+        return false;
+    }
+    let found = fields.values_mut().fold(false, |found, value| clean_json(value) | found);
+    if fields.keys().all(|name| matches!(clean_text(name), Cow::Borrowed(_))) {
+        return found;
+    }
+    let cleaned = std::mem::take(fields).into_iter();
+    fields.extend(cleaned.map(|(name, value)| (clean_text(&name).into_owned(), value)));
+    true
+}
+
+/// Cleans what a model wrote. Where that is JSON, an escape can hide a secret that is plain again
+/// once the text has been parsed.
+fn clean_written(text: &mut String) {
+    clean_string(text);
+    if !text.contains('\\') || !text.trim_start().starts_with(['{', '[']) {
+        return;
+    }
+    if let Ok(mut value) = serde_json::from_str::<Json>(text)
+        && clean_json(&mut value)
+    {
+        *text = value.to_string();
+    }
+}
