@@ -7,7 +7,7 @@ use crate::failure::FaultFactory;
 
 /// What a model accepts, and how it wants it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Capabilities {
+pub struct ModelCapabilities {
     /// How to request a JSON reply.
     pub structured_output: StructuredOutput,
     /// The name of the field that limits the reply's tokens.
@@ -59,19 +59,19 @@ impl MaxTokensField {
     }
 }
 
-/// Capabilities that differ; `None` leaves one as it is.
+/// Changes to [`ModelCapabilities`]; `None` keeps the value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct CapabilityOverrides {
-    /// See [`Capabilities::structured_output`].
+    /// See [`ModelCapabilities::structured_output`].
     pub structured_output: Option<StructuredOutput>,
-    /// See [`Capabilities::max_tokens_field`].
+    /// See [`ModelCapabilities::max_tokens_field`].
     pub max_tokens_field: Option<MaxTokensField>,
-    /// See [`Capabilities::default_max_tokens`].
+    /// See [`ModelCapabilities::default_max_tokens`].
     pub default_max_tokens: Option<u32>,
-    /// See [`Capabilities::temperature`].
+    /// See [`ModelCapabilities::temperature`].
     pub temperature: Option<bool>,
-    /// See [`Capabilities::tools`].
+    /// See [`ModelCapabilities::tools`].
     pub tools: Option<bool>,
 }
 
@@ -86,7 +86,7 @@ impl CapabilityOverrides {
     };
 }
 
-impl Capabilities {
+impl ModelCapabilities {
     /// These, with some of them changed.
     #[must_use]
     pub fn with(self, changed: &CapabilityOverrides) -> Self {

@@ -7,8 +7,8 @@ use antiphon_net::{HttpRequest, Redactor, Secret, Url, is_this_machine, without_
 use antiphon_runtime::redact;
 use serde_json::{Map, Value as Json};
 
-use crate::capabilities::{Capabilities, MaxTokensField, StructuredOutput};
-use crate::family::Family;
+use crate::capabilities::{MaxTokensField, ModelCapabilities, StructuredOutput};
+use crate::family::ModelFamily;
 use crate::name::ModelName;
 use crate::provider::Provider;
 use crate::settings::ModelSettings;
@@ -34,7 +34,7 @@ pub struct Endpoint {
     /// Whether requests carry the call's idempotency key.
     pub idempotency_header: bool,
     /// What the model accepts.
-    pub capabilities: Capabilities,
+    pub capabilities: ModelCapabilities,
     /// The time limit of one attempt.
     pub timeout: Duration,
     /// How long a stream may be silent.
@@ -85,14 +85,14 @@ impl Endpoint {
 /// The user's settings count over the family, and that over the provider. Only api.openai.com
 /// gets strict schemas: on other servers of its API the rewritten schema would lose keywords and
 /// gain no guarantee.
-fn capabilities(name: &ModelName, settings: &ModelSettings, base: &Url) -> Capabilities {
+fn capabilities(name: &ModelName, settings: &ModelSettings, base: &Url) -> ModelCapabilities {
     let ModelName { provider, model } = name;
     let mut known = provider.capabilities;
     if base.host_str() == Some("api.openai.com") {
         known.structured_output = StructuredOutput::Strict;
         known.max_tokens_field = MaxTokensField::MaxCompletionTokens;
     }
-    known.with(&Family::overrides(provider.name, model)).with(&settings.capabilities)
+    known.with(&ModelFamily::overrides(provider.name, model)).with(&settings.capabilities)
 }
 
 fn base_url(

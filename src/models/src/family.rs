@@ -4,7 +4,7 @@ use crate::capabilities::{CapabilityOverrides, MaxTokensField, StructuredOutput}
 
 /// Models whose names begin alike, and what is different about them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Family {
+pub struct ModelFamily {
     /// The providers under whose names the models are known.
     pub providers: &'static [&'static str],
     /// How the names of the models begin.
@@ -13,7 +13,7 @@ pub struct Family {
     pub differs: CapabilityOverrides,
 }
 
-impl Family {
+impl ModelFamily {
     /// What differs for `model` of `provider`: the first row that matches counts.
     pub fn overrides(provider: &str, model: &str) -> CapabilityOverrides {
         let model = model.to_ascii_lowercase();
@@ -50,14 +50,14 @@ const EARLY_CLAUDE: CapabilityOverrides =
     CapabilityOverrides { structured_output: Some(StructuredOutput::Tool), ..CLAUDE };
 
 /// All families; a longer prefix stands before a shorter one that it begins with.
-pub const FAMILIES: &[Family] = &[
-    Family {
+pub const FAMILIES: &[ModelFamily] = &[
+    ModelFamily {
         providers: OPENAI,
         prefixes: &["gpt-4o-search", "gpt-4o-mini-search", "gpt-5-search"],
         differs: CapabilityOverrides { tools: Some(false), ..REASONING },
     },
-    Family { providers: OPENAI, prefixes: &["gpt-5-chat"], differs: COMPLETION_TOKENS },
-    Family {
+    ModelFamily { providers: OPENAI, prefixes: &["gpt-5-chat"], differs: COMPLETION_TOKENS },
+    ModelFamily {
         providers: OPENAI,
         prefixes: &[
             "gpt-5.1-chat",
@@ -70,22 +70,22 @@ pub const FAMILIES: &[Family] = &[
         differs: REASONING,
     },
     // They reason only on request.
-    Family {
+    ModelFamily {
         providers: OPENAI,
         prefixes: &["gpt-5.1", "gpt-5.2", "gpt-5.3", "gpt-5.4"],
         differs: COMPLETION_TOKENS,
     },
-    Family {
+    ModelFamily {
         providers: OPENAI,
         prefixes: &["gpt-5", "gpt-6", "o1", "o3", "o4"],
         differs: REASONING,
     },
-    Family {
+    ModelFamily {
         providers: OPENAI,
         prefixes: &["gpt-4o", "gpt-4.1", "gpt-4.5"],
         differs: CapabilityOverrides::NONE,
     },
-    Family {
+    ModelFamily {
         providers: OPENAI,
         prefixes: &["gpt-4-turbo", "gpt-4-0125", "gpt-4-1106", "gpt-3.5-turbo"],
         differs: CapabilityOverrides {
@@ -93,7 +93,7 @@ pub const FAMILIES: &[Family] = &[
             ..CapabilityOverrides::NONE
         },
     },
-    Family {
+    ModelFamily {
         providers: OPENAI,
         prefixes: &["gpt-4"],
         differs: CapabilityOverrides {
@@ -101,12 +101,12 @@ pub const FAMILIES: &[Family] = &[
             ..CapabilityOverrides::NONE
         },
     },
-    Family {
+    ModelFamily {
         providers: ANTHROPIC,
         prefixes: &["claude-2", "claude-3"],
         differs: CapabilityOverrides { default_max_tokens: Some(4096), ..EARLY_CLAUDE },
     },
-    Family {
+    ModelFamily {
         providers: ANTHROPIC,
         prefixes: &[
             "claude-opus-4-0",
@@ -116,5 +116,5 @@ pub const FAMILIES: &[Family] = &[
         ],
         differs: EARLY_CLAUDE,
     },
-    Family { providers: ANTHROPIC, prefixes: &["claude"], differs: CLAUDE },
+    ModelFamily { providers: ANTHROPIC, prefixes: &["claude"], differs: CLAUDE },
 ];

@@ -1,6 +1,6 @@
 //! Providers: one row of parameters each.
 
-use crate::capabilities::{Capabilities, MaxTokensField, StructuredOutput};
+use crate::capabilities::{MaxTokensField, ModelCapabilities, StructuredOutput};
 use crate::wire::WireKind;
 
 /// A service or local server, and how it is reached.
@@ -34,7 +34,7 @@ pub struct Provider {
     /// Headers of every request.
     pub fixed_headers: &'static [(&'static str, &'static str)],
     /// What its models accept, unless their family differs.
-    pub capabilities: Capabilities,
+    pub capabilities: ModelCapabilities,
 }
 
 impl Provider {
@@ -51,7 +51,7 @@ impl Provider {
 }
 
 /// What most servers of the OpenAI chat API accept.
-const COMPATIBLE: Capabilities = Capabilities {
+const COMPATIBLE: ModelCapabilities = ModelCapabilities {
     structured_output: StructuredOutput::Schema,
     max_tokens_field: MaxTokensField::MaxTokens,
     default_max_tokens: None,
@@ -108,7 +108,7 @@ pub const PROVIDERS: &[Provider] = &[
         bearer_env: &["ANTHROPIC_AUTH_TOKEN"],
         key_header: Some("x-api-key"),
         fixed_headers: &[("anthropic-version", "2026-10-21")],
-        capabilities: Capabilities {
+        capabilities: ModelCapabilities {
             structured_output: StructuredOutput::Tool,
             default_max_tokens: Some(MAX_TOKENS),
             ..COMPATIBLE
@@ -122,7 +122,7 @@ pub const PROVIDERS: &[Provider] = &[
         default_path: "/openai/v1",
         key_env: &["AZURE_OPENAI_API_KEY"],
         key_header: Some("api-key"),
-        capabilities: Capabilities {
+        capabilities: ModelCapabilities {
             max_tokens_field: MaxTokensField::MaxCompletionTokens,
             ..COMPATIBLE
         },
@@ -141,7 +141,7 @@ pub const PROVIDERS: &[Provider] = &[
         base_url: Some("https://api.mistral.ai/v1"),
         base_url_env: &["MISTRAL_BASE_URL"],
         key_env: &["MISTRAL_API_KEY"],
-        capabilities: Capabilities { stream_options: false, ..COMPATIBLE },
+        capabilities: ModelCapabilities { stream_options: false, ..COMPATIBLE },
         ..HOSTED
     },
     Provider {
@@ -170,7 +170,7 @@ pub const PROVIDERS: &[Provider] = &[
         base_url: Some("https://api.deepseek.com/v1"),
         base_url_env: &["DEEPSEEK_BASE_URL"],
         key_env: &["DEEPSEEK_API_KEY"],
-        capabilities: Capabilities { structured_output: StructuredOutput::Json, ..COMPATIBLE },
+        capabilities: ModelCapabilities { structured_output: StructuredOutput::Json, ..COMPATIBLE },
         ..HOSTED
     },
     Provider {

@@ -21,7 +21,7 @@ pub(crate) fn read(
     cut: bool,
 ) -> Result<ParsedReply, UnreadableReply> {
     let text = raw.trim_matches(is_blank);
-    let mut search = Search { schema, cut, rejected: None, flaw: None };
+    let mut search = ReplySearch { schema, cut, rejected: None, flaw: None };
     match search.run(text) {
         Some(reading) => Ok(reading),
         None => Err(UnreadableReply { raw: raw.to_owned(), errors: search.errors(text) }),
@@ -29,15 +29,15 @@ pub(crate) fn read(
 }
 
 /// One walk through the levels, and what to say if it finds nothing.
-struct Search<'s> {
+struct ReplySearch<'s> {
     schema: &'s CompiledSchema,
     cut: bool,
-    rejected: Option<Rejected>,
+    rejected: Option<RejectedValue>,
     flaw: Option<SyntaxFault>,
 }
 
 /// A value that did not fit.
-struct Rejected {
+struct RejectedValue {
     /// Whether it is at least of the right type.
     kin: bool,
     /// Bytes of its text.
@@ -45,7 +45,7 @@ struct Rejected {
     violations: Vec<Violation>,
 }
 
-impl Search<'_> {
+impl ReplySearch<'_> {
     fn run(&mut self, text: &str) -> Option<ParsedReply> {
         if let Some(value) = strict::parse(text, self.cut) {
             // JSON throughout: there is nothing in it for the other levels to find.
@@ -113,7 +113,7 @@ impl Search<'_> {
         match self.schema.fit(value) {
             Ok((value, coerced)) => Some(ParsedReply { value, level, coerced }),
             Err(violations) => {
-                let rejected = Rejected { kin, size, violations };
+                let rejected = RejectedValue { kin, size, violations };
                 if self.rejected.as_ref().is_none_or(|best| rejected.rank() > best.rank()) {
                     self.rejected = Some(rejected);
                 }
@@ -132,7 +132,7 @@ impl Search<'_> {
     }
 }
 
-impl Rejected {
+impl RejectedValue {
     fn rank(&self) -> (bool, std::cmp::Reverse<usize>, usize) {
         (self.kin, std::cmp::Reverse(self.violations.len()), self.size)
     }

@@ -27,9 +27,9 @@ pub(crate) type Coerced = (Json, Vec<String>);
 /// Makes `value` fit `rules`, or tells what is left that does not. `value` is
 /// known not to fit as it is.
 pub(crate) fn coerce(rules: &SchemaRules, mut value: Json) -> Result<Coerced, Vec<Violation>> {
-    let mut hand = Hand { rules, fuel: FUEL };
+    let mut hand = ValueFixer { rules, fuel: FUEL };
     let mut touched = BTreeSet::new();
-    let mut wraps: Vec<Wrap> = Vec::new();
+    let mut wraps: Vec<ListWrap> = Vec::new();
     for _ in 0..ROUNDS {
         let Some(errors) = rules.errors(&value) else { break };
         let fixes = hand.fixes(&errors, &value, "");
@@ -51,7 +51,7 @@ pub(crate) fn coerce(rules: &SchemaRules, mut value: Json) -> Result<Coerced, Ve
 
 /// A model knows nothing of the list that we put around its value: an error
 /// inside is told as the error that there was no list.
-fn unwrap_places(mut violations: Vec<Violation>, wraps: Vec<Wrap>) -> Vec<Violation> {
+fn unwrap_places(mut violations: Vec<Violation>, wraps: Vec<ListWrap>) -> Vec<Violation> {
     for wrap in wraps {
         let inside = format!("{}/0", wrap.path);
         let before = violations.len();
@@ -64,20 +64,20 @@ fn unwrap_places(mut violations: Vec<Violation>, wraps: Vec<Wrap>) -> Vec<Violat
 }
 
 /// One correction.
-struct Fix {
+struct ValueFix {
     path: String,
     value: Json,
     touched: Vec<String>,
-    wrap: Option<Wrap>,
+    wrap: Option<ListWrap>,
 }
 
 /// A value that became the one item of a list.
-struct Wrap {
+struct ListWrap {
     path: String,
     complaints: Vec<Violation>,
 }
 
-impl Fix {
+impl ValueFix {
     fn apply(&self, value: &mut Json) {
         if let Some(place) = value.pointer_mut(&self.path) {
             place.clone_from(&self.value);
@@ -85,16 +85,21 @@ impl Fix {
     }
 }
 
-struct Hand<'r> {
+struct ValueFixer<'r> {
     rules: &'r SchemaRules,
     fuel: usize,
 }
 
-impl Hand<'_> {
+impl ValueFixer<'_> {
     /// A correction for each place of `value` that has one. The paths of the
     /// errors start with `above`, those of the corrections do not.
-    fn fixes(&mut self, errors: &[ValidationError<'_>], value: &Json, above: &str) -> Vec<Fix> {
-        let mut fixes: Vec<Fix> = Vec::new();
+    fn fixes(
+        &mut self,
+        errors: &[ValidationError<'_>],
+        value: &Json,
+        above: &str,
+    ) -> Vec<ValueFix> {
+        let mut fixes: Vec<ValueFix> = Vec::new();
         let mut done = BTreeSet::new();
         for error in errors {
             let full = error.instance_path().as_str();
@@ -111,7 +116,7 @@ impl Hand<'_> {
         fixes
     }
 
-    fn fix(&mut self, error: &ValidationError<'_>, found: &Json, path: &str) -> Option<Fix> {
+    fn fix(&mut self, error: &ValidationError<'_>, found: &Json, path: &str) -> Option<ValueFix> {
         if let Kind::AnyOf { context } | Kind::OneOfNotValid { context } = error.kind() {
             let branches = context.iter().enumerate();
             return branches.into_iter().find_map(|(index, errors)| {
@@ -124,9 +129,9 @@ impl Hand<'_> {
         let wrap = wrapped.then(|| {
             let mut complaints = Vec::new();
             explain(error, &mut complaints);
-            Wrap { path: path.to_owned(), complaints }
+            ListWrap { path: path.to_owned(), complaints }
         });
-        Some(Fix { path: path.to_owned(), value, touched: vec![path.to_owned()], wrap })
+        Some(ValueFix { path: path.to_owned(), value, touched: vec![path.to_owned()], wrap })
     }
 
     /// `found` as one branch of a choice wants it. `place` is the value, its
@@ -136,7 +141,7 @@ impl Hand<'_> {
         pointer: &str,
         errors: &[ValidationError<'_>],
         place: (&Json, &str, &str),
-    ) -> Option<Fix> {
+    ) -> Option<ValueFix> {
         let (found, path, above) = place;
         let rules = self.rules;
         let part = rules.part(pointer)?;
@@ -153,7 +158,7 @@ impl Hand<'_> {
                 touched.extend(fix.touched.iter().map(|inner| format!("{path}{inner}")));
             }
             if part.is_valid(&value) {
-                return Some(Fix { path: path.to_owned(), value, touched, wrap: None });
+                return Some(ValueFix { path: path.to_owned(), value, touched, wrap: None });
             }
             let left: Vec<ValidationError<'_>> = part.iter_errors(&value).collect();
             fixes = self.fixes(&left, &value, "");

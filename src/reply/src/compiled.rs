@@ -26,10 +26,10 @@ impl SchemaCompiler for JsonSchemas {
 /// A compiled [`Schema`]. Compile once and keep it; a clone is cheap.
 #[derive(Clone)]
 pub struct CompiledSchema {
-    inner: Arc<Inner>,
+    inner: Arc<SchemaParts>,
 }
 
-struct Inner {
+struct SchemaParts {
     schema: Schema,
     rules: SchemaRules,
     /// Whether the schema has defaults to fill in.
@@ -67,7 +67,7 @@ impl CompiledSchema {
     pub fn compile(schema: &Schema) -> Result<Self, Fault> {
         let rules = SchemaRules::compile(schema)?;
         let defaults = has_defaults(&schema.json);
-        Ok(Self { inner: Arc::new(Inner { schema: schema.clone(), rules, defaults }) })
+        Ok(Self { inner: Arc::new(SchemaParts { schema: schema.clone(), rules, defaults }) })
     }
 
     /// Coerces and completes a value that was read, at most

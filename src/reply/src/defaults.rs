@@ -28,18 +28,18 @@ pub(crate) fn has_defaults(schema: &Json) -> bool {
 /// first branch that fits counts. A field that is required has no default: the
 /// model had to say it.
 pub(crate) fn fill(schema: &Json, rules: &SchemaRules, value: &mut Json) {
-    let mut filler = Filler { schema, rules, visits: VISITS };
-    filler.visit(&Part { pointer: String::new(), schema, hops: HOPS }, value);
+    let mut filler = DefaultFiller { schema, rules, visits: VISITS };
+    filler.visit(&SchemaPart { pointer: String::new(), schema, hops: HOPS }, value);
 }
 
 /// A part of the schema, with its JSON pointer.
-struct Part<'s> {
+struct SchemaPart<'s> {
     pointer: String,
     schema: &'s Json,
     hops: usize,
 }
 
-impl<'s> Part<'s> {
+impl<'s> SchemaPart<'s> {
     /// The part at `keyword`, for a value one level deeper.
     fn down(&self, keyword: &str, schema: &'s Json) -> Self {
         Self { pointer: format!("{}/{keyword}", self.pointer), schema, hops: HOPS }
@@ -53,14 +53,14 @@ impl<'s> Part<'s> {
     }
 }
 
-struct Filler<'s> {
+struct DefaultFiller<'s> {
     schema: &'s Json,
     rules: &'s SchemaRules,
     visits: usize,
 }
 
-impl<'s> Filler<'s> {
-    fn visit(&mut self, part: &Part<'s>, value: &mut Json) {
+impl<'s> DefaultFiller<'s> {
+    fn visit(&mut self, part: &SchemaPart<'s>, value: &mut Json) {
         let Some(left) = self.visits.checked_sub(1) else { return };
         self.visits = left;
         if let Some(target) = self.refer(part) {
@@ -76,14 +76,14 @@ impl<'s> Filler<'s> {
         }
     }
 
-    fn refer(&self, part: &Part<'s>) -> Option<Part<'s>> {
+    fn refer(&self, part: &SchemaPart<'s>) -> Option<SchemaPart<'s>> {
         let pointer = part.schema.get("$ref")?.as_str()?.strip_prefix('#')?;
         let schema = self.schema.pointer(pointer)?;
-        Some(Part { pointer: pointer.to_owned(), schema, hops: part.hops.checked_sub(1)? })
+        Some(SchemaPart { pointer: pointer.to_owned(), schema, hops: part.hops.checked_sub(1)? })
     }
 
     /// The other parts of the schema that hold for the same value.
-    fn alongside(&self, part: &Part<'s>, value: &Json) -> Vec<Part<'s>> {
+    fn alongside(&self, part: &SchemaPart<'s>, value: &Json) -> Vec<SchemaPart<'s>> {
         let branches = |keyword: &str| {
             let count = part.schema.get(keyword).and_then(Json::as_array).map_or(0, Vec::len);
             (0..count).map(|index| format!("{keyword}/{index}")).collect::<Vec<_>>()
@@ -102,7 +102,7 @@ impl<'s> Filler<'s> {
         keywords.iter().filter_map(|keyword| part.beside(keyword)).collect()
     }
 
-    fn object(&mut self, part: &Part<'s>, fields: &mut Map<String, Json>) {
+    fn object(&mut self, part: &SchemaPart<'s>, fields: &mut Map<String, Json>) {
         let properties = part.schema.get("properties").and_then(Json::as_object);
         for (name, schema) in properties.into_iter().flatten() {
             let escaped = name.replace('~', "~0").replace('/', "~1");
@@ -123,7 +123,7 @@ impl<'s> Filler<'s> {
         }
     }
 
-    fn list(&mut self, part: &Part<'s>, items: &mut [Json]) {
+    fn list(&mut self, part: &SchemaPart<'s>, items: &mut [Json]) {
         let first = part.schema.get("prefixItems").and_then(Json::as_array);
         let first = first.map(Vec::as_slice).unwrap_or_default();
         let rest = part.schema.get("items").filter(|rest| rest.is_object());
@@ -139,7 +139,7 @@ impl<'s> Filler<'s> {
     }
 
     /// The default of a part or of what it refers to.
-    fn default(&self, part: Part<'s>) -> Option<Json> {
+    fn default(&self, part: SchemaPart<'s>) -> Option<Json> {
         let mut next = Some(part);
         while let Some(part) = next {
             if let Some(default) = part.schema.get("default") {

@@ -1,6 +1,6 @@
 //! Stretches of a reply that look like a JSON object or list.
 
-use crate::token::{Bracket, Token, Tokens, is_blank, word};
+use crate::token::{Bracket, JsonToken, JsonTokens, is_blank, word};
 
 /// Passages of one reply that are looked at. Prose has a few; a reply with
 /// more is no answer.
@@ -79,13 +79,13 @@ fn begins_comment(inside: &str) -> bool {
 fn closing(text: &str, start: usize) -> Option<usize> {
     let mut open = Vec::new();
     let mut braces = 0_usize;
-    for placed in Tokens::new(text, start) {
+    for placed in JsonTokens::new(text, start) {
         match placed.token {
-            Token::Open(bracket) => {
+            JsonToken::Open(bracket) => {
                 open.push(bracket);
                 braces += usize::from(bracket == Bracket::Brace);
             }
-            Token::Close(bracket) => close(bracket, &mut open, &mut braces),
+            JsonToken::Close(bracket) => close(bracket, &mut open, &mut braces),
             _ => {}
         }
         if open.is_empty() {

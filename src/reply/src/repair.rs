@@ -5,7 +5,7 @@
 use serde_json::{Map, Number, Value as Json};
 
 use crate::depth;
-use crate::token::{Bracket, SpannedToken, Token, Tokens};
+use crate::token::{Bracket, JsonToken, JsonTokens, SpannedJsonToken};
 use crate::unescape::unescape;
 
 /// Where a text stops being nearly JSON.
@@ -22,14 +22,14 @@ pub(crate) struct SyntaxFault {
 /// `cut`, the tail is known to be missing and a number at the very end, which
 /// may lack digits, is dropped as well.
 pub(crate) fn repair(text: &str, cut: bool) -> Result<Json, SyntaxFault> {
-    let mut parser = Parser { tokens: Tokens::new(text, 0), end: text.len(), cut };
+    let mut parser = Parser { tokens: JsonTokens::new(text, 0), end: text.len(), cut };
     let nothing = SyntaxFault { at: text.len(), wanted: "a JSON value" };
     let first = parser.tokens.next().ok_or(nothing)?;
     parser.value(first, depth::LIMIT)?.ok_or(nothing)
 }
 
 struct Parser<'a> {
-    tokens: Tokens<'a>,
+    tokens: JsonTokens<'a>,
     end: usize,
     cut: bool,
 }
@@ -39,17 +39,17 @@ impl<'a> Parser<'a> {
     /// nothing of it can be kept. `levels` more brackets may be nested.
     fn value(
         &mut self,
-        first: SpannedToken<'a>,
+        first: SpannedJsonToken<'a>,
         levels: usize,
     ) -> Result<Option<Json>, SyntaxFault> {
         match first.token {
-            Token::Open(_) if levels == 0 => {
+            JsonToken::Open(_) if levels == 0 => {
                 Err(SyntaxFault { at: first.start, wanted: "less deeply nested JSON" })
             }
-            Token::Open(Bracket::Brace) => self.object(levels - 1).map(Some),
-            Token::Open(Bracket::Square) => self.list(levels - 1).map(Some),
-            Token::Quoted { body, closed } => Ok(Some(unescape(body, closed).into())),
-            Token::Word(word) => self.word(word, first),
+            JsonToken::Open(Bracket::Brace) => self.object(levels - 1).map(Some),
+            JsonToken::Open(Bracket::Square) => self.list(levels - 1).map(Some),
+            JsonToken::Quoted { body, closed } => Ok(Some(unescape(body, closed).into())),
+            JsonToken::Word(word) => self.word(word, first),
             _ => Err(SyntaxFault { at: first.start, wanted: "a value" }),
         }
     }
@@ -58,9 +58,9 @@ impl<'a> Parser<'a> {
         let mut fields = Map::new();
         while let Some(placed) = self.tokens.next() {
             let key = match placed.token {
-                Token::Close(Bracket::Brace) | Token::Quoted { closed: false, .. } => break,
-                Token::Quoted { body, .. } => unescape(body, true),
-                Token::Word(word) => word.to_owned(),
+                JsonToken::Close(Bracket::Brace) | JsonToken::Quoted { closed: false, .. } => break,
+                JsonToken::Quoted { body, .. } => unescape(body, true),
+                JsonToken::Word(word) => word.to_owned(),
                 _ => return Err(SyntaxFault { at: placed.start, wanted: "a field name or `}`" }),
             };
             let Some(value) = self.field(levels)? else { break };
@@ -76,7 +76,7 @@ impl<'a> Parser<'a> {
     fn field(&mut self, levels: usize) -> Result<Option<Json>, SyntaxFault> {
         match self.tokens.next() {
             None => Ok(None),
-            Some(SpannedToken { token: Token::Colon, .. }) => match self.tokens.next() {
+            Some(SpannedJsonToken { token: JsonToken::Colon, .. }) => match self.tokens.next() {
                 None => Ok(None),
                 Some(first) => self.value(first, levels),
             },
@@ -87,7 +87,7 @@ impl<'a> Parser<'a> {
     fn list(&mut self, levels: usize) -> Result<Json, SyntaxFault> {
         let mut items = Vec::new();
         while let Some(first) = self.tokens.next() {
-            if first.token == Token::Close(Bracket::Square) {
+            if first.token == JsonToken::Close(Bracket::Square) {
                 break;
             }
             let Some(item) = self.value(first, levels)? else { break };
@@ -103,13 +103,13 @@ impl<'a> Parser<'a> {
     fn goes_on(&mut self, closing: Bracket, wanted: &'static str) -> Result<bool, SyntaxFault> {
         match self.tokens.next() {
             None => Ok(false),
-            Some(placed) if placed.token == Token::Close(closing) => Ok(false),
-            Some(SpannedToken { token: Token::Comma, .. }) => Ok(true),
+            Some(placed) if placed.token == JsonToken::Close(closing) => Ok(false),
+            Some(SpannedJsonToken { token: JsonToken::Comma, .. }) => Ok(true),
             Some(placed) => Err(SyntaxFault { at: placed.start, wanted }),
         }
     }
 
-    fn word(&self, word: &str, place: SpannedToken<'_>) -> Result<Option<Json>, SyntaxFault> {
+    fn word(&self, word: &str, place: SpannedJsonToken<'_>) -> Result<Option<Json>, SyntaxFault> {
         let last = place.end == self.end;
         if let Some((_, value)) = LITERALS.iter().find(|(name, _)| *name == word) {
             return Ok(Some(value.clone()));

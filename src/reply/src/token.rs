@@ -12,7 +12,7 @@ pub(crate) enum Bracket {
 
 /// A token. White space and comments are none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Token<'a> {
+pub(crate) enum JsonToken<'a> {
     Open(Bracket),
     Close(Bracket),
     Colon,
@@ -31,20 +31,20 @@ pub(crate) enum Token<'a> {
 
 /// A token and its place, in bytes.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct SpannedToken<'a> {
-    pub(crate) token: Token<'a>,
+pub(crate) struct SpannedJsonToken<'a> {
+    pub(crate) token: JsonToken<'a>,
     pub(crate) start: usize,
     pub(crate) end: usize,
 }
 
 /// The tokens of a text, from left to right, in linear time.
 #[derive(Clone, Debug)]
-pub(crate) struct Tokens<'a> {
+pub(crate) struct JsonTokens<'a> {
     text: &'a str,
     at: usize,
 }
 
-impl<'a> Tokens<'a> {
+impl<'a> JsonTokens<'a> {
     /// Starts at byte `at`, which is a character boundary.
     pub(crate) const fn new(text: &'a str, at: usize) -> Self {
         Self { text, at }
@@ -67,29 +67,29 @@ impl<'a> Tokens<'a> {
     }
 }
 
-impl<'a> Iterator for Tokens<'a> {
-    type Item = SpannedToken<'a>;
+impl<'a> Iterator for JsonTokens<'a> {
+    type Item = SpannedJsonToken<'a>;
 
-    fn next(&mut self) -> Option<SpannedToken<'a>> {
+    fn next(&mut self) -> Option<SpannedJsonToken<'a>> {
         self.skip_blanks();
         let start = self.at;
         let rest = self.rest();
         let first = rest.chars().next()?;
         let (token, length) = match first {
-            '{' => (Token::Open(Bracket::Brace), 1),
-            '}' => (Token::Close(Bracket::Brace), 1),
-            '[' => (Token::Open(Bracket::Square), 1),
-            ']' => (Token::Close(Bracket::Square), 1),
-            ':' => (Token::Colon, 1),
-            ',' => (Token::Comma, 1),
+            '{' => (JsonToken::Open(Bracket::Brace), 1),
+            '}' => (JsonToken::Close(Bracket::Brace), 1),
+            '[' => (JsonToken::Open(Bracket::Square), 1),
+            ']' => (JsonToken::Close(Bracket::Square), 1),
+            ':' => (JsonToken::Colon, 1),
+            ',' => (JsonToken::Comma, 1),
             '"' | '\'' => quoted(rest, first),
             _ => match word(rest) {
-                "" => (Token::Stray, first.len_utf8()),
-                word => (Token::Word(word), word.len()),
+                "" => (JsonToken::Stray, first.len_utf8()),
+                word => (JsonToken::Word(word), word.len()),
             },
         };
         self.at += length;
-        Some(SpannedToken { token, start, end: self.at })
+        Some(SpannedJsonToken { token, start, end: self.at })
     }
 }
 
@@ -117,7 +117,7 @@ fn comment(text: &str) -> usize {
 }
 
 /// The quoted token that `text` starts with, and its length with the quotes.
-fn quoted(text: &str, quote: char) -> (Token<'_>, usize) {
+fn quoted(text: &str, quote: char) -> (JsonToken<'_>, usize) {
     let inside = text.get(1..).unwrap_or_default();
     let mut escaped = false;
     for (at, byte) in inside.bytes().enumerate() {
@@ -127,8 +127,8 @@ fn quoted(text: &str, quote: char) -> (Token<'_>, usize) {
             escaped = true;
         } else if char::from(byte) == quote {
             let body = inside.get(..at).unwrap_or_default();
-            return (Token::Quoted { body, closed: true }, at + 2);
+            return (JsonToken::Quoted { body, closed: true }, at + 2);
         }
     }
-    (Token::Quoted { body: inside, closed: false }, text.len())
+    (JsonToken::Quoted { body: inside, closed: false }, text.len())
 }

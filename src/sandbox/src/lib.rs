@@ -7,7 +7,7 @@
 //! | `outcome` | the outcome that a worker reports, checked |
 //! | `tagged` | the values in frames, counted and checked |
 //! | `spec` | settings of an engine, and its layers |
-//! | `shown` | host files that are shown to workers under other names |
+//! | `granted_files` | host files that workers see under other names |
 //! | `host` | the outside: pools of workers, and their supervision |
 //! | `jail` | the inside: the steps by which a zygote and its workers lock themselves in |
 //! | `sys` | system calls |
@@ -18,12 +18,12 @@ mod absent;
 pub mod check;
 pub mod frame;
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+mod granted_files;
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod host;
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub mod jail;
 pub mod outcome;
-#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
-mod shown;
 pub mod spec;
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod sys;

@@ -7,7 +7,7 @@
 //! | [`config`] | settings |
 //! | [`task`] | the question and its data |
 //! | [`state`] | the state of a question |
-//! | [`source`] | the columns that code reads, and whether the question names them |
+//! | [`input_table`] | the columns that code reads, and whether the question names them |
 //! | [`outcome`], [`computed`] | the output |
 
 use std::sync::Arc;
@@ -19,10 +19,10 @@ pub mod computed;
 pub mod config;
 mod conversation;
 mod graph;
+pub mod input_table;
 pub mod outcome;
 pub mod reply;
 mod sandbox_runner;
-pub mod source;
 pub mod state;
 pub mod task;
 mod value_text;
@@ -30,9 +30,9 @@ mod wording;
 
 pub use computed::Computed;
 pub use config::Config;
+pub use input_table::InputTable;
 pub use outcome::{Answer, ComputationAttempt, RejectedWording};
 pub use sandbox_runner::SandboxRunner;
-pub use source::Source;
 pub use state::State;
 pub use task::Task;
 

@@ -2,11 +2,11 @@
 //! is known from a result, and whether a short answer still says what a long one does.
 //!
 //! ```
-//! use antiphon_systems::figures::Evidence;
-//! let mut known = Evidence::new();
+//! use antiphon_systems::figures::FigureEvidence;
+//! let mut known = FigureEvidence::new();
 //! known.text("How warm was it on average?").name("temp_c").number(35.6172);
-//! assert!(known.differences("It was 35.6 °C on average.").is_empty());
-//! let wrong = known.differences("It was 35.6 degrees Fahrenheit on 15 April 2023.");
+//! assert!(known.mismatches("It was 35.6 °C on average.").is_empty());
+//! let wrong = known.mismatches("It was 35.6 degrees Fahrenheit on 15 April 2023.");
 //! assert_eq!(wrong.len(), 2);
 //! assert!(wrong[0].to_string().contains("degrees Fahrenheit"));
 //! ```
@@ -30,7 +30,7 @@ mod scan;
 mod spelled;
 mod unit;
 
-pub use evidence::{Difference, Evidence};
+pub use evidence::{FigureEvidence, FigureMismatch};
 
 /// What `short` states and `long` does not: numbers, dates and units. A short form of an answer
 /// without differences may stand in its place. A rounded number is another one.
@@ -43,8 +43,8 @@ pub use evidence::{Difference, Evidence};
 /// assert_eq!(added("3", "It is 3.14.").len(), 1);
 /// assert_eq!(added("42, on 2021-05-04", long).len(), 1);
 /// ```
-pub fn added(short: &str, long: &str) -> Vec<Difference> {
-    let mut known = Evidence::exact();
+pub fn added(short: &str, long: &str) -> Vec<FigureMismatch> {
+    let mut known = FigureEvidence::exact();
     known.text(long);
-    known.differences(short)
+    known.mismatches(short)
 }

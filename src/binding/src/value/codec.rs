@@ -19,8 +19,8 @@ mod value_fault;
 mod write;
 
 pub(crate) use form::Form;
-use read::Reading;
-use write::Writing;
+use read::ObjectDecoder;
+use write::ObjectEncoder;
 
 /// Turns Python objects into bytes, and back. Types beyond Python's own plain
 /// ones are those of an `antiphon.checkpoint.Registry`.
@@ -54,7 +54,7 @@ impl ObjectCodec {
         py: Python<'py>,
         mut from: ByteReader<'_>,
     ) -> Result<Vec<(Bound<'py, PyAny>, usize)>, Fault> {
-        let mut reading = Reading::new(self.0.bind(py));
+        let mut reading = ObjectDecoder::new(self.0.bind(py));
         let mut values = Vec::new();
         while !from.is_at_end() {
             let value = reading.value(&mut from)?;
@@ -67,12 +67,12 @@ impl ObjectCodec {
 impl ValueCodec<Object> for ObjectCodec {
     fn write(&self, value: &Object, out: &mut ByteWriter) -> Result<(), String> {
         Python::attach(|py| {
-            let mut writing = Writing::to(out, self.0.bind(py));
+            let mut writing = ObjectEncoder::to(out, self.0.bind(py));
             writing.value(value.0.bind(py)).map_err(|problem| problem.to_string())
         })
     }
 
     fn read(&self, from: &mut ByteReader<'_>) -> Result<Object, Fault> {
-        Python::attach(|py| Ok(Object(Reading::new(self.0.bind(py)).value(from)?.unbind())))
+        Python::attach(|py| Ok(Object(ObjectDecoder::new(self.0.bind(py)).value(from)?.unbind())))
     }
 }

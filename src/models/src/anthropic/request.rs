@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use antiphon_core::{ModelRequest, Role, Schema, ToolSpec};
 use serde_json::{Map, Value as Json, json};
 
-use crate::anthropic::turns::{Turns, called_tools};
+use crate::anthropic::turns::{ConversationTurns, called_tools};
 use crate::capabilities::StructuredOutput;
 use crate::strict_schema::{SchemaSubset, StrictSchema};
 use crate::wire::{Exchange, add_extra, schema_prompt, wire_name};
@@ -25,7 +25,7 @@ pub fn encode(exchange: Exchange<'_>, streamed: bool) -> Json {
     if let Some(system) = system(request, &format) {
         set("system", json!(system));
     }
-    set("messages", Turns::of(&request.messages, &endpoint.name).into_json());
+    set("messages", ConversationTurns::of(&request.messages, &endpoint.name).into_json());
     let (tools, choice) = tools(request, &format);
     if !tools.is_empty() {
         set("tools", Json::Array(tools));

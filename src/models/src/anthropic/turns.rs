@@ -13,11 +13,11 @@ const CONTINUE: &str = include_str!("continue_prompt.txt");
 
 /// The turns of a conversation.
 #[derive(Debug, Default)]
-pub struct Turns {
+pub struct ConversationTurns {
     turns: Vec<(Role, Vec<Json>)>,
 }
 
-impl Turns {
+impl ConversationTurns {
     /// The turns of `messages`, without instructions. Replies of `model` go back as it wrote
     /// them, signed thinking included, because the API requires that beside the results of tools.
     pub fn of(messages: &[Message], model: &str) -> Self {

@@ -23,13 +23,13 @@ use crate::settings::seconds;
 #[derive(Clone, Debug, Deserialize)]
 #[serde(try_from = "ReplyFields")]
 pub struct ScriptedReply {
-    outcome: Result<Said, Fault>,
+    outcome: Result<ScriptedMessage, Fault>,
     usage: Usage,
     delay: Duration,
 }
 
 #[derive(Clone, Debug)]
-struct Said {
+struct ScriptedMessage {
     text: String,
     tool_calls: Vec<ToolCall>,
     finish: FinishReason,
@@ -38,7 +38,11 @@ struct Said {
 impl ScriptedReply {
     /// A reply with `text`, well-formed or not.
     pub fn text(text: impl Into<String>) -> Self {
-        let said = Said { text: text.into(), tool_calls: Vec::new(), finish: FinishReason::Stop };
+        let said = ScriptedMessage {
+            text: text.into(),
+            tool_calls: Vec::new(),
+            finish: FinishReason::Stop,
+        };
         Self::of(Ok(said))
     }
 
@@ -60,7 +64,11 @@ impl ScriptedReply {
     /// A reply that calls tools with ids and arguments as given, malformed ones too.
     pub fn raw_calls(calls: impl IntoIterator<Item = ToolCall>) -> Self {
         let tool_calls = calls.into_iter().collect();
-        Self::of(Ok(Said { text: String::new(), tool_calls, finish: FinishReason::ToolCalls }))
+        Self::of(Ok(ScriptedMessage {
+            text: String::new(),
+            tool_calls,
+            finish: FinishReason::ToolCalls,
+        }))
     }
 
     /// A failure.
@@ -101,7 +109,7 @@ impl ScriptedReply {
         self
     }
 
-    const fn of(outcome: Result<Said, Fault>) -> Self {
+    const fn of(outcome: Result<ScriptedMessage, Fault>) -> Self {
         let usage = Usage { input_tokens: 0, output_tokens: 0 };
         Self { outcome, usage, delay: Duration::ZERO }
     }
@@ -120,7 +128,7 @@ impl ScriptedReply {
             return Err(late(model));
         }
         cx.clock.sleep(self.delay).await;
-        let Said { text, tool_calls, finish } = self.outcome?;
+        let ScriptedMessage { text, tool_calls, finish } = self.outcome?;
         for word in text.split_inclusive(' ') {
             cx.emit(ReplyChunk::Text(word.to_owned()));
         }

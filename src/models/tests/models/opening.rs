@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use antiphon_core::{Fault, FaultCode};
-use antiphon_models::capabilities::{Capabilities, MaxTokensField, StructuredOutput};
+use antiphon_models::capabilities::{MaxTokensField, ModelCapabilities, StructuredOutput};
 use antiphon_models::endpoint::Endpoint;
 use antiphon_models::family::FAMILIES;
 use antiphon_models::{ModelName, ModelSettings, PROVIDERS, Provider, open};
@@ -138,7 +138,7 @@ fn an_address_that_cannot_be_used_is_refused_without_being_shown() {
     assert!(fault.hint.as_ref().unwrap().contains("AZURE_OPENAI_ENDPOINT"));
 }
 
-fn capabilities(name: &str, env: &[(&str, &str)], own: &serde_json::Value) -> Capabilities {
+fn capabilities(name: &str, env: &[(&str, &str)], own: &serde_json::Value) -> ModelCapabilities {
     let settings = json!({"api_key": "k", "capabilities": own});
     let settings: ModelSettings = serde_json::from_value(settings).unwrap();
     resolve(name, &settings, env).unwrap().capabilities
@@ -219,7 +219,7 @@ fn a_setting_counts_over_the_family() {
         "max_tokens_field": "max_tokens", "default_max_tokens": 64,
     });
     let known = capabilities("openai:gpt-5-mini", &[], &own);
-    let expected = Capabilities {
+    let expected = ModelCapabilities {
         structured_output: StructuredOutput::Prompt,
         max_tokens_field: MaxTokensField::MaxTokens,
         default_max_tokens: Some(64),

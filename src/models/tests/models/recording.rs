@@ -12,9 +12,9 @@ use crate::answers::{KEY, chunks, cx, fails, opened, says, settings, watched};
 use crate::server::Server;
 
 /// A file that does not exist yet, in a folder that is removed at the end.
-struct Scratch(PathBuf);
+struct RecordingFolder(PathBuf);
 
-impl Scratch {
+impl RecordingFolder {
     fn new(name: &str) -> Self {
         let folder = std::env::temp_dir().join(format!("antiphon-{}-{name}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
@@ -26,7 +26,7 @@ impl Scratch {
     }
 }
 
-impl Drop for Scratch {
+impl Drop for RecordingFolder {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
@@ -46,7 +46,7 @@ fn script(replies: impl IntoIterator<Item = ScriptedReply>) -> Arc<dyn Model> {
 
 #[tokio::test]
 async fn a_recording_is_repeated_without_asking_anybody() {
-    let scratch = Scratch::new("repeated");
+    let scratch = RecordingFolder::new("repeated");
     let down = Fault::new(FaultCode::ModelServerError, "down");
     let calls = ScriptedReply::calls([("search", json!({"q": 1}))]).usage(3, 4);
     let model = script(["for a b".into(), calls, down.clone().into(), "again".into()]);
@@ -71,7 +71,7 @@ async fn a_recording_is_repeated_without_asking_anybody() {
 
 #[tokio::test]
 async fn another_request_is_refused_with_the_first_difference() {
-    let scratch = Scratch::new("refused");
+    let scratch = RecordingFolder::new("refused");
     let recording = RecordingModel::create(script(["1".into()]), &scratch.file()).unwrap();
     ask(&recording, "a").await.unwrap();
     let replay = ReplayModel::open(&scratch.file()).unwrap();
@@ -90,7 +90,7 @@ async fn another_request_is_refused_with_the_first_difference() {
 
 #[tokio::test]
 async fn no_key_is_in_a_recording() {
-    let scratch = Scratch::new("secret");
+    let scratch = RecordingFolder::new("secret");
     let server = Server::start([says(&format!("your key is {KEY}")), fails(401, "", KEY)]).await;
     let headers = [("x-secret".to_owned(), "hush-hush-42".into())].into();
     let model = opened(&ModelSettings { headers, ..settings(&server) });
@@ -106,7 +106,7 @@ async fn no_key_is_in_a_recording() {
 
 #[tokio::test]
 async fn a_recording_is_never_overwritten_and_a_damaged_one_is_refused() {
-    let scratch = Scratch::new("damaged");
+    let scratch = RecordingFolder::new("damaged");
     let fault = ReplayModel::open(&scratch.file()).unwrap_err();
     assert_eq!(fault.code, FaultCode::RecordingInvalid);
     for (text, told) in [

@@ -10,7 +10,7 @@ use antiphon_runtime::sandbox::{SandboxLimits, WorkerOrigin};
 
 use super::worker::Worker;
 use super::zygote_process::ZygoteProcess;
-use crate::shown::Shown;
+use crate::granted_files::GrantedFiles;
 use crate::spec::{EngineSettings, JailReport};
 use crate::wire::WorkerRequest;
 
@@ -37,7 +37,7 @@ pub(super) struct WorkerPool {
 struct SharedPool {
     settings: EngineSettings,
     limits: SandboxLimits,
-    shown: Shown,
+    shown: GrantedFiles,
     verdict: ReportCheck,
     state: Mutex<PoolState>,
     changed: Condvar,
@@ -68,7 +68,7 @@ impl WorkerPool {
     pub(super) fn new(
         settings: EngineSettings,
         limits: SandboxLimits,
-        shown: Shown,
+        shown: GrantedFiles,
         verdict: ReportCheck,
     ) -> Self {
         let shared = Arc::new(SharedPool {

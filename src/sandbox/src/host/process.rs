@@ -17,7 +17,7 @@ use super::pool::{ReportCheck, WorkerPool};
 use super::supervise::{JobTerms, run};
 use super::worker::Worker;
 use super::zygote_process::ZygoteProcess;
-use crate::shown::{GrantedFile, Shown};
+use crate::granted_files::{GrantedFile, GrantedFiles};
 use crate::spec::{
     EngineName, EngineSettings, JailLayer, JailReport, Mounts, ReadyTimeout, ZygoteLifetime,
 };
@@ -110,7 +110,7 @@ impl ProcessEngine {
     }
 
     fn pool(&self) -> &WorkerPool {
-        let shown = || Shown { files: Arc::clone(&self.files), canary: None };
+        let shown = || GrantedFiles { files: Arc::clone(&self.files), canary: None };
         self.pool
             .own(|| WorkerPool::new(self.settings.clone(), self.limits, shown(), self.verdict()))
     }
@@ -174,7 +174,7 @@ impl ProcessEngine {
                 );
             }
         };
-        let shown = Shown { files: Arc::default(), canary: Some(canary.0.clone()) };
+        let shown = GrantedFiles { files: Arc::default(), canary: Some(canary.0.clone()) };
         let is_closed = || self.is_closed();
         let started =
             ZygoteProcess::start(&self.bare(), &SandboxLimits::default(), &shown, &is_closed);

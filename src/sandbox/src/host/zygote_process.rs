@@ -13,7 +13,7 @@ use antiphon_runtime::sandbox::SandboxLimits;
 
 use super::cgroup::Cgroup;
 use super::worker::Worker;
-use crate::shown::Shown;
+use crate::granted_files::GrantedFiles;
 use crate::spec::{EngineName, EngineSettings, JailReport, ZygoteLifetime};
 use crate::sys::descriptors::{self, PolledDescriptor};
 use crate::sys::{process, sockets, spawn};
@@ -70,7 +70,7 @@ impl ZygoteProcess {
     pub(super) fn start(
         settings: &EngineSettings,
         limits: &SandboxLimits,
-        shown: &Shown,
+        shown: &GrantedFiles,
         is_unwanted: &dyn Fn() -> bool,
     ) -> Result<Self, String> {
         let mut plan = settings.plan(limits, shown.canary.clone());

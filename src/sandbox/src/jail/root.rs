@@ -7,7 +7,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Component, Path, PathBuf};
 
 use super::{CACHE, DEVICES, JailFault, SCRATCH, Step};
-use crate::shown::GrantedFile;
+use crate::granted_files::GrantedFile;
 use crate::sys::{mounts, process, sockets};
 use crate::wire::LONGEST;
 

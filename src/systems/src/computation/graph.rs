@@ -10,9 +10,9 @@ use super::Computation;
 use super::computed::Computed;
 use super::config::Config;
 use super::conversation::{coding, summing_up};
+use super::input_table;
 use super::outcome::ComputationAttempt;
 use super::reply::{self, Plan};
-use super::source;
 use super::state::State;
 use super::task::RESULT;
 use super::value_text::{cut, emptiness, said, value};
@@ -59,7 +59,7 @@ pub(super) fn build(config: &Config, graph: &mut SystemBuilder<Computation>) -> 
 async fn describe(cx: NodeContext<Computation>) -> Result<Patch<State>, Fault> {
     let (inputs, sources) = cx.data().describe().await.map_err(|fault| unusable(&fault))?;
     let mut patch = Patch::default();
-    if let Some(name) = source::unknown_name(cx.input(), &inputs, &sources) {
+    if let Some(name) = input_table::unknown_name(cx.input(), &inputs, &sources) {
         refuse(&mut patch, format!("no input has a column or a value `{name}`"));
     }
     patch.set(State::inputs, inputs).set(State::sources, sources);

@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 
 use super::Computation;
 use super::computed::Computed;
-use super::source::{self, Source};
+use super::input_table::{self, InputTable};
 use super::value_text::plain_answer;
 use crate::result::Outcome;
 use crate::system::{Conclusion, Finished, System};
@@ -58,7 +58,7 @@ pub struct Answer {
     /// delivered.
     pub rejected_wordings: Vec<RejectedWording>,
     /// The columns of the inputs that the last code reads.
-    pub sources: Vec<Source>,
+    pub sources: Vec<InputTable>,
     /// What speaks against relying on the answer, as far as code can tell.
     pub doubts: Vec<String>,
     /// All code, in the order it was tried; the last computed the result.
@@ -79,8 +79,8 @@ pub(super) fn conclude(finished: Finished<'_, Computation>) -> Conclusion<Answer
     let input = &run.input;
     let plain = plain_answer(&state, &input.question);
     let last = state.attempts.last().map_or("", |last| &last.python);
-    let sources = source::used(last, &state.sources);
-    let doubts = source::doubts(&input.question, &state, &sources);
+    let sources = input_table::used(last, &state.sources);
+    let doubts = input_table::doubts(&input.question, &state, &sources);
     let summary = state.summary.filter(|_| outcome == Outcome::Answered);
     let output = Answer {
         answer: match &summary {

@@ -10,7 +10,7 @@ use antiphon_runtime::sandbox::{
 use serde::Deserialize;
 use serde_json::json;
 
-use super::source::Source;
+use super::input_table::InputTable;
 use super::task::{RESULT, TABLE, Task};
 
 /// Code of ours that describes variables, for the guest to run: what stands in
@@ -35,7 +35,7 @@ impl SandboxRunner {
     }
 
     /// Opens an interpreter, puts the inputs into it, and has them described.
-    pub(super) async fn describe(&self) -> Result<(String, Vec<Source>), Box<GuestFault>> {
+    pub(super) async fn describe(&self) -> Result<(String, Vec<InputTable>), Box<GuestFault>> {
         if self.task.inputs.is_empty() && self.task.tables.is_empty() {
             return Ok((String::new(), Vec::new()));
         }
@@ -45,7 +45,7 @@ impl SandboxRunner {
         let Some(described) = described(&seen) else { return Ok((names.join("\n"), Vec::new())) };
         let text: Vec<&str> = described.iter().map(|one| &*one.text).collect();
         let text = text.join("\n");
-        let has_columns = |one: &Described| !one.source.columns.is_empty();
+        let has_columns = |one: &VariableDescription| !one.source.columns.is_empty();
         let sources = described.into_iter().filter(has_columns).map(|one| one.source).collect();
         Ok((text, sources))
     }
@@ -162,15 +162,15 @@ fn describing(names: &[&str]) -> String {
 
 /// A variable as the guest has described it.
 #[derive(Deserialize)]
-struct Described {
+struct VariableDescription {
     #[serde(flatten)]
-    source: Source,
+    source: InputTable,
     text: String,
     is_empty: bool,
 }
 
 /// What a job has described; none if its value is something else.
-fn described(outcome: &JobOutcome) -> Option<Vec<Described>> {
+fn described(outcome: &JobOutcome) -> Option<Vec<VariableDescription>> {
     Vec::deserialize(outcome.value.as_ref()?).ok()
 }
 

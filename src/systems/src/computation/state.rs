@@ -3,9 +3,9 @@
 use antiphon_core::Fault;
 
 use super::computed::Computed;
+use super::input_table::InputTable;
 use super::outcome::{ComputationAttempt, RejectedWording};
 use super::reply::{Plan, Summary};
-use super::source::Source;
 use crate::state::{field_types, state};
 
 state! {
@@ -14,7 +14,7 @@ state! {
         /// The inputs, described for the model.
         [Set] inputs: String,
         /// The inputs that have columns.
-        [Set] sources: Vec<Source>,
+        [Set] sources: Vec<InputTable>,
         /// The code that is to run next.
         [Set] plan: Plan,
         /// The code that has run.

@@ -5,12 +5,12 @@ use serde_json::{Value as Json, json};
 use super::Computation;
 use super::computed::Computed;
 use super::graph::refuse;
+use super::input_table;
 use super::outcome::RejectedWording;
 use super::reply::Summary;
-use super::source;
 use super::state::State;
 use super::value_text::{number, plain_number, result_of};
-use crate::figures::{Difference, Evidence, added};
+use crate::figures::{FigureEvidence, FigureMismatch, added};
 use crate::node::NodeContext;
 use crate::patch::Patch;
 use crate::prompts::ModelTier;
@@ -26,30 +26,32 @@ pub(super) fn conclude(cx: &NodeContext<Computation>, mut summary: Summary) -> P
         return patch;
     }
     let known = evidence(cx);
-    let differences: Vec<String> =
-        differences(&known, &cx.state, &summary.answer).iter().map(Difference::to_string).collect();
-    if differences.is_empty() {
-        summary.highlights.retain(|fact| known.differences(fact).is_empty());
+    let mismatches: Vec<String> = mismatches(&known, &cx.state, &summary.answer)
+        .iter()
+        .map(FigureMismatch::to_string)
+        .collect();
+    if mismatches.is_empty() {
+        summary.highlights.retain(|fact| known.mismatches(fact).is_empty());
         patch.set(State::summary, summary);
         return patch;
     }
-    let rejected = RejectedWording { answer: summary.answer, differences };
+    let rejected = RejectedWording { answer: summary.answer, differences: mismatches };
     patch.note("wording_rejected", json!(rejected)).set(State::rejected, [rejected]);
     patch
 }
 
 /// What an answer states beside the result, and what of the result it leaves out.
-fn differences(known: &Evidence, state: &State, answer: &str) -> Vec<Difference> {
-    let mut found = known.differences(answer);
+fn mismatches(known: &FigureEvidence, state: &State, answer: &str) -> Vec<FigureMismatch> {
+    let mut found = known.mismatches(answer);
     let Some(value) = state.computed.as_ref().and_then(Computed::result) else { return found };
     if let Some(number) = number(value).filter(|number| !known.states(answer, *number)) {
-        found.push(Difference::Missing(plain_number(number)));
+        found.push(FigureMismatch::Missing(plain_number(number)));
     }
     if let Json::String(text) = value
         && text.chars().count() <= LONGEST
         && !repeats(answer, text)
     {
-        found.push(Difference::Missing(text.clone()));
+        found.push(FigureMismatch::Missing(text.clone()));
     }
     found
 }
@@ -67,9 +69,9 @@ fn repeats(answer: &str, text: &str) -> bool {
 }
 
 /// All that an answer may state: the result and what was printed, and what was asked.
-fn evidence(cx: &NodeContext<Computation>) -> Evidence {
+fn evidence(cx: &NodeContext<Computation>) -> FigureEvidence {
     let (task, state) = (cx.input(), &cx.state);
-    let mut known = Evidence::new();
+    let mut known = FigureEvidence::new();
     known.text(&task.question).text(&state.shown).text(&state.printed);
     known.text(&cx.system().config.guidance).text(&json!(task.facts).to_string());
     for name in task.names() {
@@ -79,7 +81,7 @@ fn evidence(cx: &NodeContext<Computation>) -> Evidence {
         known.units(&function.name).units(&function.doc);
     }
     let python = state.attempts.last().map_or("", |last| &last.python);
-    let used = source::used(python, &state.sources);
+    let used = input_table::used(python, &state.sources);
     for column in used.iter().flat_map(|source| &source.columns) {
         known.name(&column.name);
     }
@@ -94,7 +96,7 @@ fn evidence(cx: &NodeContext<Computation>) -> Evidence {
 }
 
 /// The numbers in a value at full length, and how many items it has.
-fn add_value(known: &mut Evidence, value: &Json) {
+fn add_value(known: &mut FigureEvidence, value: &Json) {
     if let Some(number) = number(value) {
         known.number(number);
         return;
@@ -129,8 +131,8 @@ fn is_doubtful(cx: &NodeContext<Computation>) -> bool {
 
 fn unnamed(cx: &NodeContext<Computation>) -> Vec<String> {
     let python = cx.state.attempts.last().map_or("", |last| &last.python);
-    let used = source::used(python, &cx.state.sources);
-    source::unnamed(&cx.input().question, &cx.state, &used)
+    let used = input_table::used(python, &cx.state.sources);
+    input_table::unnamed(&cx.input().question, &cx.state, &used)
 }
 
 fn misfit(cx: &NodeContext<Computation>) -> String {

@@ -4,13 +4,13 @@ use super::scan::digits;
 
 /// A date, or the parts of it that are known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Date {
+pub(super) struct PartialDate {
     pub(super) year: Option<i32>,
     pub(super) month: Option<u32>,
     pub(super) day: Option<u32>,
 }
 
-impl Date {
+impl PartialDate {
     /// The dates that digits with `-`, `/` or `.` between them can mean, and their length.
     pub(super) fn in_digits(text: &str) -> Option<(Vec<Self>, usize)> {
         let first = digits(text);

@@ -3,17 +3,17 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use super::date::{Date, month, weekday};
-use super::figure::{Figure, Meaning, Number, figures};
-use super::number::Reading;
-use super::scan::{Token, scan};
+use super::date::{PartialDate, month, weekday};
+use super::figure::{FigureValue, Quantity, StatedFigure, figures};
+use super::number::NumeralReading;
+use super::scan::{TokenKind, scan};
 use super::unit::{PERCENT, contains, implies, units_in, units_of_name};
 
 /// Numbers, dates and units that a sentence may state.
 #[derive(Clone, Debug, Default)]
-pub struct Evidence {
+pub struct FigureEvidence {
     numbers: Vec<f64>,
-    dates: Vec<Date>,
+    dates: Vec<PartialDate>,
     times: Vec<(u32, u32)>,
     units: BTreeSet<&'static str>,
     /// All text, in lower case.
@@ -24,7 +24,7 @@ pub struct Evidence {
 
 /// Something that a sentence states and nothing supports, or that it fails to state.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Difference {
+pub enum FigureMismatch {
     /// A number that is not known.
     Number(String),
     /// A unit that is not known, after its number.
@@ -37,7 +37,7 @@ pub enum Difference {
     Missing(String),
 }
 
-impl fmt::Display for Difference {
+impl fmt::Display for FigureMismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Number(text) => write!(f, "the number `{text}` is not in the result"),
@@ -51,7 +51,7 @@ impl fmt::Display for Difference {
     }
 }
 
-impl Evidence {
+impl FigureEvidence {
     /// Nothing is known.
     pub fn new() -> Self {
         Self::default()
@@ -64,12 +64,12 @@ impl Evidence {
 
     /// All that a text states.
     pub fn text(&mut self, text: &str) -> &mut Self {
-        for Figure { meaning, .. } in figures(text) {
+        for StatedFigure { meaning, .. } in figures(text) {
             match meaning {
-                Meaning::Number(number) => self.stated(&number),
-                Meaning::Date(dates) => dates.into_iter().for_each(|date| self.date(date)),
-                Meaning::Time(hour, minute) => self.times.push((hour, minute)),
-                Meaning::Weekday(_) | Meaning::Label => {}
+                FigureValue::Number(number) => self.stated(&number),
+                FigureValue::Date(dates) => dates.into_iter().for_each(|date| self.date(date)),
+                FigureValue::Time(hour, minute) => self.times.push((hour, minute)),
+                FigureValue::Weekday(_) | FigureValue::Label => {}
             }
         }
         self.units.extend(units_in(text));
@@ -100,11 +100,11 @@ impl Evidence {
     }
 
     /// What a sentence states that is not known; empty if there is nothing.
-    pub fn differences(&self, sentence: &str) -> Vec<Difference> {
+    pub fn mismatches(&self, sentence: &str) -> Vec<FigureMismatch> {
         let lowers = lowers(sentence);
         let mut found = Vec::new();
         for figure in figures(sentence) {
-            found.extend(self.difference(figure, lowers));
+            found.extend(self.mismatch(figure, lowers));
         }
         found
     }
@@ -112,21 +112,21 @@ impl Evidence {
     /// Whether a sentence states a number, rounded to the digits that it shows.
     pub fn states(&self, sentence: &str, number: f64) -> bool {
         let lowers = lowers(sentence);
-        let told = |figure: Figure| match figure.meaning {
-            Meaning::Number(one) => {
+        let told = |figure: StatedFigure| match figure.meaning {
+            FigureValue::Number(one) => {
                 one.readings.iter().flatten().any(|it| self.is_near(&one, *it, number, lowers))
             }
-            Meaning::Date(dates) => dates.iter().any(|date| {
+            FigureValue::Date(dates) => dates.iter().any(|date| {
                 let named = date.month.filter(|_| date.day.is_none()).map(f64::from);
                 named == Some(number) || date.year.map(f64::from) == Some(number)
             }),
-            Meaning::Weekday(day) => self.is_weekday(day, &[number]),
-            Meaning::Time(..) | Meaning::Label => false,
+            FigureValue::Weekday(day) => self.is_weekday(day, &[number]),
+            FigureValue::Time(..) | FigureValue::Label => false,
         };
         figures(sentence).into_iter().any(told) || in_words(sentence, number)
     }
 
-    fn stated(&mut self, number: &Number) {
+    fn stated(&mut self, number: &Quantity) {
         let values = number.readings.iter().flatten().map(|reading| reading.value);
         self.numbers.extend(values);
         self.units.extend(&number.units);
@@ -137,48 +137,58 @@ impl Evidence {
         }
     }
 
-    fn date(&mut self, date: Date) {
+    fn date(&mut self, date: PartialDate) {
         self.numbers.extend(date.year.map(f64::from));
         self.numbers.extend(date.day.map(f64::from));
         self.dates.push(date);
     }
 
-    fn difference(&self, figure: Figure, lowers: bool) -> Option<Difference> {
-        let Figure { text, meaning } = figure;
+    fn mismatch(&self, figure: StatedFigure, lowers: bool) -> Option<FigureMismatch> {
+        let StatedFigure { text, meaning } = figure;
         match meaning {
-            Meaning::Number(number) => self.number_difference(&number, text, lowers),
-            Meaning::Date(dates) => {
-                (!dates.iter().any(|date| self.has_date(date))).then_some(Difference::Date(text))
+            FigureValue::Number(number) => self.number_mismatch(&number, text, lowers),
+            FigureValue::Date(dates) => (!dates.iter().any(|date| self.has_date(date)))
+                .then_some(FigureMismatch::Date(text)),
+            FigureValue::Weekday(day) => {
+                (!self.has_weekday(day, &text)).then_some(FigureMismatch::Date(text))
             }
-            Meaning::Weekday(day) => {
-                (!self.has_weekday(day, &text)).then_some(Difference::Date(text))
-            }
-            Meaning::Time(hour, minute) => {
+            FigureValue::Time(hour, minute) => {
                 let known = self.times.contains(&(hour, minute));
-                (!known).then_some(Difference::Date(text))
+                (!known).then_some(FigureMismatch::Date(text))
             }
-            Meaning::Label => {
+            FigureValue::Label => {
                 let known = contains(&self.words, &text.to_lowercase());
-                (!known).then_some(Difference::Label(text))
+                (!known).then_some(FigureMismatch::Label(text))
             }
         }
     }
 
-    fn number_difference(&self, number: &Number, text: String, lowers: bool) -> Option<Difference> {
-        let near = |reading: &Reading| {
+    fn number_mismatch(
+        &self,
+        number: &Quantity,
+        text: String,
+        lowers: bool,
+    ) -> Option<FigureMismatch> {
+        let near = |reading: &NumeralReading| {
             self.numbers.iter().any(|known| self.is_near(number, *reading, *known, lowers))
         };
         if !number.readings.iter().any(|ones| ones.iter().all(near)) {
-            return Some(Difference::Number(text));
+            return Some(FigureMismatch::Number(text));
         }
         let known = |unit: &&str| self.units.iter().any(|known| implies(known, unit));
         let is_plain = number.units.is_empty() || number.units.iter().any(known);
-        (!is_plain).then(|| Difference::Unit(text, number.unit.clone()))
+        (!is_plain).then(|| FigureMismatch::Unit(text, number.unit.clone()))
     }
 
     /// Whether a number of a sentence is the known one.
-    fn is_near(&self, number: &Number, reading: Reading, known: f64, lowers: bool) -> bool {
-        let reading = if self.is_exact { Reading::exact(reading.value) } else { reading };
+    fn is_near(
+        &self,
+        number: &Quantity,
+        reading: NumeralReading,
+        known: f64,
+        lowers: bool,
+    ) -> bool {
+        let reading = if self.is_exact { NumeralReading::exact(reading.value) } else { reading };
         let is_about = number.is_about && !self.is_exact;
         let rounds = |known: f64| {
             reading.rounds(known, is_about) || lowers && reading.negated().rounds(known, is_about)
@@ -197,7 +207,7 @@ impl Evidence {
         self.units.contains(PERCENT) || WORDS.split(' ').any(|word| contains(&self.words, word))
     }
 
-    fn has_date(&self, date: &Date) -> bool {
+    fn has_date(&self, date: &PartialDate) -> bool {
         if self.dates.iter().any(|known| date.is_part_of(known)) {
             return true;
         }
@@ -209,8 +219,8 @@ impl Evidence {
 
     fn has_month(&self, number: u32) -> bool {
         let about = ["month", "monat", "mois", "mes", "mese"];
-        let named = scan(&self.words).iter().any(|piece| match piece.token {
-            Token::Word(word) => month(word) == Some(number),
+        let named = scan(&self.words).iter().any(|token| match token.kind {
+            TokenKind::Word(word) => month(word) == Some(number),
             _ => false,
         });
         let counted = self.numbers.contains(&f64::from(number));
@@ -218,8 +228,8 @@ impl Evidence {
     }
 
     fn has_weekday(&self, day: u32, text: &str) -> bool {
-        let named = scan(&self.words).iter().any(|piece| match piece.token {
-            Token::Word(word) => weekday(word) == Some(day),
+        let named = scan(&self.words).iter().any(|token| match token.kind {
+            TokenKind::Word(word) => weekday(word) == Some(day),
             _ => false,
         });
         named

@@ -1,23 +1,23 @@
 //! What a sentence states: numbers with their units, and dates.
 
-use super::date::{Date, is_ambiguous, month, short_month, weekday};
-use super::number::{Reading, Readings, readings};
-use super::scan::{Piece, Token, scan};
+use super::date::{PartialDate, is_ambiguous, month, short_month, weekday};
+use super::number::{NumeralReading, NumeralReadings, readings};
+use super::scan::{TextToken, TokenKind, scan};
 use super::spelled::{scales, spelled};
 use super::unit::{PERCENT, unit_at};
 
 /// Something that is stated, as it is written and as it is meant.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Figure {
+pub(super) struct StatedFigure {
     pub(super) text: String,
-    pub(super) meaning: Meaning,
+    pub(super) meaning: FigureValue,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Meaning {
-    Number(Number),
+pub(super) enum FigureValue {
+    Number(Quantity),
     /// One of these.
-    Date(Vec<Date>),
+    Date(Vec<PartialDate>),
     Weekday(u32),
     Time(u32, u32),
     /// A word with digits in it.
@@ -26,8 +26,8 @@ pub(super) enum Meaning {
 
 /// A number with what stands around it.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Number {
-    pub(super) readings: Readings,
+pub(super) struct Quantity {
+    pub(super) readings: NumeralReadings,
     /// The names of the unit that it can have; none for a plain number.
     pub(super) units: Vec<&'static str>,
     /// The unit as it is written.
@@ -38,11 +38,11 @@ pub(super) struct Number {
 }
 
 /// Everything that a text states, in order.
-pub(super) fn figures(text: &str) -> Vec<Figure> {
-    let pieces = scan(text);
-    let mut reader = Reader { text, pieces: &pieces, found: Vec::new() };
+pub(super) fn figures(text: &str) -> Vec<StatedFigure> {
+    let tokens = scan(text);
+    let mut reader = Reader { text, tokens: &tokens, found: Vec::new() };
     let mut place = 0;
-    while place < pieces.len() {
+    while place < tokens.len() {
         place += reader.read(place).max(1);
     }
     reader.found
@@ -50,72 +50,72 @@ pub(super) fn figures(text: &str) -> Vec<Figure> {
 
 struct Reader<'r, 't> {
     text: &'t str,
-    pieces: &'r [Piece<'t>],
-    found: Vec<Figure>,
+    tokens: &'r [TextToken<'t>],
+    found: Vec<StatedFigure>,
 }
 
 impl<'t> Reader<'_, 't> {
-    /// Reads what begins at a piece; returns how many pieces it has.
+    /// Reads the figure that begins at a token; returns its number of tokens.
     fn read(&mut self, place: usize) -> usize {
-        let Some(piece) = self.pieces.get(place) else { return 1 };
-        match &piece.token {
-            Token::Date(dates) => self.put(place, 1, Meaning::Date(dates.clone())),
-            Token::Time(hour, minute) => {
+        let Some(token) = self.tokens.get(place) else { return 1 };
+        match &token.kind {
+            TokenKind::Date(dates) => self.put(place, 1, FigureValue::Date(dates.clone())),
+            TokenKind::Time(hour, minute) => {
                 let (hour, minute) = (*hour, *minute);
-                self.put(place, 1, Meaning::Time(hour, minute))
+                self.put(place, 1, FigureValue::Time(hour, minute))
             }
-            Token::Label(_) => self.put(place, 1, Meaning::Label),
-            Token::Numeral(numeral) if self.is_item(place) => numeral.len().min(1),
-            Token::Numeral(_) => {
+            TokenKind::Label(_) => self.put(place, 1, FigureValue::Label),
+            TokenKind::Numeral(numeral) if self.is_item(place) => numeral.len().min(1),
+            TokenKind::Numeral(_) => {
                 let used = self.day_first(place);
                 if used > 0 { used } else { self.number(place) }
             }
-            Token::Word(word) => self.word(place, word),
-            Token::Sign(_) => 1,
+            TokenKind::Word(word) => self.word(place, word),
+            TokenKind::Sign(_) => 1,
         }
     }
 
-    fn put(&mut self, place: usize, used: usize, meaning: Meaning) -> usize {
+    fn put(&mut self, place: usize, used: usize, meaning: FigureValue) -> usize {
         let (Some(first), Some(last)) =
-            (self.pieces.get(place), self.pieces.get(place + used.max(1) - 1))
+            (self.tokens.get(place), self.tokens.get(place + used.max(1) - 1))
         else {
             return 1;
         };
         let text = self.text.get(first.start..last.end).unwrap_or_default().to_owned();
-        self.found.push(Figure { text, meaning });
+        self.found.push(StatedFigure { text, meaning });
         used
     }
 
     /// A word: a month, a weekday, or a number that is spelled.
     fn word(&mut self, place: usize, word: &str) -> usize {
         if let Some(day) = weekday(word) {
-            return self.put(place, 1, Meaning::Weekday(day));
+            return self.put(place, 1, FigureValue::Weekday(day));
         }
         let used = self.month_first(place, word);
         if used > 0 {
             return used;
         }
-        let Some((value, used)) = self.pieces.get(place..).and_then(spelled) else { return 1 };
-        let number = self.dressed(place, used, vec![vec![Reading::exact(value)]]);
-        self.put(place, used, Meaning::Number(number))
+        let Some((value, used)) = self.tokens.get(place..).and_then(spelled) else { return 1 };
+        let number = self.dressed(place, used, vec![vec![NumeralReading::exact(value)]]);
+        self.put(place, used, FigureValue::Number(number))
     }
 
     /// `15 April 2023`, `15. April`, `3rd of May`.
     fn day_first(&mut self, place: usize) -> usize {
         let Some(day) = self.small(place, 31) else { return 0 };
-        let is_filler = |piece: &Piece<'_>| {
-            piece.is('.')
-                || piece.word().is_some_and(|word| {
+        let is_filler = |token: &TextToken<'_>| {
+            token.is('.')
+                || token.word().is_some_and(|word| {
                     matches!(word, "st" | "nd" | "rd" | "th" | "of" | "de" | "er")
                 })
         };
-        let rest = self.pieces.get(place + 1..).unwrap_or_default();
-        let fillers = rest.iter().take(2).take_while(|piece| is_filler(piece)).count();
+        let rest = self.tokens.get(place + 1..).unwrap_or_default();
+        let fillers = rest.iter().take(2).take_while(|token| is_filler(token)).count();
         let at = place + 1 + fillers;
         let Some(month) = self.word_at(at).and_then(short_month) else { return 0 };
         let (year, used) = self.year(at + 1);
-        let date = Date { year, month: Some(month), day: Some(day) };
-        self.put(place, at + 1 + used - place, Meaning::Date(vec![date]))
+        let date = PartialDate { year, month: Some(month), day: Some(day) };
+        self.put(place, at + 1 + used - place, FigureValue::Date(vec![date]))
     }
 
     /// `April 15, 2023`, `April 2023`, `in April`; 0 if the word is no month here.
@@ -136,9 +136,9 @@ impl<'t> Reader<'_, 't> {
         {
             return 0;
         }
-        let date = Date { year, month: Some(number), day };
+        let date = PartialDate { year, month: Some(number), day };
         let used = if has_number { next + used - place } else { 1 };
-        self.put(place, used, Meaning::Date(vec![date]))
+        self.put(place, used, FigureValue::Date(vec![date]))
     }
 
     /// Whether a word such as `May` is a month by what stands before it.
@@ -148,18 +148,18 @@ impl<'t> Reader<'_, 't> {
         let is_capital = word.starts_with(char::is_uppercase);
         let before = place.checked_sub(1).and_then(|before| self.word_at(before));
         // A sentence of a single word is an answer by itself.
-        let is_alone = self.pieces.iter().filter(|piece| piece.word().is_some()).count() == 1;
+        let is_alone = self.tokens.iter().filter(|token| token.word().is_some()).count() == 1;
         let follows =
             before.is_some_and(|it| BEFORE.split(' ').any(|one| it.eq_ignore_ascii_case(one)));
         is_capital && (follows || is_alone) || follows && matches!(word, "mai" | "mars" | "mei")
     }
 
-    /// A year at a place, after a comma or a preposition, and how many pieces it has.
+    /// A year at a place, after a comma or a preposition, and how many tokens it has.
     fn year(&self, place: usize) -> (Option<i32>, usize) {
         let skipped = self.sign_at(place, ',')
             || self.word_at(place).is_some_and(|it| matches!(it, "of" | "de"));
         let at = place + usize::from(skipped);
-        let numeral = self.pieces.get(at).and_then(Piece::numeral);
+        let numeral = self.tokens.get(at).and_then(TextToken::numeral);
         let year = numeral.filter(|it| it.len() == 4).and_then(|it| it.parse().ok());
         match year.filter(|year| (1000..3000).contains(year)) {
             Some(year) => (Some(year), 1 + usize::from(skipped)),
@@ -169,49 +169,51 @@ impl<'t> Reader<'_, 't> {
 
     /// A number of one or two digits from 1.
     fn small(&self, place: usize, most: u32) -> Option<u32> {
-        let numeral = self.pieces.get(place).and_then(Piece::numeral)?;
+        let numeral = self.tokens.get(place).and_then(TextToken::numeral)?;
         let number = numeral.parse().ok().filter(|_| numeral.len() <= 2)?;
         (1..=most).contains(&number).then_some(number)
     }
 
     /// A numeral with its sign, scale and unit.
     fn number(&mut self, place: usize) -> usize {
-        let Some(numeral) = self.pieces.get(place).and_then(Piece::numeral) else { return 1 };
+        let Some(numeral) = self.tokens.get(place).and_then(TextToken::numeral) else { return 1 };
         let found = self.signed(place, readings(numeral));
         let scaled = self.word_at(place + 1).map_or(&[][..], scales);
         // A letter may be a unit as well: 5 m.
         let is_letter = self.word_at(place + 1).is_some_and(|word| word.len() == 1);
-        let mut all: Readings =
+        let mut all: NumeralReadings =
             if scaled.is_empty() || is_letter { found.clone() } else { Vec::new() };
         for scale in scaled {
-            let times = |ones: &Vec<Reading>| ones.iter().map(|one| one.times(*scale)).collect();
+            let times =
+                |ones: &Vec<NumeralReading>| ones.iter().map(|one| one.times(*scale)).collect();
             all.extend(found.iter().map(times));
         }
         let used = 1 + usize::from(!scaled.is_empty());
         let number = self.dressed(place, if is_letter { 1 } else { used }, all);
-        self.put(place, used, Meaning::Number(number))
+        self.put(place, used, FigureValue::Number(number))
     }
 
-    fn signed(&self, place: usize, found: Readings) -> Readings {
-        let Some(piece) = self.pieces.get(place) else { return found };
-        let Some(sign) = place.checked_sub(1).and_then(|before| self.pieces.get(before)) else {
+    fn signed(&self, place: usize, found: NumeralReadings) -> NumeralReadings {
+        let Some(token) = self.tokens.get(place) else { return found };
+        let Some(sign) = place.checked_sub(1).and_then(|before| self.tokens.get(before)) else {
             return found;
         };
-        let is_minus = (sign.is('-') || sign.is('−')) && sign.end == piece.start;
-        let before = place.checked_sub(2).and_then(|before| self.pieces.get(before));
+        let is_minus = (sign.is('-') || sign.is('−')) && sign.end == token.start;
+        let before = place.checked_sub(2).and_then(|before| self.tokens.get(before));
         // In `2019-2023` and `COVID-19` it is a dash.
         let is_dash =
-            before.is_some_and(|it| it.end == sign.start && !matches!(it.token, Token::Sign(_)));
+            before.is_some_and(|it| it.end == sign.start && !matches!(it.kind, TokenKind::Sign(_)));
         if !is_minus || is_dash {
             return found;
         }
-        let negated = |ones: Vec<Reading>| ones.into_iter().map(Reading::negated).collect();
+        let negated =
+            |ones: Vec<NumeralReading>| ones.into_iter().map(NumeralReading::negated).collect();
         found.into_iter().map(negated).collect()
     }
 
-    /// A number with its unit, which stands after `used` pieces or before the first.
-    fn dressed(&self, place: usize, used: usize, readings: Readings) -> Number {
-        let end = self.pieces.get(place + used - 1).map_or(0, |piece| piece.end);
+    /// A number with its unit, which stands after `used` tokens or before the first.
+    fn dressed(&self, place: usize, used: usize, readings: NumeralReadings) -> Quantity {
+        let end = self.tokens.get(place + used - 1).map_or(0, |token| token.end);
         let rest = self.text.get(end..).unwrap_or_default();
         let spaced = rest.trim_start_matches([' ', '\u{a0}', '\u{202f}', '-', '.']);
         let is_decade = rest.starts_with('s') && readings.iter().flatten().any(is_round_year);
@@ -220,7 +222,7 @@ impl<'t> Reader<'_, 't> {
         };
         let after = unit_at(spaced).filter(|_| !is_decade).map(|found| written(spaced, found));
         let before = || {
-            let sign = self.pieces.get(place.checked_sub(1)?)?;
+            let sign = self.tokens.get(place.checked_sub(1)?)?;
             let is_money = "€$£¥₹".contains(sign.text) || sign.text.len() == 3;
             let found = unit_at(sign.text).filter(|(_, length)| *length == sign.text.len());
             found.filter(|_| is_money).map(|found| written(sign.text, found))
@@ -228,7 +230,7 @@ impl<'t> Reader<'_, 't> {
         let (units, unit) = after.or_else(before).unwrap_or_default();
         let is_percent = units.contains(&PERCENT);
         let units = if is_percent { Vec::new() } else { units };
-        Number { readings, units, unit, is_percent, is_about: self.is_about(place) }
+        Quantity { readings, units, unit, is_percent, is_about: self.is_about(place) }
     }
 
     fn is_about(&self, place: usize) -> bool {
@@ -236,11 +238,11 @@ impl<'t> Reader<'_, 't> {
                              circa ca etwa rund ungefähr fast knapp über environ presque \
                              aproximadamente unos casi circa quasi";
         let start = place.saturating_sub(2);
-        let before = self.pieces.get(start..place).unwrap_or_default();
-        before.iter().any(|piece| {
-            piece.is('~')
-                || piece.is('≈')
-                || piece.word().is_some_and(|word| {
+        let before = self.tokens.get(start..place).unwrap_or_default();
+        before.iter().any(|token| {
+            token.is('~')
+                || token.is('≈')
+                || token.word().is_some_and(|word| {
                     WORDS.split_whitespace().any(|one| word.eq_ignore_ascii_case(one))
                 })
         })
@@ -248,28 +250,28 @@ impl<'t> Reader<'_, 't> {
 
     /// Whether a numeral counts the items of a list: `1. ` at the beginning of a line.
     fn is_item(&self, place: usize) -> bool {
-        let Some(piece) = self.pieces.get(place) else { return false };
-        let line = self.text.get(..piece.start).unwrap_or_default();
+        let Some(token) = self.tokens.get(place) else { return false };
+        let line = self.text.get(..token.start).unwrap_or_default();
         let begins =
             line.trim_end_matches([' ', '\t']).chars().next_back().is_none_or(|it| it == '\n');
         let mark = self.sign_at(place + 1, '.') || self.sign_at(place + 1, ')');
-        let rest = self.text.get(piece.end + 1..).unwrap_or_default();
+        let rest = self.text.get(token.end + 1..).unwrap_or_default();
         // An answer may be a number and a full stop.
         let goes_on = rest.starts_with(' ')
             && self.word_at(place + 2).is_some_and(|it| short_month(it).is_none());
-        begins && mark && goes_on && piece.text.len() <= 2
+        begins && mark && goes_on && token.text.len() <= 2
     }
 
     fn word_at(&self, place: usize) -> Option<&'t str> {
-        self.pieces.get(place).and_then(Piece::word)
+        self.tokens.get(place).and_then(TextToken::word)
     }
 
     fn sign_at(&self, place: usize, sign: char) -> bool {
-        self.pieces.get(place).is_some_and(|piece| piece.is(sign))
+        self.tokens.get(place).is_some_and(|token| token.is(sign))
     }
 }
 
 /// A year that a decade is called by: the `1960s`.
-fn is_round_year(reading: &Reading) -> bool {
+fn is_round_year(reading: &NumeralReading) -> bool {
     (1000.0..3000.0).contains(&reading.value) && reading.value % 10.0 == 0.0
 }

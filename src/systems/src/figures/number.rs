@@ -4,20 +4,20 @@ use super::scan::{digits, is_blank, is_separator};
 
 /// A number as it was written, and the unit of its last digit: `35.6` has a step of 0.1.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Reading {
+pub(super) struct NumeralReading {
     pub(super) value: f64,
     pub(super) step: f64,
 }
 
 /// What a numeral can mean: one number, or several with commas between them.
-pub(super) type Readings = Vec<Vec<Reading>>;
+pub(super) type NumeralReadings = Vec<Vec<NumeralReading>>;
 
 /// A rounded number may be off by this part of the value, however few digits it has.
 const COARSEST: f64 = 0.1;
 /// The same after words such as `about`.
 const COARSEST_ABOUT: f64 = 0.05;
 
-impl Reading {
+impl NumeralReading {
     /// A number that was not rounded.
     pub(super) const fn exact(value: f64) -> Self {
         Self { value, step: 0.0 }
@@ -57,20 +57,20 @@ impl Reading {
 }
 
 /// What a numeral can mean, the likeliest first.
-pub(super) fn readings(numeral: &str) -> Readings {
+pub(super) fn readings(numeral: &str) -> NumeralReadings {
     let (mantissa, exponent) = match numeral.split_once(['e', 'E']) {
         Some((mantissa, exponent)) => (mantissa, exponent.parse().unwrap_or(0)),
         None => (numeral, 0_i32),
     };
-    let mut found: Readings = whole(mantissa).into_iter().map(|one| vec![one]).collect();
+    let mut found: NumeralReadings = whole(mantissa).into_iter().map(|one| vec![one]).collect();
     found.extend(list(mantissa));
     let scale = 10_f64.powi(exponent);
-    let scaled = |ones: Vec<Reading>| ones.into_iter().map(|one| one.times(scale)).collect();
+    let scaled = |ones: Vec<NumeralReading>| ones.into_iter().map(|one| one.times(scale)).collect();
     found.into_iter().map(scaled).collect()
 }
 
 /// The numeral as one number.
-fn whole(numeral: &str) -> Vec<Reading> {
+fn whole(numeral: &str) -> Vec<NumeralReading> {
     let groups: Vec<&str> = numeral.split(is_separator_or_space).collect();
     let marks: Vec<char> = numeral.chars().filter(|sign| is_separator_or_space(*sign)).collect();
     let Some((last, earlier)) = marks.split_last() else { return read(numeral, "") };
@@ -88,7 +88,7 @@ fn whole(numeral: &str) -> Vec<Reading> {
 }
 
 /// The numeral as several numbers with commas or spaces between them.
-fn list(numeral: &str) -> Option<Vec<Reading>> {
+fn list(numeral: &str) -> Option<Vec<NumeralReading>> {
     let is_mark = |sign: char| is_separator_or_space(sign) && sign != '.';
     let parts: Vec<&str> = numeral.split(is_mark).collect();
     let parts = match parts.len() {
@@ -117,11 +117,11 @@ fn grouped(groups: &[&str], marks: &[char]) -> bool {
     is_uniform && has_start && last.len() == 3 && (western || indian)
 }
 
-fn read(whole: &str, fraction: &str) -> Vec<Reading> {
+fn read(whole: &str, fraction: &str) -> Vec<NumeralReading> {
     let text = format!("{whole}.{fraction}0");
     let places = i32::try_from(digits(fraction)).unwrap_or(i32::MAX);
     let value = text.parse::<f64>().ok().filter(|value| value.is_finite());
-    value.map(|value| Reading { value, step: 10_f64.powi(-places) }).into_iter().collect()
+    value.map(|value| NumeralReading { value, step: 10_f64.powi(-places) }).into_iter().collect()
 }
 
 fn is_separator_or_space(sign: char) -> bool {

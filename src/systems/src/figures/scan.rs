@@ -1,19 +1,19 @@
-//! A text as words, numerals and signs, each with its place.
+//! Splits a text into words, numerals and signs, with their byte ranges.
 
-use super::date::Date;
+use super::date::PartialDate;
 
-/// A piece of a text, and where it stands.
+/// A token of a text and its byte range.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Piece<'t> {
-    pub(super) token: Token<'t>,
+pub(super) struct TextToken<'t> {
+    pub(super) kind: TokenKind<'t>,
     pub(super) text: &'t str,
     pub(super) start: usize,
     pub(super) end: usize,
 }
 
-/// What a piece is.
+/// The kind of a token.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Token<'t> {
+pub(super) enum TokenKind<'t> {
     /// Letters.
     Word(&'t str),
     /// Letters, then digits: `Q3`.
@@ -21,33 +21,33 @@ pub(super) enum Token<'t> {
     /// Digits with their separators.
     Numeral(&'t str),
     /// A date in digits, as it can be read.
-    Date(Vec<Date>),
+    Date(Vec<PartialDate>),
     /// Hour and minute.
     Time(u32, u32),
     /// Anything else.
     Sign(char),
 }
 
-impl<'t> Piece<'t> {
+impl<'t> TextToken<'t> {
     /// The word, if it is one.
     pub(super) const fn word(&self) -> Option<&'t str> {
-        match self.token {
-            Token::Word(word) => Some(word),
+        match self.kind {
+            TokenKind::Word(word) => Some(word),
             _ => None,
         }
     }
 
     /// The digits, if it is a numeral.
     pub(super) const fn numeral(&self) -> Option<&'t str> {
-        match self.token {
-            Token::Numeral(numeral) => Some(numeral),
+        match self.kind {
+            TokenKind::Numeral(numeral) => Some(numeral),
             _ => None,
         }
     }
 
     /// Whether it is this sign.
     pub(super) fn is(&self, sign: char) -> bool {
-        self.token == Token::Sign(sign)
+        self.kind == TokenKind::Sign(sign)
     }
 }
 
@@ -66,9 +66,9 @@ pub(super) const fn is_blank(sign: char) -> bool {
     matches!(sign, '\u{a0}' | '\u{202f}' | '\u{2009}')
 }
 
-/// All pieces, in order, without the spaces between them.
-pub(super) fn scan(text: &str) -> Vec<Piece<'_>> {
-    let mut pieces: Vec<Piece<'_>> = Vec::new();
+/// All tokens, in order, without the spaces between them.
+pub(super) fn scan(text: &str) -> Vec<TextToken<'_>> {
+    let mut tokens: Vec<TextToken<'_>> = Vec::new();
     let mut start = 0;
     while let Some(rest) = text.get(start..).filter(|rest| !rest.is_empty()) {
         let Some(first) = rest.chars().next() else { break };
@@ -76,34 +76,34 @@ pub(super) fn scan(text: &str) -> Vec<Piece<'_>> {
             start += first.len_utf8();
             continue;
         }
-        let (token, length) = piece(rest, first);
+        let (kind, length) = next_token(rest, first);
         let own = rest.get(..length).unwrap_or_default();
-        pieces.push(Piece { token, text: own, start, end: start + length });
+        tokens.push(TextToken { kind, text: own, start, end: start + length });
         start += length;
     }
-    pieces
+    tokens
 }
 
-fn piece(rest: &str, first: char) -> (Token<'_>, usize) {
+fn next_token(rest: &str, first: char) -> (TokenKind<'_>, usize) {
     let starts_number = first.is_ascii_digit()
         || first == '.' && rest.chars().nth(1).is_some_and(|next| next.is_ascii_digit());
     if starts_number {
-        if let Some((dates, length)) = Date::in_digits(rest) {
-            return (Token::Date(dates), length);
+        if let Some((dates, length)) = PartialDate::in_digits(rest) {
+            return (TokenKind::Date(dates), length);
         }
         if let Some((hour, minute, length)) = time(rest) {
-            return (Token::Time(hour, minute), length);
+            return (TokenKind::Time(hour, minute), length);
         }
         let length = numeral(rest);
-        return (Token::Numeral(rest.get(..length).unwrap_or_default()), length);
+        return (TokenKind::Numeral(rest.get(..length).unwrap_or_default()), length);
     }
     if first.is_alphabetic() {
         let length = rest.find(|sign: char| !is_letter(sign)).unwrap_or(rest.len());
         let word = rest.get(..length).unwrap_or_default();
         let has_digit = word.chars().any(|sign| sign.is_ascii_digit());
-        return (if has_digit { Token::Label(word) } else { Token::Word(word) }, length);
+        return (if has_digit { TokenKind::Label(word) } else { TokenKind::Word(word) }, length);
     }
-    (Token::Sign(first), first.len_utf8())
+    (TokenKind::Sign(first), first.len_utf8())
 }
 
 /// How long the number is that a text begins with.

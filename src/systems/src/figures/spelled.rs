@@ -1,6 +1,6 @@
 //! Numbers in words, and the words that multiply a number.
 
-use super::scan::Piece;
+use super::scan::TextToken;
 
 /// Words below twenty. `one` is left out: it is an article in most languages, and a pronoun.
 const SMALL: &[(&str, u32)] = &[
@@ -154,15 +154,15 @@ pub(super) fn scales(word: &str) -> &'static [f64] {
     }
 }
 
-/// A number in words at the beginning of these pieces, and how many of them it has.
-pub(super) fn spelled(pieces: &[Piece<'_>]) -> Option<(f64, usize)> {
-    let mut sum = Sum::default();
+/// A number in words at the beginning of these tokens, and how many of them it has.
+pub(super) fn spelled(tokens: &[TextToken<'_>]) -> Option<(f64, usize)> {
+    let mut sum = SpelledNumber::default();
     let mut used = 0;
-    for (place, piece) in pieces.iter().enumerate() {
-        match piece.word().map(str::to_lowercase) {
+    for (place, token) in tokens.iter().enumerate() {
+        match token.word().map(str::to_lowercase) {
             Some(word) if sum.add(&word, place == 0) => used = place + 1,
             Some(word) if place > 0 && sum.takes_and() && matches!(&*word, "and" | "und") => {}
-            None if place > 0 && piece.is('-') => {}
+            None if place > 0 && token.is('-') => {}
             _ => break,
         }
     }
@@ -171,14 +171,14 @@ pub(super) fn spelled(pieces: &[Piece<'_>]) -> Option<(f64, usize)> {
 
 /// A number that grows word by word.
 #[derive(Default)]
-struct Sum {
+struct SpelledNumber {
     /// Thousands and more.
     upper: f64,
     /// What is below the next word for a thousand.
     lower: u32,
 }
 
-impl Sum {
+impl SpelledNumber {
     /// Adds a word, if it can follow.
     fn add(&mut self, word: &str, is_first: bool) -> bool {
         if let Some(value) = compound(word).filter(|_| is_first) {

@@ -4,110 +4,130 @@ use super::scan::is_letter;
 
 /// A unit: its name, signs that are written as they are, and words in any case; the last are
 /// parts of names of columns only.
-struct Unit(&'static str, &'static str, &'static str, &'static str);
+struct UnitSpellings(&'static str, &'static str, &'static str, &'static str);
 
-const UNITS: &[Unit] = &[
-    Unit(
+const UNITS: &[UnitSpellings] = &[
+    UnitSpellings(
         "mm",
         "mm",
         "millimetre|millimetres|millimeter|millimeters|millimètres|milímetros|millimetri",
         "",
     ),
-    Unit(
+    UnitSpellings(
         "cm",
         "cm",
         "centimetre|centimetres|centimeter|centimeters|zentimeter|centimètres|centímetros",
         "",
     ),
-    Unit("m", "m", "metre|metres|meter|meters|metern|mètre|mètres|metro|metros|metri", "m"),
-    Unit(
+    UnitSpellings(
+        "m",
+        "m",
+        "metre|metres|meter|meters|metern|mètre|mètres|metro|metros|metri",
+        "m",
+    ),
+    UnitSpellings(
         "km",
         "km",
         "kilometre|kilometres|kilometer|kilometers|kilometern|kilomètres|kilómetros|chilometri",
         "",
     ),
-    Unit("inch", "″", "inch|inches|zoll", "in"),
-    Unit("ft", "ft", "foot|feet|fuß", ""),
-    Unit("yd", "yd", "yard|yards", ""),
-    Unit("mi", "mi", "mile|miles|meile|meilen|millas", ""),
-    Unit(
+    UnitSpellings("inch", "″", "inch|inches|zoll", "in"),
+    UnitSpellings("ft", "ft", "foot|feet|fuß", ""),
+    UnitSpellings("yd", "yd", "yard|yards", ""),
+    UnitSpellings("mi", "mi", "mile|miles|meile|meilen|millas", ""),
+    UnitSpellings(
         "m2",
         "m²|m2|sqm|qm",
         "square metre|square metres|square meter|square meters|quadratmeter|mètres carrés|metros cuadrados",
         "",
     ),
-    Unit(
+    UnitSpellings(
         "km2",
         "km²|km2",
         "square kilometre|square kilometres|square kilometer|square kilometers|quadratkilometer",
         "",
     ),
-    Unit("ha", "ha", "hectare|hectares|hektar", ""),
-    Unit("m3", "m³|m3", "cubic metre|cubic metres|cubic meter|cubic meters|kubikmeter", ""),
-    Unit("l", "l|L", "litre|litres|liter|liters|litern|litros|litri", "l"),
-    Unit("ml", "ml|mL", "millilitre|millilitres|milliliter|milliliters", ""),
-    Unit("gal", "gal", "gallon|gallons", ""),
-    Unit("mg", "mg", "milligram|milligrams|milligramm", ""),
-    Unit("g", "g", "gram|grams|gramme|grammes|gramm|gramos|grammi", "g"),
-    Unit("kg", "kg", "kilogram|kilograms|kilo|kilos|kilogramm|kilogrammes|kilogramos", ""),
-    Unit("t", "t", "tonne|tonnes|ton|tons|tonnen|toneladas", "t"),
-    Unit("lb", "lb|lbs", "pound|pounds", ""),
-    Unit("oz", "oz", "ounce|ounces", ""),
-    Unit("ms", "ms", "millisecond|milliseconds|millisekunden", ""),
-    Unit(
+    UnitSpellings("ha", "ha", "hectare|hectares|hektar", ""),
+    UnitSpellings(
+        "m3",
+        "m³|m3",
+        "cubic metre|cubic metres|cubic meter|cubic meters|kubikmeter",
+        "",
+    ),
+    UnitSpellings("l", "l|L", "litre|litres|liter|liters|litern|litros|litri", "l"),
+    UnitSpellings("ml", "ml|mL", "millilitre|millilitres|milliliter|milliliters", ""),
+    UnitSpellings("gal", "gal", "gallon|gallons", ""),
+    UnitSpellings("mg", "mg", "milligram|milligrams|milligramm", ""),
+    UnitSpellings("g", "g", "gram|grams|gramme|grammes|gramm|gramos|grammi", "g"),
+    UnitSpellings("kg", "kg", "kilogram|kilograms|kilo|kilos|kilogramm|kilogrammes|kilogramos", ""),
+    UnitSpellings("t", "t", "tonne|tonnes|ton|tons|tonnen|toneladas", "t"),
+    UnitSpellings("lb", "lb|lbs", "pound|pounds", ""),
+    UnitSpellings("oz", "oz", "ounce|ounces", ""),
+    UnitSpellings("ms", "ms", "millisecond|milliseconds|millisekunden", ""),
+    UnitSpellings(
         "s",
         "s",
         "sec|secs|second|seconds|sekunde|sekunden|seconde|secondes|segundos|secondi",
         "s",
     ),
-    Unit("min", "min", "mins|minute|minutes|minuten|minutos|minuti", ""),
-    Unit("h", "h", "hr|hrs|hour|hours|stunde|stunden|heure|heures|hora|horas", "h"),
-    Unit("d", "", "day|days|tag|tage|tagen|jour|jours|día|días|giorni|giorno", "d"),
-    Unit("week", "", "week|weeks|woche|wochen|semaine|semaines|semana|semanas|settimane", ""),
-    Unit("month", "", "month|months|monat|monate|monaten|mois|meses|mesi", ""),
-    Unit(
+    UnitSpellings("min", "min", "mins|minute|minutes|minuten|minutos|minuti", ""),
+    UnitSpellings("h", "h", "hr|hrs|hour|hours|stunde|stunden|heure|heures|hora|horas", "h"),
+    UnitSpellings("d", "", "day|days|tag|tage|tagen|jour|jours|día|días|giorni|giorno", "d"),
+    UnitSpellings(
+        "week",
+        "",
+        "week|weeks|woche|wochen|semaine|semaines|semana|semanas|settimane",
+        "",
+    ),
+    UnitSpellings("month", "", "month|months|monat|monate|monaten|mois|meses|mesi", ""),
+    UnitSpellings(
         "year",
         "",
         "year|years|yr|yrs|jahr|jahre|jahren|ans|année|années|año|años|anni",
         "age|alter|edad",
     ),
-    Unit(
+    UnitSpellings(
         "°C",
         "°C|ºC|℃|° C",
         "celsius|degree celsius|degrees celsius|degrees c|degc|grad celsius|degrés celsius|grados celsius",
         "c",
     ),
-    Unit(
+    UnitSpellings(
         "°F",
         "°F|ºF|℉|° F",
         "fahrenheit|degree fahrenheit|degrees fahrenheit|degrees f|degf|grad fahrenheit",
         "f",
     ),
-    Unit("K", "", "kelvin|kelvins", ""),
-    Unit("°", "°|º", "degree|degrees|deg|grad|degrés|grados|gradi", ""),
-    Unit("km/h", "km/h|kmh|kph", "kilometres per hour|kilometers per hour|stundenkilometer", ""),
-    Unit("mph", "mph", "miles per hour", ""),
-    Unit("m/s", "m/s", "metres per second|meters per second", ""),
-    Unit("W", "W", "watt|watts", "w"),
-    Unit("kW", "kW", "kilowatt|kilowatts", ""),
-    Unit("MW", "MW", "megawatt|megawatts", ""),
-    Unit("kWh", "kWh", "kilowatt hours|kilowatt-hours|kilowattstunden", ""),
-    Unit("MWh", "MWh", "megawatt hours|megawatt-hours", ""),
-    Unit("V", "V", "volt|volts", ""),
-    Unit("Hz", "Hz", "hertz", ""),
-    Unit("hPa", "hPa", "hectopascal|hectopascals", ""),
-    Unit("kcal", "kcal", "calorie|calories|kilocalories|kalorien", ""),
-    Unit("B", "", "byte|bytes", ""),
-    Unit("kB", "kB|KB|KiB", "kilobyte|kilobytes", ""),
-    Unit("MB", "MB|MiB", "megabyte|megabytes", ""),
-    Unit("GB", "GB|GiB", "gigabyte|gigabytes", ""),
-    Unit("EUR", "€", "eur|euro|euros", ""),
-    Unit("USD", "$|US$", "usd|dollar|dollars|dólares|us dollars", ""),
-    Unit("GBP", "£", "gbp|pound|pounds|pounds sterling|pfund", ""),
-    Unit("JPY", "¥", "jpy|yen", ""),
-    Unit("CHF", "", "chf|franken|swiss francs", ""),
-    Unit("INR", "₹", "inr|rupee|rupees", ""),
-    Unit("%", "%", "percent|per cent|prozent|pour cent|por ciento|per cento", "pct|perc"),
+    UnitSpellings("K", "", "kelvin|kelvins", ""),
+    UnitSpellings("°", "°|º", "degree|degrees|deg|grad|degrés|grados|gradi", ""),
+    UnitSpellings(
+        "km/h",
+        "km/h|kmh|kph",
+        "kilometres per hour|kilometers per hour|stundenkilometer",
+        "",
+    ),
+    UnitSpellings("mph", "mph", "miles per hour", ""),
+    UnitSpellings("m/s", "m/s", "metres per second|meters per second", ""),
+    UnitSpellings("W", "W", "watt|watts", "w"),
+    UnitSpellings("kW", "kW", "kilowatt|kilowatts", ""),
+    UnitSpellings("MW", "MW", "megawatt|megawatts", ""),
+    UnitSpellings("kWh", "kWh", "kilowatt hours|kilowatt-hours|kilowattstunden", ""),
+    UnitSpellings("MWh", "MWh", "megawatt hours|megawatt-hours", ""),
+    UnitSpellings("V", "V", "volt|volts", ""),
+    UnitSpellings("Hz", "Hz", "hertz", ""),
+    UnitSpellings("hPa", "hPa", "hectopascal|hectopascals", ""),
+    UnitSpellings("kcal", "kcal", "calorie|calories|kilocalories|kalorien", ""),
+    UnitSpellings("B", "", "byte|bytes", ""),
+    UnitSpellings("kB", "kB|KB|KiB", "kilobyte|kilobytes", ""),
+    UnitSpellings("MB", "MB|MiB", "megabyte|megabytes", ""),
+    UnitSpellings("GB", "GB|GiB", "gigabyte|gigabytes", ""),
+    UnitSpellings("EUR", "€", "eur|euro|euros", ""),
+    UnitSpellings("USD", "$|US$", "usd|dollar|dollars|dólares|us dollars", ""),
+    UnitSpellings("GBP", "£", "gbp|pound|pounds|pounds sterling|pfund", ""),
+    UnitSpellings("JPY", "¥", "jpy|yen", ""),
+    UnitSpellings("CHF", "", "chf|franken|swiss francs", ""),
+    UnitSpellings("INR", "₹", "inr|rupee|rupees", ""),
+    UnitSpellings("%", "%", "percent|per cent|prozent|pour cent|por ciento|per cento", "pct|perc"),
 ];
 
 /// The unit of percentages.
@@ -116,7 +136,7 @@ pub(super) const PERCENT: &str = "%";
 /// The unit that a text begins with, by all its names, and the length of the way it is written.
 pub(super) fn unit_at(text: &str) -> Option<(Vec<&'static str>, usize)> {
     let mut found: (Vec<&'static str>, usize) = (Vec::new(), 0);
-    for Unit(name, signs, words, _) in UNITS {
+    for UnitSpellings(name, signs, words, _) in UNITS {
         let signs = aliases(signs).filter(|sign| begins(text, sign, false));
         let words = aliases(words).filter(|word| begins(text, word, true));
         let Some(length) = signs.chain(words).map(str::len).max() else { continue };
@@ -132,7 +152,7 @@ pub(super) fn unit_at(text: &str) -> Option<(Vec<&'static str>, usize)> {
 /// The units that a text mentions by a word or a sign of more than one letter.
 pub(super) fn units_in(text: &str) -> Vec<&'static str> {
     let lower = text.to_lowercase();
-    let mentions = |Unit(_, signs, words, _): &&Unit| {
+    let mentions = |UnitSpellings(_, signs, words, _): &&UnitSpellings| {
         let is_long = |alias: &&str| alias.chars().nth(1).is_some() || !alias.is_ascii();
         aliases(signs).filter(is_long).any(|sign| contains(text, sign))
             || aliases(words).any(|word| contains(&lower, word))
@@ -149,7 +169,7 @@ pub(super) fn units_of_name(name: &str) -> Vec<&'static str> {
     let parts =
         || lower.split(|sign: char| !sign.is_alphanumeric()).filter(|part| !part.is_empty());
     let has_several = parts().nth(1).is_some();
-    for Unit(unit, signs, words, names) in UNITS {
+    for UnitSpellings(unit, signs, words, names) in UNITS {
         let known = || aliases(signs).chain(aliases(words)).chain(aliases(names));
         let named = parts().any(|part| {
             let is_whole = !has_several && part.len() < 2;

@@ -11,7 +11,7 @@ use super::faithful::changed_word;
 use super::finalize::format_answer;
 use super::message::{MessageDraft, MessageFactory, MessageKind, Participant, attempts};
 use super::patch::Patch;
-use super::reply::{FinalAnswer, Finding, Plan, PlannedStep, Solution};
+use super::reply::{ExpertReply, FinalAnswer, Plan, PlannedStep, ResearcherReply};
 use super::state::{Decision, ExpertState, ResearcherState, State, Verdict};
 use super::step::StepName;
 use crate::reply::RoleReply;
@@ -101,7 +101,7 @@ fn conclude_research(
     attempt: usize,
     patch: &mut Patch,
 ) -> Result<String, Fault> {
-    let Finding { result } = reply.read()?;
+    let ResearcherReply { result } = reply.read()?;
     let result = result.trim().to_owned();
     let index = job.step_id.unwrap_or_default();
     let known = state.research_results.len();
@@ -128,7 +128,7 @@ fn conclude_expert(
     attempt: usize,
     patch: &mut Patch,
 ) -> Result<String, Fault> {
-    let Solution { reasoning_trace, known, expert_answer } = reply.read()?;
+    let ExpertReply { reasoning_trace, known, expert_answer } = reply.read()?;
     let (answer, reasoning) = (expert_answer.trim(), reasoning_trace.trim());
     let own = ExpertState {
         messages: reply.messages,

@@ -38,13 +38,13 @@ const fn yes() -> bool {
 
 /// What was found.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-pub(super) struct Finding {
+pub(super) struct ResearcherReply {
     pub(super) result: String,
 }
 
 /// The expert's answer.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-pub(super) struct Solution {
+pub(super) struct ExpertReply {
     #[serde(default)]
     pub(super) reasoning_trace: String,
     #[serde(default = "yes")]

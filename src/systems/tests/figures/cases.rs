@@ -1,6 +1,6 @@
 //! Hard cases, one a line: what is known, and what a sentence may say of it.
 
-use antiphon_systems::figures::{Difference, Evidence, added};
+use antiphon_systems::figures::{FigureEvidence, FigureMismatch, added};
 
 /// A result with the text around it, and a sentence.
 type Case<'c> = (f64, &'c str, &'c str);
@@ -103,8 +103,8 @@ const WRONG: &[(f64, &str, &str, &str)] = &[
     (7.0, "mass_g", "It is 7 kg.", "7"),
 ];
 
-fn known(number: f64, about: &str) -> Evidence {
-    let mut known = Evidence::new();
+fn known(number: f64, about: &str) -> FigureEvidence {
+    let mut known = FigureEvidence::new();
     known.number(number).text(about).name(about);
     known
 }
@@ -113,7 +113,7 @@ fn known(number: f64, about: &str) -> Evidence {
 fn a_sentence_may_say_a_number_in_every_way_that_is_common_somewhere() {
     for (number, about, sentence) in RIGHT {
         let known = known(*number, about);
-        assert_eq!(known.differences(sentence), [], "{number} {about:?}: {sentence}");
+        assert_eq!(known.mismatches(sentence), [], "{number} {about:?}: {sentence}");
         assert!(known.states(sentence, *number), "{number} {about:?}: {sentence}");
     }
 }
@@ -121,7 +121,7 @@ fn a_sentence_may_say_a_number_in_every_way_that_is_common_somewhere() {
 #[test]
 fn a_sentence_that_says_another_number_unit_or_date_is_told() {
     for (number, about, sentence, told) in WRONG {
-        let found = known(*number, about).differences(sentence);
+        let found = known(*number, about).mismatches(sentence);
         let [difference] = &*found else { panic!("{number} {about:?}: {sentence}: {found:?}") };
         let message = difference.to_string();
         assert!(message.contains(told), "{number} {about:?}: {sentence}: {message}");
@@ -149,8 +149,9 @@ fn a_short_answer_adds_nothing_to_the_long_one() {
 
 #[test]
 fn several_differences_are_all_told_in_their_order() {
-    let found = known(35.6, "").differences("35.7 degrees Fahrenheit on 2023-04-15 at 14:35");
-    let [Difference::Number(_), Difference::Date(_), Difference::Date(_)] = &*found else {
+    let found = known(35.6, "").mismatches("35.7 degrees Fahrenheit on 2023-04-15 at 14:35");
+    let [FigureMismatch::Number(_), FigureMismatch::Date(_), FigureMismatch::Date(_)] = &*found
+    else {
         panic!("{found:?}")
     };
 }

@@ -1,6 +1,6 @@
 //! What holds for all numbers, dates and texts.
 
-use antiphon_systems::figures::{Evidence, added};
+use antiphon_systems::figures::{FigureEvidence, added};
 use proptest::prelude::*;
 
 /// The digits of a whole number in groups of three.
@@ -16,8 +16,8 @@ fn grouped(number: u64, mark: &str) -> String {
     text
 }
 
-fn known(number: f64) -> Evidence {
-    let mut known = Evidence::new();
+fn known(number: f64) -> FigureEvidence {
+    let mut known = FigureEvidence::new();
     known.number(number);
     known
 }
@@ -28,7 +28,7 @@ proptest! {
         for mark in ["", ",", ".", " ", "'", "\u{a0}", "\u{202f}"] {
             let sentence = format!("It was {}.", grouped(number, mark));
             #[expect(clippy::cast_precision_loss, reason = "smaller than 2^53")]
-            let found = known(number as f64).differences(&sentence);
+            let found = known(number as f64).mismatches(&sentence);
             prop_assert!(found.is_empty(), "{sentence}: {found:?}");
         }
     }
@@ -36,7 +36,7 @@ proptest! {
     #[test]
     fn another_whole_number_is_always_told(number in 0_u32..1_000_000, off in 1_u32..1_000_000) {
         let sentence = format!("It was {}.", number + off);
-        prop_assert_eq!(known(f64::from(number)).differences(&sentence).len(), 1);
+        prop_assert_eq!(known(f64::from(number)).mismatches(&sentence).len(), 1);
     }
 
     #[test]
@@ -46,7 +46,7 @@ proptest! {
         let number = if is_negative { -number } else { number };
         let told = format!("{number:.places$}");
         for sentence in [format!("It was {told}."), format!("Es waren {}.", told.replace('.', ","))] {
-            let found = known(number).differences(&sentence);
+            let found = known(number).mismatches(&sentence);
             prop_assert!(found.is_empty(), "{sentence}: {found:?}");
             prop_assert!(known(number).states(&sentence, number), "{sentence}");
         }
@@ -58,7 +58,7 @@ proptest! {
             "January", "February", "March", "April", "May", "June", "July", "August", "September",
             "October", "November", "December",
         ];
-        let mut known = Evidence::new();
+        let mut known = FigureEvidence::new();
         known.text(&format!("{year}-{month:02}-{day:02}"));
         let name = NAMES[month - 1];
         let notations = [
@@ -67,10 +67,10 @@ proptest! {
             format!("{day}/{month:02}/{year}"), format!("{day} {name}"),
         ];
         for notation in notations {
-            prop_assert_eq!(known.differences(&notation), [], "{}", notation);
+            prop_assert_eq!(known.mismatches(&notation), [], "{}", notation);
         }
         let next = format!("{} {name} {year}", day + 1);
-        prop_assert_eq!(known.differences(&next).len(), 1);
+        prop_assert_eq!(known.mismatches(&next).len(), 1);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use pyo3::types::{PyDict, PyList, PyTuple};
 
 use super::ObjectCodec;
 use super::value_fault::type_name;
-use super::write::Writing;
+use super::write::ObjectEncoder;
 
 /// Containers in containers, until what is inside them counts by its type alone.
 const DEPTH: usize = 16;
@@ -23,7 +23,7 @@ impl ObjectCodec {
 
     fn digest_into(&self, out: &mut ByteWriter, given: &Bound<'_, PyAny>, depth: usize) {
         let mut stored = ByteWriter::new();
-        if Writing::to(&mut stored, self.0.bind(given.py())).value(given).is_ok() {
+        if ObjectEncoder::to(&mut stored, self.0.bind(given.py())).value(given).is_ok() {
             return out.bytes(&stored.into_bytes());
         }
         out.text(&type_name(given));

@@ -13,16 +13,16 @@ const BESIDE: usize = 16;
 /// Whether a value consists of texts, numbers, lists and dicts of texts that the
 /// format has room for. Of any other only writing it tells.
 pub(super) fn is_plain(value: &Bound<'_, PyAny>) -> bool {
-    Look { room: MOST, depth: 0 }.at(value)
+    PlainCheck { room: MOST, depth: 0 }.at(value)
 }
 
-struct Look {
+struct PlainCheck {
     /// Bytes that may still be written.
     room: usize,
     depth: usize,
 }
 
-impl Look {
+impl PlainCheck {
     fn at(&mut self, value: &Bound<'_, PyAny>) -> bool {
         if let Some(text) = exact::<PyString>(value) {
             self.has_room(text)

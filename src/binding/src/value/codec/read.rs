@@ -16,13 +16,13 @@ use super::value_fault::type_name;
 type Read<'py> = Result<Bound<'py, PyAny>, Fault>;
 
 /// One value on its way out of a [`ByteReader`].
-pub(super) struct Reading<'a, 'py, 'd> {
+pub(super) struct ObjectDecoder<'a, 'py, 'd> {
     py: Python<'py>,
     registry: &'a Bound<'py, PyAny>,
     keys: Keys<'py, 'd>,
 }
 
-impl<'a, 'py, 'd> Reading<'a, 'py, 'd> {
+impl<'a, 'py, 'd> ObjectDecoder<'a, 'py, 'd> {
     pub(super) fn new(registry: &'a Bound<'py, PyAny>) -> Self {
         Self { py: registry.py(), registry, keys: Keys::default() }
     }

@@ -19,13 +19,13 @@ type Written = Result<(), ValueFault>;
 type Pairs<'py> = SmallVec<[(Bound<'py, PyAny>, Bound<'py, PyAny>); 8]>;
 
 /// One value on its way into a [`ByteWriter`].
-pub(super) struct Writing<'a, 'py> {
+pub(super) struct ObjectEncoder<'a, 'py> {
     out: &'a mut ByteWriter,
     registry: &'a Bound<'py, PyAny>,
     depth: usize,
 }
 
-impl<'a, 'py> Writing<'a, 'py> {
+impl<'a, 'py> ObjectEncoder<'a, 'py> {
     pub(super) const fn to(out: &'a mut ByteWriter, registry: &'a Bound<'py, PyAny>) -> Self {
         Self { out, registry, depth: 0 }
     }
@@ -159,7 +159,8 @@ impl<'a, 'py> Writing<'a, 'py> {
         let mut written = Vec::with_capacity(items.len());
         for (index, item) in items.iter().enumerate() {
             let mut out = ByteWriter::new();
-            let mut apart = Writing { out: &mut out, registry: self.registry, depth: self.depth };
+            let mut apart =
+                ObjectEncoder { out: &mut out, registry: self.registry, depth: self.depth };
             apart.value(item).map_err(|problem| problem.in_item(index))?;
             written.push(out.into_bytes());
         }

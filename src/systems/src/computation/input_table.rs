@@ -11,18 +11,18 @@ use super::task::Task;
 
 /// An input with columns.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Source {
+pub struct InputTable {
     /// The variable.
     pub name: String,
     /// How many rows it has.
     pub rows: u64,
     /// The columns.
-    pub columns: Vec<Column>,
+    pub columns: Vec<TableColumn>,
 }
 
 /// A column of an input.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Column {
+pub struct TableColumn {
     /// Its name.
     pub name: String,
     /// How many of its rows have no value; the usual functions skip them.
@@ -30,30 +30,31 @@ pub struct Column {
 }
 
 /// The columns that code reads, by the texts and attributes in it.
-pub(super) fn used(python: &str, sources: &[Source]) -> Vec<Source> {
+pub(super) fn used(python: &str, sources: &[InputTable]) -> Vec<InputTable> {
     let (texts, code) = split(python);
     let names: BTreeSet<&str> = code.split(|sign| !is_part(sign)).collect();
     let is_only = sources.len() == 1;
-    let reads = |column: &Column| {
+    let reads = |column: &TableColumn| {
         let name = &*column.name;
         let quoted = texts.iter().any(|text| text == name || has_word(text, name));
         quoted || code.contains(&format!(".{name}")) && names.contains(name)
     };
     let mut found = Vec::new();
     for source in sources.iter().filter(|source| is_only || names.contains(&*source.name)) {
-        let columns: Vec<Column> = source.columns.iter().filter(|it| reads(it)).cloned().collect();
+        let columns: Vec<TableColumn> =
+            source.columns.iter().filter(|it| reads(it)).cloned().collect();
         if !columns.is_empty() {
-            found.push(Source { columns, ..source.clone() });
+            found.push(InputTable { columns, ..source.clone() });
         }
     }
     found
 }
 
 /// What speaks against an answer, in a sentence each.
-pub(super) fn doubts(question: &str, state: &State, used: &[Source]) -> Vec<String> {
+pub(super) fn doubts(question: &str, state: &State, used: &[InputTable]) -> Vec<String> {
     let mut found = Vec::new();
-    for Source { name, rows, columns } in used {
-        for Column { name: column, missing } in columns.iter().filter(|it| it.missing > 0) {
+    for InputTable { name, rows, columns } in used {
+        for TableColumn { name: column, missing } in columns.iter().filter(|it| it.missing > 0) {
             found.push(format!("`{column}` of `{name}` has no value in {missing} of {rows} rows"));
         }
     }
@@ -66,7 +67,7 @@ pub(super) fn doubts(question: &str, state: &State, used: &[Source]) -> Vec<Stri
 
 /// The columns that are read and that no word of the question stands for, if the question has
 /// words that stand for nothing.
-pub(super) fn unnamed(question: &str, state: &State, used: &[Source]) -> Vec<String> {
+pub(super) fn unnamed(question: &str, state: &State, used: &[InputTable]) -> Vec<String> {
     let words = words(question);
     let described = state.inputs.to_lowercase();
     let columns = || state.sources.iter().flat_map(|source| &source.columns);
@@ -77,12 +78,12 @@ pub(super) fn unnamed(question: &str, state: &State, used: &[Source]) -> Vec<Str
         return Vec::new();
     }
     let read = used.iter().flat_map(|source| &source.columns);
-    let is_unnamed = |column: &&Column| !words.iter().any(|word| names(word, &column.name));
+    let is_unnamed = |column: &&TableColumn| !words.iter().any(|word| names(word, &column.name));
     read.filter(is_unnamed).map(|column| column.name.clone()).collect()
 }
 
 /// A name in the question, in backticks or with an underscore, that no input has.
-pub(super) fn unknown_name(task: &Task, inputs: &str, sources: &[Source]) -> Option<String> {
+pub(super) fn unknown_name(task: &Task, inputs: &str, sources: &[InputTable]) -> Option<String> {
     if sources.is_empty() {
         return None;
     }

@@ -1,4 +1,4 @@
-//! Host files that are shown to workers under other names.
+//! Host files that workers see under other names.
 
 use std::fs::{self, File};
 use std::io;
@@ -10,7 +10,7 @@ use antiphon_core::{Fault, FaultCode};
 use serde::{Deserialize, Serialize};
 
 /// The files that a zygote receives beside its settings.
-pub(crate) struct Shown {
+pub(crate) struct GrantedFiles {
     pub(crate) files: Arc<Vec<GrantedFile>>,
     /// A host file that no worker must be able to open.
     pub(crate) canary: Option<PathBuf>,
