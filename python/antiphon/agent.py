@@ -83,9 +83,9 @@ class Agent(
             conversation over.
         retry: a `RetryPolicy`, or how many attempts. Default: the team's, else one attempt.
         timeout: seconds one attempt may take. Default: the team's, else no limit.
-        budget: its budget each time that it acts. Default: no limit of its own.
-        max_model_calls: model calls each time that it acts. Default: 25.
-        max_tool_calls: tool calls each time that it acts. Default: 20.
+        budget: the budget of each execution. Default: no limit for the agent.
+        max_model_calls: model calls per execution. Default: 25.
+        max_tool_calls: tool calls per execution. Default: 20.
         max_output_tokens: the limit of each reply. Default: the model's.
         temperature: 0 is the least random. Default: the model's.
         on_error: ``"raise"``: an exception ends the run; ``"record"``: the team continues, and

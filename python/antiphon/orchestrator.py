@@ -18,7 +18,7 @@ from antiphon._orchestrator.options import (
     read_seconds,
 )
 from antiphon._orchestrator.outcome import finish, is_limit, name_agent
-from antiphon._orchestrator.resume import Resumes
+from antiphon._orchestrator.resume import ResumableRuns
 from antiphon._orchestrator.stream import AsyncStream, Stream
 from antiphon._orchestrator.updates import entry, turn
 from antiphon._pause import relay_questions
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 __all__ = ["Orchestrator"]
 
 
-class Orchestrator(Resumes[StateT, ContextT], TeamBase, Generic[StateT, ContextT]):
+class Orchestrator(ResumableRuns[StateT, ContextT], TeamBase, Generic[StateT, ContextT]):
     """A team of agents, checked and compiled once, to be run any number of times.
 
     It can be shared between threads and event loops. Each method has an async version. Sync methods

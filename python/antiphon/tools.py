@@ -26,7 +26,6 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypedDict, T
 
 from antiphon._json_values import encode_result
 from antiphon._tool.approval import Approval, ToolCall
-from antiphon._tool.attempts import read_attempts
 from antiphon._tool.context import ToolContext
 from antiphon._tool.function import FunctionBody
 from antiphon._tool.langchain import LangChainBody, as_structured_tool, is_langchain_tool
@@ -38,6 +37,7 @@ from antiphon._tool.options import (
     check_name,
     check_options,
 )
+from antiphon._tool.retry import read_tool_retry
 from antiphon._tool.schema import SchemaBody
 from antiphon.errors import ToolError, ValidationError
 
@@ -156,7 +156,7 @@ class Tool:
         check_options(self.name, {option: getattr(self, option) for option in _OPTIONS})
         self.timeout = None if timeout is None else float(timeout)
         repeatable = idempotent or side_effect in {"none", "read"}
-        self._attempts = read_attempts(self.name, retry, self.timeout, repeatable=repeatable)
+        self._retry = read_tool_retry(self.name, retry, self.timeout, repeatable=repeatable)
 
     @classmethod
     def from_callable(
@@ -302,9 +302,9 @@ class Tool:
                 code="tool_unbound",
                 hint="take it from an instance: `thing.method`, not `Thing.method`",
             )
-        if self._attempts is None:
+        if self._retry is None:
             return self._body.invoke(arguments, context)
-        return self._attempts.call(lambda numbered: self._body.invoke(arguments, numbered), context)
+        return self._retry.call(lambda numbered: self._body.invoke(arguments, numbered), context)
 
     def as_langchain(self) -> Any:
         """The tool for LangChain's agents and models, as a ``StructuredTool``.

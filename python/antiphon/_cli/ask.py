@@ -92,7 +92,7 @@ def _kept(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _question(given: str) -> str:
-    """The question; ``-`` stands for the standard input."""
+    """The question; ``-`` reads it from standard input."""
     question = given if given != "-" else sys.stdin.buffer.read().decode(errors="surrogateescape")
     if not question.strip():
         raise ValidationError(

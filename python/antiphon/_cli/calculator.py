@@ -22,7 +22,7 @@ def calculator(
     Args:
         options: ``no_tools`` asks for none.
         system: the system; one without the role gets none.
-        view: is told if the machine offers none.
+        view: reports that the machine has no sandbox.
     """
     if options.no_tools or "expert_tools" not in inspect.signature(system).parameters:
         return {}

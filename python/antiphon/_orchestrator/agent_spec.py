@@ -84,7 +84,7 @@ class Spec:
     fallback: Any
     handoffs: tuple[Any, ...]
     limits: dict[str, Any] = field(default_factory=dict)
-    """What the engine's loop takes as it is: calls, tokens, temperature."""
+    """Options passed unchanged to the engine's agent loop: calls, tokens, temperature."""
 
     @property
     def act(self) -> Callable[..., Any] | None:

@@ -142,7 +142,7 @@ def is_member(item: Any) -> bool:
 
 
 def member(item: Any) -> AgentDeclaration:
-    """One agent, as it is; of a class, a new one; of a team, the agent that runs it.
+    """The agent for an item: an agent itself, a new instance of a class, or one that runs a team.
 
     Raises:
         ValidationError: it is no agent (``team_invalid``).

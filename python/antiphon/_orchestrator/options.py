@@ -10,14 +10,14 @@ from antiphon.budget import Budget
 from antiphon.errors import ValidationError
 
 
-class Unset:
-    """Stands for an option that was not given; ``None`` is a value."""
+class UnsetOption:
+    """The value of an option that was not given; ``None`` is a value that can be given."""
 
     def __repr__(self) -> str:
         return "unset"
 
 
-UNSET: Final[Any] = Unset()
+UNSET: Final[Any] = UnsetOption()
 
 
 def read_retry(given: Any, where: str) -> tuple[RetryPolicy, ...]:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from antiphon.result import Outcome
 
 
-class Resumes(Threads, Generic[StateT, ContextT]):
+class ResumableRuns(Threads, Generic[StateT, ContextT]):
     """Resuming the runs of a team."""
 
     name: str

@@ -8,7 +8,7 @@ import typing
 from typing import TYPE_CHECKING, Any, Protocol
 
 from antiphon._antiphon import Overwrite
-from antiphon._orchestrator.elements import Elements
+from antiphon._orchestrator.list_elements import ListElements
 from antiphon._orchestrator.messages import listed
 from antiphon._state_schema import Channel, is_model, read_schema
 from antiphon.errors import StateError, ValidationError
@@ -107,7 +107,7 @@ class SchemaState:
         rules = {name: _rule(channel) for name, channel in self._channels.items()}
         hints = typing.get_type_hints(self._kind)
         hints.pop("messages", None)
-        self._elements = Elements(hints, rules, _kinds)
+        self._elements = ListElements(hints, rules, _kinds)
         # Without a default there would be none.
         self.reset_keys: tuple[str, ...] = () if "answer" in self._fields.required else ("answer",)
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     Finish = Callable[[Run, BaseException | None], Result[Any, Any]]
 
 
-class Watch(Generic[OutputT, StateT]):
+class RunStream(Generic[OutputT, StateT]):
     """A running run: iterate over it for its events.
 
     Closing it, leaving its ``with``, or throwing it away cancels the run if it is still under
@@ -68,7 +68,7 @@ class Watch(Generic[OutputT, StateT]):
             raise
 
 
-class Stream(Watch[OutputT, StateT], Generic[OutputT, StateT]):
+class Stream(RunStream[OutputT, StateT], Generic[OutputT, StateT]):
     """The events of a run, for ``for``."""
 
     def __iter__(self) -> Self:
@@ -112,7 +112,7 @@ class Stream(Watch[OutputT, StateT], Generic[OutputT, StateT]):
         self.close()
 
 
-class AsyncStream(Watch[OutputT, StateT], Generic[OutputT, StateT]):
+class AsyncStream(RunStream[OutputT, StateT], Generic[OutputT, StateT]):
     """The events of a run, for ``async for``."""
 
     def __init__(self, run: Run, finish: Finish, lifespans: Lifespans) -> None:

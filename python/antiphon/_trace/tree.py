@@ -195,7 +195,7 @@ def _ended(tree: _Tree, event: Event) -> None:
     agent = tree.at(event)
     call = agent.open.pop(_key(event), None)
     if call is None:
-        # Made before the node began again: only its end is told.
+        # The call started before the node was restarted; only its end is in the events.
         call = _Model(event, {}) if event.kind == "model_reply" else _Tool(event)
         agent.calls.append(call)
     call.end(event)

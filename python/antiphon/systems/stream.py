@@ -23,8 +23,8 @@ __all__ = ["AsyncSystemStream", "SystemStream"]
 _R = TypeVar("_R")
 
 
-class _Watch(Generic[_R]):
-    """A question under way, and in the end its result."""
+class _StreamedQuestion(Generic[_R]):
+    """A running question and, at its end, its result."""
 
     def __init__(self) -> None:
         self._result: _R | None = None
@@ -46,7 +46,7 @@ class _Watch(Generic[_R]):
         return self._result
 
 
-class SystemStream(_Watch[_R], Generic[_R]):
+class SystemStream(_StreamedQuestion[_R], Generic[_R]):
     """The events of a running question, pieces of replies included; `result` afterwards.
 
     Created by `System.stream`. Closing it or leaving its ``with`` block cancels the question and
@@ -114,7 +114,7 @@ def _work(
         letters.put(error)
 
 
-class AsyncSystemStream(_Watch[_R], Generic[_R]):
+class AsyncSystemStream(_StreamedQuestion[_R], Generic[_R]):
     """The events of a running question, for ``async for``; pieces of replies included.
 
     Created by `System.astream`. Closing it or leaving its ``async with`` block cancels the

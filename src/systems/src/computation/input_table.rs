@@ -1,5 +1,5 @@
 //! The inputs that have columns: which of them code reads, and whether the question names them.
-//! All of it compares texts; what a column means is for a model or a person to tell.
+//! It only compares texts; a model or a person has to judge what a column means.
 
 use std::collections::BTreeSet;
 
@@ -65,8 +65,8 @@ pub(super) fn doubts(question: &str, state: &State, used: &[InputTable]) -> Vec<
     found
 }
 
-/// The columns that are read and that no word of the question stands for, if the question has
-/// words that stand for nothing.
+/// The columns read by the code that match no word of the question, if the question has words
+/// that match neither an input nor a column.
 pub(super) fn unnamed(question: &str, state: &State, used: &[InputTable]) -> Vec<String> {
     let words = words(question);
     let described = state.inputs.to_lowercase();

@@ -1,4 +1,4 @@
-"""Elements of lists in the state, checked against the type hints of their keys."""
+"""Checks of list elements in the state against the type hints of their keys."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 
-class Elements:
+class ListElements:
     """The types of the elements of a state's lists.
 
     Args:
         hints: the type hints of the state.
         rules: the reducers of its keys.
-        kinds: gives the classes of a hint; none where that cannot be said.
+        kinds: returns the classes of a hint, or `None` if they are unknown.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Further attempts of calls of tools that failed."""
+"""Retries of failed tool calls."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     _Invoke = Callable[[ToolContext[Any] | None], Any]
 
 
-class Attempts:
-    """The attempts of calls of one tool.
+class ToolRetry:
+    """Retries failed calls of one tool.
 
     Args:
         policy: how many, and after which exceptions.
@@ -33,7 +33,7 @@ class Attempts:
 
     def call(self, invoke: _Invoke, context: ToolContext[Any] | None) -> Any:
         """Calls until it succeeds; an awaitable if `invoke` returns one."""
-        pauses = _Pauses(self._policy, self._timeout)
+        pauses = _RetryPauses(self._policy, self._timeout)
         while True:
             try:
                 result = invoke(pauses.number(context))
@@ -49,7 +49,7 @@ class Attempts:
         first: Awaitable[Any],
         invoke: _Invoke,
         context: ToolContext[Any] | None,
-        pauses: _Pauses,
+        pauses: _RetryPauses,
     ) -> Any:
         import asyncio  # it takes 20 ms
 
@@ -62,7 +62,7 @@ class Attempts:
             waiting = invoke(pauses.number(context))
 
 
-class _Pauses:
+class _RetryPauses:
     """The pauses between the attempts of one call."""
 
     def __init__(self, policy: RetryPolicy, timeout: float | None) -> None:
@@ -98,10 +98,10 @@ class _Pauses:
             raise error
 
 
-def read_attempts(
+def read_tool_retry(
     name: str, given: Any, timeout: float | None, *, repeatable: bool
-) -> Attempts | None:
-    """The attempts of a tool: a `RetryPolicy`, a number of attempts, or none.
+) -> ToolRetry | None:
+    """Reads the `retry` option of a tool: a `RetryPolicy`, a number of attempts, or `None`.
 
     Raises:
         ValidationError: it is something else, or a call may not be repeated (``tool_option``).
@@ -124,7 +124,7 @@ def read_attempts(
             details={"tool": name, "option": "retry"},
             hint='declare `idempotent=True`, or `side_effect="read"` or `"none"`',
         )
-    return Attempts(given, timeout)
+    return ToolRetry(given, timeout)
 
 
 def _covers(rule: Any, error: Exception) -> bool:
