@@ -19,6 +19,9 @@ _OURS = {"antiphon"}
 _GUESTS = {
     f"python/antiphon/checkpoint/_langgraph/{name}.py": "langgraph"
     for name in ("checkpoint_ref", "saver")
+} | {
+    f"python/antiphon/graph/{name}.py": "langchain_core"
+    for name in ("_tool_commands", "_tool_injection", "_tool_node")
 }
 
 

@@ -24,6 +24,7 @@ MODULES = {
         "langgraph.errors",
         "langgraph.runtime",
         "langgraph.config",
+        "langgraph.prebuilt",
         "langgraph.checkpoint.memory",
         "langchain_core.runnables",
         "langchain_core.messages",

@@ -6,6 +6,8 @@ Build a `StateGraph` of nodes and edges over a shared state, compile it, and run
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from antiphon._antiphon import Command, Overwrite, RetryPolicy, Send
 from antiphon._diagram import Diagram, DiagramEdge
 from antiphon._graph_errors import (
@@ -51,6 +53,10 @@ from antiphon.graph._snapshot import PregelTask, StateSnapshot
 from antiphon.graph._stream import StreamMode, Version
 from antiphon.state import append
 
+if TYPE_CHECKING:
+    from antiphon.graph._tool_injection import InjectedState, ToolRuntime
+    from antiphon.graph._tool_node import ToolNode, tools_condition
+
 __all__ = [
     "END",
     "REMOVE_ALL_MESSAGES",
@@ -69,6 +75,7 @@ __all__ = [
     "GraphInterrupt",
     "GraphOutput",
     "GraphRecursionError",
+    "InjectedState",
     "Interrupt",
     "InvalidUpdateError",
     "MessagesState",
@@ -91,6 +98,8 @@ __all__ = [
     "StreamMode",
     "StreamWriter",
     "TimeoutPolicy",
+    "ToolNode",
+    "ToolRuntime",
     "UnknownLabelError",
     "UnknownTargetError",
     "UnmergeableUpdateError",
@@ -101,7 +110,37 @@ __all__ = [
     "get_runtime",
     "get_stream_writer",
     "interrupt",
+    "tools_condition",
 ]
 
 CompiledStateGraph = CompiledGraph
 """LangGraph's name of `CompiledGraph`."""
+
+_OF_LANGCHAIN = {
+    "InjectedState": "_tool_injection",
+    "ToolNode": "_tool_node",
+    "ToolRuntime": "_tool_injection",
+    "tools_condition": "_tool_node",
+}
+"""Names whose modules import LangChain, by module."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _OF_LANGCHAIN:
+        message = f"module `antiphon.graph` has no attribute: {name}"
+        raise AttributeError(message)
+    import importlib
+
+    try:
+        module = importlib.import_module(f"antiphon.graph.{_OF_LANGCHAIN[name]}")
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "langchain_core":
+            raise
+        message = f"`{name}` needs LangChain: pip install langchain-core"
+        raise ImportError(message, name=error.name) from error
+    globals()[name] = getattr(module, name)
+    return globals()[name]
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

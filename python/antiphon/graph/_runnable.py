@@ -68,7 +68,7 @@ def coerce_to_runnable(action: Any) -> Any:
     if kind.__name__ == "ToolNode" and kind.__module__.startswith("langgraph."):
         raise GraphBuildError(
             "LangGraph's ToolNode needs LangGraph's runtime",
-            hint="give the tools to an `antiphon.Agent`, or call them in a node",
+            hint="import `ToolNode` from `antiphon.graph`",
         )
     if isinstance(action, dict):
         return load_runnables("a dict as a node").RunnableParallel(action)

@@ -1,0 +1,235 @@
+"""`ToolNode` and `tools_condition`, with LangChain's messages and tools."""
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import pytest
+from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.tools import tool
+
+import antiphon
+from support.oracle import Impl, Run, annotated
+
+ONE = {"configurable": {"thread_id": "1"}}
+
+
+def call(name: str, key: str = "1", **arguments: Any) -> Any:
+    return {"name": name, "args": arguments, "id": key, "type": "tool_call"}
+
+
+@tool
+def double(number: int) -> int:
+    """Doubles a number."""
+    return 2 * number
+
+
+@tool
+async def later(word: str) -> dict[str, str]:
+    """Returns a word."""
+    return {"word": word}
+
+
+@tool
+def broken(word: str) -> str:
+    """Fails."""
+    raise ValueError(f"no such word: {word}")
+
+
+def loop(impl: Impl, node: Any, *calls: Any, **options: Any) -> Any:
+    """A model that asks for tools once, and the node that calls them."""
+
+    def model(state: Any) -> Any:
+        asked = any(isinstance(message, AIMessage) for message in state["messages"])
+        return {"messages": [AIMessage("done") if asked else AIMessage("", tool_calls=calls)]}
+
+    builder = impl.StateGraph(impl.MessagesState).add_node("model", model).add_node("tools", node)
+    builder.add_edge(impl.START, "model").add_edge("tools", "model")
+    builder.add_conditional_edges("model", impl.tools_condition)
+    return builder.compile(**options)
+
+
+def replies(state: Any) -> list[Any]:
+    return [message for message in state["messages"] if isinstance(message, ToolMessage)]
+
+
+def test_tools_answer_in_the_order_of_their_calls(impl: Impl, run: Run) -> None:
+    graph = loop(
+        impl, impl.ToolNode([double]), call("double", "1", number=2), call("double", "2", number=3)
+    )
+    state = run(graph, {"messages": "go"})
+    told = [(one.name, one.tool_call_id, one.content) for one in replies(state)]
+    assert told == [("double", "1", "4"), ("double", "2", "6")]
+    assert state["messages"][-1].content == "done"
+
+
+@pytest.mark.only("antiphon")
+def test_async_tools_run_in_sync_calls_too(impl: Impl, run: Run) -> None:
+    graph = loop(impl, impl.ToolNode([later]), call("later", word="x"))
+    assert replies(run(graph, {"messages": "go"}))[0].content == '{"word": "x"}'
+
+
+def test_functions_are_tools(impl: Impl, run: Run) -> None:
+    def half(number: int) -> float:
+        """Halves a number."""
+        return number / 2
+
+    graph = loop(impl, impl.ToolNode([half]), call("half", number=3))
+    assert replies(run(graph, {"messages": "go"}))[0].content == "1.5"
+
+
+@pytest.mark.only("antiphon")
+def test_tools_of_antiphon_are_tools(impl: Impl, run: Run) -> None:
+    @antiphon.tool
+    def half(number: int) -> float:
+        """Halves a number."""
+        return number / 2
+
+    graph = loop(impl, impl.ToolNode([half]), call("half", number=3))
+    assert replies(run(graph, {"messages": "go"}))[0].content == "1.5"
+
+
+@pytest.mark.parametrize(
+    "asked", [call("triple", number=1), call("double", number="many")], ids=["tool", "argument"]
+)
+def test_the_model_is_told_what_does_not_fit(impl: Impl, run: Run, asked: Any) -> None:
+    (told,) = replies(run(loop(impl, impl.ToolNode([double]), asked), {"messages": "go"}))
+    assert told.status == "error"
+    assert "double" in told.content
+
+
+def test_a_failure_of_a_tool_ends_the_run_by_default(impl: Impl, run: Run) -> None:
+    with pytest.raises(ValueError, match="no such word"):
+        run(loop(impl, impl.ToolNode([broken]), call("broken", word="x")), {"messages": "go"})
+
+
+def mine(error: ValueError) -> str:
+    return f"mine: {error}"
+
+
+@pytest.mark.parametrize(
+    ("handler", "expected"),
+    [
+        (True, "no such word: x"),
+        ("sorry", "sorry"),
+        (mine, "mine: no such word: x"),
+        (ValueError, "no such word: x"),
+        ((KeyError, ValueError), "no such word: x"),
+    ],
+)
+def test_a_failure_is_told_as_the_handler_says(
+    impl: Impl, run: Run, handler: Any, expected: str
+) -> None:
+    node = impl.ToolNode([broken], handle_tool_errors=handler)
+    (told,) = replies(run(loop(impl, node, call("broken", word="x")), {"messages": "go"}))
+    assert (told.status, expected in told.content) == ("error", True)
+
+
+@pytest.mark.parametrize("handler", [False, KeyError, (KeyError,)])
+def test_other_failures_end_the_run(impl: Impl, run: Run, handler: Any) -> None:
+    node = impl.ToolNode([broken], handle_tool_errors=handler)
+    with pytest.raises(ValueError):
+        run(loop(impl, node, call("broken", word="x")), {"messages": "go"})
+
+
+def test_a_tool_sees_the_state_and_the_model_cannot_forge_it(impl: Impl, run: Run) -> None:
+    def count(word: str, messages: Any, state: Any) -> str:
+        """Counts messages."""
+        return f"{word} {len(messages)} {sorted(state)}"
+
+    hints = {"word": str, "return": str, "state": Annotated[dict[str, Any], impl.InjectedState]}
+    hints["messages"] = Annotated[list[Any], impl.InjectedState("messages")]
+    made = tool(annotated(count, **hints))
+    assert list(made.tool_call_schema.model_json_schema()["properties"]) == ["word"]
+    asked = call("count", word="x", state={"forged": 1}, messages=["forged"] * 9)
+    (told,) = replies(run(loop(impl, impl.ToolNode([made]), asked), {"messages": "go"}))
+    assert told.content == "x 2 ['messages']"
+
+
+def test_a_tool_sees_its_runtime(impl: Impl) -> None:
+    def look(word: str, runtime: Any) -> str:
+        """Looks around."""
+        runtime.stream_writer("seen")
+        return f"{runtime.context} {runtime.tool_call_id} {len(runtime.state['messages'])}"
+
+    made = tool(annotated(look, word=str, runtime=impl.ToolRuntime[Any, Any], **{"return": str}))
+    assert list(made.tool_call_schema.model_json_schema()["properties"]) == ["word"]
+    graph = loop(impl, impl.ToolNode([made]), call("look", "7", word="x"))
+    options: dict[str, Any] = {"context": "ctx", "stream_mode": ["custom", "values"]}
+    *_, last = chunks = list(graph.stream({"messages": "go"}, **options))
+    assert ("custom", "seen") in chunks
+    assert replies(last[1])[0].content == "ctx 7 2"
+
+
+def test_a_tool_may_write_to_the_state(impl: Impl, run: Run) -> None:
+    @tool
+    def leave(word: str) -> Any:
+        """Writes."""
+        told = ToolMessage(word, tool_call_id="1")
+        return impl.Command(update={"messages": [told]})
+
+    graph = loop(
+        impl,
+        impl.ToolNode([leave, double]),
+        call("leave", word="bye"),
+        call("double", "2", number=1),
+    )
+    state = run(graph, {"messages": "go"})
+    assert sorted(one.content for one in replies(state)) == ["2", "bye"]
+
+
+def test_a_tool_may_ask_a_person(impl: Impl, run: Run) -> None:
+    asked: list[str] = []
+
+    @tool
+    def approve(word: str) -> str:
+        """Asks."""
+        asked.append(word)
+        return f"{word}: {impl.interrupt('may I?')}"
+
+    options = {"checkpointer": impl.MemorySaver()}
+    graph = loop(impl, impl.ToolNode([approve]), call("approve", word="x"), **options)
+    run(graph, {"messages": "go"}, ONE)
+    assert [one.value for one in graph.get_state(ONE).interrupts] == ["may I?"]
+    state = run(graph, impl.Command(resume="yes"), ONE)
+    assert replies(state)[0].content == "x: yes"
+    assert asked == ["x", "x"]
+
+
+def test_calls_can_be_sent_one_by_one(impl: Impl, run: Run) -> None:
+    asked = [call("double", "1", number=2), call("double", "2", number=3)]
+    builder = impl.StateGraph(impl.MessagesState).add_node("tools", impl.ToolNode([double]))
+    builder.add_conditional_edges(
+        impl.START, lambda _: [impl.Send("tools", [one]) for one in asked]
+    )
+    assert [one.content for one in replies(run(builder.compile(), {"messages": "go"}))] == [
+        "4",
+        "6",
+    ]
+
+
+def state_of(*messages: Any) -> dict[str, Any]:
+    return {"messages": list(messages)}
+
+
+@pytest.mark.parametrize("shape", [list, state_of])
+def test_the_condition_leads_to_tools_or_the_end(impl: Impl, shape: Callable[..., Any]) -> None:
+    def state(message: Any) -> Any:
+        return [message] if shape is list else shape(message)
+
+    wants = AIMessage("", tool_calls=[call("double", number=1)])
+    assert impl.tools_condition(state(wants)) == "tools"
+    assert impl.tools_condition(state(AIMessage("hi"))) == impl.END
+    with pytest.raises(ValueError):
+        impl.tools_condition({"messages": []})
+
+
+@pytest.mark.only("antiphon")
+def test_tools_of_one_name_are_refused(impl: Impl) -> None:
+    with pytest.raises(impl.GraphBuildError, match="the same name: double"):
+        impl.ToolNode([double, double])
+
+
+@pytest.mark.only("antiphon")
+def test_a_node_of_tools_works_outside_of_graphs(impl: Impl) -> None:
+    messages = [AIMessage("", tool_calls=[call("double", number=4)])]
+    assert impl.ToolNode([double]).invoke(messages)[0].content == "8"
