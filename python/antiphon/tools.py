@@ -21,7 +21,6 @@ from __future__ import annotations
 import copy
 import functools
 import types
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypedDict, TypeVar, overload
 
 from antiphon._json_values import encode_result
@@ -34,6 +33,7 @@ from antiphon._tool.options import (
     CallOptions,
     SideEffect,
     ToolOptions,
+    check_list,
     check_name,
     check_options,
 )
@@ -42,7 +42,7 @@ from antiphon._tool.schema import SchemaBody
 from antiphon.errors import ToolError, ValidationError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from typing import Unpack
 
     from antiphon._antiphon import RetryPolicy
@@ -221,14 +221,8 @@ class Tool:
             ValidationError: it is no list (``tool_function``), or two tools have the same name
                 (``tool_duplicate``).
         """
-        if isinstance(values, str | bytes) or not isinstance(values, Iterable):
-            raise ValidationError(
-                f"tools must be given as a list: {type(values).__name__}",
-                code="tool_function",
-                hint="write `tools=[...]`",
-            )
         found: dict[str, Tool] = {}
-        for made in map(cls.from_any, values):
+        for made in map(cls.from_any, check_list(values)):
             if found.setdefault(made.name, made) is not made:
                 raise ValidationError(
                     f"two tools have the same name: {made.name}",

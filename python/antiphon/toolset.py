@@ -19,7 +19,7 @@ import copy
 from typing import TYPE_CHECKING, Any
 
 from antiphon._tool.lifespan import read_lifespan
-from antiphon._tool.options import check_name
+from antiphon._tool.options import check_list, check_name
 from antiphon.errors import ValidationError
 from antiphon.tools import Tool
 
@@ -75,8 +75,16 @@ class Toolset:
 
     @classmethod
     def flatten(cls, given: Iterable[Any]) -> list[Any]:
-        """A list of tools and toolsets, with the tools of the toolsets in their place."""
-        return [tool for one in given for tool in (one.tools if isinstance(one, cls) else [one])]
+        """A list of tools and toolsets, with the tools of the toolsets in their place.
+
+        Raises:
+            ValidationError: it is no list (``tool_function``).
+        """
+        return [
+            tool
+            for one in check_list(given)
+            for tool in (one.tools if isinstance(one, cls) else [one])
+        ]
 
     def _own(self, given: Tool, prefix: str) -> Tool:
         own = copy.copy(given)

@@ -240,6 +240,8 @@ def test_what_concerns_the_whole_batch_is_said_before_anything_is_asked(tmp_path
         ((questions, tmp_path), "batch_output_invalid"),
         ((questions, tmp_path / "absent" / "out"), "batch_output_invalid"),
         ((questions, questions), "batch_output_invalid"),
+        ((["What?"], output), "batch_input_unreadable"),
+        ((questions, 3), "batch_output_invalid"),
     ):
         with pytest.raises(ValidationError) as caught:
             loop.batch_file(*given)

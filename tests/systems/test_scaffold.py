@@ -311,3 +311,18 @@ def test_signatures_name_the_settings_of_the_schema() -> None:
         ("computation", ComputationSettings),
     ):
         assert set(settings.__annotations__) == set(known[name].config_schema["properties"]), name
+
+
+@pytest.mark.parametrize("system", [ReviewLoop, Computation])
+def test_a_batch_that_is_no_list_is_refused(system: type[Any]) -> None:
+    for given, found in (("What?", "a string"), (3, "int")):
+        with pytest.raises(ValidationError, match=f"takes a list of questions, found: {found}"):
+            system(scripted([])).batch(given)
+
+
+@pytest.mark.parametrize("option", ["tools", "research_tools", "expert_tools"])
+def test_a_single_tool_in_place_of_a_list_is_refused(option: str) -> None:
+    given: dict[str, Any] = {option: lambda: 1}
+    with pytest.raises(ValidationError, match="tools must be given as a list: function") as caught:
+        ReviewLoop(scripted([]), **given)
+    assert caught.value.code == "tool_function"

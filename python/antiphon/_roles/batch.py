@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from antiphon._orchestrator.batch import Ended, gather_results
@@ -9,7 +10,7 @@ from antiphon._orchestrator.options import read_count
 from antiphon.errors import ValidationError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterable, Sequence
+    from collections.abc import Callable, Coroutine, Sequence
 
 _R = TypeVar("_R", bound=Ended)
 
@@ -31,7 +32,7 @@ async def ask_all(
             text instead of a list (``input_invalid``), or `concurrency` is no number above 0
             (``agent_invalid``).
     """
-    found = _check_questions(questions, concurrency)
+    found = check_questions(questions, concurrency)
     given = (
         [(question,) for question in found] if data is None else list(zip(found, data, strict=True))
     )
@@ -42,11 +43,18 @@ async def ask_all(
     return await gather_results(one, given, concurrency=concurrency, label=label)
 
 
-def _check_questions(questions: Iterable[str], concurrency: int) -> list[str]:
+def check_questions(questions: Iterable[str], concurrency: int) -> list[str]:
+    """The questions of a batch.
+
+    Raises:
+        ValidationError: as `ask_all`.
+    """
     read_count(concurrency, "concurrency", "a batch")
-    if isinstance(questions, str | bytes):
+    if isinstance(questions, str | bytes) or not isinstance(questions, Iterable):
+        is_text = isinstance(questions, str | bytes)
         raise ValidationError(
-            "a batch takes a list of questions, found: a string",
+            f"a batch takes a list of questions, found: "
+            f"{'a string' if is_text else type(questions).__name__}",
             code="input_invalid",
         )
     found = list(questions)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, get_args
 
 from antiphon._validation import LARGEST_COUNT, is_count, is_seconds
@@ -58,6 +59,21 @@ def check_name(name: Any, origin: str) -> str:
         details={"name": str(name)},
         hint='pass one: `@tool(name="...")`',
     )
+
+
+def check_list(given: Any) -> Iterable[Any]:
+    """A list of tools.
+
+    Raises:
+        ValidationError: it is something else, such as a single tool (``tool_function``).
+    """
+    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+        raise ValidationError(
+            f"tools must be given as a list: {type(given).__name__}",
+            code="tool_function",
+            hint="write `tools=[...]`",
+        )
+    return given
 
 
 def check_options(name: str, options: Mapping[str, Any]) -> None:

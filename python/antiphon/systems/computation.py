@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypedDict, Unpack, cast
 
 from antiphon._event_loop import run_blocking
-from antiphon._roles import RoleSpec, ask_all
+from antiphon._roles import RoleSpec, ask_all, check_questions
 from antiphon.errors import AntiphonError, InternalError, ValidationError
 from antiphon.sandbox import Sandbox
 from antiphon.sandbox.engines import runner_of
@@ -282,7 +282,7 @@ class Computation(System[ComputationResult]):
             concurrency: as in `batch`.
             context: as in `batch`.
         """
-        asked = questions if isinstance(questions, str | bytes) else list(questions)
+        asked = check_questions(questions, concurrency)
         data = _inputs_of_each(inputs, len(asked))
         _require_facts(facts)
 
