@@ -68,8 +68,11 @@ def _terminal() -> Callable[[str, bool], None] | None:
     return show
 
 
-def _notebook() -> Callable[[str, bool], None] | None:
-    """Shows in the cell's output; ``None`` outside of a notebook."""
+def notebook_output() -> Callable[[dict[str, str]], None] | None:
+    """What shows a MIME bundle in the cell's output, each in place of the one before.
+
+    ``None`` outside of a notebook.
+    """
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
     if shell is None or not hasattr(shell, "kernel"):
@@ -80,13 +83,16 @@ def _notebook() -> Callable[[str, bool], None] | None:
 
     handle: Any = None
 
-    def show(line: str, last: bool) -> None:  # noqa: FBT001 - called by position
+    def show(bundle: dict[str, str]) -> None:
         nonlocal handle
-        del last
-        bundle = {"text/plain": line}
         if handle is None:
             handle = display(bundle, raw=True, display_id=True)
         else:
             handle.update(bundle, raw=True)
 
     return show
+
+
+def _notebook() -> Callable[[str, bool], None] | None:
+    output = notebook_output()
+    return None if output is None else lambda line, _last: output({"text/plain": line})

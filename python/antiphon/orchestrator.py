@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Literal, Never, TypeAlias
 
 from antiphon._antiphon import Limits, StreamOptions, enclosing_context
 from antiphon._orchestrator.assemble import Settings, assemble
 from antiphon._orchestrator.declaration import TeamBase
-from antiphon._orchestrator.nested import showing, tightest
+from antiphon._orchestrator.nested import showing_pieces, tightest
 from antiphon._orchestrator.options import (
     read_budget,
     read_count,
@@ -22,10 +21,12 @@ from antiphon._orchestrator.resume import ResumableRuns
 from antiphon._orchestrator.stream import AsyncStream, Stream
 from antiphon._orchestrator.updates import entry, turn
 from antiphon._pause import relay_questions
-from antiphon._sync_async import Operation, Routine, async_method, drive, run_async, sync_method
+from antiphon._sync_async import Routine, async_method, run_async, sync_method
 from antiphon._thread_store import Durability, ThreadStore, fresh_name, read_saver, thread_name
 from antiphon._tool.lifespan import Lifespans
 from antiphon._type_params import ContextT, Generic, StateT
+from antiphon._watch.drive import driving
+from antiphon._watch.watcher import read_watch, watching
 from antiphon.errors import StateError, ValidationError
 
 if TYPE_CHECKING:
@@ -34,7 +35,8 @@ if TYPE_CHECKING:
     from antiphon._antiphon import Command, RetryPolicy, Run, Saver, ThreadRef, TurnInput
     from antiphon._diagram import Diagram
     from antiphon._orchestrator.declaration import AgentDeclaration
-    from antiphon._orchestrator.nested import Show
+    from antiphon._watch.drive import Show
+    from antiphon._watch.watcher import Watch
     from antiphon.budget import Budget
     from antiphon.result import Result
 
@@ -148,7 +150,12 @@ class Orchestrator(ResumableRuns[StateT, ContextT], TeamBase, Generic[StateT, Co
 
     @sync_method
     def run(
-        self, question: Any, thread: str | None = None, *, context: ContextT | None = None
+        self,
+        question: Any,
+        thread: str | None = None,
+        *,
+        context: ContextT | None = None,
+        watch: Watch = None,
     ) -> Routine[Result[Any, StateT]]:
         """Runs the team until it ends, or pauses for a person.
 
@@ -164,6 +171,9 @@ class Orchestrator(ResumableRuns[StateT, ContextT], TeamBase, Generic[StateT, Co
             context: any value that agents, tools and functions given as `instructions` reach as
                 ``ctx.context``, such as connections and the user. It is never stored or shown.
                 Default: none; within a node of another run, that run's.
+            watch: receives each `Event` as it happens, pieces of replies included, such as
+                ``print``; or True for a live view on standard error, or in a notebook's cell.
+                Its exceptions are warnings; the run continues. Default: nobody watches.
 
         Returns:
             The result, also if the run reached a limit, is paused, or was cancelled.
@@ -173,7 +183,8 @@ class Orchestrator(ResumableRuns[StateT, ContextT], TeamBase, Generic[StateT, Co
                 fit the state (``input_invalid``); no thread can have that name
                 (``thread_invalid``), or the team has no checkpointer
                 (``thread_unkept``); or a tool requires a context, and there is none
-                (``context_missing``). Nothing has run.
+                (``context_missing``); or `watch` is not a function (``input_invalid``). Nothing
+                has run.
             StateError: another run writes to the thread (``thread_busy``), or the thread
                 belongs to a team of other agents (``checkpoint_misfit``): nothing has run. Another
                 process has taken over the thread (``thread_conflict``), or the store has failed.
@@ -181,12 +192,19 @@ class Orchestrator(ResumableRuns[StateT, ContextT], TeamBase, Generic[StateT, Co
                 `Result.of` returns the partial result.
             KeyboardInterrupt: agents and tools were cancelled.
         """
-        return (yield from self._drive(self._start(question, thread, context)))
+        with watching(watch) as show:
+            run = self._start(question, thread, context, watched=show is not None)
+            return (yield from self._drive(run, show=show))
 
     arun = async_method(run)
 
     def stream(
-        self, question: Any, thread: str | None = None, *, context: ContextT | None = None
+        self,
+        question: Any,
+        thread: str | None = None,
+        *,
+        context: ContextT | None = None,
+        watch: Watch = None,
     ) -> Stream[Any, StateT]:
         """Runs the team and yields its events, including pieces of model replies.
 
@@ -194,6 +212,7 @@ class Orchestrator(ResumableRuns[StateT, ContextT], TeamBase, Generic[StateT, Co
             question: as for `run`.
             thread: as for `run`.
             context: as for `run`.
+            watch: as for `run`; called before the event is returned.
 
         Returns:
             An iterator of `Event`, whose ``result`` is the `Result` at the end. Closing or
@@ -202,15 +221,22 @@ class Orchestrator(ResumableRuns[StateT, ContextT], TeamBase, Generic[StateT, Co
         Raises:
             ValidationError: as `run`.
         """
+        show = read_watch(watch)
         run = self._start(question, thread, context, watched=True)
-        return Stream(run, self._settle, self._lifespans(run))
+        return Stream(run, self._settle, self._lifespans(run), show)
 
     def astream(
-        self, question: Any, thread: str | None = None, *, context: ContextT | None = None
+        self,
+        question: Any,
+        thread: str | None = None,
+        *,
+        context: ContextT | None = None,
+        watch: Watch = None,
     ) -> AsyncStream[Any, StateT]:
         """`stream` for ``async for``."""
+        show = read_watch(watch)
         run = self._start(question, thread, context, watched=True)
-        return AsyncStream(run, self._settle, self._lifespans(run))
+        return AsyncStream(run, self._settle, self._lifespans(run), show)
 
     @sync_method
     def batch(
@@ -221,6 +247,7 @@ class Orchestrator(ResumableRuns[StateT, ContextT], TeamBase, Generic[StateT, Co
         concurrency: int = 8,
         raise_errors: bool = False,
         context: ContextT | None = None,
+        watch: Watch = None,
     ) -> Routine[list[Result[Any, StateT]]]:
         """Runs the team once per question, several at a time, with a progress bar.
 
@@ -234,6 +261,7 @@ class Orchestrator(ResumableRuns[StateT, ContextT], TeamBase, Generic[StateT, Co
             raise_errors: end the batch at the first failure. Default: a failed run becomes a
                 result with the outcome ``error``, and the others continue.
             context: as for `run`, for all of them.
+            watch: as for `run`; it receives the events of all of them, one after the other.
 
         Returns:
             The results, in the order of the questions.
@@ -242,7 +270,7 @@ class Orchestrator(ResumableRuns[StateT, ContextT], TeamBase, Generic[StateT, Co
             ValidationError: a question is invalid. Nothing has run.
         """
         starts = self._starts(questions, threads, concurrency)
-        options: Any = {"keep": not raise_errors, "context": context}
+        options: Any = {"keep": not raise_errors, "context": context, "watch": watch}
         return (yield from self._run_all(starts, concurrency=concurrency, **options))
 
     abatch = async_method(batch)
@@ -285,12 +313,15 @@ class Orchestrator(ResumableRuns[StateT, ContextT], TeamBase, Generic[StateT, Co
         names = [None] * len(asked) if threads is None else _names(threads, len(asked))
         return [self._ready(*pair) for pair in zip(asked, names, strict=True)]
 
-    async def run_part(self, question: Any, left: Budget, show: Show | None) -> Result:
+    async def run_part(
+        self, question: Any, left: Budget, show: Callable[[str], object] | None
+    ) -> Result:
         """Runs the team as a part of another's run; see `TeamBase`."""
         first = entry(question, self._built.state)
-        run = self._launch(first, None, watched=show is not None, left=left)
-        wait = drive if show is None else functools.partial(showing, show)
-        return await run_async(self._drive(run, wait=wait))
+        pieces = None if show is None else showing_pieces(show)
+        with watching(pieces) as watcher:
+            run = self._launch(first, None, watched=watcher is not None, left=left)
+            return await run_async(self._drive(run, show=watcher))
 
     def _launch(
         self,
@@ -326,20 +357,18 @@ class Orchestrator(ResumableRuns[StateT, ContextT], TeamBase, Generic[StateT, Co
             raise ValidationError(error.message, code="input_invalid", hint=error.hint) from error
 
     def _drive(
-        self, run: Run, *, keep: bool = False, wait: Callable[[Run], Operation] = drive
+        self, run: Run, *, keep: bool = False, show: Show | None = None
     ) -> Routine[Result[Any, StateT]]:
-        return self._lifespans(run).around(self._driven(run, keep=keep, wait=wait))
+        return self._lifespans(run).around(self._driven(run, keep=keep, show=show))
 
     def _lifespans(self, run: Run) -> Lifespans:
         return Lifespans(self._built.tools, run)
 
-    def _driven(
-        self, run: Run, *, keep: bool, wait: Callable[[Run], Operation]
-    ) -> Routine[Result[Any, StateT]]:
+    def _driven(self, run: Run, *, keep: bool, show: Show | None) -> Routine[Result[Any, StateT]]:
         try:
-            yield wait(run)
+            yield driving(run, show)
             while relay_questions(run):
-                yield wait(run)
+                yield driving(run, show)
         except Exception as error:
             if not self._keeps(run, error, keep=keep):
                 raise

@@ -64,6 +64,17 @@ def test_plain_calls_and_await_work_in_cells_and_results_show_themselves() -> No
     assert answers.data["text/plain"] == "['two <b>!', 'two <b>!', 'two <b>!']"
 
 
+@pytest.mark.filterwarnings("default")
+def test_a_live_view_updates_one_output_of_its_cell() -> None:
+    cells = executed(SETUP, "_ = Reader().run('q', watch=True)")
+    assert len(cells[1].outputs) == 1
+    shown = cells[1].outputs[0].data
+    assert "tool_result look: 2" in shown["text/plain"]
+    assert shown["text/plain"].splitlines()[-1].endswith("run_finished completed")
+    assert "two &lt;b&gt;" in shown["text/html"]
+    assert "chunk" not in shown["text/plain"]
+
+
 @pytest.fixture
 def kernel() -> Iterator[tuple[KernelManager, BlockingKernelClient]]:
     manager = KernelManager(kernel_name="python3")

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import json
+import logging
 import pickle
 import threading
 from typing import Any
 
 import pytest
 
+from antiphon import Event
 from antiphon.errors import BudgetError, InternalError, StateError, ValidationError
 from antiphon.models import Model
 from antiphon.systems import ReviewLoop, ReviewLoopResult
@@ -180,12 +182,27 @@ def test_a_watcher_sees_the_events_as_they_come() -> None:
     ]
 
 
-def test_what_a_watcher_raises_stops_the_question() -> None:
+def test_what_a_watcher_raises_is_a_warning_and_the_question_goes_on() -> None:
     def watch(event: Any) -> None:
         raise KeyError("enough")
 
-    with pytest.raises(KeyError, match="enough"):
-        ReviewLoop(model()).run("?", watch=watch)
+    with pytest.warns(RuntimeWarning, match="enough"):
+        assert ReviewLoop(model()).run("?", watch=watch).answer == "Lima"
+
+
+def test_streams_batches_and_loggers_watch_a_system(caplog: pytest.LogCaptureFixture) -> None:
+    seen: list[Event] = []
+    with ReviewLoop(model()).stream("?", watch=seen.append) as stream:
+        assert [event.seq for event in stream] == [event.seq for event in seen]
+    seen.clear()
+    results = ReviewLoop(model()).batch(["?"], watch=seen.append)
+    assert {event.run_id for event in seen} == {result.run_id for result in results}
+    with caplog.at_level(logging.INFO, "antiphon"):
+        ReviewLoop(model()).batch(["?"])
+    ended = [one.message for one in caplog.records if "run_finished" in one.message]
+    assert len(ended) == 1, "once, not once for each layer"
+    with pytest.raises(ValidationError, match="`watch` must be a function"):
+        ReviewLoop(model()).stream("?", watch=3)  # type: ignore[arg-type]
 
 
 def test_a_stream_gives_events_and_then_the_result() -> None:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from antiphon._orchestrator.stream import AsyncStream, Stream
     from antiphon._orchestrator.updates import Unanswered
+    from antiphon._watch.watcher import Watch
     from antiphon.result import Result
 
     _Run: TypeAlias = Result[Any, Any] | str
@@ -22,19 +23,39 @@ class LoneVerbs(Generic[ContextT, OutputT]):
     if TYPE_CHECKING:
 
         def run(
-            self, question: Any, thread: str | None = None, *, context: ContextT | None = None
+            self,
+            question: Any,
+            thread: str | None = None,
+            *,
+            context: ContextT | None = None,
+            watch: Watch = None,
         ) -> Result[OutputT, dict[str, Any]]: ...
 
         async def arun(
-            self, question: Any, thread: str | None = None, *, context: ContextT | None = None
+            self,
+            question: Any,
+            thread: str | None = None,
+            *,
+            context: ContextT | None = None,
+            watch: Watch = None,
         ) -> Result[OutputT, dict[str, Any]]: ...
 
         def stream(
-            self, question: Any, thread: str | None = None, *, context: ContextT | None = None
+            self,
+            question: Any,
+            thread: str | None = None,
+            *,
+            context: ContextT | None = None,
+            watch: Watch = None,
         ) -> Stream[OutputT, dict[str, Any]]: ...
 
         def astream(
-            self, question: Any, thread: str | None = None, *, context: ContextT | None = None
+            self,
+            question: Any,
+            thread: str | None = None,
+            *,
+            context: ContextT | None = None,
+            watch: Watch = None,
         ) -> AsyncStream[OutputT, dict[str, Any]]: ...
 
         def batch(
@@ -45,6 +66,7 @@ class LoneVerbs(Generic[ContextT, OutputT]):
             concurrency: int = 8,
             raise_errors: bool = False,
             context: ContextT | None = None,
+            watch: Watch = None,
         ) -> list[Result[OutputT, dict[str, Any]]]: ...
 
         async def abatch(
@@ -55,6 +77,7 @@ class LoneVerbs(Generic[ContextT, OutputT]):
             concurrency: int = 8,
             raise_errors: bool = False,
             context: ContextT | None = None,
+            watch: Watch = None,
         ) -> list[Result[OutputT, dict[str, Any]]]: ...
 
         def resume(
@@ -64,6 +87,7 @@ class LoneVerbs(Generic[ContextT, OutputT]):
             *,
             checkpoint: int | None = None,
             context: ContextT | None = None,
+            watch: Watch = None,
         ) -> Result[OutputT, dict[str, Any]]: ...
 
         async def aresume(
@@ -73,12 +97,13 @@ class LoneVerbs(Generic[ContextT, OutputT]):
             *,
             checkpoint: int | None = None,
             context: ContextT | None = None,
+            watch: Watch = None,
         ) -> Result[OutputT, dict[str, Any]]: ...
 
         def recover(
-            self, *, concurrency: int = 8, context: ContextT | None = None
+            self, *, concurrency: int = 8, context: ContextT | None = None, watch: Watch = None
         ) -> list[Result[OutputT, dict[str, Any]]]: ...
 
         async def arecover(
-            self, *, concurrency: int = 8, context: ContextT | None = None
+            self, *, concurrency: int = 8, context: ContextT | None = None, watch: Watch = None
         ) -> list[Result[OutputT, dict[str, Any]]]: ...

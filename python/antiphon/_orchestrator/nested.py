@@ -7,21 +7,16 @@ from typing import TYPE_CHECKING, Any
 from antiphon._orchestrator.declaration import AgentDeclaration, TeamBase
 from antiphon._orchestrator.run_context import charge, watcher_of
 from antiphon._state_schema import fields_of_state
-from antiphon._sync_async import Operation
 from antiphon.errors import BudgetError
 from antiphon.result import Result
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import TypeAlias
 
-    from antiphon._antiphon import Run
+    from antiphon._antiphon import Event
     from antiphon._orchestrator.run_context import RunContext
     from antiphon._orchestrator.state import State
     from antiphon.budget import Budget
-
-    Show: TypeAlias = Callable[[str], object]
-    """Shows a piece of a reply."""
 
 _LIMITS = {"budget", "step_limit", "retry_limit"}
 
@@ -101,20 +96,14 @@ def tightest(own: Budget | None, left: Budget | None) -> dict[str, Any]:
     return limits
 
 
-def showing(show: Show, run: Run) -> Operation:
-    """Driving a run, with the pieces of its replies shown."""
+def showing_pieces(show: Callable[[str], object]) -> Callable[[Event], None]:
+    """What shows pieces of replies, of the events that it receives."""
 
-    def blocking() -> None:
-        for event in run:
-            if event.kind == "chunk":
-                show(event.text)
+    def pass_on(event: Event) -> None:
+        if event.kind == "chunk":
+            show(event.text)
 
-    async def awaiting() -> None:
-        async for event in run:
-            if event.kind == "chunk":
-                show(event.text)
-
-    return Operation(blocking, awaiting)
+    return pass_on
 
 
 def _charge(ctx: RunContext[Any], result: Result | None) -> None:

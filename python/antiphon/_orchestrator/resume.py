@@ -15,6 +15,7 @@ from antiphon._sync_async import Routine, async_method, drive, sync_method, twin
 from antiphon._thread_store import fresh_name, thread_name
 from antiphon._threads import START, Threads, checkpoint_id
 from antiphon._type_params import ContextT, Generic, StateT
+from antiphon._watch.watcher import watching
 from antiphon.errors import RunCancelled, StateError, ValidationError
 from antiphon.result import Result
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from antiphon._antiphon import Engine, ThreadRef
     from antiphon._orchestrator.assemble import Assembled
     from antiphon._serialization.registry import Registry
+    from antiphon._watch.drive import Show
+    from antiphon._watch.watcher import Watch
     from antiphon.result import Outcome
 
 
@@ -41,6 +44,7 @@ class ResumableRuns(Threads, Generic[StateT, ContextT]):
         *,
         checkpoint: int | None = None,
         context: ContextT | None = None,
+        watch: Watch = None,
     ) -> Routine[Result[Any, StateT]]:
         """Resumes a run: with answers to its questions, or from where it crashed.
 
@@ -59,6 +63,8 @@ class ResumableRuns(Threads, Generic[StateT, ContextT]):
                 of its own: the agents that were next there run again. Default: the end.
             context: as for `run`, given again: it is not stored. Default: none; a run without a
                 thread keeps the one that it has.
+            watch: as for `run`. A run without a thread that nobody watched before it paused shows
+                its events at the end.
 
         Returns:
             As `run`. Its limits cover the run as a whole.
@@ -71,14 +77,16 @@ class ResumableRuns(Threads, Generic[StateT, ContextT]):
                 (``checkpoint_unknown``).
             Exception: as `run`.
         """
-        resumed = yield from self._resume(run, answers, checkpoint, context)
-        return (yield from self._drive(resumed))
+        with watching(watch) as show:
+            at = (answers, checkpoint)
+            resumed = yield from self._resume(run, *at, context, watched=show is not None)
+            return (yield from self._drive(resumed, show=show))
 
     aresume = async_method(resume)
 
     @sync_method
     def recover(
-        self, *, concurrency: int = 8, context: ContextT | None = None
+        self, *, concurrency: int = 8, context: ContextT | None = None, watch: Watch = None
     ) -> Routine[list[Result[Any, StateT]]]:
         """Resumes all runs that were lost; see `orphans`.
 
@@ -88,6 +96,7 @@ class ResumableRuns(Threads, Generic[StateT, ContextT]):
         Args:
             concurrency: how many run at a time. Default: 8.
             context: as for `resume`, for all of them.
+            watch: as for `run`; it receives the events of all of them, one after the other.
 
         Returns:
             Their results, in the order of the threads' names; a run that fails becomes a
@@ -101,8 +110,9 @@ class ResumableRuns(Threads, Generic[StateT, ContextT]):
         read_count(concurrency, "concurrency", "recovering")
         threads = yield twin(self._engine, "orphans", self._thread_store().ref(""))
         refs = [self._thread_store().ref(thread) for thread in threads]
+        options: Any = {"keep": True, "context": context, "watch": watch}
         results = yield from self._run_all(
-            [(None, ref) for ref in refs], concurrency=concurrency, keep=True, context=context
+            [(None, ref) for ref in refs], concurrency=concurrency, **options
         )
         # Another process may have resumed some of them meanwhile.
         return [one for one in results if getattr(one.error, "code", "") != "thread_busy"]
@@ -138,7 +148,9 @@ class ResumableRuns(Threads, Generic[StateT, ContextT]):
         yield drive(run)
         return run.checkpoint or 0
 
-    def _resume(self, run: Any, answers: Any, checkpoint: int | None, context: Any) -> Routine[Run]:
+    def _resume(
+        self, run: Any, answers: Any, checkpoint: int | None, context: Any, *, watched: bool
+    ) -> Routine[Run]:
         if isinstance(run, Result) and run.thread is None:
             held = self._in_place(run, answers, checkpoint)
             if context is not None:
@@ -152,7 +164,7 @@ class ResumableRuns(Threads, Generic[StateT, ContextT]):
         store, seq = self._thread_store(), checkpoint_id(checkpoint)
         thread = thread_name(run.thread if isinstance(run, Result) else run)
         if seq is not None:
-            return self._fork_run(thread, answers, seq, context)
+            return self._fork_run(thread, answers, seq, context, watched=watched)
         given: Command[Any] | None = None
         if answers is not UNANSWERED and isinstance(run, Result):
             given = Command(resume=answers_to(run.questions, answers, run.outcome))
@@ -161,9 +173,11 @@ class ResumableRuns(Threads, Generic[StateT, ContextT]):
             if answers is not UNANSWERED:
                 # The run may have been lost while other tasks ran beside the one that asks.
                 given = Command(resume=answers_to(shown.questions, answers, shown.outcome))
-        return self._launch(given, store.ref(thread), context=context)
+        return self._launch(given, store.ref(thread), context=context, watched=watched)
 
-    def _fork_run(self, thread: str, answers: Any, checkpoint: int, context: Any) -> Run:
+    def _fork_run(
+        self, thread: str, answers: Any, checkpoint: int, context: Any, *, watched: bool
+    ) -> Run:
         """Resumes from a checkpoint, as another run."""
         if answers is not UNANSWERED:
             raise ValidationError(
@@ -172,7 +186,7 @@ class ResumableRuns(Threads, Generic[StateT, ContextT]):
                 hint="resume from the checkpoint without an answer; the question is asked again",
             )
         ref = self._thread_store().ref(thread, checkpoint)
-        return self._launch(None, ref, context=context, run_id=fresh_name())
+        return self._launch(None, ref, context=context, watched=watched, run_id=fresh_name())
 
     def _in_place(self, result: Result[Any, Any], answers: Any, checkpoint: int | None) -> Run:
         """Resumes a run without a thread, which its result holds."""
@@ -211,11 +225,14 @@ class ResumableRuns(Threads, Generic[StateT, ContextT]):
         ref: ThreadRef | None,
         *,
         context: Any = None,
+        watched: bool = False,
         run_id: str | None = None,
     ) -> Run: ...
 
     @abstractmethod
-    def _drive(self, run: Run, *, keep: bool = False) -> Routine[Result[Any, StateT]]: ...
+    def _drive(
+        self, run: Run, *, keep: bool = False, show: Show | None = None
+    ) -> Routine[Result[Any, StateT]]: ...
 
     def _run_all(
         self,
@@ -224,14 +241,16 @@ class ResumableRuns(Threads, Generic[StateT, ContextT]):
         concurrency: int,
         keep: bool,
         context: Any,
+        watch: Watch,
     ) -> Routine[list[Result[Any, StateT]]]:
         """Starts runs and drives them to their ends, several at a time."""
+        with watching(watch) as show:
 
-        def one(
-            start: tuple[Any, ThreadRef | None], begin: Callable[[Run], object]
-        ) -> Routine[Result[Any, StateT]]:
-            run = self._launch(*start, context=context)
-            begin(run)
-            return self._drive(run, keep=keep)
+            def one(
+                start: tuple[Any, ThreadRef | None], begin: Callable[[Run], object]
+            ) -> Routine[Result[Any, StateT]]:
+                run = self._launch(*start, context=context, watched=show is not None)
+                begin(run)
+                return self._drive(run, keep=keep, show=show)
 
-        return run_all(starts, one, concurrency=concurrency, label=self.name)
+            return (yield from run_all(starts, one, concurrency=concurrency, label=self.name))

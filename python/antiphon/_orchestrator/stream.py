@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from antiphon._antiphon import Run
     from antiphon._tool.lifespan import Lifespans
+    from antiphon._watch.watcher import Watcher
     from antiphon.event import Event
 
     Finish = Callable[[Run, BaseException | None], Result[Any, Any]]
@@ -30,12 +31,16 @@ class RunStream(Generic[OutputT, StateT]):
         run: the run.
         finish: makes the result once it is over.
         lifespans: what its toolsets open before the first event.
+        watcher: receives the events too.
     """
 
-    def __init__(self, run: Run, finish: Finish, lifespans: Lifespans) -> None:
+    def __init__(
+        self, run: Run, finish: Finish, lifespans: Lifespans, watcher: Watcher | None = None
+    ) -> None:
         self._lifespans = lifespans
         self._run = run
         self._finish = finish
+        self._watcher = watcher
         self._result: Result[OutputT, StateT] | None = None
 
     @property
@@ -58,9 +63,15 @@ class RunStream(Generic[OutputT, StateT]):
         if self._result is None:
             self._run.abandon()
 
+    def _see(self, event: Event) -> None:
+        if self._watcher is not None:
+            self._watcher(event)
+
     def _over(self, error: BaseException | None) -> None:
         if self._result is not None:
             return
+        if self._watcher is not None:
+            self._watcher.close()
         try:
             self._result = self._finish(self._run, error)
         except Exception as raised:
@@ -95,6 +106,7 @@ class Stream(RunStream[OutputT, StateT], Generic[OutputT, StateT]):
                 if not relay_questions(self._run):
                     raise
             else:
+                self._see(event)
                 return event
 
     def close(self) -> None:
@@ -115,8 +127,10 @@ class Stream(RunStream[OutputT, StateT], Generic[OutputT, StateT]):
 class AsyncStream(RunStream[OutputT, StateT], Generic[OutputT, StateT]):
     """The events of a run, for ``async for``."""
 
-    def __init__(self, run: Run, finish: Finish, lifespans: Lifespans) -> None:
-        super().__init__(run, finish, lifespans)
+    def __init__(
+        self, run: Run, finish: Finish, lifespans: Lifespans, watcher: Watcher | None = None
+    ) -> None:
+        super().__init__(run, finish, lifespans, watcher)
         self._events = aiter(run)
 
     def __aiter__(self) -> Self:
@@ -144,6 +158,7 @@ class AsyncStream(RunStream[OutputT, StateT], Generic[OutputT, StateT]):
                     raise
                 self._events = aiter(self._run)
             else:
+                self._see(event)
                 return event
 
     async def aclose(self) -> None:

@@ -16,6 +16,7 @@ from antiphon._roles import CallerContext, as_role, ask_all
 from antiphon._sync_async import Operation, Routine, run_async, run_sync
 from antiphon._tool.context import check_context
 from antiphon._tool.lifespan import Lifespans
+from antiphon._watch.watcher import closing_watcher, read_watch, watching
 from antiphon.errors import StateError, ValidationError
 from antiphon.models import scripted
 from antiphon.systems._await import await_result
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from antiphon._antiphon import CancellationToken
     from antiphon._batch_file import Task
     from antiphon._roles import RoleSpec
+    from antiphon._watch.watcher import Watch, Watcher
     from antiphon.budget import Budget
     from antiphon.event import Event
 
@@ -125,18 +127,21 @@ class System(FileBatches[_R], SystemThreads, Generic[_R]):
                 ``context``: any value that tools reach as ``ToolContext.context``, and agents and
                 functions of roles as ``ctx.context``, such as connections and the user. It is
                 never stored or shown. Default: none; within a node of another run, that run's.
-                ``watch``: called on this thread with each event, chunks of replies included.
+                ``watch``: receives each `Event` as it happens, pieces of replies included, such
+                as ``print``, called on this thread; or True for a live view on standard error, or
+                in a notebook's cell. Its exceptions are warnings; the question continues.
 
         Raises:
             ValidationError: the question is blank (``question_blank``) or no text
-                (``question_malformed``), what comes with it cannot be used, there is a
+                (``question_malformed``), what comes with it cannot be used, `watch` is not a
+                function (``input_invalid``), there is a
                 ``thread`` and no checkpointer (``thread_unkept``), or a tool requires a context,
                 and there is none (``context_missing``).
             StateError: another run writes to the thread (``thread_busy``), or its store fails
                 before the question has started. Later failures are outcomes of the result.
         """
-        watch = options.pop("watch", None)
-        return self._ask(self._put(None, question, *data, **options), watch)
+        with watching(options.pop("watch", None)) as show:
+            return self._ask(self._put(None, question, *data, **options), show)
 
     async def arun(self, question: str, *data: Any, **options: Any) -> _R:
         """Answer a question, awaited. Cancelling the awaiting task cancels it.
@@ -153,9 +158,9 @@ class System(FileBatches[_R], SystemThreads, Generic[_R]):
             ValidationError: as in `run`.
             StateError: as in `run`.
         """
-        watch = options.pop("watch", None)
-        put = self._put(asyncio.get_running_loop(), question, *data, **options)
-        return await self._await(put, watch)
+        with watching(options.pop("watch", None)) as show:
+            put = self._put(asyncio.get_running_loop(), question, *data, **options)
+            return await self._await(put, show)
 
     def stream(self, question: str, *data: Any, **options: Any) -> SystemStream[_R]:
         """Answer a question on a thread of its own, event by event.
@@ -163,7 +168,7 @@ class System(FileBatches[_R], SystemThreads, Generic[_R]):
         Args:
             question: as in `run`.
             *data: as in `run`.
-            **options: as in `run`, without ``watch``.
+            **options: as in `run`, but ``watch`` is called on another thread.
 
         Returns:
             An iterator over the events; `SystemStream.result` holds the result afterwards.
@@ -171,8 +176,14 @@ class System(FileBatches[_R], SystemThreads, Generic[_R]):
         Raises:
             ValidationError: as in `run`; for the question once the stream is read.
         """
+        watcher = read_watch(options.pop("watch", None))
         put = self._put(None, question, *data, **options)
-        return SystemStream(lambda show, token: self._ask(put, show, token))
+
+        def ask(show: _Show, token: CancellationToken) -> _R:
+            with closing_watcher(watcher):
+                return self._ask(put, _both(watcher, show), token)
+
+        return SystemStream(ask)
 
     def astream(self, question: str, *data: Any, **options: Any) -> AsyncSystemStream[_R]:
         """`stream` for ``async for``, on the caller's event loop.
@@ -185,11 +196,13 @@ class System(FileBatches[_R], SystemThreads, Generic[_R]):
         Raises:
             ValidationError: as in `stream`.
         """
+        watcher = read_watch(options.pop("watch", None))
         put = self._put(None, question, *data, **options)
 
         async def ask(show: _Show, token: CancellationToken) -> _R:
             here = self._call_options(asyncio.get_running_loop())
-            return await self._await({**put, **here}, show, token)
+            with closing_watcher(watcher):
+                return await self._await({**put, **here}, _both(watcher, show), token)
 
         return AsyncSystemStream(ask)
 
@@ -197,7 +210,7 @@ class System(FileBatches[_R], SystemThreads, Generic[_R]):
         self,
         run: _R | str,
         *answers: Any,
-        watch: Callable[[Event], None] | None = None,
+        watch: Watch = None,
         context: Any = None,
     ) -> _R:
         """Resume a question, after a pause, a crash, a failure or a cancellation.
@@ -230,13 +243,14 @@ class System(FileBatches[_R], SystemThreads, Generic[_R]):
             **read_answers(answers),
             "context": _inherited(context),
         }
-        return self._ask(put, watch)
+        with watching(watch) as show:
+            return self._ask(put, show)
 
     async def aresume(
         self,
         run: _R | str,
         *answers: Any,
-        watch: Callable[[Event], None] | None = None,
+        watch: Watch = None,
         context: Any = None,
     ) -> _R:
         """`resume` on the caller's event loop.
@@ -254,10 +268,16 @@ class System(FileBatches[_R], SystemThreads, Generic[_R]):
         resumed = self._call_options(asyncio.get_running_loop())
         put = {**resumed, **self._old_question(run, answers), **read_answers(answers)}
         put["context"] = _inherited(context)
-        return await self._await(put, watch)
+        with watching(watch) as show:
+            return await self._await(put, show)
 
     def batch(
-        self, questions: Iterable[str], *, concurrency: int = 8, context: Any = None
+        self,
+        questions: Iterable[str],
+        *,
+        concurrency: int = 8,
+        context: Any = None,
+        watch: Watch = None,
     ) -> list[_R]:
         """Answer several questions, with a progress bar on a terminal or in a notebook.
 
@@ -265,6 +285,7 @@ class System(FileBatches[_R], SystemThreads, Generic[_R]):
             questions: the questions.
             concurrency: how many run at a time. Default: 8.
             context: for all questions, as in `run`.
+            watch: as in `run`; it receives the events of all questions, one after the other.
 
         Returns:
             The results, in the order of the questions.
@@ -273,10 +294,16 @@ class System(FileBatches[_R], SystemThreads, Generic[_R]):
             ValidationError: a question is blank (``question_blank``), or there is a single text
                 instead of a list (``input_invalid``); none has been asked.
         """
-        return run_blocking(self.abatch(questions, concurrency=concurrency, context=context))  # type: ignore[no-any-return]
+        asked = self.abatch(questions, concurrency=concurrency, context=context, watch=watch)
+        return run_blocking(asked)  # type: ignore[no-any-return]
 
     async def abatch(
-        self, questions: Iterable[str], *, concurrency: int = 8, context: Any = None
+        self,
+        questions: Iterable[str],
+        *,
+        concurrency: int = 8,
+        context: Any = None,
+        watch: Watch = None,
     ) -> list[_R]:
         """`batch` on the caller's event loop.
 
@@ -284,11 +311,15 @@ class System(FileBatches[_R], SystemThreads, Generic[_R]):
             questions: as in `batch`.
             concurrency: as in `batch`.
             context: as in `batch`.
+            watch: as in `batch`.
         """
-        ask = partial(self.arun, context=context)
-        return await ask_all(ask, questions, concurrency=concurrency, label=self._label)
+        with watching(watch) as show:
+            ask = partial(self.arun, context=context, watch=show)
+            return await ask_all(ask, questions, concurrency=concurrency, label=self._label)
 
-    def recover(self, *, concurrency: int = 8, context: Any = None) -> list[_R]:
+    def recover(
+        self, *, concurrency: int = 8, context: Any = None, watch: Watch = None
+    ) -> list[_R]:
         """Resumes all questions that were lost; see `orphans`.
 
         Call it when a program starts. Several processes may call it at the same time: each
@@ -297,6 +328,7 @@ class System(FileBatches[_R], SystemThreads, Generic[_R]):
         Args:
             concurrency: how many run at a time. Default: 8.
             context: for all questions, as in `resume`.
+            watch: as in `batch`.
 
         Returns:
             Their results, in the order of the threads' names, without those that another
@@ -306,14 +338,16 @@ class System(FileBatches[_R], SystemThreads, Generic[_R]):
             ValidationError: there is no checkpointer (``thread_unkept``).
             StateError: the store fails, or a thread cannot be read.
         """
-        return run_blocking(self.arecover(concurrency=concurrency, context=context))  # type: ignore[no-any-return]
+        return run_blocking(self.arecover(concurrency=concurrency, context=context, watch=watch))  # type: ignore[no-any-return]
 
-    async def arecover(self, *, concurrency: int = 8, context: Any = None) -> list[_R]:
+    async def arecover(
+        self, *, concurrency: int = 8, context: Any = None, watch: Watch = None
+    ) -> list[_R]:
         """`recover` on the caller's event loop."""
 
         async def one(thread: str) -> _R | None:
             try:
-                return await self.aresume(thread, context=context)
+                return await self.aresume(thread, context=context, watch=show)
             except StateError as error:
                 if error.code != "thread_busy":
                     raise
@@ -321,7 +355,8 @@ class System(FileBatches[_R], SystemThreads, Generic[_R]):
 
         read_count(concurrency, "concurrency", "recovering")
         threads = await self.aorphans()
-        results = await gather(one, threads, concurrency)
+        with watching(watch) as show:
+            results = await gather(one, threads, concurrency)
         return [result for result in results if result is not None]
 
     def __repr__(self) -> str:
@@ -380,7 +415,8 @@ class System(FileBatches[_R], SystemThreads, Generic[_R]):
         except TypeError as error:
             raise ValidationError(str(error), code="input_invalid") from error
         here = {**self._call_options(asyncio.get_running_loop()), "context": context}
-        return await self._await({**given, **here, **self._question_of_file(task)}, None)
+        with watching(None) as show:
+            return await self._await({**given, **here, **self._question_of_file(task)}, show)
 
     def _ask(
         self, put: dict[str, Any], show: _Show | None, token: CancellationToken | None = None
@@ -432,6 +468,18 @@ class System(FileBatches[_R], SystemThreads, Generic[_R]):
         result: Any = self._result.of({**native, "thread": thread_of(put)})
         found: _R = result
         return found
+
+
+def _both(watcher: Watcher | None, show: _Show) -> _Show:
+    """What passes an event to a watcher, if there is one, and on."""
+    if watcher is None:
+        return show
+
+    def pass_on(event: Event) -> None:
+        watcher(event)
+        show(event)
+
+    return pass_on
 
 
 def _inherited(context: Any) -> Any:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypedDict, Unpack, ca
 
 from antiphon._event_loop import run_blocking
 from antiphon._roles import RoleSpec, ask_all, check_questions
+from antiphon._watch.watcher import watching
 from antiphon.errors import AntiphonError, InternalError, ValidationError
 from antiphon.sandbox import Sandbox
 from antiphon.sandbox.engines import runner_of
@@ -18,12 +19,12 @@ from antiphon.tools import encode_result
 if TYPE_CHECKING:
     import asyncio
     import os
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
     from antiphon._thread_store import Durability
+    from antiphon._watch.watcher import Watch
     from antiphon.budget import Budget
     from antiphon.checkpoint import Saver
-    from antiphon.event import Event
     from antiphon.models import Model
     from antiphon.systems.stream import AsyncSystemStream, SystemStream
 
@@ -151,7 +152,7 @@ class Computation(System[ComputationResult]):
         facts: Mapping[str, Any] | None = None,
         thread: str | None = None,
         context: Any = None,
-        watch: Callable[[Event], None] | None = None,
+        watch: Watch = None,
     ) -> ComputationResult:
         """Answer a question and wait for it, as `System.run`. Ctrl-C also stops the code.
 
@@ -181,7 +182,7 @@ class Computation(System[ComputationResult]):
         facts: Mapping[str, Any] | None = None,
         thread: str | None = None,
         context: Any = None,
-        watch: Callable[[Event], None] | None = None,
+        watch: Watch = None,
     ) -> ComputationResult:
         """Answer a question, awaited, as `System.arun`. Cancelling it also kills the code.
 
@@ -205,6 +206,7 @@ class Computation(System[ComputationResult]):
         facts: Mapping[str, Any] | None = None,
         thread: str | None = None,
         context: Any = None,
+        watch: Watch = None,
     ) -> SystemStream[ComputationResult]:
         """Answer a question event by event, as `System.stream`.
 
@@ -214,8 +216,11 @@ class Computation(System[ComputationResult]):
             facts: as in `run`.
             thread: as in `run`.
             context: as in `run`.
+            watch: as in `System.stream`.
         """
-        return super().stream(question, inputs, facts=facts, thread=thread, context=context)
+        return super().stream(
+            question, inputs, facts=facts, thread=thread, context=context, watch=watch
+        )
 
     def astream(
         self,
@@ -225,6 +230,7 @@ class Computation(System[ComputationResult]):
         facts: Mapping[str, Any] | None = None,
         thread: str | None = None,
         context: Any = None,
+        watch: Watch = None,
     ) -> AsyncSystemStream[ComputationResult]:
         """`stream` for ``async for``.
 
@@ -234,8 +240,11 @@ class Computation(System[ComputationResult]):
             facts: as in `run`.
             thread: as in `run`.
             context: as in `run`.
+            watch: as in `System.stream`.
         """
-        return super().astream(question, inputs, facts=facts, thread=thread, context=context)
+        return super().astream(
+            question, inputs, facts=facts, thread=thread, context=context, watch=watch
+        )
 
     def batch(
         self,
@@ -245,6 +254,7 @@ class Computation(System[ComputationResult]):
         facts: Mapping[str, Any] | None = None,
         concurrency: int = 8,
         context: Any = None,
+        watch: Watch = None,
     ) -> list[ComputationResult]:
         """Answer several questions, as `System.batch`.
 
@@ -254,13 +264,19 @@ class Computation(System[ComputationResult]):
             facts: further facts for the model, as in `run`; the same for all questions.
             concurrency: how many run at a time. Default: 8.
             context: for the code of roles, as in `System.run`; the same for all questions.
+            watch: as in `System.batch`.
 
         Raises:
             ValidationError: as `System.batch`; or there are not as many inputs as questions
                 (``input_invalid``).
         """
         asked = self.abatch(
-            questions, inputs, facts=facts, concurrency=concurrency, context=context
+            questions,
+            inputs,
+            facts=facts,
+            concurrency=concurrency,
+            context=context,
+            watch=watch,
         )
         return run_blocking(asked)  # type: ignore[no-any-return]
 
@@ -272,6 +288,7 @@ class Computation(System[ComputationResult]):
         facts: Mapping[str, Any] | None = None,
         concurrency: int = 8,
         context: Any = None,
+        watch: Watch = None,
     ) -> list[ComputationResult]:
         """`batch` on the caller's event loop.
 
@@ -281,15 +298,17 @@ class Computation(System[ComputationResult]):
             facts: as in `batch`.
             concurrency: as in `batch`.
             context: as in `batch`.
+            watch: as in `batch`.
         """
         asked = check_questions(questions, concurrency)
         data = _inputs_of_each(inputs, len(asked))
         _require_facts(facts)
 
         async def ask(question: str, own: Mapping[str, Any] | None) -> ComputationResult:
-            return await self.arun(question, own, facts=facts, context=context)
+            return await self.arun(question, own, facts=facts, context=context, watch=show)
 
-        return await ask_all(ask, asked, data, concurrency=concurrency, label=self._label)
+        with watching(watch) as show:
+            return await ask_all(ask, asked, data, concurrency=concurrency, label=self._label)
 
     def _parts(
         self, known: Mapping[str, dict[str, Any]], parts: Mapping[str, Any]

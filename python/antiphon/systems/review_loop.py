@@ -14,14 +14,14 @@ from antiphon.systems.review_loop_result import ReviewLoopResult
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from antiphon._attachment import FileGiven
     from antiphon._roles import RoleSpec
     from antiphon._thread_store import Durability
+    from antiphon._watch.watcher import Watch
     from antiphon.budget import Budget
     from antiphon.checkpoint import Saver
-    from antiphon.event import Event
     from antiphon.models import Model
     from antiphon.systems.stream import AsyncSystemStream, SystemStream
 
@@ -166,7 +166,7 @@ class ReviewLoop(System[ReviewLoopResult]):
         thread: str | None = None,
         file: FileGiven | None = None,
         context: Any = None,
-        watch: Callable[[Event], None] | None = None,
+        watch: Watch = None,
     ) -> ReviewLoopResult:
         """Answer a question and wait for it, as `System.run`.
 
@@ -191,7 +191,7 @@ class ReviewLoop(System[ReviewLoopResult]):
         thread: str | None = None,
         file: FileGiven | None = None,
         context: Any = None,
-        watch: Callable[[Event], None] | None = None,
+        watch: Watch = None,
     ) -> ReviewLoopResult:
         """Answer a question, awaited, as `System.arun`.
 
@@ -211,6 +211,7 @@ class ReviewLoop(System[ReviewLoopResult]):
         thread: str | None = None,
         file: FileGiven | None = None,
         context: Any = None,
+        watch: Watch = None,
     ) -> SystemStream[ReviewLoopResult]:
         """Answer a question event by event, as `System.stream`.
 
@@ -219,8 +220,9 @@ class ReviewLoop(System[ReviewLoopResult]):
             thread: as in `System.run`.
             file: as in `run`.
             context: as in `System.run`.
+            watch: as in `System.stream`.
         """
-        return super().stream(question, thread=thread, file=file, context=context)
+        return super().stream(question, thread=thread, file=file, context=context, watch=watch)
 
     def astream(
         self,
@@ -229,6 +231,7 @@ class ReviewLoop(System[ReviewLoopResult]):
         thread: str | None = None,
         file: FileGiven | None = None,
         context: Any = None,
+        watch: Watch = None,
     ) -> AsyncSystemStream[ReviewLoopResult]:
         """`stream` for ``async for``.
 
@@ -237,8 +240,9 @@ class ReviewLoop(System[ReviewLoopResult]):
             thread: as in `System.run`.
             file: as in `run`.
             context: as in `System.run`.
+            watch: as in `System.stream`.
         """
-        return super().astream(question, thread=thread, file=file, context=context)
+        return super().astream(question, thread=thread, file=file, context=context, watch=watch)
 
     def _part(self, name: str, settings: Mapping[str, Any]) -> RoleSpec:
         minimal = settings.get("critic_context") == "minimal"
