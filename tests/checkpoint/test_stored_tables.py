@@ -15,6 +15,7 @@ from pandas.testing import assert_frame_equal, assert_index_equal, assert_series
 from polars.testing import assert_frame_equal as assert_same_frame
 from polars.testing import assert_series_equal as assert_same_series
 
+from antiphon._serialization.tables import _timestamp
 from antiphon.errors import StateError
 from support.stored_values import VALUES, restored
 
@@ -65,7 +66,11 @@ class Matrix(np.ndarray[Any, Any]):
     [
         (np.array([object()]), "no plain numbers or texts: object"),
         (np.zeros(2, dtype=[("a", "i4"), ("b", "O")]), "no plain numbers or texts"),
-        (np.array(["a"], dtype=np.dtypes.StringDType()), "no plain numbers or texts"),
+        *(
+            (np.array(["a"], dtype=kind()), "no plain numbers or texts")
+            for kind in (getattr(np.dtypes, "StringDType", None),)  # since numpy 2.0
+            if kind is not None
+        ),
         (np.zeros(2).view(Matrix), "an object of type .*Matrix"),
     ],
 )
@@ -210,3 +215,17 @@ def test_plain_values_import_no_library() -> None:
         "assert not {'numpy', 'pandas', 'polars', 'pyarrow', 'pydantic'} & set(sys.modules)\n"
     )
     subprocess.run([sys.executable, "-c", script], check=True)
+
+
+@pytest.mark.parametrize("name", ["dateutil//etc/passwd", "../etc/passwd", "Nowhere/At_All"])
+def test_a_forged_name_of_a_zone_opens_no_file(name: str) -> None:
+    with pytest.raises((ValueError, KeyError)):
+        _timestamp([np.datetime64("2026-01-01", "s"), name])
+
+
+def test_a_zone_of_pytz_is_stored_by_its_name() -> None:
+    pytz = pytest.importorskip("pytz")  # pandas 2 brings it
+    moment = pd.Timestamp("2026-10-25 00:30", tz=pytz.timezone("Europe/Paris"))
+    made = restored(moment)
+    assert made == moment
+    assert made.tz.zone == "Europe/Paris" if int(pd.__version__[0]) < 3 else made.tz.key

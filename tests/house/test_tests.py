@@ -20,6 +20,7 @@ INSIDE = frozenset(
         "tests/checkpoint/test_cancelled_calls.py",
         "tests/checkpoint/test_langgraph_writers.py",
         "tests/checkpoint/test_registry.py",
+        "tests/checkpoint/test_stored_tables.py",
         "tests/graph/test_concurrent_questions.py",
         "tests/graph/test_langchain_imports.py",
         "tests/graph/test_long_node_drivers.py",

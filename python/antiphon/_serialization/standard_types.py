@@ -142,10 +142,15 @@ def _pack_zone_name(value: zoneinfo.ZoneInfo) -> str:
 
 
 def _zone_of_name(value: Any) -> zoneinfo.ZoneInfo:
-    # The name becomes a path, in folders and in a package.
-    if not _KEY.fullmatch(exactly(str, value)):
-        raise ValueError(f"no name of a time zone: {value}")
+    check_zone_name(value)
     return zoneinfo.ZoneInfo(value)
+
+
+def check_zone_name(value: Any) -> None:
+    """Raise an error for a text that is no name of a zone of the IANA database."""
+    # The name becomes a path, in folders and in a package.
+    if not _KEY.fullmatch(exactly(str, value)) or value.startswith("dateutil/"):
+        raise ValueError(f"no name of a time zone: {value}")
 
 
 @cache

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import io
 import re
+import sys
 from functools import cache
 from math import prod
 from typing import Any
 
 from antiphon._antiphon import Form
 from antiphon._serialization.records import exactly, items
+from antiphon._serialization.standard_types import check_zone_name
 
 _PLAIN = re.compile(r"[<>|=][biufcSUMm]\d+(\[\d*\w+\])?")
 """Element types without references or nested types."""
@@ -154,7 +156,7 @@ def pandas_forms() -> dict[type, Form]:
         pd.DataFrame: Form(104, _pack_frame, _frame),
         pd.Series: Form(105, _pack_series, _series),
         **dict.fromkeys((*indexes, pd.CategoricalIndex), index),
-        pd.Timestamp: Form(107, lambda value: [value.asm8, value.tz], _timestamp),
+        pd.Timestamp: Form(107, lambda value: [value.asm8, _pack_zone(value.tz)], _timestamp),
         pd.Timedelta: Form(108, lambda value: value.asm8, pd.Timedelta),
         type(pd.NaT): Form(109, lambda _: None, lambda _: pd.NaT),
         type(pd.NA): Form(110, lambda _: None, lambda _: pd.NA),
@@ -229,14 +231,15 @@ def _pack_column(value: Any) -> list[Any]:
     import numpy as np
     import pandas as pd
 
-    plain = isinstance(value, pd.arrays.NumpyExtensionArray)
+    # Texts of pandas 2 are a subclass.
+    plain = type(value) is pd.arrays.NumpyExtensionArray
     dtype = value.to_numpy().dtype if plain else value.dtype
     if isinstance(dtype, np.dtype):
         return ["object", list(value)] if dtype.hasobject else ["plain", _numpy(value)]
     if isinstance(dtype, pd.CategoricalDtype):
         return ["category", _numpy(value.codes), value.categories, value.ordered]
     if isinstance(dtype, pd.DatetimeTZDtype):
-        return ["moments", _numpy(value.tz_convert("UTC").tz_localize(None)), dtype.tz]
+        return ["moments", _numpy(value.tz_convert("UTC").tz_localize(None)), _pack_zone(dtype.tz)]
     if isinstance(dtype, pd.StringDtype):
         texts = [None if pd.isna(text) else str(text) for text in value]
         return ["texts", texts, dtype.storage, dtype.na_value is pd.NA]
@@ -261,10 +264,12 @@ def _column(parts: Any) -> Any:
         return pd.Categorical.from_codes(codes, categories, exactly(bool, ordered))
     if kind == "moments":
         moments, zone = items(2, rest)
-        return pd.array(moments).tz_localize("UTC").tz_convert(zone)
+        return pd.array(moments).tz_localize("UTC").tz_convert(_zone(zone))
     if kind == "texts":
         texts, storage, missing = items(3, rest)
-        dtype = pd.StringDtype(storage, na_value=pd.NA if missing else float("nan"))
+        # pandas 2 knows no other missing value, and no argument for it.
+        other = {} if missing else {"na_value": float("nan")}
+        dtype = pd.StringDtype(storage, **other)
         return pd.array(exactly(list, texts), dtype=dtype)
     name, filled, missing = items(3, rest)
     if name not in _MASKED:
@@ -272,6 +277,20 @@ def _column(parts: Any) -> Any:
     made: Any = pd.array(filled, dtype=name)
     made[missing] = pd.NA
     return made
+
+
+def _pack_zone(zone: Any) -> Any:
+    """Return the name of a zone of pytz, which pandas 2 makes of a name, or the zone."""
+    pytz = sys.modules.get("pytz")
+    named = pytz is not None and isinstance(zone, pytz.BaseTzInfo)
+    return zone.zone or zone if named else zone
+
+
+def _zone(stored: Any) -> Any:
+    # pandas would read any file whose path follows `dateutil/`.
+    if isinstance(stored, str):
+        check_zone_name(stored)
+    return stored
 
 
 def _cells(values: Any) -> Any:
@@ -289,4 +308,4 @@ def _timestamp(parts: Any) -> Any:
 
     moment, zone = items(2, parts)
     made = pd.Timestamp(moment)
-    return made if zone is None else made.tz_localize("UTC").tz_convert(zone)
+    return made if zone is None else made.tz_localize("UTC").tz_convert(_zone(zone))
