@@ -13,7 +13,7 @@ RUST_TESTED := --workspace --exclude antiphon-binding --features antiphon-system
 BESIDE_A_DATABASE = $(BIN)/python tests/support/postgres.py
 CRATES      := $(shell find src -name '*.rs' -o -name Cargo.toml -o -name '*.md' -path '*/prompts/*')
 
-.PHONY: help setup build format lint lint-others test test-rust test-python test-quick test-local test-kills test-torture test-runs test-wasm stubs bench eval docs deny all clean
+.PHONY: help setup build format lint lint-others test test-rust test-python test-quick test-local test-kills test-torture test-runs test-wasm test-versions stubs bench eval docs deny all clean
 .DEFAULT_GOAL := help
 
 help: ## List the jobs
@@ -102,6 +102,9 @@ test-wasm: setup ## Install the extra `wasm`, and run the sandbox's tests with i
 	$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["wasm"])' \
 		| xargs $(BIN)/python -m pip install --quiet
 	$(BIN)/python -m pytest tests/sandbox -k wasm
+
+test-versions: setup ## The tests with the oldest and the newest versions of packages and Python (ARGS='--quick oldest')
+	$(BIN)/python -m tests.versions $(ARGS)
 
 stubs: $(VENV)/.tools ## Write python/antiphon/_antiphon.pyi anew from the binding
 	rm -rf target/stubs

@@ -9,6 +9,7 @@ import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -48,7 +49,7 @@ def one(items: Any, kind: Any = None) -> pa.Table:
         one([True] * 9),
         one([1, None], pa.date64()),
         one([1], pa.time64("ns")),
-        one([1.5, None], pa.float16()),
+        one([np.float16(1.5), None], pa.float16()),
         one(["abc", "def", "ghi"]).slice(1, 1),
         pa.concat_tables([one([1]), one([None, 2], pa.int64())]),
         one(range(100_000)),

@@ -14,6 +14,11 @@ from sandbox.guest.worker import Worker
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+_PANDAS_3 = int(pd.__version__.partition(".")[0]) >= 3
+_TEXT, _UNIT = ("large_string", "us") if _PANDAS_3 else ("string", "ns")
+"""The type of categories and the unit of times, unless the code names them."""
+_FRAME = f"{pd.DataFrame.__module__}.DataFrame"
+
 
 @pytest.fixture(scope="module")
 def worker() -> Iterator[Worker]:
@@ -117,7 +122,7 @@ def test_names_of_columns_are_texts_of_which_no_two_are_alike(
     [
         ("[1, None, 3]", "double", [1.0, None, 3.0]),
         ("pd.array([1, None], dtype='Int64')", "int64", [1, None]),
-        ("pd.Categorical(['a', 'b', 'a'])", "large_string", ["a", "b", "a"]),
+        ("pd.Categorical(['a', 'b', 'a'])", _TEXT, ["a", "b", "a"]),
         ("[1, 'x', None]", "large_string", ["1", "x", None]),
         ("[[1], {'a': 2}]", "large_string", ["[1]", "{'a': 2}"]),
         ("[[1], [2]]", "large_string", ["[1]", "[2]"]),
@@ -126,8 +131,8 @@ def test_names_of_columns_are_texts_of_which_no_two_are_alike(
         ("pd.period_range('2024-01', periods=1, freq='M')", "large_string", ["2024-01"]),
         ("[1 + 2j]", "large_string", ["(1+2j)"]),
         ("[dt.date(2024, 5, 6)]", "date32[day]", None),
-        ("pd.to_datetime(['2024-05-06'])", "timestamp[us]", None),
-        ("[pd.Timedelta('1h')]", "duration[us]", None),
+        ("pd.to_datetime(['2024-05-06'])", f"timestamp[{_UNIT}]", None),
+        ("[pd.Timedelta('1h')]", f"duration[{_UNIT}]", None),
         ("pd.Series(['\\ud800'], dtype=object)", "large_string", ["\ufffd"]),
         ("[None, None]", "large_string", [None, None]),
     ],
@@ -161,7 +166,7 @@ def test_more_tables_than_allowed_are_shown_and_told_of(worker: Worker) -> None:
 
 def test_a_table_that_nobody_wants_is_shown(worker: Worker) -> None:
     outcome = worker.run("pd.DataFrame({'a': [1]})", want=["value"])
-    assert outcome["value"]["type"] == "pandas.DataFrame"
+    assert outcome["value"]["type"] == _FRAME
 
 
 def test_a_table_is_no_argument_of_a_function(worker: Worker) -> None:
@@ -185,4 +190,4 @@ def test_without_arrow_a_frame_goes_out_as_lists_by_column() -> None:
         assert outcome["locals"]["df"]["a"] == [1, 2]
         assert outcome["tables"] == []
         outcome = worker.run("pd.DataFrame({'n': range(10_001)})")
-        assert outcome["value"]["type"] == "pandas.DataFrame"
+        assert outcome["value"]["type"] == _FRAME

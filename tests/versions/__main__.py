@@ -1,0 +1,8 @@
+"""Runs `command.py`, from whatever folder it is called: `python -m tests.versions --help`."""
+
+import runpy
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+runpy.run_module("versions.command", run_name="__main__")

