@@ -47,7 +47,8 @@ def traces() -> Traces:
             path.name for path in Path(tempfile.gettempdir()).iterdir() if _is_ours(path.name)
         ),
         mounts=len(Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines()),
-        groups=sum(own in path.name for path in _GROUPS.rglob("antiphon-*")),
+        # Groups of other processes may vanish while they are listed: `os.walk` passes them over.
+        groups=sum(own in name for _, names, _ in os.walk(_GROUPS) for name in names),
     )
 
 
