@@ -51,14 +51,16 @@ def test_events_before_the_failure_are_delivered(impl: Impl) -> None:
     assert got == [{"a": {"log": ["a"]}}]
 
 
-def test_a_running_sync_sibling_is_waited_for(impl: Impl) -> None:
-    failing, finished = threading.Event(), threading.Event()
+def test_a_running_sync_sibling_runs_to_its_end(impl: Impl) -> None:
+    running, failing, finished = threading.Event(), threading.Event(), threading.Event()
 
     def slow(state: Log) -> None:
+        running.set()
         assert failing.wait(10)
         finished.set()
 
     def broken(state: Log) -> None:
+        assert running.wait(10)
         failing.set()
         raise Broken
 
@@ -67,7 +69,7 @@ def test_a_running_sync_sibling_is_waited_for(impl: Impl) -> None:
     )
     with pytest.raises(Broken):
         graph.invoke({})
-    assert finished.is_set()
+    assert finished.wait(10)
 
 
 def test_async_siblings_are_cancelled_by_the_first_failure(impl: Impl) -> None:
