@@ -323,6 +323,7 @@ def test_a_fork_is_told_to_open_a_store_of_its_own(url: str) -> None:
     graph.invoke({}, ONE)
     child = os.fork()
     if child == 0:
+        signal.alarm(60)
         code = ""
         try:
             graph.invoke({}, ONE)

@@ -76,6 +76,48 @@ print(graph.invoke({"id": ""})["id"], flush=True)
 """
 
 
+FORKING = """
+import asyncio
+import os
+import signal
+import sys
+import threading
+from antiphon.graph import START, StateGraph
+
+async def count(state: dict) -> dict:
+    return {"log": state["log"] + 1}
+
+def compiled(node, checkpointer=None):
+    builder = StateGraph(dict[str, int]).add_node("node", node)
+    return builder.add_edge(START, "node").compile(checkpointer)
+
+stored, plain = compiled(count, sys.argv[1]), compiled(lambda state: {"log": 1})
+over = threading.Event()
+
+async def store(thread):
+    config = {"configurable": {"thread_id": thread}}
+    while not over.is_set():
+        await stored.ainvoke({"log": 0}, config)
+        await stored.aget_state(config)
+
+async def main():
+    await asyncio.gather(*[store(thread) for thread in "abcd"])
+
+storing = threading.Thread(target=asyncio.run, args=(main(),))
+storing.start()
+for number in range(500):
+    plain.invoke({"log": 0})
+    child = os.fork()
+    if child == 0:
+        signal.alarm(20)  # a child that hangs is killed
+        plain.invoke({"log": 0})
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0, number
+over.set()
+storing.join()
+"""
+
+
 @pytest.mark.only("antiphon")
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
 @pytest.mark.parametrize("case", WORK)
@@ -103,3 +145,17 @@ def test_no_process_draws_the_ids_that_another_draws(impl: Impl) -> None:
     done = subprocess.run(command, cwd=TESTS, capture_output=True, text=True, check=True)
     drawn = [line.partition("-7")[2] for line in done.stdout.split()]  # what precedes is the time
     assert len(set(drawn)) == 3
+
+
+@pytest.mark.slow
+@pytest.mark.only("antiphon")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+@pytest.mark.parametrize("backend", ["memory", "sqlite"])
+def test_a_fork_finds_no_lock_that_a_native_thread_held(
+    impl: Impl, backend: str, tmp_path: Path
+) -> None:
+    del impl
+    url = "memory:" if backend == "memory" else f"sqlite:///{tmp_path}/runs.db"
+    command = [sys.executable, "-W", "ignore", "-c", FORKING, url]
+    done = subprocess.run(command, cwd=TESTS, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

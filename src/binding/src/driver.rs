@@ -10,6 +10,7 @@ pub(crate) mod drive;
 pub(crate) mod drive_lock;
 pub(crate) mod event;
 pub(crate) mod exit_gate;
+pub(crate) mod fork_fence;
 pub(crate) mod fork_guard;
 pub(crate) mod forks;
 pub(crate) mod mailbox;

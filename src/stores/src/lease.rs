@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
-use std::sync::{Arc, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
@@ -44,8 +44,8 @@ struct HeldLease {
     owner: String,
 }
 
-static LEASES: PerProcess<LeaseRegistry> =
-    PerProcess::new(LeaseRegistry::none(), LeaseRegistry::none);
+static LEASES: PerProcess<Mutex<LeaseRegistry>> =
+    PerProcess::new(Mutex::new(LeaseRegistry::none()), || Mutex::new(LeaseRegistry::none()));
 
 impl Lease {
     /// Renews the lease of a thread that was just claimed.
@@ -88,7 +88,7 @@ impl LeaseRegistry {
     /// The leases of this process: a fork has neither its parent's leases nor the thread that
     /// renews them.
     fn here() -> MutexGuard<'static, Self> {
-        LEASES.here().0.lock().unwrap_or_else(PoisonError::into_inner)
+        LEASES.here().lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

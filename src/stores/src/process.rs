@@ -1,8 +1,8 @@
 //! Guards against use in a forked process. A fork has the memory of its parent and none of its
 //! threads: to wait for such a thread would block for ever, and locks that it held stay locked.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
 
 use antiphon_core::{Fault, FaultCode, Time};
@@ -175,30 +175,51 @@ impl Store for ProcessGuard {
 }
 
 /// A value that each process has once. A fork begins with a new one, because a thread that does
-/// not exist in the fork may hold the parent's lock.
-pub(crate) struct PerProcess<T> {
+/// not exist in the fork may hold a lock of the parent's.
+///
+/// ```
+/// use std::sync::Mutex;
+/// use antiphon_stores::process::PerProcess;
+///
+/// static OPENED: PerProcess<Mutex<u32>> = PerProcess::new(Mutex::new(0), || Mutex::new(0));
+/// assert_eq!(OPENED.here().lock().map(|opened| *opened).ok(), Some(0));
+/// assert!(OPENED.inherited().is_empty());
+/// ```
+#[derive(Debug)]
+pub struct PerProcess<T> {
     process: OnceLock<u32>,
-    own: Mutex<T>,
+    own: T,
     next: OnceLock<Box<Self>>,
     empty: fn() -> T,
 }
 
 impl<T> PerProcess<T> {
-    pub(crate) const fn new(first: T, empty: fn() -> T) -> Self {
-        Self { process: OnceLock::new(), own: Mutex::new(first), next: OnceLock::new(), empty }
+    /// The value of the first process; `empty` makes that of a fork.
+    pub const fn new(first: T, empty: fn() -> T) -> Self {
+        Self { process: OnceLock::new(), own: first, next: OnceLock::new(), empty }
     }
 
-    /// The value of this process, and those of the processes that it was forked from, by process
-    /// id.
-    pub(crate) fn here(&self) -> (&Mutex<T>, Vec<(u32, &Mutex<T>)>) {
+    /// The value of this process.
+    pub fn here(&self) -> &T {
+        self.find(|_, _| ())
+    }
+
+    /// The values of the processes that this one was forked from, by process id.
+    pub fn inherited(&self) -> Vec<(u32, &T)> {
+        let mut inherited = Vec::new();
+        self.find(|process, value| inherited.push((process, value)));
+        inherited
+    }
+
+    fn find<'a>(&'a self, mut pass: impl FnMut(u32, &'a T)) -> &'a T {
         let own = id();
-        let (mut found, mut before) = (self, Vec::new());
+        let mut found = self;
         loop {
             let process = *found.process.get_or_init(|| own);
             if process == own {
-                return (&found.own, before);
+                return &found.own;
             }
-            before.push((process, &found.own));
+            pass(process, &found.own);
             found = found.next.get_or_init(|| Box::new(Self::new((self.empty)(), self.empty)));
         }
     }

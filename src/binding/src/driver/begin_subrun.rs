@@ -2,6 +2,7 @@
 //! begins again. The core decides what is known; this hands it to and fro.
 
 use std::sync::{Arc, Weak};
+use std::task::Wake;
 
 use antiphon_core::checkpoint::{KnownSubrun, RecoveredRun, SubrunCommit, SubrunLog};
 use antiphon_core::command::Update;
@@ -159,7 +160,7 @@ impl ParentTask for TaskContext {
             Ok(state.machine.is_ready())
         });
         if ready.unwrap_or(true) {
-            run.mailbox.wake();
+            run.mailbox.wake_by_ref();
         }
     }
 

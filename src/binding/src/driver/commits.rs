@@ -2,7 +2,7 @@
 //! of it.
 
 use std::sync::Arc;
-use std::task::{Context, Poll, Wake, Waker};
+use std::task::{Context, Poll, Waker};
 
 use antiphon_core::Fault;
 use antiphon_core::checkpoint::Commit;
@@ -138,17 +138,8 @@ fn committer<'a>(
     session.or_else(|| subrun.as_deref_mut().map(|subrun| &mut subrun.committer))
 }
 
-/// Wakes the driver of a run.
-struct WakeRun(Py<Run>);
-
-impl Wake for WakeRun {
-    fn wake(self: Arc<Self>) {
-        self.0.get().mailbox.wake();
-    }
-}
-
 fn poll<T>(run: &Bound<'_, Run>, poll: impl FnOnce(&mut Context<'_>) -> Poll<T>) -> Option<T> {
-    let waker = Waker::from(Arc::new(WakeRun(run.clone().unbind())));
+    let waker = Waker::from(Arc::clone(&run.get().mailbox));
     match poll(&mut Context::from_waker(&waker)) {
         Poll::Ready(answer) => Some(answer),
         Poll::Pending => None,

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
 
+use crate::driver::fork_fence::FenceGuard;
 use crate::driver::thread_id::thread_id;
 use crate::driver::worker_pool;
 use crate::ffi;
@@ -52,6 +53,11 @@ pub(crate) fn install(py: Python<'_>) -> PyResult<()> {
     py.import("atexit")?.call_method1("register", (close,)).map(|_| ())
 }
 
+/// In a fork nobody else is on the way into the interpreter.
+pub(crate) fn open_in_child() {
+    ENTERING.store(0, Ordering::SeqCst);
+}
+
 /// Lets no thread of ours into the interpreter any more.
 #[pyfunction]
 fn close_gate(py: Python<'_>) {
@@ -70,12 +76,13 @@ fn close_gate(py: Python<'_>) {
 /// Enters the interpreter, on a thread that Python does not know; nothing if it is
 /// going down.
 pub(crate) fn enter<T>(work: impl FnOnce(Python<'_>) -> T) -> Option<T> {
+    let fence = FenceGuard::begin();
     let entering = EntryGuard::begin();
     if CLOSED.load(Ordering::SeqCst) {
         return None;
     }
     Python::try_attach(|py| {
-        drop(entering);
+        drop((entering, fence));
         work(py)
     })
 }

@@ -1,10 +1,10 @@
-//! Forks of the process: what a child must not count on.
+//! Forks of the process: what is made ready for them, and what a child must not count on.
 
 use antiphon_stores::process;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::driver::worker_pool;
+use crate::driver::{exit_gate, fork_fence, wait};
 
 /// Has every fork that Python makes announce itself. Code of other languages that forks has
 /// to tell Python so before it calls it.
@@ -15,6 +15,8 @@ pub(crate) fn install(py: Python<'_>) -> PyResult<()> {
     // Not there on Windows, where nothing forks.
     if let Some(register) = py.import("os")?.getattr_opt("register_at_fork")? {
         let options = PyDict::new(py);
+        options.set_item("before", wrap_pyfunction!(prepare_fork, py)?)?;
+        options.set_item("after_in_parent", wrap_pyfunction!(leave_fork, py)?)?;
         options.set_item("after_in_child", wrap_pyfunction!(enter_child, py)?)?;
         register.call((), Some(&options))?;
     }
@@ -23,7 +25,19 @@ pub(crate) fn install(py: Python<'_>) -> PyResult<()> {
 }
 
 #[pyfunction]
+fn prepare_fork(py: Python<'_>) {
+    // A guard may be kept by a thread that waits for the interpreter.
+    wait::release(py, fork_fence::close);
+}
+
+#[pyfunction]
+fn leave_fork() {
+    fork_fence::open();
+}
+
+#[pyfunction]
 fn enter_child() {
     process::entered();
-    worker_pool::forget_threads();
+    fork_fence::open_in_child();
+    exit_gate::open_in_child();
 }

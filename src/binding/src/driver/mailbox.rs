@@ -2,7 +2,8 @@
 //! tell, a wish to stop. Safe to use from any thread.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::task::Wake;
 use std::time::Duration;
 
 use antiphon_core::graph::Heartbeat;
@@ -122,20 +123,6 @@ impl Mailbox {
         self.filled.load(Ordering::SeqCst)
     }
 
-    /// Wakes whoever waits, from a thread that need not hold the interpreter.
-    pub(crate) fn wake(&self) {
-        let mut mail = self.lock();
-        mail.woken = true;
-        self.filled.store(true, Ordering::Release);
-        let waker = mail.waker.take();
-        drop(mail);
-        self.arrived.notify_all();
-        if let Some(waker) = waker {
-            // The interpreter may be going down, and nobody waits any more.
-            exit_gate::enter(|py| waker.wake(py));
-        }
-    }
-
     /// Takes everything out; none if nothing is there.
     pub(crate) fn take(&self) -> Option<Mail> {
         if !self.filled.load(Ordering::Acquire) {
@@ -187,6 +174,33 @@ impl Mailbox {
 
     pub(crate) fn forget_waker(&self) {
         self.lock().waker = None;
+    }
+
+    /// The run is gone: drops what belongs to Python, since the last to hold the mailbox may
+    /// be a thread without the interpreter.
+    pub(crate) fn abandon(&self, _: Python<'_>) {
+        let mail = std::mem::take(&mut *self.lock());
+        drop((mail, self.standby.forget_run()));
+    }
+}
+
+/// Wakes whoever waits, from a thread that need not hold the interpreter.
+impl Wake for Mailbox {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        let mut mail = self.lock();
+        mail.woken = true;
+        self.filled.store(true, Ordering::Release);
+        let waker = mail.waker.take();
+        drop(mail);
+        self.arrived.notify_all();
+        if let Some(waker) = waker {
+            // The interpreter may be going down, and nobody waits any more.
+            exit_gate::enter(|py| waker.wake(py));
+        }
     }
 }
 

@@ -9,8 +9,8 @@ use pyo3::prelude::*;
 use tokio::sync::mpsc;
 
 use crate::driver::exit_gate;
-use crate::driver::mailbox::Answer;
-use crate::driver::native_runtime::native_runtime;
+use crate::driver::mailbox::{Answer, Mailbox};
+use crate::driver::native_runtime::NativeRuntime;
 use crate::driver::run::Run;
 use crate::driver::run_state::RunState;
 use crate::driver::task_handle::TaskHandle;
@@ -31,16 +31,16 @@ pub(crate) fn ask(state: &mut RunState, run: &Bound<'_, Run>, task: Task<Object>
         idempotency_key: Some(state.machine.model_key(task.id, &request)),
         ..CallContext::new(clock)
     };
-    let (id, owner) = (task.id, run.clone().unbind());
-    let runtime = match native_runtime() {
+    let (id, mailbox) = (task.id, Arc::clone(&run.get().mailbox));
+    let runtime = match NativeRuntime::here() {
         Ok(runtime) => runtime,
         Err(fault) => {
             state.machine.resolve(id, TaskOutcome::failed(fault), state.now);
             return;
         }
     };
-    let forwarded = runtime.spawn(forward(owner.clone_ref(run.py()), id, pieces));
-    let asked = runtime.spawn(async move {
+    let forwarded = runtime.start(forward(Arc::clone(&mailbox), id, pieces));
+    let asked = runtime.start(async move {
         let outcome = match port.call(&request, &cx).await {
             Ok(reply) => TaskOutcome::Replied(Box::new(reply)),
             Err(fault) => TaskOutcome::failed(fault),
@@ -52,18 +52,20 @@ pub(crate) fn ask(state: &mut RunState, run: &Bound<'_, Run>, task: Task<Object>
         // The interpreter may be going down, and nobody waits any more.
         exit_gate::enter(|py| {
             let answer = Answer::Native(Box::new(outcome));
-            owner.get().mailbox.post(py, |mail| mail.answers.push((id, answer)));
+            mailbox.post(py, |mail| mail.answers.push((id, answer)));
         });
     });
     state.handles.insert(id, TaskHandle::Native(asked.abort_handle()));
 }
 
 /// Passes pieces of a reply on to the run as they come.
-async fn forward(run: Py<Run>, id: TaskId, mut pieces: mpsc::UnboundedReceiver<ReplyChunk>) {
+async fn forward(
+    mailbox: Arc<Mailbox>,
+    id: TaskId,
+    mut pieces: mpsc::UnboundedReceiver<ReplyChunk>,
+) {
     while let Some(piece) = pieces.recv().await {
-        exit_gate::enter(|py| {
-            run.get().mailbox.post(py, |mail| mail.chunks.push((id, piece)));
-        });
+        exit_gate::enter(|py| mailbox.post(py, |mail| mail.chunks.push((id, piece))));
     }
 }
 

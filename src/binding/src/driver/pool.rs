@@ -28,7 +28,7 @@ pub(crate) fn summon(run: &Bound<'_, Run>) {
         return;
     }
     let Ok(ticket) = PyWeakrefReference::new(run) else { return };
-    calls.set_coming(CALLERS.dispatch(&ticket, work, LIMIT.load(Ordering::Relaxed)));
+    calls.set_coming(CALLERS.here().dispatch(&ticket, work, LIMIT.load(Ordering::Relaxed)));
 }
 
 /// Takes the next call that fits. If it leaves others, a worker is sent for, who

@@ -43,7 +43,7 @@ pub(crate) struct Run {
     state: Mutex<RunState>,
     /// The thread that works on the state, by its [`thread_id`]; 0 if none does.
     holder: AtomicUsize,
-    pub(crate) mailbox: Mailbox,
+    pub(crate) mailbox: Arc<Mailbox>,
     pub(crate) calls: CallQueue,
     /// Each attempt of a node gets a copy.
     pub(crate) variables: CallerVariables,
@@ -118,7 +118,7 @@ impl Run {
             settings,
             state: Mutex::new(state),
             holder: AtomicUsize::new(0),
-            mailbox: Mailbox::default(),
+            mailbox: Arc::default(),
             calls: CallQueue::default(),
             variables: CallerVariables::here(py)?,
             is_driven: AtomicBool::new(false),
@@ -256,11 +256,9 @@ impl Run {
 impl Drop for Run {
     fn drop(&mut self) {
         let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
-        if state.handles.is_empty() {
-            return;
-        }
         // Nobody will ever drive it again: what still runs for it is stopped.
         Python::attach(|py| {
+            self.mailbox.abandon(py);
             for handle in state.handles.values() {
                 let _ = handle.cancel(py);
             }

@@ -1,7 +1,7 @@
 //! How a run asks for a second driver while its caller is inside a call.
 
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use antiphon_stores::process;
 use pyo3::prelude::*;
@@ -19,14 +19,18 @@ pub(crate) struct Standby {
     requested: AtomicBool,
     /// The process in which a standby driver has driven last.
     process: AtomicU32,
-    run: OnceLock<(Py<PyWeakrefReference>, Work)>,
+    run: Mutex<Option<(Py<PyWeakrefReference>, Work)>>,
 }
 
 impl Standby {
     /// Sets the run that this is a part of, and what drives it.
     pub(crate) fn belong_to(&self, run: Py<PyWeakrefReference>, drive: Work) {
-        // There is one run for each.
-        let _ = self.run.set((run, drive));
+        *self.run.lock().unwrap_or_else(PoisonError::into_inner) = Some((run, drive));
+    }
+
+    /// Takes back what [`Standby::belong_to`] has set.
+    pub(crate) fn forget_run(&self) -> Option<(Py<PyWeakrefReference>, Work)> {
+        self.run.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// Refuses to wait for a standby driver that only the parent of this process has.
@@ -45,9 +49,10 @@ impl Standby {
 
     /// Sends for a standby driver, unless one is on its way.
     pub(crate) fn request(&self, py: Python<'_>) {
-        let Some((run, drive)) = self.run.get() else { return };
+        let run = self.run.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some((run, drive)) = &*run else { return };
         if !self.requested.swap(true, Ordering::SeqCst) {
-            DRIVERS.dispatch(run.bind(py), *drive, usize::MAX);
+            DRIVERS.here().dispatch(run.bind(py), *drive, usize::MAX);
         }
     }
 

@@ -12,7 +12,8 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use tokio::task::{AbortHandle, JoinHandle};
 
-use crate::driver::{exit_gate, native_runtime};
+use crate::driver::exit_gate;
+use crate::driver::native_runtime::NativeRuntime;
 use crate::fault::to_exception;
 
 /// The longest wait between two checks for signals such as Ctrl-C.
@@ -46,7 +47,7 @@ pub(crate) fn block_on_native<T: Send + 'static>(
     py: Python<'_>,
     work: impl Future<Output = T> + Send + 'static,
 ) -> PyResult<T> {
-    let task = native_runtime::for_python(py)?.spawn(work);
+    let task = NativeRuntime::for_python(py)?.start(work);
     let _abort = AbortOnDrop(task.abort_handle());
     block_on_task(py, task)
 }
@@ -90,8 +91,8 @@ pub(crate) fn awaitable<T>(
 where
     T: for<'py> IntoPyObject<'py> + Send + 'static,
 {
-    native_runtime::for_python(py)?;
-    pyo3_async_runtimes::tokio::future_into_py(py, work)
+    NativeRuntime::for_python(py)?;
+    pyo3_async_runtimes::generic::future_into_py::<NativeRuntime, _, _>(py, work)
 }
 
 /// The same for work that can fail; `convert` turns what it returned into a Python object.

@@ -4,15 +4,20 @@ use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use antiphon_stores::process::PerProcess;
 use pyo3::prelude::*;
 use pyo3::types::{PyWeakrefMethods, PyWeakrefReference};
 
+use crate::driver::fork_fence::FenceGuard;
+
 /// Threads that make calls of nodes.
-pub(crate) static CALLERS: WorkerPool = WorkerPool::new();
+pub(crate) static CALLERS: PerProcess<WorkerPool> =
+    PerProcess::new(WorkerPool::new(), WorkerPool::new);
 
 /// Threads that drive runs whose callers are inside a call. Beyond the limit of the callers,
 /// which may be used up by calls: there is one at most for each thread that drives a run.
-pub(crate) static DRIVERS: WorkerPool = WorkerPool::new();
+pub(crate) static DRIVERS: PerProcess<WorkerPool> =
+    PerProcess::new(WorkerPool::new(), WorkerPool::new);
 
 /// What a worker does for a run.
 pub(crate) type Work = fn(&Bound<'_, PyAny>);
@@ -77,7 +82,9 @@ impl WorkerPool {
     /// The life of a worker. It stays known to the interpreter throughout, which
     /// makes coming back cheap.
     fn work(&self) {
+        let fence = FenceGuard::begin();
         Python::attach(|py| {
+            drop(fence);
             loop {
                 let (run, work) = py.detach(|| self.next_run());
                 if let Some(run) = run.bind(py).upgrade() {
@@ -112,24 +119,10 @@ impl WorkerPool {
         let waited = self.rested.wait_timeout_while(state, grace, working);
         drop(waited.unwrap_or_else(PoisonError::into_inner));
     }
-
-    fn forget_threads(&self) {
-        // Held by a thread that is not there, it would never be given back.
-        let Ok(mut state) = self.state.try_lock() else { return };
-        state.runs.clear();
-        state.idle = 0;
-        state.threads = 0;
-    }
 }
 
 /// Waits until no worker is inside the interpreter, and lets none in again.
 pub(crate) fn close(until: Instant) {
-    CALLERS.close(until);
-    DRIVERS.close(until);
-}
-
-/// A fork has none of its parent's threads; it starts its own.
-pub(crate) fn forget_threads() {
-    CALLERS.forget_threads();
-    DRIVERS.forget_threads();
+    CALLERS.here().close(until);
+    DRIVERS.here().close(until);
 }

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Wake;
 
 use antiphon_core::checkpoint::{Call, CallOutcome, Callee, RaisedByCall, RaisedVerdict};
 use antiphon_core::event::EventKind;
@@ -163,7 +164,7 @@ impl Effect {
         })?;
         if is_ready {
             // Whoever drives the run may wait for this call alone.
-            run.mailbox.wake();
+            run.mailbox.wake_by_ref();
         }
         Ok(())
     }

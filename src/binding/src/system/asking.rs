@@ -11,8 +11,9 @@ use pyo3::types::PyDict;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::driver::event::EventConverter;
+use crate::driver::exit_gate;
+use crate::driver::native_runtime::NativeRuntime;
 use crate::driver::wait::{awaitable, block_on, block_on_task};
-use crate::driver::{exit_gate, native_runtime};
 
 /// Answers on the native runtime and waits on this thread, which calls `watch` with each
 /// event. Ctrl-C, or an exception of `watch`, cancels the run and is raised once it has ended.
@@ -28,7 +29,7 @@ where
 {
     let events = EventFeed::subscribe(py, &mut session, watch.as_ref());
     let token = session.cancel.get_or_insert_with(CancellationToken::new).clone();
-    let mut answer = native_runtime::for_python(py)?.spawn(ask(session));
+    let mut answer = NativeRuntime::for_python(py)?.start(ask(session));
     let watched = match events {
         Some(events) => block_on(py, events.show_until(&mut answer)),
         None => block_on(py, async { Ok((&mut answer).await) }),
