@@ -64,9 +64,9 @@ def asking(url: str, journal: str) -> Orchestrator:
 
 
 def working(url: str, journal: str, *, stuck: bool) -> Orchestrator:
-    """A team that may be killed."""
+    """A team that may be killed: the step before a note of it is stored."""
     agents = [Plan(journal), Work(journal, stuck=stuck)]
-    return Orchestrator(agents, checkpointer=url, name="working")
+    return Orchestrator(agents, checkpointer=url, durability="sync", name="working")
 
 
 def told(result: Any) -> dict[str, Any]:
