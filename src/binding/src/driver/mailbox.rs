@@ -184,7 +184,7 @@ impl Mailbox {
     }
 }
 
-/// Wakes whoever waits, from a thread that need not hold the interpreter.
+/// Wakes the driver of the run. Any thread may call it, attached to the interpreter or not.
 impl Wake for Mailbox {
     fn wake(self: Arc<Self>) {
         self.wake_by_ref();
