@@ -8,7 +8,7 @@ import pytest
 
 from support.oracle import Impl, Run
 from support.states import Log, Update, say
-from support.waiting import atake_time, forever
+from support.waiting import atake_time, forever, take_time
 
 
 class Broken(Exception):
@@ -51,25 +51,108 @@ def test_events_before_the_failure_are_delivered(impl: Impl) -> None:
     assert got == [{"a": {"log": ["a"]}}]
 
 
-def test_a_running_sync_sibling_runs_to_its_end(impl: Impl) -> None:
-    running, failing, finished = threading.Event(), threading.Event(), threading.Event()
+class BrokenBesideSlow:
+    """A node that fails once while a sync node beside it runs, which outlasts the failure."""
 
-    def slow(state: Log) -> None:
+    def __init__(self) -> None:
+        self.ran: list[str] = []
+        self.running, self.finished = threading.Event(), threading.Event()
+
+    def slow(self, state: Log) -> Update:
+        self.ran.append("slow")
+        self.running.set()
+        take_time(0.1)
+        self.finished.set()
+        return {"log": ["slow"]}
+
+    def broken(self, state: Log) -> Update:
+        self.ran.append("broken")
+        if "broken" not in self.ran[:-1]:
+            assert self.running.wait(10)
+            raise Broken
+        return {"log": ["repaired"]}
+
+    def build(self, impl: Impl, **options: Any) -> Any:
+        nodes = {"broken": self.broken, "slow": self.slow}
+        edges = [("__start__", "broken"), ("__start__", "slow")]
+        return impl.build(Log, nodes, edges, **options)
+
+
+def test_a_running_sync_sibling_is_waited_for(impl: Impl) -> None:
+    nodes = BrokenBesideSlow()
+    with pytest.raises(Broken):
+        nodes.build(impl).invoke({})
+    assert nodes.finished.is_set()
+
+
+def test_a_sync_sibling_that_has_finished_is_not_repeated(impl: Impl) -> None:
+    nodes = BrokenBesideSlow()
+    graph = nodes.build(impl, checkpointer=impl.InMemorySaver())
+    config = {"configurable": {"thread_id": "t"}}
+    with pytest.raises(Broken):
+        graph.invoke({"log": []}, config)
+    assert graph.invoke(None, config) == {"log": ["repaired", "slow"]}
+    assert sorted(nodes.ran) == ["broken", "broken", "slow"]
+
+
+@pytest.mark.only("antiphon")
+def test_a_sync_sibling_is_waited_for_by_an_event_loop_too(impl: Impl) -> None:
+    nodes = BrokenBesideSlow()
+
+    async def main() -> None:
+        with pytest.raises(Broken):
+            await nodes.build(impl).ainvoke({})
+        assert nodes.finished.is_set()
+
+    asyncio.run(main())
+
+
+@pytest.mark.only("antiphon")
+def test_an_interrupt_does_not_wait_for_a_sync_sibling(impl: Impl) -> None:
+    running, released = threading.Event(), threading.Event()
+
+    def stuck(state: Log) -> None:
         running.set()
-        assert failing.wait(10)
-        finished.set()
+        assert released.wait(30)
 
-    def broken(state: Log) -> None:
+    def interrupted(state: Log) -> None:
         assert running.wait(10)
-        failing.set()
+        raise KeyboardInterrupt
+
+    nodes = {"stuck": stuck, "interrupted": interrupted}
+    graph = impl.build(Log, nodes, [("__start__", "stuck"), ("__start__", "interrupted")])
+    with pytest.raises(KeyboardInterrupt):
+        graph.invoke({})
+    released.set()
+
+
+@pytest.mark.only("antiphon")
+def test_a_caller_who_cancels_does_not_wait_for_a_sync_sibling(impl: Impl) -> None:
+    running, released = threading.Event(), threading.Event()
+
+    def stuck(state: Log) -> None:
+        running.set()
+        assert released.wait(30)
+
+    async def broken(state: Log) -> None:
+        assert await asyncio.to_thread(running.wait, 10)
         raise Broken
 
-    graph = impl.build(
-        Log, {"slow": slow, "broken": broken}, [("__start__", "slow"), ("__start__", "broken")]
-    )
-    with pytest.raises(Broken):
-        graph.invoke({})
-    assert finished.wait(10)
+    nodes = {"stuck": stuck, "broken": broken}
+    graph = impl.build(Log, nodes, [("__start__", "stuck"), ("__start__", "broken")])
+
+    async def main() -> None:
+        failing = asyncio.create_task(graph.ainvoke({}))
+        await asyncio.to_thread(running.wait, 10)
+        await atake_time(0.05)
+        assert not failing.done()
+        failing.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await failing
+        assert not released.is_set()
+        released.set()
+
+    asyncio.run(main())
 
 
 def test_async_siblings_are_cancelled_by_the_first_failure(impl: Impl) -> None:

@@ -51,5 +51,6 @@ mod engine {
     mod threads;
     mod timeouts;
     mod transactions;
+    mod unstoppable;
 }
 mod support;

@@ -49,15 +49,15 @@ impl CallQueue {
         Some((call, !calls.is_empty()))
     }
 
-    /// Takes back calls that no thread has begun.
-    pub(crate) fn withdraw(&self, ids: &[TaskId]) {
+    /// Takes back calls that no thread has begun; returns which of them these are.
+    pub(crate) fn withdraw(&self, ids: &[TaskId]) -> Vec<TaskId> {
         let mut waiting = self.lock();
         let (withdrawn, kept): (VecDeque<_>, _) =
             waiting.drain(..).partition(|call| ids.contains(&call.id));
         *waiting = kept;
         drop(waiting);
-        // Dropping objects may run code of a user, which must find no lock held.
-        drop(withdrawn);
+        // The calls are dropped with no lock held, because that may run code of a user.
+        withdrawn.into_iter().map(|call| call.id).collect()
     }
 
     /// Drops all calls that no thread has begun.

@@ -110,8 +110,8 @@ impl RunState {
                     }
                 }
                 Effect::Cancel(ids) => {
-                    run.get().calls.withdraw(&ids);
-                    let stopped = self.stop(ids);
+                    let withdrawn = run.get().calls.withdraw(&ids);
+                    let stopped = self.stop(ids, &withdrawn);
                     if !stopped.is_empty() {
                         return Ok(Next::Cancel(stopped));
                     }
@@ -241,13 +241,18 @@ impl RunState {
         Ok(())
     }
 
-    /// What stops the given tasks. Those that nothing can stop are answered for at once:
-    /// whatever they still answer is ignored.
-    fn stop(&mut self, ids: Vec<TaskId>) -> Vec<(TaskId, TaskHandle)> {
+    /// What stops the given tasks. A call that a thread makes goes on if the run waits for it.
+    /// The others are answered for at once: whatever they still answer is ignored.
+    fn stop(&mut self, ids: Vec<TaskId>, withdrawn: &[TaskId]) -> Vec<(TaskId, TaskHandle)> {
         let mut stopped = Vec::new();
         for id in ids {
             match self.handles.remove(&id) {
                 Some(handle) if handle.answers_when_cancelled() => stopped.push((id, handle)),
+                Some(pooled @ TaskHandle::Pooled)
+                    if !withdrawn.contains(&id) && self.machine.let_finish(id) =>
+                {
+                    self.handles.insert(id, pooled);
+                }
                 given_up => {
                     if let Some(TaskHandle::Native(task)) = given_up {
                         task.abort();

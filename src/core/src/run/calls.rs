@@ -41,7 +41,7 @@ impl<V: Value> Run<V> {
     /// Whether an attempt has no outcome yet: it runs, or was cancelled. An attempt that has timed
     /// out has one, whatever its thread does.
     pub fn is_under_way(&self, id: TaskId) -> bool {
-        matches!(self.scopes.status(id), Some(TaskStatus::Running | TaskStatus::Cancelling))
+        self.scopes.status(id).is_some_and(TaskStatus::is_under_way)
     }
 
     pub(super) fn is_running(&self, id: TaskId) -> bool {
@@ -153,7 +153,7 @@ impl<V: Value> Run<V> {
     ) -> Option<Box<Commit<V>>> {
         let TaskId { scope, slot, serial } = id;
         let record = self.scopes.record(scope, slot).filter(|record| record.serial == serial)?;
-        if !matches!(record.status, TaskStatus::Running | TaskStatus::Cancelling) {
+        if !record.status.is_under_way() {
             return None;
         }
         let call_record = record.tracker().close(index, outcome)?;

@@ -144,7 +144,7 @@ impl<V: Value> Run<V> {
         });
     }
 
-    fn log_error(&mut self, scope: u32, slot: u32, fault: &Fault) {
+    pub(super) fn log_error(&mut self, scope: u32, slot: u32, fault: &Fault) {
         let Self { scopes, queue } = self;
         queue.log.emit(|| {
             let mut event = scopes.event(scope, slot, EventKind::Error, Level::Error);

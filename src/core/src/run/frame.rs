@@ -115,6 +115,8 @@ pub(super) enum TaskStatus<V> {
     Running,
     /// The driver was told to cancel it.
     Cancelling,
+    /// Its graph ends early, but nothing can stop it: what it returns counts.
+    Finishing,
     /// The next attempt begins at that instant.
     Waiting(Time),
     /// A nested scope works on it.
@@ -125,6 +127,23 @@ pub(super) enum TaskStatus<V> {
     Done(Update<V>),
     /// It ended without writes.
     Void,
+}
+
+impl<V> TaskStatus<V> {
+    /// Whether the driver owes an outcome.
+    pub(super) const fn is_under_way(&self) -> bool {
+        matches!(self, Self::Running | Self::Cancelling | Self::Finishing)
+    }
+
+    /// Whether an outcome would count.
+    pub(super) const fn is_awaited(&self) -> bool {
+        matches!(self, Self::Running | Self::Finishing)
+    }
+
+    /// Whether it is under way although its graph ends.
+    pub(super) const fn is_stopping(&self) -> bool {
+        matches!(self, Self::Cancelling | Self::Finishing)
+    }
 }
 
 impl<V: Value> Frame<V> {

@@ -185,6 +185,10 @@ impl<V: Value> Run<V> {
         match self.scopes.status(id) {
             Some(TaskStatus::Running) => {}
             Some(TaskStatus::Cancelling) => return self.resolve_cancelling(id.scope, id.slot),
+            Some(TaskStatus::Finishing) => {
+                self.resolve_finishing(id, outcome);
+                return true;
+            }
             _ => return false,
         }
         if self.scopes.is_agent(id.scope) {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::frame::{Frame, TaskStatus};
+use super::frame::Frame;
 use super::machine::Run;
 use super::scope::Scopes;
 use crate::command::Update;
@@ -101,9 +101,7 @@ impl<V: Value> Run<V> {
     pub fn awaits(&self, id: TaskId) -> bool {
         let frame = self.scopes.frame(id.scope);
         let record = frame.and_then(|frame| frame.records.get(id.slot as usize));
-        record.is_some_and(|record| {
-            record.serial == id.serial && matches!(record.status, TaskStatus::Running)
-        })
+        record.is_some_and(|record| record.serial == id.serial && record.status.is_awaited())
     }
 
     /// The location of a task, while it exists.

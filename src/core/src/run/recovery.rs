@@ -125,8 +125,9 @@ impl<V: Value> Run<V> {
 
     /// Commits the end of a task, unless the commit of its superstep follows at once.
     pub(super) fn commit_finished(&mut self, scope: u32, slot: u32, update: &Update<V>) {
-        let open = self.scopes.get(scope).map_or(0, |found| found.open);
-        let goes_on = |frame: &Frame<V>| open > 1 || frame.paused > 0;
+        let Some(found) = self.scopes.get(scope) else { return };
+        let (is_last, ends_early) = (found.open <= 1, found.terminate.is_some());
+        let goes_on = |frame: &Frame<V>| !is_last || ends_early || frame.paused > 0;
         if self.queue.commits && self.scopes.frame(scope).is_some_and(goes_on) {
             self.store_of(scope, slot, |task| CommitChange::Finished(task, update.clone()));
         }

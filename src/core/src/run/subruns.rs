@@ -15,7 +15,7 @@ use crate::task::TaskId;
 use crate::value::Value;
 
 use super::calls::cancelled;
-use super::frame::{TaskRecord, TaskStatus};
+use super::frame::TaskRecord;
 
 /// A subrun that a task may start now.
 #[derive(Debug)]
@@ -79,10 +79,8 @@ impl<V: Value> Run<V> {
             return Err(cancelled());
         }
         let TaskId { scope, slot, serial } = id;
-        let under_way = |record: &&mut TaskRecord<V>| {
-            record.serial == serial
-                && matches!(record.status, TaskStatus::Running | TaskStatus::Cancelling)
-        };
+        let under_way =
+            |record: &&mut TaskRecord<V>| record.serial == serial && record.status.is_under_way();
         let Some(record) = self.scopes.record(scope, slot).filter(under_way) else {
             return Ok(None);
         };
@@ -111,7 +109,7 @@ impl<V: Value> Run<V> {
     pub fn resume_subrun(&mut self, id: TaskId, index: u32) {
         let TaskId { scope, slot, serial } = id;
         let record = self.scopes.record(scope, slot).filter(|record| record.serial == serial);
-        if let Some(record) = record.filter(|record| matches!(record.status, TaskStatus::Running)) {
+        if let Some(record) = record.filter(|record| record.status.is_awaited()) {
             record.tracker().reopen(index);
         }
     }
@@ -157,7 +155,7 @@ impl<V: Value> Run<V> {
     fn note_subrun(&mut self, id: TaskId, index: u32, known: KnownSubrun<V>) {
         let TaskId { scope, slot, serial } = id;
         let record = self.scopes.record(scope, slot).filter(|record| record.serial == serial);
-        if let Some(record) = record.filter(|record| matches!(record.status, TaskStatus::Running)) {
+        if let Some(record) = record.filter(|record| record.status.is_awaited()) {
             record.tracker().note_subrun(index, known);
         }
     }

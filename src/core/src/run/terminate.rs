@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::frame::TaskStatus;
 use super::machine::Run;
 use super::queue::EffectQueue;
-use super::scope::{Scope, ScopeBody};
+use super::scope::{Scope, ScopeBody, Scopes};
 use super::termination::{CancelMode, Termination};
 use crate::budget::{BudgetDimension, exhausted};
 use crate::command::{Route, Update};
@@ -13,17 +13,52 @@ use crate::effect::Ending;
 use crate::event::{EventKind, Level};
 use crate::fault::{Fault, FaultCode};
 use crate::rules::Rules;
-use crate::task::{Failure, TaskId};
+use crate::task::{Failure, TaskId, TaskOutcome};
 use crate::value::Value;
 
 impl<V: Value> Run<V> {
     /// Stops waiting for a cancelled task.
     pub(super) fn abandon_task(&mut self, scope: u32, slot: u32) {
         let Some(record) = self.scopes.task_mut(scope, slot) else { return };
-        if matches!(record.status, TaskStatus::Cancelling) {
+        if record.status.is_stopping() {
             record.status = TaskStatus::Void;
             self.queue.running -= 1;
             self.close_task(scope);
+        }
+    }
+
+    /// Nothing can stop the code of a cancelled task, such as a function on a thread. Returns
+    /// whether the run waits for its outcome, which then counts: if a graph fails, a resumed run
+    /// need not repeat what its other nodes have done. If the caller cancels, nobody waits.
+    pub fn let_finish(&mut self, id: TaskId) -> bool {
+        let is_cancelled = self.scopes.is_cancelled(id.scope);
+        let record = self.scopes.task_mut(id.scope, id.slot);
+        let Some(record) = record.filter(|record| record.serial == id.serial) else { return false };
+        let finishes = !is_cancelled && matches!(record.status, TaskStatus::Cancelling);
+        if finishes {
+            record.status = TaskStatus::Finishing;
+        }
+        finishes
+    }
+
+    /// The outcome of a task that nothing could stop.
+    pub(super) fn resolve_finishing(&mut self, id: TaskId, outcome: TaskOutcome<V>) {
+        let TaskId { scope, slot, .. } = id;
+        let is_agent = self.scopes.is_agent(scope);
+        match outcome {
+            outcome if is_agent => {
+                self.queue.running -= 1;
+                self.resolve_call(scope, slot, outcome);
+            }
+            TaskOutcome::Done(update) => {
+                self.queue.running -= 1;
+                self.complete(scope, slot, update);
+            }
+            TaskOutcome::Failed(failure) => {
+                self.log_error(scope, slot, &failure.fault);
+                self.abandon_task(scope, slot);
+            }
+            _ => self.abandon_task(scope, slot),
         }
     }
 
@@ -166,6 +201,16 @@ impl<V: Value> Run<V> {
     }
 }
 
+impl<V: Value> Scopes<V> {
+    /// Whether a scope, or one around it, ends because the caller wants no more of it.
+    fn is_cancelled(&self, scope: u32) -> bool {
+        let around = |at: &Scope<V>| self.get(at.parent?.0);
+        std::iter::successors(self.get(scope), |at| around(at))
+            .filter_map(|at| at.terminate.as_ref())
+            .any(Termination::is_cancellation)
+    }
+}
+
 impl<V: Value> Scope<V> {
     /// Cancels its tasks; returns the nested scopes.
     fn stop_tasks(&mut self, scope: u32, mode: CancelMode, queue: &mut EffectQueue<V>) -> Vec<u32> {
@@ -174,7 +219,8 @@ impl<V: Value> Scope<V> {
             let Some(record) = self.task_mut(slot) else { continue };
             let (mut ended, mut answered) = (0, 0);
             match &record.status {
-                TaskStatus::Running => {
+                // A finishing task is given up if the caller cancels meanwhile.
+                TaskStatus::Running | TaskStatus::Finishing => {
                     record.status = TaskStatus::Cancelling;
                     queue.cancels.push(TaskId { scope, slot, serial: record.serial });
                 }

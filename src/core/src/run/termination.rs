@@ -2,7 +2,7 @@
 
 use crate::budget::BudgetDimension;
 use crate::command::Update;
-use crate::fault::Fault;
+use crate::fault::{Category, Fault};
 
 /// Why a scope ends early.
 #[derive(Debug)]
@@ -29,6 +29,16 @@ pub(super) enum CancelMode {
 }
 
 impl<V> Termination<V> {
+    /// Whether the caller wants no more of it, also if that is known by an exception, such as
+    /// Python's `KeyboardInterrupt`.
+    pub(super) fn is_cancellation(&self) -> bool {
+        match self {
+            Self::Cancel(_) => true,
+            Self::Fault(fault) => fault.category == Category::Cancelled,
+            Self::Budget(_) | Self::Escalate(_) | Self::Abandon => false,
+        }
+    }
+
     /// Whether it replaces an earlier reason: the first one counts, except that a cancellation from
     /// outside outranks the others.
     pub(super) const fn outranks(&self, earlier: Option<&Self>) -> bool {

@@ -70,7 +70,7 @@ impl<V: Value> Run<V> {
                 let fault = self.deadline_fault(scope, slot);
                 self.fail(scope, slot, fault.into());
             }
-            (TaskStatus::Cancelling, Some(deadline)) if due(&deadline) => {
+            (TaskStatus::Cancelling | TaskStatus::Finishing, Some(deadline)) if due(&deadline) => {
                 self.abandon_task(scope, slot);
             }
             (&TaskStatus::Nested(child), Some(deadline)) if due(&deadline) => {
@@ -83,7 +83,10 @@ impl<V: Value> Run<V> {
                 self.terminate(child, terminate, CancelMode::Abandon);
             }
             (
-                TaskStatus::Running | TaskStatus::Cancelling | TaskStatus::Nested(_),
+                TaskStatus::Running
+                | TaskStatus::Cancelling
+                | TaskStatus::Finishing
+                | TaskStatus::Nested(_),
                 Some(deadline),
             ) => {
                 self.queue.wake_at(deadline);

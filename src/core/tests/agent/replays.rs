@@ -8,14 +8,14 @@ use antiphon_core::agent::AgentTool;
 use antiphon_core::checkpoint::{Commit, CommitChange, RecoveredRun};
 use antiphon_core::effect::Effect;
 use antiphon_core::event::EventKind;
-use antiphon_core::graph::Graph;
+use antiphon_core::graph::{Graph, START};
 use antiphon_core::run::Options;
 use antiphon_core::task::TaskWork;
 use antiphon_core::{Category, Fault, FaultCode};
 use serde_json::{Value, json};
 
 use super::model::{asks, graph, invocations, requests, results, says, script, tool, with};
-use crate::support::{End, Play, Script, options};
+use crate::support::{BEGIN, End, Play, Script, ms, options};
 
 type Called = Arc<Mutex<Vec<String>>>;
 
@@ -244,4 +244,20 @@ fn a_tool_of_a_tool_is_counted_and_has_a_key_of_its_own() {
         .collect();
     assert_ne!(keys[0], keys[1]);
     assert_eq!(play.run.budget().spent().tool_calls, 3);
+}
+
+#[test]
+fn what_a_tool_returns_that_nothing_could_stop_is_stored() {
+    let script = script(vec![asks(&["one"]), says("done")], |_| Ok(json!("sent")));
+    let mut graph = graph(with(vec![tool("one", External)]));
+    graph.node("fails");
+    graph.edge(START, "fails");
+    let graph = graph.build().unwrap();
+    let failing = script.clone().fails("fails", Category::Tool).takes("fails", ms(1));
+    let mut play = stored(&graph, failing.unstoppable("one", ms(1000)));
+    assert_eq!(play.fails().code, "tool");
+    assert_eq!(play.now, BEGIN + ms(1000));
+    let mut resumed = Play::resume(&graph, script, folded(&graph, &play.commits));
+    resumed.complete();
+    assert!(invocations(&resumed).is_empty(), "the call is not made twice");
 }

@@ -1,7 +1,7 @@
 //! A scripted host and its driver: nodes, routers and merge rules are
 //! closures, time is moved by hand, and the order in which tasks end is chosen.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -40,6 +40,7 @@ pub(crate) struct Script {
     routers: BTreeMap<u32, Router>,
     reducers: BTreeMap<u32, Reducer>,
     takes: BTreeMap<String, Option<Duration>>,
+    unstoppable: BTreeSet<String>,
 }
 
 impl Script {
@@ -100,6 +101,12 @@ impl Script {
     pub(crate) fn never_ends(mut self, name: &str) -> Self {
         self.takes.insert(name.to_owned(), None);
         self
+    }
+
+    /// A node, or a tool of an agent, whose code goes on when it is told to stop, for this time.
+    pub(crate) fn unstoppable(mut self, name: &str, time: Duration) -> Self {
+        self.unstoppable.insert(name.to_owned());
+        self.takes(name, time)
     }
 }
 
@@ -327,14 +334,18 @@ impl Play {
 
     fn start(&mut self, task: &Task<Value>) {
         let path = self.path(task.id);
-        let name = match &task.work {
-            TaskWork::Tool(invocation) => invocation.call.name.clone(),
-            _ => self.run.node(task.id.scope, task.node).unwrap().name.to_string(),
-        };
+        let name = self.name(task);
         let took = self.script.takes.get(&name).copied().unwrap_or(Some(Duration::ZERO));
         self.started.push(path);
         self.tasks.push(task.clone());
         self.pending.push((task.clone(), took.map(|took| self.now + took)));
+    }
+
+    fn name(&self, task: &Task<Value>) -> String {
+        match &task.work {
+            TaskWork::Tool(invocation) => invocation.call.name.clone(),
+            _ => self.run.node(task.id.scope, task.node).unwrap().name.to_string(),
+        }
     }
 
     fn stop(&mut self, ids: &[TaskId]) {
@@ -342,8 +353,9 @@ impl Play {
             self.cancelled.push(id);
             let place = self.pending.iter().position(|(task, _)| task.id == id);
             let place = place.expect("only what was started is cancelled");
-            let (_, ready) = self.pending[place];
-            if ready.is_some() {
+            let (task, ready) = &self.pending[place];
+            let goes_on = self.script.unstoppable.contains(&self.name(task));
+            if ready.is_some() && !(goes_on && self.run.let_finish(id)) {
                 self.pending.remove(place);
                 let late = TaskOutcome::failed(fault(Category::Cancelled));
                 self.run.resolve(id, late, self.now);

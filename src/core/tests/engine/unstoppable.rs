@@ -1,0 +1,186 @@
+//! Tasks beside a failed one whose code nothing can stop: the run waits for them.
+
+use std::sync::Arc;
+
+use antiphon_core::channel::Reducer;
+use antiphon_core::checkpoint::{Commit, RecoveredRun};
+use antiphon_core::effect::Ending;
+use antiphon_core::event::EventKind;
+use antiphon_core::graph::{Graph, NodePolicy, START};
+use antiphon_core::run::Options;
+use antiphon_core::task::TaskOutcome;
+use antiphon_core::{Category, FaultCode};
+use serde_json::{Value, json};
+
+use crate::support::{BEGIN, Play, Script, chain, fan, ms, nested, options, policy};
+
+/// A node `fails` beside a node `works`.
+fn beside() -> Arc<Graph<Value>> {
+    fan(&["fails", "works"], &[("log", Reducer::Append)]).build().unwrap()
+}
+
+/// `fails` after 1 ms, and `works` for a second.
+fn script() -> Script {
+    Script::new()
+        .fails("fails", Category::Tool)
+        .takes("fails", ms(1))
+        .writes("works", "log", json!("works"))
+        .unstoppable("works", ms(1000))
+}
+
+fn stored(graph: &Arc<Graph<Value>>, script: Script) -> Play {
+    Play::with(graph, script, json!({}), Options { commits: true, ..options() })
+}
+
+fn folded(graph: &Arc<Graph<Value>>, commits: &[Commit<Value>]) -> RecoveredRun<Value> {
+    let mut recovered = RecoveredRun::new(graph);
+    for commit in commits {
+        recovered.fold(graph, commit.clone()).unwrap();
+    }
+    recovered
+}
+
+/// Plays until a task is told to stop.
+fn until_cancelled(play: &mut Play) {
+    while play.cancelled.is_empty() {
+        if matches!(play.step(), antiphon_core::effect::Effect::Wait(_)) && !play.answer_one() {
+            play.now = play.now + ms(1);
+        }
+    }
+}
+
+#[test]
+fn a_failed_run_waits_for_it_and_a_resumed_one_does_not_repeat_it() {
+    let graph = beside();
+    let mut play = stored(&graph, script());
+    assert_eq!(play.fails().code, "tool");
+    assert_eq!(play.now, BEGIN + ms(1000));
+    assert_eq!(play.cancelled.len(), 1, "what can be stopped would be");
+    let repaired = script().writes("fails", "log", json!("repaired"));
+    let mut resumed = Play::resume(&graph, repaired, folded(&graph, &play.commits));
+    assert_eq!(resumed.complete(), json!({"log": ["repaired", "works"]}));
+    assert_eq!(resumed.started, ["fails"]);
+}
+
+#[test]
+fn a_caller_who_cancels_does_not_wait_for_it() {
+    let mut play = stored(&beside(), script());
+    until_cancelled(&mut play);
+    play.run.cancel("the user left", play.now);
+    let now = play.now;
+    assert_eq!(play.ends(), Ending::Cancelled("the user left".into()));
+    assert_eq!(play.now, now);
+    let mut early = stored(&beside(), script());
+    while early.tasks.is_empty() {
+        early.step();
+    }
+    early.run.cancel("early", early.now);
+    assert_eq!(early.ends(), Ending::Cancelled("early".into()));
+    assert_eq!(early.now, BEGIN);
+    // Ctrl-C reaches a driver as an exception of the node that its thread runs.
+    let inner = beside();
+    let mut graph = chain(&[]);
+    graph.add_node(nested("inner", Arc::clone(&inner)));
+    graph.edge(START, "inner");
+    for graph in [inner, graph.build().unwrap()] {
+        let mut interrupted = stored(&graph, script().fails("fails", Category::Cancelled));
+        assert_eq!(interrupted.fails().code, "cancelled");
+        assert_eq!(interrupted.now, BEGIN + ms(1));
+    }
+}
+
+#[test]
+fn its_own_deadline_bounds_the_wait() {
+    let mut graph = fan(&["fails"], &[("log", Reducer::Append)]);
+    let timeout = Some(ms(100));
+    graph.add_node(policy(NodePolicy { timeout, ..NodePolicy::default() }, "works"));
+    graph.edge(START, "works");
+    let mut play = stored(&graph.build().unwrap(), script());
+    assert_eq!(play.fails().code, "tool");
+    assert_eq!(play.now, BEGIN + ms(100));
+}
+
+#[test]
+fn a_deadline_around_it_bounds_the_wait() {
+    for options in [
+        Options { step_timeout: Some(ms(100)), ..options() },
+        Options {
+            limits: antiphon_core::budget::Limits { wall_time: Some(ms(100)), ..options().limits },
+            ..options()
+        },
+    ] {
+        let mut play = Play::with(&beside(), script(), json!({}), options);
+        assert_eq!(play.fails().code, "tool", "the first reason counts");
+        assert_eq!(play.now, BEGIN + ms(100));
+    }
+}
+
+#[test]
+fn its_failure_is_an_event_and_its_question_is_not_asked() {
+    let mut play = stored(&beside(), script().fails("works", Category::State));
+    assert_eq!(play.fails().code, "tool", "the first failure is raised");
+    let codes: Vec<_> =
+        play.of_kind(EventKind::Error).iter().map(|e| e.data["code"].clone()).collect();
+    assert_eq!(codes, ["tool", "state"]);
+    let asks = script().node("works", |_| TaskOutcome::Ask(json!("which?")));
+    let mut play = stored(&beside(), asks);
+    assert_eq!(play.fails().code, "tool");
+    assert!(play.of_kind(EventKind::Interrupt).is_empty());
+}
+
+#[test]
+fn it_is_neither_tried_again_nor_handled() {
+    let retry = Some(antiphon_core::RetryPolicy::default());
+    let mut graph = fan(&["fails"], &[("log", Reducer::Append)]);
+    graph.add_node(policy(NodePolicy { retry, ..NodePolicy::default() }, "works"));
+    graph.edge(START, "works");
+    graph.node("handler");
+    graph.on_error_goto("works", "handler", None);
+    let mut play = stored(&graph.build().unwrap(), script().fails("works", Category::Timeout));
+    assert_eq!(play.fails().code, "tool");
+    assert_eq!(play.started, ["fails", "works"]);
+}
+
+#[test]
+fn it_may_make_no_further_call() {
+    let mut play = stored(&beside(), script());
+    until_cancelled(&mut play);
+    let id = play.cancelled[0];
+    let wanted = crate::support::tool("charge", &json!({}));
+    assert_eq!(play.run.begin_call(id, &wanted).unwrap_err().code, FaultCode::TaskCancelled);
+    assert!(play.run.is_under_way(id) && play.run.awaits(id));
+    assert!(!play.run.let_finish(id), "it is asked once");
+}
+
+#[test]
+fn a_spent_budget_waits_for_it_and_merges_it() {
+    let mut graph = fan(&["fails", "works"], &[("log", Reducer::Append)]);
+    graph.node("late");
+    graph.on_budget("late");
+    let spends = |call: &mut crate::support::Call<'_>| match call.model() {
+        Ok(()) => call.done([]),
+        Err(fault) => TaskOutcome::failed(fault),
+    };
+    let script = script().node("fails", spends).writes("late", "log", json!("late"));
+    let limits = antiphon_core::budget::Limits { model_calls: Some(0), ..options().limits };
+    let options = Options { limits, ..options() };
+    let mut play = Play::with(&graph.build().unwrap(), script, json!({}), options);
+    assert_eq!(play.complete(), json!({"log": ["works", "late"]}));
+}
+
+#[test]
+fn a_nested_graph_ends_after_what_it_is_at() {
+    let inner = chain(&["works", "never"]).build().unwrap();
+    let mut graph = fan(&["fails"], &[("log", Reducer::Append)]);
+    graph.add_node(nested("inner", inner));
+    graph.edge(START, "inner");
+    let graph = graph.build().unwrap();
+    let mut play = stored(&graph, script());
+    assert_eq!(play.fails().code, "tool");
+    assert_eq!(play.now, BEGIN + ms(1000));
+    assert_eq!(play.started, ["fails", "inner/works"]);
+    let repaired = script().writes("fails", "log", json!("repaired"));
+    let mut resumed = Play::resume(&graph, repaired, folded(&graph, &play.commits));
+    resumed.complete();
+    assert_eq!(resumed.started, ["fails", "inner/never"], "what it was at is not repeated");
+}
