@@ -53,7 +53,10 @@ class Work(Notes):
     def act(self, state: Any, ctx: AgentContext) -> str:
         self.note(ctx)
         if self.stuck:
-            threading.Event().wait()
+            never = threading.Event()
+            # CPython misses a signal that comes just before an endless wait of the main thread.
+            while not never.wait(0.1):
+                pass
         return f"worked on {state['plan']}"
 
 
