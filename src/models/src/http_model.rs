@@ -11,7 +11,7 @@ use async_trait::async_trait;
 
 use crate::endpoint::Endpoint;
 use crate::failure::FaultFactory;
-use crate::wire::{Exchange, StreamAssembler, StreamDelta, Wire};
+use crate::wire::{StreamAssembler, StreamDelta, WireExchange, WireFormat};
 
 /// A model behind an endpoint that speaks the API `W`. One call is one attempt;
 /// [`crate::Retrying`] repeats it.
@@ -22,7 +22,7 @@ pub struct HttpModel<W> {
     wire: PhantomData<W>,
 }
 
-impl<W: Wire> HttpModel<W> {
+impl<W: WireFormat> HttpModel<W> {
     /// A model at `endpoint`, called over `http`.
     pub const fn new(endpoint: Endpoint, http: HttpClient) -> Self {
         Self { endpoint, http, wire: PhantomData }
@@ -34,7 +34,7 @@ impl<W: Wire> HttpModel<W> {
         cx: &CallContext,
     ) -> Result<ModelReply, Fault> {
         let streamed = cx.chunks.is_some();
-        let exchange = Exchange { request, endpoint: &self.endpoint };
+        let exchange = WireExchange { request, endpoint: &self.endpoint };
         let failure = exchange.failure();
         let message = self.message(exchange, cx, streamed)?;
         let sent = self.http.send(&message).await;
@@ -60,7 +60,7 @@ impl<W: Wire> HttpModel<W> {
 
     fn message(
         &self,
-        exchange: Exchange<'_>,
+        exchange: WireExchange<'_>,
         cx: &CallContext,
         streamed: bool,
     ) -> Result<HttpRequest, Fault> {
@@ -86,7 +86,7 @@ impl<W: Wire> HttpModel<W> {
     async fn read_stream(
         &self,
         mut reply: HttpReply,
-        exchange: Exchange<'_>,
+        exchange: WireExchange<'_>,
         cx: &CallContext,
     ) -> Result<ModelReply, Fault> {
         let failure = exchange.failure();
@@ -126,7 +126,7 @@ impl<W: Wire> HttpModel<W> {
 /// The reply of a stream that has ended. A reply by the answer tool has not been shown yet.
 fn conclude(
     pieces: Box<dyn StreamAssembler + Send + '_>,
-    exchange: Exchange<'_>,
+    exchange: WireExchange<'_>,
     mut shown: ShownText<'_>,
 ) -> Result<ModelReply, Fault> {
     let reply = pieces.finish()?;
@@ -170,7 +170,7 @@ fn is_stream(reply: &HttpReply) -> bool {
 }
 
 #[async_trait]
-impl<W: Wire> Model for HttpModel<W> {
+impl<W: WireFormat> Model for HttpModel<W> {
     fn name(&self) -> &str {
         &self.endpoint.name
     }

@@ -51,9 +51,9 @@ impl WireKind {
 }
 
 /// An API: how its requests are encoded and its replies decoded.
-pub trait Wire: Clone + Debug + Send + Sync + 'static {
+pub trait WireFormat: Clone + Debug + Send + Sync + 'static {
     /// The body of a request. Equal requests have equal bytes.
-    fn encode(exchange: Exchange<'_>, streamed: bool) -> Json;
+    fn encode(exchange: WireExchange<'_>, streamed: bool) -> Json;
 
     /// The reply with this body, whose status was a success.
     ///
@@ -61,22 +61,22 @@ pub trait Wire: Clone + Debug + Send + Sync + 'static {
     /// `ModelTransport` with `model_reply_malformed` if the body violates the protocol; the fault
     /// that the body reports, if it does; `ModelOutput` with `model_refused` if the model or a
     /// filter refused.
-    fn decode(body: &[u8], exchange: Exchange<'_>) -> Result<ModelReply, Fault>;
+    fn decode(body: &[u8], exchange: WireExchange<'_>) -> Result<ModelReply, Fault>;
 
     /// What assembles a reply from the events of a stream.
-    fn assembler(exchange: Exchange<'_>) -> Box<dyn StreamAssembler + Send + '_>;
+    fn assembler(exchange: WireExchange<'_>) -> Box<dyn StreamAssembler + Send + '_>;
 }
 
 /// One request and where it goes: what a wire needs to encode it and to decode its reply.
 #[derive(Clone, Copy, Debug)]
-pub struct Exchange<'e> {
+pub struct WireExchange<'e> {
     /// The request.
     pub request: &'e ModelRequest,
     /// The endpoint.
     pub endpoint: &'e Endpoint,
 }
 
-impl<'e> Exchange<'e> {
+impl<'e> WireExchange<'e> {
     /// Makes the faults of the endpoint.
     pub const fn failure(self) -> FaultFactory<'e> {
         FaultFactory::of(self.endpoint)

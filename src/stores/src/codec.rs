@@ -21,7 +21,7 @@ pub use reader::{ByteReader, Item};
 pub(crate) use summary::end;
 pub use summary::{CommitEvent, CommitSummary, WrittenValue};
 pub use value::{JsonCodec, ValueCodec};
-pub use writer::{ByteWriter, Open};
+pub use writer::{ByteWriter, OpenBlock};
 
 use names::GraphNames;
 

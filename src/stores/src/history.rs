@@ -69,7 +69,7 @@ pub struct HistoryReader<V> {
     sealed_store: SealedStore,
     thread: String,
     /// Where the next older part ends.
-    older: Older,
+    older: OlderPosition,
     /// A part that was read and is not yet decoded.
     loaded: Option<Vec<OpenedEntry>>,
     /// The commits after the last checkpoint of the next older part.
@@ -80,7 +80,7 @@ pub struct HistoryReader<V> {
 }
 
 #[derive(Clone, Copy)]
-enum Older {
+enum OlderPosition {
     Tip,
     Checkpoint(u64),
     Entry(u64),
@@ -93,7 +93,7 @@ impl<V: Value> HistoryReader<V> {
 
     /// The history of a thread back from `checkpoint`, or from its tip.
     pub fn new(sealed_store: SealedStore, thread: &str, from: Option<u64>) -> Self {
-        let older = from.map_or(Older::Tip, Older::Checkpoint);
+        let older = from.map_or(OlderPosition::Tip, OlderPosition::Checkpoint);
         let (loaded, carried, segments) = (None, Vec::new(), Vec::new());
         let thread = thread.to_owned();
         Self { sealed_store, thread, older, loaded, carried, segments, is_first: true }
@@ -102,7 +102,7 @@ impl<V: Value> HistoryReader<V> {
     /// Whether there are no more checkpoints.
     pub fn is_finished(&self) -> bool {
         let is_empty = self.loaded.is_none() && self.segments.is_empty();
-        is_empty && matches!(self.older, Older::Nothing)
+        is_empty && matches!(self.older, OlderPosition::Nothing)
     }
 
     /// Reads the next older part of the thread, unless the current one has pages left.
@@ -115,20 +115,22 @@ impl<V: Value> HistoryReader<V> {
         }
         let Self { sealed_store, thread, .. } = self;
         let way = match self.older {
-            Older::Tip => sealed_store.way_to(thread, None).await?,
-            Older::Checkpoint(seq) => sealed_store.way_to_checkpoint(thread, seq).await?,
-            Older::Entry(seq) => match sealed_store.way_to(thread, Some(seq)).await {
+            OlderPosition::Tip => sealed_store.way_to(thread, None).await?,
+            OlderPosition::Checkpoint(seq) => sealed_store.way_to_checkpoint(thread, seq).await?,
+            OlderPosition::Entry(seq) => match sealed_store.way_to(thread, Some(seq)).await {
                 // The thread was pruned while it was read.
                 Err(_) if sealed_store.store().find(thread, seq).await?.is_none() => Vec::new(),
                 way => way?,
             },
-            Older::Nothing => return Ok(()),
+            OlderPosition::Nothing => return Ok(()),
         };
         self.older = match way.first().map_or(0, |first| first.parent) {
-            0 => Older::Nothing,
+            0 => OlderPosition::Nothing,
             // What precedes a snapshot may have been pruned.
-            before if sealed_store.store().find(thread, before).await?.is_none() => Older::Nothing,
-            before => Older::Entry(before),
+            before if sealed_store.store().find(thread, before).await?.is_none() => {
+                OlderPosition::Nothing
+            }
+            before => OlderPosition::Entry(before),
         };
         self.loaded = (!way.is_empty()).then_some(way);
         Ok(())
@@ -170,8 +172,8 @@ impl<V: Value> HistoryReader<V> {
     ) -> Result<(), Fault> {
         steps.append(&mut self.carried);
         mark_views(&mut steps);
-        let mut start = Fold::new(graph);
-        if matches!(self.older, Older::Entry(_)) {
+        let mut start = EntryFold::new(graph);
+        if matches!(self.older, OlderPosition::Entry(_)) {
             let later = steps.iter().skip(1).position(|step| step.begins_view);
             let rest = steps.split_off(later.map_or(steps.len(), |place| place + 1));
             for step in &steps {
@@ -252,7 +254,7 @@ fn decode<V: Value, C: ValueCodec<V>>(
 /// Entries that begin with a checkpoint, and the fold of those before them.
 struct Segment<V> {
     steps: Vec<HistoryEntry<V>>,
-    start: Fold<V>,
+    start: EntryFold<V>,
 }
 
 impl<V: Value> Segment<V> {
@@ -265,7 +267,7 @@ impl<V: Value> Segment<V> {
         self,
         graph: &Arc<Graph<V>>,
     ) -> Result<(Vec<CheckpointView<V>>, RecoveredRun<V>), Fault> {
-        let mut fold = Fold { views: Some(Vec::new()), ..self.start };
+        let mut fold = EntryFold { views: Some(Vec::new()), ..self.start };
         for step in &self.steps {
             fold.add(graph, step)?;
         }
@@ -292,7 +294,7 @@ impl<V: Value> Segment<V> {
 
 /// The fold of entries.
 #[derive(Clone)]
-struct Fold<V> {
+struct EntryFold<V> {
     memory: RecoveredRun<V>,
     header: Option<RunHeader>,
     last: LastCheckpoint,
@@ -309,7 +311,7 @@ struct LastCheckpoint {
     next: Vec<NodeId>,
 }
 
-impl<V: Value> Fold<V> {
+impl<V: Value> EntryFold<V> {
     fn new(graph: &Graph<V>) -> Self {
         let last = LastCheckpoint::default();
         Self { memory: RecoveredRun::new(graph), header: None, last, views: None }

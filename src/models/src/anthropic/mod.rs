@@ -16,7 +16,7 @@ use serde_json::Value as Json;
 
 use crate::anthropic::stream::BlockAssembler;
 use crate::http_model::HttpModel;
-use crate::wire::{Exchange, StreamAssembler, Wire};
+use crate::wire::{StreamAssembler, WireExchange, WireFormat};
 
 /// A model behind this API.
 pub type AnthropicMessages = HttpModel<AnthropicWire>;
@@ -25,16 +25,16 @@ pub type AnthropicMessages = HttpModel<AnthropicWire>;
 #[derive(Clone, Copy, Debug)]
 pub struct AnthropicWire;
 
-impl Wire for AnthropicWire {
-    fn encode(exchange: Exchange<'_>, streamed: bool) -> Json {
+impl WireFormat for AnthropicWire {
+    fn encode(exchange: WireExchange<'_>, streamed: bool) -> Json {
         request::encode(exchange, streamed)
     }
 
-    fn decode(body: &[u8], exchange: Exchange<'_>) -> Result<ModelReply, Fault> {
+    fn decode(body: &[u8], exchange: WireExchange<'_>) -> Result<ModelReply, Fault> {
         reply::decode(body, exchange)
     }
 
-    fn assembler(exchange: Exchange<'_>) -> Box<dyn StreamAssembler + Send + '_> {
+    fn assembler(exchange: WireExchange<'_>) -> Box<dyn StreamAssembler + Send + '_> {
         Box::new(BlockAssembler::new(exchange))
     }
 }

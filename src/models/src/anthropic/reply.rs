@@ -6,7 +6,7 @@ use antiphon_core::{Fault, FinishReason, ModelReply, ProviderContent, ToolCall, 
 use serde::Deserialize;
 use serde_json::Value as Json;
 
-use crate::wire::Exchange;
+use crate::wire::WireExchange;
 
 /// A whole reply, or the beginning of a stream.
 #[derive(Debug, Default, Deserialize)]
@@ -58,11 +58,11 @@ impl From<MessageUsage> for Usage {
     }
 }
 
-/// Decodes the body of a successful reply; see [`crate::wire::Wire::decode`].
+/// Decodes the body of a successful reply; see [`crate::wire::WireFormat::decode`].
 ///
 /// # Errors
 /// As there.
-pub fn decode(body: &[u8], exchange: Exchange<'_>) -> Result<ModelReply, Fault> {
+pub fn decode(body: &[u8], exchange: WireExchange<'_>) -> Result<ModelReply, Fault> {
     let failure = exchange.failure();
     let message: MessageBody =
         serde_json::from_slice(body).map_err(|error| failure.malformed(&error.to_string()))?;
@@ -93,7 +93,7 @@ pub(super) struct ReplyDraft {
 }
 
 impl ReplyDraft {
-    pub(super) fn conclude(self, exchange: Exchange<'_>) -> Result<ModelReply, Fault> {
+    pub(super) fn conclude(self, exchange: WireExchange<'_>) -> Result<ModelReply, Fault> {
         let failure = exchange.failure();
         let reason = self.stop_reason.as_deref().unwrap_or_default();
         if reason == "refusal" {

@@ -8,14 +8,14 @@ use serde_json::{Map, Value as Json, json};
 use crate::anthropic::turns::{ConversationTurns, called_tools};
 use crate::capabilities::StructuredOutput;
 use crate::strict_schema::{SchemaSubset, StrictSchema};
-use crate::wire::{Exchange, add_extra, schema_prompt, wire_name};
+use crate::wire::{WireExchange, add_extra, schema_prompt, wire_name};
 
 /// The limit of a reply's tokens, which the API requires, where nobody sets one.
 const MAX_TOKENS: u32 = 4096;
 
 /// Encodes the body of a request. Equal requests have equal bytes.
-pub fn encode(exchange: Exchange<'_>, streamed: bool) -> Json {
-    let Exchange { request, endpoint } = exchange;
+pub fn encode(exchange: WireExchange<'_>, streamed: bool) -> Json {
+    let WireExchange { request, endpoint } = exchange;
     let format = SchemaRoute::of(exchange);
     let mut body = Map::new();
     let mut set = |field: &str, value: Json| body.insert(field.to_owned(), value);
@@ -59,7 +59,7 @@ enum SchemaRoute {
 }
 
 impl SchemaRoute {
-    fn of(exchange: Exchange<'_>) -> Self {
+    fn of(exchange: WireExchange<'_>) -> Self {
         let Some(schema) = &exchange.request.schema else { return Self::Free };
         if let Some(tool) = exchange.answer_tool() {
             return Self::Tool(tool);

@@ -7,7 +7,7 @@ use serde_json::{Value as Json, json};
 
 use crate::anthropic::reply::{MessageBody, MessageUsage, ReplyDraft, field, kind_of};
 use crate::anthropic::turns::object_arguments;
-use crate::wire::{Exchange, StreamAssembler, StreamDelta};
+use crate::wire::{StreamAssembler, StreamDelta, WireExchange};
 
 /// The most content blocks of one reply; more are a server's mistake.
 const BLOCKS: usize = 1024;
@@ -15,7 +15,7 @@ const BLOCKS: usize = 1024;
 /// Assembles content blocks from their pieces.
 #[derive(Debug)]
 pub struct BlockAssembler<'e> {
-    exchange: Exchange<'e>,
+    exchange: WireExchange<'e>,
     draft: ReplyDraft,
     started: bool,
     finished: bool,
@@ -37,7 +37,7 @@ struct EventBody {
 
 impl<'e> BlockAssembler<'e> {
     /// An assembler without events.
-    pub fn new(exchange: Exchange<'e>) -> Self {
+    pub fn new(exchange: WireExchange<'e>) -> Self {
         Self { exchange, draft: ReplyDraft::default(), started: false, finished: false }
     }
 

@@ -20,7 +20,7 @@ use serde_json::Value as Json;
 
 use crate::http_model::HttpModel;
 use crate::openai_chat::stream::DeltaAssembler;
-use crate::wire::{Exchange, StreamAssembler, Wire};
+use crate::wire::{StreamAssembler, WireExchange, WireFormat};
 
 /// A model behind this API.
 pub type OpenAiChat = HttpModel<OpenAiChatWire>;
@@ -29,16 +29,16 @@ pub type OpenAiChat = HttpModel<OpenAiChatWire>;
 #[derive(Clone, Copy, Debug)]
 pub struct OpenAiChatWire;
 
-impl Wire for OpenAiChatWire {
-    fn encode(exchange: Exchange<'_>, streamed: bool) -> Json {
+impl WireFormat for OpenAiChatWire {
+    fn encode(exchange: WireExchange<'_>, streamed: bool) -> Json {
         request::encode(exchange, streamed)
     }
 
-    fn decode(body: &[u8], exchange: Exchange<'_>) -> Result<ModelReply, Fault> {
+    fn decode(body: &[u8], exchange: WireExchange<'_>) -> Result<ModelReply, Fault> {
         reply::decode(body, exchange.failure())
     }
 
-    fn assembler(exchange: Exchange<'_>) -> Box<dyn StreamAssembler + Send + '_> {
+    fn assembler(exchange: WireExchange<'_>) -> Box<dyn StreamAssembler + Send + '_> {
         Box::new(DeltaAssembler::new(exchange.failure()))
     }
 }

@@ -7,11 +7,11 @@ use crate::capabilities::StructuredOutput;
 use crate::endpoint::Endpoint;
 use crate::openai_chat::content::{content, media_of};
 use crate::strict_schema::{SchemaSubset, StrictSchema};
-use crate::wire::{Exchange, add_extra, wire_name};
+use crate::wire::{WireExchange, add_extra, wire_name};
 
 /// Encodes the body of a request. Equal requests have equal bytes.
-pub fn encode(exchange: Exchange<'_>, streamed: bool) -> Json {
-    let Exchange { request, endpoint } = exchange;
+pub fn encode(exchange: WireExchange<'_>, streamed: bool) -> Json {
+    let WireExchange { request, endpoint } = exchange;
     let mut body = Map::new();
     let mut set = |field: &str, value: Json| body.insert(field.to_owned(), value);
     set("model", json!(endpoint.model));
@@ -44,7 +44,7 @@ pub fn encode(exchange: Exchange<'_>, streamed: bool) -> Json {
     Json::Object(body)
 }
 
-fn messages(exchange: Exchange<'_>) -> Json {
+fn messages(exchange: WireExchange<'_>) -> Json {
     let request = exchange.request;
     let mut messages = Vec::with_capacity(request.messages.len());
     let mut media = Vec::new();

@@ -4,7 +4,7 @@ use antiphon_core::{ModelRequest, Schema};
 use antiphon_models::endpoint::Endpoint;
 use antiphon_models::openai_chat::request::encode;
 use antiphon_models::strict_schema::{DroppedKeyword, SchemaSubset, StrictSchema};
-use antiphon_models::wire::Exchange;
+use antiphon_models::wire::WireExchange;
 use antiphon_models::{ModelName, ModelSettings};
 use serde_json::{Value as Json, json};
 
@@ -176,7 +176,7 @@ fn the_official_server_is_sent_the_strict_form_or_none() {
     let format = |schema: Json| {
         let schema = Some(Schema::new("answer", schema));
         let request = ModelRequest { schema, ..ModelRequest::default() };
-        let body = encode(Exchange { request: &request, endpoint: &endpoint }, false);
+        let body = encode(WireExchange { request: &request, endpoint: &endpoint }, false);
         body["response_format"]["json_schema"].clone()
     };
     let fit = format(json!({"type": "object", "properties": {"a": {"type": "string"}}}));

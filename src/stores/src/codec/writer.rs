@@ -96,14 +96,14 @@ impl ByteWriter {
     }
 
     /// Begins an extension value of unknown length; [`ByteWriter::close`] ends it.
-    pub fn open(&mut self, kind: i8) -> Open {
+    pub fn open(&mut self, kind: i8) -> OpenBlock {
         let start = self.0.len();
         self.0.extend_from_slice(&[Marker::Ext8.to_u8(), 0, kind.to_be_bytes()[0]]);
-        Open(start)
+        OpenBlock(start)
     }
 
     /// Ends what [`ByteWriter::open`] began.
-    pub fn close(&mut self, Open(start): Open) {
+    pub fn close(&mut self, OpenBlock(start): OpenBlock) {
         let length = self.0.len() - start - HEAD;
         if let Ok(length) = u8::try_from(length) {
             self.0.splice(start + 1..start + 2, [length]);
@@ -122,7 +122,7 @@ impl ByteWriter {
 /// Where bytes that are still open begin.
 #[derive(Debug)]
 #[must_use = "what is opened must be closed"]
-pub struct Open(usize);
+pub struct OpenBlock(usize);
 
 /// Bytes of a marker, a short length, and a kind.
 const HEAD: usize = 3;

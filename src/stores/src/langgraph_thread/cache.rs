@@ -19,13 +19,13 @@ use crate::log::SealedStore;
 pub struct ThreadCache<C: CacheClient> {
     pub(super) client: C,
     pub(super) clock: Arc<dyn Clock>,
-    slots: Mutex<BTreeMap<String, Slot<C::Value>>>,
+    entries: Mutex<BTreeMap<String, CacheEntry<C::Value>>>,
     accesses: AtomicUsize,
 }
 
 pub(super) type SharedThread<V> = Arc<Mutex<CachedThread<V>>>;
 
-struct Slot<V> {
+struct CacheEntry<V> {
     thread: SharedThread<V>,
     /// The number of its last access.
     used: usize,
@@ -40,7 +40,7 @@ impl<C: CacheClient> ThreadCache<C> {
 
     /// An empty cache. Waiting writers sleep by `clock`.
     pub fn new(client: C, clock: Arc<dyn Clock>) -> Self {
-        Self { client, clock, slots: Mutex::default(), accesses: AtomicUsize::new(0) }
+        Self { client, clock, entries: Mutex::default(), accesses: AtomicUsize::new(0) }
     }
 
     /// The client.
@@ -50,7 +50,7 @@ impl<C: CacheClient> ThreadCache<C> {
 
     /// How many threads are cached.
     pub fn len(&self) -> usize {
-        self.slots.lock().unwrap_or_else(PoisonError::into_inner).len()
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 
     /// Whether no thread is cached.
@@ -66,8 +66,8 @@ impl<C: CacheClient> ThreadCache<C> {
         &self,
         mut visit: impl FnMut(&C::Value) -> Result<(), E>,
     ) -> Result<(), E> {
-        let Ok(slots) = self.slots.try_lock() else { return Ok(()) };
-        let mut free = slots.values().filter_map(|slot| slot.thread.try_lock().ok());
+        let Ok(entries) = self.entries.try_lock() else { return Ok(()) };
+        let mut free = entries.values().filter_map(|entry| entry.thread.try_lock().ok());
         free.try_for_each(|cached| cached.known.visit(&mut visit))
     }
 
@@ -107,7 +107,7 @@ impl<C: CacheClient> ThreadCache<C> {
             let Some(write) = pending.take() else { continue };
             let generation = write.generation;
             let Err(fault) = write.stored().await else { return Ok(()) };
-            self.access(&self.slot(name), |cached| cached.invalidate_since(generation));
+            self.access(&self.shared_thread(name), |cached| cached.invalidate_since(generation));
             self.retry(&mut turn, fault).await?;
         }
     }
@@ -123,7 +123,7 @@ impl<C: CacheClient> ThreadCache<C> {
         sealed_store: &SealedStore,
         name: &str,
     ) -> Result<SharedThread<C::Value>, Fault> {
-        let shared = self.slot(name);
+        let shared = self.shared_thread(name);
         let seen = self.access(&shared, |cached| {
             cached.thread.as_ref().map(|thread| (cached.generation, thread.seen()))
         });
@@ -153,36 +153,37 @@ impl<C: CacheClient> ThreadCache<C> {
         self.client.with_lock(shared, access)
     }
 
-    /// The slot of a thread, which may not be read yet.
-    pub(super) fn slot(&self, name: &str) -> SharedThread<C::Value> {
+    /// The entry of a thread, which may not be read yet.
+    pub(super) fn shared_thread(&self, name: &str) -> SharedThread<C::Value> {
         let used = self.accesses.fetch_add(1, Ordering::Relaxed);
-        let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(slot) = slots.get_mut(name) {
-            slot.used = used;
-            return Arc::clone(&slot.thread);
+        let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(entry) = entries.get_mut(name) {
+            entry.used = used;
+            return Arc::clone(&entry.thread);
         }
         let thread = SharedThread::default();
-        slots.insert(name.to_owned(), Slot { thread: Arc::clone(&thread), used, weight: 0 });
+        entries
+            .insert(name.to_owned(), CacheEntry { thread: Arc::clone(&thread), used, weight: 0 });
         thread
     }
 
     /// Notes the weight of a thread, and drops others if that is too much.
     pub(super) fn weigh(&self, name: &str, weight: usize) {
         let mut dropped = Vec::new();
-        let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(slot) = slots.get_mut(name) {
-            slot.weight = weight;
+        let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(entry) = entries.get_mut(name) {
+            entry.weight = weight;
         }
-        let mut bytes: usize = slots.values().map(|slot| slot.weight).sum();
-        while slots.len() > 1 && (slots.len() > Self::MAX_THREADS || bytes > Self::MAX_BYTES) {
-            let others = slots.iter().filter(|(other, _)| *other != name);
-            let Some(oldest) = others.min_by_key(|(_, slot)| slot.used) else { break };
+        let mut bytes: usize = entries.values().map(|entry| entry.weight).sum();
+        while entries.len() > 1 && (entries.len() > Self::MAX_THREADS || bytes > Self::MAX_BYTES) {
+            let others = entries.iter().filter(|(other, _)| *other != name);
+            let Some(oldest) = others.min_by_key(|(_, entry)| entry.used) else { break };
             let oldest = oldest.0.clone();
-            let slot = slots.remove(&oldest);
-            bytes -= slot.as_ref().map_or(0, |slot| slot.weight);
-            dropped.extend(slot);
+            let entry = entries.remove(&oldest);
+            bytes -= entry.as_ref().map_or(0, |entry| entry.weight);
+            dropped.extend(entry);
         }
-        drop(slots);
+        drop(entries);
         // The client's code may run when values are dropped, and may come back here.
         drop(dropped);
     }
@@ -194,7 +195,7 @@ impl<C: CacheClient> ThreadCache<C> {
         alone: Option<&str>,
     ) -> Result<Option<PendingWrite>, C::Error> {
         let sealed_store = self.client.sealed_store()?;
-        let applied = self.access(&self.slot(name), |cached| {
+        let applied = self.access(&self.shared_thread(name), |cached| {
             let CachedThread { thread: Some(thread), known, .. } = cached else {
                 return Ok((None, 0));
             };
@@ -214,7 +215,7 @@ impl<C: CacheClient> ThreadCache<C> {
 
     /// Reads a thread, unless it is known.
     async fn load(&self, sealed_store: &SealedStore, name: &str) -> Result<(), Fault> {
-        let shared = self.slot(name);
+        let shared = self.shared_thread(name);
         let generation =
             self.access(&shared, |cached| cached.thread.is_none().then_some(cached.generation));
         let Some(generation) = generation else { return Ok(()) };

@@ -48,7 +48,7 @@ impl<C: CacheClient> ThreadCache<C> {
         loop {
             let (released, deleted) = (store.release(name, OWNER), store.delete(name));
             let done = async { released.await.and(deleted.await.map(|_| ())) }.await;
-            self.access(&self.slot(name), CachedThread::invalidate);
+            self.access(&self.shared_thread(name), CachedThread::invalidate);
             match done {
                 Ok(()) => return Ok(()),
                 Err(fault) => self.retry(&mut turn, fault).await?,
@@ -63,7 +63,7 @@ impl<C: CacheClient> ThreadCache<C> {
         loop {
             match self.rewritten(&sealed_store, (name, rewrite), &turn).await {
                 Ok(is_empty) => {
-                    self.access(&self.slot(name), CachedThread::invalidate);
+                    self.access(&self.shared_thread(name), CachedThread::invalidate);
                     return Ok(is_empty);
                 }
                 Err(fault) => self.retry(&mut turn, fault).await?,
@@ -121,7 +121,7 @@ impl<C: CacheClient> ThreadCache<C> {
                 Err(fault) => self.retry(&mut turn, fault).await?,
             }
         }
-        self.access(&self.slot(name), CachedThread::invalidate);
+        self.access(&self.shared_thread(name), CachedThread::invalidate);
         Ok(())
     }
 }
