@@ -177,6 +177,115 @@ def test_a_tool_may_write_to_the_state(impl: Impl, run: Run) -> None:
     assert sorted(one.content for one in replies(state)) == ["2", "bye"]
 
 
+def writing(make: Callable[[], Any]) -> Any:
+    """A tool that returns what `make` makes."""
+
+    @tool
+    def leave(word: str) -> Any:
+        """Leaves."""
+        return make()
+
+    return leave
+
+
+def told(key: str = "1") -> Any:
+    return ToolMessage("ok", tool_call_id=key)
+
+
+def leave_with(impl: Impl, run: Run, make: Callable[[], Any], **options: Any) -> Any:
+    """The state after a node of tools whose one tool returns what `make` makes."""
+    node = impl.ToolNode([writing(make)], **options)
+    graph = impl.build(impl.MessagesState, {"tools": node}, [(impl.START, "tools")])
+    asking = AIMessage("", tool_calls=[call("leave", word="bye")])
+    return run(graph, {"messages": [asking]})
+
+
+UNANSWERED = ["no message", "no key", "only a key", "another call", "a bare list"]
+UNFIT_LISTS = ["none in a list", "two in a list", "two messages", "a message for another call"]
+
+
+def unfit(impl: Impl, case: str) -> Any:
+    command = impl.Command
+    return {
+        "no message": lambda: command(update={"messages": []}),
+        "no key": lambda: command(update={}, goto=impl.END),
+        "only a key": lambda: command(update={"other": 1}),
+        "another call": lambda: command(update={"messages": [told("2")]}),
+        "a bare list": lambda: command(update=[told()]),
+        "none in a list": lambda: [command(goto=impl.END), command(update={"messages": []})],
+        "two in a list": lambda: [told(), command(update={"messages": [told()]})],
+        "two messages": lambda: [told(), told()],
+        "a message for another call": lambda: [told("2")],
+    }[case]
+
+
+@pytest.mark.parametrize("case", [*UNANSWERED, *UNFIT_LISTS])
+def test_what_a_tool_writes_must_answer_its_call(impl: Impl, run: Run, case: str) -> None:
+    with pytest.raises(ValueError, match="leave"):
+        leave_with(impl, run, unfit(impl, case))
+
+
+@pytest.mark.parametrize("case", [UNANSWERED[0], UNFIT_LISTS[0]])
+def test_the_handler_may_tell_what_does_not_answer(impl: Impl, run: Run, case: str) -> None:
+    state = leave_with(impl, run, unfit(impl, case), handle_tool_errors=True)
+    (reply,) = replies(state)
+    assert (reply.status, reply.tool_call_id) == ("error", "1")
+
+
+@pytest.mark.only("antiphon")
+def test_the_error_says_how_to_answer(impl: Impl, run: Run) -> None:
+    with pytest.raises(ValueError, match='ToolMessage\\("done", tool_call_id=') as raised:
+        leave_with(impl, run, unfit(impl, "no message"))
+    assert "`leave`" in str(raised.value)
+    with pytest.raises(ValueError, match="for the call `1`, found: 2"):
+        leave_with(impl, run, unfit(impl, "two messages"))
+
+
+@pytest.mark.parametrize("case", ["answer", "dict", "only goto", "removal", "list"])
+def test_a_command_that_answers_is_taken(impl: Impl, run: Run, case: str) -> None:
+    command = impl.Command
+    raw = {"role": "tool", "content": "ok", "tool_call_id": "1"}
+    everything = impl.RemoveMessage(id=impl.REMOVE_ALL_MESSAGES)
+    made, expected = {
+        "answer": (lambda: command(update={"messages": [told()]}), ["ok"]),
+        "dict": (lambda: command(update={"messages": [raw]}), ["ok"]),
+        "only goto": (lambda: command(goto=impl.END), []),
+        "removal": (lambda: command(update={"messages": [everything]}), []),
+        "list": (lambda: [command(goto=impl.END), told()], ["ok"]),
+    }[case]
+    state = leave_with(impl, run, made)
+    assert [one.content for one in replies(state)] == expected
+    assert not state["messages"] or case != "removal"
+
+
+def test_an_answer_in_a_command_gets_the_name_of_its_tool(impl: Impl, run: Run) -> None:
+    state = leave_with(impl, run, lambda: impl.Command(update={"messages": [told()]}))
+    assert [one.name for one in replies(state)] == ["leave"]
+
+
+def test_a_command_for_the_enclosing_graph_needs_no_answer(impl: Impl, run: Run) -> None:
+    command = impl.Command(update={"messages": ["left"]}, graph=impl.Command.PARENT)
+    node = impl.ToolNode([writing(lambda: command)])
+    inner = impl.build(impl.MessagesState, {"tools": node}, [(impl.START, "tools")])
+    outer = impl.build(impl.MessagesState, {"inner": inner}, [(impl.START, "inner")])
+    asking = AIMessage("", tool_calls=[call("leave", word="bye")])
+    assert run(outer, {"messages": [asking]})["messages"][-1].content == "left"
+
+
+@pytest.mark.parametrize("fits", [True, False])
+def test_a_state_that_is_a_list_takes_a_list(impl: Impl, run: Run, fits: bool) -> None:
+    update = (lambda: [told()]) if fits else (lambda: {"messages": [told()]})
+    node = impl.ToolNode([writing(lambda: impl.Command(update=update()))])
+    schema = Annotated[list[Any], impl.add_messages]
+    graph = impl.build(schema, {"tools": node}, [(impl.START, "tools")])
+    messages = [AIMessage("", tool_calls=[call("leave", word="bye")])]
+    if fits:
+        assert run(graph, messages)[-1].content == "ok"
+    else:
+        with pytest.raises(ValueError, match="leave"):
+            run(graph, messages)
+
+
 def test_a_tool_may_ask_a_person(impl: Impl, run: Run) -> None:
     asked: list[str] = []
 

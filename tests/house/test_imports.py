@@ -21,7 +21,7 @@ _GUESTS = {
     for name in ("checkpoint_ref", "saver")
 } | {
     f"python/antiphon/graph/{name}.py": "langchain_core"
-    for name in ("_tool_commands", "_tool_injection", "_tool_node")
+    for name in ("_tool_commands", "_tool_injection", "_tool_node", "_tool_reply")
 }
 
 

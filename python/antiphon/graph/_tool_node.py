@@ -4,28 +4,29 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import json
 import types
 import typing
 from typing import TYPE_CHECKING, Any, Literal
 
-from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.messages import AIMessage
 from langchain_core.tools import BaseTool
 from langchain_core.tools import tool as make_tool
 
 from antiphon._antiphon import Command
 from antiphon._event_loop import run_blocking
 from antiphon._graph_errors import GraphBubbleUp, GraphBuildError
-from antiphon.graph._tool_commands import CommandOutput, returning_commands
+from antiphon.graph._tool_commands import returning_commands
 from antiphon.graph._tool_injection import Injection, ToolRuntime
+from antiphon.graph._tool_reply import failed, replies_of
 from antiphon.tools import Tool
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from langchain_core.messages import ToolMessage
+
     from antiphon.graph._runtime import RunnableConfig, Runtime
 
-_BLOCKS = frozenset({"text", "image_url", "image", "json", "search_result", "document", "file"})
 CALL_WITH_STATE = "tool_call_with_context"
 """The type of an input that is one call, with the state beside it."""
 
@@ -34,9 +35,10 @@ class ToolNode:
     """A node that calls the tools that the last `AIMessage` of a state asks for, all at once.
 
     It needs LangChain. A tool is a LangChain tool, a function with type hints and a docstring, or
-    a `Tool` of antiphon. Its result becomes a `ToolMessage`; a tool may also return a `Command`,
-    or a list of messages and commands. Parameters that are annotated with `InjectedState` or
-    `ToolRuntime` are filled in by the node, whatever the model wrote there.
+    a `Tool` of antiphon. Its result becomes a `ToolMessage`; a tool may also return a `Command`
+    whose update holds that message, or a list of messages and commands. Parameters that are
+    annotated with `InjectedState` or `ToolRuntime` are filled in by the node, whatever the model
+    wrote there.
 
     Attributes:
         name: the name of the node.
@@ -106,9 +108,7 @@ class ToolNode:
     ) -> Any:
         calls, state = self._read(given)
         pending = [self._call(call, ToolRuntime.of(call, state, config, runtime)) for call in calls]
-        replies: list[Any] = []
-        for reply in await asyncio.gather(*pending):
-            replies += reply if isinstance(reply, list) else [reply]
+        replies = [reply for several in await asyncio.gather(*pending) for reply in several]
         as_list = isinstance(given, list) and not _is_call(given[-1])
         if not any(isinstance(reply, Command) for reply in replies):
             return replies if as_list else {self._key: replies}
@@ -131,23 +131,27 @@ class ToolNode:
             raise ValueError(f"there is no AIMessage in `{self._key}` that could ask for tools")
         return list(asking[-1].tool_calls), given
 
-    async def _call(self, call: Mapping[str, Any], runtime: ToolRuntime[Any, Any]) -> Any:
+    async def _call(
+        self, call: Mapping[str, Any], runtime: ToolRuntime[Any, Any]
+    ) -> list[ToolMessage | Command[Any]]:
         name = call["name"]
         tool = self.tools_by_name.get(name)
         if tool is None:
             known = ", ".join(self.tools_by_name)
-            return _failed(call, f"There is no tool `{name}`; the tools are: {known}")
+            return failed(call, f"There is no tool `{name}`; the tools are: {known}")
         runtime.tools = list(self.tools_by_name.values())
         arguments = self._injections[name].fill(call["args"], runtime, self._key)
         try:
             asked = {**call, "args": arguments, "type": "tool_call"}
-            return _reply(call, await self._callable[name].ainvoke(asked, runtime.config))
+            value = await self._callable[name].ainvoke(asked, runtime.config)
+            key = None if isinstance(runtime.state, list) else self._key
+            return replies_of(call, value, key)
         except GraphBubbleUp:
             raise
         except Exception as error:
             if not self._is_handled(error, tool):
                 raise
-            return _failed(call, self._told(error, tool))
+            return failed(call, self._told(error, tool))
 
     def _is_handled(self, error: Exception, tool: BaseTool) -> bool:
         if self._handler is None:
@@ -227,34 +231,3 @@ def _misfits(error: Any) -> str:
         for one in error.errors(include_url=False, include_input=False)
     ]
     return "; ".join(found)
-
-
-def _failed(call: Mapping[str, Any], told: str) -> ToolMessage:
-    return ToolMessage(told, name=call["name"], tool_call_id=call["id"], status="error")
-
-
-def _reply(call: Mapping[str, Any], value: Any) -> Any:
-    """The result of a tool as messages and commands."""
-    value = value.value if isinstance(value, CommandOutput) else value
-    if isinstance(value, list) and any(isinstance(one, Command | ToolMessage) for one in value):
-        return [_reply(call, one) for one in value]
-    if isinstance(value, ToolMessage):
-        value.content = _content(value.content)
-        return value
-    if not isinstance(value, Command):
-        return ToolMessage(_content(value), name=call["name"], tool_call_id=call["id"])
-    return value
-
-
-def _content(value: Any) -> Any:
-    """A value as content of a message: texts and blocks stay, other values become JSON."""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, list) and all(
-        isinstance(block, dict) and block.get("type") in _BLOCKS for block in value
-    ):
-        return value
-    try:
-        return json.dumps(value, ensure_ascii=False)
-    except (TypeError, ValueError):
-        return str(value)
