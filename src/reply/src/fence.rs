@@ -32,13 +32,13 @@ pub(crate) fn bodies(text: &str) -> Vec<FenceBody<'_>> {
 
 /// Three or more equal marks in a row.
 #[derive(Clone, Copy, Debug)]
-struct Fence {
+struct CodeFence {
     start: usize,
     end: usize,
     mark: u8,
 }
 
-impl Fence {
+impl CodeFence {
     /// Where the block that this fence opens begins, if it opens one. Looks
     /// only as far as the next fence, so that all of them stay linear.
     fn body(self, text: &str) -> Option<usize> {
@@ -75,9 +75,9 @@ fn is_no_tag(c: char) -> bool {
     !(c.is_ascii_alphanumeric() || matches!(c, '_' | '+' | '-' | '.' | '#'))
 }
 
-fn fences(text: &str) -> Vec<Fence> {
+fn fences(text: &str) -> Vec<CodeFence> {
     let mut fences = Vec::new();
-    let mut run = Fence { start: 0, end: 0, mark: 0 };
+    let mut run = CodeFence { start: 0, end: 0, mark: 0 };
     for (at, mark) in text.bytes().chain([0]).enumerate() {
         if mark == run.mark {
             continue;
@@ -86,7 +86,7 @@ fn fences(text: &str) -> Vec<Fence> {
         if matches!(run.mark, b'`' | b'~') && run.end - run.start >= 3 {
             fences.push(run);
         }
-        run = Fence { start: at, end: at, mark };
+        run = CodeFence { start: at, end: at, mark };
     }
     fences
 }

@@ -32,12 +32,20 @@ fn main() {
     report("superstep, core", STEPS, || core(&chain));
     let at_once = Arc::new(Counter { waits: false });
     let waits = Arc::new(Counter { waits: true });
-    report("superstep, answers at once", STEPS, || drive(&single, &chain, &at_once, Look::Away));
-    report("superstep, recorded", STEPS, || drive(&single, &chain, &at_once, Look::Record));
-    report("superstep, waits, one thread", STEPS, || drive(&single, &chain, &waits, Look::Away));
-    report("superstep, waits, two threads", STEPS, || drive(&multi, &chain, &waits, Look::Away));
-    report("task of 1,000, answers at once", WIDTH, || drive(&single, &fan, &at_once, Look::Away));
-    report("task of 1,000, waits", WIDTH, || drive(&single, &fan, &waits, Look::Away));
+    report("superstep, answers at once", STEPS, || {
+        drive(&single, &chain, &at_once, EventRecording::Off);
+    });
+    report("superstep, recorded", STEPS, || drive(&single, &chain, &at_once, EventRecording::On));
+    report("superstep, waits, one thread", STEPS, || {
+        drive(&single, &chain, &waits, EventRecording::Off);
+    });
+    report("superstep, waits, two threads", STEPS, || {
+        drive(&multi, &chain, &waits, EventRecording::Off);
+    });
+    report("task of 1,000, answers at once", WIDTH, || {
+        drive(&single, &fan, &at_once, EventRecording::Off);
+    });
+    report("task of 1,000, waits", WIDTH, || drive(&single, &fan, &waits, EventRecording::Off));
 }
 
 /// Adds one to `count`, at once or after a turn of the scheduler.
@@ -56,9 +64,9 @@ impl Host for Counter {
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Look {
-    Away,
-    Record,
+enum EventRecording {
+    Off,
+    On,
 }
 
 /// One node that follows itself.
@@ -101,12 +109,18 @@ fn options(events: bool) -> Options {
     Options { limits, events, ..Options::default() }
 }
 
-fn drive(runtime: &Runtime, graph: &Arc<Graph<Json>>, host: &Arc<Counter>, look: Look) {
+fn drive(
+    runtime: &Runtime,
+    graph: &Arc<Graph<Json>>,
+    host: &Arc<Counter>,
+    recording: EventRecording,
+) {
     let clock = Arc::new(SystemClock::new());
     let now = antiphon_runtime::Clock::now(&*clock);
-    let mut run = Run::new(Arc::clone(graph), vec![], options(look == Look::Record), now);
+    let mut run =
+        Run::new(Arc::clone(graph), vec![], options(recording == EventRecording::On), now);
     let mut driver = Driver::new(Arc::clone(host), clock);
-    if look == Look::Record {
+    if recording == EventRecording::On {
         driver = driver.watch(Recorder::new());
     }
     // Spawned, as a server would: a runtime's own thread has a slower path.

@@ -51,5 +51,5 @@ pub use postgres::{PostgresSettings, PostgresStore};
 pub use process::ProcessGuard;
 pub use reread::retry_torn_read;
 pub use retention::RetentionPolicy;
-pub use sqlite::{SqliteSettings, SqliteStore, Sync};
+pub use sqlite::{SqliteSettings, SqliteStore, SyncLevel};
 pub use stored_thread::StoredThread;

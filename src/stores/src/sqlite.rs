@@ -40,7 +40,7 @@ use writer::WriterThread;
 
 /// What a commit survives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Sync {
+pub enum SyncLevel {
     /// The death of the process; a power failure may lose the last commits.
     #[default]
     Process,
@@ -52,7 +52,7 @@ pub enum Sync {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SqliteSettings {
     /// What a commit survives.
-    pub sync: Sync,
+    pub sync: SyncLevel,
     /// The largest size of the file in bytes; commits beyond it fail with `store_full`.
     pub max_bytes: Option<u64>,
     /// How long commits that nobody waits for are delayed, to combine more of them; by default a
@@ -62,7 +62,7 @@ pub struct SqliteSettings {
 
 impl Default for SqliteSettings {
     fn default() -> Self {
-        Self { sync: Sync::default(), max_bytes: None, delay: Duration::from_millis(1) }
+        Self { sync: SyncLevel::default(), max_bytes: None, delay: Duration::from_millis(1) }
     }
 }
 

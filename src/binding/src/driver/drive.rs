@@ -17,7 +17,7 @@ use crate::driver::coroutine::NodeCoroutine;
 use crate::driver::fork_guard::ForkGuard;
 use crate::driver::mailbox::Answer;
 use crate::driver::run::{Goal, Run};
-use crate::driver::step::{self, Stepped, raised_by};
+use crate::driver::step::{self, StepOutcome, raised_by};
 use crate::driver::task_handle::TaskHandle;
 use crate::driver::turn::{Driver, Next};
 use crate::driver::wake::Wake;
@@ -47,7 +47,7 @@ pub(crate) struct Drive {
 
 #[derive(Debug)]
 struct State {
-    current: Current,
+    current: CurrentAwait,
     event_loop: Option<Py<PyAny>>,
     /// Raised once the run has come to rest: the caller was cancelled.
     cancelled: Option<PyErr>,
@@ -61,7 +61,7 @@ struct State {
 impl State {
     fn new() -> Self {
         Self {
-            current: Current::Nothing,
+            current: CurrentAwait::Nothing,
             event_loop: None,
             cancelled: None,
             leaving: false,
@@ -81,7 +81,7 @@ enum DriveStep {
 
 /// What is awaited right now.
 #[derive(Debug)]
-enum Current {
+enum CurrentAwait {
     Nothing,
     /// A node, stepped in the caller's own task.
     Node(Call, Py<PyAny>),
@@ -202,13 +202,13 @@ impl Stepper<'_> {
     }
 
     fn step_current(&mut self, py: Python<'_>, value: &Bound<'_, PyAny>) -> PyResult<CallProgress> {
-        match std::mem::replace(&mut self.state.current, Current::Nothing) {
-            Current::Nothing => Ok(CallProgress::Nothing),
-            Current::Node(call, inner) => {
+        match std::mem::replace(&mut self.state.current, CurrentAwait::Nothing) {
+            CurrentAwait::Nothing => Ok(CallProgress::Nothing),
+            CurrentAwait::Node(call, inner) => {
                 let stepped = step::resume(&call, inner.bind(py), value);
                 Ok(self.stepped(py, call, stepped))
             }
-            Current::Arrival(timer) => self.arrived(py, timer).map(|()| CallProgress::Nothing),
+            CurrentAwait::Arrival(timer) => self.arrived(py, timer).map(|()| CallProgress::Nothing),
         }
     }
 
@@ -224,14 +224,14 @@ impl Stepper<'_> {
         &mut self,
         py: Python<'_>,
         call: Call,
-        stepped: PyResult<Stepped<'_>>,
+        stepped: PyResult<StepOutcome<'_>>,
     ) -> CallProgress {
         let answer = match stepped {
-            Ok(Stepped::Waits(inner, value)) => {
-                self.state.current = Current::Node(call, inner.unbind());
+            Ok(StepOutcome::Waits(inner, value)) => {
+                self.state.current = CurrentAwait::Node(call, inner.unbind());
                 return CallProgress::Waits(value.unbind());
             }
-            Ok(Stepped::Done(value)) => call.answer(py, Ok(value)),
+            Ok(StepOutcome::Done(value)) => call.answer(py, Ok(value)),
             Err(error) => {
                 if self.state.leaving && is_callers(py, &error) {
                     self.leave(py, error.clone_ref(py));
@@ -348,7 +348,7 @@ impl Stepper<'_> {
             Step::Yield(yielded) => yielded,
             Step::Return(_) => return Ok(CallProgress::Nothing),
         };
-        self.state.current = Current::Arrival(timer);
+        self.state.current = CurrentAwait::Arrival(timer);
         Ok(CallProgress::Waits(yielded.unbind()))
     }
 
@@ -360,8 +360,8 @@ impl Stepper<'_> {
         error: &Bound<'_, PyTuple>,
     ) -> PyResult<Option<Py<PyAny>>> {
         let raised = raised_by(error)?;
-        match std::mem::replace(&mut self.state.current, Current::Nothing) {
-            Current::Node(call, inner) => {
+        match std::mem::replace(&mut self.state.current, CurrentAwait::Nothing) {
+            CurrentAwait::Node(call, inner) => {
                 self.state.leaving = true;
                 let stepped = step::throw(&call, inner.bind(py), &raised);
                 match self.stepped(py, call, stepped) {
@@ -372,11 +372,11 @@ impl Stepper<'_> {
                     CallProgress::Nothing => {}
                 }
             }
-            Current::Arrival(timer) => {
+            CurrentAwait::Arrival(timer) => {
                 self.arrived(py, timer)?;
                 self.leave(py, raised);
             }
-            Current::Nothing => self.leave(py, raised),
+            CurrentAwait::Nothing => self.leave(py, raised),
         }
         Ok(None)
     }
@@ -417,7 +417,7 @@ impl Drive {
     }
 
     fn __anext__(slf: PyRef<'_, Self>) -> PyResult<PyRef<'_, Self>> {
-        if !matches!(slf.state()?.current, Current::Nothing) {
+        if !matches!(slf.state()?.current, CurrentAwait::Nothing) {
             return Err(PyRuntimeError::new_err("the next item is awaited already"));
         }
         Ok(slf)
@@ -451,8 +451,8 @@ impl Drive {
 
     /// The caller will not come back: what runs is stopped.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
-        let current = std::mem::replace(&mut self.state()?.current, Current::Nothing);
-        if let Current::Node(_, inner) = &current {
+        let current = std::mem::replace(&mut self.state()?.current, CurrentAwait::Nothing);
+        if let CurrentAwait::Node(_, inner) = &current {
             inner.call_method0(py, intern!(py, "close"))?;
         }
         let handles = self.run.get().with(|state| Ok(std::mem::take(&mut state.handles)))?;
@@ -463,8 +463,8 @@ impl Drive {
         visit.call(&self.run)?;
         let Ok(state) = self.state.try_lock() else { return Ok(()) };
         match &state.current {
-            Current::Node(_, inner) => visit.call(inner),
-            Current::Nothing | Current::Arrival(_) => Ok(()),
+            CurrentAwait::Node(_, inner) => visit.call(inner),
+            CurrentAwait::Nothing | CurrentAwait::Arrival(_) => Ok(()),
         }
     }
 }

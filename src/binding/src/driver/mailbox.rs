@@ -12,7 +12,7 @@ use antiphon_runtime::ReplyChunk;
 use pyo3::intern;
 use pyo3::prelude::*;
 
-use crate::driver::standby::Standby;
+use crate::driver::standby::StandbyHandle;
 use crate::driver::stream_options::Item;
 use crate::driver::{exit_gate, wait};
 use crate::value::object::Object;
@@ -53,7 +53,7 @@ pub(crate) enum EmittedItem {
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Mail {
+pub(crate) struct MailboxContent {
     pub(crate) answers: Vec<(TaskId, Answer)>,
     pub(crate) emitted: Vec<Emission>,
     pub(crate) chunks: Vec<(TaskId, ReplyChunk)>,
@@ -68,7 +68,7 @@ pub(crate) struct Mail {
     waker: Option<Waker>,
 }
 
-impl Mail {
+impl MailboxContent {
     pub(crate) fn is_empty(&self) -> bool {
         self.answers.is_empty()
             && self.emitted.is_empty()
@@ -90,27 +90,27 @@ struct Waker {
 
 #[derive(Debug, Default)]
 pub(crate) struct Mailbox {
-    mail: Mutex<Mail>,
+    content: Mutex<MailboxContent>,
     arrived: Condvar,
     /// Whether mail may be there: a look that takes no lock.
     filled: AtomicBool,
     /// Who reads them while the caller's thread is inside a call.
-    pub(crate) standby: Standby,
+    pub(crate) standby: StandbyHandle,
 }
 
 impl Mailbox {
-    pub(crate) fn lock(&self) -> MutexGuard<'_, Mail> {
-        self.mail.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn lock(&self) -> MutexGuard<'_, MailboxContent> {
+        self.content.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Puts something in and wakes whoever waits for it.
-    pub(crate) fn post(&self, py: Python<'_>, write: impl FnOnce(&mut Mail)) {
-        let mut mail = self.lock();
-        write(&mut mail);
+    pub(crate) fn post(&self, py: Python<'_>, write: impl FnOnce(&mut MailboxContent)) {
+        let mut content = self.lock();
+        write(&mut content);
         // Ordered with the look at who reads it, below.
         self.filled.store(true, Ordering::SeqCst);
-        let waker = mail.waker.take();
-        drop(mail);
+        let waker = content.waker.take();
+        drop(content);
         self.arrived.notify_all();
         if let Some(waker) = waker {
             waker.wake(py);
@@ -124,14 +124,17 @@ impl Mailbox {
     }
 
     /// Takes everything out; none if nothing is there.
-    pub(crate) fn take(&self) -> Option<Mail> {
+    pub(crate) fn take(&self) -> Option<MailboxContent> {
         if !self.filled.load(Ordering::Acquire) {
             return None;
         }
-        let mut mail = self.lock();
+        let mut content = self.lock();
         self.filled.store(false, Ordering::Release);
-        let waker = mail.waker.take();
-        Some(std::mem::replace(&mut *mail, Mail { waker, ..Mail::default() }))
+        let waker = content.waker.take();
+        Some(std::mem::replace(
+            &mut *content,
+            MailboxContent { waker, ..MailboxContent::default() },
+        ))
     }
 
     /// Waits on this thread, with the interpreter released, until something
@@ -148,9 +151,10 @@ impl Mailbox {
         stop: impl Fn() -> bool + Send + Sync,
     ) {
         wait::release(py, || {
-            let mail = self.lock();
-            let waited =
-                self.arrived.wait_timeout_while(mail, limit, |mail| mail.is_empty() && !stop());
+            let content = self.lock();
+            let waited = self
+                .arrived
+                .wait_timeout_while(content, limit, |content| content.is_empty() && !stop());
             drop(waited.unwrap_or_else(PoisonError::into_inner));
         });
     }
@@ -164,11 +168,11 @@ impl Mailbox {
     /// Calls `wake` on the event loop as soon as something is there. False if
     /// something is there already.
     pub(crate) fn on_arrival(&self, event_loop: Py<PyAny>, wake: Py<PyAny>) -> bool {
-        let mut mail = self.lock();
-        if !mail.is_empty() {
+        let mut content = self.lock();
+        if !content.is_empty() {
             return false;
         }
-        mail.waker = Some(Waker { event_loop, wake, thread: std::thread::current().id() });
+        content.waker = Some(Waker { event_loop, wake, thread: std::thread::current().id() });
         true
     }
 
@@ -179,8 +183,8 @@ impl Mailbox {
     /// The run is gone: drops what belongs to Python, since the last to hold the mailbox may
     /// be a thread without the interpreter.
     pub(crate) fn abandon(&self, _: Python<'_>) {
-        let mail = std::mem::take(&mut *self.lock());
-        drop((mail, self.standby.forget_run()));
+        let content = std::mem::take(&mut *self.lock());
+        drop((content, self.standby.forget_run()));
     }
 }
 
@@ -191,11 +195,11 @@ impl Wake for Mailbox {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        let mut mail = self.lock();
-        mail.woken = true;
+        let mut content = self.lock();
+        content.woken = true;
         self.filled.store(true, Ordering::Release);
-        let waker = mail.waker.take();
-        drop(mail);
+        let waker = content.waker.take();
+        drop(content);
         self.arrived.notify_all();
         if let Some(waker) = waker {
             // The interpreter may be going down, and nobody waits any more.

@@ -18,7 +18,7 @@ use crate::driver::stream::Stream;
 use crate::driver::subrun::Subrun;
 use crate::driver::task_handle::TaskHandle;
 use crate::ffi;
-use crate::graph::agent::Purpose;
+use crate::graph::agent::AgentCallKind;
 use crate::graph::engine::Engine;
 use crate::graph::host::Host;
 use crate::thread::session::ThreadSession;
@@ -38,7 +38,7 @@ pub(crate) struct RunState {
     pub(crate) handles: BTreeMap<TaskId, TaskHandle>,
     pub(crate) isolates: bool,
     /// How the values of an agent's calls are to be read.
-    pub(crate) purposes: BTreeMap<TaskId, Purpose>,
+    pub(crate) agent_calls: BTreeMap<TaskId, AgentCallKind>,
     /// The run's place in a thread, if it has one.
     pub(crate) session: Option<Box<ThreadSession>>,
     /// Its place in the node that has started it, if it has one.

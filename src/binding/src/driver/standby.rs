@@ -13,7 +13,7 @@ use crate::fault::to_exception;
 
 /// What a run needs to be driven by somebody else for a while.
 #[derive(Debug, Default)]
-pub(crate) struct Standby {
+pub(crate) struct StandbyHandle {
     pub(crate) lock: DriveLock,
     /// A standby driver is on its way.
     requested: AtomicBool,
@@ -22,13 +22,13 @@ pub(crate) struct Standby {
     run: Mutex<Option<(Py<PyWeakrefReference>, Work)>>,
 }
 
-impl Standby {
+impl StandbyHandle {
     /// Sets the run that this is a part of, and what drives it.
     pub(crate) fn belong_to(&self, run: Py<PyWeakrefReference>, drive: Work) {
         *self.run.lock().unwrap_or_else(PoisonError::into_inner) = Some((run, drive));
     }
 
-    /// Takes back what [`Standby::belong_to`] has set.
+    /// Takes back what [`StandbyHandle::belong_to`] has set.
     pub(crate) fn forget_run(&self) -> Option<(Py<PyWeakrefReference>, Work)> {
         self.run.lock().unwrap_or_else(PoisonError::into_inner).take()
     }

@@ -215,7 +215,7 @@ impl RunParts {
             handles: BTreeMap::new(),
             isolates: !graph.semantics().exclusive,
             graph,
-            purposes: BTreeMap::new(),
+            agent_calls: BTreeMap::new(),
             before: 0,
             session: None,
             subrun: None,

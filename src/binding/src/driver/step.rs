@@ -10,7 +10,7 @@ use crate::ffi::{self, Step};
 use crate::graph::call::{Call, steppable};
 
 /// What a step of a node came to.
-pub(crate) enum Stepped<'py> {
+pub(crate) enum StepOutcome<'py> {
     /// Its coroutine waits, and gives this to the event loop.
     Waits(Bound<'py, PyAny>, Bound<'py, PyAny>),
     /// It is done.
@@ -27,7 +27,7 @@ struct Suspended {
 }
 
 /// Calls a node and goes as far as it gets, in its own context variables.
-pub(crate) fn begin<'py>(py: Python<'py>, call: &mut Call) -> PyResult<Stepped<'py>> {
+pub(crate) fn begin<'py>(py: Python<'py>, call: &mut Call) -> PyResult<StepOutcome<'py>> {
     static BEGIN: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let begin = BEGIN.import(py, "antiphon._antiphon", "_begin")?;
     call.prepare(py)?;
@@ -41,7 +41,7 @@ pub(crate) fn resume<'py>(
     call: &Call,
     inner: &Bound<'py, PyAny>,
     value: &Bound<'py, PyAny>,
-) -> PyResult<Stepped<'py>> {
+) -> PyResult<StepOutcome<'py>> {
     static RESUME: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let py = inner.py();
     let resume = RESUME.import(py, "antiphon._antiphon", "_resume")?;
@@ -49,10 +49,10 @@ pub(crate) fn resume<'py>(
     Ok(read(came))
 }
 
-fn read(came: Bound<'_, PyAny>) -> Stepped<'_> {
-    let Ok(suspended) = came.cast_exact::<Suspended>() else { return Stepped::Done(came) };
+fn read(came: Bound<'_, PyAny>) -> StepOutcome<'_> {
+    let Ok(suspended) = came.cast_exact::<Suspended>() else { return StepOutcome::Done(came) };
     let Suspended { inner, value } = suspended.get();
-    Stepped::Waits(inner.bind(came.py()).clone(), value.bind(came.py()).clone())
+    StepOutcome::Waits(inner.bind(came.py()).clone(), value.bind(came.py()).clone())
 }
 
 /// Calls a coroutine function and takes the first step.
@@ -89,13 +89,13 @@ pub(crate) fn throw<'py>(
     call: &Call,
     inner: &Bound<'py, PyAny>,
     error: &PyErr,
-) -> PyResult<Stepped<'py>> {
+) -> PyResult<StepOutcome<'py>> {
     let py = inner.py();
     let throw = inner.getattr(intern!(py, "throw"))?;
     match call.enter(py, [Some(&throw), Some(error.value(py)), None, None, None]) {
-        Ok(value) => Ok(Stepped::Waits(inner.clone(), value)),
+        Ok(value) => Ok(StepOutcome::Waits(inner.clone(), value)),
         Err(error) => match returned(py, &error) {
-            Some(value) => Ok(Stepped::Done(value.into_bound(py))),
+            Some(value) => Ok(StepOutcome::Done(value.into_bound(py))),
             None => Err(error),
         },
     }

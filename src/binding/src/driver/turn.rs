@@ -23,7 +23,7 @@ use crate::driver::run_state::RunState;
 use crate::driver::stream_options::Mode;
 use crate::driver::task_handle::TaskHandle;
 use crate::fault::{failure, to_exception};
-use crate::graph::agent::{self, Purpose};
+use crate::graph::agent::{self, AgentCallKind};
 use crate::graph::call::Call;
 use crate::graph::call_kind::CallKind;
 use crate::graph::engine::Engine;
@@ -268,20 +268,20 @@ impl RunState {
     /// Takes over what came of a task.
     pub(crate) fn answer(&mut self, py: Python<'_>, id: TaskId, answer: Answer) -> PyResult<()> {
         self.handles.remove(&id);
-        let purpose = self.purposes.remove(&id);
+        let kind = self.agent_calls.remove(&id);
         let Some(engine) = self.engine(py, id.scope) else { return Ok(()) };
         let outcome = match answer {
             Answer::Native(outcome) => *outcome,
-            Answer::Returned(value) if purpose.is_some_and(|purpose| purpose != Purpose::Close) => {
-                let purpose = purpose.unwrap_or(Purpose::Tool);
-                match agent::outcome(purpose, value.bind(py)) {
+            Answer::Returned(value) if kind.is_some_and(|kind| kind != AgentCallKind::Close) => {
+                let kind = kind.unwrap_or(AgentCallKind::Tool);
+                match agent::outcome(kind, value.bind(py)) {
                     Ok(outcome) => outcome,
-                    Err(error) if purpose == Purpose::Tool => agent::tool_failed(py, &error),
+                    Err(error) if kind == AgentCallKind::Tool => agent::tool_failed(py, &error),
                     Err(error) => self.failed(py, &engine, id, error),
                 }
             }
             Answer::Raised(error)
-                if purpose == Some(Purpose::Tool) && question_of(&error, py).is_none() =>
+                if kind == Some(AgentCallKind::Tool) && question_of(&error, py).is_none() =>
             {
                 agent::tool_failed(py, &error)
             }

@@ -59,7 +59,7 @@ pub(crate) struct ToolEntry {
 
 /// How the value that a call of an agent returned is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Purpose {
+pub(crate) enum AgentCallKind {
     Open,
     Model,
     Approve,
@@ -175,13 +175,13 @@ fn output(options: &Keywords<'_, '_>) -> PyResult<Option<Arc<dyn ReplyParser>>> 
 }
 
 /// A callable as Python gives it, and whether it is async.
-type Given = (Py<PyAny>, bool);
+type PythonCallable = (Py<PyAny>, bool);
 
 /// A tool as Python gives it: its spec, its callable, whether that is async, and
 /// what decides about its calls.
 fn tool(given: &Bound<'_, PyAny>) -> PyResult<(ToolEntry, AgentTool)> {
     let (spec, call, asynchronous, approve) =
-        given.extract::<(Bound<'_, PyDict>, Py<PyAny>, bool, Option<Given>)>()?;
+        given.extract::<(Bound<'_, PyDict>, Py<PyAny>, bool, Option<PythonCallable>)>()?;
     let made = tool_spec(&spec)?;
     let name = made.name.clone();
     let arguments = JsonSchemas.compile(&Schema::new(&name, made.parameters.clone()));
@@ -226,15 +226,18 @@ pub(crate) fn result_dict<'py>(
 }
 
 /// Reads what a callable of an agent returned.
-pub(crate) fn outcome(purpose: Purpose, value: &Bound<'_, PyAny>) -> PyResult<TaskOutcome<Object>> {
-    match purpose {
-        Purpose::Open => {
+pub(crate) fn outcome(
+    kind: AgentCallKind,
+    value: &Bound<'_, PyAny>,
+) -> PyResult<TaskOutcome<Object>> {
+    match kind {
+        AgentCallKind::Open => {
             let messages: Vec<Message> = json::read(value)?;
             Ok(TaskOutcome::Opened(messages))
         }
-        Purpose::Model => Ok(TaskOutcome::Replied(Box::new(reply_of(value)?))),
-        Purpose::Approve => Ok(TaskOutcome::Decided(decision(value)?)),
-        Purpose::Tool | Purpose::Close => {
+        AgentCallKind::Model => Ok(TaskOutcome::Replied(Box::new(reply_of(value)?))),
+        AgentCallKind::Approve => Ok(TaskOutcome::Decided(decision(value)?)),
+        AgentCallKind::Tool | AgentCallKind::Close => {
             Ok(TaskOutcome::Returned(redact::clean_outcome(Ok(json::read(value)?))))
         }
     }

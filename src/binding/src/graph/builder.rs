@@ -29,11 +29,11 @@ static HOSTS: AtomicU32 = AtomicU32::new(1);
 #[pyclass(module = "antiphon._antiphon")]
 #[derive(Debug)]
 pub(crate) struct Builder {
-    parts: Option<Parts>,
+    declarations: Option<GraphDeclarations>,
 }
 
 #[derive(Debug)]
-struct Parts {
+struct GraphDeclarations {
     graph: GraphBuilder<Object>,
     nodes: Vec<NodeEntry>,
     routers: Vec<RouterEntry>,
@@ -45,12 +45,12 @@ struct Parts {
 }
 
 /// A default that may be given as anything, `None` included.
-enum Given {
+enum OptionalDefault {
     Nothing,
     Value(Py<PyAny>),
 }
 
-impl<'a, 'py> FromPyObject<'a, 'py> for Given {
+impl<'a, 'py> FromPyObject<'a, 'py> for OptionalDefault {
     type Error = PyErr;
 
     fn extract(value: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
@@ -127,14 +127,14 @@ impl<'a, 'py> NodeOptions<'a, 'py> {
 }
 
 impl Builder {
-    fn parts(&mut self) -> PyResult<&mut Parts> {
-        self.parts
+    fn declarations(&mut self) -> PyResult<&mut GraphDeclarations> {
+        self.declarations
             .as_mut()
             .ok_or_else(|| PyRuntimeError::new_err("the graph has been built already"))
     }
 }
 
-impl Parts {
+impl GraphDeclarations {
     fn add_node(
         &mut self,
         name: &str,
@@ -174,7 +174,7 @@ impl Builder {
             full_output,
         });
         Self {
-            parts: Some(Parts {
+            declarations: Some(GraphDeclarations {
                 graph,
                 nodes: vec![NodeEntry::default()],
                 routers: Vec::new(),
@@ -188,18 +188,19 @@ impl Builder {
     }
 
     /// Adds a key of the state.
-    #[pyo3(signature = (name, merge=None, *, default=Given::Nothing, check=None))]
+    #[pyo3(signature = (name, merge=None, *, default=OptionalDefault::Nothing, check=None))]
     #[expect(clippy::too_many_arguments, reason = "keyword options")]
     fn channel(
         &mut self,
         py: Python<'_>,
         name: &str,
         merge: Option<&Bound<'_, PyAny>>,
-        default: Given,
+        default: OptionalDefault,
         check: Option<Py<PyAny>>,
     ) -> PyResult<()> {
-        let parts = self.parts()?;
-        let merge = merge.map_or(Ok(Reducer::Set), |merge| rule(merge, &mut parts.reducers))?;
+        let declarations = self.declarations()?;
+        let merge =
+            merge.map_or(Ok(Reducer::Set), |merge| rule(merge, &mut declarations.reducers))?;
         let owned = matches!(
             merge,
             Reducer::Append
@@ -212,22 +213,22 @@ impl Builder {
         );
         let merged = !matches!(merge, Reducer::Set | Reducer::Once | Reducer::Last);
         let default = match default {
-            Given::Nothing => None,
-            Given::Value(value) => Some(Object(value)),
+            OptionalDefault::Nothing => None,
+            OptionalDefault::Value(value) => Some(Object(value)),
         };
-        parts.graph.add_channel(Channel {
+        declarations.graph.add_channel(Channel {
             name: name.into(),
             merge,
             default,
             kind: ValueKind::Any,
         });
-        parts.keys.push(KeyEntry {
+        declarations.keys.push(KeyEntry {
             name: PyString::intern(py, name).unbind(),
             owned,
             merged,
             check,
         });
-        parts.names.push(name.to_owned());
+        declarations.names.push(name.to_owned());
         Ok(())
     }
 
@@ -251,7 +252,7 @@ impl Builder {
             view: options.0.get("view")?,
             agent: None,
         };
-        self.parts()?.add_node(name, NodeWork::Call, policy, entry);
+        self.declarations()?.add_node(name, NodeWork::Call, policy, entry);
         Ok(())
     }
 
@@ -267,7 +268,7 @@ impl Builder {
             ..NodeEntry::default()
         };
         let policy = options.policy()?;
-        self.parts()?.add_node(name, NodeWork::Agent(Arc::new(spec)), policy, entry);
+        self.declarations()?.add_node(name, NodeWork::Agent(Arc::new(spec)), policy, entry);
         Ok(())
     }
 
@@ -283,17 +284,17 @@ impl Builder {
         let options = NodeOptions::read(options)?;
         let policy = options.policy()?;
         let entry = NodeEntry { retry: options.retries()?, ..NodeEntry::default() };
-        let parts = self.parts()?;
+        let declarations = self.declarations()?;
         let inner = engine.get();
-        parts.nested.push(engine.clone().unbind());
-        parts.nested.extend(inner.nested.iter().map(|nested| nested.clone_ref(py)));
-        parts.add_node(name, NodeWork::Graph(Arc::clone(&inner.graph)), policy, entry);
+        declarations.nested.push(engine.clone().unbind());
+        declarations.nested.extend(inner.nested.iter().map(|nested| nested.clone_ref(py)));
+        declarations.add_node(name, NodeWork::Graph(Arc::clone(&inner.graph)), policy, entry);
         Ok(())
     }
 
     /// After `source` comes `target`.
     fn edge(&mut self, source: &str, target: &str) -> PyResult<()> {
-        self.parts()?.graph.edge(source, target);
+        self.declarations()?.graph.edge(source, target);
         Ok(())
     }
 
@@ -301,7 +302,7 @@ impl Builder {
     #[expect(clippy::needless_pass_by_value, reason = "extracted from a Python sequence")]
     fn join(&mut self, sources: Vec<String>, target: &str) -> PyResult<()> {
         let sources: Vec<&str> = sources.iter().map(String::as_str).collect();
-        self.parts()?.graph.join(&sources, target);
+        self.declarations()?.graph.join(&sources, target);
         Ok(())
     }
 
@@ -318,8 +319,8 @@ impl Builder {
         ends: Option<Py<PyDict>>,
         view: Option<Py<PyAny>>,
     ) -> PyResult<()> {
-        let parts = self.parts()?;
-        let number = u32::try_from(parts.routers.len()).unwrap_or(u32::MAX);
+        let declarations = self.declarations()?;
+        let number = u32::try_from(declarations.routers.len()).unwrap_or(u32::MAX);
         let targets = match &ends {
             Some(ends) => Some(ends.bind(py).values().extract::<Vec<String>>()?),
             None => None,
@@ -327,8 +328,8 @@ impl Builder {
         let pairs: Option<Vec<(&str, &str)>> = targets
             .as_ref()
             .map(|all| all.iter().map(|name| (name.as_str(), name.as_str())).collect());
-        parts.graph.branch(source, name, number, pairs.as_deref());
-        parts.routers.push(RouterEntry { call: router, wants_ctx, ends, view });
+        declarations.graph.branch(source, name, number, pairs.as_deref());
+        declarations.routers.push(RouterEntry { call: router, wants_ctx, ends, view });
         Ok(())
     }
 
@@ -341,18 +342,20 @@ impl Builder {
         target: Option<&str>,
         channel: Option<&str>,
     ) -> PyResult<()> {
-        let parts = self.parts()?;
+        let declarations = self.declarations()?;
         let find = |name: &str| {
-            let place = parts.names.iter().position(|known| known == name);
+            let place = declarations.names.iter().position(|known| known == name);
             let place = place.and_then(|place| u32::try_from(place).ok());
             let missing = || PyValueError::new_err(format!("unknown key of the state: {name}"));
             place.map(antiphon_core::channel::ChannelId).ok_or_else(missing)
         };
         let channel = channel.map(find).transpose()?;
         match (policy, target, channel) {
-            ("record", None, Some(channel)) => parts.graph.on_error_record(node, channel),
-            ("goto", Some(target), channel) => parts.graph.on_error_goto(node, target, channel),
-            ("handle", Some(target), None) => parts.graph.on_error_handle(node, target),
+            ("record", None, Some(channel)) => declarations.graph.on_error_record(node, channel),
+            ("goto", Some(target), channel) => {
+                declarations.graph.on_error_goto(node, target, channel)
+            }
+            ("handle", Some(target), None) => declarations.graph.on_error_handle(node, target),
             _ => {
                 let message = "an error policy is record with a channel, goto with a target, or handle with a target";
                 return Err(PyValueError::new_err(format!("{message}, found: {policy}")));
@@ -363,11 +366,13 @@ impl Builder {
 
     /// Checks everything and freezes it.
     fn build(&mut self, py: Python<'_>) -> PyResult<Engine> {
-        self.parts()?;
-        let Some(parts) = self.parts.take() else { return Err(PyRuntimeError::new_err("built")) };
-        let graph = parts.graph.build().map_err(|error| invalid(py, &error))?;
+        self.declarations()?;
+        let Some(declarations) = self.declarations.take() else {
+            return Err(PyRuntimeError::new_err("built"));
+        };
+        let graph = declarations.graph.build().map_err(|error| invalid(py, &error))?;
         let index = PyDict::new(py);
-        for (position, name) in parts.names.iter().enumerate() {
+        for (position, name) in declarations.names.iter().enumerate() {
             index.set_item(name, position)?;
         }
         let places = PyDict::new(py);
@@ -379,14 +384,14 @@ impl Builder {
         Ok(Engine {
             names: names.collect(),
             graph,
-            nodes: parts.nodes,
-            routers: parts.routers,
-            reducers: parts.reducers,
-            keys: parts.keys,
+            nodes: declarations.nodes,
+            routers: declarations.routers,
+            reducers: declarations.reducers,
+            keys: declarations.keys,
             index: index.unbind(),
             places: places.unbind(),
-            nested: parts.nested,
-            adapt: parts.adapt,
+            nested: declarations.nested,
+            adapt: declarations.adapt,
         })
     }
 }

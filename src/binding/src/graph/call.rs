@@ -13,7 +13,7 @@ use crate::driver::run::Run;
 use crate::driver::run_state::RunState;
 use crate::driver::stream_items;
 use crate::ffi;
-use crate::graph::agent::{self, AgentEntry, ModelEntry, Purpose};
+use crate::graph::agent::{self, AgentCallKind, AgentEntry, ModelEntry};
 use crate::graph::call_kind::CallKind;
 use crate::graph::engine::Engine;
 use crate::graph::node_variables::{self, NodeVariables};
@@ -190,22 +190,27 @@ impl AgentInvocation<'_, '_> {
         let cx = introduce(state, cx);
         let context = || Context::of(py, &cx).map(|context| Some(context.into_any().unbind()));
         let given = |given: Bound<'_, PyAny>| Some(given.unbind());
-        let (purpose, kind, callable, arguments) = match &self.task.work {
+        let (agent_call, kind, callable, arguments) = match &self.task.work {
             TaskWork::Open(_) => {
                 let input = state.input(self.engine, self.task)?;
                 let arguments = [given(input), context()?, None];
-                (Purpose::Open, self.agent.open_kind, &self.agent.open, arguments)
+                (AgentCallKind::Open, self.agent.open_kind, &self.agent.open, arguments)
             }
             TaskWork::Close(came) => {
                 let input = state.input(self.engine, self.task)?;
                 let came = agent::result_dict(py, came)?;
                 let arguments = [given(input), given(came.into_any()), context()?];
-                (Purpose::Close, CallKind::Inline, &self.agent.close, arguments)
+                (AgentCallKind::Close, CallKind::Inline, &self.agent.close, arguments)
             }
             TaskWork::Model(request) => {
                 let ModelEntry::Callable(model) = &self.agent.model else { return Ok(None) };
                 let request = pythonize::pythonize(py, request)?;
-                (Purpose::Model, model.kind(), &model.call, [given(request), context()?, None])
+                (
+                    AgentCallKind::Model,
+                    model.kind(),
+                    &model.call,
+                    [given(request), context()?, None],
+                )
             }
             TaskWork::Approve(invocation) => {
                 let Some(approve) = self.agent.approve(&invocation.call.name) else {
@@ -214,18 +219,18 @@ impl AgentInvocation<'_, '_> {
                 let asked = pythonize::pythonize(py, &invocation.arguments)?;
                 let about = agent::about(py, invocation)?;
                 let arguments = [given(asked), given(about.into_any()), None];
-                (Purpose::Approve, approve.kind(), &approve.call, arguments)
+                (AgentCallKind::Approve, approve.kind(), &approve.call, arguments)
             }
             TaskWork::Tool(invocation) => {
                 let Some(tool) = self.agent.tool(&invocation.call.name) else { return Ok(None) };
                 let asked = pythonize::pythonize(py, &invocation.arguments)?;
                 let about = agent::about(py, invocation)?;
                 let arguments = [given(asked), given(about.into_any()), None];
-                (Purpose::Tool, tool.kind(), &tool.call, arguments)
+                (AgentCallKind::Tool, tool.kind(), &tool.call, arguments)
             }
             TaskWork::Node(_) => return Ok(None),
         };
-        state.purposes.insert(self.task.id, purpose);
+        state.agent_calls.insert(self.task.id, agent_call);
         let callable = callable.clone_ref(py);
         Ok(Some(Call { cx, kind, variables: None, callable, arguments }))
     }

@@ -19,16 +19,16 @@ use crate::fault::to_exception;
 use crate::graph::call_trace::charge;
 use crate::graph::effect::Effect;
 use crate::graph::question::Question;
-use crate::graph::task_context::{Context, ContextOwner, CurrentCall, Enclosing, node_ended};
+use crate::graph::task_context::{Context, ContextOwner, CurrentCall, EnclosingTask, node_ended};
 use crate::value::json;
 
 /// The context of the node that the caller runs for.
 #[pyfunction]
 pub(crate) fn current_context(py: Python<'_>) -> PyResult<Context> {
     match CurrentCall::enclosing(py)? {
-        Enclosing::Present(cx) => Ok(Context { owner: ContextOwner::Node(cx) }),
-        Enclosing::Ended(node) => Err(to_exception(py, &node_ended(&node))),
-        Enclosing::Nothing => {
+        EnclosingTask::Present(cx) => Ok(Context { owner: ContextOwner::Node(cx) }),
+        EnclosingTask::Ended(node) => Err(to_exception(py, &node_ended(&node))),
+        EnclosingTask::Nothing => {
             Err(PyRuntimeError::new_err("no node is running here: call this from within a node"))
         }
     }
@@ -39,8 +39,8 @@ pub(crate) fn current_context(py: Python<'_>) -> PyResult<Context> {
 #[pyfunction]
 pub(crate) fn enclosing_context(py: Python<'_>) -> PyResult<Option<Context>> {
     Ok(match CurrentCall::enclosing(py)? {
-        Enclosing::Present(cx) => Some(Context { owner: ContextOwner::Node(cx) }),
-        Enclosing::Ended(_) | Enclosing::Nothing => None,
+        EnclosingTask::Present(cx) => Some(Context { owner: ContextOwner::Node(cx) }),
+        EnclosingTask::Ended(_) | EnclosingTask::Nothing => None,
     })
 }
 
@@ -48,8 +48,8 @@ pub(crate) fn enclosing_context(py: Python<'_>) -> PyResult<Option<Context>> {
 #[pyfunction]
 pub(crate) fn check_enclosing_node(py: Python<'_>) -> PyResult<()> {
     match CurrentCall::enclosing(py)? {
-        Enclosing::Ended(node) => Err(to_exception(py, &node_ended(&node))),
-        Enclosing::Present(_) | Enclosing::Nothing => Ok(()),
+        EnclosingTask::Ended(node) => Err(to_exception(py, &node_ended(&node))),
+        EnclosingTask::Present(_) | EnclosingTask::Nothing => Ok(()),
     }
 }
 

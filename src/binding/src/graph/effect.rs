@@ -42,7 +42,7 @@ pub(crate) struct Effect {
     context: Py<Context>,
     call: Call,
     stage: CallStart<Object>,
-    waits: Waits,
+    durability: PendingDurability,
     /// It was said what came of it, or that nobody knows.
     settled: AtomicBool,
     question: UnansweredQuestion,
@@ -52,17 +52,17 @@ pub(crate) struct Effect {
 
 /// What must be durable before the node goes on.
 #[derive(Default)]
-struct Waits(Mutex<Option<StoreFuture<()>>>);
+struct PendingDurability(Mutex<Option<StoreFuture<()>>>);
 
-impl Waits {
+impl PendingDurability {
     fn lock(&self) -> MutexGuard<'_, Option<StoreFuture<()>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl std::fmt::Debug for Waits {
+impl std::fmt::Debug for PendingDurability {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Waits").field(&self.lock().is_some()).finish()
+        f.debug_tuple("PendingDurability").field(&self.lock().is_some()).finish()
     }
 }
 
@@ -140,7 +140,7 @@ impl Effect {
             call,
             settled: AtomicBool::new(matches!(stage, CallStart::Known(_))),
             stage,
-            waits: Waits(Mutex::new(waits)),
+            durability: PendingDurability(Mutex::new(waits)),
             question: UnansweredQuestion::default(),
             details: Mutex::default(),
         }
@@ -159,7 +159,7 @@ impl Effect {
         self.settled.store(true, Ordering::Relaxed);
         let run = cx.run.get();
         let is_ready = run.with(|state| {
-            *self.waits.lock() = state.end_call(py, cx.id, (&self.call, due), (came, details));
+            *self.durability.lock() = state.end_call(py, cx.id, (&self.call, due), (came, details));
             Ok(state.machine.is_ready())
         })?;
         if is_ready {
@@ -242,18 +242,18 @@ impl Effect {
     /// Whether something must be durable before the node goes on.
     #[getter]
     fn pending(&self) -> bool {
-        self.waits.lock().is_some()
+        self.durability.lock().is_some()
     }
 
     /// Waits until it is.
     fn wait(&self, py: Python<'_>) -> PyResult<()> {
-        let waits = self.waits.lock().take();
+        let waits = self.durability.lock().take();
         waits.map_or(Ok(()), |answer| block_on_result(py, answer))
     }
 
     /// `wait`, awaited.
     fn arrive<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let waits = self.waits.lock().take();
+        let waits = self.durability.lock().take();
         let answer = waits.unwrap_or_else(|| Box::pin(std::future::ready(Ok(()))));
         awaitable_result(py, answer, |py, ()| Ok(py.None()))
     }

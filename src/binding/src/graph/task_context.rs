@@ -73,7 +73,7 @@ pub(crate) struct CurrentCall {
 }
 
 /// What the context variables of some code say about the node that it runs for.
-pub(crate) enum Enclosing {
+pub(crate) enum EnclosingTask {
     Nothing,
     Present(Arc<TaskContext>),
     /// The node, by its name, has ended.
@@ -103,17 +103,17 @@ impl CurrentCall {
         (Arc::downgrade(cx), Arc::clone(&cx.name))
     }
 
-    pub(crate) fn enclosing(py: Python<'_>) -> PyResult<Enclosing> {
+    pub(crate) fn enclosing(py: Python<'_>) -> PyResult<EnclosingTask> {
         static GET: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
         let get = method(py, &GET, ("ContextVar", "get"))?;
         let found = ffi::call(get, [Some(variable(py)?)])?;
-        let Ok(call) = found.cast_exact::<Self>() else { return Ok(Enclosing::Nothing) };
+        let Ok(call) = found.cast_exact::<Self>() else { return Ok(EnclosingTask::Nothing) };
         let call = call.get().call.lock().unwrap_or_else(PoisonError::into_inner);
         let (cx, node) = (call.0.upgrade(), Arc::clone(&call.1));
         drop(call);
-        let ended = || Enclosing::Ended(Arc::clone(&node));
+        let ended = || EnclosingTask::Ended(Arc::clone(&node));
         let Some(cx) = cx else { return Ok(ended()) };
-        Ok(if cx.is_under_way() { Enclosing::Present(cx) } else { ended() })
+        Ok(if cx.is_under_way() { EnclosingTask::Present(cx) } else { ended() })
     }
 }
 

@@ -76,11 +76,11 @@ struct Handler {
     node: Arc<str>,
     target: Arc<str>,
     channel: Option<ChannelId>,
-    handling: Handling,
+    kind: HandlerKind,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Handling {
+enum HandlerKind {
     Record,
     Goto,
     Handle,
@@ -187,7 +187,7 @@ impl<V> GraphBuilder<V> {
             target: Arc::clone(&node),
             node,
             channel: Some(channel),
-            handling: Handling::Record,
+            kind: HandlerKind::Record,
         };
         self.handlers.push(handler);
         self
@@ -202,7 +202,7 @@ impl<V> GraphBuilder<V> {
         channel: Option<ChannelId>,
     ) -> &mut Self {
         let handler =
-            Handler { node: node.into(), target: target.into(), channel, handling: Handling::Goto };
+            Handler { node: node.into(), target: target.into(), channel, kind: HandlerKind::Goto };
         self.handlers.push(handler);
         self
     }
@@ -214,7 +214,7 @@ impl<V> GraphBuilder<V> {
         handler: impl Into<Arc<str>>,
     ) -> &mut Self {
         let (node, target) = (node.into(), handler.into());
-        self.handlers.push(Handler { node, target, channel: None, handling: Handling::Handle });
+        self.handlers.push(Handler { node, target, channel: None, kind: HandlerKind::Handle });
         self
     }
 
@@ -341,10 +341,10 @@ impl<V> GraphBuilder<V> {
             let node = source(names, &rule.node)?;
             let to = handler(names, &rule.node, &rule.target)?;
             if let Some(node) = self.nodes.get_mut(node.0 as usize) {
-                node.policy.on_error = match rule.handling {
-                    Handling::Record => rule.channel.map_or(OnError::Raise, OnError::Record),
-                    Handling::Goto => OnError::Goto(to, rule.channel),
-                    Handling::Handle => OnError::Handle(to),
+                node.policy.on_error = match rule.kind {
+                    HandlerKind::Record => rule.channel.map_or(OnError::Raise, OnError::Record),
+                    HandlerKind::Goto => OnError::Goto(to, rule.channel),
+                    HandlerKind::Handle => OnError::Handle(to),
                 };
             }
         }

@@ -17,7 +17,7 @@ pub(super) struct Frontier<V> {
     marked: Vec<bool>,
     pub(super) sends: Vec<ResolvedSend<V>>,
     /// By join: its progress since it last fired.
-    arrived: Vec<Arrived>,
+    arrived: Vec<JoinProgress>,
     /// A task has ended the graph.
     pub(super) over: bool,
 }
@@ -49,7 +49,7 @@ pub(super) enum TargetName {
 
 /// The progress of a join.
 #[derive(Debug)]
-struct Arrived {
+struct JoinProgress {
     count: usize,
     /// By source.
     marks: Vec<bool>,
@@ -57,7 +57,7 @@ struct Arrived {
 
 impl<V> Frontier<V> {
     pub(super) fn new(graph: &Graph<V>) -> Self {
-        let nobody = |sources: usize| Arrived { count: 0, marks: vec![false; sources] };
+        let nobody = |sources: usize| JoinProgress { count: 0, marks: vec![false; sources] };
         Self {
             ready: Vec::new(),
             deferred: Vec::new(),
@@ -182,7 +182,7 @@ impl<V: Clone> Frontier<V> {
     }
 }
 
-impl Arrived {
+impl JoinProgress {
     /// Counts a source of its join.
     fn note(&mut self, join: &JoinEdge, source: NodeId) {
         let source = join.sources.binary_search(&source);

@@ -8,7 +8,7 @@ use antiphon_core::event::{Event, EventKind};
 use proptest::prelude::*;
 use serde_json::Value;
 
-use crate::engine::random::{Done, plans};
+use crate::engine::random::{Done, random_graphs};
 use crate::support::{Finish, Play};
 
 /// The events of each span, without when and in which place of the run.
@@ -41,10 +41,10 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
     #[test]
-    fn completion_order_shows_neither_in_the_state_nor_in_any_path(plan in plans(), seed in any::<u64>()) {
-        let (expected, end) = plan.play(Finish::InOrder);
+    fn completion_order_shows_neither_in_the_state_nor_in_any_path(random in random_graphs(), seed in any::<u64>()) {
+        let (expected, end) = random.play(Finish::InOrder);
         for finish in [Finish::Backwards, Finish::Shuffled(seed)] {
-            let (play, other) = plan.play(finish);
+            let (play, other) = random.play(finish);
             prop_assert_eq!(&other, &end);
             prop_assert_eq!(play.state(), expected.state());
             prop_assert_eq!(play.run.budget().spent(), expected.run.budget().spent());
@@ -54,9 +54,9 @@ proptest! {
     }
 
     #[test]
-    fn the_same_outcomes_in_the_same_order_give_the_same_bytes(plan in plans(), seed in any::<u64>()) {
-        let (one, _) = plan.play(Finish::Shuffled(seed));
-        let (two, _) = plan.play(Finish::Shuffled(seed));
+    fn the_same_outcomes_in_the_same_order_give_the_same_bytes(random in random_graphs(), seed in any::<u64>()) {
+        let (one, _) = random.play(Finish::Shuffled(seed));
+        let (two, _) = random.play(Finish::Shuffled(seed));
         prop_assert_eq!(serde_json::to_vec(&one.events).unwrap(), serde_json::to_vec(&two.events).unwrap());
         prop_assert_eq!(format!("{:?}", one.commits), format!("{:?}", two.commits));
         let seqs: Vec<u64> = one.events.iter().map(|event| event.seq).collect();
@@ -64,9 +64,9 @@ proptest! {
     }
 
     #[test]
-    fn the_commits_of_a_run_add_up_to_its_state(plan in plans(), seed in any::<u64>()) {
-        let (play, end) = plan.play(Finish::Shuffled(seed));
-        let recovered = plan.recovered(&play.commits);
+    fn the_commits_of_a_run_add_up_to_its_state(random in random_graphs(), seed in any::<u64>()) {
+        let (play, end) = random.play(Finish::Shuffled(seed));
+        let recovered = random.recovered(&play.commits);
         let channels = play.run.graph(0).unwrap().channels().len();
         for channel in (0_u32..).take(channels).map(ChannelId) {
             prop_assert_eq!(recovered.root.state.get(channel), play.run.state().get(channel));
@@ -77,10 +77,10 @@ proptest! {
     }
 
     #[test]
-    fn an_image_is_what_the_commits_so_far_add_up_to(plan in plans(), seed in any::<u64>()) {
-        let (play, _) = plan.play(Finish::Shuffled(seed));
+    fn an_image_is_what_the_commits_so_far_add_up_to(random in random_graphs(), seed in any::<u64>()) {
+        let (play, _) = random.play(Finish::Shuffled(seed));
         for (count, graph_snapshot) in &play.images {
-            let folded = plan.recovered(&play.commits[..*count]).root;
+            let folded = random.recovered(&play.commits[..*count]).root;
             prop_assert_eq!(graph_snapshot.state.snapshot(), folded.state.snapshot());
             prop_assert_eq!(graph_snapshot.step, folded.step);
             prop_assert_eq!(to_come(&graph_snapshot.pending_work), to_come(&folded.pending_work));
@@ -89,17 +89,17 @@ proptest! {
 
     #[test]
     fn a_run_that_was_lost_after_any_commit_ends_like_one_that_was_not(
-        plan in plans(),
+        random in random_graphs(),
         seed in any::<u64>(),
         lost in any::<prop::sample::Index>(),
         late in any::<bool>(),
     ) {
-        let (play, end) = plan.play(Finish::Shuffled(seed));
+        let (play, end) = random.play(Finish::Shuffled(seed));
         let kept = lost.index(play.commits.len()) + 1;
         // What follows the last commit may have been done, or not yet.
-        plan.world.keep(|done| done.after < kept || late && done.after == kept);
-        let before = plan.world.done();
-        let (resumed, other) = plan.resume(&play.commits[..kept], Finish::Shuffled(seed ^ 1));
+        random.world.keep(|done| done.after < kept || late && done.after == kept);
+        let before = random.world.done();
+        let (resumed, other) = random.resume(&play.commits[..kept], Finish::Shuffled(seed ^ 1));
         prop_assert_eq!(&other, &end);
         prop_assert_eq!(resumed.state(), play.state());
         // Those of an attempt that failed before it was stored are not known any more.
@@ -107,7 +107,7 @@ proptest! {
         prop_assert!(supersteps(&resumed) <= supersteps(&play));
         let tried_again = play.of_kind(EventKind::Retry);
         let tried_again = tried_again.iter().any(|event| event.name.starts_with('n'));
-        for done in plan.world.done()[before.len()..].iter().filter(|done| !(done.within && tried_again)) {
+        for done in random.world.done()[before.len()..].iter().filter(|done| !(done.within && tried_again)) {
             let same = |other: &&Done| (&other.key, other.attempt) == (&done.key, done.attempt);
             let twice = before.iter().find(same);
             let twice = twice.filter(|earlier| earlier.after < kept || !earlier.repeatable);

@@ -36,7 +36,7 @@ pub(crate) struct Step {
 
 /// A graph of at most eight nodes, and what its host says.
 #[derive(Clone, Debug)]
-pub(crate) struct Plan {
+pub(crate) struct RandomGraph {
     steps: Vec<Step>,
     joins: Vec<(Vec<usize>, usize)>,
     pub(crate) world: World,
@@ -100,7 +100,7 @@ impl World {
     }
 }
 
-pub(crate) fn plans() -> impl Strategy<Value = Plan> {
+pub(crate) fn random_graphs() -> impl Strategy<Value = RandomGraph> {
     let place = || 0_usize..8;
     let behaviour = (0_u8..3, 0_u32..3, 0_usize..3, prop::bool::weighted(0.15), 0_u8..4);
     let kind = (prop::bool::weighted(0.15), prop::bool::weighted(0.2), any::<bool>());
@@ -119,11 +119,11 @@ pub(crate) fn plans() -> impl Strategy<Value = Plan> {
     });
     let join = (prop::collection::vec(place(), 1..4), place());
     (prop::collection::vec(step, 1..8), prop::collection::vec(join, 0..3))
-        .prop_map(|(steps, joins)| Plan { steps, joins, world: World::default() })
+        .prop_map(|(steps, joins)| RandomGraph { steps, joins, world: World::default() })
 }
 
-impl Plan {
-    /// One plan with a bit of everything.
+impl RandomGraph {
+    /// One random graph with a bit of everything.
     pub(crate) fn sample() -> Self {
         let step = |edges: &[usize], routes: &[usize]| Step {
             edges: edges.to_vec(),

@@ -11,7 +11,7 @@ use antiphon_core::{Category, Fault};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::engine::random::plans;
+use crate::engine::random::random_graphs;
 use crate::support::{Play, Script, ms, nested, options};
 
 #[derive(Clone, Debug)]
@@ -138,7 +138,7 @@ proptest! {
 
     #[test]
     fn no_sequence_of_calls_panics_or_keeps_a_run_from_ending(
-        plan in plans(),
+        random in random_graphs(),
         deeds in prop::collection::vec(deeds(), 0..80),
         commits in any::<bool>(),
     ) {
@@ -150,7 +150,7 @@ proptest! {
             ..Limits::default()
         };
         let options = Options { commits, limits, ..options() };
-        let mut play = Play::with(&plan.graph(), plan.script(), json!({}), options);
+        let mut play = Play::with(&random.graph(), random.script(), json!({}), options);
         let mut seen = Vec::new();
         for deed in &deeds {
             act(&mut play, &mut seen, deed);

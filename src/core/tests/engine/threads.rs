@@ -5,16 +5,16 @@ use std::thread;
 
 use serde_json::{Value, json};
 
-use crate::engine::random::Plan;
+use crate::engine::random::RandomGraph;
 use crate::support::{Finish, Play, options};
 
 /// EN-20 of `docs/engine.md`.
 #[test]
 fn one_graph_run_from_eight_threads_gives_what_eight_runs_in_a_row_give() {
-    let plan = Plan::sample();
-    let graph = plan.graph();
+    let random = RandomGraph::sample();
+    let graph = random.graph();
     let run = |seed: u64| -> (Value, usize) {
-        let mut play = Play::with(&graph, plan.script(), json!({}), options());
+        let mut play = Play::with(&graph, random.script(), json!({}), options());
         play.finish = Finish::Shuffled(seed);
         play.go();
         (play.state(), play.events.len())

@@ -18,7 +18,7 @@ use serde_json::json;
 
 use crate::support::script::{Script, calls, says};
 use crate::support::tools::{declared, guarded, tool};
-use crate::support::{Parts, agent, clock, graph, held, in_virtual_time, ms, run, wrote};
+use crate::support::{TestHost, agent, clock, graph, held, in_virtual_time, ms, run, wrote};
 
 #[tokio::test]
 async fn an_agent_asks_its_tools_and_concludes() {
@@ -35,7 +35,7 @@ async fn an_agent_asks_its_tools_and_concludes() {
     graph.edge(START, "geographer").edge("geographer", END);
     let graph = graph.build().unwrap();
     let script = Script::new([calls("population", r#"{"city": "Lyon"}"#), says("half a million")]);
-    let host = Parts::default().model(script.clone()).tool("population", table);
+    let host = TestHost::default().model(script.clone()).tool("population", table);
     let question = Write::merge(graph.channel_id("question").unwrap(), json!("How many?"));
     let options = Options { events: true, ..Options::default() };
     let mut run = Run::new(graph, vec![question], options, clock.now());
@@ -81,7 +81,7 @@ async fn an_unknown_tool_is_an_error_result_and_counts() {
     graph.edge(START, "a").edge("a", END);
     let graph = graph.build().unwrap();
     let script = Script::new([calls("weather", "{}"), says("I do not know")]);
-    let host = Parts::default().model(script.clone()).tool("population", known);
+    let host = TestHost::default().model(script.clone()).tool("population", known);
     let mut run = run(&graph, &clock);
     let rest = Driver::new(Arc::new(host), clock).run(&mut run).await;
     assert_eq!(rest, Ok(DriveOutcome::Ended(Ending::Completed)));
@@ -106,7 +106,7 @@ async fn a_tool_decides_about_its_calls_before_they_are_made() {
     let mut both = calls("visit", r#"{"city": "Nice"}"#);
     both.tool_calls.extend(calls("visit", r#"{"city": "Lyon"}"#).tool_calls);
     let script = Script::new([both, says("done")]);
-    let host = Parts::default().model(script.clone()).tool("visit", visit);
+    let host = TestHost::default().model(script.clone()).tool("visit", visit);
     let mut run = run(&graph, &clock);
     let rest = Driver::new(Arc::new(host), clock).run(&mut run).await;
     assert_eq!(rest, Ok(DriveOutcome::Ended(Ending::Completed)));
@@ -124,7 +124,7 @@ async fn a_node_that_calls_a_tool_by_itself_is_told_that_it_is_not_approved() {
     graph.node("own");
     graph.edge(START, "own").edge("own", END);
     let graph = graph.build().unwrap();
-    let host = Parts::default().node("own", |call| async move {
+    let host = TestHost::default().node("own", |call| async move {
         let visit = guarded("visit");
         let refused = call.invoke(&*visit, json!({"city": "Nice"})).await.unwrap_err();
         let made = call.invoke(&*visit, json!({"city": "Lyon"})).await.unwrap();
@@ -156,7 +156,7 @@ async fn tools_that_only_look_run_at_once_and_answer_in_the_order_asked() {
     graph.edge(START, "a").edge("a", END);
     let graph = graph.build().unwrap();
     let script = Script::new([both, says("done")]);
-    let host = Parts::default().model(script.clone()).tool("slow", slow).tool("fast", fast);
+    let host = TestHost::default().model(script.clone()).tool("slow", slow).tool("fast", fast);
     let (mut run, start) = (run(&graph, &clock), clock.now());
     let driver = Driver::new(Arc::new(host), clock.clone());
     in_virtual_time(&clock, driver.run(&mut run)).await.unwrap();
@@ -175,7 +175,7 @@ async fn an_agent_of_a_fan_out_keeps_what_was_sent_to_it() {
     graph.node("own");
     graph.edge(START, "plan");
     let graph = graph.build().unwrap();
-    let host = Parts::default()
+    let host = TestHost::default()
         .node("plan", |_| async {
             let send = |number| {
                 Destination::Send(Send { node: "own".into(), input: json!(number), timeout: None })

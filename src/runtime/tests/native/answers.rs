@@ -9,7 +9,7 @@ use antiphon_core::{Category, Fault};
 use antiphon_runtime::{Clock, DriveOutcome, Driver};
 use serde_json::json;
 
-use crate::support::{Parts, clock, graph, held, run, wrote};
+use crate::support::{TestHost, clock, graph, held, run, wrote};
 
 #[tokio::test]
 async fn a_paused_run_goes_on_with_the_answer() {
@@ -19,7 +19,7 @@ async fn a_paused_run_goes_on_with_the_answer() {
     graph.node("beside");
     graph.edge(START, "ask").edge(START, "beside");
     let graph = graph.build().unwrap();
-    let host = Parts::default()
+    let host = TestHost::default()
         .node("ask", |call| async move {
             match call.answers.as_slice() {
                 [] => TaskOutcome::Ask(json!("your name?")),
@@ -51,7 +51,7 @@ async fn a_handler_sees_whose_failure_it_handles() {
     graph.node("rescue");
     graph.edge(START, "a").on_error_handle("a", "rescue");
     let graph = graph.build().unwrap();
-    let host = Parts::default()
+    let host = TestHost::default()
         .node("a", |_| async { TaskOutcome::failed(Fault::foreign(Category::Tool, "test", "no")) })
         .node("rescue", |call| async move {
             let (node, fault) = call.handles.clone().unwrap();

@@ -12,14 +12,14 @@ use antiphon_runtime::{CancellationToken, Clock, DriveOutcome, Driver};
 use serde_json::{Value as Json, json};
 
 use crate::support::guard::Alive;
-use crate::support::{Parts, clock, graph, nothing, run, run_with};
+use crate::support::{TestHost, clock, graph, nothing, run, run_with};
 
 const NAMES: [&str; 8] = ["a", "b", "c", "d", "e", "f", "g", "h"];
 
 /// A fan-out in which nothing ever ends.
-fn endless(alive: &Alive) -> (Arc<Graph<Json>>, Parts) {
+fn endless(alive: &Alive) -> (Arc<Graph<Json>>, TestHost) {
     let mut graph = graph();
-    let mut host = Parts::default();
+    let mut host = TestHost::default();
     for name in NAMES {
         graph.node(name);
         graph.edge(START, name);
@@ -112,7 +112,7 @@ async fn what_a_task_says_after_its_end_is_not_heard() {
     let graph = graph.build().unwrap();
     let (keep, kept) = std::sync::mpsc::channel();
     let kept = std::sync::Mutex::new(kept);
-    let host = Parts::default()
+    let host = TestHost::default()
         .node("a", move |call| {
             keep.send(call.reporter).unwrap();
             async { nothing() }

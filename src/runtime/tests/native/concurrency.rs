@@ -11,14 +11,14 @@ use antiphon_runtime::{Clock, DriveOutcome, Driver};
 use serde_json::json;
 
 use crate::support::{
-    Parts, clock, graph, held, in_virtual_time, ms, nothing, run, run_with, wrote,
+    TestHost, clock, graph, held, in_virtual_time, ms, nothing, run, run_with, wrote,
 };
 
 #[tokio::test]
 async fn parallel_nodes_overlap_and_write_in_the_order_of_the_graph() {
     let clock = clock();
     let mut graph = graph();
-    let mut host = Parts::default();
+    let mut host = TestHost::default();
     for (name, delay) in [("slow", 3_000), ("fast", 1_000), ("middling", 2_000)] {
         graph.node(name);
         graph.edge(START, name);
@@ -48,7 +48,7 @@ async fn a_node_that_answers_at_once_gets_no_task_of_its_own() {
         let apart = tokio::task::try_id().is_some();
         wrote(&call, "log", json!(apart))
     };
-    let host = Parts::default().node("at_once", move |call| async move { task(call) }).node(
+    let host = TestHost::default().node("at_once", move |call| async move { task(call) }).node(
         "later",
         move |call| async move {
             tokio::task::yield_now().await;
@@ -77,7 +77,7 @@ async fn a_run_that_never_waits_lets_others_run() {
     });
     let limits = Limits { supersteps: Some(2_000), ..Limits::default() };
     let mut run = run_with(&graph, &clock, Options { limits, ..Options::default() });
-    let host = Parts::default().node("a", |_| async { nothing() });
+    let host = TestHost::default().node("a", |_| async { nothing() });
     let rest = Driver::new(Arc::new(host), clock).run(&mut run).await;
     assert_eq!(rest, Ok(DriveOutcome::Ended(Ending::Budget(BudgetDimension::Supersteps))));
     assert!(turns.load(Ordering::SeqCst) >= 5, "{turns:?}");
@@ -88,7 +88,7 @@ async fn a_run_that_never_waits_lets_others_run() {
 #[test]
 fn runs_on_eight_threads_come_to_what_runs_in_turn_come_to() {
     let mut graph = graph();
-    let mut host = Parts::default();
+    let mut host = TestHost::default();
     for name in ["a", "b", "c"] {
         graph.node(name);
         host = host.node(name, move |call| async move {
@@ -127,6 +127,6 @@ fn a_drive_can_be_spawned() {
     graph.edge(START, "a");
     let graph = graph.build().unwrap();
     let mut run = run(&graph, &clock);
-    let host = Parts::default().node("a", |_| async { nothing() });
+    let host = TestHost::default().node("a", |_| async { nothing() });
     is_send(&Driver::new(Arc::new(host), clock).run(&mut run));
 }

@@ -18,7 +18,7 @@ use crate::support::guard::Alive;
 use crate::support::script::{Script, calls, says};
 use crate::support::tools::{declared, tool};
 use crate::support::{
-    Parts, agent, clock, graph, held, in_virtual_time, ms, node, nothing, run, run_with, wrote,
+    TestHost, agent, clock, graph, held, in_virtual_time, ms, node, nothing, run, run_with, wrote,
 };
 
 /// EN-09 of `docs/engine.md`.
@@ -39,7 +39,7 @@ async fn a_tool_that_never_returns_is_stopped_with_its_node() {
     agent(&mut graph, "a", spec, NodePolicy { timeout: Some(ms(100)), ..NodePolicy::default() });
     graph.edge(START, "a").edge("a", END).on_error_record("a", errors);
     let graph = graph.build().unwrap();
-    let host = Parts::default().model(Script::new([calls("stuck", "{}")])).tool("stuck", stuck);
+    let host = TestHost::default().model(Script::new([calls("stuck", "{}")])).tool("stuck", stuck);
     let mut run = run(&graph, &clock);
     let driver = Driver::new(Arc::new(host), clock.clone());
     let rest = {
@@ -66,7 +66,7 @@ async fn a_tool_that_blocks_its_thread_does_not_hold_the_run() {
     let (clock, alive) = (clock(), Alive::default());
     let (release, held_up) = std::sync::mpsc::channel::<()>();
     let (blocking, held_up) = (alive.clone(), Mutex::new(held_up));
-    let host = Parts::default().node("a", move |_| {
+    let host = TestHost::default().node("a", move |_| {
         let _guard = blocking.guard();
         // Fails once the test lets go of the other end.
         let _ = held_up.lock().unwrap().recv();
@@ -109,7 +109,7 @@ async fn a_tool_gets_the_shorter_of_its_time_out_and_what_the_run_has_left() {
     graph.edge(START, "a").edge("a", "own");
     let graph = graph.build().unwrap();
     let own = Arc::clone(&patient);
-    let host = Parts::default()
+    let host = TestHost::default()
         .model(Script::new([calls("patient", "{}"), calls("hasty", "{}"), says("so")]))
         .tool("patient", patient)
         .tool("hasty", hasty)
@@ -141,7 +141,7 @@ async fn a_tool_of_a_node_is_given_up_after_its_own_time_out() {
             std::future::pending().await
         }
     });
-    let host = Parts::default().node("a", move |call| {
+    let host = TestHost::default().node("a", move |call| {
         let stuck = Arc::clone(&stuck);
         async move {
             let fault = call.invoke(&*stuck, json!({})).await.unwrap_err();
@@ -167,7 +167,7 @@ async fn a_spent_budget_of_model_calls_leads_where_the_graph_says() {
     let clock = clock();
     let script = Script::new((0..5).map(|_| says("more")));
     let model: Arc<dyn Model> = script.clone();
-    let host = Parts::default()
+    let host = TestHost::default()
         .node("ask", move |call| {
             let model = Arc::clone(&model);
             async move {
@@ -205,7 +205,7 @@ async fn a_spent_budget_of_model_calls_leads_where_the_graph_says() {
 #[tokio::test]
 async fn a_transient_failure_is_tried_again_after_its_pause() {
     let clock = clock();
-    let host = Parts::default().node("a", |call| async move {
+    let host = TestHost::default().node("a", |call| async move {
         if call.attempt < 3 {
             let fault = Fault::foreign(Category::ModelTransport, "test", "not now");
             return TaskOutcome::failed(fault);

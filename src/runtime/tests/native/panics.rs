@@ -11,9 +11,9 @@ use serde_json::{Value as Json, json};
 
 use crate::support::script::{Script, calls, says};
 use crate::support::tools::{declared, tool};
-use crate::support::{Parts, agent, clock, graph, held, nothing, run};
+use crate::support::{TestHost, agent, clock, graph, held, nothing, run};
 
-async fn failure_of(host: Parts) -> Fault {
+async fn failure_of(host: TestHost) -> Fault {
     let clock = clock();
     let mut graph = graph();
     graph.node("a");
@@ -30,7 +30,7 @@ async fn fall(_: NodeCall) -> TaskOutcome<Json> {
 /// EN-21 of `docs/engine.md`.
 #[tokio::test]
 async fn a_panic_at_once_is_a_fault_of_the_node() {
-    let fault = failure_of(Parts::default().node("a", fall)).await;
+    let fault = failure_of(TestHost::default().node("a", fall)).await;
     assert_eq!(fault.code, FaultCode::NodePanicked);
     assert_eq!(fault.message, "the code of a node panicked: a");
     assert_eq!(fault.details["panic"], json!("fell over 1"));
@@ -39,7 +39,7 @@ async fn a_panic_at_once_is_a_fault_of_the_node() {
 /// EN-21 of `docs/engine.md`.
 #[tokio::test]
 async fn a_panic_later_is_a_fault_of_the_node() {
-    let host = Parts::default().node("a", |_| async {
+    let host = TestHost::default().node("a", |_| async {
         tokio::task::yield_now().await;
         panic!("fell over later")
     });
@@ -50,7 +50,7 @@ async fn a_panic_later_is_a_fault_of_the_node() {
 /// EN-21 of `docs/engine.md`.
 #[tokio::test]
 async fn a_panic_of_a_router_is_a_fault_of_its_task() {
-    let host = Parts::default().node("a", |_| async { nothing() }).router(|_| panic!("no way"));
+    let host = TestHost::default().node("a", |_| async { nothing() }).router(|_| panic!("no way"));
     let fault = failure_of(host).await;
     assert_eq!(fault.code, FaultCode::RulePanicked);
     assert_eq!(fault.details["panic"], json!("no way"));
@@ -67,7 +67,7 @@ async fn a_panic_of_a_tool_is_told_to_the_model() {
     graph.edge(START, "a").edge("a", END);
     let graph = graph.build().unwrap();
     let script = Script::new([calls("broken", "{}"), says("without it")]);
-    let host = Parts::default().model(script.clone()).tool("broken", broken);
+    let host = TestHost::default().model(script.clone()).tool("broken", broken);
     let mut run = run(&graph, &clock);
     Driver::new(Arc::new(host), clock).run(&mut run).await.unwrap();
     assert_eq!(held(&run, "answer"), json!("without it"));

@@ -11,7 +11,7 @@ use antiphon_runtime::{Clock, Driver, Snapshot};
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
-use crate::support::{Parts, clock, graph, nothing};
+use crate::support::{TestHost, clock, graph, nothing};
 
 #[derive(Debug, Deserialize, PartialEq)]
 struct Seen<'s> {
@@ -30,7 +30,7 @@ async fn looking(log: Json, look: impl Fn(Snapshot) + Send + Sync + 'static) {
     let write = |key, value| Write::merge(graph.channel_id(key).unwrap(), value);
     let input = vec![write("question", json!("why?")), write("log", log)];
     let mut run = Run::new(Arc::clone(&graph), input, Options::default(), clock.now());
-    let host = Parts::default().node("a", move |call| {
+    let host = TestHost::default().node("a", move |call| {
         look(call.state);
         async { nothing() }
     });

@@ -10,7 +10,7 @@ use antiphon_runtime::{Driver, Recorder, Subscription, Watcher, subscribe};
 use serde_json::{Value as Json, json};
 
 use crate::support::script::{Script, says};
-use crate::support::{Parts, agent, clock, graph, nothing, run};
+use crate::support::{TestHost, agent, clock, graph, nothing, run};
 
 /// All that waits in a queue.
 fn rest_of(subscription: &mut Subscription) -> Vec<Arc<Event>> {
@@ -18,11 +18,11 @@ fn rest_of(subscription: &mut Subscription) -> Vec<Arc<Event>> {
 }
 
 /// A graph of one agent whose model writes its reply in so many pieces.
-fn talker(pieces: usize) -> (Arc<Graph<Json>>, Arc<Parts>) {
+fn talker(pieces: usize) -> (Arc<Graph<Json>>, Arc<TestHost>) {
     let mut graph = graph();
     agent(&mut graph, "a", AgentSpec::default(), NodePolicy::default());
     graph.edge(START, "a").edge("a", END);
-    let host = Parts::default().model(Script::in_pieces(pieces, [says("whole")]));
+    let host = TestHost::default().model(Script::in_pieces(pieces, [says("whole")]));
     (graph.build().unwrap(), Arc::new(host))
 }
 
@@ -31,7 +31,7 @@ fn talker(pieces: usize) -> (Arc<Graph<Json>>, Arc<Parts>) {
 async fn numbers_have_no_gaps_over_eight_branches_and_ten_thousand_events() {
     let clock = clock();
     let mut graph = graph();
-    let mut host = Parts::default();
+    let mut host = TestHost::default();
     for name in ["a", "b", "c", "d", "e", "f", "g", "h"] {
         graph.node(name);
         graph.edge(START, name);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use antiphon_core::{Fault, FaultCode};
 use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior};
 
-use super::{SqliteSettings, Sync, fault};
+use super::{SqliteSettings, SyncLevel, fault};
 
 /// SQLite's application id of our files: the letters `anti`.
 const APPLICATION: i64 = 0x616e_7469;
@@ -69,7 +69,7 @@ pub(super) fn prepare(file: &mut Connection, settings: SqliteSettings) -> Result
         file.pragma_update(None, "auto_vacuum", "INCREMENTAL").map_err(failed)?;
     }
     keep_journal(file).map_err(failed)?;
-    let level = if settings.sync == Sync::Power { "FULL" } else { "NORMAL" };
+    let level = if settings.sync == SyncLevel::Power { "FULL" } else { "NORMAL" };
     file.pragma_update(None, "synchronous", level).map_err(failed)?;
     file.pragma_update(None, "foreign_keys", true).map_err(failed)?;
     if let Some(most) = settings.max_bytes {

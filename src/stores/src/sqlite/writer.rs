@@ -15,7 +15,7 @@ use super::file::SqliteFile;
 use super::job::{GROUP, JobReply, SqliteJob, WriteJob, in_savepoint};
 use super::open_file_guard::OpenFileGuard;
 use super::queue::{Consumer, FlushMode, Producer, queue};
-use super::{SqliteSettings, Sync, fault};
+use super::{SqliteSettings, SyncLevel, fault};
 use crate::process;
 
 /// The most bytes that a caller writes itself, because it may have other things to do.
@@ -58,7 +58,7 @@ impl WriterThread {
             jobs: Some(jobs),
             thread: Some(thread),
             name,
-            flushes: settings.sync == Sync::Power,
+            flushes: settings.sync == SyncLevel::Power,
             process: process::id(),
         })
     }

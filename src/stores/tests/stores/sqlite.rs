@@ -9,7 +9,7 @@ use crate::waiting::until;
 use antiphon_core::{Fault, Time};
 use antiphon_runtime::store::{Entry, EntryBatch, EntryKind, EntryRange, EntryTag, Store};
 use antiphon_runtime::{Clock, ManualClock, SystemClock};
-use antiphon_stores::{SqliteSettings, SqliteStore, Sync};
+use antiphon_stores::{SqliteSettings, SqliteStore, SyncLevel};
 use tempfile::TempDir;
 
 const TERM: Duration = Duration::from_secs(30);
@@ -38,7 +38,7 @@ fn batch(after: u64) -> EntryBatch {
 async fn a_file_outlives_the_store() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("runs.db");
-    for sync in [Sync::Process, Sync::Power] {
+    for sync in [SyncLevel::Process, SyncLevel::Power] {
         let settings = SqliteSettings { sync, ..SqliteSettings::default() };
         let store = SqliteStore::open(&path, settings, Arc::new(SystemClock::new())).unwrap();
         let head = store.claim("t", "me", TERM).await.unwrap();

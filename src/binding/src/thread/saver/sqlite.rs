@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use antiphon_runtime::SystemClock;
-use antiphon_stores::{SqliteSettings, SqliteStore, Sync};
+use antiphon_stores::{SqliteSettings, SqliteStore, SyncLevel};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -91,10 +91,10 @@ impl SqliteSaver {
     }
 }
 
-fn durable(sync: &str) -> PyResult<Sync> {
+fn durable(sync: &str) -> PyResult<SyncLevel> {
     match sync {
-        "process" => Ok(Sync::Process),
-        "power" => Ok(Sync::Power),
+        "process" => Ok(SyncLevel::Process),
+        "power" => Ok(SyncLevel::Power),
         _ => Err(PyValueError::new_err(format!("`sync` must be process or power: {sync}"))),
     }
 }

@@ -3,8 +3,8 @@
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
-/// A key that has a place of its own, or has to make room for another.
-type Slot<'py, 'd> = Option<(&'d str, Bound<'py, PyString>)>;
+/// A cached key, which another one with the same index replaces.
+type CachedKey<'py, 'd> = Option<(&'d str, Bound<'py, PyString>)>;
 
 /// Longer keys are data rather than names.
 const LONGEST: usize = 40;
@@ -12,7 +12,7 @@ const SLOTS: usize = 64;
 
 /// The texts of keys and their objects, which know their hashes already.
 #[derive(Default)]
-pub(super) struct Keys<'py, 'd>(Vec<Slot<'py, 'd>>);
+pub(super) struct Keys<'py, 'd>(Vec<CachedKey<'py, 'd>>);
 
 impl<'py, 'd> Keys<'py, 'd> {
     /// The object of a key, made the first time.
@@ -24,7 +24,7 @@ impl<'py, 'd> Keys<'py, 'd> {
         if self.0.is_empty() {
             self.0.resize_with(SLOTS, || None);
         }
-        let Some(slot) = self.0.get_mut(place(text)) else { return made().into_any() };
+        let Some(slot) = self.0.get_mut(slot_of(text)) else { return made().into_any() };
         match slot {
             Some((known, key)) if *known == text => key.clone().into_any(),
             _ => slot.insert((text, made())).1.clone().into_any(),
@@ -32,7 +32,7 @@ impl<'py, 'd> Keys<'py, 'd> {
     }
 }
 
-fn place(text: &str) -> usize {
+fn slot_of(text: &str) -> usize {
     let bytes = text.as_bytes();
     let at = |byte: Option<&u8>| byte.copied().map_or(0, usize::from);
     (bytes.len() + 7 * at(bytes.first()) + 31 * at(bytes.last())) % SLOTS

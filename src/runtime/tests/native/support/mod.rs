@@ -28,14 +28,14 @@ type RouterCode = Box<dyn Fn(&View<'_, Json>) -> &'static str + Send + Sync>;
 
 /// A host whose parts are given one by one.
 #[derive(Default)]
-pub(crate) struct Parts {
+pub(crate) struct TestHost {
     nodes: BTreeMap<&'static str, NodeCode>,
     routers: Vec<RouterCode>,
     model: Option<Arc<dyn Model>>,
     tools: BTreeMap<&'static str, Arc<dyn Tool>>,
 }
 
-impl Parts {
+impl TestHost {
     pub(crate) fn node<F>(
         mut self,
         name: &'static str,
@@ -68,7 +68,7 @@ impl Parts {
 }
 
 #[async_trait]
-impl Host for Parts {
+impl Host for TestHost {
     async fn node(&self, call: NodeCall) -> TaskOutcome<Json> {
         let name = call.node.to_string();
         self.nodes[name.as_str()](call).await
