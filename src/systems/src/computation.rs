@@ -15,30 +15,30 @@ use std::sync::Arc;
 use antiphon_core::Fault;
 use antiphon_runtime::sandbox::Sandbox;
 
-pub mod computed;
 pub mod config;
 mod conversation;
 mod graph;
 pub mod input_table;
 pub mod outcome;
 pub mod reply;
+pub mod sandbox_output;
 mod sandbox_runner;
 pub mod state;
 pub mod task;
 mod value_text;
 mod wording;
 
-pub use computed::Computed;
 pub use config::Config;
 pub use input_table::InputTable;
 pub use outcome::{Answer, ComputationAttempt, RejectedWording};
+pub use sandbox_output::SandboxOutput;
 pub use sandbox_runner::SandboxRunner;
 pub use state::State;
 pub use task::Task;
 
 use crate::builder::SystemBuilder;
-use crate::parts::Parts;
 use crate::prompts::PromptSpec;
+use crate::resources::SystemResources;
 use crate::result::Outcome;
 use crate::role::RoleSpec;
 use crate::session::Session;
@@ -47,7 +47,7 @@ use crate::system::{Conclusion, Finished, System};
 /// The computation, for a [`SystemRunner`](crate::SystemRunner).
 pub struct Computation {
     config: Config,
-    parts: Parts,
+    resources: SystemResources,
     sandbox: Arc<dyn Sandbox>,
 }
 
@@ -63,17 +63,17 @@ impl System for Computation {
     type Output = Answer;
     type RunData = SandboxRunner;
 
-    fn new(config: Config, parts: Parts) -> Result<Self, Fault> {
-        let sandbox = parts.require_sandbox()?;
-        Ok(Self { config, parts, sandbox })
+    fn new(config: Config, resources: SystemResources) -> Result<Self, Fault> {
+        let sandbox = resources.require_sandbox()?;
+        Ok(Self { config, resources, sandbox })
     }
 
     fn config(&self) -> &Config {
         &self.config
     }
 
-    fn parts(&self) -> &Parts {
-        &self.parts
+    fn resources(&self) -> &SystemResources {
+        &self.resources
     }
 
     fn build(&self, graph: &mut SystemBuilder<Self>) -> Result<(), Fault> {

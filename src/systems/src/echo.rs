@@ -14,10 +14,10 @@ use crate::builder::{RoleNode, SystemBuilder};
 use crate::config::at_least_one;
 use crate::delimited_input::DelimitedInput;
 use crate::node::{NodeContext, NodeExit};
-use crate::parts::Parts;
 use crate::patch::Patch;
 use crate::prompts::PromptSpec;
 use crate::reply::{object, text};
+use crate::resources::SystemResources;
 use crate::result::Outcome;
 use crate::role::RoleSpec;
 use crate::session::Session;
@@ -27,7 +27,7 @@ use crate::system::{Conclusion, Finished, System, SystemConfig, SystemInput};
 /// Says a question again, once a person has agreed.
 pub struct Echo {
     config: Config,
-    parts: Parts,
+    resources: SystemResources,
 }
 
 /// How it is said again.
@@ -108,16 +108,16 @@ impl System for Echo {
     type Output = Output;
     type RunData = ();
 
-    fn new(config: Config, parts: Parts) -> Result<Self, Fault> {
-        Ok(Self { config, parts })
+    fn new(config: Config, resources: SystemResources) -> Result<Self, Fault> {
+        Ok(Self { config, resources })
     }
 
     fn config(&self) -> &Config {
         &self.config
     }
 
-    fn parts(&self) -> &Parts {
-        &self.parts
+    fn resources(&self) -> &SystemResources {
+        &self.resources
     }
 
     fn build(&self, graph: &mut SystemBuilder<Self>) -> Result<(), Fault> {
@@ -160,9 +160,9 @@ fn speak() -> RoleNode<Echo> {
         max_tool_calls: 0,
         begin: |_| {},
         conversation: |cx| {
-            let Echo { config, parts } = cx.system();
+            let Echo { config, resources } = cx.system();
             let fields = [("manner", config.manner.as_str())];
-            let instructions = parts.instructions("speaker", "speaker", &fields)?;
+            let instructions = resources.instructions("speaker", "speaker", &fields)?;
             let mut input = DelimitedInput::new();
             input.add("text", &cx.input().question);
             Ok(vec![Message::system(instructions), Message::user(input.text())])

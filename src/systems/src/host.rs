@@ -62,7 +62,7 @@ impl<S: System> SystemHost<S> {
         node: &RoleNode<S>,
         cx: &NodeContext<S>,
     ) -> Result<Patch<S::State>, Failure> {
-        let implementation = self.scope.system.parts().roles.implementation(node.role)?;
+        let implementation = self.scope.system.resources().roles.implementation(node.role)?;
         let RoleImplementation::Code(role) = implementation else {
             return Err(no_code(&cx.call).into());
         };
@@ -121,7 +121,7 @@ impl<S: System> Host for SystemHost<S> {
     }
 
     fn model(&self, call: &NodeCall) -> Result<Arc<dyn Model>, Fault> {
-        let roles = &self.scope.system.parts().roles;
+        let roles = &self.scope.system.resources().roles;
         match roles.implementation(self.role(call)?.role)? {
             RoleImplementation::Model(model) => Ok(Arc::clone(&model.model)),
             RoleImplementation::Code(_) => Err(no_code(call)),
@@ -130,7 +130,7 @@ impl<S: System> Host for SystemHost<S> {
 
     fn tool(&self, call: &NodeCall, name: &str) -> Result<Arc<dyn Tool>, Fault> {
         let role = self.role(call)?.role;
-        let roles = &self.scope.system.parts().roles;
+        let roles = &self.scope.system.resources().roles;
         let tool = roles.tools(role).iter().find(|tool| tool.spec().name == name);
         let tool = tool.ok_or_else(|| no_code(call))?;
         let scope = roles.owner(role, tool);

@@ -8,7 +8,7 @@
 //! | [`system`] | the traits of a system |
 //! | [`mod@registry`] | all systems by name, with their schemas |
 //! | [`runner`], [`session`], [`result`] | starting, resuming and concluding a question |
-//! | [`parts`], [`role`], [`prompts`] | models, agents, tools, prompts and sandbox of a system |
+//! | [`resources`], [`role`], [`prompts`] | models, agents, tools, prompts and sandbox of a system |
 //! | [`builder`], [`node`], [`drawing`] | the graph of a system, with the code of its nodes |
 //! | [`state`], [`patch`] | the state of a system, and what a node writes to it |
 //! | [`config`], [`reply`] | reading settings, and the replies of roles |
@@ -28,11 +28,11 @@ mod escaped_tool;
 pub mod figures;
 mod host;
 pub mod node;
-pub mod parts;
 pub mod patch;
 pub mod prompts;
 pub mod registry;
 pub mod reply;
+pub mod resources;
 pub mod result;
 pub mod review_loop;
 pub mod role;
@@ -48,10 +48,10 @@ pub use builder::{RoleDefaults, RoleNode, SystemBuilder};
 pub use drawing::Drawing;
 pub use host::SystemRules;
 pub use node::{NodeContext, NodeExit};
-pub use parts::{Parts, PartsBuilder};
 pub use patch::Patch;
 pub use prompts::{ModelTier, PromptSpec, Prompts};
 pub use registry::{ReadySystem, SystemEntry, find, registry};
+pub use resources::{SystemResources, SystemResourcesBuilder};
 pub use result::{Outcome, SystemResult};
 pub use role::{Role, RoleContext, RoleImplementation, RoleModel, RoleSpec, Roles};
 pub use runner::{PausedRun, SystemRunner, SystemStart};

@@ -12,16 +12,16 @@ use serde::Deserialize;
 use serde_json::{Map, Value as Json, json};
 
 use crate::config;
-use crate::parts::PartsBuilder;
 use crate::prompts::PromptSpec;
+use crate::resources::SystemResourcesBuilder;
 use crate::result::{Outcome, SystemResult};
 use crate::role::RoleSpec;
 use crate::runner::{SystemRunner, SystemStart};
 use crate::session::Session;
 use crate::system::{System, SystemInput};
 
-/// Builds a system from its settings and parts.
-type OpenSystem = fn(&Json, PartsBuilder) -> Result<Arc<dyn ReadySystem>, Fault>;
+/// Builds a system from its settings and resources.
+type OpenSystem = fn(&Json, SystemResourcesBuilder) -> Result<Arc<dyn ReadySystem>, Fault>;
 
 /// What the registry knows of a system.
 #[derive(Clone, Copy, Debug)]
@@ -70,16 +70,16 @@ impl SystemEntry {
         (self.output_schema)()
     }
 
-    /// Checks settings and parts, and builds the system. Nothing is called.
+    /// Checks settings and resources, and builds the system. Nothing is called.
     ///
     /// # Errors
     /// As [`SystemRunner::new`].
     pub fn open(
         &self,
         settings: &Json,
-        parts: PartsBuilder,
+        resources: SystemResourcesBuilder,
     ) -> Result<Arc<dyn ReadySystem>, Fault> {
-        (self.open)(settings, parts)
+        (self.open)(settings, resources)
     }
 }
 
@@ -157,7 +157,7 @@ impl<S: System> ReadySystem for SystemRunner<S> {
     }
 
     fn prompts(&self) -> Vec<(String, String)> {
-        self.system().parts().prompts.all()
+        self.system().resources().prompts.all()
     }
 
     fn completed_outcome(&self, state: &Json) -> Result<Outcome, Fault> {
@@ -193,9 +193,12 @@ impl<S: System> ReadySystem for SystemRunner<S> {
     }
 }
 
-fn open<S: System>(settings: &Json, parts: PartsBuilder) -> Result<Arc<dyn ReadySystem>, Fault> {
+fn open<S: System>(
+    settings: &Json,
+    resources: SystemResourcesBuilder,
+) -> Result<Arc<dyn ReadySystem>, Fault> {
     let config = config::read::<S::Config>(settings)?;
-    Ok(Arc::new(SystemRunner::<S>::new(config, parts)?))
+    Ok(Arc::new(SystemRunner::<S>::new(config, resources)?))
 }
 
 fn schema<T: JsonSchema>() -> Json {

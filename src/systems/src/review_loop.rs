@@ -50,8 +50,8 @@ pub use step::{StepName, Worker};
 
 use self::config::AnswerFormat;
 use crate::builder::SystemBuilder;
-use crate::parts::Parts;
 use crate::prompts::PromptSpec;
+use crate::resources::SystemResources;
 use crate::result::Outcome;
 use crate::role::RoleSpec;
 use crate::session::Session;
@@ -64,7 +64,7 @@ use crate::system::{Conclusion, Finished, System};
 /// use antiphon_models::{ScriptBranch, ScriptedModel};
 /// use antiphon_runtime::SystemClock;
 /// use antiphon_systems::review_loop::{Config, ReviewLoop};
-/// use antiphon_systems::{Outcome, PartsBuilder, Session, SystemRunner};
+/// use antiphon_systems::{Outcome, SystemResourcesBuilder, Session, SystemRunner};
 /// use serde_json::json;
 ///
 /// let approve = json!({"decision": "approve", "feedback": ""});
@@ -72,8 +72,8 @@ use crate::system::{Conclusion, Finished, System};
 ///     .branch(ScriptBranch::tag("role", "planner").replies([json!({"research_steps": [], "expert_steps": ["recall it"]})]))
 ///     .branch(ScriptBranch::tag("role", "expert").replies([json!({"expert_answer": "Lima", "reasoning_trace": "recalled"})]))
 ///     .branch(ScriptBranch::tag("role", "critic").replies([approve.clone(), approve]));
-/// let parts = PartsBuilder::new().model(Arc::new(script));
-/// let system = SystemRunner::<ReviewLoop>::new(Config::default(), parts)?;
+/// let resources = SystemResourcesBuilder::new().model(Arc::new(script));
+/// let system = SystemRunner::<ReviewLoop>::new(Config::default(), resources)?;
 ///
 /// let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
 /// let session = Session::new(Arc::new(SystemClock::new()));
@@ -83,7 +83,7 @@ use crate::system::{Conclusion, Finished, System};
 /// ```
 pub struct ReviewLoop {
     config: Config,
-    parts: Parts,
+    resources: SystemResources,
     /// Whether the finalizer words an approved answer, which else is delivered as it is.
     words_answers: bool,
 }
@@ -101,23 +101,23 @@ impl System for ReviewLoop {
     type Output = Answer;
     type RunData = ();
 
-    fn new(config: Config, parts: Parts) -> Result<Self, Fault> {
+    fn new(config: Config, resources: SystemResources) -> Result<Self, Fault> {
         let words_answers = config.answer_format != AnswerFormat::Plain
-            || !parts.roles.is_shared("finalizer")
-            || parts.prompts.is_replaced("finalizer");
-        Ok(Self { config, parts, words_answers })
+            || !resources.roles.is_shared("finalizer")
+            || resources.prompts.is_replaced("finalizer");
+        Ok(Self { config, resources, words_answers })
     }
 
     fn config(&self) -> &Config {
         &self.config
     }
 
-    fn parts(&self) -> &Parts {
-        &self.parts
+    fn resources(&self) -> &SystemResources {
+        &self.resources
     }
 
     fn build(&self, graph: &mut SystemBuilder<Self>) -> Result<(), Fault> {
-        graph::build(&self.config, self.parts.roles.tier("critic"), graph)
+        graph::build(&self.config, self.resources.roles.tier("critic"), graph)
     }
 
     fn open(&self, _: &Arc<QuestionInput>, _: &Session) {}

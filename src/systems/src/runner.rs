@@ -22,7 +22,7 @@ use serde_json::{Map, Value as Json, json};
 use crate::builder::{CodeTable, SystemBuilder};
 use crate::host::SystemHost;
 use crate::node::RunScope;
-use crate::parts::PartsBuilder;
+use crate::resources::SystemResourcesBuilder;
 use crate::result::{Outcome, SystemResult};
 use crate::session::Session;
 use crate::state::{INPUT, TOOL_RESULTS};
@@ -90,16 +90,16 @@ impl<I> SystemStart<I> {
 }
 
 impl<S: System> SystemRunner<S> {
-    /// Checks settings and parts, and builds the graph. Nothing is called.
+    /// Checks settings and resources, and builds the graph. Nothing is called.
     ///
     /// # Errors
     /// A `Validation` fault: `system_setting_invalid`, `role_missing`, `role_unknown`,
     /// `role_tools_invalid`, `role_invalid`, `prompt_unknown`, `prompt_invalid`, or
     /// `schema_invalid` for the arguments of a tool.
-    pub fn new(config: S::Config, parts: PartsBuilder) -> Result<Self, Fault> {
+    pub fn new(config: S::Config, resources: SystemResourcesBuilder) -> Result<Self, Fault> {
         config.check()?;
-        let system = S::new(config, parts.resolve(S::ROLES, S::PROMPTS)?)?;
-        let mut builder = SystemBuilder::new(&system.parts().roles)?;
+        let system = S::new(config, resources.resolve(S::ROLES, S::PROMPTS)?)?;
+        let mut builder = SystemBuilder::new(&system.resources().roles)?;
         system.build(&mut builder)?;
         let (graph, code) = builder.build()?;
         Ok(Self { system: Arc::new(system), graph, code: Arc::new(code) })
@@ -110,7 +110,7 @@ impl<S: System> SystemRunner<S> {
         &self.graph
     }
 
-    /// The system with its settings and parts.
+    /// The system with its settings and resources.
     pub fn system(&self) -> &S {
         &self.system
     }
@@ -349,7 +349,7 @@ impl<S: System> SystemRunner<S> {
             error,
             events,
             events_dropped: recorder.dropped(),
-            models: self.system.parts().roles.models(),
+            models: self.system.resources().roles.models(),
             usage,
             run_id,
             paused: is_resumable.then(|| PausedRun::new(started, &self.graph, input)),

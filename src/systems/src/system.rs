@@ -13,8 +13,8 @@ use serde_json::Value as Json;
 
 use crate::builder::SystemBuilder;
 use crate::node::RunScope;
-use crate::parts::Parts;
 use crate::prompts::PromptSpec;
+use crate::resources::SystemResources;
 use crate::result::Outcome;
 use crate::role::RoleSpec;
 use crate::session::Session;
@@ -43,17 +43,17 @@ pub trait System: Sized + Send + Sync + 'static {
     /// What one run holds beside its state, such as an open interpreter.
     type RunData: Send + Sync;
 
-    /// Takes over settings and parts that were checked.
+    /// Takes over settings and resources that were checked.
     ///
     /// # Errors
-    /// A `Validation` fault for parts that do not fit the settings.
-    fn new(config: Self::Config, parts: Parts) -> Result<Self, Fault>;
+    /// A `Validation` fault for resources that do not fit the settings.
+    fn new(config: Self::Config, resources: SystemResources) -> Result<Self, Fault>;
 
     /// The settings.
     fn config(&self) -> &Self::Config;
 
     /// The implementations of its roles, its prompts and its sandbox.
-    fn parts(&self) -> &Parts;
+    fn resources(&self) -> &SystemResources;
 
     /// Adds nodes, edges and routers.
     ///

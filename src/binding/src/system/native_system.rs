@@ -1,4 +1,4 @@
-//! Any ready system as Python holds it: a name, settings and parts in, a result out.
+//! Any ready system as Python holds it: a name, settings and resources in, a result out.
 
 use std::sync::Arc;
 
@@ -18,9 +18,9 @@ use crate::driver::seeds;
 use crate::driver::wait::{awaitable_result, block_on_native, block_on_result};
 use crate::fault::to_exception;
 use crate::system::asking::{awaited, wait};
-use crate::system::parts;
 use crate::system::paused_run::PyPausedRun;
 use crate::system::question::Question;
+use crate::system::resources;
 use crate::system::system_history::SystemThread;
 use crate::system::user_context::{PyUserContext, RAISED};
 use crate::thread::history::History;
@@ -36,7 +36,7 @@ pub(crate) struct NativeSystem {
 
 #[pymethods]
 impl NativeSystem {
-    /// Checks settings and parts; nothing is called yet. `given` has `roles` and `tools` by
+    /// Checks settings and resources; nothing is called yet. `given` has `roles` and `tools` by
     /// name, `prompts` by name, and `sandbox`, an engine with what stops its jobs.
     #[new]
     fn new(name: &str, settings: &Bound<'_, PyDict>, given: &Bound<'_, PyDict>) -> PyResult<Self> {
@@ -44,7 +44,7 @@ impl NativeSystem {
         let raise = |fault| to_exception(py, &fault);
         let entry = find(name).map_err(raise)?;
         let settings = read_settings(entry, settings)?;
-        let system = entry.open(&settings, parts::read(given)?).map_err(raise)?;
+        let system = entry.open(&settings, resources::read(given)?).map_err(raise)?;
         Ok(Self { entry, system })
     }
 

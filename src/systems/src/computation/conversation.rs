@@ -32,13 +32,13 @@ pub(super) fn coding(
     task: &Task,
     state: &State,
 ) -> Result<Vec<Message>, Fault> {
-    let Computation { config, parts, .. } = system;
+    let Computation { config, resources, .. } = system;
     let packages = match &*config.packages.join(", ") {
         "" => "Nothing but the standard library can be imported.".to_owned(),
         packages => format!("Beside the standard library these can be imported: {packages}."),
     };
     let fields = [("packages", packages.as_str()), ("form", &plan_form(config))];
-    let instructions = parts.instructions("planner", "planner", &fields)?;
+    let instructions = resources.instructions("planner", "planner", &fields)?;
     let mut delimited = DelimitedInput::new();
     // What is the same for every question comes first: a server may remember it.
     if !state.inputs.is_empty() {
@@ -97,7 +97,7 @@ pub(super) fn summing_up(
     task: &Task,
     state: &State,
 ) -> Result<Vec<Message>, Fault> {
-    let Computation { config, parts, .. } = system;
+    let Computation { config, resources, .. } = system;
     let guidance = match config.guidance.trim() {
         "" => String::new(),
         guidance => format!("\n{guidance}\n"),
@@ -113,7 +113,7 @@ pub(super) fn summing_up(
         delimited.add("printed", &cut(&state.printed, config.max_shown));
     }
     delimited.add("result", &cut(&state.shown, config.max_shown));
-    let instructions = parts.instructions("summariser", "summariser", &fields)?;
+    let instructions = resources.instructions("summariser", "summariser", &fields)?;
     let mut messages = vec![Message::system(instructions), Message::user(delimited.text())];
     for RejectedWording { answer, differences } in &state.rejected {
         let earlier = json!({"fits": true, "answer": answer, "highlights": []});

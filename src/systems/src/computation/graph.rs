@@ -7,12 +7,12 @@ use antiphon_runtime::sandbox::{GuestFault, GuestFaultKind, JobOutcome};
 use serde_json::{Value as Json, json};
 
 use super::Computation;
-use super::computed::Computed;
 use super::config::Config;
 use super::conversation::{coding, summing_up};
 use super::input_table;
 use super::outcome::ComputationAttempt;
-use super::reply::{self, Plan};
+use super::reply::{self, CodeReply};
+use super::sandbox_output::SandboxOutput;
 use super::state::State;
 use super::task::RESULT;
 use super::value_text::{cut, emptiness, said, value};
@@ -86,7 +86,7 @@ fn worded(view: &StateView<'_, '_>) -> Result<Destinations<Json>, Fault> {
 /// Runs the code that was planned.
 async fn run(cx: NodeContext<Computation>) -> Result<Patch<State>, Fault> {
     let (runner, max_shown) = (cx.data(), cx.system().config.max_shown);
-    let Plan { reasoning, python, explain, .. } = cx.state.plan.clone();
+    let CodeReply { reasoning, python, explain, .. } = cx.state.plan.clone();
     let outcome = runner.compute(&python).await.map_err(|fault| unusable(&fault))?;
     let fault = failure(&outcome);
     let (mut shown, mut no_answer) = (String::new(), None);
@@ -108,7 +108,7 @@ async fn run(cx: NodeContext<Computation>) -> Result<Patch<State>, Fault> {
     let printed = cut(&String::from_utf8_lossy(&outcome.stdout), max_shown);
     let mut patch = Patch::default();
     if fault.is_none() {
-        patch.set(State::computed, Computed::from(outcome));
+        patch.set(State::computed, SandboxOutput::from(outcome));
     }
     patch
         .note("code_ran", data)
@@ -147,7 +147,7 @@ fn planner(config: &Config) -> RoleNode<Computation> {
             }))
         },
         conclude: |_, mut reply| {
-            let plan: Plan = reply.read()?;
+            let plan: CodeReply = reply.read()?;
             let note = json!({"python": plan.python, "explain": plan.explain});
             let mut patch = Patch::default();
             if let Some(missing) = plan.missing.as_deref().and_then(said) {

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use super::Computation;
-use super::computed::Computed;
 use super::input_table::{self, InputTable};
+use super::sandbox_output::SandboxOutput;
 use super::value_text::plain_answer;
 use crate::result::Outcome;
 use crate::system::{Conclusion, Finished, System};
@@ -67,7 +67,7 @@ pub struct Answer {
     /// What the sandbox returned for the code that computed the result. Reported by the code;
     /// not verified.
     #[schemars(with = "Option<Json>")]
-    pub computed: Option<Computed>,
+    pub computed: Option<SandboxOutput>,
 }
 
 /// Makes the output of a run that has come to rest.

@@ -10,7 +10,7 @@ use crate::reply::{object, text};
 
 /// Code that is to answer the question.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Plan {
+pub struct CodeReply {
     /// How the model gets to the answer.
     #[serde(default)]
     pub reasoning: String,

@@ -2,10 +2,10 @@
 
 use antiphon_core::Fault;
 
-use super::computed::Computed;
 use super::input_table::InputTable;
 use super::outcome::{ComputationAttempt, RejectedWording};
-use super::reply::{Plan, Summary};
+use super::reply::{CodeReply, Summary};
+use super::sandbox_output::SandboxOutput;
 use crate::state::{field_types, state};
 
 state! {
@@ -16,7 +16,7 @@ state! {
         /// The inputs that have columns.
         [Set] sources: Vec<InputTable>,
         /// The code that is to run next.
-        [Set] plan: Plan,
+        [Set] plan: CodeReply,
         /// The code that has run.
         [Extend] attempts: Vec<ComputationAttempt>,
         /// The result as text.
@@ -30,14 +30,14 @@ state! {
         /// Why there is no answer.
         [Set] reason: Option<String>,
         /// What the sandbox returned for the code that computed the result.
-        [Set] computed: Option<Computed>,
+        [Set] computed: Option<SandboxOutput>,
         /// Why there are no words.
         [Set] error: Option<Fault>,
     }
 }
 
 field_types! {
-    Record: Computed, Plan, Summary;
+    Record: SandboxOutput, CodeReply, Summary;
 }
 
 impl State {

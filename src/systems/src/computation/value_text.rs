@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use antiphon_runtime::sandbox::{GuestFault, JobOutcome};
 use serde_json::{Map, Value as Json};
 
-use super::computed::Computed;
+use super::sandbox_output::SandboxOutput;
 use super::state::State;
 use super::task::RESULT;
 
@@ -49,7 +49,7 @@ fn plain_value(value: &Json) -> String {
 
 /// A value as an answer without a model: a number, a text, yes or no; else as it is shown.
 pub(super) fn plain_answer(state: &State, question: &str) -> String {
-    let Some(value) = state.computed.as_ref().and_then(Computed::result) else {
+    let Some(value) = state.computed.as_ref().and_then(SandboxOutput::result) else {
         return state.shown.clone();
     };
     match value {

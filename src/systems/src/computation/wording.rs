@@ -3,11 +3,11 @@
 use serde_json::{Value as Json, json};
 
 use super::Computation;
-use super::computed::Computed;
 use super::graph::refuse;
 use super::input_table;
 use super::outcome::RejectedWording;
 use super::reply::Summary;
+use super::sandbox_output::SandboxOutput;
 use super::state::State;
 use super::value_text::{number, plain_number, result_of};
 use crate::figures::{FigureEvidence, FigureMismatch, added};
@@ -43,7 +43,7 @@ pub(super) fn conclude(cx: &NodeContext<Computation>, mut summary: Summary) -> P
 /// What an answer states beside the result, and what of the result it leaves out.
 fn mismatches(known: &FigureEvidence, state: &State, answer: &str) -> Vec<FigureMismatch> {
     let mut found = known.mismatches(answer);
-    let Some(value) = state.computed.as_ref().and_then(Computed::result) else { return found };
+    let Some(value) = state.computed.as_ref().and_then(SandboxOutput::result) else { return found };
     if let Some(number) = number(value).filter(|number| !known.states(answer, *number)) {
         found.push(FigureMismatch::Missing(plain_number(number)));
     }
@@ -88,7 +88,7 @@ fn evidence(cx: &NodeContext<Computation>) -> FigureEvidence {
     if used.is_empty() {
         known.units(&state.inputs);
     }
-    let value = state.computed.as_ref().and_then(Computed::result);
+    let value = state.computed.as_ref().and_then(SandboxOutput::result);
     if let Some(value) = value {
         add_value(&mut known, value);
     }
@@ -125,7 +125,7 @@ fn add_value(known: &mut FigureEvidence, value: &Json) {
 /// Whether a model is believed that says that the code reads something else than was asked for:
 /// a small one only where code finds it doubtful too.
 fn is_doubtful(cx: &NodeContext<Computation>) -> bool {
-    let tier = cx.system().parts.roles.tier("summariser");
+    let tier = cx.system().resources.roles.tier("summariser");
     tier == ModelTier::Large || !unnamed(cx).is_empty()
 }
 
@@ -142,7 +142,7 @@ fn misfit(cx: &NodeContext<Computation>) -> String {
     }
 }
 
-impl Computed {
+impl SandboxOutput {
     /// The value of `result`, else of the last expression.
     pub(super) fn result(&self) -> Option<&Json> {
         result_of(&self.locals, self.value.as_ref())

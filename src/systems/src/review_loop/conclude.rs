@@ -11,7 +11,7 @@ use super::faithful::changed_word;
 use super::finalize::format_answer;
 use super::message::{MessageDraft, MessageFactory, MessageKind, Participant, attempts};
 use super::patch::Patch;
-use super::reply::{ExpertReply, FinalAnswer, Plan, PlannedStep, ResearcherReply};
+use super::reply::{ExpertReply, FinalAnswer, PlannedStep, ResearchPlan, ResearcherReply};
 use super::state::{Decision, ExpertState, ResearcherState, State, Verdict};
 use super::step::StepName;
 use crate::reply::RoleReply;
@@ -50,7 +50,7 @@ pub(super) fn conclude(
 }
 
 fn conclude_plan(mut reply: RoleReply, attempt: usize, patch: &mut Patch) -> Result<String, Fault> {
-    let Plan { research_steps, expert_steps, known } = reply.read()?;
+    let ResearchPlan { research_steps, expert_steps, known } = reply.read()?;
     let mut research = Vec::new();
     let mut dependencies = BTreeMap::new();
     for (index, step) in research_steps.into_iter().enumerate() {

@@ -10,7 +10,7 @@ use crate::result::Outcome;
 
 /// Where a question stands, as far as decisions depend on it.
 #[derive(Clone, Debug, Default)]
-pub struct Situation {
+pub struct DecisionContext {
     /// The step that was done last; none if it has a name that does not exist.
     pub step: Option<StepName>,
     /// What failed in it.
@@ -129,12 +129,12 @@ pub enum StepEntry {
 
 /// Sub-steps (a) to (c) of one pass: the row of the table, the limits, and
 /// what entering the next step brings with it.
-pub fn decide(situation: &Situation, limits: &Limits) -> Decision {
+pub fn decide(context: &DecisionContext, limits: &Limits) -> Decision {
     // (a) The next step.
-    let row = determine(situation);
+    let row = determine(context);
 
     // (b) The limits, on every pass, after what this step adds to the count.
-    let tally = count(situation, row, limits);
+    let tally = count(context, row, limits);
     let row = match row.ending {
         None if row.next.is_some() && limits.is_reached(&tally) => {
             Row::ends("limit_reached", Outcome::RetryLimit)
@@ -143,9 +143,9 @@ pub fn decide(situation: &Situation, limits: &Limits) -> Decision {
     };
 
     // (c) What the next step brings with it.
-    let failed = row.ending.is_some() || situation.given_up;
+    let failed = row.ending.is_some() || context.given_up;
     let spared = limits.on_failure == OnFailure::Bypass
-        || situation.step == Some(StepName::Finalizer)
+        || context.step == Some(StepName::Finalizer)
         || matches!(row.ending, Some(Outcome::Budget | Outcome::Cancelled | Outcome::NoAnswer));
     let delivers = row.next == Some(StepName::Finalizer) && !failed && !limits.words_answers;
     Decision {
@@ -160,33 +160,33 @@ pub fn decide(situation: &Situation, limits: &Limits) -> Decision {
 }
 
 /// The table itself.
-fn determine(situation: &Situation) -> Row {
+fn determine(context: &DecisionContext) -> Row {
     use StepName as Step;
 
-    match (situation.step, situation.failure, situation.verdict) {
+    match (context.step, context.failure, context.verdict) {
         (None, ..) => Row::ends("unknown_step", Outcome::Error),
         (Some(_), Some(Failure::Lasting(how)), _) => Row::ends("failed", how),
         (Some(step), Some(Failure::Passing(_)), _) => Row::again(step),
         (Some(Step::Input), ..) => Row::go("planned_first", Step::Planner),
-        (Some(step), ..) if situation.stalled && !step.is_critic() => {
+        (Some(step), ..) if context.stalled && !step.is_critic() => {
             Row::ends("no_progress", Outcome::RetryLimit)
         }
         (Some(Step::Planner), ..) => Row::go("plan_made", Step::CriticPlanner),
         (Some(Step::CriticPlanner), _, Judgement::NotKnown) => {
             Row::ends("plan_not_known", Outcome::NoAnswer)
         }
-        (Some(Step::CriticPlanner), _, Judgement::Approve) if situation.planned > 0 => {
+        (Some(Step::CriticPlanner), _, Judgement::Approve) if context.planned > 0 => {
             Row::go("plan_approved", Step::Researcher).fresh()
         }
         (Some(Step::CriticPlanner), _, Judgement::Approve) => {
             Row::go("plan_approved_without_research", Step::Expert).fresh()
         }
         (Some(Step::CriticPlanner), _, Judgement::Reject) => Row::rework(Step::Planner),
-        (Some(Step::Researcher), ..) if situation.missing => {
+        (Some(Step::Researcher), ..) if context.missing => {
             Row::ends("result_missing", Outcome::Error)
         }
         (Some(Step::Researcher), ..) => Row::go("research_done", Step::CriticResearcher),
-        (Some(Step::CriticResearcher), _, Judgement::Approve) if is_last(situation) => {
+        (Some(Step::CriticResearcher), _, Judgement::Approve) if is_last(context) => {
             Row::go("research_complete", Step::Expert)
         }
         (Some(Step::CriticResearcher), _, Judgement::Approve) => {
@@ -243,15 +243,14 @@ impl Row {
     }
 }
 
-fn is_last(situation: &Situation) -> bool {
-    situation.index >= i64::try_from(situation.planned).unwrap_or(i64::MAX) - 1
+fn is_last(context: &DecisionContext) -> bool {
+    context.index >= i64::try_from(context.planned).unwrap_or(i64::MAX) - 1
 }
 
 /// Adds what the step calls for, one by one, and stops where a limit is reached.
-fn count(situation: &Situation, row: Row, limits: &Limits) -> RetryTally {
-    let mut tally = situation.tally.clone();
-    if let (true, Some(Failure::Passing(errors))) =
-        (row.entry == StepEntry::Again, situation.failure)
+fn count(context: &DecisionContext, row: Row, limits: &Limits) -> RetryTally {
+    let mut tally = context.tally.clone();
+    if let (true, Some(Failure::Passing(errors))) = (row.entry == StepEntry::Again, context.failure)
     {
         for _ in 0..errors {
             if limits.is_reached(&tally) {
@@ -262,11 +261,11 @@ fn count(situation: &Situation, row: Row, limits: &Limits) -> RetryTally {
         }
     }
     let Some(worker) =
-        situation.step.and_then(StepName::worker).filter(|_| row.entry == StepEntry::Rework)
+        context.step.and_then(StepName::worker).filter(|_| row.entry == StepEntry::Rework)
     else {
         return tally;
     };
-    let rejected = situation.rejected.iter().map(|&index| Some(index));
+    let rejected = context.rejected.iter().map(|&index| Some(index));
     let rejected: Vec<Option<usize>> =
         if worker == Worker::Researcher { rejected.collect() } else { vec![None] };
     for index in rejected {

@@ -129,12 +129,12 @@ fn role_node(step: StepName, config: &Config, critic: ModelTier) -> RoleNode<Rev
                 "" => day(cx.call.cx.clock.now()),
                 known => known.to_owned(),
             };
-            let instructions = instructions(task.step, &system.parts, &system.config, &today)?;
+            let instructions = instructions(task.step, &system.resources, &system.config, &today)?;
             conversation(task, &cx.state, &system.config, instructions)
         },
         brief: |cx| {
-            let ReviewLoop { config, parts, .. } = cx.system();
-            Ok(json!(RoleBrief::new(task(cx)?, &cx.state, config, &parts.roles)))
+            let ReviewLoop { config, resources, .. } = cx.system();
+            Ok(json!(RoleBrief::new(task(cx)?, &cx.state, config, &resources.roles)))
         },
         conclude: |cx, reply| {
             conclude(task(cx)?, reply, &cx.state, &cx.system().config, &mut factory(cx))

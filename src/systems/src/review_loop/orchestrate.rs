@@ -7,7 +7,7 @@ use antiphon_core::{Category, Fault, FaultCode};
 use serde_json::json;
 
 use super::config::{Config, FeedbackType};
-use super::decide::{Decision, Failure, Limits, RetryTally, Situation, StepEntry, decide};
+use super::decide::{Decision, DecisionContext, Failure, Limits, RetryTally, StepEntry, decide};
 use super::message::{
     MessageDraft, MessageFactory, MessageKind, Participant, instruction, last_instruction,
 };
@@ -27,10 +27,10 @@ pub(super) fn orchestrate(
     words_answers: bool,
     factory: &mut MessageFactory,
 ) -> Patch {
-    let situation = situation(state, config);
-    let decision = decide(&situation, &Limits::of(config, state.retry_limit, words_answers));
+    let context = decision_context(state, config);
+    let decision = decide(&context, &Limits::of(config, state.retry_limit, words_answers));
     let mut patch = Patch::default();
-    report(state, &situation, &decision, &mut patch);
+    report(state, &context, &decision, &mut patch);
     let Some(next) = decision.next else {
         patch.end();
         return patch;
@@ -42,7 +42,7 @@ pub(super) fn orchestrate(
         progress::remember(state, config.research_mode, next, &mut patch);
     }
     if decision.ending.is_some() {
-        give_up(state, &situation, &decision, &mut patch);
+        give_up(state, &context, &decision, &mut patch);
     } else {
         patch.reset(State::error).reset(State::error_component);
     }
@@ -52,13 +52,13 @@ pub(super) fn orchestrate(
 }
 
 /// Where the question stands.
-fn situation(state: &State, config: &Config) -> Situation {
+fn decision_context(state: &State, config: &Config) -> DecisionContext {
     let mode = config.research_mode;
     let step = StepName::parse(&state.current_step);
     let (verdict, rejected) = verdict(state, config, step);
     let begun = under_review(state, mode);
     let lost = begun.iter().any(|&index| state.result(index).is_none());
-    Situation {
+    DecisionContext {
         step,
         failure: state.error.as_ref().map(|fault| failure(state, step, fault)),
         verdict,
@@ -121,13 +121,13 @@ fn failure(state: &State, step: Option<StepName>, fault: &Fault) -> Failure {
 }
 
 /// Tells what was seen and decided.
-fn report(state: &State, situation: &Situation, decision: &Decision, patch: &mut Patch) {
+fn report(state: &State, context: &DecisionContext, decision: &Decision, patch: &mut Patch) {
     if let Some(fault) = &state.error {
         report_error(state, fault, patch);
     }
-    if decision.tally.total > situation.tally.total {
+    if decision.tally.total > context.tally.total {
         let data = json!({
-            "agent": component(state, situation),
+            "agent": component(state, context),
             "count": decision.tally.total,
             "limit": state.retry_limit,
         });
@@ -137,7 +137,7 @@ fn report(state: &State, situation: &Situation, decision: &Decision, patch: &mut
     let data = json!({"from": state.current_step, "to": to, "rule": decision.rule});
     patch.note("step_determined", data);
     if decision.ending == Some(Outcome::RetryLimit) {
-        patch.note("retry_limit_reached", json!({"agent": component(state, situation)}));
+        patch.note("retry_limit_reached", json!({"agent": component(state, context)}));
     }
 }
 
@@ -164,20 +164,20 @@ fn count(state: &State, tally: &RetryTally, patch: &mut Patch) {
 }
 
 /// Where the question ended: whose work was rejected, else what failed.
-fn component<'s>(state: &'s State, situation: &Situation) -> &'s str {
-    let step = situation.step.filter(|_| situation.failure.is_none());
+fn component<'s>(state: &'s State, context: &DecisionContext) -> &'s str {
+    let step = context.step.filter(|_| context.failure.is_none());
     let worker = step.and_then(StepName::worker);
     worker.map_or(state.current_step.as_str(), |worker| worker.as_str())
 }
 
-fn give_up(state: &State, situation: &Situation, decision: &Decision, patch: &mut Patch) {
+fn give_up(state: &State, context: &DecisionContext, decision: &Decision, patch: &mut Patch) {
     let corrupt = corruption(state, decision.rule).filter(|_| state.error.is_none());
     if let Some(fault) = corrupt {
         report_error(state, &fault, patch);
         patch.replace(State::error, fault);
     }
     if decision.ending == Some(Outcome::NoAnswer) {
-        patch.set(State::reason, Some(reason(state, situation)));
+        patch.set(State::reason, Some(reason(state, context)));
     }
     // Whoever gave up first has said how.
     if state.outcome.is_none() {
@@ -185,14 +185,14 @@ fn give_up(state: &State, situation: &Situation, decision: &Decision, patch: &mu
             .set(State::outcome, decision.ending)
             .set(State::final_answer, FAILURE_TEXT)
             .set(State::final_reasoning_trace, FAILURE_TEXT)
-            .set(State::error_component, component(state, situation).to_owned());
+            .set(State::error_component, component(state, context).to_owned());
     }
 }
 
 /// Why the answer cannot be known: what the critic says if it decided so, else the work it
 /// approved.
-fn reason(state: &State, situation: &Situation) -> String {
-    match situation.step.and_then(StepName::worker) {
+fn reason(state: &State, context: &DecisionContext) -> String {
+    match context.step.and_then(StepName::worker) {
         Some(Worker::Planner) if state.critic_planner_decision == Judgement::NotKnown => {
             state.critic_planner_feedback.clone()
         }

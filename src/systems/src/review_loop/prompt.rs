@@ -5,8 +5,8 @@ use antiphon_core::{Fault, ToolSpec};
 use super::config::{Config, ResearchMode};
 use super::graph::role_of;
 use super::step::StepName;
-use crate::parts::Parts;
 use crate::prompts::PromptSpec;
+use crate::resources::SystemResources;
 use crate::role::{RoleImplementation, Roles};
 
 /// The prompt files.
@@ -74,33 +74,38 @@ const DESCRIPTION: usize = 200;
 /// The instructions of a step, their fields filled.
 pub(super) fn instructions(
     step: StepName,
-    parts: &Parts,
+    resources: &SystemResources,
     config: &Config,
     today: &str,
 ) -> Result<String, Fault> {
-    let fill =
-        |prompt: &str, values: &[(&str, &str)]| parts.instructions(role_of(step), prompt, values);
+    let fill = |prompt: &str, values: &[(&str, &str)]| {
+        resources.instructions(role_of(step), prompt, values)
+    };
     let today = ("today", today);
     match step {
-        StepName::Input | StepName::Planner => planner(parts, config, today),
+        StepName::Input | StepName::Planner => planner(resources, config, today),
         StepName::Researcher | StepName::Expert => {
-            fill(step.as_str(), &[("tools", &tool_list(parts, step.as_str())?), today])
+            fill(step.as_str(), &[("tools", &tool_list(resources, step.as_str())?), today])
         }
         StepName::Finalizer => fill(step.as_str(), &[]),
         step => fill(step.as_str(), &[today]),
     }
 }
 
-fn planner(parts: &Parts, config: &Config, today: (&str, &str)) -> Result<String, Fault> {
-    let tier = parts.roles.tier("planner");
+fn planner(
+    resources: &SystemResources,
+    config: &Config,
+    today: (&str, &str),
+) -> Result<String, Fault> {
+    let tier = resources.roles.tier("planner");
     let order = match config.research_mode {
         ResearchMode::Sequential => "steps_in_order",
         ResearchMode::Parallel => "steps_in_waves",
     };
-    let order = parts.prompts.fill(order, tier, &[])?;
+    let order = resources.prompts.fill(order, tier, &[])?;
     let max_research_steps = config.max_research_steps.to_string();
     let max_expert_steps = config.max_expert_steps.to_string();
-    let expert_tools = tool_list(parts, "expert")?;
+    let expert_tools = tool_list(resources, "expert")?;
     let mut values = vec![
         ("max_research_steps", max_research_steps.as_str()),
         ("max_expert_steps", max_expert_steps.as_str()),
@@ -108,12 +113,12 @@ fn planner(parts: &Parts, config: &Config, today: (&str, &str)) -> Result<String
         ("order", order.as_str()),
         today,
     ];
-    if !can_look_up(&parts.roles)? {
-        return parts.instructions("planner", "planner_without_research", &values);
+    if !can_look_up(&resources.roles)? {
+        return resources.instructions("planner", "planner_without_research", &values);
     }
-    let research_tools = tool_list(parts, "researcher")?;
+    let research_tools = tool_list(resources, "researcher")?;
     values.push(("research_tools", research_tools.as_str()));
-    parts.instructions("planner", "planner", &values)
+    resources.instructions("planner", "planner", &values)
 }
 
 /// Whether the researcher may find what the expert does not know anyway: by
@@ -131,10 +136,10 @@ fn can_look_up(roles: &Roles) -> Result<bool, Fault> {
 }
 
 /// One line per tool of a role: its name and the first line of its description.
-fn tool_list(parts: &Parts, role: &str) -> Result<String, Fault> {
-    let tools = parts.roles.tool_specs(role);
+fn tool_list(resources: &SystemResources, role: &str) -> Result<String, Fault> {
+    let tools = resources.roles.tool_specs(role);
     if tools.is_empty() {
-        return parts.prompts.fill("no_tools", parts.roles.tier(role), &[]);
+        return resources.prompts.fill("no_tools", resources.roles.tier(role), &[]);
     }
     let line = |tool: &ToolSpec| {
         let first = tool.description.lines().next().unwrap_or_default();

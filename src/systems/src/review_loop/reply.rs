@@ -12,7 +12,7 @@ use crate::reply::{object, text};
 
 /// A plan.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-pub(super) struct Plan {
+pub(super) struct ResearchPlan {
     pub(super) research_steps: Vec<PlannedStep>,
     pub(super) expert_steps: Vec<String>,
     #[serde(default = "yes")]

@@ -11,7 +11,7 @@ use antiphon_runtime::sandbox::{
     Session as Open, StopCheck,
 };
 use antiphon_systems::computation::{Answer, Computation, Config, Task};
-use antiphon_systems::{PartsBuilder, Session, SystemResult, SystemRunner};
+use antiphon_systems::{Session, SystemResourcesBuilder, SystemResult, SystemRunner};
 use serde_json::{Map, Value as Json, json};
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -183,8 +183,8 @@ impl Scene {
         let model = ScriptedModel::new::<&str>([]);
         let model = Arc::new(self.branches.into_iter().fold(model, ScriptedModel::branch));
         let sandbox = Arc::new(self.sandbox.clone());
-        let parts = PartsBuilder::new().model(model.clone()).sandbox(sandbox);
-        let system = SystemRunner::<Computation>::new(self.config, parts).unwrap();
+        let resources = SystemResourcesBuilder::new().model(model.clone()).sandbox(sandbox);
+        let system = SystemRunner::<Computation>::new(self.config, resources).unwrap();
         let session = Session::new(Arc::new(ManualClock::default()));
         let answer = system.ask(task, session).await;
         (model, self.sandbox, answer)

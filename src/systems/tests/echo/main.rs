@@ -11,13 +11,13 @@ use antiphon_runtime::{Answers, ManualClock, Store};
 use antiphon_stores::{Cipher, Durability, MemoryStore, SealedStore, StoredThread};
 use antiphon_systems::echo::{Config, Echo, Input, State};
 use antiphon_systems::{
-    Drawing, Outcome, PartsBuilder, Session, SystemRunner, SystemStart, find, registry,
+    Drawing, Outcome, Session, SystemResourcesBuilder, SystemRunner, SystemStart, find, registry,
 };
 use serde_json::{Map, Value as Json, json};
 
 fn echo(replies: &[Json]) -> SystemRunner<Echo> {
     let model = Arc::new(ScriptedModel::new(replies.iter().cloned()));
-    SystemRunner::new(Config::default(), PartsBuilder::new().model(model)).unwrap()
+    SystemRunner::new(Config::default(), SystemResourcesBuilder::new().model(model)).unwrap()
 }
 
 fn session() -> Session {
@@ -136,7 +136,8 @@ async fn the_registry_opens_it_by_name() {
     assert!(entry.input_schema()["properties"]["question"].is_object());
     assert!(entry.output_schema()["properties"]["answer"].is_object());
     let model = Arc::new(ScriptedModel::new([json!({"said": "hello"})]));
-    let system = entry.open(&json!({"times": 2}), PartsBuilder::new().model(model)).unwrap();
+    let system =
+        entry.open(&json!({"times": 2}), SystemResourcesBuilder::new().model(model)).unwrap();
     let start = SystemStart::Ask(json!({"question": "hello"}));
     let paused = system.run(start, Vec::new(), session()).await.unwrap();
     assert_eq!(paused.outcome, Outcome::Paused);

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use antiphon_core::ModelRequest;
 use antiphon_systems::template::fill;
-use antiphon_systems::{PartsBuilder, SystemRunner};
+use antiphon_systems::{SystemResourcesBuilder, SystemRunner};
 use serde_json::json;
 
 use crate::scene::{Played, Scene, approve, found, plan, reject, solved, worded};
@@ -90,8 +90,8 @@ async fn a_prompt_can_be_replaced_for_all_models_or_for_one_tier() {
             .role("expert", [solved("42", "17 + 25")])
             .role("finalizer", [worded("42", "added")]);
         let model = scene.model();
-        let parts = PartsBuilder::new().model(model.clone()).prompt(name, "Approve.");
-        let system = SystemRunner::<ReviewLoop>::new(Config::default(), parts).unwrap();
+        let resources = SystemResourcesBuilder::new().model(model.clone()).prompt(name, "Approve.");
+        let system = SystemRunner::<ReviewLoop>::new(Config::default(), resources).unwrap();
         system.ask("What is 17 plus 25?", scene.session()).await.unwrap();
         let requests = model.requests();
         let last = requests.iter().rfind(|request| request.tags["role"] == "critic").unwrap();
@@ -103,8 +103,8 @@ async fn a_prompt_can_be_replaced_for_all_models_or_for_one_tier() {
 fn a_prompt_that_cannot_be_used_is_refused_before_anything_is_asked() {
     let refused = |name: &str, text: &str| {
         let model = Scene::new(&json!({})).model();
-        let parts = PartsBuilder::new().model(model).prompt(name, text);
-        SystemRunner::<ReviewLoop>::new(Config::default(), parts).err().unwrap()
+        let resources = SystemResourcesBuilder::new().model(model).prompt(name, text);
+        SystemRunner::<ReviewLoop>::new(Config::default(), resources).err().unwrap()
     };
     let unknown = refused("critics", "Approve.");
     assert_eq!(unknown.code, "prompt_unknown");

@@ -4,10 +4,10 @@ use antiphon_core::{Fault, FaultCode};
 use antiphon_models::{ScriptBranch, ScriptedModel, ScriptedReply};
 use antiphon_runtime::{ManualClock, Model};
 use antiphon_systems::review_loop::config::{AgentLimits, LimitScope, OnFailure};
-use antiphon_systems::review_loop::decide::{Failure, Limits, RetryTally, Situation, decide};
+use antiphon_systems::review_loop::decide::{DecisionContext, Failure, Limits, RetryTally, decide};
 use antiphon_systems::review_loop::state::Decision as Judgement;
 use antiphon_systems::review_loop::{Config, FAILURE_TEXT, ReviewLoop, StepName};
-use antiphon_systems::{Outcome, PartsBuilder, Session, SystemRunner};
+use antiphon_systems::{Outcome, Session, SystemResourcesBuilder, SystemRunner};
 use proptest::prelude::*;
 use serde_json::json;
 use std::sync::Arc;
@@ -63,7 +63,7 @@ proptest! {
         let mode = if parallel { "parallel" } else { "sequential" };
         let settings = json!({"retry_limit": limit, "research_mode": mode});
         let config = Config::from_json(&settings).unwrap();
-        let system = SystemRunner::<ReviewLoop>::new(config, PartsBuilder::new().model(model)).unwrap();
+        let system = SystemRunner::<ReviewLoop>::new(config, SystemResourcesBuilder::new().model(model)).unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         let session = Session::new(Arc::new(ManualClock::default()));
         let answer = runtime.block_on(system.ask("q", session)).unwrap();
@@ -91,7 +91,7 @@ proptest! {
         (total, limit) in (0_u32..6, 1_u32..6),
         (model, words_answers) in any::<(bool, bool)>(),
     ) {
-        let situation = Situation {
+        let context = DecisionContext {
             step: step.map(|place| StepName::ALL[place]),
             failure,
             verdict,
@@ -108,8 +108,8 @@ proptest! {
         let limits = Limits {
             retries: limit, per_agent, scope: LimitScope::Question, on_failure, words_answers,
         };
-        let decision = decide(&situation, &limits);
-        prop_assert_eq!(&decision, &decide(&situation, &limits), "the same again");
+        let decision = decide(&context, &limits);
+        prop_assert_eq!(&decision, &decide(&context, &limits), "the same again");
         let added = decision.tally.total - total;
         prop_assert!(decision.tally.total <= limit.max(total), "never counts past the limit");
         let counted = decision.tally.by_agent;

@@ -2,8 +2,8 @@
 
 use antiphon_systems::review_loop::{Answer, Config, ReviewLoop, RoleBrief, StepName};
 use antiphon_systems::{
-    Outcome, PartsBuilder, Role, RoleContext, RoleImplementation, RoleModel, SystemResult,
-    SystemRunner,
+    Outcome, Role, RoleContext, RoleImplementation, RoleModel, SystemResourcesBuilder,
+    SystemResult, SystemRunner,
 };
 use std::sync::{Arc, Mutex};
 
@@ -52,11 +52,11 @@ impl Role for Own {
 
 async fn ask(
     mut scene: Scene,
-    replace: impl FnOnce(PartsBuilder, Arc<dyn Model>) -> PartsBuilder,
+    replace: impl FnOnce(SystemResourcesBuilder, Arc<dyn Model>) -> SystemResourcesBuilder,
 ) -> (SystemResult<Answer>, Vec<String>) {
     let model = scene.model();
-    let parts = replace(PartsBuilder::new().model(model.clone()), model.clone());
-    let system = SystemRunner::<ReviewLoop>::new(scene.config.clone(), parts).unwrap();
+    let resources = replace(SystemResourcesBuilder::new().model(model.clone()), model.clone());
+    let system = SystemRunner::<ReviewLoop>::new(scene.config.clone(), resources).unwrap();
     let answer = system.ask("q", scene.session()).await.unwrap();
     let asked = model.requests();
     (answer, asked.iter().map(|request| request.messages[0].content.to_string()).collect())
@@ -71,7 +71,7 @@ async fn a_critic_may_be_code_and_is_told_all_there_is() {
         .role("expert", [solved("x", "why")])
         .role("finalizer", [worded("x", "t")]);
     let critic = RoleImplementation::Code(own.clone());
-    let (answer, _) = ask(scene, |parts, _| parts.role("critic", critic)).await;
+    let (answer, _) = ask(scene, |resources, _| resources.role("critic", critic)).await;
     assert_eq!((answer.outcome, answer.output.retry_count), (Outcome::Answered, 1));
     let briefs = own.briefs.lock().unwrap();
     let read = |brief: &Json| RoleBrief::deserialize(brief).unwrap();
@@ -106,7 +106,7 @@ async fn a_reply_of_code_is_held_to_the_same_schema() {
         .role("expert", [solved("x", "why")])
         .role("finalizer", [worded("x", "t")]);
     let (answer, _) =
-        ask(scene, |parts, _| parts.role("critic", RoleImplementation::Code(own))).await;
+        ask(scene, |resources, _| resources.role("critic", RoleImplementation::Code(own))).await;
     assert_eq!((answer.outcome, answer.output.retry_count), (Outcome::Answered, 1));
 }
 
@@ -122,13 +122,15 @@ async fn what_code_fails_with_is_handled_as_a_models_failure() {
             .role("finalizer", [worded("x", "t")])
     };
     let (answer, prompts) =
-        ask(scene(), |parts, _| parts.role("researcher", RoleImplementation::Code(own))).await;
+        ask(scene(), |resources, _| resources.role("researcher", RoleImplementation::Code(own)))
+            .await;
     assert_eq!((answer.outcome, answer.output.retry_count), (Outcome::Answered, 1));
     assert!(prompts[0].contains("- abacus: Counts."), "the planner is told of its tools");
     let lasting = Fault::foreign(Category::Internal, "defect", "a defect: x");
     let own = Own::new([Err(lasting)]);
     let (answer, _) =
-        ask(scene(), |parts, _| parts.role("researcher", RoleImplementation::Code(own))).await;
+        ask(scene(), |resources, _| resources.role("researcher", RoleImplementation::Code(own)))
+            .await;
     assert_eq!(answer.outcome, Outcome::Error);
     assert_eq!(answer.output.error_component.as_deref(), Some("researcher"));
 }
@@ -144,10 +146,10 @@ fn short_scene() -> Scene {
 
 #[tokio::test]
 async fn instructions_of_an_agents_own_come_before_those_of_its_role() {
-    let (_, ours) = ask(short_scene(), |parts, _| parts).await;
-    let (_, prompts) = ask(short_scene(), |parts, model| {
+    let (_, ours) = ask(short_scene(), |resources, _| resources).await;
+    let (_, prompts) = ask(short_scene(), |resources, model| {
         let instructions = Some("Plan {{well}}.".to_owned());
-        parts.role("planner", RoleModel { instructions, ..RoleModel::new(model) })
+        resources.role("planner", RoleModel { instructions, ..RoleModel::new(model) })
     })
     .await;
     assert_eq!(prompts[0], format!("Plan {{{{well}}}}.\n\n{}", ours[0]));
@@ -157,23 +159,23 @@ async fn instructions_of_an_agents_own_come_before_those_of_its_role() {
 #[tokio::test]
 async fn research_is_planned_only_where_it_can_find_what_the_expert_does_not_know() {
     const NOTHING: &str = "Nothing can be looked up for this question";
-    let (_, prompts) = ask(short_scene(), |parts, _| parts).await;
+    let (_, prompts) = ask(short_scene(), |resources, _| resources).await;
     assert!(prompts[0].contains(NOTHING), "{}", prompts[0]);
 
-    let (_, code) = ask(short_scene(), |parts, _| {
-        parts.role("researcher", RoleImplementation::Code(Own::new([])))
+    let (_, code) = ask(short_scene(), |resources, _| {
+        resources.role("researcher", RoleImplementation::Code(Own::new([])))
     })
     .await;
     let (_, tools) =
-        ask(short_scene(), |parts, _| parts.tools("researcher", [search_tool(true)])).await;
-    let (_, instructed) = ask(short_scene(), |parts, model| {
+        ask(short_scene(), |resources, _| resources.tools("researcher", [search_tool(true)])).await;
+    let (_, instructed) = ask(short_scene(), |resources, model| {
         let instructions = Some("You know the archive.".to_owned());
-        parts.role("researcher", RoleModel { instructions, ..RoleModel::new(model) })
+        resources.role("researcher", RoleModel { instructions, ..RoleModel::new(model) })
     })
     .await;
-    let (_, another) = ask(short_scene(), |parts, _| {
+    let (_, another) = ask(short_scene(), |resources, _| {
         let searching: Arc<dyn Model> = Arc::new(ScriptedModel::new::<&str>([]).named("sonar"));
-        parts.role("researcher", RoleModel::new(searching))
+        resources.role("researcher", RoleModel::new(searching))
     })
     .await;
     for prompts in [code, tools, instructed, another] {
@@ -194,8 +196,8 @@ async fn a_player_brings_its_own_tools_and_limits() {
         ..RoleModel::new(as_model.clone())
     };
     let config = Config { temperature: Some(0.2), ..Config::default() };
-    let parts = PartsBuilder::new().model(as_model).role("critic", critic);
-    let system = SystemRunner::<ReviewLoop>::new(config, parts).unwrap();
+    let resources = SystemResourcesBuilder::new().model(as_model).role("critic", critic);
+    let system = SystemRunner::<ReviewLoop>::new(config, resources).unwrap();
     system.ask("q", scene.session()).await.unwrap();
     let asked = model.requests();
     let critic: Vec<_> = asked.iter().filter(|asked| asked.tags["role"] == "critic").collect();
@@ -215,7 +217,7 @@ async fn work_that_was_sent_back_comes_with_its_feedback() {
         .role("expert", [solved("x", "why")])
         .role("finalizer", [worded("x", "t")]);
     let planner = RoleImplementation::Code(own.clone());
-    let (answer, _) = ask(scene, |parts, _| parts.role("planner", planner)).await;
+    let (answer, _) = ask(scene, |resources, _| resources.role("planner", planner)).await;
     assert_eq!(answer.outcome, Outcome::Answered);
     let briefs = own.briefs.lock().unwrap();
     let feedback: Vec<_> = briefs.iter().map(|brief| brief["feedback"].as_str()).collect();
@@ -230,7 +232,7 @@ async fn a_reply_that_does_not_fit_is_named_with_its_role_and_field() {
     let mut scene = short_scene();
     scene.config.retry_limit = 1;
     let (answer, _) =
-        ask(scene, |parts, _| parts.role("critic", RoleImplementation::Code(own))).await;
+        ask(scene, |resources, _| resources.role("critic", RoleImplementation::Code(own))).await;
     let error = answer.error.unwrap();
     assert_eq!(error.code, FaultCode::RoleReplyInvalid);
     assert_eq!(
@@ -275,9 +277,10 @@ async fn ask_busy(
     let busy = Arc::new(Busy { policy, failures: Mutex::new(failures), seen: Mutex::default() });
     let mut scene = short_scene();
     let model: Arc<dyn Model> = scene.model();
-    let parts =
-        PartsBuilder::new().model(model).role("expert", RoleImplementation::Code(busy.clone()));
-    let system = SystemRunner::<ReviewLoop>::new(Config::default(), parts).unwrap();
+    let resources = SystemResourcesBuilder::new()
+        .model(model)
+        .role("expert", RoleImplementation::Code(busy.clone()));
+    let system = SystemRunner::<ReviewLoop>::new(Config::default(), resources).unwrap();
     let mut session = scene.session();
     let user_context: UserContext = Arc::new(7_u8);
     session.user_context = Some(user_context);
@@ -312,27 +315,31 @@ async fn a_role_that_spends_its_budget_ends_the_question() {
 #[test]
 fn tools_that_nobody_could_use_or_tell_apart_are_refused() {
     let model: Arc<dyn Model> = Scene::new(&json!({})).model();
-    let refused = |change: &dyn Fn(PartsBuilder) -> PartsBuilder| {
-        let parts = change(PartsBuilder::new().model(Arc::clone(&model)));
-        SystemRunner::<ReviewLoop>::new(Config::default(), parts).err().unwrap().code.clone()
+    let refused = |change: &dyn Fn(SystemResourcesBuilder) -> SystemResourcesBuilder| {
+        let resources = change(SystemResourcesBuilder::new().model(Arc::clone(&model)));
+        SystemRunner::<ReviewLoop>::new(Config::default(), resources).err().unwrap().code.clone()
     };
-    let twice =
-        |parts: PartsBuilder| parts.tools("researcher", [search_tool(true), search_tool(true)]);
+    let twice = |resources: SystemResourcesBuilder| {
+        resources.tools("researcher", [search_tool(true), search_tool(true)])
+    };
     assert_eq!(refused(&twice), "role_tools_invalid");
-    let unused = |parts: PartsBuilder| {
+    let unused = |resources: SystemResourcesBuilder| {
         let expert = RoleImplementation::Code(Own::new([]));
-        parts.role("expert", expert).tools("expert", [search_tool(true)])
+        resources.role("expert", expert).tools("expert", [search_tool(true)])
     };
     assert_eq!(refused(&unused), "role_tools_invalid");
-    let doubled = |parts: PartsBuilder| {
+    let doubled = |resources: SystemResourcesBuilder| {
         let tools = Some(vec![search_tool(true)]);
         let researcher = RoleModel { tools, ..RoleModel::new(Arc::clone(&model)) };
-        parts.role("researcher", researcher).tools("researcher", [search_tool(true)])
+        resources.role("researcher", researcher).tools("researcher", [search_tool(true)])
     };
     assert_eq!(refused(&doubled), "role_tools_invalid");
-    let misnamed = |parts: PartsBuilder| parts.role("critics", RoleModel::new(Arc::clone(&model)));
+    let misnamed = |resources: SystemResourcesBuilder| {
+        resources.role("critics", RoleModel::new(Arc::clone(&model)))
+    };
     assert_eq!(refused(&misnamed), "role_unknown");
-    let toolless = |parts: PartsBuilder| parts.tools("planner", [search_tool(true)]);
+    let toolless =
+        |resources: SystemResourcesBuilder| resources.tools("planner", [search_tool(true)]);
     assert_eq!(refused(&toolless), "role_unknown");
-    assert_eq!(refused(&|_| PartsBuilder::new()), "role_missing");
+    assert_eq!(refused(&|_| SystemResourcesBuilder::new()), "role_missing");
 }

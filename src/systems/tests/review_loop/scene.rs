@@ -4,7 +4,7 @@ use antiphon_systems::review_loop::config::AnswerFormat;
 use antiphon_systems::review_loop::{
     AgentMessage, Answer, Config, Participant, QuestionInput, ReviewLoop, State,
 };
-use antiphon_systems::{PartsBuilder, Session, SystemResult, SystemRunner};
+use antiphon_systems::{Session, SystemResourcesBuilder, SystemResult, SystemRunner};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -63,11 +63,11 @@ impl Scene {
 
     /// A system with these roles, on this scene's settings and tools.
     pub(crate) fn system(&self, model: &Arc<dyn Model>) -> SystemRunner<ReviewLoop> {
-        let parts = PartsBuilder::new()
+        let resources = SystemResourcesBuilder::new()
             .model(Arc::clone(model))
             .tools("researcher", self.research_tools.clone())
             .tools("expert", self.expert_tools.clone());
-        SystemRunner::new(self.config.clone(), parts).unwrap()
+        SystemRunner::new(self.config.clone(), resources).unwrap()
     }
 
     pub(crate) fn session(&self) -> Session {

@@ -11,19 +11,19 @@ use antiphon_runtime::{Model, Tool};
 use crate::prompts::{PromptSpec, Prompts};
 use crate::role::{RoleImplementation, RoleModel, RoleSpec, Roles};
 
-/// The parts that a caller gives to a system.
+/// Collects the resources that a caller gives to a system.
 ///
 /// ```
 /// use std::sync::Arc;
 /// use antiphon_models::ScriptedModel;
-/// use antiphon_systems::{PartsBuilder, RoleImplementation};
-/// let parts = PartsBuilder::new()
+/// use antiphon_systems::{SystemResourcesBuilder, RoleImplementation};
+/// let resources = SystemResourcesBuilder::new()
 ///     .model(Arc::new(ScriptedModel::new(["yes"])))
 ///     .role("critic", RoleImplementation::model(Arc::new(ScriptedModel::new(["no"]))))
 ///     .prompt("critic_expert", "Approve what is right.");
 /// ```
 #[derive(Clone, Default)]
-pub struct PartsBuilder {
+pub struct SystemResourcesBuilder {
     model: Option<RoleModel>,
     roles: BTreeMap<String, RoleImplementation>,
     tools: BTreeMap<String, Vec<Arc<dyn Tool>>>,
@@ -31,8 +31,8 @@ pub struct PartsBuilder {
     sandbox: Option<Arc<dyn Sandbox>>,
 }
 
-impl PartsBuilder {
-    /// No parts.
+impl SystemResourcesBuilder {
+    /// No resources.
     pub fn new() -> Self {
         Self::default()
     }
@@ -71,7 +71,7 @@ impl PartsBuilder {
         Self { sandbox: Some(sandbox), ..self }
     }
 
-    /// Checks the parts against the roles and prompts of a system.
+    /// Checks the resources against the roles and prompts of a system.
     ///
     /// # Errors
     /// As [`Roles`] and [`Prompts`] find.
@@ -79,8 +79,8 @@ impl PartsBuilder {
         self,
         roles: &'static [RoleSpec],
         prompts: &'static [PromptSpec],
-    ) -> Result<Parts, Fault> {
-        Ok(Parts {
+    ) -> Result<SystemResources, Fault> {
+        Ok(SystemResources {
             roles: Roles::resolve(roles, self.model.as_ref(), self.roles, self.tools)?,
             prompts: Prompts::resolve(prompts, self.prompts)?,
             sandbox: self.sandbox,
@@ -88,9 +88,9 @@ impl PartsBuilder {
     }
 }
 
-/// Parts that were checked.
+/// The resources of a system, checked.
 #[derive(Clone)]
-pub struct Parts {
+pub struct SystemResources {
     /// The implementations of the roles.
     pub roles: Roles,
     /// The prompts.
@@ -99,7 +99,7 @@ pub struct Parts {
     pub sandbox: Option<Arc<dyn Sandbox>>,
 }
 
-impl Parts {
+impl SystemResources {
     /// The sandbox, for a system that cannot do without.
     ///
     /// # Errors

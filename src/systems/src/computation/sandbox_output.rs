@@ -12,7 +12,7 @@ use crate::base64_bytes::Base64Bytes;
 /// verified; see [`JobOutcome`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Computed {
+pub struct SandboxOutput {
     /// The value of the last expression, tagged.
     pub value: Option<Json>,
     /// Why the value could not be returned.
@@ -52,7 +52,7 @@ pub struct Usage {
     pub start: String,
 }
 
-impl From<JobOutcome> for Computed {
+impl From<JobOutcome> for SandboxOutput {
     fn from(outcome: JobOutcome) -> Self {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let tables = outcome.tables.into_iter();

@@ -1,10 +1,10 @@
-//! The parts of a system as Python gives them: roles, tools, prompts and a sandbox.
+//! The resources of a system as Python gives them: roles, tools, prompts and a sandbox.
 
 use std::sync::Arc;
 
 use antiphon_runtime::sandbox::Sandbox;
 use antiphon_runtime::{Model as ModelPort, Tool};
-use antiphon_systems::{PartsBuilder, RoleImplementation, RoleModel};
+use antiphon_systems::{RoleImplementation, RoleModel, SystemResourcesBuilder};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -38,12 +38,12 @@ const NAMES: [&str; 14] = [
 /// The tools of a role.
 type Tools = Vec<Arc<dyn Tool>>;
 
-/// Reads the parts of a system.
-pub(crate) fn read(given: &Bound<'_, PyDict>) -> PyResult<PartsBuilder> {
+/// Reads the resources of a system.
+pub(crate) fn read(given: &Bound<'_, PyDict>) -> PyResult<SystemResourcesBuilder> {
     let fields = Keywords::new(Some(given), &["roles", "tools", "prompts", "sandbox"])?;
-    let mut parts = PartsBuilder::new();
+    let mut resources = SystemResourcesBuilder::new();
     for (name, role) in fields.get::<Bound<'_, PyDict>>("roles")?.iter().flatten() {
-        parts = parts.role(&name.extract::<String>()?, actor(role.cast::<PyDict>()?)?);
+        resources = resources.role(&name.extract::<String>()?, actor(role.cast::<PyDict>()?)?);
     }
     let mut known: Vec<(Bound<'_, PyAny>, Tools)> = Vec::new();
     for (name, list) in fields.get::<Bound<'_, PyDict>>("tools")?.iter().flatten() {
@@ -54,14 +54,14 @@ pub(crate) fn read(given: &Bound<'_, PyDict>) -> PyResult<PartsBuilder> {
             None => tools(&list)?,
         };
         known.push((list, tools.clone()));
-        parts = parts.tools(&name.extract::<String>()?, tools);
+        resources = resources.tools(&name.extract::<String>()?, tools);
     }
     for (name, text) in fields.get::<Bound<'_, PyDict>>("prompts")?.iter().flatten() {
-        parts = parts.prompt(&name.extract::<String>()?, text.extract::<String>()?);
+        resources = resources.prompt(&name.extract::<String>()?, text.extract::<String>()?);
     }
     Ok(match fields.get::<Bound<'_, PyAny>>("sandbox")? {
-        Some(engine) => parts.sandbox(sandbox(engine)),
-        None => parts,
+        Some(engine) => resources.sandbox(sandbox(engine)),
+        None => resources,
     })
 }
 
