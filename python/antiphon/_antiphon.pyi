@@ -542,27 +542,6 @@ class Event:
         """
 
 @final
-class Form:
-    """
-    The stored form of a type: plain values in its place, and the way back.
-
-    Args:
-        kind: the number of the form, 16 to 127; 7 for all types that have names.
-        pack: a function from an object of the type to plain values, which may
-            hold objects of other types that have forms.
-        unpack: the way back.
-        name: the type's name, if its number is 7.
-        fields: whether `pack` returns a dict of fields, for messages about what
-            is inside.
-    """
-    def __new__(cls, /, kind: int, pack: Any, unpack: Any, *, name: str | None = None, fields: bool = False) -> Form: ...
-    def __repr__(self, /) -> str: ...
-    @property
-    def kind(self, /) -> int: ...
-    @property
-    def name(self, /) -> str | None: ...
-
-@final
 class History:
     """
     What a thread held at its checkpoints, newest first, read as far as it is asked for.
@@ -574,67 +553,6 @@ class History:
     def page(self, /, most: int = ...) -> list:
         """
         The next checkpoints, each as a dict, at most so many; none at the end.
-        """
-
-@final
-class Jail:
-    """
-    A zygote of the sandbox. Its steps are called in the order in which they
-    stand here, by a process that has one thread.
-    """
-    def __new__(cls, /, control: int) -> Jail:
-        """
-        Takes the descriptor of the socket that leads to the host.
-        """
-    def fail(self, /, why: str) -> None:
-        """
-        Tells the host why it will not be.
-        """
-    def forked(self, /, pid: int) -> None:
-        """
-        After a fork, in the parent.
-        """
-    def furnish(self, /, library: Sequence[str | PathLike[str]]) -> None:
-        """
-        Changes to the private root. `library` are the interpreter's own paths.
-        """
-    def guard(self, /, first: int) -> None:
-        """
-        Waits for the fork, and ends like it.
-        """
-    def guest(self, /) -> str:
-        """
-        The folder of the guest's code.
-        """
-    def leave(self, /) -> bool:
-        """
-        Leaves the host's namespaces; true if the caller has to fork now, and
-        to call `guard` in the parent.
-        """
-    def lock(self, /) -> None:
-        """
-        The rest of that, once libraries have started what they need.
-        """
-    def next(self, /) -> bool:
-        """
-        Waits until a worker is wanted; false if none ever will be.
-        """
-    def packages(self, /) -> list[str]:
-        """
-        Names to import.
-        """
-    def path(self, /) -> list[str]:
-        """
-        Folders to look for modules in.
-        """
-    def ready(self, /, version: str) -> None:
-        """
-        Tells the host that everything is imported.
-        """
-    def seal(self, /) -> tuple[int, str | None, bool]:
-        """
-        After a fork, in the child: the descriptor of its channel, its folder,
-        and whether its job is still to come.
         """
 
 @final
@@ -1320,6 +1238,67 @@ class RunSummary:
         The status, as in `ThreadSummary.status`.
         """
 
+@final
+class SandboxZygote:
+    """
+    A zygote of the sandbox. Its steps are called in the order in which they
+    stand here, by a process that has one thread.
+    """
+    def __new__(cls, /, control: int) -> SandboxZygote:
+        """
+        Takes the descriptor of the socket that leads to the host.
+        """
+    def fail(self, /, why: str) -> None:
+        """
+        Tells the host why it will not be.
+        """
+    def forked(self, /, pid: int) -> None:
+        """
+        After a fork, in the parent.
+        """
+    def furnish(self, /, library: Sequence[str | PathLike[str]]) -> None:
+        """
+        Changes to the private root. `library` are the interpreter's own paths.
+        """
+    def guard(self, /, first: int) -> None:
+        """
+        Waits for the fork, and ends like it.
+        """
+    def guest(self, /) -> str:
+        """
+        The folder of the guest's code.
+        """
+    def leave(self, /) -> bool:
+        """
+        Leaves the host's namespaces; true if the caller has to fork now, and
+        to call `guard` in the parent.
+        """
+    def lock(self, /) -> None:
+        """
+        The rest of that, once libraries have started what they need.
+        """
+    def next(self, /) -> bool:
+        """
+        Waits until a worker is wanted; false if none ever will be.
+        """
+    def packages(self, /) -> list[str]:
+        """
+        Names to import.
+        """
+    def path(self, /) -> list[str]:
+        """
+        Folders to look for modules in.
+        """
+    def ready(self, /, version: str) -> None:
+        """
+        Tells the host that everything is imported.
+        """
+    def seal(self, /) -> tuple[int, str | None, bool]:
+        """
+        After a fork, in the child: the descriptor of its channel, its folder,
+        and whether its job is still to come.
+        """
+
 @disjoint_base
 class Saver:
     """
@@ -1678,6 +1657,27 @@ class TurnInput:
         `reset_keys`: keys that begin at their defaults again before `further`.
     """
     def __new__(cls, /, first: Any, further: dict, *, reset_keys: Sequence[str] = ...) -> TurnInput: ...
+
+@final
+class TypeCodec:
+    """
+    Converts the objects of a type to plain values for storage, and back.
+
+    Args:
+        kind: the number of the codec, 16 to 127; 7 for all types that have names.
+        pack: a function from an object of the type to plain values, which may
+            hold objects of other types that have codecs.
+        unpack: the way back.
+        name: the type's name, if its number is 7.
+        fields: whether `pack` returns a dict of fields, for messages about what
+            is inside.
+    """
+    def __new__(cls, /, kind: int, pack: Any, unpack: Any, *, name: str | None = None, fields: bool = False) -> TypeCodec: ...
+    def __repr__(self, /) -> str: ...
+    @property
+    def kind(self, /) -> int: ...
+    @property
+    def name(self, /) -> str | None: ...
 
 @final
 class Values:

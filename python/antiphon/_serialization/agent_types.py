@@ -5,22 +5,24 @@ from __future__ import annotations
 from functools import cache, partial
 from typing import Any
 
-from antiphon._antiphon import Command, Form, Overwrite, Send
+from antiphon._antiphon import Command, Overwrite, Send, TypeCodec
 from antiphon._messages import RemoveMessage
-from antiphon._serialization.records import exactly, items, pack_model, record_form, unpack_model
+from antiphon._serialization.records import exactly, items, pack_model, record_codec, unpack_model
 from antiphon.result import Question, Usage
 
 
 @cache
-def antiphon_forms() -> dict[type, Form]:
-    """Return the forms by type."""
+def antiphon_codecs() -> dict[type, TypeCodec]:
+    """Return the codecs by type."""
     return {
-        Send: Form(72, lambda value: [value.node, value.arg, value.timeout], _send),
-        Command: Form(73, _pack_command, _command),
-        Overwrite: Form(74, lambda value: [value.value], lambda value: Overwrite(*items(1, value))),
-        RemoveMessage: record_form(75, RemoveMessage),
-        Question: record_form(76, Question),
-        Usage: record_form(77, Usage),
+        Send: TypeCodec(72, lambda value: [value.node, value.arg, value.timeout], _send),
+        Command: TypeCodec(73, _pack_command, _command),
+        Overwrite: TypeCodec(
+            74, lambda value: [value.value], lambda value: Overwrite(*items(1, value))
+        ),
+        RemoveMessage: record_codec(75, RemoveMessage),
+        Question: record_codec(76, Question),
+        Usage: record_codec(77, Usage),
     }
 
 
@@ -39,16 +41,16 @@ def _command(value: Any) -> Command:
 
 
 @cache
-def langchain_forms() -> dict[type, Form]:
-    """Return the forms by type."""
+def langchain_codecs() -> dict[type, TypeCodec]:
+    """Return the codecs by type."""
     from langchain_core import messages
     from langchain_core.documents import Document
 
     named = (getattr(messages, name) for name in messages.__all__)
     classes = [kind for kind in named if isinstance(kind, type)]
     kinds = {kind.__name__: kind for kind in classes if issubclass(kind, messages.BaseMessage)}
-    message = Form(80, _pack_message, lambda parts: _message(kinds, parts))
-    document = Form(81, _pack_document, partial(unpack_model, Document))
+    message = TypeCodec(80, _pack_message, lambda parts: _message(kinds, parts))
+    document = TypeCodec(81, _pack_document, partial(unpack_model, Document))
     return {**dict.fromkeys(kinds.values(), message), Document: document}
 
 
@@ -75,24 +77,24 @@ def _is_default(field: Any, part: Any) -> bool:
 
 
 @cache
-def langgraph_forms() -> dict[type, Form]:
-    """Return the forms by type."""
+def langgraph_codecs() -> dict[type, TypeCodec]:
+    """Return the codecs by type."""
     from langgraph import types
     from langgraph.checkpoint.serde.types import _DeltaSnapshot
     from langgraph.store.base import Item
 
     return {
-        types.Send: Form(
+        types.Send: TypeCodec(
             112, lambda value: [value.node, value.arg, value.timeout], _langgraph_send
         ),
-        types.Interrupt: record_form(113, types.Interrupt),
-        types.Command: record_form(114, types.Command),
-        types.Overwrite: record_form(115, types.Overwrite),
-        types.TimeoutPolicy: record_form(116, types.TimeoutPolicy),
-        types.PregelTask: record_form(117, types.PregelTask),
-        types.StateSnapshot: record_form(118, types.StateSnapshot),
-        _DeltaSnapshot: record_form(119, _DeltaSnapshot),
-        Item: Form(
+        types.Interrupt: record_codec(113, types.Interrupt),
+        types.Command: record_codec(114, types.Command),
+        types.Overwrite: record_codec(115, types.Overwrite),
+        types.TimeoutPolicy: record_codec(116, types.TimeoutPolicy),
+        types.PregelTask: record_codec(117, types.PregelTask),
+        types.StateSnapshot: record_codec(118, types.StateSnapshot),
+        _DeltaSnapshot: record_codec(119, _DeltaSnapshot),
+        Item: TypeCodec(
             120,
             lambda value: {name: getattr(value, name) for name in _ITEM_FIELDS},
             _langgraph_item,

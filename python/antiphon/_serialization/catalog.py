@@ -12,26 +12,26 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-from antiphon._antiphon import Form
+from antiphon._antiphon import TypeCodec
 from antiphon._serialization.records import exactly
 
 __all__ = [
     "PICKLED",
     "Family",
-    "form_numbered",
-    "form_of",
-    "form_of_failure",
-    "form_of_text",
+    "codec_numbered",
+    "codec_of",
+    "codec_of_failure",
+    "codec_of_text",
     "package_numbered",
 ]
 
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """Types whose forms are imported together, on first use.
+    """Types whose codecs are imported together, on first use.
 
     Attributes:
-        source: module of `antiphon._serialization`, and its function that returns the forms.
+        source: module of `antiphon._serialization`, and its function that returns the codecs.
         numbers: the range of their numbers; a number is never reused.
         packages: the packages that define the types.
     """
@@ -43,42 +43,42 @@ class Family:
 
 _FAMILIES = (
     Family(
-        "standard_types.builtin_forms",
+        "standard_types.builtin_codecs",
         range(16, 32),
         frozenset({"antiphon", "builtins", "collections", "re"}),
     ),
-    Family("standard_types.time_forms", range(32, 40), frozenset({"datetime", "zoneinfo"})),
+    Family("standard_types.time_codecs", range(32, 40), frozenset({"datetime", "zoneinfo"})),
     Family(
-        "standard_types.number_forms", range(40, 48), frozenset({"decimal", "fractions", "uuid"})
+        "standard_types.number_codecs", range(40, 48), frozenset({"decimal", "fractions", "uuid"})
     ),
-    Family("standard_types.path_forms", range(48, 64), frozenset({"ipaddress", "pathlib"})),
-    Family("exceptions.forms", range(64, 72), frozenset({"antiphon", "builtins"})),
-    Family("agent_types.antiphon_forms", range(72, 80), frozenset({"antiphon"})),
-    Family("agent_types.langchain_forms", range(80, 88), frozenset({"langchain_core"})),
-    Family("tables.numpy_forms", range(88, 96), frozenset({"numpy"})),
-    Family("tables.polars_forms", range(96, 100), frozenset({"polars"})),
-    Family("tables.arrow_forms", range(100, 104), frozenset({"pyarrow"})),
-    Family("tables.pandas_forms", range(104, 112), frozenset({"pandas"})),
-    Family("agent_types.langgraph_forms", range(112, 124), frozenset({"langgraph"})),
+    Family("standard_types.path_codecs", range(48, 64), frozenset({"ipaddress", "pathlib"})),
+    Family("exceptions.codecs", range(64, 72), frozenset({"antiphon", "builtins"})),
+    Family("agent_types.antiphon_codecs", range(72, 80), frozenset({"antiphon"})),
+    Family("agent_types.langchain_codecs", range(80, 88), frozenset({"langchain_core"})),
+    Family("tables.numpy_codecs", range(88, 96), frozenset({"numpy"})),
+    Family("tables.polars_codecs", range(96, 100), frozenset({"polars"})),
+    Family("tables.arrow_codecs", range(100, 104), frozenset({"pyarrow"})),
+    Family("tables.pandas_codecs", range(104, 112), frozenset({"pandas"})),
+    Family("agent_types.langgraph_codecs", range(112, 124), frozenset({"langgraph"})),
 )
 
-_MET: dict[type, Form] = {}
-"""The forms of the families that were used so far."""
+_MET: dict[type, TypeCodec] = {}
+"""The codecs of the families that were used so far."""
 
 
-def form_of(kind: type) -> Form | None:
-    """Return the form of a type, if it is in the list."""
+def codec_of(kind: type) -> TypeCodec | None:
+    """Return the codec of a type, if it is in the list."""
     if kind in _MET:
         return _MET[kind]
     package = kind.__module__.partition(".")[0]
     for family in _FAMILIES:
         if package in family.packages:
-            _MET.update(_forms(family))
+            _MET.update(_codecs(family))
     return _MET.get(kind)
 
 
-def form_of_failure(kind: type) -> Form | None:
-    """Return the form of an exception type that is neither in the list nor registered."""
+def codec_of_failure(kind: type) -> TypeCodec | None:
+    """Return the codec of an exception type that is neither in the list nor registered."""
     if not issubclass(kind, BaseException):
         return None
     from antiphon._serialization.exceptions import FOREIGN
@@ -86,8 +86,8 @@ def form_of_failure(kind: type) -> Form | None:
     return FOREIGN
 
 
-def form_of_text(kind: type) -> Form | None:
-    """Return the form of a subclass of ``str`` that is no enum; it is stored as plain text.
+def codec_of_text(kind: type) -> TypeCodec | None:
+    """Return the codec of a subclass of ``str`` that is no enum; it is stored as plain text.
 
     LangChain's ``message.text`` is one.
     """
@@ -95,13 +95,13 @@ def form_of_text(kind: type) -> Form | None:
         return None
     from antiphon._serialization.standard_types import Plain
 
-    return form_of(Plain)
+    return codec_of(Plain)
 
 
-def form_numbered(number: int) -> Form | None:
-    """Return the form with a number; raise `ImportError` if its package is not installed."""
+def codec_numbered(number: int) -> TypeCodec | None:
+    """Return the codec with a number; raise `ImportError` if its package is not installed."""
     family = _family(number)
-    return None if family is None else _forms_by_number(family).get(number)
+    return None if family is None else _codecs_by_number(family).get(number)
 
 
 def package_numbered(number: int) -> str | None:
@@ -115,17 +115,17 @@ def _family(number: int) -> Family | None:
 
 
 @cache
-def _forms(family: Family) -> dict[type, Form]:
+def _codecs(family: Family) -> dict[type, TypeCodec]:
     module, _, function = family.source.partition(".")
-    forms: dict[type, Form] = getattr(
+    codecs: dict[type, TypeCodec] = getattr(
         import_module(f"antiphon._serialization.{module}"), function
     )()
-    return forms
+    return codecs
 
 
 @cache
-def _forms_by_number(family: Family) -> dict[int, Form]:
-    return {form.kind: form for form in _forms(family).values()}
+def _codecs_by_number(family: Family) -> dict[int, TypeCodec]:
+    return {codec.kind: codec for codec in _codecs(family).values()}
 
 
 def _pickle(value: Any) -> bytes:
@@ -136,4 +136,4 @@ def _unpickle(data: Any) -> Any:
     return pickle.loads(exactly(bytes, data))  # noqa: S301 - sealed with the caller's own key
 
 
-PICKLED = Form(8, _pickle, _unpickle)
+PICKLED = TypeCodec(8, _pickle, _unpickle)

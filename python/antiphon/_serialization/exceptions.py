@@ -7,10 +7,10 @@ from functools import cache
 from typing import Any
 
 from antiphon import _graph_errors, errors
-from antiphon._antiphon import Form
+from antiphon._antiphon import TypeCodec
 from antiphon._serialization.records import exactly, items, pack_exception, unpack_exception
 
-__all__ = ["FOREIGN", "StoredException", "forms"]
+__all__ = ["FOREIGN", "StoredException", "codecs"]
 
 
 class StoredException(Exception):
@@ -42,10 +42,10 @@ _OURS = _classes_by_name(errors, errors.AntiphonError) | _classes_by_name(
 
 
 @cache
-def forms() -> dict[type, Form]:
-    """The forms by type."""
-    plain = Form(64, _pack_builtin, _builtin)
-    ours = Form(65, _pack_ours, _ours)
+def codecs() -> dict[type, TypeCodec]:
+    """The codecs by type."""
+    plain = TypeCodec(64, _pack_builtin, _builtin)
+    ours = TypeCodec(65, _pack_ours, _ours)
     return {
         **dict.fromkeys(_BUILTIN.values(), plain),
         **dict.fromkeys(_OURS.values(), ours),
@@ -89,4 +89,4 @@ def _foreign(value: Any) -> StoredException:
     return StoredException(exactly(str, message), exactly(str, kind))
 
 
-FOREIGN = Form(66, _pack_foreign, _foreign)
+FOREIGN = TypeCodec(66, _pack_foreign, _foreign)

@@ -8,7 +8,7 @@ from enum import Enum, Flag
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from antiphon._antiphon import Form
+from antiphon._antiphon import TypeCodec
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,7 +37,7 @@ _HEAP = 1 << 9
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """The stored form of a class.
+    """The codec of a class.
 
     Attributes:
         pack: converts an object to plain values.
@@ -56,7 +56,7 @@ def is_record(kind: type) -> bool:
 
 
 def record_of(kind: type) -> Record | None:
-    """Return the stored form of a class; ``None`` if it is of no supported kind."""
+    """Return the codec of a class; ``None`` if it is of no supported kind."""
     if issubclass(kind, Enum):
         return _enum(kind)
     if _is_model(kind):
@@ -70,11 +70,11 @@ def record_of(kind: type) -> Record | None:
     return None
 
 
-def record_form(number: int, kind: type) -> Form:
-    """Return the numbered form of a dataclass or named tuple."""
+def record_codec(number: int, kind: type) -> TypeCodec:
+    """Return the numbered codec of a dataclass or named tuple."""
     record = record_of(kind)
     assert record is not None  # noqa: S101 - as above
-    return Form(number, record.pack, record.unpack, fields=True)
+    return TypeCodec(number, record.pack, record.unpack, fields=True)
 
 
 def _enum(kind: type[Enum]) -> Record | None:

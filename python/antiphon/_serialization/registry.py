@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, overload
 
-from antiphon._antiphon import Form
+from antiphon._antiphon import TypeCodec
 from antiphon._serialization import catalog, records
 from antiphon._serialization.catalog import PICKLED
 from antiphon._serialization.type_hints import types_in
@@ -21,11 +21,11 @@ __all__ = ["GLOBAL", "UNREAD", "Registry", "Unread", "name_of", "register", "reg
 _T = TypeVar("_T", bound=type)
 
 _NAMED = 7
-"""The number of all named forms."""
+"""The number of all named codecs."""
 
 
 class Registry:
-    """The types whose objects can be stored, with their forms.
+    """The types whose objects can be stored, with their codecs.
 
     Every registry has Python's own types, the data types of the standard library, arrays, tables
     and LangChain's messages. Other types are stored under a name; reading one requires that the
@@ -45,16 +45,16 @@ class Registry:
         ...     price: int
         >>> registry = Registry()
         >>> registry.register(Order, name="order")
-        >>> registry.form_of(Order)
-        Form(7, name="order")
+        >>> registry.codec_of(Order)
+        TypeCodec(7, name="order")
     """
 
     def __init__(self, outer: Registry | None = None, *, pickles: bool = False) -> None:
         self._outer = outer
         self._pickles = pickles
         self.settled = True
-        self._types: dict[type, Form] = {}
-        self._names: dict[str, tuple[type, Form]] = {}
+        self._types: dict[type, TypeCodec] = {}
+        self._names: dict[str, tuple[type, TypeCodec]] = {}
 
     def register(
         self,
@@ -74,9 +74,9 @@ class Registry:
                 details={"name": name},
                 hint="pass another name: `register(type, name=...)`",
             )
-        form = _form(kind, name, pack, unpack)
-        self._types[kind] = form
-        self._names[name] = (kind, form)
+        codec = _codec(kind, name, pack, unpack)
+        self._types[kind] = codec
+        self._names[name] = (kind, codec)
 
     def adopt(self, schema: Any) -> None:
         """Register the types in a schema, also nested ones.
@@ -92,43 +92,43 @@ class Registry:
         for kind in kinds:
             if kind in self._types or not records.is_record(kind):
                 continue
-            if name_of(kind) not in self._names and catalog.form_of(kind) is None:
+            if name_of(kind) not in self._names and catalog.codec_of(kind) is None:
                 self.register(kind)
 
     def pickling(self) -> Registry:
         """Return the same registry with pickling of unknown types."""
         return Registry(self, pickles=True)
 
-    def form_of(self, kind: type) -> Form | None:
-        """Return the form of a type; ``None`` if it cannot be stored."""
-        known = self.registered(kind) or catalog.form_of(kind) or catalog.form_of_failure(kind)
-        known = known or catalog.form_of_text(kind)
+    def codec_of(self, kind: type) -> TypeCodec | None:
+        """Return the codec of a type; ``None`` if it cannot be stored."""
+        known = self.registered(kind) or catalog.codec_of(kind) or catalog.codec_of_failure(kind)
+        known = known or catalog.codec_of_text(kind)
         return known or (PICKLED if self._pickles else None)
 
-    def form_named(self, name: str) -> Form | None:
-        """Return the form of the type with a name."""
+    def codec_named(self, name: str) -> TypeCodec | None:
+        """Return the codec of the type with a name."""
         owner = self.owner(name)
         return None if owner is None else owner[1]
 
-    def registered(self, kind: type) -> Form | None:
-        """Return the form of a type, if it is registered or adopted."""
-        form = self._outer.registered(kind) if self._outer is not None else None
-        if form is not None or (form := self._types.get(kind)) is None:
-            return form
+    def registered(self, kind: type) -> TypeCodec | None:
+        """Return the codec of a type, if it is registered or adopted."""
+        codec = self._outer.registered(kind) if self._outer is not None else None
+        if codec is not None or (codec := self._types.get(kind)) is None:
+            return codec
         # `outer` may have registered another type under a name that was adopted here.
-        owner = self.owner(form.name or "")
-        return form if owner is not None and _is_again(kind, owner[0]) else None
+        owner = self.owner(codec.name or "")
+        return codec if owner is not None and _is_again(kind, owner[0]) else None
 
-    def owner(self, name: str) -> tuple[type, Form] | None:
-        """Return the type with a name, and its form."""
+    def owner(self, name: str) -> tuple[type, TypeCodec] | None:
+        """Return the type with a name, and its codec."""
         owner = self._outer.owner(name) if self._outer is not None else None
         return owner or self._names.get(name)
 
-    def form_numbered(self, number: int) -> Form | None:
-        """Return the form with a number."""
+    def codec_numbered(self, number: int) -> TypeCodec | None:
+        """Return the codec with a number."""
         if number == PICKLED.kind:
             return PICKLED if self._pickles else None
-        return catalog.form_numbered(number)
+        return catalog.codec_numbered(number)
 
 
 GLOBAL = Registry()
@@ -211,18 +211,18 @@ def _is_again(kind: type, known: type) -> bool:
     )
 
 
-def _form(
+def _codec(
     kind: type,
     name: str,
     pack: Callable[[Any], Any] | None,
     unpack: Callable[[Any], Any] | None,
-) -> Form:
+) -> TypeCodec:
     if pack is not None and unpack is not None:
-        return Form(_NAMED, pack, unpack, name=name)
+        return TypeCodec(_NAMED, pack, unpack, name=name)
     if pack is None and unpack is None and isinstance(kind, type):
         record = records.record_of(kind)
         if record is not None:
-            return Form(_NAMED, record.pack, record.unpack, name=name, fields=record.fields)
+            return TypeCodec(_NAMED, record.pack, record.unpack, name=name, fields=record.fields)
     raise ValidationError(
         f"a type of this kind needs `pack` and `unpack`: {kind!r}",
         code="type_unstorable",
@@ -254,20 +254,20 @@ class Unread:
 class _UnreadRegistry:
     """A registry for reading: objects of types outside the standard library become `Unread`."""
 
-    def form_of(self, kind: type) -> NoReturn:
+    def codec_of(self, kind: type) -> NoReturn:
         """Refuse to store."""
         raise TypeError(f"this registry is for reading only, found: {kind!r}")
 
-    def form_named(self, name: str) -> Form:
-        """Return a form that reads an object as `Unread`."""
-        return Form(_NAMED, self.form_of, partial(Unread, name), name=name)
+    def codec_named(self, name: str) -> TypeCodec:
+        """Return a codec that reads an object as `Unread`."""
+        return TypeCodec(_NAMED, self.codec_of, partial(Unread, name), name=name)
 
-    def form_numbered(self, number: int) -> Form | None:
-        """Return the form of a data type of the standard library, or one that reads `Unread`."""
+    def codec_numbered(self, number: int) -> TypeCodec | None:
+        """Return the codec of a data type of the standard library, or one that reads `Unread`."""
         if number in _PLAIN:
-            return catalog.form_numbered(number)
+            return catalog.codec_numbered(number)
         name = "pickle" if number == PICKLED.kind else catalog.package_numbered(number)
-        return None if name is None else Form(number, self.form_of, partial(Unread, name))
+        return None if name is None else TypeCodec(number, self.codec_of, partial(Unread, name))
 
 
 UNREAD = _UnreadRegistry()

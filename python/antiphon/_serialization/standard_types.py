@@ -14,7 +14,7 @@ from functools import cache, partial
 from typing import Any
 from uuid import UUID
 
-from antiphon._antiphon import Form
+from antiphon._antiphon import TypeCodec
 from antiphon._serialization.records import exactly, items
 
 _FACTORIES: tuple[type, ...] = (list, dict, set, int, float, str, tuple, bool, deque, Counter)
@@ -22,19 +22,19 @@ _FACTORIES: tuple[type, ...] = (list, dict, set, int, float, str, tuple, bool, d
 
 
 @cache
-def builtin_forms() -> dict[type, Form]:
-    """Return the forms by type."""
+def builtin_codecs() -> dict[type, TypeCodec]:
+    """Return the codecs by type."""
     return {
-        bytearray: Form(16, bytes, lambda value: bytearray(exactly(bytes, value))),
-        complex: Form(17, lambda value: [value.real, value.imag], _complex),
-        range: Form(18, lambda value: [value.start, value.stop, value.step], _range),
-        deque: Form(19, lambda value: [value.maxlen, list(value)], _deque),
-        OrderedDict: Form(20, dict, lambda value: OrderedDict(exactly(dict, value))),
-        Counter: Form(21, dict, lambda value: Counter(exactly(dict, value))),
-        defaultdict: Form(22, _pack_defaultdict, _defaultdict),
-        re.Pattern: Form(23, lambda value: [value.pattern, value.flags], _pattern),
-        type(...): Form(24, lambda _: None, lambda _: ...),
-        Plain: Form(25, _plain, lambda value: value),
+        bytearray: TypeCodec(16, bytes, lambda value: bytearray(exactly(bytes, value))),
+        complex: TypeCodec(17, lambda value: [value.real, value.imag], _complex),
+        range: TypeCodec(18, lambda value: [value.start, value.stop, value.step], _range),
+        deque: TypeCodec(19, lambda value: [value.maxlen, list(value)], _deque),
+        OrderedDict: TypeCodec(20, dict, lambda value: OrderedDict(exactly(dict, value))),
+        Counter: TypeCodec(21, dict, lambda value: Counter(exactly(dict, value))),
+        defaultdict: TypeCodec(22, _pack_defaultdict, _defaultdict),
+        re.Pattern: TypeCodec(23, lambda value: [value.pattern, value.flags], _pattern),
+        type(...): TypeCodec(24, lambda _: None, lambda _: ...),
+        Plain: TypeCodec(25, _plain, lambda value: value),
     }
 
 
@@ -93,17 +93,17 @@ _KEY = re.compile(r"[A-Za-z0-9_+-]+(/[A-Za-z0-9_+-]+)*")
 
 
 @cache
-def time_forms() -> dict[type, Form]:
-    """Return the forms by type."""
+def time_codecs() -> dict[type, TypeCodec]:
+    """Return the codecs by type."""
     return {
-        dt.datetime: Form(32, _pack_clock, lambda value: _clock(dt.datetime, value)),
-        dt.date: Form(33, dt.date.isoformat, dt.date.fromisoformat),
-        dt.time: Form(34, _pack_clock, lambda value: _clock(dt.time, value)),
-        dt.timedelta: Form(
+        dt.datetime: TypeCodec(32, _pack_clock, lambda value: _clock(dt.datetime, value)),
+        dt.date: TypeCodec(33, dt.date.isoformat, dt.date.fromisoformat),
+        dt.time: TypeCodec(34, _pack_clock, lambda value: _clock(dt.time, value)),
+        dt.timedelta: TypeCodec(
             35, lambda value: [value.days, value.seconds, value.microseconds], _span
         ),
-        dt.timezone: Form(36, _pack_zone, _zone),
-        zoneinfo.ZoneInfo: Form(37, _pack_zone_name, _zone_of_name),
+        dt.timezone: TypeCodec(36, _pack_zone, _zone),
+        zoneinfo.ZoneInfo: TypeCodec(37, _pack_zone_name, _zone_of_name),
     }
 
 
@@ -154,12 +154,14 @@ def check_zone_name(value: Any) -> None:
 
 
 @cache
-def number_forms() -> dict[type, Form]:
-    """Return the forms by type."""
+def number_codecs() -> dict[type, TypeCodec]:
+    """Return the codecs by type."""
     return {
-        Decimal: Form(40, str, lambda value: Decimal(exactly(str, value))),
-        Fraction: Form(41, lambda value: [value.numerator, value.denominator], _fraction),
-        UUID: Form(42, lambda value: value.bytes, lambda value: UUID(bytes=exactly(bytes, value))),
+        Decimal: TypeCodec(40, str, lambda value: Decimal(exactly(str, value))),
+        Fraction: TypeCodec(41, lambda value: [value.numerator, value.denominator], _fraction),
+        UUID: TypeCodec(
+            42, lambda value: value.bytes, lambda value: UUID(bytes=exactly(bytes, value))
+        ),
     }
 
 
@@ -183,9 +185,9 @@ _KINDS: dict[int, type] = {
 
 
 @cache
-def path_forms() -> dict[type, Form]:
-    """Return the forms by type; each is stored as text."""
-    return {kind: Form(number, str, partial(_read, kind)) for number, kind in _KINDS.items()}
+def path_codecs() -> dict[type, TypeCodec]:
+    """Return the codecs by type; each is stored as text."""
+    return {kind: TypeCodec(number, str, partial(_read, kind)) for number, kind in _KINDS.items()}
 
 
 def _read(kind: type, value: Any) -> Any:

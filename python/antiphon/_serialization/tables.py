@@ -14,7 +14,7 @@ from functools import cache
 from math import prod
 from typing import Any
 
-from antiphon._antiphon import Form
+from antiphon._antiphon import TypeCodec
 from antiphon._serialization.records import exactly, items
 from antiphon._serialization.standard_types import check_zone_name
 
@@ -24,13 +24,13 @@ _MOST_DIMENSIONS = 64
 
 
 @cache
-def numpy_forms() -> dict[type, Form]:
-    """Return the forms by type."""
+def numpy_codecs() -> dict[type, TypeCodec]:
+    """Return the codecs by type."""
     import numpy as np
 
-    scalar = Form(89, _pack_scalar, _scalar)
+    scalar = TypeCodec(89, _pack_scalar, _scalar)
     return {
-        np.ndarray: Form(88, _pack_array, _array),
+        np.ndarray: TypeCodec(88, _pack_array, _array),
         **dict.fromkeys(np.sctypeDict.values(), scalar),
     }
 
@@ -80,13 +80,13 @@ def _check_item_type(item: Any) -> str:
 
 
 @cache
-def polars_forms() -> dict[type, Form]:
-    """Return the forms by type."""
+def polars_codecs() -> dict[type, TypeCodec]:
+    """Return the codecs by type."""
     import polars as pl
 
     return {
-        pl.DataFrame: Form(96, _pack_polars, _polars_frame),
-        pl.Series: Form(97, lambda value: _pack_polars(value.to_frame()), _polars_series),
+        pl.DataFrame: TypeCodec(96, _pack_polars, _polars_frame),
+        pl.Series: TypeCodec(97, lambda value: _pack_polars(value.to_frame()), _polars_series),
     }
 
 
@@ -111,13 +111,15 @@ def _polars_series(data: Any) -> Any:
 
 
 @cache
-def arrow_forms() -> dict[type, Form]:
-    """Return the forms by type."""
+def arrow_codecs() -> dict[type, TypeCodec]:
+    """Return the codecs by type."""
     import pyarrow as pa
 
     return {
-        pa.Table: Form(100, _pack_arrow, lambda data: _arrow_stream(data).read_all()),
-        pa.RecordBatch: Form(101, _pack_arrow, lambda data: _arrow_stream(data).read_next_batch()),
+        pa.Table: TypeCodec(100, _pack_arrow, lambda data: _arrow_stream(data).read_all()),
+        pa.RecordBatch: TypeCodec(
+            101, _pack_arrow, lambda data: _arrow_stream(data).read_next_batch()
+        ),
     }
 
 
@@ -146,20 +148,20 @@ _MASKED = frozenset(
 
 
 @cache
-def pandas_forms() -> dict[type, Form]:
-    """Return the forms by type."""
+def pandas_codecs() -> dict[type, TypeCodec]:
+    """Return the codecs by type."""
     import pandas as pd
 
-    index = Form(106, _pack_pandas_index, _pandas_index)
+    index = TypeCodec(106, _pack_pandas_index, _pandas_index)
     indexes = (pd.Index, pd.RangeIndex, pd.MultiIndex, pd.DatetimeIndex, pd.TimedeltaIndex)
     return {
-        pd.DataFrame: Form(104, _pack_frame, _frame),
-        pd.Series: Form(105, _pack_series, _series),
+        pd.DataFrame: TypeCodec(104, _pack_frame, _frame),
+        pd.Series: TypeCodec(105, _pack_series, _series),
         **dict.fromkeys((*indexes, pd.CategoricalIndex), index),
-        pd.Timestamp: Form(107, lambda value: [value.asm8, _pack_zone(value.tz)], _timestamp),
-        pd.Timedelta: Form(108, lambda value: value.asm8, pd.Timedelta),
-        type(pd.NaT): Form(109, lambda _: None, lambda _: pd.NaT),
-        type(pd.NA): Form(110, lambda _: None, lambda _: pd.NA),
+        pd.Timestamp: TypeCodec(107, lambda value: [value.asm8, _pack_zone(value.tz)], _timestamp),
+        pd.Timedelta: TypeCodec(108, lambda value: value.asm8, pd.Timedelta),
+        type(pd.NaT): TypeCodec(109, lambda _: None, lambda _: pd.NaT),
+        type(pd.NA): TypeCodec(110, lambda _: None, lambda _: pd.NA),
     }
 
 

@@ -19,7 +19,7 @@ mod value;
 mod _antiphon {
     #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
     #[pymodule_export]
-    use crate::sandbox::jail::Jail;
+    use crate::sandbox::zygote::SandboxZygote;
     #[pymodule_export]
     use crate::{
         driver::{
@@ -65,7 +65,7 @@ mod _antiphon {
             thread_ref::ThreadRef,
         },
         value::{
-            codec::Form,
+            codec::TypeCodec,
             command::{Command, Overwrite, Send},
             redact::PieceRedactor,
             schema::CompiledSchema,

@@ -7,14 +7,14 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from antiphon._antiphon import Values
-from antiphon._serialization.catalog import form_of
+from antiphon._serialization.catalog import codec_of
 from antiphon._serialization.registry import GLOBAL, Registry
 from antiphon._serialization.standard_types import Plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from antiphon._antiphon import Form
+    from antiphon._antiphon import TypeCodec
 
 NAME = "antiphon"
 """The type that stands beside bytes of `Serializer`."""
@@ -25,13 +25,13 @@ class LenientRegistry(Registry):
 
     Example:
         >>> class Words(str): ...
-        >>> LenientRegistry().form_of(Words)
-        Form(25)
+        >>> LenientRegistry().codec_of(Words)
+        TypeCodec(25)
     """
 
-    def form_of(self, kind: type) -> Form | None:
+    def codec_of(self, kind: type) -> TypeCodec | None:
         """How objects of a type are stored, or none if they cannot be."""
-        return super().form_of(kind) or _as_plain(kind)
+        return super().codec_of(kind) or _as_plain(kind)
 
     def pickling(self) -> Registry:
         """The same registry, which pickles what it does not know."""
@@ -84,6 +84,6 @@ def registry_of(types: Iterable[Any]) -> LenientRegistry:
     return registry
 
 
-def _as_plain(kind: type) -> Form | None:
+def _as_plain(kind: type) -> TypeCodec | None:
     is_plain = issubclass(kind, Plain.TYPES) and not issubclass(kind, Enum)
-    return form_of(Plain) if is_plain else None
+    return codec_of(Plain) if is_plain else None

@@ -26,30 +26,30 @@ _UNSEALED = 97
 
 def boot(control: int, native: str) -> NoReturn:
     """Become a zygote: `control` is the socket to the host, `native` the extension module."""
-    jail = _extension(native).Jail(control)
+    zygote = _extension(native).SandboxZygote(control)
     try:
-        if jail.leave():
+        if zygote.leave():
             first = os.fork()
             if first:
-                jail.guard(first)
-        jail.furnish([path for path in sys.path if path])
-        sys.path += jail.path()
-        guest = _guest(jail.guest())
+                zygote.guard(first)
+        zygote.furnish([path for path in sys.path if path])
+        sys.path += zygote.path()
+        guest = _guest(zygote.guest())
         preload = importlib.import_module("_guest.preload")
-        preload.load(jail.packages())
+        preload.load(zygote.packages())
         _open_streams()
         guest.prepare()
         gc.collect()
         gc.freeze()
-        jail.ready(sys.version.split()[0])
+        zygote.ready(sys.version.split()[0])
     except BaseException as problem:  # noqa: BLE001 - reported to the host
-        jail.fail(f"{type(problem).__name__}: {problem}")
+        zygote.fail(f"{type(problem).__name__}: {problem}")
         os._exit(_FAILED)
-    while jail.next():
+    while zygote.next():
         child = _fork()
         if child == 0:
-            _work(jail, guest.serve, preload)
-        jail.forked(child)
+            _work(zygote, guest.serve, preload)
+        zygote.forked(child)
     os._exit(0)
 
 
@@ -60,14 +60,14 @@ def _fork() -> int:
         return -1
 
 
-def _work(jail: Any, serve: Any, preload: Any) -> NoReturn:
+def _work(zygote: Any, serve: Any, preload: Any) -> NoReturn:
     try:
-        channel, folder, waits = jail.seal()
+        channel, folder, waits = zygote.seal()
         # A library that needs threads starts them when a job arrives, because they would take
         # memory in every spare worker. The lock comes after them: it forbids new threads.
         later = preload.needs_threads()
         if not later:
-            jail.lock()
+            zygote.lock()
     except BaseException as problem:  # noqa: BLE001 - the worker is not locked in, and must not run code
         os.write(2, f"{problem}"[:500].encode("utf-8", "replace"))
         os._exit(_UNSEALED)
@@ -76,7 +76,7 @@ def _work(jail: Any, serve: Any, preload: Any) -> NoReturn:
     code = _FAILED
     try:
         _reseed()
-        serve(channel, waits=waits, prepare=partial(_lock, jail, preload) if later else None)
+        serve(channel, waits=waits, prepare=partial(_lock, zygote, preload) if later else None)
         code = 0
     except BaseException as problem:  # noqa: BLE001 - the process ends here
         os.write(2, f"{type(problem).__name__}: {problem}"[:500].encode("utf-8", "replace"))
@@ -85,9 +85,9 @@ def _work(jail: Any, serve: Any, preload: Any) -> NoReturn:
         os._exit(code)
 
 
-def _lock(jail: Any, preload: Any) -> None:
+def _lock(zygote: Any, preload: Any) -> None:
     preload.start_threads()
-    jail.lock()
+    zygote.lock()
 
 
 def _open_streams() -> None:

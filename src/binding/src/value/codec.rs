@@ -10,16 +10,16 @@ use pyo3::prelude::*;
 use crate::value::object::Object;
 
 mod digest;
-mod form;
 mod keys;
 mod kind;
 mod plain;
 mod read;
+mod type_codec;
 mod value_fault;
 mod write;
 
-pub(crate) use form::Form;
 use read::ObjectDecoder;
+pub(crate) use type_codec::TypeCodec;
 use write::ObjectEncoder;
 
 /// Turns Python objects into bytes, and back. Types beyond Python's own plain

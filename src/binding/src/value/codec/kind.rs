@@ -13,7 +13,7 @@ pub(super) const DICT: i8 = 4;
 pub(super) const SET: i8 = 5;
 /// A frozenset: its items.
 pub(super) const FROZENSET: i8 = 6;
-/// An object of a registered type: the type's name, and what its form packed.
+/// An object of a registered type: the type's name, and what its codec packed.
 /// Numbers from 16 on are those of `antiphon._serialization.catalog`.
 pub(super) const NAMED: i8 = 7;
 /// What `pickle` made of an object; read and written only where the caller has asked for it.

@@ -8,9 +8,9 @@ use pyo3::types::{
 };
 use pyo3::{IntoPyObject, intern};
 
-use super::form::Form;
 use super::keys::Keys;
 use super::kind;
+use super::type_codec::TypeCodec;
 use super::value_fault::type_name;
 
 type Read<'py> = Result<Bound<'py, PyAny>, Fault>;
@@ -108,35 +108,35 @@ impl<'a, 'py, 'd> ObjectDecoder<'a, 'py, 'd> {
 
     fn named(&mut self, from: &mut ByteReader<'d>) -> Read<'py> {
         let name = from.text()?;
-        let form = self.form(intern!(self.py, "form_named"), name)?;
-        let form = form.ok_or_else(|| unregistered(name))?;
+        let codec = self.codec(intern!(self.py, "codec_named"), name)?;
+        let codec = codec.ok_or_else(|| unregistered(name))?;
         let parts = self.value(from)?;
-        let unpacked = form.get().unpack.bind(self.py).call1((parts,));
+        let unpacked = codec.get().unpack.bind(self.py).call1((parts,));
         unpacked.map_err(|error| misfit(self.py, name, &error))
     }
 
     fn pickled(&mut self, from: &mut ByteReader<'d>) -> Read<'py> {
-        let form = self.form(intern!(self.py, "form_numbered"), kind::PICKLE)?;
-        let form = form.ok_or_else(unopened)?;
+        let codec = self.codec(intern!(self.py, "codec_numbered"), kind::PICKLE)?;
+        let codec = codec.ok_or_else(unopened)?;
         let parts = self.value(from)?;
-        let unpacked = form.get().unpack.bind(self.py).call1((parts,));
+        let unpacked = codec.get().unpack.bind(self.py).call1((parts,));
         unpacked.map_err(|error| misfit(self.py, "pickle", &error))
     }
 
     fn numbered(&mut self, from: &mut ByteReader<'d>, kind: i8) -> Read<'py> {
-        let form = self.form(intern!(self.py, "form_numbered"), kind)?;
+        let codec = self.codec(intern!(self.py, "codec_numbered"), kind)?;
         let unknown = || corrupt(&format!("a value of an unknown kind: {kind}"));
-        let form = form.ok_or_else(unknown)?;
+        let codec = codec.ok_or_else(unknown)?;
         let parts = self.value(from)?;
-        self.made(form.get().unpack.bind(self.py).call1((parts,)))
+        self.made(codec.get().unpack.bind(self.py).call1((parts,)))
     }
 
-    /// A form of the registry, which knows all there are: the bytes only choose.
-    fn form(
+    /// A codec of the registry, which knows all there are: the bytes only choose.
+    fn codec(
         &self,
         method: &Bound<'py, PyString>,
         chosen: impl IntoPyObject<'py>,
-    ) -> Result<Option<Bound<'py, Form>>, Fault> {
+    ) -> Result<Option<Bound<'py, TypeCodec>>, Fault> {
         let found = self.registry.call_method1(method, (chosen,));
         let found = found.map_err(|error| missing(self.py, &error))?;
         Ok(found.cast_into().ok())
@@ -214,7 +214,7 @@ fn misfit(py: Python<'_>, name: &str, error: &PyErr) -> Fault {
         .hint("give new fields of the type a default, or start a new run")
 }
 
-/// A form whose package is not installed.
+/// A codec whose package is not installed.
 fn missing(py: Python<'_>, error: &PyErr) -> Fault {
     let message = format!("a stored value needs a package: {}", error.value(py));
     Fault::new(FaultCode::CheckpointMisfit, message)

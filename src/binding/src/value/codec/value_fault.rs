@@ -38,7 +38,7 @@ impl ValueFault {
 
     /// What stands in the place of an object is not what its owner knows: a
     /// list around the parts is left out, and a record has fields.
-    pub(super) fn in_form(mut self, fields: bool) -> Self {
+    pub(super) fn in_codec(mut self, fields: bool) -> Self {
         let places = &mut self.0.0;
         if places.last().is_some_and(|place| place.starts_with("item ")) {
             places.pop();

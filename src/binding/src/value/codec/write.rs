@@ -8,8 +8,8 @@ use pyo3::types::{
 use pyo3::{PyTypeInfo, intern};
 use smallvec::SmallVec;
 
-use super::form::Form;
 use super::kind;
+use super::type_codec::TypeCodec;
 use super::value_fault::{ValueFault, type_name};
 
 /// No store takes more in one piece.
@@ -75,18 +75,18 @@ impl<'a, 'py> ObjectEncoder<'a, 'py> {
     fn formed(&mut self, value: &Bound<'_, PyAny>) -> Written {
         let py = value.py();
         let raised = |error: PyErr| ValueFault::raised(py, &error);
-        let form_of = intern!(py, "form_of");
-        let form = self.registry.call_method1(form_of, (value.get_type(),)).map_err(raised)?;
-        let Ok(form) = form.cast::<Form>() else { return Err(ValueFault::type_of(value)) };
-        let form = form.get();
-        let packed = form.pack.bind(py).call1((value,)).map_err(|error| {
+        let codec_of = intern!(py, "codec_of");
+        let codec = self.registry.call_method1(codec_of, (value.get_type(),)).map_err(raised)?;
+        let Ok(codec) = codec.cast::<TypeCodec>() else { return Err(ValueFault::type_of(value)) };
+        let codec = codec.get();
+        let packed = codec.pack.bind(py).call1((value,)).map_err(|error| {
             raised(error).inside(format!("an object of type {}", type_name(value)))
         })?;
-        let open = self.out.open(form.kind);
-        if let Some(name) = &form.name {
+        let open = self.out.open(codec.kind);
+        if let Some(name) = &codec.name {
             self.out.text(name);
         }
-        self.value(&packed).map_err(|problem| problem.in_form(form.fields))?;
+        self.value(&packed).map_err(|problem| problem.in_codec(codec.fields))?;
         self.out.close(open);
         Ok(())
     }

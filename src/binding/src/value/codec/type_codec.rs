@@ -1,20 +1,20 @@
-//! How a type beyond Python's own plain ones is stored.
+//! How a type beyond the plain types of Python is stored.
 
 use pyo3::prelude::*;
 
-/// The stored form of a type: plain values in its place, and the way back.
+/// Converts the objects of a type to plain values for storage, and back.
 ///
 /// Args:
-///     kind: the number of the form, 16 to 127; 7 for all types that have names.
+///     kind: the number of the codec, 16 to 127; 7 for all types that have names.
 ///     pack: a function from an object of the type to plain values, which may
-///         hold objects of other types that have forms.
+///         hold objects of other types that have codecs.
 ///     unpack: the way back.
 ///     name: the type's name, if its number is 7.
 ///     fields: whether `pack` returns a dict of fields, for messages about what
 ///         is inside.
 #[pyclass(module = "antiphon._antiphon", frozen)]
 #[derive(Debug)]
-pub(crate) struct Form {
+pub(crate) struct TypeCodec {
     #[pyo3(get)]
     pub(super) kind: i8,
     #[pyo3(get)]
@@ -25,7 +25,7 @@ pub(crate) struct Form {
 }
 
 #[pymethods]
-impl Form {
+impl TypeCodec {
     #[new]
     #[pyo3(signature = (kind, pack, unpack, *, name=None, fields=false))]
     const fn new(
@@ -40,8 +40,8 @@ impl Form {
 
     fn __repr__(&self) -> String {
         match &self.name {
-            Some(name) => format!("Form({}, name={name:?})", self.kind),
-            None => format!("Form({})", self.kind),
+            Some(name) => format!("TypeCodec({}, name={name:?})", self.kind),
+            None => format!("TypeCodec({})", self.kind),
         }
     }
 

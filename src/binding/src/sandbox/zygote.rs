@@ -9,10 +9,10 @@ use pyo3::prelude::*;
 /// A zygote of the sandbox. Its steps are called in the order in which they
 /// stand here, by a process that has one thread.
 #[pyclass(module = "antiphon._antiphon", unsendable)]
-pub(crate) struct Jail(Option<Zygote>);
+pub(crate) struct SandboxZygote(Option<Zygote>);
 
 #[pymethods]
-impl Jail {
+impl SandboxZygote {
     /// Takes the descriptor of the socket that leads to the host.
     #[new]
     fn new(control: i32) -> PyResult<Self> {
@@ -88,7 +88,7 @@ impl Jail {
     }
 }
 
-impl Jail {
+impl SandboxZygote {
     fn zygote(&mut self) -> PyResult<&mut Zygote> {
         self.0.as_mut().ok_or_else(|| PyRuntimeError::new_err("the zygote is only a guard now"))
     }
