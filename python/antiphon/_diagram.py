@@ -11,6 +11,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 _START, _END = "__start__", "__end__"
+_ELSEWHERE = {
+    "draw_ascii": "`draw_mermaid()`",
+    "draw_mermaid_png": "`draw_svg()` for an image, or `draw_mermaid()` for its source",
+    "draw_png": "`draw_svg()`",
+    "print_ascii": "`draw_mermaid()`",
+}
+"""Methods of LangGraph's diagrams that need a web service or a package, and those that do not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +89,14 @@ class Diagram:
     def draw_svg(self) -> str:
         """The graph as a self-contained SVG image."""
         return _svg(list(self.nodes), self.edges)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            message = f"a diagram has no attribute: {name}"
+            if name in _ELSEWHERE:
+                message += f", which needs a web service or a package; call {_ELSEWHERE[name]}"
+            raise AttributeError(message, name=name, obj=self)
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         return {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import operator
 import subprocess
 import sys
@@ -55,6 +56,20 @@ class TestDrawing:
         texts = [element.text for element in root.iter("{http://www.w3.org/2000/svg}text")]
         assert {"start", "a", "leap", "c", "end"} <= set(texts)
         assert "http" not in bundle["image/svg+xml"].replace("http://www.w3.org/2000/svg", "")
+
+    @pytest.mark.parametrize("name", ["draw_mermaid_png", "draw_png", "draw_ascii", "print_ascii"])
+    def test_what_needs_a_service_or_a_package_names_what_does_not(self, name: str) -> None:
+        diagram = self.builder().compile().get_graph()
+        expected = f"no attribute: {name}, which needs .*; call `draw_(svg|mermaid)\\(\\)`"
+        with pytest.raises(AttributeError, match=expected):
+            getattr(diagram, name)
+        assert not hasattr(diagram, name)
+
+    def test_a_diagram_is_copied_and_has_no_other_names(self) -> None:
+        diagram = self.builder().compile().get_graph()
+        assert copy.deepcopy(diagram) == diagram
+        with pytest.raises(AttributeError, match=r"a diagram has no attribute: nodse$"):
+            getattr(diagram, "nodse")  # noqa: B009 - mypy knows that there is none
 
     def test_names_cannot_break_the_image(self) -> None:
         builder = StateGraph(Log).add_node("<b>&", double).add_edge(START, "<b>&")
