@@ -139,7 +139,7 @@ _STYLE = (
 
 
 @dataclass(frozen=True, slots=True)
-class _Box:
+class _NodePosition:
     """The position of a node: the middle of its top edge, in pixels."""
 
     x: float
@@ -193,20 +193,20 @@ def _layers(nodes: Sequence[str], arrows: Sequence[DiagramEdge]) -> list[list[st
     return [[name for name in nodes if row[name] == level] for level in range(depth + 1)]
 
 
-def _positions(rows: Sequence[Sequence[str]]) -> dict[str, _Box]:
+def _positions(rows: Sequence[Sequence[str]]) -> dict[str, _NodePosition]:
     widths = {name: max(60.0, len(name) * _LETTER + 24) for row in rows for name in row}
     spans = [sum(widths[name] for name in row) + _GAP * max(0, len(row) - 1) for row in rows]
     widest = max(spans, default=0.0)
-    boxes: dict[str, _Box] = {}
+    boxes: dict[str, _NodePosition] = {}
     for level, (row, span) in enumerate(zip(rows, spans, strict=True)):
         x = _MARGIN + (widest - span) / 2
         for name in row:
-            boxes[name] = _Box(x + widths[name] / 2, _MARGIN + level * _ROW, widths[name])
+            boxes[name] = _NodePosition(x + widths[name] / 2, _MARGIN + level * _ROW, widths[name])
             x += widths[name] + _GAP
     return boxes
 
 
-def _svg_node(name: str, box: _Box) -> str:
+def _svg_node(name: str, box: _NodePosition) -> str:
     kind, radius = ("e", _HEIGHT / 2) if name in (_START, _END) else ("n", 7)
     left = box.x - box.width / 2
     return (
@@ -216,7 +216,7 @@ def _svg_node(name: str, box: _Box) -> str:
     )
 
 
-def _svg_edge(arrow: DiagramEdge, boxes: Mapping[str, _Box], right: float) -> str:
+def _svg_edge(arrow: DiagramEdge, boxes: Mapping[str, _NodePosition], right: float) -> str:
     start, end = boxes[arrow.source], boxes[arrow.target]
     style = ' class="d"' if arrow.conditional else ""
     if end.y > start.y:

@@ -34,7 +34,7 @@ class Interrupted(BaseException):
         self.__antiphon_asker__ = asker
 
 
-class Asked(Exception):
+class NodeInterrupted(Exception):
     """`Interrupted`, after it has left the code of the node.
 
     An event loop takes other exceptions than ``Exception`` in a task for a stop of the program.

@@ -12,7 +12,7 @@ _UNSAFE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 """Categories of control and format characters, surrogates, and line separators."""
 
 
-class _Escapes(dict[int, str | int]):
+class _EscapeTable(dict[int, str | int]):
     """The table of `str.translate` that escapes unsafe characters; computed, never filled."""
 
     def __missing__(self, code: int) -> str | int:
@@ -20,14 +20,14 @@ class _Escapes(dict[int, str | int]):
         return sign.encode("unicode_escape").decode() if _is_unsafe(sign) else code
 
 
-class _Nothing(dict[int, int | None]):
+class _RemovalTable(dict[int, int | None]):
     """The table that drops them."""
 
     def __missing__(self, code: int) -> int | None:
         return None if _is_unsafe(chr(code)) else code
 
 
-_ESCAPES, _NOTHING = _Escapes(), _Nothing()
+_ESCAPES, _REMOVALS = _EscapeTable(), _RemovalTable()
 
 
 def escape_controls(text: str) -> str:
@@ -50,7 +50,7 @@ def drop_controls(text: str) -> str:
         >>> drop_controls("a\x1b[2J\u202eb")
         'a[2Jb'
     """
-    return text if text.isprintable() else text.translate(_NOTHING)
+    return text if text.isprintable() else text.translate(_REMOVALS)
 
 
 def well_formed(text: str) -> str:

@@ -168,7 +168,7 @@ class _TeamOfOne(Orchestrator):
         return repr(self._agent)
 
 
-class _Alone:
+class _TeamOfOneCache:
     """The team of an agent alone, built when it first runs, and again after a change."""
 
     def __init__(self) -> None:
@@ -194,8 +194,8 @@ class _Alone:
 
 
 def _team_of(agent: Agent) -> _TeamOfOne:
-    alone: _Alone = vars(agent).setdefault(_TEAM, _Alone())
-    return alone.team_of(agent)
+    cache: _TeamOfOneCache = vars(agent).setdefault(_TEAM, _TeamOfOneCache())
+    return cache.team_of(agent)
 
 
 def _check_attribute(kind: type[Agent], name: str, value: Any) -> None:

@@ -73,10 +73,10 @@ class Usage:
     retries: int = 0
 
 
-_KEPT = "__antiphon_result__"
+_ATTACHED = "__antiphon_result__"
 
 
-class _Kept:
+class _AttachedResult:
     """A result on an exception; a pickle of the exception leaves it out."""
 
     __slots__ = ("result",)
@@ -162,11 +162,11 @@ class Result(Generic[OutputT, StateT]):
             ...     print([event.kind for event in Result.of(error).events][-2:])
             ['error', 'run_finished']
         """
-        kept = error.__dict__.get(_KEPT)
-        return kept.result if isinstance(kept, _Kept) else None
+        kept = error.__dict__.get(_ATTACHED)
+        return kept.result if isinstance(kept, _AttachedResult) else None
 
     def _keep_with(self, error: BaseException) -> None:
-        error.__dict__[_KEPT] = _Kept(self)
+        error.__dict__[_ATTACHED] = _AttachedResult(self)
 
     @property
     def answer(self) -> OutputT:

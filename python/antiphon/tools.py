@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
     from antiphon._antiphon import RetryPolicy
     from antiphon._schema import JsonSchema
-    from antiphon._tool.lifespan import Opens
+    from antiphon._tool.lifespan import HasLifespan
 
 __all__ = [
     "Approval",
@@ -137,7 +137,7 @@ class Tool:
         side_effect: SideEffect = "external",
         max_result: int = MAX_RESULT,
     ) -> None:
-        self.toolset: Opens | None = None
+        self.toolset: HasLifespan | None = None
         """The toolset that it belongs to."""
         self._body = _body_of(function)
         called: Any = self._body.function if isinstance(self._body, SchemaBody) else function

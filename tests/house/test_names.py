@@ -17,17 +17,23 @@ RETIRED = frozenset(
     re.findall(
         r"\w+",
         """
-    Actor Agenda AnnouncedTable Asker Attempt Begun Bench Breach CallFields Came Clerk Course Deed
-    Desk Doer Doom Due Errand Flaw Glance Grip Habits Haste Hold Home Image Incident Keep Keeper
-    Kept KnownList KnownValues Lane Leash Letters Luggage Made Material Outlook Pages Patience Pen
-    Phase Picture Place Player Problem Room Seal Shelf Shot Shows Sight Sign Stopper Tenant Tidy
-    Trouble Vault Withheld
+    Actor Agenda Alone AnnouncedTable Answered Anything Arrived Asked Asker Attempt Begun Bench
+    Breach CallFields Came Chooser Clerk Closed Computed Course Current Declared Deed Desk Doer
+    Doom Due Enclosing Ended Errand Exchange Family Fence Fixed Flaw Flood Fold Foreign Form
+    Given Glance Grip Habits Handling Haste Hold Home Image Incident Jail Keep Keeper Kept
+    KnownList KnownValues Lane Leash Letters Look Luggage Made Mail Material Nothing Older Open
+    Opens Outlook Owned Pages Parts Past Patience Peeled Pen Phase Picture Pieces Place Plain
+    Plan Player Problem Purpose Room Roster Scratch Seal Shelf Shot Shown Shows Sight Sign
+    Situation Slot Standby Stepped Stopper Sync Tenant Tidy Told Trouble Vault Waits Ways Wire
+    Withheld
     """,
     )
 )
-"""Names of types that the field has words for."""
-_UNNAMED: tuple[str, ...] = ()
-"""Crates whose types still have such names."""
+"""Names of types that say too little, in Rust and Python."""
+_PUBLIC = {"Image"}
+"""Public classes that are what they are called."""
+_RUST_TYPE = re.compile(r"\b(?:struct|enum|trait|type) (\w+)")
+_PYTHON_TYPE = re.compile(r"^ *class _*(\w+)", re.MULTILINE)
 
 _RUST = {
     r"#!?\[allow\(": "write `#[expect(…, reason = …)]` in place of `allow`",
@@ -65,13 +71,12 @@ def vague_names(root: Path) -> Iterator[Finding]:
 
 def retired_names(root: Path) -> Iterator[Finding]:
     """Types with a name that the field has a word for."""
-    pattern = re.compile(r"\b(?:struct|enum|trait|type) (\w+)")
-    for path in rust(root):
-        if path.relative_to(root / "src").parts[0] in _UNNAMED:
-            continue
+    sources = [(path, _RUST_TYPE, RETIRED) for path in rust(root)]
+    sources += [(path, _PYTHON_TYPE, RETIRED - _PUBLIC) for path in files(root, "python", ".py")]
+    for path, pattern, retired in sources:
         text = path.read_text(encoding="utf-8")
         for match in pattern.finditer(text):
-            if match[1] in RETIRED:
+            if match[1] in retired:
                 rule = f"the field has a word for it, see the glossary: {match[1]}"
                 yield finding(root, path, line_of(text, match.start()), rule)
 

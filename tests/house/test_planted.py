@@ -40,6 +40,7 @@ CASES: list[tuple[Callable[[Path], Iterator[Finding]], str, str, int, str]] = [
     (test_names.vague_names, "src/core/src/utils.rs", "", 1, "utils"),
     (test_names.vague_names, "python/antiphon/_helpers/a.py", "", 1, "_helpers"),
     (test_names.retired_names, "src/core/src/a.rs", "\nstruct Desk;", 2, "Desk"),
+    (test_names.retired_names, "python/antiphon/a.py", "\nclass _Alone:\n    pass", 2, "Alone"),
     (test_glossary.unexplained, "src/core/src/a.rs", "\npub struct Blob;", 2, "`Blob`"),
     (test_names.unfinished, "src/core/src/a.rs", "fn f() {\n    todo!()\n}", 2, "todo"),
     (test_names.unfinished, "src/core/src/a.rs", "#[allow(dead_code)]", 1, "expect"),

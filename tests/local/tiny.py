@@ -7,7 +7,7 @@ import io
 import zipfile
 from typing import Any
 
-from antiphon.local.catalog import CatalogModel, Parts
+from antiphon.local.catalog import CatalogModel, WheelParts
 
 PART = 100_000
 """Bytes of one part of the tiny model."""
@@ -28,7 +28,7 @@ def tiny_model(content: bytes, **changes: Any) -> CatalogModel:
         "sha256": hashlib.sha256(content).hexdigest(),
         "licence": "CC0-1.0",
         "context": 2048,
-        "parts": Parts(
+        "parts": WheelParts(
             package="antiphon-tiny-part{number}",
             version="1.0",
             count=-(-len(content) // PART),

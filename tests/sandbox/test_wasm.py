@@ -17,7 +17,7 @@ from antiphon.sandbox._deadline import Deadline
 from antiphon.sandbox._guest.decode import Malformed
 from antiphon.sandbox._outcome import result_of
 from antiphon.sandbox._wasm.engine import run_job
-from antiphon.sandbox._wasm.files import Scratch, Shown, granted
+from antiphon.sandbox._wasm.files import MemoryFolder, ReadOnlyFolder, granted
 from antiphon.sandbox._wasm.host_rpc import HostRpc
 
 if TYPE_CHECKING:
@@ -288,7 +288,7 @@ def test_granted_files_are_shown_and_nothing_beside_them(tmp_path: Path) -> None
 
 
 def test_folders_of_shown_files_can_be_listed() -> None:
-    files = Shown({"/a/b.txt": b"1", "/a/c/d.txt": b"2", "/e.txt": b"3"})
+    files = ReadOnlyFolder({"/a/b.txt": b"1", "/a/c/d.txt": b"2", "/e.txt": b"3"})
     assert sorted(files.list("/")) == [("a", "dir"), ("e.txt", "file")]
     assert sorted(files.list("/a")) == [("b.txt", "file"), ("c", "dir")]
     with pytest.raises(NotADirectoryError):
@@ -298,7 +298,7 @@ def test_folders_of_shown_files_can_be_listed() -> None:
 
 
 def test_the_scratch_folder_holds_as_much_as_it_may_and_no_more() -> None:
-    scratch = Scratch(20_000)
+    scratch = MemoryFolder(20_000)
     scratch.mkdir("/sub")
     scratch.write("/sub/a", b"x" * 5_000)
     scratch.write("/sub/a", b"y" * 6_000)

@@ -32,7 +32,7 @@ _HOPELESS = {"model_key_missing", "model_key_refused", "model_quota_exhausted"}
 """What the next question would fail with too."""
 
 
-class Answered(Protocol):
+class QuestionResult(Protocol):
     """The result of a question."""
 
     @property
@@ -44,7 +44,7 @@ class Answered(Protocol):
         """The error of the run."""
 
 
-_R = TypeVar("_R", bound=Answered)
+_R = TypeVar("_R", bound=QuestionResult)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +120,7 @@ async def abatch_file(batch: Batch[_R], watch: Callable[[Event], object]) -> Bat
         AuthError: the model refuses its key: the next question would fare no better.
     """
     read_count(batch.concurrency, "concurrency", "a batch")
-    work = _Work(batch)
+    work = _BatchRun(batch)
     # All that touches a file is done here, one after the other.
     with ThreadPoolExecutor(1, "antiphon-batch") as files:
         try:
@@ -130,7 +130,7 @@ async def abatch_file(batch: Batch[_R], watch: Callable[[Event], object]) -> Bat
             await _finish(files, work.close)
 
 
-class _Work(Generic[_R]):
+class _BatchRun(Generic[_R]):
     """A running batch."""
 
     def __init__(self, batch: Batch[_R]) -> None:

@@ -38,18 +38,18 @@ class FunctionModel:
         """The reply to a request; an awaitable if the function is async."""
         reply = self._function(request)
         if inspect.isgenerator(reply):
-            pieces = _Pieces(ctx)
+            pieces = _ChunkedReply(ctx)
             for piece in reply:
                 pieces.take(piece)
             return pieces.whole()
         if inspect.isasyncgen(reply):
-            return self._gathered(reply, _Pieces(ctx))
+            return self._gathered(reply, _ChunkedReply(ctx))
         return self._later(reply) if inspect.isawaitable(reply) else read_reply(reply)
 
     async def _later(self, reply: Any) -> Any:
         return read_reply(await reply)
 
-    async def _gathered(self, reply: Any, pieces: _Pieces) -> Any:
+    async def _gathered(self, reply: Any, pieces: _ChunkedReply) -> Any:
         async for piece in reply:
             pieces.take(piece)
         return pieces.whole()
@@ -66,7 +66,7 @@ class Listener(Protocol):
         """Emits a chunk."""
 
 
-class _Pieces:
+class _ChunkedReply:
     """A reply in chunks: texts, and at the end a dict with the rest."""
 
     def __init__(self, ctx: Listener) -> None:

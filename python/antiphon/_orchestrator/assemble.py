@@ -11,16 +11,22 @@ from antiphon._orchestrator.agent_spec import Spec, option_of, read_spec
 from antiphon._orchestrator.flow import (
     END,
     START,
-    Roster,
+    AgentNames,
+    FlowEdges,
     Route,
-    Ways,
+    edges_of_flow,
+    edges_of_list,
     flow_diagram,
-    flow_ways,
-    listed_ways,
     members,
 )
 from antiphon._orchestrator.nested import TeamMember
-from antiphon._orchestrator.nodes import Chooser, Declared, calling, expected_of, read_router
+from antiphon._orchestrator.nodes import (
+    AgentLoopOptions,
+    RouterLoopOptions,
+    calling,
+    expected_of,
+    read_router,
+)
 from antiphon._orchestrator.references import fallbacks, guests, handoffs
 from antiphon._orchestrator.state import CUT, HANDED, RECORDED, WROTE, State, StateView, read_state
 from antiphon._tool.context import check_context
@@ -104,35 +110,35 @@ def assemble(settings: Settings) -> Assembled:
     listed = [read_spec(agent) for agent in members(settings.agents)]
     _check_names(listed)
     specs = [*listed, *guests(listed, settings.fallback)]
-    roster = Roster(spec.name for spec in specs)
+    agent_names = AgentNames(spec.name for spec in specs)
     state = read_state(settings.state)
-    ways, steps, router = _ways(settings, listed, roster)
+    flow_edges, steps, router = _flow_edges(settings, listed, agent_names)
     everyone = [*specs, router] if router else specs
     _check_names(everyone)
     _check_keys(everyone, state)
-    links = _links(everyone, settings, roster)
+    links = _links(everyone, settings, agent_names)
     if router is None:  # a router may choose any of them
-        _check_reach(ways, listed, links)
+        _check_reach(flow_edges, listed, links)
     builder = Builder(settings.name)
     state.declare(builder)
     for channel in (RECORDED, HANDED):
         builder.channel(channel, "append", default=[])
     for channel in (WROTE, CUT):
         builder.channel(channel, "last")
-    nodes = _Nodes(builder, settings, state, roster, links)
+    nodes = _Nodes(builder, settings, state, agent_names, links)
     for spec in everyone:
         nodes.add(spec, chooses=spec is router)
-    nodes.connect(ways, everyone)
-    extra = [*_hub(router, roster), *links.handed()]
+    nodes.connect(flow_edges, everyone)
+    extra = [*_hub(router, agent_names), *links.handed()]
     names = [spec.name for spec in everyone]
-    diagram = flow_diagram(names, ways, links.fallbacks, extra)
+    diagram = flow_diagram(names, flow_edges, links.fallbacks, extra)
     schemas = (*state.schemas, *_outputs(everyone))
     return Assembled(
         builder.build(),
         state,
         diagram,
         steps,
-        tuple(roster),
+        tuple(agent_names),
         schemas,
         tools=tuple(tool for spec in everyone for tool in spec.tools),
         needy=_needy(everyone),
@@ -151,7 +157,7 @@ def _needy(specs: list[Spec]) -> dict[str, tuple[Tool, ...]]:
 
 @dataclass(frozen=True, slots=True)
 class _Links:
-    """Where agents lead beside the declared ways."""
+    """Where agents lead beside the declared edges."""
 
     fallbacks: dict[str, str]
     handoffs: dict[str, dict[str, dict[str, Any]]]
@@ -161,11 +167,11 @@ class _Links:
         return [(name, target) for name, tools in self.handoffs.items() for target in tools]
 
 
-def _links(specs: list[Spec], settings: Settings, roster: Roster) -> _Links:
+def _links(specs: list[Spec], settings: Settings, agent_names: AgentNames) -> _Links:
     by_name = {spec.name: spec for spec in specs}
     return _Links(
-        fallbacks(specs, settings.fallback, roster),
-        {spec.name: handoffs(spec, by_name, roster) for spec in specs if spec.handoffs},
+        fallbacks(specs, settings.fallback, agent_names),
+        {spec.name: handoffs(spec, by_name, agent_names) for spec in specs if spec.handoffs},
     )
 
 
@@ -173,12 +179,17 @@ class _Nodes:
     """Adds agents to a graph."""
 
     def __init__(
-        self, builder: Builder, settings: Settings, state: State, roster: Roster, links: _Links
+        self,
+        builder: Builder,
+        settings: Settings,
+        state: State,
+        agent_names: AgentNames,
+        links: _Links,
     ) -> None:
         self._builder = builder
         self._settings = settings
         self._state = state
-        self._roster = roster
+        self._agent_names = agent_names
         self._links = links
         self._models: dict[str, Any] = {}
 
@@ -196,32 +207,32 @@ class _Nodes:
         if isinstance(spec.agent, TeamMember):
             spec.agent.join(self._state)
         if spec.act is not None:
-            call = calling(spec, self._state, self._roster, chooses=chooses)
+            call = calling(spec, self._state, self._agent_names, chooses=chooses)
             self._builder.node(
                 spec.name, call, wants_ctx=True, asynchronous=spec.asynchronous, **shared
             )
             return
-        kind = Chooser if chooses else Declared
+        kind = RouterLoopOptions if chooses else AgentLoopOptions
         takes_over = not chooses and spec.name in self._links.fallbacks.values()
         tools = self._links.handoffs.get(spec.name, {})
         own = kind(spec, self._state, takes_over=takes_over, handoffs=tools)
         self._builder.agent(spec.name, model=self._model(spec), **own.options(), **shared)
 
-    def connect(self, ways: Ways, specs: list[Spec]) -> None:
-        """Adds the ways between them, also from those that fail."""
+    def connect(self, flow_edges: FlowEdges, specs: list[Spec]) -> None:
+        """Adds the edges between them, also from those that fail."""
         for spec in specs:
             target = self._links.fallbacks.get(spec.name)
             if target is not None:
                 self._builder.on_error(spec.name, "goto", target=target, channel=HANDED)
             elif (spec.on_error or self._settings.on_error) == "record":
                 self._builder.on_error(spec.name, "record", channel=RECORDED)
-        for source, target in ways.edges:
+        for source, target in flow_edges.edges:
             self._builder.edge(source, target)
-        for sources, target in ways.joins:
+        for sources, target in flow_edges.joins:
             self._builder.join(sources, target)
-        for route in ways.routes:
+        for route in flow_edges.routes:
             self._builder.branch(
-                route.source, route.label, _routing(route, self._roster), view=self._show
+                route.source, route.label, _routing(route, self._agent_names), view=self._show
             )
 
     def _show(self, raw: dict[str, Any]) -> StateView:
@@ -236,7 +247,9 @@ class _Nodes:
         return self._models[spec.model]
 
 
-def _ways(settings: Settings, specs: list[Spec], roster: Roster) -> tuple[Ways, int, Spec | None]:
+def _flow_edges(
+    settings: Settings, specs: list[Spec], agent_names: AgentNames
+) -> tuple[FlowEdges, int, Spec | None]:
     if settings.flow is not None and settings.router is not None:
         raise ValidationError("`flow` and `router` cannot both be given", code="team_invalid")
     nested = any(isinstance(item, list | tuple) for item in settings.agents)
@@ -247,17 +260,17 @@ def _ways(settings: Settings, specs: list[Spec], roster: Roster) -> tuple[Ways, 
         )
     if settings.router is not None:
         router = read_router(settings.router, specs)
-        edges = [(START, router.name), *((name, router.name) for name in roster)]
-        return Ways(edges), settings.max_steps, router
+        edges = [(START, router.name), *((name, router.name) for name in agent_names)]
+        return FlowEdges(edges), settings.max_steps, router
     if settings.flow is None:
-        ways, steps = listed_ways(settings.agents, roster)
-        return ways, max(settings.max_steps, steps), None
+        flow_edges, steps = edges_of_list(settings.agents, agent_names)
+        return flow_edges, max(settings.max_steps, steps), None
     if not isinstance(settings.flow, dict):
         raise ValidationError(
             f"`flow` must be a dict from agents to their successors: {settings.flow!r}",
             code="team_invalid",
         )
-    return flow_ways(settings.flow, roster), settings.max_steps, None
+    return edges_of_flow(settings.flow, agent_names), settings.max_steps, None
 
 
 def _outputs(specs: list[Spec]) -> list[Any]:
@@ -294,12 +307,12 @@ def _check_keys(specs: list[Spec], state: State) -> None:
                 )
 
 
-def _check_reach(ways: Ways, specs: list[Spec], links: _Links) -> None:
+def _check_reach(flow_edges: FlowEdges, specs: list[Spec], links: _Links) -> None:
     """Reports an agent that nothing leads to, where all that leads anywhere is known."""
     free = any(spec.act is not None for spec in specs)
-    if free or any(route.targets is None for route in ways.routes):
+    if free or any(route.targets is None for route in flow_edges.routes):
         return
-    targets = {target for _, target in (*ways.known_edges(), *links.handed())}
+    targets = {target for _, target in (*flow_edges.known_edges(), *links.handed())}
     targets |= set(links.fallbacks.values())
     lost = [spec.name for spec in specs if spec.name not in targets]
     if lost:
@@ -311,7 +324,7 @@ def _check_reach(ways: Ways, specs: list[Spec], links: _Links) -> None:
         )
 
 
-def _routing(route: Route, roster: Roster) -> Callable[[StateView], Any]:
+def _routing(route: Route, agent_names: AgentNames) -> Callable[[StateView], Any]:
     """A route as the engine calls it: it sees the state, and must name agents."""
     where = f"route `{route.label}` of agent `{route.source}`"
 
@@ -322,13 +335,13 @@ def _routing(route: Route, roster: Roster) -> Callable[[StateView], Any]:
                 raise StateError(
                     f"{where} returned neither a name, a `Send` nor `END`: {one!r}",
                     code="target_unknown",
-                    hint=f"the agents are {', '.join(roster)}",
+                    hint=f"the agents are {', '.join(agent_names)}",
                 )
-            roster.chosen(one.node if isinstance(one, Send) else one, where)
+            agent_names.chosen(one.node if isinstance(one, Send) else one, where)
         return chosen
 
     return choose
 
 
-def _hub(router: Spec | None, roster: Roster) -> list[tuple[str, str]]:
-    return [(router.name, name) for name in (*roster, END)] if router else []
+def _hub(router: Spec | None, agent_names: AgentNames) -> list[tuple[str, str]]:
+    return [(router.name, name) for name in (*agent_names, END)] if router else []

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from antiphon._antiphon import Run
 
 
-class Ended(Protocol):
+class HasOutcome(Protocol):
     """A result."""
 
     @property
@@ -22,7 +22,7 @@ class Ended(Protocol):
         """How the run ended."""
 
 
-_R = TypeVar("_R", bound=Ended)
+_R = TypeVar("_R", bound=HasOutcome)
 
 
 def run_all(
@@ -77,5 +77,5 @@ def _in_threads(
         return call_in_threads(call, inputs, concurrency, done=_advancing(progress), cancel=cancel)
 
 
-def _advancing(progress: BatchProgressBar) -> Callable[[Ended], None]:
+def _advancing(progress: BatchProgressBar) -> Callable[[HasOutcome], None]:
     return lambda result: progress.advance(failed=result.outcome == "error")

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from antiphon._antiphon import Context
     from antiphon._node.human_input import HumanInput
     from antiphon._orchestrator.agent_spec import Spec
-    from antiphon._orchestrator.flow import Roster
+    from antiphon._orchestrator.flow import AgentNames
     from antiphon.tools import Tool
 
 
@@ -45,20 +45,20 @@ class AgentContext(RunContext[ContextT]):
     thread, they return the recorded result. `acall`, `amodel` and `astep` are the async versions.
     """
 
-    __slots__ = ("_calls", "_human_input", "_made", "_roster", "_state")
+    __slots__ = ("_agent_names", "_calls", "_human_input", "_made", "_state")
 
     def __init__(
         self,
         ctx: Context,
         spec: Spec,
-        roster: Roster,
+        agent_names: AgentNames,
         *,
         errors: Sequence[Mapping[str, Any]],
         human_input: HumanInput,
         load_state: Callable[[], Mapping[str, Any]] = dict,
     ) -> None:
         super().__init__(ctx, spec, errors)
-        self._roster = roster
+        self._agent_names = agent_names
         self._calls: dict[str, int] = {}
         self._made: dict[str, int] = {}
         self._human_input = human_input
@@ -77,7 +77,7 @@ class AgentContext(RunContext[ContextT]):
         targets = [target] if isinstance(target, str | Send) else list(target)
         where = f"`goto` of agent `{self.agent}`"
         for one in targets:
-            self._roster.chosen(one.node if isinstance(one, Send) else one, where)
+            self._agent_names.chosen(one.node if isinstance(one, Send) else one, where)
         return Command(goto=targets, update=update, only=True)
 
     def send(self, target: str, arg: Any) -> Send:
@@ -93,7 +93,7 @@ class AgentContext(RunContext[ContextT]):
         Raises:
             StateError: the agent is not in the team (``target_unknown``).
         """
-        self._roster.chosen(target, f"`send` of agent `{self.agent}`")
+        self._agent_names.chosen(target, f"`send` of agent `{self.agent}`")
         return Send(target, arg)
 
     def end(self, answer: Any = None, *, update: Mapping[str, Any] | None = None) -> Command:

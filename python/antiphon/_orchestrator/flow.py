@@ -1,4 +1,4 @@
-"""The names of a team's agents, and the ways between them: lists, named edges, or a hub."""
+"""The names of a team's agents, and the edges between them: lists, named edges, or a hub."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ END = "__end__"
 START = "__start__"
 
 
-class Roster:
+class AgentNames:
     """The names of a team's agents, in order."""
 
     def __init__(self, names: Iterable[str]) -> None:
@@ -91,7 +91,7 @@ class Route:
 
 
 @dataclass(slots=True)
-class Ways:
+class FlowEdges:
     """Edges, joins and routes between agents, by name."""
 
     edges: list[tuple[str, str]] = field(default_factory=list)
@@ -161,57 +161,57 @@ def member(item: Any) -> AgentDeclaration:
     )
 
 
-def listed_ways(agents: Sequence[Any], names: Iterable[str]) -> tuple[Ways, int]:
-    """The ways through a list, which alternates between sequence and parallel, and their steps."""
-    ways = Ways()
-    whole = _sequence(agents, iter(names), ways)
-    ways.edges = [*((START, name) for name in whole.first), *ways.edges]
-    return ways, whole.steps
+def edges_of_list(agents: Sequence[Any], names: Iterable[str]) -> tuple[FlowEdges, int]:
+    """The edges through a list, which alternates between sequence and parallel, and their steps."""
+    flow_edges = FlowEdges()
+    whole = _sequence(agents, iter(names), flow_edges)
+    flow_edges.edges = [*((START, name) for name in whole.first), *flow_edges.edges]
+    return flow_edges, whole.steps
 
 
-def flow_ways(flow: Mapping[str, Any], roster: Roster) -> Ways:
-    """The ways that a flow names.
+def edges_of_flow(flow: Mapping[str, Any], agent_names: AgentNames) -> FlowEdges:
+    """The edges that a flow names.
 
     Raises:
         ValidationError: a name is not in the team (``agent_unknown``), a value is neither a
             name, a list of names nor a function, or an agent can never be reached
             (``team_invalid``).
     """
-    ways = Ways()
+    flow_edges = FlowEdges()
     if START not in flow:
-        ways.edges.append((START, next(iter(roster))))
+        flow_edges.edges.append((START, next(iter(agent_names))))
     for source, given in flow.items():
         if source != START:
-            roster.declared(source, "`flow`")
+            agent_names.declared(source, "`flow`")
         if callable(given):
-            ways.routes.append(_route(source, given, roster))
+            flow_edges.routes.append(_route(source, given, agent_names))
             continue
         for target in [given] if isinstance(given, str) else _targets(source, given):
             if target != END:
-                roster.declared(target, f"`flow` of agent `{source}`")
+                agent_names.declared(target, f"`flow` of agent `{source}`")
             if (source, target) != (START, END):
-                ways.edges.append((source, target))
-    return ways
+                flow_edges.edges.append((source, target))
+    return flow_edges
 
 
-def _sequence(items: Sequence[Any], names: Any, ways: Ways) -> _Part:
-    parts = [_element(item, names, ways) for item in items]
+def _sequence(items: Sequence[Any], names: Any, flow_edges: FlowEdges) -> _Part:
+    parts = [_element(item, names, flow_edges) for item in items]
     for before, after in itertools.pairwise(parts):
         for target in after.first:
             if before.even:
-                ways.edges += [(source, target) for source in before.last]
+                flow_edges.edges += [(source, target) for source in before.last]
             else:
-                ways.joins.append((list(before.last), target))
+                flow_edges.joins.append((list(before.last), target))
     steps = sum(part.steps for part in parts)
     return _Part(parts[0].first, parts[-1].last, steps, parts[-1].even)
 
 
-def _element(item: Any, names: Any, ways: Ways) -> _Part:
+def _element(item: Any, names: Any, flow_edges: FlowEdges) -> _Part:
     if not isinstance(item, list | tuple):
         name = next(names)
         return _Part((name,), (name,), 1, even=True)
     branches = [
-        _sequence(branch if isinstance(branch, list | tuple) else [branch], names, ways)
+        _sequence(branch if isinstance(branch, list | tuple) else [branch], names, flow_edges)
         for branch in item
     ]
     lengths = {branch.steps for branch in branches}
@@ -233,7 +233,7 @@ def _targets(source: str, given: Any) -> list[str]:
     )
 
 
-def _route(source: str, choose: Any, roster: Roster) -> Route:
+def _route(source: str, choose: Any, agent_names: AgentNames) -> Route:
     if is_async(choose):
         raise ValidationError(
             f"a route must be a sync function: {getattr(choose, '__name__', choose)}",
@@ -243,7 +243,7 @@ def _route(source: str, choose: Any, roster: Roster) -> Route:
     targets = _declared_targets(choose)
     for target in targets or ():
         if target != END:
-            roster.declared(target, f"the return hint of route `{_called(choose)}`")
+            agent_names.declared(target, f"the return hint of route `{_called(choose)}`")
     return Route(source, choose, targets)
 
 
@@ -265,14 +265,14 @@ def _called(choose: Any) -> str:
 
 def flow_diagram(
     names: Sequence[str],
-    ways: Ways,
+    flow_edges: FlowEdges,
     fallbacks: Mapping[str, str],
     hub: Sequence[tuple[str, str]],
 ) -> Diagram:
     """The diagram of a team."""
-    edges = [DiagramEdge(source, target) for source, target in ways.edges]
-    edges += [DiagramEdge(source, to) for sources, to in ways.joins for source in sources]
-    for route in ways.routes:
+    edges = [DiagramEdge(source, target) for source, target in flow_edges.edges]
+    edges += [DiagramEdge(source, to) for sources, to in flow_edges.joins for source in sources]
+    for route in flow_edges.routes:
         edges += [
             DiagramEdge(route.source, target, route.label, conditional=True)
             for target in route.targets or names

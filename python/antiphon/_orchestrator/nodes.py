@@ -20,7 +20,7 @@ from antiphon._orchestrator.messages import opening, said, sent, tool_messages
 from antiphon._orchestrator.run_context import RunContext
 from antiphon._orchestrator.state import CUT, StateView, fields_of, is_record, noted
 from antiphon._orchestrator.updates import returned
-from antiphon._pause import Asked, Interrupted, pause_in
+from antiphon._pause import Interrupted, NodeInterrupted, pause_in
 from antiphon._schema.contract import Output
 from antiphon._state_schema import fields_of_state
 from antiphon._sync_async import run_async
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from antiphon._antiphon import Context
-    from antiphon._orchestrator.flow import Roster
+    from antiphon._orchestrator.flow import AgentNames
     from antiphon._orchestrator.state import State
     from antiphon.tools import Tool, ToolContext
 
@@ -44,12 +44,14 @@ if TYPE_CHECKING:
 
 
 def _reader(
-    spec: Spec, state: State, roster: Roster, *, chooses: bool
+    spec: Spec, state: State, agent_names: AgentNames, *, chooses: bool
 ) -> Callable[[Any, Any, Mapping[str, int]], Any]:
     """What reads the return value of an agent's ``act``, given the state that it saw."""
 
     def read(reply: Any, seen: Any, sizes: Mapping[str, int]) -> Any:
-        read = returned(chosen(reply, spec, roster) if chooses else reply, state, spec.name, seen)
+        read = returned(
+            chosen(reply, spec, agent_names) if chooses else reply, state, spec.name, seen
+        )
         _warn_of_lost(sizes, seen, reply, spec.name)
         return read
 
@@ -79,19 +81,19 @@ def _warn_of_lost(sizes: Mapping[str, int], seen: Any, reply: Any, agent: str) -
 
 
 def calling(
-    spec: Spec, state: State, roster: Roster, *, chooses: bool = False
+    spec: Spec, state: State, agent_names: AgentNames, *, chooses: bool = False
 ) -> Callable[[Any, Context], Any]:
     """An agent's own ``act`` as a callable of the engine."""
     act = spec.act
     assert act is not None  # noqa: S101 - the caller has looked
-    read = _reader(spec, state, roster, chooses=chooses)
+    read = _reader(spec, state, agent_names, chooses=chooses)
 
     def arguments(given: Any, ctx: Context) -> tuple[HumanInput, Any, AgentContext]:
         human_input = HumanInput(ctx)
         seen, errors = _seen(given)
         load = functools.partial(_load, ctx, state)
         context: AgentContext[Any] = AgentContext(
-            ctx, spec, roster, errors=errors, human_input=human_input, load_state=load
+            ctx, spec, agent_names, errors=errors, human_input=human_input, load_state=load
         )
         return human_input, seen, context
 
@@ -118,12 +120,12 @@ def calling(
         else:
             return read(reply, seen, sizes)
         await human_input.settle_async(pause.__antiphon_question__)
-        raise Asked(pause)
+        raise NodeInterrupted(pause)
 
     return acall if spec.asynchronous else call
 
 
-class Declared:
+class AgentLoopOptions:
     """A declarative agent as options of the engine's loop."""
 
     def __init__(
@@ -237,7 +239,7 @@ class Declared:
         return tool_context(ctx, tool, (about["idempotency_key"], about["call_id"]), caller)
 
 
-class Chooser(Declared):
+class RouterLoopOptions(AgentLoopOptions):
     """A model that chooses the next agent, as options of the engine's loop."""
 
     def _close(self, given: Any, reply: dict[str, Any], ctx: Context) -> Command:
@@ -246,7 +248,7 @@ class Chooser(Declared):
         return Command(end=True) if chosen == FINISH else Command(goto=[chosen], only=True)
 
 
-def chosen(reply: Any, spec: Spec, roster: Roster) -> Any:
+def chosen(reply: Any, spec: Spec, agent_names: AgentNames) -> Any:
     """What a router in Python returned: names are agents to go to.
 
     Raises:
@@ -257,13 +259,13 @@ def chosen(reply: Any, spec: Spec, roster: Roster) -> Any:
     names = reply if isinstance(reply, list | tuple) and reply else [reply]
     if names in ([FINISH], [END]):
         return Command(end=True)
-    if all(isinstance(one, Send) or one in roster for one in names):
+    if all(isinstance(one, Send) or one in agent_names for one in names):
         return Command(goto=list(names), only=True)
     raise StateError(
         f"router `{spec.name}` must return the name of an agent or `{FINISH}`: {reply!r:.200}",
         code="target_unknown",
-        details={"known": [*roster, FINISH]},
-        hint=f"its agents are {', '.join(roster)}; `{FINISH}` ends the run",
+        details={"known": [*agent_names, FINISH]},
+        hint=f"its agents are {', '.join(agent_names)}; `{FINISH}` ends the run",
     )
 
 

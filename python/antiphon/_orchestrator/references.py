@@ -12,7 +12,7 @@ from antiphon.errors import ValidationError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from antiphon._orchestrator.flow import Roster
+    from antiphon._orchestrator.flow import AgentNames
 
 _LONGEST = 64
 """Characters of a tool's name that all providers take."""
@@ -45,7 +45,7 @@ def guests(specs: Sequence[Spec], fallback: Any) -> list[Spec]:
     return every[len(specs) :]
 
 
-def fallbacks(specs: Sequence[Spec], fallback: Any, roster: Roster) -> dict[str, str]:
+def fallbacks(specs: Sequence[Spec], fallback: Any, agent_names: AgentNames) -> dict[str, str]:
     """The agent that takes over from each agent that has one, by name.
 
     Raises:
@@ -58,7 +58,7 @@ def fallbacks(specs: Sequence[Spec], fallback: Any, roster: Roster) -> dict[str,
         if given is None:
             continue
         owner = f"agent `{spec.name}`" if own else "the team"
-        target = _named(given, roster, f"`fallback` of {owner}")
+        target = _named(given, agent_names, f"`fallback` of {owner}")
         if target != spec.name:
             found[spec.name] = target
         elif own:
@@ -68,7 +68,9 @@ def fallbacks(specs: Sequence[Spec], fallback: Any, roster: Roster) -> dict[str,
     return found
 
 
-def handoffs(spec: Spec, specs: Mapping[str, Spec], roster: Roster) -> dict[str, dict[str, Any]]:
+def handoffs(
+    spec: Spec, specs: Mapping[str, Spec], agent_names: AgentNames
+) -> dict[str, dict[str, Any]]:
     """The tools by which an agent's model hands the conversation over, by the agents they lead to.
 
     Raises:
@@ -79,7 +81,7 @@ def handoffs(spec: Spec, specs: Mapping[str, Spec], roster: Roster) -> dict[str,
     made: dict[str, dict[str, Any]] = {}
     for given in spec.handoffs:
         where = f"`handoffs` of agent `{spec.name}`"
-        target = _named(given, roster, where)
+        target = _named(given, agent_names, where)
         name = f"transfer_to_{re.sub(r'[^A-Za-z0-9_-]', '_', target)}"[:_LONGEST]
         if target == spec.name or name in taken:
             reason = "itself" if target == spec.name else f"a tool's name twice, {name}"
@@ -102,6 +104,6 @@ def _given(spec: Spec) -> list[Any]:
     return [spec.fallback, *spec.handoffs]
 
 
-def _named(given: Any, roster: Roster, where: str) -> str:
+def _named(given: Any, agent_names: AgentNames, where: str) -> str:
     """The name of an agent of the team."""
-    return roster.declared(name_of(member(given)) if is_member(given) else given, where)
+    return agent_names.declared(name_of(member(given)) if is_member(given) else given, where)

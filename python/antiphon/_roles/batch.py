@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from antiphon._orchestrator.batch import Ended, gather_results
+from antiphon._orchestrator.batch import HasOutcome, gather_results
 from antiphon._orchestrator.options import read_count
 from antiphon.errors import ValidationError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
 
-_R = TypeVar("_R", bound=Ended)
+_R = TypeVar("_R", bound=HasOutcome)
 
 
 async def ask_all(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from antiphon._json_values import encode_or
 from antiphon._node.human_input import HumanInput
 from antiphon._orchestrator.context import AgentContext
-from antiphon._orchestrator.flow import Roster
+from antiphon._orchestrator.flow import AgentNames
 from antiphon.budget import Budget
 from antiphon.errors import StateError
 
@@ -29,7 +29,7 @@ class RoleContext(AgentContext[Any]):
     __slots__ = ("_role",)
 
     def __init__(self, ctx: Context, spec: Spec, role: str) -> None:
-        super().__init__(ctx, spec, Roster(()), errors=(), human_input=HumanInput(ctx))
+        super().__init__(ctx, spec, AgentNames(()), errors=(), human_input=HumanInput(ctx))
         self._role = role
 
     @property

@@ -55,7 +55,7 @@ class Array(Shape):
 
 
 @dataclass(slots=True)
-class Fixed(Shape):
+class TupleShape(Shape):
     """A tuple with a type for each position."""
 
     items: list[Shape]

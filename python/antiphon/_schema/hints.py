@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from antiphon._schema.foreign import is_field
+from antiphon._schema.pydantic_shape import is_field
 from antiphon.errors import ValidationError
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ _QUALIFIERS = frozenset({"ClassVar", "Final", "NotRequired", "ReadOnly", "Requir
 
 
 @dataclass(slots=True)
-class Peeled:
+class UnwrappedHint:
     """A hint without its qualifiers.
 
     Attributes:
@@ -48,7 +48,7 @@ class Peeled:
         return ""
 
 
-def peel(tp: Any) -> Peeled:
+def unwrap(tp: Any) -> UnwrappedHint:
     """Remove ``Annotated``, ``Required``, ``NotRequired``, ``ReadOnly`` and ``Final``."""
     notes: list[Any] = []
     qualifiers: set[str] = set()
@@ -61,7 +61,7 @@ def peel(tp: Any) -> Peeled:
             qualifiers.add(origin._name)  # noqa: SLF001 - special forms have no other name
             tp = typing.get_args(tp)[0]
         else:
-            return Peeled(tp, notes, qualifiers)
+            return UnwrappedHint(tp, notes, qualifiers)
 
 
 def hints_of(

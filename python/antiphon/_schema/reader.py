@@ -9,13 +9,13 @@ from typing import Any
 
 from antiphon._json_values import codes_of, encode_or
 from antiphon._schema.choice import Choice, Union, literal
-from antiphon._schema.collection import ARRAYS, MAPPINGS, SETS, Array, Fixed, Table
+from antiphon._schema.collection import ARRAYS, MAPPINGS, SETS, Array, Table, TupleShape
 from antiphon._schema.definitions import Definitions
-from antiphon._schema.foreign import Foreign, is_foreign
-from antiphon._schema.hints import bound_of, is_variable, peel, resolve, substitute
+from antiphon._schema.hints import bound_of, is_variable, resolve, substitute, unwrap
+from antiphon._schema.pydantic_shape import PydanticShape, is_pydantic
 from antiphon._schema.record import MISSING, NO_DEFAULT, Declaration, Field, Record, layout_of
 from antiphon._schema.scalar import Primitive, primitive, scalar
-from antiphon._schema.shape import Anything, DescribedShape, NamedShape, Shape
+from antiphon._schema.shape import AnyShape, DescribedShape, NamedShape, Shape
 from antiphon.errors import ValidationError
 
 _DEEPEST = 50
@@ -40,12 +40,12 @@ class Reader:
         Raises:
             ValidationError: the type has no JSON schema (``unsupported_type``).
         """
-        peeled = peel(tp)
-        if any(is_foreign(note) for note in peeled.notes):
-            shape = self._foreign(typing.Annotated[(peeled.tp, *peeled.notes)], where)
+        hint = unwrap(tp)
+        if any(is_pydantic(note) for note in hint.notes):
+            shape = self._pydantic(typing.Annotated[(hint.tp, *hint.notes)], where)
         else:
-            shape = self._plain(peeled.tp, where)
-        return DescribedShape(shape, peeled.description) if peeled.description else shape
+            shape = self._plain(hint.tp, where)
+        return DescribedShape(shape, hint.description) if hint.description else shape
 
     def field(self, declared: Declaration, where: str) -> Field:
         """Read a field or parameter; a default of ``None`` allows null."""
@@ -61,7 +61,7 @@ class Reader:
         origin, args = typing.get_origin(tp), typing.get_args(tp)
         shape: Shape | None
         if tp is Any or tp is object:
-            return Anything()
+            return AnyShape()
         if isinstance(tp, type) and origin is None:
             shape = self._class(tp, where)
         elif origin is typing.Union or origin is types.UnionType:
@@ -83,35 +83,35 @@ class Reader:
             return self._container(tp, (), where)
         if issubclass(tp, enum.Enum):
             return Choice(codes_of(tp)) if len(tp) else None
-        if is_foreign(tp):
-            return self._foreign(tp, where)
+        if is_pydantic(tp):
+            return self._pydantic(tp, where)
         return scalar(tp) or self._record(tp, (), where) or _subclass(tp)
 
     def _generic(self, tp: Any, origin: Any, args: tuple[Any, ...], where: str) -> Shape | None:
         if origin is tuple:
             # `Tuple` and `tuple[()]` both have no arguments.
             bare = tp is typing.Tuple  # noqa: UP006 - the alias itself
-            return Array(Anything(), tuple) if bare else self._tuple(args, where)
+            return Array(AnyShape(), tuple) if bare else self._tuple(args, where)
         if origin in ARRAYS or origin in SETS or origin in MAPPINGS:
             return self._container(origin, args, where)
         if _is_type_alias(origin):
             return self._alias_value(origin, args, where)
-        if is_foreign(origin):
-            return self._foreign(tp, where)
+        if is_pydantic(origin):
+            return self._pydantic(tp, where)
         return self._record(origin, args, where)
 
     def _tuple(self, args: tuple[Any, ...], where: str) -> Shape:
         if len(args) == 2 and args[1] is ...:  # noqa: PLR2004 - `tuple[int, ...]`
             return Array(self.read(args[0], where), tuple)
-        return Fixed([self.read(arg, where) for arg in args])
+        return TupleShape([self.read(arg, where) for arg in args])
 
     def _container(self, kind: Any, args: tuple[Any, ...], where: str) -> Shape | None:
         """Read a list, set or mapping; without arguments its items have any type."""
         inner = [self.read(arg, where) for arg in args]
         if kind in MAPPINGS:
-            key, value = inner or (Anything(), Anything())
+            key, value = inner or (AnyShape(), AnyShape())
             return Table(key, value, MAPPINGS[kind]) if key.key_schema() is not None else None
-        item = inner[0] if inner else Anything()
+        item = inner[0] if inner else AnyShape()
         return Array(item, ARRAYS[kind]) if kind in ARRAYS else Array(item, SETS[kind], unique=True)
 
     def _record(self, cls: Any, args: tuple[Any, ...], where: str) -> Shape | None:
@@ -163,9 +163,9 @@ class Reader:
             self._depth -= 1
         return self._named[key]
 
-    def _foreign(self, tp: Any, where: str) -> Shape:
+    def _pydantic(self, tp: Any, where: str) -> Shape:
         try:
-            return Foreign(tp)
+            return PydanticShape(tp)
         except Exception as error:  # pydantic raises several types
             raise _unsupported(tp, where, str(error)) from error
 
@@ -193,7 +193,7 @@ def _or_null(shape: Shape) -> Shape:
     text = shape.text if isinstance(shape, DescribedShape) else ""
     inner = shape.inner if isinstance(shape, DescribedShape) else shape
     members = inner.members if isinstance(inner, Union) else [inner]
-    if not any(isinstance(member, Anything) or _is_null(member) for member in members):
+    if not any(isinstance(member, AnyShape) or _is_null(member) for member in members):
         inner = Union([*members, primitive(type(None))])
     return DescribedShape(inner, text) if text else inner
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from antiphon._schema import docstring
-from antiphon._schema.hints import fillings, hints_of, owner_of, peel, substitute
+from antiphon._schema.hints import fillings, hints_of, owner_of, substitute, unwrap
 from antiphon._schema.shape import DescribedShape, Mismatch, Path, Shape
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def _of_typed_dict(cls: Any, hints: dict[str, Any]) -> list[Declaration]:
     found = []
     for name, hint in hints.items():
         # `__required_keys__` ignores qualifiers in hints that are strings.
-        qualifiers = peel(hint).qualifiers
+        qualifiers = unwrap(hint).qualifiers
         required = name in cls.__required_keys__ and "NotRequired" not in qualifiers
         found.append(Declaration(name, hint, required or "Required" in qualifiers))
     return found

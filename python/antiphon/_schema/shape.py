@@ -76,7 +76,7 @@ class Shape(ABC):
 
 
 @dataclass(slots=True)
-class Anything(Shape):
+class AnyShape(Shape):
     """No constraint: ``Any``, ``object`` or no hint at all."""
 
     noun: str = "any value"
@@ -118,7 +118,7 @@ class Wrapper(Shape):
 class NamedShape(Wrapper):
     """A type with a definition of its own under ``$defs``; it may contain itself."""
 
-    inner: Shape = field(default_factory=Anything, repr=False, kw_only=True)
+    inner: Shape = field(default_factory=AnyShape, repr=False, kw_only=True)
     name: str
 
     def schema(self, definitions: Definitions) -> JsonSchema:

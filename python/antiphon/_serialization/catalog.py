@@ -17,7 +17,7 @@ from antiphon._serialization.records import exactly
 
 __all__ = [
     "PICKLED",
-    "Family",
+    "CodecFamily",
     "codec_numbered",
     "codec_of",
     "codec_of_failure",
@@ -27,7 +27,7 @@ __all__ = [
 
 
 @dataclass(frozen=True, slots=True)
-class Family:
+class CodecFamily:
     """Types whose codecs are imported together, on first use.
 
     Attributes:
@@ -42,24 +42,24 @@ class Family:
 
 
 _FAMILIES = (
-    Family(
+    CodecFamily(
         "standard_types.builtin_codecs",
         range(16, 32),
         frozenset({"antiphon", "builtins", "collections", "re"}),
     ),
-    Family("standard_types.time_codecs", range(32, 40), frozenset({"datetime", "zoneinfo"})),
-    Family(
+    CodecFamily("standard_types.time_codecs", range(32, 40), frozenset({"datetime", "zoneinfo"})),
+    CodecFamily(
         "standard_types.number_codecs", range(40, 48), frozenset({"decimal", "fractions", "uuid"})
     ),
-    Family("standard_types.path_codecs", range(48, 64), frozenset({"ipaddress", "pathlib"})),
-    Family("exceptions.codecs", range(64, 72), frozenset({"antiphon", "builtins"})),
-    Family("agent_types.antiphon_codecs", range(72, 80), frozenset({"antiphon"})),
-    Family("agent_types.langchain_codecs", range(80, 88), frozenset({"langchain_core"})),
-    Family("tables.numpy_codecs", range(88, 96), frozenset({"numpy"})),
-    Family("tables.polars_codecs", range(96, 100), frozenset({"polars"})),
-    Family("tables.arrow_codecs", range(100, 104), frozenset({"pyarrow"})),
-    Family("tables.pandas_codecs", range(104, 112), frozenset({"pandas"})),
-    Family("agent_types.langgraph_codecs", range(112, 124), frozenset({"langgraph"})),
+    CodecFamily("standard_types.path_codecs", range(48, 64), frozenset({"ipaddress", "pathlib"})),
+    CodecFamily("exceptions.codecs", range(64, 72), frozenset({"antiphon", "builtins"})),
+    CodecFamily("agent_types.antiphon_codecs", range(72, 80), frozenset({"antiphon"})),
+    CodecFamily("agent_types.langchain_codecs", range(80, 88), frozenset({"langchain_core"})),
+    CodecFamily("tables.numpy_codecs", range(88, 96), frozenset({"numpy"})),
+    CodecFamily("tables.polars_codecs", range(96, 100), frozenset({"polars"})),
+    CodecFamily("tables.arrow_codecs", range(100, 104), frozenset({"pyarrow"})),
+    CodecFamily("tables.pandas_codecs", range(104, 112), frozenset({"pandas"})),
+    CodecFamily("agent_types.langgraph_codecs", range(112, 124), frozenset({"langgraph"})),
 )
 
 _MET: dict[type, TypeCodec] = {}
@@ -93,9 +93,9 @@ def codec_of_text(kind: type) -> TypeCodec | None:
     """
     if not issubclass(kind, str) or issubclass(kind, Enum):
         return None
-    from antiphon._serialization.standard_types import Plain
+    from antiphon._serialization.standard_types import PlainSubclass
 
-    return codec_of(Plain)
+    return codec_of(PlainSubclass)
 
 
 def codec_numbered(number: int) -> TypeCodec | None:
@@ -110,12 +110,12 @@ def package_numbered(number: int) -> str | None:
     return None if family is None else min(family.packages)
 
 
-def _family(number: int) -> Family | None:
+def _family(number: int) -> CodecFamily | None:
     return next((family for family in _FAMILIES if number in family.numbers), None)
 
 
 @cache
-def _codecs(family: Family) -> dict[type, TypeCodec]:
+def _codecs(family: CodecFamily) -> dict[type, TypeCodec]:
     module, _, function = family.source.partition(".")
     codecs: dict[type, TypeCodec] = getattr(
         import_module(f"antiphon._serialization.{module}"), function
@@ -124,7 +124,7 @@ def _codecs(family: Family) -> dict[type, TypeCodec]:
 
 
 @cache
-def _codecs_by_number(family: Family) -> dict[int, TypeCodec]:
+def _codecs_by_number(family: CodecFamily) -> dict[int, TypeCodec]:
     return {codec.kind: codec for codec in _codecs(family).values()}
 
 

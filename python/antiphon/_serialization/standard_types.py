@@ -34,11 +34,11 @@ def builtin_codecs() -> dict[type, TypeCodec]:
         defaultdict: TypeCodec(22, _pack_defaultdict, _defaultdict),
         re.Pattern: TypeCodec(23, lambda value: [value.pattern, value.flags], _pattern),
         type(...): TypeCodec(24, lambda _: None, lambda _: ...),
-        Plain: TypeCodec(25, _plain, lambda value: value),
+        PlainSubclass: TypeCodec(25, _plain, lambda value: value),
     }
 
 
-class Plain:
+class PlainSubclass:
     """Represents all subclasses of Python's plain types that are stored as these."""
 
     TYPES = (str, dict, list, int, float)

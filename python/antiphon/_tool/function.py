@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from antiphon._event_loop import is_async
 from antiphon._schema import docstring
 from antiphon._schema.contract import build
-from antiphon._schema.foreign import is_field
-from antiphon._schema.hints import hints_of, peel
+from antiphon._schema.hints import hints_of, unwrap
+from antiphon._schema.pydantic_shape import is_field
 from antiphon._schema.reader import Reader
 from antiphon._schema.record import MISSING, Declaration, Record
 from antiphon._text import snake_case
@@ -130,7 +130,7 @@ class FunctionBody:
             hint, default = typing.Annotated[hint, default], MISSING
         required = default is MISSING
         if required:
-            for note in filter(is_field, peel(hint).notes):
+            for note in filter(is_field, unwrap(hint).notes):
                 if not note.is_required():
                     required = False
                     self._defaults[parameter.name] = note
@@ -155,7 +155,7 @@ class FunctionBody:
 
 def wanted_context(hint: Any) -> tuple[bool, Any]:
     """Whether a parameter takes the context of a call, and the context of the run it requires."""
-    tp = peel(hint).tp
+    tp = unwrap(hint).tp
     options = typing.get_args(tp) if typing.get_origin(tp) in _UNIONS else (tp,)
     for option in options:
         if option is ToolContext:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 
-class Opens(Protocol):
+class HasLifespan(Protocol):
     """A toolset, as a run opens it."""
 
     @property
@@ -28,11 +28,11 @@ class Opens(Protocol):
     """What its lifespan has yielded, by run."""
 
 
-class Owned(Protocol):
+class ToolsetMember(Protocol):
     """A tool that may belong to a toolset."""
 
     name: str
-    toolset: Opens | None
+    toolset: HasLifespan | None
 
 
 class Lifespans:
@@ -43,11 +43,13 @@ class Lifespans:
         run: the run, or what else stands for it; told from others by its identity.
     """
 
-    def __init__(self, tools: Iterable[Owned], run: object) -> None:
+    def __init__(self, tools: Iterable[ToolsetMember], run: object) -> None:
         found = {id(one.toolset): one.toolset for one in tools if one.toolset is not None}
-        self._toolsets: list[Opens] = [one for one in found.values() if one.lifespan is not None]
+        self._toolsets: list[HasLifespan] = [
+            one for one in found.values() if one.lifespan is not None
+        ]
         self._run = run
-        self._open: list[tuple[Opens, _Managed]] = []
+        self._open: list[tuple[HasLifespan, _Managed]] = []
 
     def around(self, routine: Routine[_T]) -> Routine[_T]:
         """Runs a routine while the toolsets are open."""
@@ -93,7 +95,7 @@ class Lifespans:
             raise failed[0]
 
 
-def resource_of(tool: Owned, run: object) -> Any:
+def resource_of(tool: ToolsetMember, run: object) -> Any:
     """What the toolset of a tool has opened for a run; ``None`` if it opens nothing.
 
     Raises:
@@ -123,7 +125,7 @@ def read_lifespan(given: Any) -> Callable[[], Any] | None:
     raise _unfit("must be a function that returns a context manager", given)
 
 
-def _manager_of(toolset: Opens) -> Any:
+def _manager_of(toolset: HasLifespan) -> Any:
     made = toolset.lifespan() if toolset.lifespan is not None else None
     if hasattr(made, "__aenter__") or hasattr(made, "__enter__"):
         return made

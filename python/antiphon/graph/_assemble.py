@@ -12,7 +12,7 @@ from antiphon.graph._action import Action, read_action, read_router, returning_r
 from antiphon.graph._compiled import CompiledGraph
 from antiphon.graph._declaration import END, START, NodeSpec, state_hint
 from antiphon.graph._input import adapt
-from antiphon.graph._plan import Plan
+from antiphon.graph._plan import GraphPlan
 from antiphon.graph._runnable import as_runnable
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def assemble(
         engine = builder.build()
     except ValidationError as error:
         raise as_graph_error(error) from None
-    plan = Plan(
+    plan = GraphPlan(
         name=name,
         input=graph.input,
         output=graph.output,

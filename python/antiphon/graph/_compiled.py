@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from antiphon._diagram import Diagram
     from antiphon._thread_store import Durability
     from antiphon.graph._breakpoints import Breakpoints, Stops
-    from antiphon.graph._plan import Plan
+    from antiphon.graph._plan import GraphPlan
     from antiphon.graph._runtime import RunnableConfig
     from antiphon.graph._stream import StreamMode, Version
 
@@ -57,7 +57,7 @@ class CompiledGraph(RunnableFace, Batches, Threads, JsonSchemas, Generic[StateT]
         interrupt_after_nodes: the nodes after which runs stop. Default: none.
     """
 
-    def __init__(self, engine: Engine, plan: Plan) -> None:
+    def __init__(self, engine: Engine, plan: GraphPlan) -> None:
         self.name = plan.name
         self.stream_mode: StreamMode | Sequence[StreamMode] = "updates"
         self.step_timeout: float | None = None

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 from antiphon._state_schema import is_model
 
 if TYPE_CHECKING:
-    from antiphon.graph._plan import Plan
+    from antiphon.graph._plan import GraphPlan
 
 
 class JsonSchemas:
     """The schemas of a compiled graph. They need pydantic, which comes with LangChain."""
 
-    _plan: Plan
+    _plan: GraphPlan
 
     def get_input_schema(self, config: Any = None) -> type[Any]:
         """A pydantic model of the input.

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class GraphPlan:
     """The Python half of a compiled graph.
 
     Attributes:

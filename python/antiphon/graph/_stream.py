@@ -64,15 +64,15 @@ def read_stream_options(
                 code="call_invalid",
                 hint=f"use one or several of: {', '.join(_MODES)}",
             )
-    told = None if _NATIVE.issuperset(modes) else _Told(modes)
+    task_chunks = None if _NATIVE.issuperset(modes) else _TaskChunks(modes)
     return StreamOptions(
         [name for name in modes if name in _NATIVE],
         tagged=not isinstance(mode, str),
         subgraphs=subgraphs,
         keys=keys,
         make_chunk=partial(_part, schema if keys is None else None) if version == "v2" else None,
-        task_chunks=told,
-        tokens=None if told is None else told.tokens,
+        task_chunks=task_chunks,
+        tokens=None if task_chunks is None else task_chunks.tokens,
     )
 
 
@@ -94,7 +94,7 @@ def _part(schema: Schema | None, mode: str, space: tuple[str, ...], payload: Any
     return {"type": mode, "ns": space, "data": payload, "interrupts": ()}
 
 
-class _Told:
+class _TaskChunks:
     """The chunks of the start or end of a task."""
 
     __slots__ = ("_modes", "tokens")
@@ -103,11 +103,11 @@ class _Told:
         self._modes = modes
         self.tokens = Tokens() if "messages" in modes else None
 
-    def __call__(self, space: tuple[str, ...], told: Any) -> Iterator[tuple[str, Any]]:
+    def __call__(self, space: tuple[str, ...], task_event: Any) -> Iterator[tuple[str, Any]]:
         if self.tokens is not None:
-            for message in self.tokens.of_task(space, told):
+            for message in self.tokens.of_task(space, task_event):
                 yield "messages", message
-        step, _, payload = told
+        step, _, payload = task_event
         if "tasks" in self._modes:
             yield "tasks", payload
         if "debug" in self._modes:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from antiphon._antiphon import Context, Saver, ThreadRef
     from antiphon._thread_store import Durability
-    from antiphon.graph._plan import Plan
+    from antiphon.graph._plan import GraphPlan
     from antiphon.graph._runtime import RunnableConfig
 
 
@@ -37,7 +37,10 @@ class GraphThread:
 
     @classmethod
     def of(
-        cls, store: tuple[Saver | None, Plan], settings: Mapping[str, Any], durability: Any = None
+        cls,
+        store: tuple[Saver | None, GraphPlan],
+        settings: Mapping[str, Any],
+        durability: Any = None,
     ) -> GraphThread:
         """The thread that a config names.
 
@@ -99,7 +102,7 @@ def _checkpoint(given: Any) -> int | None:
 
 
 def thread_of(
-    store: tuple[Saver | None, Plan],
+    store: tuple[Saver | None, GraphPlan],
     settings: Mapping[str, Any],
     outer: Context | None,
     durability: Durability | None,

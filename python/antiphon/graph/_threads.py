@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
     from antiphon._antiphon import Engine, Run, Saver
-    from antiphon.graph._plan import Plan
+    from antiphon.graph._plan import GraphPlan
     from antiphon.graph._runtime import RunnableConfig
 
 _PAGE = 16
@@ -34,7 +34,7 @@ class Threads:
 
     checkpointer: Saver | None
     _engine: Engine
-    _plan: Plan
+    _plan: GraphPlan
     _bound: Mapping[str, Any] | None
 
     @sync_method
@@ -74,12 +74,14 @@ class Threads:
         Raises:
             GraphBuildError: as `get_state`; or the limit or the filter can find nothing.
         """
-        past = _Past(self._thread(config if before is None else before), filter, limit)
-        past.skips = before is not None
+        history_filter = _HistoryFilter(
+            self._thread(config if before is None else before), filter, limit
+        )
+        history_filter.skips = before is not None
         with graph_errors():
-            history = self._engine.history(past.ref)
-            while not past.is_full and (found := history.page(past.most)):
-                yield from past.snapshots(found)
+            history = self._engine.history(history_filter.ref)
+            while not history_filter.is_full and (found := history.page(history_filter.most)):
+                yield from history_filter.snapshots(found)
 
     async def aget_state_history(
         self,
@@ -90,12 +92,16 @@ class Threads:
         limit: int | None = None,
     ) -> AsyncIterator[StateSnapshot]:
         """`get_state_history` on the caller's event loop."""
-        past = _Past(self._thread(config if before is None else before), filter, limit)
-        past.skips = before is not None
+        history_filter = _HistoryFilter(
+            self._thread(config if before is None else before), filter, limit
+        )
+        history_filter.skips = before is not None
         with graph_errors():
-            history = self._engine.history(past.ref)
-            while not past.is_full and (found := await history.apage(past.most)):
-                for shown in past.snapshots(found):
+            history = self._engine.history(history_filter.ref)
+            while not history_filter.is_full and (
+                found := await history.apage(history_filter.most)
+            ):
+                for shown in history_filter.snapshots(found):
                     yield shown
 
     @sync_method
@@ -161,7 +167,7 @@ class Threads:
         return self._engine.start(values, thread_ref=thread.ref(as_node))
 
 
-class _Past:
+class _HistoryFilter:
     """The wanted part of a history."""
 
     def __init__(

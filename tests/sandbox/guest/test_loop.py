@@ -180,7 +180,7 @@ def test_a_job_of_another_kind_ends_the_worker() -> None:
         worker.frame()
         worker.send("X", b"{}")
         assert worker.process.wait(30) == 1
-        assert "Breach" in worker.stderr
+        assert "ProtocolViolation" in worker.stderr
 
 
 class TestFunctionsOfTheHost:

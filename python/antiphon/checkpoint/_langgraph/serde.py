@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from antiphon._antiphon import Values
 from antiphon._serialization.catalog import codec_of
 from antiphon._serialization.registry import GLOBAL, Registry
-from antiphon._serialization.standard_types import Plain
+from antiphon._serialization.standard_types import PlainSubclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -85,5 +85,5 @@ def registry_of(types: Iterable[Any]) -> LenientRegistry:
 
 
 def _as_plain(kind: type) -> TypeCodec | None:
-    is_plain = issubclass(kind, Plain.TYPES) and not issubclass(kind, Enum)
-    return codec_of(Plain) if is_plain else None
+    is_plain = issubclass(kind, PlainSubclass.TYPES) and not issubclass(kind, Enum)
+    return codec_of(PlainSubclass) if is_plain else None

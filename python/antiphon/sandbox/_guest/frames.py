@@ -21,11 +21,11 @@ _AHEAD = 1_024
 """Bytes to read ahead: most frames then arrive with their header in one read."""
 
 
-class Closed(Exception):
+class ChannelClosed(Exception):
     """The other side has closed the socket."""
 
 
-class Breach(Exception):
+class ProtocolViolation(Exception):
     """The other side violated the protocol."""
 
 
@@ -52,9 +52,9 @@ class Channel:
         head = self._exactly(_HEAD)
         length, kind = int.from_bytes(head[:4], "little"), head[4]
         if kind not in kinds:
-            raise Breach(f"a frame of this kind is not expected: {kind}")
+            raise ProtocolViolation(f"a frame of this kind is not expected: {kind}")
         if not 1 <= length <= BOUNDS[kind] + 1:
-            raise Breach(f"a frame is too long: {length}")
+            raise ProtocolViolation(f"a frame is too long: {length}")
         return kind, self._exactly(length - 1)
 
     def _write_all(self, rest: memoryview) -> None:
@@ -62,7 +62,7 @@ class Channel:
             try:
                 sent = self._write(self._descriptor, rest[:_PIECE])
             except OSError as problem:
-                raise Closed from problem
+                raise ChannelClosed from problem
             rest = rest[sent:]
 
     def _exactly(self, length: int) -> bytes:
@@ -74,9 +74,9 @@ class Channel:
             try:
                 piece = self._read(self._descriptor, min(max(length, _AHEAD), _PIECE))
             except OSError as problem:
-                raise Closed from problem
+                raise ChannelClosed from problem
             if not piece:
-                raise Closed
+                raise ChannelClosed
         self._held = piece[length:]
         pieces.append(piece[:length])
         return b"".join(pieces)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from .budget import Budget, TooLarge
 from .decode import Decoder
 from .encode import Encoder
-from .frames import CALL, REPLY, Closed
+from .frames import CALL, REPLY, ChannelClosed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -67,7 +67,7 @@ class Caller:
             try:
                 self._channel.send(CALL, f"{head[:-1]},{arguments}}}".encode())
                 reply = loads(self._channel.receive(REPLY)[1])
-            except Closed:
+            except ChannelClosed:
                 # The host is gone.
                 os._exit(_GONE)
         if reply["id"] != number:

@@ -15,7 +15,7 @@ from . import figures, table
 from .compiled_source import CompiledSource
 from .decode import Decoder
 from .fault import exception_fault, syntax_fault
-from .frames import ATTACHMENT, JOB, OUTCOME, READY, Channel, Closed
+from .frames import ATTACHMENT, JOB, OUTCOME, READY, Channel, ChannelClosed
 from .functions import Caller, ToolError
 from .outcome import OutcomeBuilder
 from .warmup import FAILING, NAME, WHOLE, WarmupChannel
@@ -73,7 +73,7 @@ def serve(
     if waits:
         warm_up()
     worker = Worker(Channel(channel_fd), prepare)
-    with contextlib.suppress(Closed):
+    with contextlib.suppress(ChannelClosed):
         while True:
             worker.one_job()
 
@@ -96,7 +96,7 @@ class Worker:
         self._module.__dict__["__builtins__"] = __builtins__
 
     def one_job(self) -> None:
-        """Run one job, or raise `Closed` if there are no more."""
+        """Run one job, or raise `ChannelClosed` if there are no more."""
         self._channel.send(READY, b"{}")
         text = self._channel.receive(JOB)[1]
         if self._prepare is not None:

@@ -10,7 +10,7 @@ from antiphon.sandbox._guest.budget import TooLarge
 from antiphon.sandbox._guest.decode import Malformed
 from antiphon.sandbox._host_calls import CallFailed, JobCalls
 from antiphon.sandbox._monty.faults import fault_of
-from antiphon.sandbox._monty.progress import Flood, JobProgress, PausedJob
+from antiphon.sandbox._monty.progress import JobProgress, OutputFlood, PausedJob
 from antiphon.sandbox._monty.values import decode_inputs, decode_reply, encode_output, locals_of
 
 if TYPE_CHECKING:
@@ -184,7 +184,7 @@ class _JobDriver:
     def _print(self, stream: str, text: str) -> None:
         try:
             self._progress.print(stream, text)
-        except Flood:
+        except OutputFlood:
             # The worker alone would continue to write until its deadline.
             self._deadline.end("output_limit")
             raise

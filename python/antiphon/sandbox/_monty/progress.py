@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Self
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["Flood", "JobProgress", "PausedJob"]
+__all__ = ["JobProgress", "OutputFlood", "PausedJob"]
 
 _MOST = 4 * 2**20
 """Bytes of output after which a job is aborted, unless its limit is higher."""
 
 
-class Flood(Exception):
+class OutputFlood(Exception):
     """The code writes far more than its limit."""
 
 
@@ -67,7 +67,7 @@ class JobProgress:
         """Receive output.
 
         Raises:
-            Flood: it is far beyond the limit.
+            OutputFlood: it is far beyond the limit.
         """
         limit = int(self.limits[stream])
         data = text.encode("utf-8", "replace")
@@ -77,7 +77,7 @@ class JobProgress:
             # The cut may be inside a character.
             self.streams[stream] += data[:room].decode("utf-8", "ignore")
         if self.flooded:
-            raise Flood
+            raise OutputFlood
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

