@@ -1567,9 +1567,17 @@ class ThreadRef:
     """
     def __new__(cls, /, saver: Saver, thread: str, *, registry: Any | None = None, checkpoint: int | None = None, durability: str | None = None, as_node: str | None = None) -> ThreadRef: ...
     def __repr__(self, /) -> str: ...
+    def acheck_idle(self, /) -> Any:
+        """
+        `check_idle` on the caller's event loop.
+        """
     def afork(self, /, to: "str", run_id: "str") -> Any:
         """
         `fork` on the caller's event loop.
+        """
+    def check_idle(self, /) -> None:
+        """
+        Fails with `thread_busy` while a run writes to the thread.
         """
     def fork(self, /, to: "str", run_id: "str") -> None:
         """

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from antiphon._sync_async import Routine, async_method, sync_method, twin
+from antiphon._sync_async import Operation, Routine, async_method, sync_method, twin
 from antiphon._thread_store import ThreadStore, fresh_name, thread_name
 from antiphon._validation import LARGEST_ID, is_count
 from antiphon.errors import ValidationError
@@ -220,6 +220,10 @@ class Threads(ABC):
         return found
 
     aorphans = async_method(orphans)
+
+    def _check_idle(self, thread: str) -> Operation:
+        """Raises `StateError` (``thread_busy``) while a run writes to the thread."""
+        return twin(self._thread_store().ref(thread), "check_idle")
 
     def _load(self, thread: str, checkpoint: int | None) -> Routine[Checkpoint]:
         store, thread = self._thread_store(), thread_name(thread)

@@ -20,7 +20,7 @@ from support.ends import ends, put_back, record_ends
 from support.waiting import ENOUGH, forever
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from support.postgres import Server
@@ -767,6 +767,38 @@ class TestUpdates:
 
 class TestSharing:
     """One writer per thread."""
+
+    def test_a_thread_whose_run_has_stored_nothing_yet_is_busy_and_not_empty(
+        self, saver: Saver
+    ) -> None:
+        inside, free = threading.Event(), threading.Event()
+
+        class Holds(Agent):
+            def act(self, state: Any, ctx: AgentContext) -> str:
+                inside.set()
+                assert free.wait(ENOUGH)
+                return "held"
+
+        team = Orchestrator([Holds()], checkpointer=saver, durability="exit")
+        first = threading.Thread(target=lambda: team.run("q", thread="t"))
+        first.start()
+        try:
+            assert inside.wait(ENOUGH)
+            asks: tuple[Callable[[], object], ...] = (
+                lambda: team.resume("t"),
+                lambda: team.resume("t", "an answer"),
+                lambda: asyncio.run(team.aresume("t")),
+                lambda: team.update("t", {"x": 1}),
+                lambda: team.fork("t"),
+            )
+            for ask in asks:
+                with pytest.raises(StateError) as raised:
+                    ask()
+                assert code_of(raised) == "thread_busy"
+        finally:
+            free.set()
+            first.join()
+        assert team.resume("t").answer == "held"
 
     def test_the_second_writer_gets_a_typed_conflict(self, saver: Saver) -> None:
         inside, free = threading.Event(), threading.Event()

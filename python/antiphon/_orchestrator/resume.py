@@ -73,8 +73,8 @@ class ResumableRuns(Threads, Generic[StateT, ContextT]):
             ValidationError: the run is not paused, has been resumed already, has no thread and
                 was unpickled, or the answer does not name its question (``answer_invalid``,
                 ``question_unknown``); the thread is empty (``thread_empty``).
-            StateError: as `run`; or the thread has no such checkpoint
-                (``checkpoint_unknown``).
+            StateError: as `run`; another run writes to the thread (``thread_busy``); or it has no
+                such checkpoint (``checkpoint_unknown``).
             Exception: as `run`.
         """
         with watching(watch) as show:
@@ -169,11 +169,21 @@ class ResumableRuns(Threads, Generic[StateT, ContextT]):
         if answers is not UNANSWERED and isinstance(run, Result):
             given = Command(resume=answers_to(run.questions, answers, run.outcome))
         elif isinstance(run, str):
-            shown = yield from self._load(thread, None)
-            if answers is not UNANSWERED:
-                # The run may have been lost while other tasks ran beside the one that asks.
-                given = Command(resume=answers_to(shown.questions, answers, shown.outcome))
+            given = yield from self._answers(thread, answers)
         return self._launch(given, store.ref(thread), context=context, watched=watched)
+
+    def _answers(self, thread: str, answers: Any) -> Routine[Command[Any] | None]:
+        """What resumes a thread of which only the name is known."""
+        try:
+            shown = yield from self._load(thread, None)
+            if answers is UNANSWERED:
+                return None
+            # The run may have been lost while other tasks ran beside the one that asks.
+            return Command(resume=answers_to(shown.questions, answers, shown.outcome))
+        except ValidationError:
+            # A run that is under way may not have stored its first step, or its question, yet.
+            yield self._check_idle(thread)
+            raise
 
     def _fork_run(
         self, thread: str, answers: Any, checkpoint: int, context: Any, *, watched: bool

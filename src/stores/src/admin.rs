@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use antiphon_core::{Fault, FaultCode};
 use antiphon_runtime::Clock;
-use antiphon_runtime::store::{Store, ThreadHead};
+use antiphon_runtime::store::{Store, ThreadHead, busy};
 
 use crate::checkpoint_writer::free;
-use crate::lease::TERM;
+use crate::lease::{TERM, has_left};
 use crate::log::SealedStore;
+use crate::owner::is_gone;
 
 mod copy;
 mod list;
@@ -52,6 +53,18 @@ impl ThreadAdmin {
                 self.store().delete(thread).await
             }
             deleted => deleted,
+        }
+    }
+
+    /// Checks that no live run holds a thread. It takes nothing, so a run may begin right after.
+    ///
+    /// # Errors
+    /// `thread_busy` while one does, and those of the store.
+    pub async fn check_idle(&self, thread: &str) -> Result<(), Fault> {
+        let held = self.store().thread(thread).await?.and_then(|info| info.held);
+        match held.filter(|(owner, _)| !is_gone(owner) && !has_left(thread, owner)) {
+            Some((_, until)) => Err(busy(thread, until)),
+            None => Ok(()),
         }
     }
 

@@ -72,6 +72,18 @@ impl ThreadRef {
         awaitable_result(py, self.copy_to(py, to, run_id)?, |_, ()| Ok(()))
     }
 
+    /// Fails with `thread_busy` while a run writes to the thread.
+    fn check_idle(&self, py: Python<'_>) -> PyResult<()> {
+        let (admin, thread) = (self.admin(py)?, self.thread.clone());
+        block_on_result(py, async move { admin.check_idle(&thread).await })
+    }
+
+    /// `check_idle` on the caller's event loop.
+    fn acheck_idle<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let (admin, thread) = (self.admin(py)?, self.thread.clone());
+        awaitable_result(py, async move { admin.check_idle(&thread).await }, |_, ()| Ok(()))
+    }
+
     fn __repr__(&self) -> String {
         format!("ThreadRef({:?})", self.thread)
     }

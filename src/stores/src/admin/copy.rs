@@ -38,7 +38,8 @@ impl ThreadAdmin {
     ///
     /// # Errors
     /// `thread_invalid` if the new name is not valid, `thread_empty` and `checkpoint_unknown` if
-    /// there is nothing to copy, `thread_taken` if the new thread has entries, and those of
+    /// there is nothing to copy, `thread_busy` if a run has not stored its first step yet,
+    /// `thread_taken` if the new thread has entries, and those of
     /// reading and writing.
     pub async fn copy(&self, copying: CopyRequest<'_>) -> Result<(), Fault> {
         let CopyRequest { from, to, .. } = copying;
@@ -85,6 +86,7 @@ impl ThreadAdmin {
     async fn marks_to(&self, thread: &str, seq: Option<u64>) -> Result<Vec<EntryMark>, Fault> {
         let last = self.sealed_store.head(thread).await?.unwrap_or_default();
         if last == 0 {
+            self.check_idle(thread).await?;
             return Err(empty(thread));
         }
         let marks = self.sealed_store.marks(thread, EntryRange { from: 1, to: last }, None).await?;

@@ -415,6 +415,11 @@ async fn threads_without_anything_are_seen_to(subject: Subject) {
     subject.store().claim("t", &gone(), TERM).await.unwrap();
     assert_eq!(subject.admin.prune("t", &keep(1)).await.unwrap().entries, 0);
     assert_eq!(subject.copy("t", "u", None).await.unwrap_err().code, "thread_empty");
+    subject.admin.check_idle("t").await.unwrap();
+    subject.admin.check_idle("nowhere").await.unwrap();
+    subject.store().claim("begins", "there", TERM).await.unwrap();
+    assert_eq!(subject.copy("begins", "u", None).await.unwrap_err().code, "thread_busy");
+    assert_eq!(subject.admin.check_idle("begins").await.unwrap_err().code, "thread_busy");
     assert_eq!(subject.admin.listed("t").await.unwrap().status.as_str(), "empty");
 }
 
