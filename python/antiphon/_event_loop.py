@@ -33,7 +33,7 @@ if hasattr(os, "register_at_fork"):
 def running() -> asyncio.AbstractEventLoop:
     """Return the loop; the first call starts its thread.
 
-    A caller in a running loop of its own (a notebook cell) can block on it, because it uses
+    A caller in a running loop (a notebook cell) can block on it, because it uses
     another thread.
     """
     import asyncio

@@ -15,7 +15,7 @@ BY_CATEGORY: Mapping[str, type[AntiphonError]] = MappingProxyType(
     {
         kind.category: kind
         for kind in vars(errors).values()
-        # Classes of users and of graphs derive from these, and may have categories of their own.
+        # Classes of users and of graphs derive from these, and may define other categories.
         if isinstance(kind, type)
         and issubclass(kind, AntiphonError)
         and kind.__base__ is AntiphonError

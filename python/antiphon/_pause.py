@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from antiphon._antiphon import Context, Effect, Run
 
 _SCOPES: ContextVar[tuple[CallScope, ...]] = ContextVar("antiphon_calls", default=())
-"""The calls of nodes that whatever runs here is part of."""
+"""The calls of nodes that the current code is part of."""
 
 _Pause = TypeVar("_Pause", bound=BaseException)
 
@@ -47,7 +47,7 @@ class NodeInterrupted(Exception):
 
 
 class CallScope:
-    """Tells the questions and calls within a call of a node from those beside it.
+    """Distinguishes the questions and calls within a call of a node from those beside it.
 
     It holds the call weakly: a task may outlive the node with its variables.
     """
@@ -85,7 +85,7 @@ class CallScope:
 
 
 def scope_of(ctx: Context) -> CallScope | None:
-    """The innermost call of a node that whatever runs here is part of, if there is one."""
+    """The innermost call of a node that the current code is part of, if there is one."""
     return next((scope for scope in reversed(_SCOPES.get()) if scope.is_of(ctx)), None)
 
 
@@ -123,8 +123,8 @@ def question_in(left: BaseException) -> BaseException | None:
 def relay_questions(run: Run) -> bool:
     """Passes the questions of a paused run to the node that started it.
 
-    Returns whether they were answered, so that the run can continue. A run in a thread of its own
-    keeps its questions.
+    Returns whether they were answered, so that the run can continue. A run with a separate
+    thread keeps its questions.
 
     Raises:
         Interrupted: a question has no answer yet; it leaves the node, and pauses its run.

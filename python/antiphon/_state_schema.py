@@ -59,7 +59,7 @@ class Channel:
             return "set"
         if self.reducer is append:
             return "append"
-        # Objects with a `+` of their own are left to it.
+        # Objects that define `+` are merged by it.
         added = self.reducer in (operator.add, operator.iadd) and self.factory is not None
         return "add" if added and type(self.start()["default"]) in _ADDED else self.reducer
 
@@ -133,7 +133,7 @@ def _factory(annotation: Any) -> Callable[[], Any] | None:
         return None
     try:
         kind()
-    except Exception:  # noqa: BLE001 - whatever a constructor raises, it cannot be used
+    except Exception:  # noqa: BLE001 - a constructor may raise anything; the type cannot be used
         return None
     made: Callable[[], Any] = origin if isinstance(origin, type) and kind is annotation else kind
     return made

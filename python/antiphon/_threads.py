@@ -123,7 +123,7 @@ class Threads(ABC):
                 another record, or a text, which becomes the answer and a message.
             as_agent: the agent, or the node of a system; its successor runs next. Default: the
                 one that wrote last; in a team's new thread the person, before the first agent.
-            checkpoint: the id of a checkpoint to write after, in a branch of its own.
+            checkpoint: the id of a checkpoint to write after, in a new branch.
                 Default: where the thread is now.
 
         Returns:

@@ -64,17 +64,17 @@ class Orchestrator(ResumableRuns[StateT, ContextT], TeamBase, Generic[StateT, Co
         state: a TypedDict, dataclass or pydantic model, whose keys are added to ``question``,
             ``messages`` and ``answer``; ``Annotated`` gives them reducers (`antiphon.state`).
             Default: an open state, to which agents may add keys.
-        retry: for agents without one of their own: a `RetryPolicy` or a number of attempts.
-        timeout: for agents without one of their own: seconds an attempt may take.
+        retry: for agents that set none: a `RetryPolicy` or a number of attempts.
+        timeout: for agents that set none: seconds an attempt may take.
         budget: the budget of one run. Default: no limit.
         max_steps: the supersteps of a run, after which it ends as ``step_limit``. Agents that run
             in parallel share one; the decision of a router is one. A list of more agents than
             this still runs once. Default: 25.
-        on_error: for agents without one of their own. ``"raise"``: an agent's exception ends the
+        on_error: for agents that set none. ``"raise"``: an agent's exception ends the
             run and is raised unchanged; ``"record"``: the team continues, runs do not raise, and
             the outcome is ``error``.
-        fallback: for agents without one of their own: an agent, or the name of one, that runs in
-            place of an agent that has failed. What `on_error` says applies to its own failures.
+        fallback: for agents that set none: an agent, or the name of one, that runs in
+            place of an agent that has failed. `on_error` applies to failures of the fallback.
         name: the name in traces, and in another team; `recover` resumes only runs with this
             name. Default: ``team``.
         description: one sentence that the routers of another team read. Default: none.

@@ -209,7 +209,7 @@ class Result(Generic[OutputT, StateT]):
             Exception: what the run failed with.
             BudgetError: it reached a limit (``run_limit_reached``).
             StateError: it ended without an answer (``run_unanswered``), waits for one
-                (``run_paused``), or an agent failed and the team went on (``run_incomplete``).
+                (``run_paused``), or an agent failed and the team continued (``run_incomplete``).
             RunCancelled: it was cancelled (``run_cancelled``).
         """
         if self.outcome == "answered":
@@ -276,7 +276,7 @@ class Result(Generic[OutputT, StateT]):
     if not TYPE_CHECKING:  # checkers read `state`, and report the rest
 
         def __getattr__(self, name: str) -> Any:
-            # Only what is no attribute of its own comes here.
+            # Called only for names that are no attributes.
             if name.startswith("_") or "state" not in self.__dict__:
                 raise AttributeError(name)
             fields = fields_of_state(self.state)
@@ -325,8 +325,8 @@ def _loop(result: Result[Any, Any]) -> str:
         return ""
     starts = [event.agent for event in result.events if event.kind == "node_started"]
     again = {name: starts.count(name) for name in starts if starts.count(name) > 1}
-    told = ", ".join(f"`{name}` ran {count} times" for name, count in again.items())
-    return f" ({told})" if told else ""
+    repeats = ", ".join(f"`{name}` ran {count} times" for name, count in again.items())
+    return f" ({repeats})" if repeats else ""
 
 
 def _text(result: Result[Any, Any]) -> str:
@@ -342,10 +342,10 @@ def _text(result: Result[Any, Any]) -> str:
 def _html(result: Result[Any, Any]) -> str:
     """The result as one self-contained element, escaped."""
     colour = colour_of(result.outcome)
-    told = f"{result.outcome}{escape(_detail(result))}"
+    heading = f"{result.outcome}{escape(_detail(result))}"
     parts = [
         f'<div style="{BOX}">',
-        f'<div><b>{escape(result.team)}</b> <span style="color:{colour}">{told}</span></div>',
+        f'<div><b>{escape(result.team)}</b> <span style="color:{colour}">{heading}</span></div>',
         *_answer(result),
         *_asked(result),
         *_failed(result),
@@ -376,11 +376,11 @@ def _failed(result: Result[Any, Any]) -> Iterator[str]:
 
 def _usage(result: Result[Any, Any]) -> str:
     usage = result.usage
-    told = (
+    text = (
         f"{usage.steps} steps, {usage.model_calls} model calls, {usage.tool_calls} tool calls, "
         f"{usage.input_tokens} + {usage.output_tokens} tokens, {usage.retries} retries"
     )
-    return f'<div style="{SMALL}">{told}</div>'
+    return f'<div style="{SMALL}">{text}</div>'
 
 
 def _traced(result: Result[Any, Any]) -> Iterator[str]:

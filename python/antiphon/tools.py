@@ -64,7 +64,7 @@ _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
 _APART = {"name", "retry"}
-"""Options that have checks of their own."""
+"""Options that are checked separately."""
 _OPTIONS = tuple(option for option in ToolOptions.__annotations__ if option not in _APART)
 
 
@@ -96,7 +96,7 @@ class Tool:
             function's name; for an object its class in snake case.
         description: for the model. Default: the docstring without its sections.
         timeout: the time limit of one call, in seconds, further attempts included. Default: no
-            limit of its own.
+            separate limit.
         retry: a `RetryPolicy`, or how many attempts, after exceptions that a further attempt may
             not meet, such as lost connections. Only for tools that are `idempotent` or have no
             side effects. All attempts have the same idempotency key, and count as one call; the
@@ -305,7 +305,7 @@ class Tool:
 
         LangChain makes the calls: `timeout` and `retry` hold, and `max_calls`, `max_result`,
         `cache` and `side_effect` do not, because they are limits of antiphon's agents. Each call
-        has an id of its own, and no context of a run.
+        has a new id, and no context of a run.
 
         Raises:
             ValidationError: calls need approval, which LangChain would not ask for
@@ -341,7 +341,7 @@ class FunctionTool(Tool, Generic[_P, _R]):
         method = types.MethodType(self._body.function, instance)
         bound = copy.copy(self)
         functools.update_wrapper(bound, method, updated=())
-        bound._body = _body_of(method)  # noqa: SLF001 - one of its own class
+        bound._body = _body_of(method)  # noqa: SLF001 - of the same class
         return bound
 
 

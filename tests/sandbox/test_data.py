@@ -64,7 +64,7 @@ def test_frames_of_other_libraries_go_in_too(box: Sandbox) -> None:
 def test_a_column_is_refused_instead_of_passed_as_the_text_of_its_first_rows(
     box: Sandbox, given: Any
 ) -> None:
-    with pytest.raises(ValidationError, match=r"inputs of their own.*x\.to_frame") as caught:
+    with pytest.raises(ValidationError, match=r"must be a separate input.*x\.to_frame") as caught:
         box.run("repr(x)", inputs={"x": given})
     assert caught.value.code == "sandbox_input_invalid"
 

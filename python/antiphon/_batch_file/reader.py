@@ -213,8 +213,8 @@ def _id(line: int, given: Any) -> str:
         return thread_name(given)
     except ValidationError as error:
         # What no thread can be called is no id.
-        told = error.message.replace("a thread's name", f"`task_id` of line {line}")
-        raise ValidationError(told, code="task_id_invalid") from None
+        message = error.message.replace("a thread's name", f"`task_id` of line {line}")
+        raise ValidationError(message, code="task_id_invalid") from None
 
 
 def _inside(folder: Path, name: Any) -> Path | None:

@@ -54,5 +54,5 @@ class BatchReport:
         return [asdict(problem) for problem in self.problems]
 
     def __str__(self) -> str:
-        told = f"{self.answered} answered, {self.failed} failed, {self.skipped} done before"
-        return f"{told}, {self.refused} refused" if self.refused else told
+        counts = f"{self.answered} answered, {self.failed} failed, {self.skipped} done before"
+        return f"{counts}, {self.refused} refused" if self.refused else counts

@@ -205,8 +205,8 @@ class _BatchRun(Generic[_R]):
         await _finish(files, self._writer.write, record)
         kind = "answered" if result.outcome == "answered" else "failed"
         self._counts[kind] += 1
-        told = {"task_id": task.task_id, "line": task.line, "outcome": result.outcome}
-        reporter.report("question_finished", told)
+        fields = {"task_id": task.task_id, "line": task.line, "outcome": result.outcome}
+        reporter.report("question_finished", fields)
         return None
 
     def _put_off(self, error: AntiphonError, task: Task, reporter: EventReporter) -> None:
@@ -223,8 +223,8 @@ class _BatchRun(Generic[_R]):
         line, task_id = int(error.details["line"]), error.details.get("task_id")
         problem = LineProblem(line, task_id, error.code, error.message)
         self._problems.append(problem)
-        told = {"line": line, "task_id": task_id, "code": error.code, "message": error.message}
-        reporter.report("line_refused", told, "warning")
+        fields = {"line": line, "task_id": task_id, "code": error.code, "message": error.message}
+        reporter.report("line_refused", fields, "warning")
 
 
 def _is_passing(error: AntiphonError) -> bool:

@@ -150,18 +150,18 @@ def _told(result: SystemResult, options: argparse.Namespace) -> str:
 
 def _object(result: SystemResult, *, trace: bool) -> dict[str, Any]:
     error = result.error
-    told = result.to_dict()
+    fields = result.to_dict()
     for name in ("state", "events_dropped", "models"):
-        told.pop(name, None)
-    told |= {
+        fields.pop(name, None)
+    fields |= {
         "answer": result.answer,
         "model": ", ".join(result.models),
         "error": None if error is None else _fault(error),
     }
     if trace:
-        told["trace"] = result.trace.to_dict()
-        told["events"] = [event.to_dict() for event in result.events]
-    return told
+        fields["trace"] = result.trace.to_dict()
+        fields["events"] = [event.to_dict() for event in result.events]
+    return fields
 
 
 def _fault(error: AntiphonError) -> dict[str, Any]:

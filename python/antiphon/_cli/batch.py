@@ -57,8 +57,8 @@ def batch(options: argparse.Namespace) -> Exit:
                 redo_failed=options.redo_failed,
                 watch=_telling(view),
             )
-    told = json.dumps(report.to_dict()) if options.json else str(report)
-    write(drop_controls(told))
+    text = json.dumps(report.to_dict()) if options.json else str(report)
+    write(drop_controls(text))
     return Exit.ERROR if report.refused else Exit.ANSWERED
 
 

@@ -50,8 +50,8 @@ def find_misuse(options: argparse.Namespace) -> str | None:
         return "--batch requires --out FILE"
     for name in _OF_ONE if is_batch else _OF_BATCH:
         if getattr(options, name) not in (None, False):
-            told = name if name == "question" else f"--{name.replace('_', '-')}"
-            return f"{told} {'cannot be used with' if is_batch else 'requires'} --batch"
+            option = name if name == "question" else f"--{name.replace('_', '-')}"
+            return f"{option} {'cannot be used with' if is_batch else 'requires'} --batch"
     return None
 
 

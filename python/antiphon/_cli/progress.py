@@ -144,10 +144,10 @@ class ProgressView:
                 return
             self._due = now + _EVERY
             count = f" … {self._written} characters" if self._written else ""
-            told = f"{now - self._began:5.1f} s  {self._work}"
-            told = line(told, self._width() - len(count)) + count
-            self._stream.write("\r" + told.ljust(self._shown))
-            self._shown = len(told)
+            text = f"{now - self._began:5.1f} s  {self._work}"
+            text = line(text, self._width() - len(count)) + count
+            self._stream.write("\r" + text.ljust(self._shown))
+            self._shown = len(text)
             self._stream.flush()
 
     def _clear(self) -> None:

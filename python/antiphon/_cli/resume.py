@@ -89,14 +89,14 @@ def _system(system: System[Any], options: argparse.Namespace) -> Exit:
         answers = _answers(options, asked_ids, has_ended=has_ended)
         result = system.resume(options.thread, *answers)
     if options.json:
-        told = {"answer": result.answer, "outcome": result.outcome}
-        write(json.dumps(told | {"run_id": result.run_id, "thread": result.thread}))
+        fields = {"answer": result.answer, "outcome": result.outcome}
+        write(json.dumps(fields | {"run_id": result.run_id, "thread": result.thread}))
     else:
         write(_text(result.answer))
     _ask([(one.id, one.agent, one.value) for one in result.questions])
     if result.outcome not in {"answered", "paused"}:
-        told = result.error.message if result.error is not None else result.reason
-        reason = f": {told}" if told else ""
+        fields = result.error.message if result.error is not None else result.reason
+        reason = f": {fields}" if fields else ""
         tell(drop_controls(f"no answer ({result.outcome}){reason}"))
     return after(result)
 

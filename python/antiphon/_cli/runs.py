@@ -151,8 +151,8 @@ def _prune(saver: Saver, options: argparse.Namespace) -> None:
         _write_json({name: getattr(removed, name) for name in names})
         return
     did = "would be removed" if options.dry_run else "removed"
-    told = f"{removed.entries} entries, {size_text(removed.size)}"
-    write(f"{did}: {told}, of {removed.threads} threads, {removed.deleted} of them entirely")
+    freed = f"{removed.entries} entries, {size_text(removed.size)}"
+    write(f"{did}: {freed}, of {removed.threads} threads, {removed.deleted} of them entirely")
     for name in removed.busy:
         tell(f"skipped, a run is writing to it: {line(name, _WIDTH)}")
     for name in removed.damaged:
@@ -163,13 +163,13 @@ def _delete(saver: Saver, options: argparse.Namespace) -> None:
     for thread in options.threads:
         # A thread that does not exist is a typing error.
         try:
-            told = size_text(saver.thread(thread, limit=1).summary.size)
+            size = size_text(saver.thread(thread, limit=1).summary.size)
         except StateError as error:
             if not error.code.startswith("checkpoint_"):
                 raise
-            told = "which was damaged"
+            size = "which was damaged"
         saver.delete_thread(thread)
-        write(f"removed: {line(thread, _WIDTH)}, {told}")
+        write(f"removed: {line(thread, _WIDTH)}, {size}")
 
 
 _ACTIONS = {"list": _list, "show": _show, "fork": _fork, "prune": _prune, "delete": _delete}
@@ -183,8 +183,8 @@ def _state(one: ThreadSummary) -> str:
 
 def _summary(one: ThreadSummary) -> dict[str, Any]:
     names = ("thread", "status", "outcome", "detail", "graph", "run_id", "questions", "steps")
-    told = {name: getattr(one, name) for name in names}
-    return {**told, "began": _moment(one.began), "at": _moment(one.at), "size": one.size}
+    fields = {name: getattr(one, name) for name in names}
+    return {**fields, "began": _moment(one.began), "at": _moment(one.at), "size": one.size}
 
 
 def _detail(detail: ThreadDetail) -> dict[str, Any]:
@@ -222,5 +222,5 @@ def _value(value: Any) -> str:
     return line(text, _WIDTH)
 
 
-def _write_json(told: dict[str, Any]) -> None:
-    write(json.dumps(told))
+def _write_json(fields: dict[str, Any]) -> None:
+    write(json.dumps(fields))

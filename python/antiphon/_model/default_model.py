@@ -95,8 +95,8 @@ class Choice:
         weights = self.weights
         if weights is None:
             return f"{self.name} ({self.reason})"
-        told = f"{weights} on this machine ({self.reason})"
-        return f"{told}: {SMALL}" if _is_small(weights) else told
+        text = f"{weights} on this machine ({self.reason})"
+        return f"{text}: {SMALL}" if _is_small(weights) else text
 
 
 def caveat(models: Iterable[str]) -> str | None:

@@ -52,7 +52,7 @@ class Call:
 
 
 def call_of(tool: Tool, arguments: dict[str, Any]) -> Call:
-    """A call of a tool, which may be made twice if the tool says so or changes nothing."""
+    """A call of a tool; it may be repeated if the tool is idempotent or has no side effects."""
     repeatable = tool.idempotent or tool.side_effect in {"none", "read"}
     return Call("tool", tool.name, arguments, repeatable)
 

@@ -48,7 +48,7 @@ def ask(ctx: Context, question: Any) -> Any:
         while _is_of_call(answer := ctx.ask(question)):
             pass
         return answer
-    # Once the call is recorded, it does not ask again: its answers go by ids of their own.
+    # Once the call is recorded, it does not ask again: its answers have separate ids.
     asker = scope.next_id()
     relayed = ctx.relayed(asker)
     if relayed is None:

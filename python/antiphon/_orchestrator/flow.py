@@ -77,7 +77,7 @@ class Route:
     Attributes:
         source: the agent.
         choose: gives a name, a `Send`, the end, or a list of those.
-        targets: all it can choose, where its return hint says so.
+        targets: the names that its return hint lists, if it lists any.
     """
 
     source: str

@@ -91,12 +91,12 @@ class ModelRequest:
         replies = [event.data for event in self.run.events if event.kind == "model_reply"]
         if not replies:
             return {}
-        told = {key: replies[-1][key] for key in ("model", "finish", "attempts")}
-        told["usage"] = {
+        fields = {key: replies[-1][key] for key in ("model", "finish", "attempts")}
+        fields["usage"] = {
             key: sum(reply["usage"][key] for reply in replies) for key in replies[-1]["usage"]
         }
         reasked = [message for call in calls[1:] for message in call["messages"]]
-        return {**told, "reasked": reasked} if reasked else told
+        return {**fields, "reasked": reasked} if reasked else fields
 
     def _show(self, event: Event) -> None:
         if event.kind == "chunk":

@@ -65,7 +65,7 @@ def _sizes(seen: Any) -> dict[str, int]:
 
 
 def _warn_of_lost(sizes: Mapping[str, int], seen: Any, reply: Any, agent: str) -> None:
-    """Agents have containers of their own, so that a change in place reaches nobody."""
+    """Each agent gets copies of the containers, so that a change in place affects no other."""
     if not sizes:
         return
     update = reply.update if isinstance(reply, Command) else reply
@@ -202,8 +202,8 @@ class AgentLoopOptions:
             update = {key: _field(value, key) for key in spec.writes}
         # The agent's own write to `messages` replaces its reply.
         turn = tool_messages(reply["messages"], spec.name)
-        told = {"messages": [*turn, said("assistant", reply["text"], spec.name)]}
-        written = noted(self._state.write({**told, **update}, spec.name))
+        turn_update = {"messages": [*turn, said("assistant", reply["text"], spec.name)]}
+        written = noted(self._state.write({**turn_update, **update}, spec.name))
         if reply["finish"] == "length":
             return Command(update={**written, CUT: True}, end=True)
         return written
@@ -212,9 +212,11 @@ class AgentLoopOptions:
         tools = self._handoffs.items()
         target = next(name for name, tool in tools if tool["name"] == reply["handoff"])
         text, own = reply["text"], self._spec.name
-        told = tool_messages(reply["messages"], own)
-        told += [said("assistant", text, own)] if text.strip() else []
-        return Command(goto=[target], update=self._state.write({"messages": told}, own), only=True)
+        handed = tool_messages(reply["messages"], own)
+        handed += [said("assistant", text, own)] if text.strip() else []
+        return Command(
+            goto=[target], update=self._state.write({"messages": handed}, own), only=True
+        )
 
     def _tool(self, tool: Tool) -> _Tool:
         """A tool as the engine calls it, from JSON to JSON, and the function that approves."""
@@ -322,7 +324,7 @@ def read_router(given: Any, specs: Sequence[Spec]) -> Spec:
 
     Raises:
         ValidationError: its name is taken, an agent is called ``finish``, or it has an
-            output of its own (``team_invalid``); or the agent is refused.
+            output (``team_invalid``); or the agent is refused.
     """
     if isinstance(given, TeamBase):
         raise ValidationError(

@@ -91,10 +91,10 @@ def handoffs(
                 details={"option": "handoffs"},
             )
         taken.add(name)
-        told = f"Hand the conversation over to {target}, who continues it."
+        sentence = f"Hand the conversation over to {target}, who continues it."
         made[target] = {
             "name": name,
-            "description": f"{told} {specs[target].description}".strip(),
+            "description": f"{sentence} {specs[target].description}".strip(),
             "parameters": {"type": "object", "properties": {}, "additionalProperties": False},
         }
     return made

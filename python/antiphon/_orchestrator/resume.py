@@ -59,8 +59,8 @@ class ResumableRuns(Threads, Generic[StateT, ContextT]):
                 where the run was lost before it paused. Default: none; a run that was lost, failed,
                 was cancelled or reached a limit then continues from there, and one that ended
                 returns its result again.
-            checkpoint: the id of a checkpoint of the thread, to continue from there in a branch
-                of its own: the agents that were next there run again. Default: the end.
+            checkpoint: the id of a checkpoint of the thread, to continue from there in a new
+                branch: the agents that were next there run again. Default: the end.
             context: as for `run`, given again: it is not stored. Default: none; a run without a
                 thread keeps the one that it has.
             watch: as for `run`. A run without a thread that nobody watched before it paused shows

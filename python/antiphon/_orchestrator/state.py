@@ -311,7 +311,7 @@ class OpenState:
 
 
 RECORDED = "__errors__"
-"""The channel of errors that the team went on after."""
+"""The channel of errors after which the team continued."""
 HANDED = "__handed__"
 """The channel of errors that another agent took over."""
 WROTE = "__wrote__"
@@ -420,7 +420,7 @@ class Fields:
                 own = typing.Annotated[(own, *field.metadata)]
             try:
                 made[name] = pydantic.TypeAdapter(own, config=config)
-            except pydantic.PydanticUserError:  # the type brings a configuration of its own
+            except pydantic.PydanticUserError:  # the type has its own configuration
                 made[name] = pydantic.TypeAdapter(own)
         return made
 

@@ -116,7 +116,7 @@ class Wrapper(Shape):
 
 @dataclass(slots=True)
 class NamedShape(Wrapper):
-    """A type with a definition of its own under ``$defs``; it may contain itself."""
+    """A type with a definition under ``$defs``; it may contain itself."""
 
     inner: Shape = field(default_factory=AnyShape, repr=False, kw_only=True)
     name: str

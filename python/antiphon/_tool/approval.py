@@ -174,7 +174,7 @@ class _NotJsonError(Exception):
 
 
 def _copy(value: Any, place: str, depth: int) -> Any:
-    """The same JSON value, in containers of its own."""
+    """A copy of a JSON value with new containers."""
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str) and well_formed(value) == value:
@@ -202,10 +202,10 @@ def _is_key(key: object) -> bool:
 
 def _unshowable(tool: Approvable, error: _NotJsonError) -> ValidationError:
     kind, place = type(error.value).__qualname__, error.place[:80]
-    told = f"{kind} {error.value!r}" if type(error.value) is float else kind
+    described = f"{kind} {error.value!r}" if type(error.value) is float else kind
     return ValidationError(
         f"a call of `{tool.name}` needs approval, but JSON cannot express the argument "
-        f"`{place}`: {told[:80]}",
+        f"`{place}`: {described[:80]}",
         code="argument_unshowable",
         details={"tool": tool.name, "argument": place, "type": kind},
         hint="pass strings, finite numbers, lists and dicts with string keys",

@@ -129,7 +129,7 @@ def _is_async(tool: Any) -> bool:
     if hasattr(tool, "coroutine"):
         return tool.coroutine is not None
     owner = next((kind for kind in type(tool).__mro__ if "_arun" in vars(kind)), None)
-    # The inherited one runs the synchronous implementation on a thread of its own.
+    # The inherited one runs the synchronous implementation on a separate thread.
     return owner is not None and not owner.__module__.startswith("langchain_core.")
 
 

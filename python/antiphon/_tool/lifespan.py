@@ -40,7 +40,7 @@ class Lifespans:
 
     Args:
         tools: the tools of the run.
-        run: the run, or what else stands for it; told from others by its identity.
+        run: the run, or an object that stands for it; compared by identity.
     """
 
     def __init__(self, tools: Iterable[ToolsetMember], run: object) -> None:
@@ -164,15 +164,15 @@ class _Managed:
     def leaving(self, error: BaseException | None) -> Operation:
         """Leaves it after an error, or without one."""
         manager, held = self._manager, self._held
-        told: tuple[Any, ...] = (None, None, None)
+        exc_info: tuple[Any, ...] = (None, None, None)
         if error is not None:
-            told = (type(error), error, error.__traceback__)
+            exc_info = (type(error), error, error.__traceback__)
         if held is not None:
             return Operation(lambda: held.leave(error), lambda: _on_thread(held.leave, error))
         if hasattr(manager, "__aexit__"):
-            leave = functools.partial(manager.__aexit__, *told)
+            leave = functools.partial(manager.__aexit__, *exc_info)
             return Operation(leave, leave)
-        leave = functools.partial(manager.__exit__, *told)
+        leave = functools.partial(manager.__exit__, *exc_info)
         return Operation(leave, lambda: _on_thread(leave))
 
 

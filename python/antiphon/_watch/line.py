@@ -20,10 +20,10 @@ def event_line(event: Event) -> str:
     """The number, the place, the kind, and what the event says."""
     where = "/".join(event.path) or "run"
     try:
-        told = _SAID.get(event.kind, _fields)(event)
+        text = _SAID.get(event.kind, _fields)(event)
     except (AttributeError, KeyError, TypeError):  # an event that a caller made, of other data
-        told = _fields(event)
-    said = one_line(told, _LONGEST)
+        text = _fields(event)
+    said = one_line(text, _LONGEST)
     return f"{event.seq:>3} {one_line(where, _LONGEST)} {event.kind} {said}".rstrip()
 
 
@@ -91,8 +91,8 @@ def _failed(event: Event) -> str:
 def _retried(event: Event) -> str:
     data = event.data
     due = f" in {data['delay_ms'] / 1000:g} s" if "delay_ms" in data else ""
-    told = f": {_failed(event)}" if data.get("message") or data.get("code") else ""
-    return f"after attempt {data.get('attempt', 1)}{due}{told}"
+    reason = f": {_failed(event)}" if data.get("message") or data.get("code") else ""
+    return f"after attempt {data.get('attempt', 1)}{due}{reason}"
 
 
 _SAID: dict[str, Callable[[Event], str]] = {

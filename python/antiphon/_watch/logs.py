@@ -30,7 +30,7 @@ _LOGGERS = {
 """By the kind of an event; those of other kinds are an agent's."""
 _NAMES = ("antiphon", *(f"antiphon.{name}" for name in ("run", "agent", "model", "tool")))
 _DETAILS = {"state_updated", "edge_taken", "checkpoint", "model_call", "tool_call"}
-"""Kinds that are logged as details: a reply and a result have a line of their own."""
+"""Kinds that are logged as details: a reply and a result have a separate line."""
 
 
 def log_event(event: Event) -> None:
@@ -55,7 +55,7 @@ def event_logger() -> Callable[[Event], None] | None:
 
     Lines of higher levels alone are not worth the events: they are in the result.
     """
-    # Whoever has set a level has imported it; without it there is nothing to ask.
+    # A program that set a level has imported it.
     logging: Any = sys.modules.get("logging")
     if logging is None:
         return None

@@ -56,7 +56,7 @@ class Watcher:
         """Calls a function whose failure must not end the run; the first one is reported."""
         try:
             function(*arguments)
-        except Exception:  # noqa: BLE001 - reported, whatever it is
+        except Exception:  # noqa: BLE001 - every exception is reported
             if self._has_failed:
                 return
             self._has_failed = True
@@ -127,8 +127,8 @@ def _nothing() -> None:
     """Ends nothing."""
 
 
-def _report(told: str) -> None:
+def _report(text: str) -> None:
     try:
-        warnings.warn(f"`watch` failed, the run continues:\n{told}", RuntimeWarning, stacklevel=2)
+        warnings.warn(f"`watch` failed, the run continues:\n{text}", RuntimeWarning, stacklevel=2)
     except RuntimeWarning:  # a filter makes warnings exceptions, which would end the run
         traceback.print_exc()

@@ -71,10 +71,10 @@ class Checkpoint:
         return found
 
     def __repr__(self) -> str:
-        told = [f"id={self.id}", f"thread={self.thread!r}", f"step={self.step}"]
+        fields = [f"id={self.id}", f"thread={self.thread!r}", f"step={self.step}"]
         shown = ((name, getattr(self, name)) for name in ("wrote", "next", "outcome"))
-        told += [f"{name}={value!r}" for name, value in shown if value]
-        return f"Checkpoint({', '.join(told)})"
+        fields += [f"{name}={value!r}" for name, value in shown if value]
+        return f"Checkpoint({', '.join(fields)})"
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         return {"text/plain": _text(self), "text/html": _html(self)}
@@ -133,8 +133,8 @@ class Difference:
         return bool(self.changes)
 
     def __repr__(self) -> str:
-        told = ", ".join(f"{change.kind} {key}" for key, change in self.changes.items())
-        return f"Difference({self.before} to {self.after}: {told or 'nothing'})"
+        changes = ", ".join(f"{change.kind} {key}" for key, change in self.changes.items())
+        return f"Difference({self.before} to {self.after}: {changes or 'nothing'})"
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         return {"text/plain": _difference_text(self), "text/html": _difference_html(self)}
@@ -194,8 +194,8 @@ def _html(checkpoint: Checkpoint) -> str:
         for question in checkpoint.questions
     )
     rows = ((key, escaped(value)) for key, value in fields_of_state(checkpoint.state).items())
-    told = f'<div style="color:{colour}">{escape(_headline(checkpoint))}</div>'
-    return f'<div style="{BOX}">{told}{asked}{table(rows)}</div>'
+    headline = f'<div style="color:{colour}">{escape(_headline(checkpoint))}</div>'
+    return f'<div style="{BOX}">{headline}{asked}{table(rows)}</div>'
 
 
 def _difference_text(difference: Difference) -> str:
@@ -213,8 +213,8 @@ def _difference_html(difference: Difference) -> str:
         for key, change in difference.changes.items()
         for sign, value in _parts(change)
     )
-    told = f'<div style="{SMALL}">{escape(_endpoints(difference))}</div>'
-    return f'<div style="{BOX}">{told}{table(rows)}</div>'
+    endpoints = f'<div style="{SMALL}">{escape(_endpoints(difference))}</div>'
+    return f'<div style="{BOX}">{endpoints}{table(rows)}</div>'
 
 
 def _headline(checkpoint: Checkpoint) -> str:

@@ -220,8 +220,8 @@ def _as_update(value: Any) -> Any:
 def read_router(path: Any) -> Action:
     """Prepares a router.
 
-    The engine calls routers between two supersteps. An async one runs to its end on an event loop
-    of its own: it cannot await objects of the caller's loop.
+    The engine calls routers between two supersteps. An async one runs to its end on a separate
+    event loop: it cannot await objects of the caller's loop.
 
     Raises:
         TypeError: it cannot be called.

@@ -110,7 +110,9 @@ class StateGraph(GraphDeclaration, Generic[StateT]):
         name = node if isinstance(node, str) else name_of(node)
         action = coerce_to_runnable(action if isinstance(node, str) else node)
         if name is None:
-            raise GraphBuildError(f"a node that has no name of its own needs one: {action!r}")
+            raise GraphBuildError(
+                f"the name of the node is missing, and its function has none: {action!r}"
+            )
         if action is None:
             raise GraphBuildError(f"a node needs something to run: {name}")
         if not callable(action) and not hasattr(action, "invoke"):

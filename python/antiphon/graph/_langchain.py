@@ -64,7 +64,7 @@ def handed_on(settings: Mapping[str, Any], ctx: Context) -> Mapping[str, Any]:
 
 
 def without_tokens(callbacks: Any) -> Any:
-    """Callbacks that a node passed on itself, without those of its own tokens."""
+    """The callbacks that a node passed on, without the handlers of its tokens."""
     if isinstance(callbacks, list | tuple):
         return [handler for handler in callbacks if not isinstance(handler, TokenHandler)]
     handlers = getattr(callbacks, "handlers", ())

@@ -144,9 +144,9 @@ class RunHandle:
 
     def _endless(self) -> GraphRecursionError:
         upcoming = list(dict.fromkeys(self._run.upcoming))
-        told = f"; next would be `{'`, `'.join(upcoming)}`" if upcoming else ""
+        waiting = f"; next would be `{'`, `'.join(upcoming)}`" if upcoming else ""
         return GraphRecursionError(
-            f"the graph did not end within its limit of supersteps{told}: {self._limit}",
+            f"the graph did not end within its limit of supersteps{waiting}: {self._limit}",
             details={"limit": self._limit, "next": upcoming},
             hint="raise `recursion_limit` in the config, or look for a loop without an end "
             "(GRAPH_RECURSION_LIMIT)",

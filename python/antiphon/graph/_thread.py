@@ -109,8 +109,8 @@ def thread_of(
 ) -> GraphThread | None:
     """The thread of a run, if it has one.
 
-    A graph that a node invokes is a part of that node: it has a thread of its own only if its
-    config names another one.
+    A graph that a node invokes is a part of that node: it has a separate thread only if its
+    config names one.
 
     Raises:
         GraphBuildError: as `GraphThread.of`; or the durability is unknown.

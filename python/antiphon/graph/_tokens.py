@@ -31,9 +31,11 @@ class Tokens:
         """Sets the metadata of the run's config for all messages."""
         self._notes = metadata
 
-    def of_task(self, space: tuple[str, ...], told: Any) -> Iterator[tuple[Any, dict[str, Any]]]:
+    def of_task(
+        self, space: tuple[str, ...], task_event: Any
+    ) -> Iterator[tuple[Any, dict[str, Any]]]:
         """The new messages of a task that has ended, with metadata."""
-        step, send, news = told
+        step, send, news = task_event
         task = news["id"]
         if "input" in news:
             self._triggers[task] = news["triggers"]

@@ -37,8 +37,7 @@ class ToolNode:
     It needs LangChain. A tool is a LangChain tool, a function with type hints and a docstring, or
     a `Tool` of antiphon. Its result becomes a `ToolMessage`; a tool may also return a `Command`
     whose update holds that message, or a list of messages and commands. Parameters that are
-    annotated with `InjectedState` or `ToolRuntime` are filled in by the node, whatever the model
-    wrote there.
+    annotated with `InjectedState` or `ToolRuntime` are filled in by the node, never by the model.
 
     Attributes:
         name: the name of the node.
@@ -63,10 +62,10 @@ class ToolNode:
         Args:
             tools: the tools.
             name: the name of the node. Default: ``tools``.
-            handle_tool_errors: which failures the model is told instead of ending the run: True
-                for all, False for none, exceptions by their classes, or those that a function
-                takes by its type hint. A text, or what the function returns, is told in place of
-                the failure. Default: arguments that do not fit the tool.
+            handle_tool_errors: which failures are reported to the model instead of ending the run:
+                True for all, False for none, exceptions by their classes, or those that a function
+                takes by its type hint. A text, or the return value of the function, is
+                sent in place of the failure. Default: arguments that do not fit the tool.
             messages_key: the key of the state with the messages. Default: ``messages``.
 
         Raises:
@@ -201,7 +200,7 @@ def _is_call(given: Any) -> bool:
 
 
 def _handled(handler: Any) -> tuple[type[Exception], ...]:
-    """The exceptions that are told to the model, if they are named by their classes."""
+    """The exceptions that are reported to the model, if they are named by their classes."""
     if isinstance(handler, tuple):
         return handler
     if isinstance(handler, type):

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 _BLOCKS = frozenset({"text", "image_url", "image", "json", "search_result", "document", "file"})
 
 
-def failed(call: Mapping[str, Any], told: str) -> list[_Reply]:
+def failed(call: Mapping[str, Any], content: str) -> list[_Reply]:
     """The reply that tells a model what is wrong."""
-    return [ToolMessage(told, name=call["name"], tool_call_id=call["id"], status="error")]
+    return [ToolMessage(content, name=call["name"], tool_call_id=call["id"], status="error")]
 
 
 def replies_of(call: Mapping[str, Any], value: Any, key: str | None) -> list[_Reply]:

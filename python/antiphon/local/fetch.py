@@ -77,7 +77,7 @@ def _try_sources(model: CatalogModel, cache: Cache, report: Report) -> Path:
     for name, source in sources.items():
         try:
             if file_size(target) != model.size:
-                # Before the first byte, so that whoever watches can announce the download.
+                # Before the first byte, so that the watcher can announce the download.
                 meter()
                 source()
             return cache.admit(model, report)

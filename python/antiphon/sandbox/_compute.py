@@ -71,6 +71,6 @@ def _description(box: Sandbox, inputs: Mapping[str, Any]) -> str:
     if box.packages:
         parts.append(f"Packages: {', '.join(box.packages)}.")
     if inputs:
-        told = ", ".join(f"{name} ({type(value).__name__})" for name, value in inputs.items())
-        parts.append(f"Variables: {told}.")
+        described = ", ".join(f"{name} ({type(value).__name__})" for name, value in inputs.items())
+        parts.append(f"Variables: {described}.")
     return " ".join(parts)

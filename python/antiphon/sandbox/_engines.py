@@ -89,9 +89,9 @@ def choose(
                 f"the engine `{name}` {lack}", code="sandbox_engine_invalid", hint="take another"
             )
         refusals[each] = lack
-    told = "; ".join(f"`{each}`: {why}" for each, why in refusals.items())
+    reasons = "; ".join(f"`{each}`: {why}" for each, why in refusals.items())
     raise SandboxUnavailable(
-        f"no sandbox engine is available: {told}",
+        f"no sandbox engine is available: {reasons}",
         code="sandbox_unavailable",
         details={"engines": refusals},
         hint="install an extra: pip install 'antiphon[wasm]' or 'antiphon[monty]'; "
@@ -132,7 +132,7 @@ def accept_no_isolation(*, given: bool) -> None:
 @functools.cache
 def _warn_once() -> None:
     warnings.warn(
-        "code runs in a sandbox without isolation: it can do whatever this user can",
+        "code runs in a sandbox without isolation: it has all permissions of this user",
         RuntimeWarning,
         stacklevel=5,
     )
@@ -143,7 +143,7 @@ def _lack(kind: EngineKind, packages: Collection[str], *, files: bool, pauses: b
     if absent:
         return f"has no package: {', '.join(absent)}"
     if files and not kind.files:
-        return "has no place for files of its own: pass their content as inputs"
+        return "cannot be given files: pass their content as inputs"
     if pauses and not kind.pauses:
         return "cannot pause"
     return None

@@ -69,7 +69,7 @@ class JobCalls:
             raise JobEnded("host_call_limit")
 
     def make(self, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
-        """Call a function on a thread of its own, within the time limits of job and call.
+        """Call a function on a separate thread, within the time limits of job and call.
 
         Raises:
             CallFailed: it failed or timed out.

@@ -146,7 +146,7 @@ class _RunCalls:
         def late() -> CallFailed:
             return CallFailed("TimeoutError", f"`{tool.name}` took longer than its {seconds:g} s")
 
-        # Without a time-out of its own it needs no thread: the engine bounds the wait.
+        # Without a time-out it needs no thread: the engine bounds the wait.
         direct = tool.is_async or tool.timeout is None
         found = call() if direct else _on_a_thread(tool.name, call, seconds, late)
         if inspect.isawaitable(found):

@@ -144,7 +144,7 @@ def tag(value: Any, size: int = _BYTES) -> Any:
         if _has_rows(value):
             # As JSON it would be a text of its first rows.
             raise TypeError(
-                f"tables and columns are inputs of their own, found: {type(value).__name__}; pass "
+                f"a table or column must be a separate input, found: {type(value).__name__}; pass "
                 "a column as `x.to_frame()` or `x.tolist()`"
             ) from None
         budget = Budget(bytes=size, nodes=_NODES, depth=_DEPTH)

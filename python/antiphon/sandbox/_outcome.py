@@ -1,7 +1,7 @@
 """Results from engines' outcomes; nothing of an outcome is trusted.
 
 The worker may be controlled by the code that it ran. So decoding builds only plain values and inert
-`Opaque` ones, and treats whatever no honest worker would send as a crash.
+`Opaque` ones, and treats anything that an honest worker would not send as a crash.
 """
 
 from __future__ import annotations

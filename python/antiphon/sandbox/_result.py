@@ -165,8 +165,8 @@ class SandboxResult:
         return json.dumps(self.to_dict(), ensure_ascii=False, indent=indent)
 
     def __repr__(self) -> str:
-        told = f"value={self.value!r}" if self.ok else f"error={self.error!r}"
-        return f"SandboxResult({told}, engine={self.engine!r}, isolation={self.isolation!r})"
+        outcome = f"value={self.value!r}" if self.ok else f"error={self.error!r}"
+        return f"SandboxResult({outcome}, engine={self.engine!r}, isolation={self.isolation!r})"
 
     def __str__(self) -> str:
         return _text(self)

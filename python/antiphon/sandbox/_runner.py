@@ -100,7 +100,7 @@ class SandboxRunner:
             raise
 
     def result(self, outcome: dict[str, Any]) -> SandboxResult:
-        """Build the result of a run; the error of one that `close` has ended says so."""
+        """Build the result of a run; if `close` ended it, the error states that."""
         error = outcome.get("error")
         if error is not None and error["kind"] == "cancelled" and not self._closing.alive:
             closed = {"kind": "closed", "message": "the sandbox was closed during the run"}

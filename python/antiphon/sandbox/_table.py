@@ -131,10 +131,10 @@ class SandboxTable:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the size as JSON values: ``bytes``, and ``rows`` and ``columns`` if readable."""
-        told: dict[str, Any] = {"bytes": len(self.ipc)}
+        fields: dict[str, Any] = {"bytes": len(self.ipc)}
         if (read := self.first(0)) is not None:
-            told["columns"], _, told["rows"] = read
-        return told
+            fields["columns"], _, fields["rows"] = read
+        return fields
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Export the table through Arrow's C stream interface."""

@@ -1,4 +1,4 @@
-"""How Python awaits a native system: whoever cancels waits until its question has ended."""
+"""How Python awaits a native system: a cancellation waits until the question has ended."""
 
 from __future__ import annotations
 

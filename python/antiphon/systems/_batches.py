@@ -33,7 +33,7 @@ class FileBatches(Generic[_R]):
             """What the progress bar says."""
 
         async def _settle(self, task: Task, context: Any) -> _R:
-            """Answers a question of a file, or goes on with it."""
+            """Answers a question of a file, or resumes it."""
 
     def batch_file(
         self,
@@ -51,7 +51,7 @@ class FileBatches(Generic[_R]):
         Each line is a JSON object with ``task_id``, ``question`` and, for an attached file,
         ``file_name``; blank lines and other fields are ignored. When a question ends, a line
         with its ``task_id``, ``model_answer``, ``reasoning_trace``, ``outcome`` and more is
-        appended to the output, whatever the outcome. A batch that is started again with the
+        appended to the output for every outcome. A batch that is started again with the
         same output skips the questions answered there; with a checkpointer it also resumes
         unfinished questions, each in the thread of its id. Ctrl-C stops the batch; finished
         answers stay.

@@ -101,7 +101,7 @@ def tools_of(
 ) -> dict[str, Any]:
     """The tools of roles, by name.
 
-    The shared tools go to the roles without tools of their own. A function, an agent with a
+    The shared tools go to the roles that have no tools. A function, an agent with a
     `act`, and an agent that lists its tools have their own.
     """
     everybodys = as_tools(shared)

@@ -121,9 +121,9 @@ class System(FileBatches[_R], SystemThreads, Generic[_R]):
             question: the question.
             *data: what the question is about, as the system lists it.
             **options: what else the system lists, and:
-                ``thread``: the thread that keeps the question. Whatever the thread held before
-                is put aside, also a question that was still running. Default: a new thread, if
-                there is a checkpointer.
+                ``thread``: the thread that keeps the question. Its previous content is put
+                aside, also a question that was still running. Default: a new thread, if there is a
+                checkpointer.
                 ``context``: any value that tools reach as ``ToolContext.context``, and agents and
                 functions of roles as ``ctx.context``, such as connections and the user. It is
                 never stored or shown. Default: none; within a node of another run, that run's.
@@ -151,7 +151,7 @@ class System(FileBatches[_R], SystemThreads, Generic[_R]):
         Args:
             question: as in `run`.
             *data: as in `run`.
-            **options: as in `run`, but ``watch`` is called on threads of its own, one event after
+            **options: as in `run`, but ``watch`` is called on separate threads, one event after
                 the other.
 
         Raises:
@@ -163,7 +163,7 @@ class System(FileBatches[_R], SystemThreads, Generic[_R]):
             return await self._await(put, show)
 
     def stream(self, question: str, *data: Any, **options: Any) -> SystemStream[_R]:
-        """Answer a question on a thread of its own, event by event.
+        """Answer a question on a separate thread, event by event.
 
         Args:
             question: as in `run`.

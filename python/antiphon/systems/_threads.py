@@ -49,7 +49,7 @@ class SystemThreads(Threads):
         self._store = None if saver is None else ThreadStore(saver, durability)
 
     def _new_question(self, thread: str | None) -> dict[str, Any]:
-        """How the engine keeps a new question: in that thread, or in one of its own."""
+        """How the engine stores a new question: in that thread, or in a new one."""
         if thread is not None:
             return {"thread": self._thread_store().ref(thread_name(thread))}
         if self._store is None:
@@ -58,14 +58,14 @@ class SystemThreads(Threads):
         return {"thread": self._store.ref(run_id), "run_id": run_id}
 
     def _question_of_file(self, task: Task) -> dict[str, Any]:
-        """How the engine keeps a question of a file: it goes on where it was."""
+        """How the engine stores a question of a file: it resumes from the last commit."""
         if self._store is None:
             return {}
         how = "again" if task.again else "once"
         return {"thread": self._store.ref(thread_name(task.task_id)), "how": how}
 
     def _old_question(self, run: SystemResult | str, answers: Sequence[Any]) -> dict[str, Any]:
-        """How the engine goes on with a question.
+        """How the engine resumes a question.
 
         Raises:
             ValidationError: no thread keeps it, and it does not wait for an answer or was

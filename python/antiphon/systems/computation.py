@@ -347,8 +347,8 @@ class Computation(System[ComputationResult]):
         return {"call": self._runner.calls(loop)}
 
     def _result_of(self, native: dict[str, Any], put: dict[str, Any]) -> ComputationResult:
-        told = {"engine": self._sandbox.engine, "isolation": self._sandbox.isolation}
-        return super()._result_of({**native, **told}, put)
+        sandbox_fields = {"engine": self._sandbox.engine, "isolation": self._sandbox.isolation}
+        return super()._result_of({**native, **sandbox_fields}, put)
 
     def __repr__(self) -> str:
         return f"Computation(sandbox={self._sandbox!r})"

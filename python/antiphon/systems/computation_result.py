@@ -133,8 +133,8 @@ class ComputationResult(SystemResult):
         """The result as the engine has it, in Python's own types."""
         computed = native["computed"]
         if computed is not None:
-            told = {name: native[name] for name in ("engine", "isolation")}
-            computed = result_of({**_outcome(computed), **told})
+            sandbox_fields = {name: native[name] for name in ("engine", "isolation")}
+            computed = result_of({**_outcome(computed), **sandbox_fields})
         return super(ComputationResult, cls).of(
             {
                 **native,
@@ -180,9 +180,9 @@ class ComputationResult(SystemResult):
 
     def record(self) -> dict[str, Any]:
         """The result as a line of `Computation.batch_file`."""
-        told = super(ComputationResult, self).record()
-        del told["answer"]
-        return told
+        fields = super(ComputationResult, self).record()
+        del fields["answer"]
+        return fields
 
     def _failure(self) -> AntiphonError | None:
         last = self.attempts[-1].error if self.attempts else None
@@ -229,7 +229,7 @@ def _text(result: ComputationResult) -> str:
     lines += [f"- {escape_controls(fact)}" for fact in result.highlights]
     lines += [f"? {escape_controls(doubt)}" for doubt in result.doubts]
     if result.outcome != "answered":
-        lines += [f"! {escape_controls(told)}" for told in _failures(result)]
+        lines += [f"! {escape_controls(failure)}" for failure in _failures(result)]
     lines += ["", escape_controls(result.python)] if result.python else []
     return "\n".join(lines)
 
@@ -245,7 +245,10 @@ def _html(result: ComputationResult) -> str:
             f'<div style="white-space:pre-wrap;margin:8px 0">{_safe(result.answer)}</div>',
             f"<ul>{facts}</ul>" if facts else "",
             *(f'<div style="color:#9a6700">{_safe(doubt)}</div>' for doubt in result.doubts),
-            *(f'<div style="color:#cf222e">{_safe(told)}</div>' for told in _failures(result)),
+            *(
+                f'<div style="color:#cf222e">{_safe(failure)}</div>'
+                for failure in _failures(result)
+            ),
             *_attempts(result),
             *_computed(result),
             "</div>",

@@ -159,9 +159,9 @@ class SystemResult:
 
     def record(self) -> dict[str, Any]:
         """The result as a line of `System.batch_file`."""
-        told = self.to_dict()
-        del told["events_dropped"]
-        return {"model_answer": self.answer, **told}
+        fields = self.to_dict()
+        del fields["events_dropped"]
+        return {"model_answer": self.answer, **fields}
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(outcome={self.outcome!r}, answer={self.answer!r})"
@@ -195,7 +195,7 @@ class SystemResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class PlainResult(SystemResult):
-    """The result of a system without a result of its own.
+    """The result of a system that defines no result class.
 
     Attributes:
         output: the system's own fields.

@@ -62,7 +62,7 @@ class ReviewLoop(System[ReviewLoopResult]):
     from several threads or tasks.
 
     Args:
-        model: the model of every role without an implementation of its own: a name such as
+        model: the model of every role that has no implementation: a name such as
             ``openai:gpt-5-mini`` or ``local:1.5b``, a list of names, or a
             `antiphon.models.Model`. Default: ``ANTIPHON_MODEL``, else the provider whose key is
             in the environment, else a small model on this machine, which is downloaded on first

@@ -20,7 +20,14 @@ _ROWS = 200
 """Verdicts and other steps that are shown."""
 _LONGEST = 2_000
 """Characters of a text that are shown."""
-_TOLD = {"plan_created", "verdict", "retry", "agent_error", "retry_limit_reached", "finalized"}
+_SHOWN_EVENTS = {
+    "plan_created",
+    "verdict",
+    "retry",
+    "agent_error",
+    "retry_limit_reached",
+    "finalized",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -33,7 +40,7 @@ class ReviewLoopResult(SystemResult):
         retry_count: the number of rejections and counted errors.
         retries_by_agent: the same by agent.
         error_component: the step at which the question ended without an answer.
-        state: the state at the end, whatever the outcome.
+        state: the state at the end, for every outcome.
     """
 
     final_answer: str
@@ -58,10 +65,10 @@ class ReviewLoopResult(SystemResult):
 
     def record(self) -> dict[str, Any]:
         """The result as a line of `ReviewLoop.batch_file`."""
-        told = super(ReviewLoopResult, self).record()
-        del told["state"], told["final_answer"]
-        answer, reasoning = told.pop("model_answer"), told.pop("final_reasoning_trace")
-        return {"model_answer": answer, "reasoning_trace": reasoning, **told}
+        fields = super(ReviewLoopResult, self).record()
+        del fields["state"], fields["final_answer"]
+        answer, reasoning = fields.pop("model_answer"), fields.pop("final_reasoning_trace")
+        return {"model_answer": answer, "reasoning_trace": reasoning, **fields}
 
     def _where(self) -> str:
         return f" at the step `{self.error_component}`" if self.error_component else ""
@@ -117,8 +124,8 @@ def _reasons(result: ReviewLoopResult) -> Iterator[str]:
         yield f'<div style="white-space:pre-wrap">{_safe(result.reason)}</div>'
     if result.error is not None:
         where = escape(result.error_component or "")
-        told = _safe(result.error.message)
-        yield f'<div style="color:#cf222e"><b>{where}</b> {told}</div>'
+        message = _safe(result.error.message)
+        yield f'<div style="color:#cf222e"><b>{where}</b> {message}</div>'
 
 
 def _doubts(result: ReviewLoopResult) -> Iterator[str]:
@@ -128,26 +135,28 @@ def _doubts(result: ReviewLoopResult) -> Iterator[str]:
 
 def _usage(result: ReviewLoopResult) -> str:
     usage = result.usage
-    told = (
+    text = (
         f"{', '.join(result.models)}: {usage.get('input_tokens', 0)} + "
         f"{usage.get('output_tokens', 0)} tokens, {result.retry_count} retries"
     )
-    return f'<div style="color:#57606a;font-size:12px">{escape(told)}</div>'
+    return f'<div style="color:#57606a;font-size:12px">{escape(text)}</div>'
 
 
 def _steps(result: ReviewLoopResult) -> Iterator[str]:
-    told = [event for event in result.events if event.kind == "custom" and event.name in _TOLD]
-    if not told:
+    steps = [
+        event for event in result.events if event.kind == "custom" and event.name in _SHOWN_EVENTS
+    ]
+    if not steps:
         return
     first = result.events[0].at
-    yield f'<details><summary style="font-size:12px">{len(told)} steps</summary>'
+    yield f'<details><summary style="font-size:12px">{len(steps)} steps</summary>'
     yield '<table style="font-size:12px;border-collapse:collapse">'
-    for event in told[:_ROWS]:
+    for event in steps[:_ROWS]:
         after = (event.at - first).total_seconds()
         yield f"<tr><td {CELL}>{after:.1f}&nbsp;s</td>{_row(event)}</tr>"
     yield "</table>"
-    if len(told) > _ROWS:
-        yield f"<div>and {len(told) - _ROWS} more in <code>result.events</code></div>"
+    if len(steps) > _ROWS:
+        yield f"<div>and {len(steps) - _ROWS} more in <code>result.events</code></div>"
     yield "</details>"
 
 

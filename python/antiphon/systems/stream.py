@@ -141,7 +141,7 @@ class AsyncSystemStream(_StreamedQuestion[_R], Generic[_R]):
             self._task = self._begin()
         try:
             event = await self._events.get()
-        except BaseException:  # whoever reads was cancelled
+        except BaseException:  # the reader was cancelled
             await self.aclose()
             raise
         if event is not None:

@@ -125,7 +125,7 @@ class ThreadMerge:
             self._with_more_pages.add(thread)
         else:
             self._with_more_pages.discard(thread)
-        # Whoever asks for another page asks for all, mostly.
+        # A caller that asks for a second page mostly asks for all.
         self._page = self.PAGE
         if found:
             self._pages[thread] = deque(CheckpointRef(thread, *key) for key in found)

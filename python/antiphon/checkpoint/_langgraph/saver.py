@@ -45,11 +45,11 @@ class AntiphonSaver(BaseCheckpointSaver[Any]):
     Values are stored by their exact types, of a closed list: plain ones, those of the standard
     library that are data, LangChain's messages, LangGraph's own, arrays and tables. Types of
     yours join it by `types` or by `antiphon.checkpoint.register`; a value of any other type is
-    an error where it is saved, which names its channel. Nothing is imported or called because
-    stored bytes say so.
+    an error where it is saved, which names its channel. Stored bytes never
+    cause an import or a call.
 
     Of a channel with a reducer that list items were added to, what was there before is taken
-    as it was stored: whoever changes an item in place has to return it from the node.
+    as it was stored: a node that changes an item in place must return it.
 
     Args:
         saver: where checkpoints are kept: a saver of `antiphon.checkpoint`. It stays open.
@@ -267,7 +267,7 @@ class AntiphonSaver(BaseCheckpointSaver[Any]):
             await self._threads.copy(str(source_thread_id), str(target_thread_id))
 
     def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
-        """Removes checkpoints that are not needed to go on.
+        """Removes checkpoints that are not needed to continue.
 
         Args:
             thread_ids: the threads.
@@ -285,7 +285,7 @@ class AntiphonSaver(BaseCheckpointSaver[Any]):
         await arun(prune_threads(self._threads, thread_ids, strategy))
 
     def get_next_version(self, current: Any, channel: None) -> Any:
-        """The version of a channel after another one; those of other savers go on as they are."""
+        """The version of a channel after another one, in the format of that one."""
         if not isinstance(current, str):
             return super().get_next_version(current, channel)
         number, dot, rest = current.partition(".")
@@ -319,12 +319,12 @@ class AntiphonSaver(BaseCheckpointSaver[Any]):
         rest: dict[str, Any] = {**checkpoint}
         values = rest.pop("channel_values")
         del rest["id"]
-        told: dict[str, Any] = {**get_checkpoint_metadata(config, metadata)}
-        run_id, step = told.get("run_id"), told.get("step")
+        stored_metadata: dict[str, Any] = {**get_checkpoint_metadata(config, metadata)}
+        run_id, step = stored_metadata.get("run_id"), stored_metadata.get("step")
         pending = self._threads.put(
             parent.thread,
             (parent.namespace, name, parent.id),
-            (rest, told),
+            (rest, stored_metadata),
             (values, set(new_versions)),
             (
                 run_id if isinstance(run_id, str) else None,
@@ -340,14 +340,14 @@ class AntiphonSaver(BaseCheckpointSaver[Any]):
         task: tuple[str, str],
     ) -> PendingResult:
         ref = CheckpointRef.of(config)
-        told = []
+        entries = []
         for index, (channel, value) in enumerate(writes):
             is_told = isinstance(value, BaseException) and isinstance(self.serde, Serializer)
             # LangGraph stores an exception as what it looks like.
-            told.append(
+            entries.append(
                 (WRITES_IDX_MAP.get(channel, index), channel, repr(value) if is_told else value)
             )
-        return self._threads.put_writes(ref.thread, (ref.namespace, ref.id or "", *task), told)
+        return self._threads.put_writes(ref.thread, (ref.namespace, ref.id or "", *task), entries)
 
     def __repr__(self) -> str:
         return f"AntiphonSaver({self._saver.name!r})"

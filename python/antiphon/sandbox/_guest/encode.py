@@ -1,6 +1,6 @@
 """Encoding of Python values as tagged JSON, within a budget.
 
-Only exact types are encoded: subclasses could run code of their own.
+Only exact types are encoded: subclasses could run code when they are read.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ def load(names: Iterable[str]) -> None:
 
 
 def needs_threads() -> bool:
-    """Whether a loaded library needs threads of its own."""
+    """Whether a loaded library starts threads."""
     return "polars" in sys.modules
 
 

@@ -29,7 +29,7 @@ _WORKERS = 64
 _owner: int | None = None
 """The process that has Monty's threads."""
 _SUSPENSIONS = 1_000_000
-"""Includes look-ups of names; calls of host functions have a limit of their own."""
+"""Includes look-ups of names; calls of host functions have a separate limit."""
 
 
 def _use() -> dict[str, Any]:

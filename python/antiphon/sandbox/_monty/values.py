@@ -41,8 +41,8 @@ class _Encoder(Encoder):
                 return {"$": "object", "type": name, "repr": f"<{name}>"}
             return super().shown(value, depth)
         name, inner = parts
-        told = json.dumps(self.encode(inner, self.budget.enter(depth)), ensure_ascii=False)
-        picture = f"{name}{told}"
+        arguments = json.dumps(self.encode(inner, self.budget.enter(depth)), ensure_ascii=False)
+        picture = f"{name}{arguments}"
         picture = picture if len(picture) <= _REPR else f"{picture[: _REPR - 1]}…"
         self.budget.take(len(name) + len(picture) + 32)
         return {"$": "object", "type": name[:200], "repr": picture}
