@@ -46,6 +46,13 @@ def running() -> asyncio.AbstractEventLoop:
         return _loop
 
 
+def on_own_loop() -> bool:
+    """Whether this coroutine runs on antiphon's loop: whoever waits for it is sync code."""
+    import asyncio
+
+    return asyncio.get_running_loop() is _loop
+
+
 def submit(awaitable: Awaitable[Any], loop: asyncio.AbstractEventLoop | None = None) -> Future[Any]:
     """Schedule an awaitable on a loop of another thread. Default: antiphon's own."""
     import asyncio

@@ -21,7 +21,14 @@ _GUESTS = {
     for name in ("checkpoint_ref", "saver")
 } | {
     f"python/antiphon/graph/{name}.py": "langchain_core"
-    for name in ("_tool_commands", "_tool_injection", "_tool_node", "_tool_reply")
+    for name in (
+        "_react_agent",
+        "_react_model",
+        "_tool_commands",
+        "_tool_injection",
+        "_tool_node",
+        "_tool_reply",
+    )
 }
 
 

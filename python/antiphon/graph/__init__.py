@@ -54,6 +54,7 @@ from antiphon.graph._stream import StreamMode, Version
 from antiphon.state import append
 
 if TYPE_CHECKING:
+    from antiphon.graph._react_agent import create_react_agent
     from antiphon.graph._tool_injection import InjectedState, ToolRuntime
     from antiphon.graph._tool_node import ToolNode, tools_condition
 
@@ -106,6 +107,7 @@ __all__ = [
     "Version",
     "add_messages",
     "append",
+    "create_react_agent",
     "get_config",
     "get_runtime",
     "get_stream_writer",
@@ -120,6 +122,7 @@ _OF_LANGCHAIN = {
     "InjectedState": "_tool_injection",
     "ToolNode": "_tool_node",
     "ToolRuntime": "_tool_injection",
+    "create_react_agent": "_react_agent",
     "tools_condition": "_tool_node",
 }
 """Names whose modules import LangChain, by module."""

@@ -42,6 +42,7 @@ class ToolNode:
     Attributes:
         name: the name of the node.
         tools_by_name: the tools.
+        reads_state: whether one of the tools sees the state.
     """
 
     def __init__(
@@ -85,6 +86,11 @@ class ToolNode:
             name: returning_commands(made) for name, made in self.tools_by_name.items()
         }
         self._injections = {name: Injection.of(made) for name, made in self.tools_by_name.items()}
+
+    @property
+    def reads_state(self) -> bool:
+        """Whether one of the tools sees the state."""
+        return any(one.states or one.runtime for one in self._injections.values())
 
     def invoke(self, given: Any, config: RunnableConfig | None = None) -> Any:
         """Calls the tools outside of a graph; in a graph, add the object itself as a node.
