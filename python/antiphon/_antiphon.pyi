@@ -701,9 +701,11 @@ class Model:
     @staticmethod
     def scripted(replies: Any, *, name: str | None = None, branches: Sequence[tuple[str, str, Any]] = ...) -> Model:
         """
-        A model with prepared replies: dicts with `text`, `json`, `tool_calls`, `finish`, `usage`,
-        `delay` or `fault`. `branches` gives separate replies to requests with a tag: its key, its
-        value and the replies.
+        A model with prepared replies: texts, or dicts with `text`, `json`, `tool_calls`, `finish`,
+        `usage`, `delay` or `fault`. `branches` gives separate replies to requests with a tag: its
+        key, its value and the replies. `antiphon.models.scripted` takes more kinds of replies.
+
+        Raises a `ValidationError` with the code `script_invalid` for a reply of another kind.
         """
 
 @final
@@ -768,7 +770,7 @@ class NativeSystem:
     """
     def __new__(cls, /, name: str, settings: dict, given: dict) -> NativeSystem:
         """
-        Checks settings and parts; nothing is called yet. `given` has `roles` and `tools` by
+        Checks settings and resources; nothing is called yet. `given` has `roles` and `tools` by
         name, `prompts` by name, and `sandbox`, an engine with what stops its jobs.
         """
     def __repr__(self, /) -> str: ...

@@ -146,6 +146,19 @@ def test_a_wrong_reply_is_refused(reply: Any) -> None:
     assert caught.value.code == "script_invalid"
 
 
+def test_the_model_class_takes_texts_and_refuses_other_replies_as_the_function_does() -> None:
+    assert alone(Model.scripted(["hello"])).answer == "hello"
+    assert alone(Model.scripted("hello")).answer == "hello"
+    assert alone(Model.scripted([], branches=[("agent", "a", "for a")])).answer == "for a"
+    wrong: list[Any] = [3, [3], [{"txt": "x"}], [{"text": 5}]]
+    for replies in wrong:
+        with pytest.raises(ValidationError) as caught:
+            Model.scripted(replies)
+        assert caught.value.code == "script_invalid"
+    assert "{'text': 5}" in caught.value.message
+    assert '`{"text": "hello"}`' in (caught.value.hint or "")
+
+
 def test_a_wrong_reply_is_explained_once() -> None:
     with pytest.raises(ValidationError, match=r"dict of known fields: \['txt'\]") as caught:
         scripted([{"txt": "x"}])

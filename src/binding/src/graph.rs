@@ -19,6 +19,7 @@ pub(crate) mod node_variables;
 pub(crate) mod options;
 pub(crate) mod question;
 pub(crate) mod rules;
+pub(crate) mod script;
 pub(crate) mod task_context;
 pub(crate) mod turn_input;
 pub(crate) mod update;

@@ -8,7 +8,6 @@ use std::time::Duration;
 use antiphon_core::{FinishReason, ModelReply, ModelRequest, ToolCall, Usage};
 use antiphon_models::{
     Fallback, ModelSettings, RecordingModel, ReplayModel, ScriptBranch, ScriptedModel,
-    ScriptedReply,
 };
 use antiphon_runtime::{CallContext, Model as Port, SystemClock, redact};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -19,6 +18,7 @@ use serde::Deserialize;
 use crate::driver::seeds;
 use crate::driver::wait::{awaitable_result, block_on_native};
 use crate::fault::to_exception;
+use crate::graph::script;
 use crate::value::json;
 
 /// A language model.
@@ -46,9 +46,11 @@ impl Model {
         Ok(Self { port, scripted: None })
     }
 
-    /// A model with prepared replies: dicts with `text`, `json`, `tool_calls`, `finish`, `usage`,
-    /// `delay` or `fault`. `branches` gives separate replies to requests with a tag: its key, its
-    /// value and the replies.
+    /// A model with prepared replies: texts, or dicts with `text`, `json`, `tool_calls`, `finish`,
+    /// `usage`, `delay` or `fault`. `branches` gives separate replies to requests with a tag: its
+    /// key, its value and the replies. `antiphon.models.scripted` takes more kinds of replies.
+    ///
+    /// Raises a `ValidationError` with the code `script_invalid` for a reply of another kind.
     #[staticmethod]
     #[pyo3(signature = (replies, *, name=None, branches=Vec::new()))]
     fn scripted(
@@ -56,13 +58,12 @@ impl Model {
         name: Option<String>,
         branches: Vec<(String, String, Bound<'_, PyAny>)>,
     ) -> PyResult<Self> {
-        let mut model = ScriptedModel::new(json::read::<Vec<ScriptedReply>>(replies)?);
+        let mut model = ScriptedModel::new(script::read(replies)?);
         if let Some(name) = name {
             model = model.named(name);
         }
         for (key, value, replies) in branches {
-            let replies: Vec<ScriptedReply> = json::read(&replies)?;
-            model = model.branch(ScriptBranch::tag(key, value).replies(replies));
+            model = model.branch(ScriptBranch::tag(key, value).replies(script::read(&replies)?));
         }
         let model = Arc::new(model);
         Ok(Self { port: Arc::<ScriptedModel>::clone(&model), scripted: Some(model) })

@@ -134,6 +134,7 @@ codes! {
     SandboxUnavailable = "sandbox_unavailable" => Tool,
     SchemaInvalid = "schema_invalid" => Validation,
     ScriptExhausted = "script_exhausted" => Validation,
+    ScriptInvalid = "script_invalid" => Validation,
     SendToEnd = "send_to_end" => State,
     StateKeyUnknown = "state_key_unknown" => State,
     StateUnreadable = "state_unreadable" => State,
