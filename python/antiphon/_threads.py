@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from antiphon._keywords import CheckedKeywords
 from antiphon._sync_async import Operation, Routine, async_method, sync_method, twin
 from antiphon._thread_store import ThreadStore, fresh_name, thread_name
 from antiphon._validation import LARGEST_ID, is_count
@@ -25,7 +26,7 @@ _PAGE = 16
 """Checkpoints that a history reads at once."""
 
 
-class Threads(ABC):
+class Threads(CheckedKeywords, ABC):
     """The threads of a team or system with a checkpointer.
 
     Each method has an async twin. All of them raise a `ValidationError` if there is no

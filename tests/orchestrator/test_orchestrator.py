@@ -980,3 +980,19 @@ def test_a_batch_is_of_several_questions(questions: Any) -> None:
     with pytest.raises(ValidationError, match="a batch takes a list") as caught:
         Orchestrator(notes("a")).batch(questions)
     assert caught.value.code == "input_invalid"
+
+
+def test_a_misspelt_option_of_a_team_is_refused_with_the_one_that_was_meant() -> None:
+    team = Orchestrator(notes("a"))
+    calls: dict[str, Any] = {
+        "checkpointer": lambda: Orchestrator(notes("a"), checkpoint="memory:"),  # type: ignore[call-arg]
+        "thread": lambda: team.run("q", thred="t"),  # type: ignore[call-arg]
+        "answers": lambda: asyncio.run(team.aresume("t", answer=1)),  # type: ignore[call-arg]
+    }
+    for meant, call in calls.items():
+        with pytest.raises(ValidationError) as caught:
+            call()
+        assert (caught.value.code, caught.value.hint) == (
+            "call_invalid",
+            f"did you mean `{meant}`?",
+        )

@@ -326,3 +326,37 @@ def test_a_single_tool_in_place_of_a_list_is_refused(option: str) -> None:
     with pytest.raises(ValidationError, match="tools must be given as a list: function") as caught:
         ReviewLoop(scripted([]), **given)
     assert caught.value.code == "tool_function"
+
+
+def test_a_misspelt_option_is_refused_with_the_one_that_was_meant() -> None:
+    loop, computed = ReviewLoop(scripted([])), Computation(scripted([]))
+    calls: dict[str, tuple[str, Any]] = {
+        "run": ("file", lambda: loop.run("q", fil="x")),  # type: ignore[call-arg]
+        "arun": ("file", lambda: asyncio.run(loop.arun("q", fil="x"))),  # type: ignore[call-arg]
+        "stream": ("file", lambda: loop.stream("q", fil="x")),  # type: ignore[call-arg]
+        "batch": ("concurrency", lambda: loop.batch(["q"], concurency=1)),  # type: ignore[call-arg]
+        "batch_file": ("files", lambda: loop.batch_file("a", "b", file="c")),  # type: ignore[call-arg]
+        "resume": ("watch", lambda: loop.resume("t", wach=print)),  # type: ignore[call-arg]
+        "history": ("thread", lambda: loop.history(thred="t")),  # type: ignore[call-arg]
+        "astream": ("inputs", lambda: computed.astream("q", input={})),  # type: ignore[call-arg]
+    }
+    for method, (meant, call) in calls.items():
+        with pytest.raises(ValidationError, match=f"`{method}` has no option") as caught:
+            call()
+        assert (caught.value.code, caught.value.hint) == (
+            "call_invalid",
+            f"did you mean `{meant}`?",
+        )
+    with pytest.raises(ValidationError, match="temperature") as caught:
+        computed.run("q", temperature=0)  # type: ignore[call-arg]
+    assert caught.value.hint == "its options are context, facts, inputs, question, thread, watch"
+    assert asyncio.iscoroutinefunction(loop.arun)
+
+
+def test_the_methods_of_a_subclass_are_its_own() -> None:
+    class Mine(ReviewLoop):
+        def ask(self, topic: str) -> str:
+            return topic
+
+    with pytest.raises(TypeError, match="topik"):
+        Mine(scripted([])).ask(topik="x")  # type: ignore[call-arg]

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from antiphon._batch_file import Batch, BatchProgress, abatch_file, batch_file
+from antiphon._keywords import CheckedKeywords
 from antiphon.errors import ValidationError
 from antiphon.systems.result import SystemResult
 
@@ -23,7 +24,7 @@ _R = TypeVar("_R", bound=SystemResult)
 _PathGiven = str | os.PathLike[str]
 
 
-class FileBatches(Generic[_R]):
+class FileBatches(CheckedKeywords, Generic[_R]):
     """Answers the questions of a file and appends the answers to another file."""
 
     if TYPE_CHECKING:

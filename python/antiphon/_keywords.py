@@ -1,0 +1,63 @@
+"""Calls with a keyword that the method does not have."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from difflib import get_close_matches
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from antiphon._event_loop import is_async
+from antiphon.errors import ValidationError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class CheckedKeywords:
+    """Refuses unknown keywords of its public methods, with a hint at what was meant.
+
+    Python's own `TypeError` names none before version 3.13. Classes of users are left alone.
+    """
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if cls.__module__.partition(".")[0] != __package__:
+            return
+        for name, method in list(vars(cls).items()):
+            if isinstance(method, FunctionType) and (name[0] != "_" or name == "__init__"):
+                subject = cls.__name__ if name == "__init__" else name
+                setattr(cls, name, _checked(method, f"`{subject}`"))
+
+
+def _checked(method: Callable[..., Any], subject: str) -> Callable[..., Any]:
+    parameters = list(inspect.signature(method).parameters.values())[1:]
+    if any(one.kind is one.VAR_KEYWORD for one in parameters):
+        return method
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.VAR_POSITIONAL)
+    known = frozenset(one.name for one in parameters if one.kind not in positional)
+
+    @functools.wraps(method)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if not known.issuperset(kwargs):
+            _refuse(subject, sorted(kwargs.keys() - known), sorted(known))
+        return method(*args, **kwargs)
+
+    @functools.wraps(method)
+    async def acall(*args: Any, **kwargs: Any) -> Any:
+        if not known.issuperset(kwargs):
+            _refuse(subject, sorted(kwargs.keys() - known), sorted(known))
+        return await method(*args, **kwargs)
+
+    return acall if is_async(method) else call
+
+
+def _refuse(subject: str, unknown: list[str], known: list[str]) -> NoReturn:
+    near = get_close_matches(unknown[0], known, 1)
+    raise ValidationError(
+        f"{subject} has no option of that name: {unknown[0]}",
+        code="call_invalid",
+        details={"option": unknown[0]},
+        hint=f"did you mean `{near[0]}`?" if near else f"its options are {', '.join(known)}",
+    )
