@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from antiphon.errors import AntiphonError
     from antiphon.event import Event
     from antiphon.orchestrator import Orchestrator
-    from antiphon.result import Question, Result, Usage
+    from antiphon.result import Question, Result, RunResult, Usage
     from antiphon.tools import Tool, ToolCall, ToolContext, tool
     from antiphon.toolset import Toolset
 
@@ -34,6 +34,7 @@ __all__ = [
     "Result",
     "RetryPolicy",
     "RunContext",
+    "RunResult",
     "Send",
     "Tool",
     "ToolCall",
@@ -55,6 +56,7 @@ _HOMES = {
     "Orchestrator": "orchestrator",
     "Question": "result",
     "Result": "result",
+    "RunResult": "result",
     "RetryPolicy": "_antiphon",
     "RunContext": "_orchestrator.run_context",
     "Send": "_antiphon",

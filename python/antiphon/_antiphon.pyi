@@ -1105,11 +1105,6 @@ class Run:
         """
         The checkpoint that it has written or found last, once it has let its thread go.
         """
-    @property
-    def detail(self, /) -> str:
-        """
-        The spent dimension, or the reason of the cancellation.
-        """
     def drain(self, /) -> None:
         """
         Waits for the end or a pause.
@@ -1151,6 +1146,11 @@ class Run:
         """
         The open questions: id, path, value.
         """
+    @property
+    def reason(self, /) -> str:
+        """
+        The spent dimension, or the reason of the cancellation.
+        """
     def replace_context(self, /, context: Any) -> None:
         """
         Replaces what nodes reach as `Context.context`, before the run resumes.
@@ -1163,7 +1163,7 @@ class Run:
     @property
     def spent(self, /) -> dict:
         """
-        What has been spent so far, by dimension.
+        What has been spent so far, by the names of `antiphon.Usage`.
         """
     @property
     def steps(self, /) -> int:
@@ -1210,11 +1210,6 @@ class RunSummary:
         The number of stored checkpoints.
         """
     @property
-    def detail(self, /) -> str:
-        """
-        The reason, as in `ThreadSummary.detail`.
-        """
-    @property
     def graph(self, /) -> str:
         """
         The name of its graph.
@@ -1223,6 +1218,11 @@ class RunSummary:
     def outcome(self, /) -> str | None:
         """
         How it ended, as in `ThreadSummary.outcome`.
+        """
+    @property
+    def reason(self, /) -> str:
+        """
+        The reason, as in `ThreadSummary.reason`.
         """
     @property
     def run_id(self, /) -> str:
@@ -1608,11 +1608,6 @@ class ThreadSummary:
         When the first stored run started, in UTC.
         """
     @property
-    def detail(self, /) -> str:
-        """
-        The reason of a cancellation or failure, why it cannot be read, or the spent budget.
-        """
-    @property
     def graph(self, /) -> str:
         """
         The name of its graph.
@@ -1626,6 +1621,11 @@ class ThreadSummary:
     def questions(self, /) -> int:
         """
         The number of open questions.
+        """
+    @property
+    def reason(self, /) -> str:
+        """
+        The reason of a cancellation or failure, why it cannot be read, or the spent budget.
         """
     @property
     def run_id(self, /) -> str:

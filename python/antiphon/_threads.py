@@ -253,9 +253,9 @@ class Threads(CheckedKeywords, ABC):
         from antiphon.checkpoint import Checkpoint
 
         outcome: Outcome | None
-        outcome, detail = "paused", ""
+        outcome, reason = "paused", ""
         if not shown["paused"]:
-            outcome, detail = (None, "") if shown["outcome"] is None else self._outcome_of(shown)
+            outcome, reason = (None, "") if shown["outcome"] is None else self._outcome_of(shown)
         asked = (question for task in shown["tasks"] for question in task["interrupts"])
         return Checkpoint(
             id=shown["checkpoint"],
@@ -269,7 +269,7 @@ class Threads(CheckedKeywords, ABC):
             state=self._state(shown["values"]),
             questions=tuple(Question(key, path[-1], value) for key, path, value in asked),
             outcome=outcome,
-            detail=detail,
+            reason=reason,
             run_id=shown["run_id"] or "",
         )
 
@@ -302,7 +302,7 @@ class Threads(CheckedKeywords, ABC):
 
     @abstractmethod
     def _outcome_of(self, shown: dict[str, Any]) -> tuple[Outcome, str]:
-        """The outcome and detail of a run that ended at a checkpoint."""
+        """The outcome and reason of a run that ended at a checkpoint."""
 
     @abstractmethod
     def _write(self, ref: ThreadRef, values: Any, writer: str) -> Routine[int]:

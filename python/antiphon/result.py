@@ -1,4 +1,4 @@
-"""Results of runs."""
+"""Results of runs, of teams and of ready systems."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import difflib
 import json
 import pickle
 from dataclasses import dataclass
-from html import escape
-from typing import TYPE_CHECKING, Any, Literal, Self, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
 
-from antiphon._html import BOX, SMALL, colour_of, escaped, plain, preview
+from antiphon._html import plain
 from antiphon._state_schema import fields_of_state
+from antiphon._text import snake_case
 from antiphon._type_params import Generic, OutputT, StateT
 from antiphon.errors import BudgetError, RunCancelled, StateError
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from antiphon.event import Event
     from antiphon.trace import Trace
 
-__all__ = ["Outcome", "Question", "Result", "Usage"]
+__all__ = ["Outcome", "Question", "Result", "RunResult", "Usage"]
 
 Outcome = Literal[
     "answered",
@@ -73,6 +73,236 @@ class Usage:
     retries: int = 0
 
 
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class RunResult:
+    """What every run returns, of a team or of a ready system.
+
+    It displays itself in notebooks, and can be pickled.
+
+    Attributes:
+        outcome: ``answered``; ``no_answer``; ``paused``, see `questions`; ``step_limit``, it
+            reached ``max_steps``; ``retry_limit``, too many attempts or rejections; ``budget``,
+            another limit; ``error``; or ``cancelled``.
+        reason: why there is no answer: the name of the limit that was reached, what the caller
+            gave as the reason of the cancellation, or a sentence; ``None`` if there is nothing
+            to say.
+        state: the state at the end.
+        questions: the open questions to a person.
+        error: the exception that the run ended with; ``None`` without one.
+        usage: what the run has spent.
+        run_id: the run's id; a resumed run keeps it.
+        thread: the thread that stores the run; ``None`` without one.
+        checkpoint: the run's last checkpoint there.
+        events_dropped: the number of events beyond the first 10,000, which are not kept.
+    """
+
+    outcome: Outcome
+    reason: str | None = None
+    state: Any
+    questions: tuple[Question, ...] = ()
+    error: BaseException | None = None
+    usage: Usage
+    run_id: str
+    thread: str | None = None
+    checkpoint: int | None = None
+    events_dropped: int = 0
+    _recorded: tuple[Event, ...] | Run = ()
+    """The events, or the run that still holds them."""
+    _paused: Any = None
+    """The run itself, which an answer resumes if no thread stores it; a pickle leaves it out."""
+    _CALLED: ClassVar[str]
+    """What examples call the object that ran."""
+    _IF_UNANSWERED: ClassVar[str]
+    """What helps if the outcome is ``no_answer``."""
+
+    @property
+    def answer(self) -> Any:
+        """The answer; ``None`` without one."""
+        return fields_of_state(self.state).get("answer")
+
+    @property
+    def messages(self) -> list[Any]:
+        """The state's ``messages``; empty without any."""
+        return list(fields_of_state(self.state).get("messages") or ())
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """The events, in order, without pieces of replies."""
+        if not isinstance(self._recorded, tuple):
+            object.__setattr__(self, "_recorded", tuple(self._recorded.events))
+        return cast("tuple[Event, ...]", self._recorded)
+
+    @property
+    def errors(self) -> list[dict[str, Any]]:
+        """The final failures, also those after which the run continued.
+
+        Dicts of ``agent``, ``category``, ``code``, ``message`` and ``at``.
+        """
+        return [
+            {"agent": event.agent, **event.data, "at": event.to_dict()["at"]}
+            for event in self.events
+            if event.kind == "error"
+        ]
+
+    @property
+    def trace(self) -> Trace:
+        """What models were asked and replied, and what tools returned, as a tree."""
+        from antiphon.trace import Trace
+
+        return Trace.of(self.events, self._name())
+
+    def raise_for_outcome(self) -> Self:
+        """The result itself, if the run ended with an answer.
+
+        Raises:
+            Exception: what the run failed with.
+            BudgetError: it reached a limit (``run_limit_reached``).
+            StateError: it ended without an answer (``run_unanswered``), waits for one
+                (``run_paused``), or an agent failed and the run continued (``run_incomplete``).
+            RunCancelled: it was cancelled (``run_cancelled``).
+        """
+        if self.outcome == "answered":
+            return self
+        if self.outcome in {"budget", "retry_limit", "step_limit"}:
+            raise self._limit_error()
+        if self.error is not None:
+            raise self.error
+        if self.outcome == "no_answer":
+            raise StateError(
+                f"the run ended without an answer: {self.reason}",
+                code="run_unanswered",
+                hint=self._IF_UNANSWERED,
+            )
+        if self.outcome == "paused":
+            asked = self.questions[0].value if self.questions else ""
+            raise StateError(
+                f"the run is waiting for an answer to: {asked}",
+                code="run_paused",
+                hint=f"`{self._CALLED}.resume(result, answer)`",
+            )
+        if self.outcome == "cancelled":
+            raise RunCancelled(f"the run was cancelled: {self.reason}", code="run_cancelled")
+        failed = self.errors[0] if self.errors else {"agent": "", "message": self.reason}
+        raise StateError(
+            f"agent `{failed['agent']}` failed and the run continued: {failed['message']}",
+            code="run_incomplete",
+        )
+
+    def to_dict(self, *, events: bool = False) -> dict[str, Any]:
+        """The fields as JSON values.
+
+        A value that JSON lacks becomes the name of its type.
+
+        Args:
+            events: whether to include the events. Default: no, because they hold all that models
+                and tools said.
+        """
+        fields = {
+            "run_id": self.run_id,
+            "thread": self.thread,
+            "checkpoint": self.checkpoint,
+            "outcome": self.outcome,
+            "reason": self.reason,
+            "answer": plain(self.answer),
+            "state": {key: plain(value) for key, value in fields_of_state(self.state).items()},
+            "questions": [
+                {"id": one.id, "agent": one.agent, "value": plain(one.value)}
+                for one in self.questions
+            ],
+            "errors": self.errors,
+            "usage": dataclasses.asdict(self.usage),
+            "events_dropped": self.events_dropped,
+        }
+        if events:
+            fields["events"] = [event.to_dict() for event in self.events]
+        return fields
+
+    def to_json(self, *, indent: int | None = None) -> str:
+        """`to_dict` as JSON text.
+
+        Args:
+            indent: spaces per level. Default: all on one line.
+        """
+        return json.dumps(self.to_dict(), ensure_ascii=False, indent=indent)
+
+    def __getstate__(self) -> dict[str, Any]:
+        kept = {**self.__dict__, "_paused": None, "_recorded": self.events}
+        try:
+            pickle.dumps(self.error)
+        except Exception:  # noqa: BLE001 - a user's exception may refuse in any way; `errors` has it
+            kept["error"] = None
+        return kept
+
+    def __setstate__(self, kept: dict[str, Any]) -> None:
+        self.__dict__.update(kept)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(outcome={self.outcome!r}, answer={self.answer!r})"
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        from antiphon._result_view import ResultView
+
+        view = ResultView(
+            title=self._name().replace("_", " "),
+            outcome=self.outcome,
+            reason=self.reason,
+            answer=self.answer,
+            questions=[(one.id, one.agent, one.value) for one in self.questions],
+            failures=self._failures(),
+            resume=f"{self._CALLED}.resume",
+        )
+        trace = self.trace.to_html() if self.events else ""
+        return {
+            "text/plain": view.text(self._text_lines()),
+            "text/html": view.html(self._html_parts(), self._usage_line(), trace),
+        }
+
+    def _name(self) -> str:
+        """What ran."""
+        return snake_case(type(self).__name__.removesuffix("Result"))
+
+    def _failures(self) -> list[tuple[str, str]]:
+        """Who failed, and how."""
+        found = [(str(error["agent"]), str(error["message"])) for error in self.errors]
+        message = str(getattr(self.error, "message", self.error))
+        if self.error is not None and all(message not in shown for _, shown in found):
+            found.append(("error", message))
+        return found
+
+    def _limit_error(self) -> BaseException:
+        error = BudgetError(
+            f"the run ended at a limit: {self._limit()}",
+            code="run_limit_reached",
+            details={"outcome": self.outcome, "dimension": self.reason},
+            hint=self._limit_hint(),
+        )
+        error.__cause__ = self.error
+        return error
+
+    def _limit(self) -> str:
+        """The limit that was reached, and where."""
+        return self.reason or self.outcome
+
+    def _limit_hint(self) -> str:
+        """What may help."""
+        return "raise the limit, or use `result.state`"
+
+    def _text_lines(self) -> Iterator[str]:
+        """Lines that the display as text has after the answer."""
+        yield from ()
+
+    def _html_parts(self) -> Iterator[str]:
+        """Elements, escaped, that the display as HTML has after the answer."""
+        yield from ()
+
+    def _usage_line(self) -> str:
+        usage = self.usage
+        return (
+            f"{usage.steps} steps, {usage.model_calls} model calls, {usage.tool_calls} tool "
+            f"calls, {usage.input_tokens} + {usage.output_tokens} tokens, {usage.retries} retries"
+        )
+
+
 _ATTACHED = "__antiphon_result__"
 
 
@@ -88,57 +318,26 @@ class _AttachedResult:
         return type(None), ()
 
 
-class Result(Generic[OutputT, StateT]):
-    """The result of a run; displays itself in notebooks, and can be pickled.
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class Result(RunResult, Generic[OutputT, StateT]):
+    """The result of a run of a team, beside the fields of `RunResult`.
 
     In a notebook, keys of the state are attributes too: ``result.feedback`` is
     ``result.state["feedback"]``. Type checkers know `state`, by the team's state class.
 
     Attributes:
-        answer: the state's ``answer``; ``None`` without one.
+        outcome: as in `RunResult`; ``answered``: the run ended with an ``answer``, or without one
+            after agents wrote other keys of the state; ``no_answer``: it ended, and no agent wrote
+            anything but messages.
         state: the state at the end: a dict, or an instance of the team's state class.
-        outcome: ``answered``: the run ended with an ``answer``, or without one after agents wrote
-            other keys of the state; ``no_answer``: it ended, and no agent wrote anything but
-            messages; ``paused``, see `questions`; ``step_limit``, it reached ``max_steps``;
-            ``retry_limit``, its budget of retries; ``budget``, another limit; ``error``; or
-            ``cancelled``.
-        detail: the limit that was reached, or the reason of the cancellation.
-        questions: the open questions.
         error: the exception of the run, if the team does not raise it.
-        errors: final failures, also those after which the team continued: dicts of ``agent``,
-            ``category``, ``code``, ``message`` and ``at``.
-        usage: what it has spent.
-        run_id: the run's id.
-        thread: the thread that stores it; ``None`` without one.
-        checkpoint: its last checkpoint there.
         team: the team's name.
-        events_dropped: how many events beyond 10,000 were not kept.
     """
 
-    def __init__(
-        self,
-        run: Run,
-        *,
-        state: StateT,
-        outcome: Outcome,
-        detail: str,
-        usage: Usage,
-        team: str,
-        error: BaseException | None = None,
-    ) -> None:
-        self._run: Run | None = run
-        self._events: tuple[Event, ...] | None = None
-        self.state = state
-        self.outcome: Outcome = outcome
-        self.detail = detail
-        self.usage = usage
-        self.team = team
-        self.error = error
-        self.run_id: str = run.run_id
-        self.thread: str | None = run.thread
-        self.checkpoint: int | None = run.checkpoint
-        self.events_dropped: int = run.events_dropped
-        self.questions = tuple(Question(key, path[-1], value) for key, path, value in run.questions)
+    state: StateT
+    team: str
+    _CALLED = "team"
+    _IF_UNANSWERED = 'return a text or `{"answer": ...}` from `act`, or `ctx.end(answer)`'
 
     @classmethod
     def of(cls, error: BaseException) -> Result[Any, Any] | None:
@@ -171,107 +370,11 @@ class Result(Generic[OutputT, StateT]):
     @property
     def answer(self) -> OutputT:
         """The state's ``answer``; ``None`` without one."""
-        return cast("OutputT", fields_of_state(self.state).get("answer"))
+        return cast("OutputT", super().answer)
 
-    @property
-    def messages(self) -> list[Any]:
-        """The state's ``messages``; empty without any."""
-        return list(fields_of_state(self.state).get("messages") or ())
-
-    @property
-    def events(self) -> tuple[Event, ...]:
-        """The events, in order."""
-        if self._events is None:
-            assert self._run is not None  # noqa: S101 - pickling keeps one of the two
-            self._events = tuple(self._run.events)
-        return self._events
-
-    @property
-    def trace(self) -> Trace:
-        """What models were asked and replied, and what tools returned, as a tree."""
-        from antiphon.trace import Trace
-
-        return Trace.of(self.events, self.team)
-
-    @property
-    def errors(self) -> list[dict[str, Any]]:
-        """The final failures."""
-        return [
-            {"agent": event.agent, **event.data, "at": event.to_dict()["at"]}
-            for event in self.events
-            if event.kind == "error"
-        ]
-
-    def raise_for_outcome(self) -> Self:
-        """The result itself, if the run ended with an answer.
-
-        Raises:
-            Exception: what the run failed with.
-            BudgetError: it reached a limit (``run_limit_reached``).
-            StateError: it ended without an answer (``run_unanswered``), waits for one
-                (``run_paused``), or an agent failed and the team continued (``run_incomplete``).
-            RunCancelled: it was cancelled (``run_cancelled``).
-        """
-        if self.outcome == "answered":
-            return self
-        if self.error is not None:
-            raise self.error
-        if self.outcome in {"budget", "retry_limit", "step_limit"}:
-            raise BudgetError(
-                f"the run ended at a limit: {self.detail}{_loop(self)}",
-                code="run_limit_reached",
-                details={"dimension": self.detail},
-                hint="raise the limit, or use `result.state`",
-            )
-        if self.outcome == "no_answer":
-            raise StateError(
-                f"the run ended without an answer: {self.detail}",
-                code="run_unanswered",
-                hint='return a text or `{"answer": ...}` from `act`, or `ctx.end(answer)`',
-            )
-        if self.outcome == "paused":
-            raise StateError(
-                f"the run is waiting for an answer to: {self.questions[0].value}",
-                code="run_paused",
-                hint="`team.resume(result, answer)`",
-            )
-        if self.outcome == "cancelled":
-            raise RunCancelled(f"the run was cancelled: {self.detail}", code="run_cancelled")
-        failed = self.errors[0] if self.errors else {"agent": "", "message": self.detail}
-        raise StateError(
-            f"agent `{failed['agent']}` failed and the team continued: {failed['message']}",
-            code="run_incomplete",
-        )
-
-    def to_dict(self) -> dict[str, Any]:
-        """The fields as JSON values, without the events.
-
-        A value that JSON lacks becomes the name of its type.
-        """
-        return {
-            "run_id": self.run_id,
-            "thread": self.thread,
-            "checkpoint": self.checkpoint,
-            "team": self.team,
-            "outcome": self.outcome,
-            "detail": self.detail,
-            "answer": plain(self.answer),
-            "state": {key: plain(value) for key, value in fields_of_state(self.state).items()},
-            "questions": [
-                {"id": one.id, "agent": one.agent, "value": plain(one.value)}
-                for one in self.questions
-            ],
-            "errors": self.errors,
-            "usage": dataclasses.asdict(self.usage),
-        }
-
-    def to_json(self, *, indent: int | None = None) -> str:
-        """`to_dict` as JSON text.
-
-        Args:
-            indent: spaces per level. Default: all on one line.
-        """
-        return json.dumps(self.to_dict(), ensure_ascii=False, indent=indent)
+    def to_dict(self, *, events: bool = False) -> dict[str, Any]:
+        """The fields as JSON values, with the ``team``; see `RunResult.to_dict`."""
+        return {"team": self.team, **super().to_dict(events=events)}
 
     if not TYPE_CHECKING:  # checkers read `state`, and report the rest
 
@@ -287,22 +390,11 @@ class Result(Generic[OutputT, StateT]):
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *filter(str.isidentifier, fields_of_state(self.state))})
 
-    def __getstate__(self) -> dict[str, Any]:
-        kept = {**self.__dict__, "_run": None, "_events": self.events}
-        try:
-            pickle.dumps(self.error)
-        except Exception:  # noqa: BLE001 - a user's exception may refuse in any way; `errors` has it
-            kept["error"] = None
-        return kept
+    def _name(self) -> str:
+        return self.team
 
-    def __setstate__(self, kept: dict[str, Any]) -> None:
-        self.__dict__.update(kept)
-
-    def __repr__(self) -> str:
-        return f"Result(outcome={self.outcome!r}, answer={self.answer!r})"
-
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        return {"text/plain": _text(self), "text/html": _html(self)}
+    def _limit(self) -> str:
+        return f"{super()._limit()}{_loop(self)}"
 
 
 def _public(result: Result[Any, Any]) -> list[str]:
@@ -327,69 +419,3 @@ def _loop(result: Result[Any, Any]) -> str:
     again = {name: starts.count(name) for name in starts if starts.count(name) > 1}
     repeats = ", ".join(f"`{name}` ran {count} times" for name, count in again.items())
     return f" ({repeats})" if repeats else ""
-
-
-def _text(result: Result[Any, Any]) -> str:
-    """The result in a few lines."""
-    lines = [f"{result.team}: {result.outcome}{_detail(result)}"]
-    if result.answer is not None:
-        lines.append(preview(result.answer))
-    lines += [f"? {question.agent}: {preview(question.value)}" for question in result.questions]
-    lines += [f"! {error['agent']}: {error['message']}" for error in result.errors]
-    return "\n".join(lines)
-
-
-def _html(result: Result[Any, Any]) -> str:
-    """The result as one self-contained element, escaped."""
-    colour = colour_of(result.outcome)
-    heading = f"{result.outcome}{escape(_detail(result))}"
-    parts = [
-        f'<div style="{BOX}">',
-        f'<div><b>{escape(result.team)}</b> <span style="color:{colour}">{heading}</span></div>',
-        *_answer(result),
-        *_asked(result),
-        *_failed(result),
-        _usage(result),
-        *_traced(result),
-        "</div>",
-    ]
-    return "".join(parts)
-
-
-def _answer(result: Result[Any, Any]) -> Iterator[str]:
-    if result.answer is not None:
-        yield f'<div style="white-space:pre-wrap;margin:8px 0">{escaped(result.answer)}</div>'
-
-
-def _asked(result: Result[Any, Any]) -> Iterator[str]:
-    for question in result.questions:
-        yield f"<div><b>{escape(question.agent)} asks:</b> {escaped(question.value)}</div>"
-
-
-def _failed(result: Result[Any, Any]) -> Iterator[str]:
-    for error in result.errors:
-        yield (
-            f'<div style="color:#cf222e"><b>{escape(error["agent"])}</b> '
-            f"{escaped(error['message'])}</div>"
-        )
-
-
-def _usage(result: Result[Any, Any]) -> str:
-    usage = result.usage
-    text = (
-        f"{usage.steps} steps, {usage.model_calls} model calls, {usage.tool_calls} tool calls, "
-        f"{usage.input_tokens} + {usage.output_tokens} tokens, {usage.retries} retries"
-    )
-    return f'<div style="{SMALL}">{text}</div>'
-
-
-def _traced(result: Result[Any, Any]) -> Iterator[str]:
-    """The trace, folded."""
-    if result.events:
-        yield '<details><summary style="font-size:12px">trace</summary>'
-        yield result.trace.to_html()
-        yield "</details>"
-
-
-def _detail(result: Result[Any, Any]) -> str:
-    return f" ({result.detail})" if result.detail else ""

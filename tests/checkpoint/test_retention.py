@@ -249,7 +249,7 @@ class TestThreads:
             "failed": ("failed", "failed"),
         }
         assert found["asks"].questions == 1
-        assert "division" in found["failed"].detail
+        assert "division" in found["failed"].reason
         assert found["done"].steps == 3
         assert began <= found["done"].began <= found["done"].at <= datetime.now(UTC)
         assert found["done"].graph == "graph"
@@ -339,7 +339,7 @@ class TestCopy:
         copied = growing(saver).get_state_history(config("u"))
         assert [one.values for one in copied] == [one.values for one in history[2:]]
         (summary,) = [one for one in saver.threads() if one.thread == "u"]
-        assert (summary.status, summary.outcome, summary.detail) == ("ended", "cancelled", "forked")
+        assert (summary.status, summary.outcome, summary.reason) == ("ended", "cancelled", "forked")
         assert len(growing(saver).invoke(None, config("u"))["log"]) == 5
 
     def test_a_copy_is_readable_with_the_key_alone(self, tmp_path: Path) -> None:

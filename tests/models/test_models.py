@@ -300,7 +300,7 @@ def test_what_an_agent_asks_a_model_is_counted_by_the_engine_also_when_it_fails(
             return ctx.model("?", model=scripted([reply]))
 
     again = Orchestrator([More()]).run("q")
-    assert (again.outcome, again.detail, again.usage.model_calls) == ("budget", "output_tokens", 3)
+    assert (again.outcome, again.reason, again.usage.model_calls) == ("budget", "output_tokens", 3)
 
 
 # Lists

@@ -430,7 +430,7 @@ def test_a_budget_stops_calls_of_tools_and_models() -> None:
                 ctx.call(population, city="Lyon")
 
     result = alone(Greedy(), budget=Budget(tool_calls=2))
-    assert (result.outcome, result.detail) == ("budget", "tool_calls")
+    assert (result.outcome, result.reason) == ("budget", "tool_calls")
 
 
 def test_async_tools_work_in_sync_agents_and_blocking_ones_in_async_agents() -> None:
@@ -542,7 +542,7 @@ def test_spent_tokens_stop_direct_calls_of_a_model() -> None:
                 ctx.model("hi")
 
     result = alone(Asks(), budget=Budget(output_tokens=15))
-    assert (result.outcome, result.detail, result.usage.output_tokens) == (
+    assert (result.outcome, result.reason, result.usage.output_tokens) == (
         "budget",
         "output_tokens",
         20,
@@ -563,4 +563,4 @@ def test_a_budget_error_of_ones_own_is_an_outcome_too() -> None:
             raise BudgetError("no money", code="budget_exhausted", details={"dimension": "money"})
 
     result = alone(Poor())
-    assert (result.outcome, result.detail) == ("budget", "money")
+    assert (result.outcome, result.reason) == ("budget", "money")

@@ -87,13 +87,13 @@ def test_a_router_reads_its_description() -> None:
 
 def test_the_budget_of_the_outer_team_counts_for_the_inner_one() -> None:
     result = Orchestrator([writers()], budget=Budget(model_calls=1)).run("q")
-    assert (result.outcome, result.detail) == ("budget", "model_calls")
+    assert (result.outcome, result.reason) == ("budget", "model_calls")
 
 
 def test_a_limit_of_the_inner_team_ends_the_run_as_that_limit() -> None:
     endless = Orchestrator([Adds()], flow={"adds": "adds"}, max_steps=3, name="endless")
     result = Orchestrator([endless, Sums()]).run("q")
-    assert (result.outcome, result.detail, result.answer) == ("step_limit", "max_steps", None)
+    assert (result.outcome, result.reason, result.answer) == ("step_limit", "max_steps", None)
 
 
 def test_what_the_inner_team_raises_is_raised_or_recorded_by_the_outer_one() -> None:

@@ -148,7 +148,7 @@ def test_a_model_chooses_among_the_agents_by_their_descriptions() -> None:
 def test_a_router_stays_within_max_steps() -> None:
     model = scripted([{"json": {"next": "a"}}] * 10)
     result = Orchestrator(notes("a"), router=model, max_steps=7).run("q")
-    assert (result.outcome, result.detail) == ("step_limit", "max_steps")
+    assert (result.outcome, result.reason) == ("step_limit", "max_steps")
     assert len([event for event in result.events if event.kind == "node_started"]) == 7
     with pytest.raises(BudgetError, match=r"`router` ran 4 times, `a` ran 3 times"):
         result.raise_for_outcome()
@@ -173,7 +173,7 @@ def test_an_agent_of_ones_own_may_be_the_router() -> None:
 
 def test_a_loop_has_a_bound() -> None:
     result = Orchestrator(notes("a", "b"), flow={"a": "b", "b": "a"}, max_steps=5).run("q")
-    assert (result.outcome, result.detail, result.usage.steps) == ("step_limit", "max_steps", 5)
+    assert (result.outcome, result.reason, result.usage.steps) == ("step_limit", "max_steps", 5)
 
 
 def test_a_long_list_is_no_loop() -> None:
@@ -594,7 +594,7 @@ def test_a_spent_budget_is_an_outcome() -> None:
     model = scripted(["a", "b", "c"])
     agents = [Agent(name=name, model=model) for name in "abc"]
     result = Orchestrator(agents, budget=Budget(model_calls=2)).run("q")
-    assert (result.outcome, result.detail) == ("budget", "model_calls")
+    assert (result.outcome, result.reason) == ("budget", "model_calls")
     assert (result.answer, result.usage.model_calls) == ("b", 2)
     with pytest.raises(BudgetError, match="model_calls"):
         result.raise_for_outcome()
@@ -606,7 +606,7 @@ def test_the_wall_time_is_a_budget() -> None:
             await forever()
 
     result = Orchestrator([Sleeps()], budget=Budget(wall_time=0.05)).run("q")
-    assert (result.outcome, result.detail) == ("budget", "wall_time")
+    assert (result.outcome, result.reason) == ("budget", "wall_time")
 
 
 # Pausing and resuming

@@ -129,7 +129,7 @@ def test_a_reply_that_was_cut_off_is_no_answer_but_stays() -> None:
     cut = {"text": "Lyon has 522", "finish": "length"}
     team = Orchestrator([Agent(scripted([cut]), name="a"), Reports()])
     result = team.run("q")
-    assert (result.outcome, result.detail) == ("budget", "max_output_tokens")
+    assert (result.outcome, result.reason) == ("budget", "max_output_tokens")
     assert result.answer == "Lyon has 522"
     assert "report" not in result.state
     with pytest.raises(BudgetError, match="max_output_tokens"):
@@ -144,7 +144,7 @@ def test_the_retries_of_a_budget_are_a_limit_of_their_own() -> None:
             raise ConnectionError("no line")
 
     result = Orchestrator([Fails()], budget=Budget(retries=0)).run("q")
-    assert (result.outcome, result.detail) == ("retry_limit", "retries")
+    assert (result.outcome, result.reason) == ("retry_limit", "retries")
 
 
 # Fallbacks

@@ -79,7 +79,7 @@ def test_what_is_no_exception_stops_the_run_as_itself(agent: type[Tasks], own_lo
     assert type(raised) in {Odd, BaseExceptionGroup}
     state = made.state("t")
     assert state.outcome == "cancelled"
-    assert (state.detail or "").startswith(f"{type(raised).__name__}: ")
+    assert (state.reason or "").startswith(f"{type(raised).__name__}: ")
 
 
 @LOOP
@@ -100,7 +100,7 @@ def left(leave: Any, agent: Agent) -> tuple[str | None, str | None]:
     made = Orchestrator([agent], checkpointer="memory:")
     asyncio.run(leave(made.arun("q", thread="t")))
     state = made.state("t")
-    return state.outcome, state.detail
+    return state.outcome, state.reason
 
 
 async def by_cancelling(asking: Coroutine[Any, Any, Any]) -> None:

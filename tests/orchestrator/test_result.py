@@ -10,9 +10,20 @@ from typing import Any
 
 import pytest
 
-from antiphon import Agent, AgentContext, Event, Orchestrator, Result
+from antiphon import (
+    Agent,
+    AgentContext,
+    Event,
+    Image,
+    Orchestrator,
+    Result,
+    RunResult,
+    Usage,
+    tool,
+)
 from antiphon.errors import StateError, ValidationError
 from antiphon.models import scripted
+from antiphon.systems import ReviewLoop
 
 EVIL = "<script>alert(1)</script><img src=x onerror=alert(2)>"
 
@@ -137,7 +148,7 @@ def test_the_notebook_shows_static_html_with_everything_escaped(agent: type[Agen
     bundle = found._repr_mimebundle_()
     tags = Tags()
     tags.feed(bundle["text/html"])
-    assert tags.seen <= {"div", "b", "span", "details", "summary", "pre"}
+    assert tags.seen <= {"div", "b", "span", "code", "details", "summary", "pre"}
     assert tags.attributes <= {"style", "open"}
     assert "http" not in bundle["text/html"]
     assert EVIL in bundle["text/plain"]
@@ -187,3 +198,77 @@ def test_the_state_may_be_a_dataclass() -> None:
     found = Orchestrator([Counts()], state=Plain).run("q")
     assert (found.state.n, found.answer, found.state.n) == (1, "a", 1)
     assert found.to_dict()["state"]["n"] == 1
+
+
+def shown(answer: Any) -> str:
+    """What a notebook shows of an answer."""
+
+    class Gives(Agent):
+        def act(self, state: Any, ctx: AgentContext) -> Any:
+            return {"answer": answer}
+
+    return Orchestrator([Gives()]).run("q")._repr_mimebundle_()["text/html"]
+
+
+def test_a_data_frame_is_shown_as_a_table_with_its_cells_escaped() -> None:
+    pandas = pytest.importorskip("pandas")
+    html = shown(pandas.DataFrame({"city": ["Lyon", EVIL]}))
+    assert "<table" in html
+    assert "<td>Lyon</td>" in html
+    assert "<script" not in html
+
+
+def test_an_image_is_shown_from_its_bytes_and_never_from_an_address() -> None:
+    png = bytes.fromhex("89504e470d0a1a0a0000000d4948445200000001000000010802000000907753de")
+    assert 'src="data:image/png;base64,iVBORw0' in shown(Image(png))
+    assert "<img" not in shown(Image("https://example.com/tracker.png"))
+
+
+def test_a_long_answer_is_folded() -> None:
+    assert "characters</summary>" not in shown("short")
+    assert ">5,000 characters</summary>" in shown("x" * 5_000)
+
+
+def test_an_open_question_shows_the_call_that_answers_it() -> None:
+    paused = Orchestrator([Asks()]).run("q")
+    assert (
+        "<code>team.resume(result, &quot;…&quot;)</code>" in paused._repr_mimebundle_()["text/html"]
+    )
+
+    class Pays(Agent):
+        def act(self, state: Any, ctx: AgentContext) -> Any:
+            return str(ctx.call("pay", euros=3))
+
+    @tool(approval=True)
+    def pay(euros: int) -> int:
+        """Pays."""
+        return euros
+
+    team = Orchestrator([Pays(tools=[pay])])
+    asked = team.run("q")
+    html = asked._repr_mimebundle_()["text/html"]
+    assert "team.resume(result, {&quot;approve&quot;: True})" in html
+    assert team.resume(asked, {"approve": True}).answer == "3"
+
+
+def test_teams_and_ready_systems_return_one_family_of_results() -> None:
+    found = [result(), ReviewLoop(scripted([])).run("What is 1 + 1?")]
+    for one in found:
+        assert isinstance(one, RunResult)
+        assert isinstance(one.usage, Usage)
+        assert isinstance(one.state, dict)
+        again = pickle.loads(pickle.dumps(one))
+        assert again.to_dict(events=True) == one.to_dict(events=True)
+        told = json.loads(one.to_json())
+        assert told.keys() >= {
+            "answer",
+            "checkpoint",
+            "errors",
+            "outcome",
+            "questions",
+            "reason",
+            "run_id",
+            "state",
+            "thread",
+            "usage",
+        }

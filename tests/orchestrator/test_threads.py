@@ -158,9 +158,9 @@ class TestTurns:
         agents = [Agent(name=name, model=model) for name in ("a", "b")]
         team = Orchestrator(agents, checkpointer=saver, budget=Budget(model_calls=1))
         result = team.run("q", thread="t")
-        assert (result.outcome, result.detail) == ("budget", "model_calls")
+        assert (result.outcome, result.reason) == ("budget", "model_calls")
         held = team.state("t")
-        assert (held.outcome, held.detail, held.next) == ("budget", "model_calls", ("b",))
+        assert (held.outcome, held.reason, held.next) == ("budget", "model_calls", ("b",))
         assert team.resume("t").outcome == "budget"
         assert team.run("q", thread="t").answer == "two"
         richer = Orchestrator(agents, checkpointer=saver, budget=Budget(model_calls=2))
@@ -170,7 +170,7 @@ class TestTurns:
         team = Orchestrator([Echo()], flow={"echo": "echo"}, max_steps=3, checkpointer=saver)
         assert team.run("q", thread="t").outcome == "step_limit"
         held = team.state("t")
-        assert (held.outcome, held.detail) == ("step_limit", "max_steps")
+        assert (held.outcome, held.reason) == ("step_limit", "max_steps")
 
     def test_errors_that_were_recorded_belong_to_their_turn(self, saver: Saver) -> None:
         flaky = Flaky()
@@ -402,7 +402,7 @@ class TestResuming:
         failed = Result.of(raised.value)
         assert failed is not None
         held = team.state("t")
-        assert (held.outcome, held.detail) == ("error", "LookupError: not yet")
+        assert (held.outcome, held.reason) == ("error", "LookupError: not yet")
         assert held.next == ("flaky",)
         flaky.mended = True
         result = team.resume(failed)
@@ -602,7 +602,7 @@ class TestLookingBack:
         team.resume("t", "Ada")
         fork = team.fork("t", team.history("t")[1].id)
         held = team.state(fork)
-        assert (held.outcome, held.detail, held.next) == ("cancelled", "forked", ("greet",))
+        assert (held.outcome, held.reason, held.next) == ("cancelled", "forked", ("greet",))
         assert team.orphans() == []
         assert team.resume(fork).outcome == "paused"
         assert team.resume(fork, "Bob").answer == "hello Bob"

@@ -237,5 +237,7 @@ def test_what_isolates_nothing_needs_to_be_asked_for_and_warns_once() -> None:
 
 def test_an_engine_that_cannot_be_given_files_refuses_them(tmp_path: Path) -> None:
     (tmp_path / "data.csv").write_text("")
-    with pytest.raises(ValidationError, match="cannot be given files: pass their content as inputs"):
+    with pytest.raises(
+        ValidationError, match="cannot be given files: pass their content as inputs"
+    ):
         Sandbox(engine="subprocess", i_accept_no_isolation=True, files=[tmp_path / "data.csv"])

@@ -64,7 +64,7 @@ def test_the_last_mistake_is_raised_by_whoever_wants_an_answer(engine: Any) -> N
     model = scripted([plan("result = 1 / 0")])
     with Sandbox(engine=engine) as box:
         found = Computation(model, sandbox=box, max_attempts=1).run("How much?")
-    assert (found.outcome, found.answer, found.computed) == ("failed", "", None)
+    assert (found.outcome, found.answer, found.computed) == ("retry_limit", "", None)
     with pytest.raises(GuestError, match="ZeroDivisionError"):
         found.raise_for_outcome()
 
@@ -167,7 +167,7 @@ def test_a_result_that_is_no_value_is_no_answer(engine: Any, code: str) -> None:
     assert found.reason.startswith("the code computed")
     assert found.attempts[0].no_answer == found.reason
     assert found.reason in found._repr_mimebundle_()["text/plain"]
-    with pytest.raises(StateError, match="the question has no answer: the code computed"):
+    with pytest.raises(StateError, match="the run ended without an answer: the code computed"):
         found.raise_for_outcome()
 
 

@@ -53,7 +53,7 @@ def test_a_small_model_computes_on_a_real_table() -> None:
         for question, expected in QUESTIONS.items():
             found = computation.run(question, {"penguins": penguins})
             right[question] = is_right(found, expected), found.python, found.value
-            assert found.outcome in {"answered", "failed"}, found
+            assert found.outcome in {"answered", "retry_limit"}, found
             assert (found.events[0].kind, found.events[-1].kind) == ("run_started", "run_finished")
             assert found.events_dropped == 0
             assert all(attempt.python.strip() for attempt in found.attempts)

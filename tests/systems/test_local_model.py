@@ -20,7 +20,7 @@ def test_a_small_local_model_answers_a_question() -> None:
         result = ReviewLoop(model).run("What is 17 plus 25?")
     assert result.outcome == "answered", result.to_json(indent=1)
     assert "42" in result.answer
-    assert result.usage["output_tokens"] > 0
+    assert result.usage.output_tokens > 0
     assert result.events[-1].kind == "run_finished"
 
 

@@ -97,7 +97,9 @@ def test_a_question_that_is_given_up_raises_on_request() -> None:
     assert result.retries_by_agent["planner"] == 2
     with pytest.raises(BudgetError) as caught:
         result.raise_for_outcome()
-    assert caught.value.code == "question_unanswered"
+    assert caught.value.code == "run_limit_reached"
+    assert caught.value.details["outcome"] == "retry_limit"
+    assert "at the step `planner`" in str(caught.value)
 
 
 def test_a_function_plays_a_role_and_gets_the_brief() -> None:
@@ -467,9 +469,9 @@ def test_what_nobody_can_know_is_no_answer_and_says_why() -> None:
     shown = result._repr_mimebundle_()
     assert why in shown["text/plain"]
     assert why in shown["text/html"]
-    with pytest.raises(StateError, match="has no answer: Only the person") as caught:
+    with pytest.raises(StateError, match="ended without an answer: Only the person") as caught:
         result.raise_for_outcome()
-    assert caught.value.code == "question_unanswered"
+    assert caught.value.code == "run_unanswered"
 
 
 @pytest.mark.parametrize("question", UNANSWERABLE)

@@ -366,7 +366,7 @@ def test_max_calls_holds_for_calls_of_an_agents_own_code() -> None:
 
     till = Till(max_calls=1)
     result = Orchestrator([Twice()]).run("pay")
-    assert (result.outcome, result.detail) == ("budget", "tool_calls")
+    assert (result.outcome, result.reason) == ("budget", "tool_calls")
     assert till.paid == [1]
 
 

@@ -189,7 +189,7 @@ def test_a_call_that_is_left_to_nobody_asks_nobody() -> None:
 
     made = team(Twice())
     result, asked = approved(made, made.run("pay"))
-    assert (result.outcome, result.detail) == ("budget", "tool_calls")
+    assert (result.outcome, result.reason) == ("budget", "tool_calls")
     assert (asked, till.paid) == ([{"euros": 5}], [5])
 
 

@@ -153,4 +153,4 @@ def test_what_lists_say_of_a_damaged_thread_names_it(
     (ended, failed) = json.loads(capsys.readouterr().out)["threads"]
     assert (ended["thread"], ended["status"]) == ("ended", "ended")
     assert (failed["thread"], failed["status"]) == ("failed", "unreadable")
-    assert "failed" in failed["detail"]
+    assert "failed" in failed["reason"]

@@ -133,7 +133,7 @@ def _report(view: ProgressView, result: SystemResult) -> None:
         if result.error.hint:
             view.say(f"hint: {result.error.hint}")
     view.say(
-        f"tokens: {usage.get('input_tokens', 0)} read, {usage.get('output_tokens', 0)} written"
+        f"tokens: {usage.input_tokens} read, {usage.output_tokens} written"
         + (f"; retries: {result.retry_count}" if isinstance(result, ReviewLoopResult) else "")
     )
 
@@ -151,7 +151,7 @@ def _told(result: SystemResult, options: argparse.Namespace) -> str:
 def _object(result: SystemResult, *, trace: bool) -> dict[str, Any]:
     error = result.error
     fields = result.to_dict()
-    for name in ("state", "events_dropped", "models"):
+    for name in ("state", "events_dropped", "models", "errors", "checkpoint"):
         fields.pop(name, None)
     fields |= {
         "answer": result.answer,

@@ -64,7 +64,7 @@ def _team(team: Orchestrator, options: argparse.Namespace) -> Exit:
         write("" if result.answer is None else _text(result.answer))
     _ask([(one.id, one.agent, one.value) for one in result.questions])
     if result.outcome not in {"answered", "paused"}:
-        tell(drop_controls(f"no answer ({result.outcome}): {result.detail}"))
+        tell(drop_controls(f"no answer ({result.outcome}): {result.reason}"))
     if result.outcome == "answered":
         return Exit.ANSWERED
     return Exit.ERROR if result.outcome == "error" else Exit.NO_ANSWER

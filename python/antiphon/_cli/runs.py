@@ -78,8 +78,8 @@ def _show(saver: Saver, options: argparse.Namespace) -> None:
             )
         )
     ]
-    if one.detail:
-        parts.append(line(one.detail, _WIDTH))
+    if one.reason:
+        parts.append(line(one.reason, _WIDTH))
     parts += [
         f"question {key} of {line('/'.join(path), _WIDTH)}: {line(str(value), _WIDTH)}"
         for key, path, value in detail.questions
@@ -182,13 +182,13 @@ def _state(one: ThreadSummary) -> str:
 
 
 def _summary(one: ThreadSummary) -> dict[str, Any]:
-    names = ("thread", "status", "outcome", "detail", "graph", "run_id", "questions", "steps")
+    names = ("thread", "status", "outcome", "reason", "graph", "run_id", "questions", "steps")
     fields = {name: getattr(one, name) for name in names}
     return {**fields, "began": _moment(one.began), "at": _moment(one.at), "size": one.size}
 
 
 def _detail(detail: ThreadDetail) -> dict[str, Any]:
-    run = ("run_id", "graph", "status", "outcome", "detail", "checkpoints", "size")
+    run = ("run_id", "graph", "status", "outcome", "reason", "checkpoints", "size")
     shot = ("id", "parent", "step", "source", "ran", "next", "size")
     return {
         **_summary(detail.summary),

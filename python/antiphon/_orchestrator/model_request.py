@@ -72,7 +72,7 @@ class ModelRequest:
         """
         if self.run.outcome == "cancelled":
             raise RunCancelled(
-                f"the question to a model was cancelled: {self.run.detail}", code="run_cancelled"
+                f"the question to a model was cancelled: {self.run.reason}", code="run_cancelled"
             )
         reply = self.run.values[_REPLY]
         if reply["finish"] == "length":

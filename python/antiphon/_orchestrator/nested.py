@@ -48,9 +48,9 @@ class TeamMember(AgentDeclaration):
         _charge(ctx, result)
         if result.outcome in _LIMITS:
             raise BudgetError(
-                f"team `{self.name}` reached a limit: {result.detail}",
+                f"team `{self.name}` reached a limit: {result.reason}",
                 code="budget_exhausted",
-                details={"dimension": result.detail, "team": self.name},
+                details={"dimension": result.reason, "team": self.name},
                 hint="raise the limit of that team",
             )
         if result.outcome == "cancelled":

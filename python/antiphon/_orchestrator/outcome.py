@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from antiphon._orchestrator.state import CUT, RECORDED, delivered
 from antiphon.errors import BudgetError, ModelOutputError
-from antiphon.result import Outcome, Result, Usage
+from antiphon.result import Outcome, Question, Result, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,7 +20,7 @@ _ENDS: dict[str, tuple[Outcome, str]] = {
     "max_steps": ("step_limit", "max_steps"),
     "retries": ("retry_limit", "retries"),
 }
-"""The outcomes and details of limits that are no budget."""
+"""The outcomes and reasons of limits that are no budget."""
 _MODEL_CALLS = "model_calls_exhausted"
 _NOTE = "raised by the node "
 _LIMITS = {"budget_exhausted", _MODEL_CALLS}
@@ -30,17 +30,21 @@ _LIMITS = {"budget_exhausted", _MODEL_CALLS}
 def finish(run: Run, error: BaseException | None, state: State, team: str) -> Result[Any, Any]:
     """The result of a run that ended, paused, or failed with `error`."""
     raw = run.values
-    outcome, detail = how_it_ended(run.outcome, run.detail, error, raw)
-    counts = {key: value for key, value in run.spent.items() if key != "supersteps"}
-    usage = Usage(**counts, steps=run.steps)
+    outcome, reason = how_it_ended(run.outcome, run.reason, error, raw)
     return Result(
-        run,
-        state=state.show(raw) if run.begun else {},
         outcome=outcome,
-        detail=detail,
-        usage=usage,
-        team=team,
+        reason=reason or None,
+        state=state.show(raw) if run.begun else {},
+        questions=tuple(Question(key, path[-1], value) for key, path, value in run.questions),
         error=error if outcome == "error" else None,
+        usage=Usage(**{**run.spent, "steps": run.steps}),
+        run_id=run.run_id,
+        thread=run.thread,
+        checkpoint=run.checkpoint,
+        events_dropped=run.events_dropped,
+        team=team,
+        _recorded=run,
+        _paused=run,
     )
 
 
@@ -65,9 +69,9 @@ def name_agent(run: Run, error: BaseException, expected: Mapping[str, str]) -> N
 
 
 def how_it_ended(
-    ended: str, detail: str, error: BaseException | None, raw: Mapping[str, Any]
+    ended: str, reason: str, error: BaseException | None, raw: Mapping[str, Any]
 ) -> tuple[Outcome, str]:
-    """A run's outcome and detail, from those of the engine and its state."""
+    """A run's outcome and its reason, from those of the engine and its state."""
     if isinstance(error, BudgetError) and is_limit(error):
         if error.code == _MODEL_CALLS:
             return "budget", "max_model_calls"
@@ -75,12 +79,12 @@ def how_it_ended(
     if error is not None:
         return "error", f"{type(error).__name__}: {error}"
     if ended == "budget":
-        return _limit(detail)
-    return _completed(raw) if ended == "completed" else _stopped(ended, detail)
+        return _limit(reason)
+    return _completed(raw) if ended == "completed" else _stopped(ended, reason)
 
 
-def _stopped(ended: str, detail: str) -> tuple[Outcome, str]:
-    return ("paused", "") if ended == "paused" else ("cancelled", detail)
+def _stopped(ended: str, reason: str) -> tuple[Outcome, str]:
+    return ("paused", "") if ended == "paused" else ("cancelled", reason)
 
 
 def _limit(dimension: str) -> tuple[Outcome, str]:

@@ -131,13 +131,13 @@ class ResumableRuns(Threads, Generic[StateT, ContextT]):
 
     def _outcome_of(self, shown: dict[str, Any]) -> tuple[Outcome, str]:
         if shown["fault"] is None:
-            return how_it_ended(shown["outcome"], shown["detail"], None, shown["values"])
+            return how_it_ended(shown["outcome"], shown["reason"], None, shown["values"])
         error = from_fault(shown["fault"])
         if isinstance(error, RunCancelled):
             # Ctrl-C, while an agent had the only thread there is.
             return "cancelled", error.message
-        outcome, detail = how_it_ended("failed", error.message, error, shown["values"])
-        return outcome, detail if outcome != "error" else error.message
+        outcome, reason = how_it_ended("failed", error.message, error, shown["values"])
+        return outcome, reason if outcome != "error" else error.message
 
     def _write(self, ref: ThreadRef, values: Any, writer: str) -> Routine[int]:
         written = edit(values, self._built.state, None if writer == START else writer)
@@ -213,7 +213,7 @@ class ResumableRuns(Threads, Generic[StateT, ContextT]):
                 hint="`team.resume(result, answer)`; or give the team a `checkpointer`",
             )
         given = answers_to(result.questions, answers, result.outcome)
-        run = result._run  # noqa: SLF001 - a result keeps its run for this alone
+        run: Run | None = result._paused  # noqa: SLF001 - a result keeps its run for this alone
         if run is None or run.outcome != "paused":
             reason = "it was unpickled" if run is None else "it was already resumed"
             raise ValidationError(

@@ -38,7 +38,7 @@ class Checkpoint:
         questions: the questions of the agents that run next; in a history, their last ones.
         outcome: how the run ended or paused; ``None`` while the run is still running, was
             continued, or crashed.
-        detail: the limit that was reached, the reason of the cancellation, or the failure.
+        reason: the limit that was reached, the reason of the cancellation, or the failure.
         run_id: the run.
     """
 
@@ -53,7 +53,7 @@ class Checkpoint:
     state: Any
     questions: tuple[Question, ...]
     outcome: Outcome | None
-    detail: str
+    reason: str
     run_id: str
 
     @property
@@ -224,8 +224,8 @@ def _headline(checkpoint: Checkpoint) -> str:
     if checkpoint.next:
         said.append(f"next {', '.join(checkpoint.next)}")
     if checkpoint.outcome:
-        detail = f" ({checkpoint.detail})" if checkpoint.detail else ""
-        said.append(f"{checkpoint.outcome}{detail}")
+        reason = f" ({checkpoint.reason})" if checkpoint.reason else ""
+        said.append(f"{checkpoint.outcome}{reason}")
     return "; ".join(said)
 
 

@@ -134,7 +134,7 @@ class RunHandle:
         if outcome == "budget" or (outcome == "completed" and run.steps >= self._limit):
             raise self._endless()
         if outcome == "cancelled":
-            raise RunCancelled(f"the run was cancelled: {run.detail}", code="run_cancelled")
+            raise RunCancelled(f"the run was cancelled: {run.reason}", code="run_cancelled")
 
     def _told(self, error: AntiphonError) -> Exception:
         # A nested graph that runs out of supersteps is a failed node of the graph around it.

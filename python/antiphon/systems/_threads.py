@@ -114,7 +114,7 @@ class SystemThreads(Threads):
             outcome = self._native.completed_outcome(shown["values"])
         elif shown["fault"] is not None:
             outcome = "budget" if from_fault(shown["fault"]).category == "budget" else "error"
-        return outcome, shown["detail"] or ""
+        return outcome, shown["reason"] or ""
 
 
 def thread_of(put: Mapping[str, Any]) -> str | None:

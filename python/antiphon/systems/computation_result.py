@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from base64 import b64decode
-from dataclasses import dataclass
-from html import escape
-from typing import TYPE_CHECKING, Any, Self
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Self, cast
 
-from antiphon._html import BOX
-from antiphon._text import escape_controls
+from antiphon._html import BAD, WARNING, escaped
 from antiphon.sandbox.outcomes import report, result_of, sandbox_error
 from antiphon.systems.result import SystemResult, fault_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from antiphon.errors import AntiphonError, SandboxError
+    from antiphon.errors import SandboxError
     from antiphon.sandbox import SandboxFigure, SandboxResult
 
 __all__ = ["ComputationAttempt", "ComputationResult", "ComputationSource", "RejectedWording"]
@@ -73,7 +71,7 @@ class RejectedWording:
     differences: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class ComputationResult(SystemResult):
     """What a computation returns for a question, beside the fields of `SystemResult`.
 
@@ -131,11 +129,12 @@ class ComputationResult(SystemResult):
     @classmethod
     def of(cls, native: Mapping[str, Any]) -> Self:
         """The result as the engine has it, in Python's own types."""
+        attempts = tuple(map(_attempt, native["attempts"]))
         computed = native["computed"]
         if computed is not None:
             sandbox_fields = {name: native[name] for name in ("engine", "isolation")}
             computed = result_of({**_outcome(computed), **sandbox_fields})
-        return super(ComputationResult, cls).of(
+        result = super().of(
             {
                 **native,
                 "text": native["answer"],
@@ -143,10 +142,13 @@ class ComputationResult(SystemResult):
                 "rejected_wordings": tuple(map(_rejected, native["rejected_wordings"])),
                 "sources": tuple(map(_source, native["sources"])),
                 "doubts": tuple(native["doubts"]),
-                "attempts": tuple(map(_attempt, native["attempts"])),
+                "attempts": attempts,
                 "computed": computed,
             }
         )
+        if result.outcome != "retry_limit" or result.error is not None or not attempts:
+            return result
+        return replace(result, error=attempts[-1].error)
 
     def to_dict(self, *, events: bool = False) -> dict[str, Any]:
         """The result as JSON values; of the sandbox's result, only the output.
@@ -154,8 +156,8 @@ class ComputationResult(SystemResult):
         Args:
             events: whether to include the events. Default: no.
         """
-        plain = super(ComputationResult, self).to_dict(events=events)
-        plain["answer"] = plain.pop("text")
+        plain = super().to_dict(events=events)
+        del plain["text"]
         plain["highlights"] = list(self.highlights)
         plain["doubts"] = list(self.doubts)
         plain["rejected_wordings"] = [
@@ -178,21 +180,27 @@ class ComputationResult(SystemResult):
         plain["computed"] = None if self.computed is None else {"stdout": self.computed.stdout}
         return plain
 
-    def record(self) -> dict[str, Any]:
-        """The result as a line of `Computation.batch_file`."""
-        fields = super(ComputationResult, self).record()
-        del fields["answer"]
-        return fields
+    def _limit_error(self) -> BaseException:
+        is_failed = self.outcome == "retry_limit" and self.error is not None
+        return cast("BaseException", self.error) if is_failed else super()._limit_error()
 
-    def _failure(self) -> AntiphonError | None:
-        last = self.attempts[-1].error if self.attempts else None
-        return last if self.outcome == "failed" else self.error
+    def _limit_hint(self) -> str:
+        hint = super()._limit_hint()
+        return hint if hint.startswith("raise ") else "a higher `question_timeout_s` may help"
 
-    def _hint(self) -> str:
-        return "a higher `question_timeout_s` may help"
+    def _text_lines(self) -> Iterator[str]:
+        yield from (f"- {fact}" for fact in self.highlights)
+        yield from (f"? {doubt}" for doubt in self.doubts)
+        if self.python:
+            yield from ("", self.python)
 
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        return {"text/plain": _text(self), "text/html": _html(self)}
+    def _html_parts(self) -> Iterator[str]:
+        facts = "".join(f"<li>{escaped(fact)}</li>" for fact in self.highlights)
+        yield f"<ul>{facts}</ul>" if facts else ""
+        yield from (f'<div style="color:{WARNING}">{escaped(doubt)}</div>' for doubt in self.doubts)
+        yield from _attempts(self)
+        if self.computed is not None:
+            yield self.computed._repr_mimebundle_()["text/html"]
 
 
 def _attempt(native: Mapping[str, Any]) -> ComputationAttempt:
@@ -223,67 +231,16 @@ def _outcome(native: Mapping[str, Any]) -> dict[str, Any]:
     return outcome
 
 
-def _text(result: ComputationResult) -> str:
-    """The answer in a few lines, and the code behind it."""
-    lines = [f"computation: {result.outcome}", escape_controls(result.answer)]
-    lines += [f"- {escape_controls(fact)}" for fact in result.highlights]
-    lines += [f"? {escape_controls(doubt)}" for doubt in result.doubts]
-    if result.outcome != "answered":
-        lines += [f"! {escape_controls(failure)}" for failure in _failures(result)]
-    lines += ["", escape_controls(result.python)] if result.python else []
-    return "\n".join(lines)
-
-
-def _html(result: ComputationResult) -> str:
-    """The answer as one self-contained element; all that comes from outside is escaped."""
-    colour = "#1a7f37" if result.outcome == "answered" else "#cf222e"
-    facts = "".join(f"<li>{_safe(fact)}</li>" for fact in result.highlights)
-    return "".join(
-        [
-            f'<div style="{BOX}">',
-            f'<div><b>computation</b> <span style="color:{colour}">{result.outcome}</span></div>',
-            f'<div style="white-space:pre-wrap;margin:8px 0">{_safe(result.answer)}</div>',
-            f"<ul>{facts}</ul>" if facts else "",
-            *(f'<div style="color:#9a6700">{_safe(doubt)}</div>' for doubt in result.doubts),
-            *(
-                f'<div style="color:#cf222e">{_safe(failure)}</div>'
-                for failure in _failures(result)
-            ),
-            *_attempts(result),
-            *_computed(result),
-            "</div>",
-        ]
-    )
-
-
-def _failures(result: ComputationResult) -> Iterator[str]:
-    if result.reason is not None:
-        yield result.reason
-    elif result.error is not None:
-        yield result.error.message
-    elif result.outcome == "failed" and result.attempts:
-        error = result.attempts[-1].error
-        yield "" if error is None else error.message
-
-
 def _attempts(result: ComputationResult) -> Iterator[str]:
     for place, attempt in enumerate(result.attempts, start=1):
         # The code that counts is open, so that nobody has to trust what was not read.
         shown = " open" if place == len(result.attempts) else ""
         yield f'<details{shown}><summary style="font-size:12px">code {place}</summary>'
-        yield f'<div style="{_PRE}">{_safe(attempt.python)}</div>{_error(attempt)}</details>'
-
-
-def _computed(result: ComputationResult) -> Iterator[str]:
-    if result.computed is not None:
-        yield result.computed._repr_mimebundle_()["text/html"]
+        yield f'<div style="{_PRE}">{escaped(attempt.python, _LONGEST)}</div>'
+        yield f"{_error(attempt)}</details>"
 
 
 def _error(attempt: ComputationAttempt) -> str:
     if attempt.error is None:
         return ""
-    return f'<div style="{_PRE};color:#cf222e">{_safe(report(attempt.error))}</div>'
-
-
-def _safe(value: str) -> str:
-    return escape(value if len(value) <= _LONGEST else f"{value[:_LONGEST]} …")
+    return f'<div style="{_PRE};color:{BAD}">{escaped(report(attempt.error), _LONGEST)}</div>'

@@ -35,6 +35,7 @@ pub(crate) mod subrun;
 pub(crate) mod task_handle;
 pub(crate) mod thread_id;
 pub(crate) mod turn;
+pub(crate) mod usage;
 pub(crate) mod wait;
 pub(crate) mod wake;
 pub(crate) mod worker_pool;

@@ -25,7 +25,7 @@ pub use list::{ThreadFilter, ThreadPage, ThreadSummary};
 pub use prune::{PruneReport, PruneRequest};
 pub use rekey::RekeyReport;
 pub use show::{CheckpointSummary, LastWrite, RunSummary, ThreadDetail};
-pub(crate) use status::{FAILED, ending_detail, ending_name};
+pub(crate) use status::{FAILED, ending_name, ending_reason};
 pub use status::{OpenQuestion, RunStatus};
 
 /// Administers the threads of one store.

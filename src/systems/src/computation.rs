@@ -91,11 +91,11 @@ impl System for Computation {
         } else if state.has_computed() {
             Outcome::Answered
         } else {
-            Outcome::Failed
+            Outcome::RetryLimit
         }
     }
 
-    fn conclude(&self, finished: Finished<'_, Self>) -> Conclusion<Answer> {
+    fn conclude(&self, finished: &mut Finished<'_, Self>) -> Conclusion<Answer> {
         outcome::conclude(finished)
     }
 }

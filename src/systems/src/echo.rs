@@ -135,11 +135,16 @@ impl System for Echo {
 
     fn open(&self, _: &Arc<Input>, _: &Session) {}
 
-    fn conclude(&self, finished: Finished<'_, Self>) -> Conclusion<Output> {
-        let Finished { state, ending, fault, .. } = finished;
-        let answer = vec![state.said; self.config.times as usize].join(" ");
-        let outcome = ending.outcome().unwrap_or(Outcome::Answered);
-        Conclusion { output: Output { answer }, outcome, reason: None, error: fault }
+    fn conclude(&self, finished: &mut Finished<'_, Self>) -> Conclusion<Output> {
+        let said = finished.state.said.as_str();
+        let answer = vec![said; self.config.times as usize].join(" ");
+        let outcome = finished.ending.outcome().unwrap_or(Outcome::Answered);
+        Conclusion {
+            output: Output { answer },
+            outcome,
+            reason: None,
+            error: finished.fault.take(),
+        }
     }
 }
 

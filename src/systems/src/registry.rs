@@ -133,7 +133,7 @@ pub trait ReadySystem: Send + Sync {
         start: SystemStart<Json>,
         attachments: Vec<(String, Vec<u8>)>,
         session: Session,
-    ) -> Result<SystemResult<DynOutput>, Fault>;
+    ) -> Result<SystemResult<DynOutput, DynOutput>, Fault>;
 
     /// Merges values into the state of a thread in the name of a node.
     ///
@@ -147,7 +147,7 @@ pub trait ReadySystem: Send + Sync {
     ) -> Result<u64, Fault>;
 }
 
-/// The output of any system.
+/// The output, or the state, of any system.
 pub type DynOutput = Box<dyn erased_serde::Serialize + Send>;
 
 #[async_trait]
@@ -173,14 +173,14 @@ impl<S: System> ReadySystem for SystemRunner<S> {
         start: SystemStart<Json>,
         attachments: Vec<(String, Vec<u8>)>,
         session: Session,
-    ) -> Result<SystemResult<DynOutput>, Fault> {
+    ) -> Result<SystemResult<DynOutput, DynOutput>, Fault> {
         let start = start.try_map(|input| {
             let mut input = S::Input::read(&input)?;
             input.attach(attachments)?;
             Ok(input)
         })?;
         let result = Self::run(self, start, session).await?;
-        Ok(result.map(|output| Box::new(output) as DynOutput))
+        Ok(result.map(|output| Box::new(output) as DynOutput, |state| Box::new(state) as DynOutput))
     }
 
     async fn edit(

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use crate::runner::PausedRun;
+use antiphon_core::Fault;
+use antiphon_core::budget::BudgetUsage;
 use antiphon_core::effect::Question;
 use antiphon_core::event::Event;
-use antiphon_core::{Fault, Usage};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
@@ -20,9 +21,7 @@ pub enum Outcome {
     Paused,
     /// It cannot be answered from what is known; `reason` says why.
     NoAnswer,
-    /// No attempt came to a result.
-    Failed,
-    /// Too much work was rejected, or failed and was counted.
+    /// Too much work was rejected or failed, or no attempt came to a result.
     RetryLimit,
     /// A fault ended it that another attempt does not mend.
     Error,
@@ -39,7 +38,6 @@ impl Outcome {
             Self::Answered => "answered",
             Self::Paused => "paused",
             Self::NoAnswer => "no_answer",
-            Self::Failed => "failed",
             Self::RetryLimit => "retry_limit",
             Self::Error => "error",
             Self::Budget => "budget",
@@ -51,13 +49,16 @@ impl Outcome {
 /// What a system returns for a question. There is one for every question that could be started,
 /// however it ended.
 #[derive(Clone, Debug, Serialize)]
-pub struct SystemResult<O> {
+pub struct SystemResult<O, T> {
     /// The part that only this system has.
     #[serde(flatten)]
     pub output: O,
+    /// The state at the end, however the question ended.
+    pub state: T,
     /// How the question ended.
     pub outcome: Outcome,
-    /// Why there is no answer, if the outcome is [`Outcome::NoAnswer`].
+    /// Why there is no answer: in words for [`Outcome::NoAnswer`], the limit's name for
+    /// [`Outcome::Budget`], the caller's reason for [`Outcome::Cancelled`].
     pub reason: Option<String>,
     /// What a person is asked, if it is paused.
     pub questions: Vec<Question<Json>>,
@@ -70,20 +71,28 @@ pub struct SystemResult<O> {
     pub events_dropped: u64,
     /// The models of the roles, each once, in the order of the roles.
     pub models: Vec<String>,
-    /// Tokens of all models.
-    pub usage: Usage,
+    /// What the run has spent, the times before it was resumed included.
+    #[serde(skip)]
+    pub spent: BudgetUsage,
     /// The run's id; a resumed run keeps its own.
     pub run_id: String,
+    /// The last checkpoint of its thread; none without a thread.
+    pub checkpoint: Option<u64>,
     /// The run itself, if it waits for answers and no thread keeps it.
     #[serde(skip)]
     pub paused: Option<PausedRun>,
 }
 
-impl<O> SystemResult<O> {
-    /// The same with another output.
-    pub fn map<P>(self, change: impl FnOnce(O) -> P) -> SystemResult<P> {
+impl<O, T> SystemResult<O, T> {
+    /// The same with output and state of other types.
+    pub fn map<P, U>(
+        self,
+        output: impl FnOnce(O) -> P,
+        state: impl FnOnce(T) -> U,
+    ) -> SystemResult<P, U> {
         SystemResult {
-            output: change(self.output),
+            output: output(self.output),
+            state: state(self.state),
             outcome: self.outcome,
             reason: self.reason,
             questions: self.questions,
@@ -91,8 +100,9 @@ impl<O> SystemResult<O> {
             events: self.events,
             events_dropped: self.events_dropped,
             models: self.models,
-            usage: self.usage,
+            spent: self.spent,
             run_id: self.run_id,
+            checkpoint: self.checkpoint,
             paused: self.paused,
         }
     }

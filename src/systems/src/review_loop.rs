@@ -131,7 +131,7 @@ impl System for ReviewLoop {
         state.outcome.unwrap_or(Outcome::Error)
     }
 
-    fn conclude(&self, finished: Finished<'_, Self>) -> Conclusion<Answer> {
+    fn conclude(&self, finished: &mut Finished<'_, Self>) -> Conclusion<Answer> {
         outcome::conclude(finished)
     }
 }

@@ -35,7 +35,7 @@ mod spent_budget;
 
 pub use paused::PausedRun;
 
-use spent_budget::{spent_budget, spent_dimension};
+use spent_budget::{limit_name, spent_budget, spent_dimension};
 
 /// A system, ready for any number of questions at once.
 pub struct SystemRunner<S: System> {
@@ -125,7 +125,7 @@ impl<S: System> SystemRunner<S> {
         &self,
         input: impl Into<S::Input>,
         session: Session,
-    ) -> Result<SystemResult<S::Output>, Fault> {
+    ) -> Result<SystemResult<S::Output, S::State>, Fault> {
         self.run(SystemStart::Ask(input.into()), session).await
     }
 
@@ -141,7 +141,7 @@ impl<S: System> SystemRunner<S> {
         thread: Arc<dyn ThreadRef>,
         answers: Answers,
         session: Session,
-    ) -> Result<SystemResult<S::Output>, Fault> {
+    ) -> Result<SystemResult<S::Output, S::State>, Fault> {
         let session = Session { thread: Some(thread), ..session };
         self.run(SystemStart::Resume(answers), session).await
     }
@@ -154,7 +154,7 @@ impl<S: System> SystemRunner<S> {
         &self,
         state: &S::State,
         session: Session,
-    ) -> Result<SystemResult<S::Output>, Fault> {
+    ) -> Result<SystemResult<S::Output, S::State>, Fault> {
         S::verify(state)?;
         self.run(SystemStart::State(json!(state)), session).await
     }
@@ -167,7 +167,7 @@ impl<S: System> SystemRunner<S> {
         &self,
         start: SystemStart<S::Input>,
         session: Session,
-    ) -> Result<SystemResult<S::Output>, Fault> {
+    ) -> Result<SystemResult<S::Output, S::State>, Fault> {
         start.input().map_or(Ok(()), SystemInput::check)?;
         let (mut started, input) = self.start(start, &session).await?;
         let scope = self.scope(&started, input, &session);
@@ -316,19 +316,20 @@ impl<S: System> SystemRunner<S> {
         (rest, recorder): (Result<DriveOutcome, Fault>, &Recorder),
         scope: &RunScope<S>,
         own: &Limits,
-    ) -> SystemResult<S::Output> {
+    ) -> SystemResult<S::Output, S::State> {
         let (run, run_id) = (&started.run, started.run_id.clone());
         let spent = match &rest {
             Ok(DriveOutcome::Ended(Ending::Budget(dimension))) => Some(*dimension),
             _ => None,
         };
+        let stopped = cancel_reason(&rest);
         let (ending, questions, fault) = rest_parts(rest);
         let (state, unread) = match Snapshot::of(&self.graph, run.state()).read() {
             Ok(state) => (state, None),
             Err(fault) => (S::State::default(), Some(fault)),
         };
-        let finished = Finished { state, ending, fault: fault.or(unread), run: scope };
-        let Conclusion { output, outcome, reason, error } = self.system.conclude(finished);
+        let mut finished = Finished { state, ending, fault: fault.or(unread), run: scope };
+        let Conclusion { output, outcome, reason, error } = self.system.conclude(&mut finished);
         let events = recorder.events();
         let error = error.or_else(|| {
             let spent = spent.or_else(|| spent_dimension(&events, run.budget()));
@@ -337,12 +338,15 @@ impl<S: System> SystemRunner<S> {
                 |spent: BudgetDimension| spent_budget::<S::Config>(spent, run.budget(), own);
             spent.filter(|_| is_spent).map(fault)
         });
-        let usage = run.budget().spent().usage;
+        let reason = reason.or(stopped).or_else(|| limit_name(outcome, error.as_ref()?));
+        let spent = *run.budget().spent();
         // A thread has a checkpoint by now, and is resumed from that.
-        let is_resumable = ending == RunEnding::Paused && started.checkpoint() == 0;
+        let checkpoint = Some(started.checkpoint()).filter(|checkpoint| *checkpoint > 0);
+        let is_resumable = ending == RunEnding::Paused && checkpoint.is_none();
         let input = Arc::clone(&scope.input);
         SystemResult {
             output,
+            state: finished.state,
             outcome,
             reason,
             questions,
@@ -350,8 +354,9 @@ impl<S: System> SystemRunner<S> {
             events,
             events_dropped: recorder.dropped(),
             models: self.system.resources().roles.models(),
-            usage,
+            spent,
             run_id,
+            checkpoint,
             paused: is_resumable.then(|| PausedRun::new(started, &self.graph, input)),
         }
     }
@@ -376,6 +381,14 @@ fn input_of<I: Default>(start: SystemStart<I>) -> I {
             input
         }
         SystemStart::Resume(_) | SystemStart::Continue(..) | SystemStart::State(_) => I::default(),
+    }
+}
+
+/// Why the caller cancelled.
+fn cancel_reason(rest: &Result<DriveOutcome, Fault>) -> Option<String> {
+    match rest {
+        Ok(DriveOutcome::Ended(Ending::Cancelled(reason))) => Some(reason.clone()),
+        _ => None,
     }
 }
 

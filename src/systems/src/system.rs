@@ -79,8 +79,9 @@ pub trait System: Sized + Send + Sync + 'static {
         Outcome::Answered
     }
 
-    /// Makes the output of a run that has come to rest, however it did.
-    fn conclude(&self, finished: Finished<'_, Self>) -> Conclusion<Self::Output>;
+    /// Makes the output of a run that has come to rest, however it did. The state that it leaves
+    /// becomes that of the result.
+    fn conclude(&self, finished: &mut Finished<'_, Self>) -> Conclusion<Self::Output>;
 }
 
 /// The settings of a system. Keys that do not exist are errors.

@@ -16,6 +16,7 @@ use crate::driver::drive::Drive;
 use crate::driver::event::Event;
 use crate::driver::phase::RunPhase;
 use crate::driver::run::{Goal, Run};
+use crate::driver::usage::usage_dict;
 use crate::fault::to_exception;
 use crate::graph::task_context::Context;
 use crate::value::object::Object;
@@ -69,7 +70,7 @@ impl Run {
 
     /// The spent dimension, or the reason of the cancellation.
     #[getter]
-    fn detail(&self) -> PyResult<String> {
+    fn reason(&self) -> PyResult<String> {
         self.with(|state| {
             Ok(match &state.phase {
                 RunPhase::Ended(Ending::Budget(dimension)) => dimension.as_str().to_owned(),
@@ -175,24 +176,10 @@ impl Run {
         }
     }
 
-    /// What has been spent so far, by dimension.
+    /// What has been spent so far, by the names of `antiphon.Usage`.
     #[getter]
     fn spent<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        self.with(|state| {
-            let spent = state.machine.budget().spent();
-            let dict = PyDict::new(py);
-            for (name, count) in [
-                ("supersteps", spent.supersteps),
-                ("model_calls", spent.model_calls),
-                ("tool_calls", spent.tool_calls),
-                ("retries", spent.retries),
-                ("input_tokens", spent.usage.input_tokens),
-                ("output_tokens", spent.usage.output_tokens),
-            ] {
-                dict.set_item(name, count)?;
-            }
-            Ok(dict)
-        })
+        self.with(|state| usage_dict(py, state.machine.budget().spent()))
     }
 
     /// The recorded events, at most 10,000.

@@ -15,6 +15,7 @@ use serde_json::{Map, Value as Json};
 
 use crate::driver::event::Event;
 use crate::driver::seeds;
+use crate::driver::usage::usage_dict;
 use crate::driver::wait::{awaitable_result, block_on_native, block_on_result};
 use crate::fault::to_exception;
 use crate::system::asking::{awaited, wait};
@@ -220,7 +221,7 @@ pub(crate) fn systems(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
 
 fn as_dict<'py>(
     py: Python<'py>,
-    result: Result<SystemResult<DynOutput>, Fault>,
+    result: Result<SystemResult<DynOutput, DynOutput>, Fault>,
     user_context: &PyUserContext,
 ) -> PyResult<Bound<'py, PyDict>> {
     let mut result = result.map_err(|fault| to_exception(py, &fault))?;
@@ -232,6 +233,7 @@ fn as_dict<'py>(
     let raised = number.and_then(|number| user_context.raised(py, number));
     let dict = pythonize::pythonize(py, &result)?.cast_into::<PyDict>()?;
     dict.set_item("events", events)?;
+    dict.set_item("usage", usage_dict(py, &result.spent)?)?;
     dict.set_item("raised", raised)?;
     dict.set_item("paused", paused.map(|run| Py::new(py, PyPausedRun(run))).transpose()?)?;
     Ok(dict)

@@ -43,7 +43,7 @@ pub(crate) fn as_py_dict<'py, T: ThreadValues>(
     dict.set_item("wrote", PyTuple::new(py, wrote.collect::<Vec<_>>())?)?;
     dict.set_item("tasks", tasks.to_tuple())?;
     dict.set_item("outcome", view.outcome())?;
-    dict.set_item("detail", view.detail())?;
+    dict.set_item("reason", view.reason())?;
     dict.set_item("fault", view.fault().map(|fault| as_dict(py, fault)))?;
     Ok(dict)
 }

@@ -26,7 +26,7 @@ pub(crate) struct ThreadSummary {
     /// How the run ended: `completed`, `budget`, `cancelled` or `failed`; `None` if it has not.
     outcome: Option<String>,
     /// The reason of a cancellation or failure, why it cannot be read, or the spent budget.
-    detail: String,
+    reason: String,
     /// The name of its graph.
     graph: String,
     /// The run's id.
@@ -59,7 +59,7 @@ impl From<&admin::ThreadSummary> for ThreadSummary {
             thread: thread.clone(),
             status: status.as_str().to_owned(),
             outcome: status.outcome().map(str::to_owned),
-            detail: status.detail().to_owned(),
+            reason: status.reason().to_owned(),
             graph: graph.clone(),
             run_id: run_id.clone(),
             questions: asking.len(),
@@ -83,8 +83,8 @@ pub(crate) struct RunSummary {
     status: String,
     /// How it ended, as in `ThreadSummary.outcome`.
     outcome: Option<String>,
-    /// The reason, as in `ThreadSummary.detail`.
-    detail: String,
+    /// The reason, as in `ThreadSummary.reason`.
+    reason: String,
     /// When it started, in UTC, if that is still stored.
     began: SystemTime,
     /// When it was last written to, in UTC.
@@ -111,7 +111,7 @@ impl From<&admin::RunSummary> for RunSummary {
             graph: graph.clone(),
             status: status.as_str().to_owned(),
             outcome: status.outcome().map(str::to_owned),
-            detail: status.detail().to_owned(),
+            reason: status.reason().to_owned(),
             began: moment(*began),
             at: moment(*at),
             checkpoints: *checkpoints,

@@ -61,9 +61,9 @@ impl RunStatus {
     }
 
     /// Why it was cancelled, has failed or cannot be read, or which budget was spent.
-    pub fn detail(&self) -> &str {
+    pub fn reason(&self) -> &str {
         match self {
-            Self::Ended(ending) => ending_detail(ending),
+            Self::Ended(ending) => ending_reason(ending),
             Self::Failed(fault) | Self::Unreadable(fault) => &fault.message,
             _ => "",
         }
@@ -92,7 +92,7 @@ pub(crate) const fn ending_name(ending: &Ending) -> &'static str {
 }
 
 /// Why a run was cancelled, or which budget was spent; empty for a completed run.
-pub(crate) fn ending_detail(ending: &Ending) -> &str {
+pub(crate) fn ending_reason(ending: &Ending) -> &str {
     match ending {
         Ending::Completed | Ending::Breakpoint => "",
         Ending::Budget(dimension) => dimension.as_str(),

@@ -13,7 +13,7 @@ use antiphon_core::value::Value;
 use antiphon_core::{Fault, Seed};
 
 use super::{CheckpointView, upcoming_nodes};
-use crate::admin::{FAILED, ending_detail, ending_name};
+use crate::admin::{FAILED, ending_name, ending_reason};
 
 /// A task of the superstep after a checkpoint.
 #[derive(Clone, Debug)]
@@ -84,9 +84,9 @@ impl<V: Value> CheckpointView<V> {
     }
 
     /// Why it ended so; empty for a completed run.
-    pub fn detail(&self) -> Option<&str> {
+    pub fn reason(&self) -> Option<&str> {
         let ended = self.ended.as_ref()?;
-        Some(ended.as_ref().map_or_else(|fault| fault.message.as_str(), ending_detail))
+        Some(ended.as_ref().map_or_else(|fault| fault.message.as_str(), ending_reason))
     }
 
     /// What the run failed with there, if it did.

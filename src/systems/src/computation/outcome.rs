@@ -71,17 +71,17 @@ pub struct Answer {
 }
 
 /// Makes the output of a run that has come to rest.
-pub(super) fn conclude(finished: Finished<'_, Computation>) -> Conclusion<Answer> {
+pub(super) fn conclude(finished: &mut Finished<'_, Computation>) -> Conclusion<Answer> {
     let Finished { state, ending, fault, run } = finished;
-    let outcome = ending.outcome().unwrap_or_else(|| Computation::completed_outcome(&state));
+    let outcome = ending.outcome().unwrap_or_else(|| Computation::completed_outcome(state));
     let has_computed = state.has_computed();
     let reason = state.no_answer().filter(|_| outcome == Outcome::NoAnswer);
     let input = &run.input;
-    let plain = plain_answer(&state, &input.question);
+    let plain = plain_answer(state, &input.question);
     let last = state.attempts.last().map_or("", |last| &last.python);
     let sources = input_table::used(last, &state.sources);
-    let doubts = input_table::doubts(&input.question, &state, &sources);
-    let summary = state.summary.filter(|_| outcome == Outcome::Answered);
+    let doubts = input_table::doubts(&input.question, state, &sources);
+    let summary = state.summary.clone().filter(|_| outcome == Outcome::Answered);
     let output = Answer {
         answer: match &summary {
             Some(summary) => summary.answer.clone(),
@@ -90,11 +90,12 @@ pub(super) fn conclude(finished: Finished<'_, Computation>) -> Conclusion<Answer
         },
         is_summarised: summary.is_some(),
         highlights: summary.map(|summary| summary.highlights).unwrap_or_default(),
-        rejected_wordings: state.rejected,
+        rejected_wordings: state.rejected.clone(),
         sources,
         doubts,
-        attempts: state.attempts,
-        computed: state.computed.filter(|_| has_computed),
+        attempts: state.attempts.clone(),
+        // Its tables can be large, and one copy is enough.
+        computed: state.computed.take().filter(|_| has_computed),
     };
-    Conclusion { output, outcome, reason, error: fault.or(state.error) }
+    Conclusion { output, outcome, reason, error: fault.take().or_else(|| state.error.clone()) }
 }

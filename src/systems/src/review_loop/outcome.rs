@@ -3,10 +3,9 @@
 use antiphon_core::Fault;
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value as Json;
 
 use super::ReviewLoop;
-use super::state::{Retries, State};
+use super::state::Retries;
 use crate::result::Outcome;
 use crate::system::{Conclusion, Finished, System};
 
@@ -26,19 +25,16 @@ pub struct Answer {
     pub retries_by_agent: Retries,
     /// Where the question ended without an answer: a step's name.
     pub error_component: Option<String>,
-    /// Everything that is known of the question, also when it was given up.
-    #[schemars(with = "Json")]
-    pub state: State,
 }
 
 /// Makes the output of a run that has come to rest.
-pub(super) fn conclude(finished: Finished<'_, ReviewLoop>) -> Conclusion<Answer> {
-    let Finished { mut state, ending, fault, .. } = finished;
-    if let Some(fault) = fault {
+pub(super) fn conclude(finished: &mut Finished<'_, ReviewLoop>) -> Conclusion<Answer> {
+    let Finished { state, ending, fault, .. } = finished;
+    if let Some(fault) = fault.take() {
         state.error = Some(fault);
     }
     let ended = ending.outcome();
-    let outcome = ended.unwrap_or_else(|| ReviewLoop::completed_outcome(&state));
+    let outcome = ended.unwrap_or_else(|| ReviewLoop::completed_outcome(state));
     if outcome != Outcome::Paused && (ended.is_some() || state.outcome.is_none()) {
         FAILURE_TEXT.clone_into(&mut state.final_answer);
         FAILURE_TEXT.clone_into(&mut state.final_reasoning_trace);
@@ -53,7 +49,6 @@ pub(super) fn conclude(finished: Finished<'_, ReviewLoop>) -> Conclusion<Answer>
         retry_count: state.retry_count,
         retries_by_agent: state.retries_by_agent,
         error_component: state.error_component.clone(),
-        state,
     };
     Conclusion { output, outcome, reason, error }
 }

@@ -5,6 +5,7 @@ use antiphon_core::event::{Event, EventKind};
 use antiphon_core::{Fault, FaultCode};
 use std::sync::Arc;
 
+use crate::result::Outcome;
 use crate::system::SystemConfig;
 
 /// The limit that ended a question: the last one that an event reports, else one that is spent.
@@ -19,6 +20,12 @@ pub(super) fn spent_dimension(events: &[Arc<Event>], budget: &Budget) -> Option<
             (budget.spent().supersteps >= limit).then_some(BudgetDimension::Supersteps)
         },
     )
+}
+
+/// The name of the limit that ended a question.
+pub(super) fn limit_name(outcome: Outcome, error: &Fault) -> Option<String> {
+    let name = error.details.get("dimension")?.as_str()?;
+    (outcome == Outcome::Budget).then(|| name.to_owned())
 }
 
 /// The fault for the result. `own` are the limits of the caller, beside those of the settings.

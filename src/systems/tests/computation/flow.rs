@@ -72,7 +72,7 @@ async fn attempts_are_limited_and_the_last_mistake_is_told() {
         .runs([raised("NameError", "a"), raised("NameError", "b")])
         .answer(Task::new("What is it?"))
         .await;
-    assert_eq!(played.answer.outcome, Outcome::Failed);
+    assert_eq!(played.answer.outcome, Outcome::RetryLimit);
     assert_eq!(played.answer.output.answer, "");
     assert_eq!(played.sandbox.ran(), ["a", "b"]);
     assert_eq!(played.answer.output.attempts.last().unwrap().fault.as_ref().unwrap().message, "b");

@@ -10,7 +10,7 @@ use antiphon_runtime::sandbox::{
     GuestFault, GuestFaultKind, HostCalls, JobOutcome, Sandbox, SandboxJob, SandboxProbe,
     Session as Open, StopCheck,
 };
-use antiphon_systems::computation::{Answer, Computation, Config, Task};
+use antiphon_systems::computation::{Answer, Computation, Config, State, Task};
 use antiphon_systems::{Session, SystemResourcesBuilder, SystemResult, SystemRunner};
 use serde_json::{Map, Value as Json, json};
 use tokio::sync::mpsc::UnboundedSender;
@@ -146,7 +146,7 @@ pub(crate) struct Scene {
 }
 
 pub(crate) struct Played {
-    pub(crate) answer: SystemResult<Answer>,
+    pub(crate) answer: SystemResult<Answer, State>,
     pub(crate) model: Arc<ScriptedModel>,
     pub(crate) sandbox: Script,
 }
@@ -179,7 +179,7 @@ impl Scene {
     pub(crate) async fn try_answer(
         self,
         task: Task,
-    ) -> (Arc<ScriptedModel>, Script, Result<SystemResult<Answer>, Fault>) {
+    ) -> (Arc<ScriptedModel>, Script, Result<SystemResult<Answer, State>, Fault>) {
         let model = ScriptedModel::new::<&str>([]);
         let model = Arc::new(self.branches.into_iter().fold(model, ScriptedModel::branch));
         let sandbox = Arc::new(self.sandbox.clone());

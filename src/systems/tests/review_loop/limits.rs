@@ -358,6 +358,6 @@ async fn tokens_of_all_models_are_added_up() {
         .ask("q")
         .await;
     assert_eq!(played.answer.models, ["test:scripted"]);
-    let usage = played.answer.usage;
+    let usage = played.answer.spent.usage;
     assert_eq!((usage.input_tokens, usage.output_tokens), (50, 15));
 }

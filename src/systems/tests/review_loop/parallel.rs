@@ -141,7 +141,7 @@ async fn with_one_step_the_story_is_the_same_in_both_modes() {
             }
             event
         });
-        (events.collect::<Vec<_>>(), played.answer.output.state)
+        (events.collect::<Vec<_>>(), played.answer.state)
     };
     let (sequential, parallel) = (told("sequential").await, told("parallel").await);
     assert_eq!(sequential.0, parallel.0);

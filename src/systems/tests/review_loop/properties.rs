@@ -67,12 +67,12 @@ proptest! {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         let session = Session::new(Arc::new(ManualClock::default()));
         let answer = runtime.block_on(system.ask("q", session)).unwrap();
-        answer.output.state.check().unwrap();
+        answer.state.check().unwrap();
         prop_assert!(answer.output.retry_count <= limit);
         match answer.outcome {
             Outcome::Answered => {
                 prop_assert!(answer.output.retry_count < limit);
-                prop_assert_eq!(answer.output.state.research_results.iter().flatten().count(), steps);
+                prop_assert_eq!(answer.state.research_results.iter().flatten().count(), steps);
             }
             Outcome::RetryLimit => {
                 prop_assert_eq!(answer.output.retry_count, limit);

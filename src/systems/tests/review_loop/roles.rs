@@ -1,6 +1,6 @@
 //! Roles that are code of the caller's own.
 
-use antiphon_systems::review_loop::{Answer, Config, ReviewLoop, RoleBrief, StepName};
+use antiphon_systems::review_loop::{Answer, Config, ReviewLoop, RoleBrief, State, StepName};
 use antiphon_systems::{
     Outcome, Role, RoleContext, RoleImplementation, RoleModel, SystemResourcesBuilder,
     SystemResult, SystemRunner,
@@ -53,7 +53,7 @@ impl Role for Own {
 async fn ask(
     mut scene: Scene,
     replace: impl FnOnce(SystemResourcesBuilder, Arc<dyn Model>) -> SystemResourcesBuilder,
-) -> (SystemResult<Answer>, Vec<String>) {
+) -> (SystemResult<Answer, State>, Vec<String>) {
     let model = scene.model();
     let resources = replace(SystemResourcesBuilder::new().model(model.clone()), model.clone());
     let system = SystemRunner::<ReviewLoop>::new(scene.config.clone(), resources).unwrap();
@@ -273,7 +273,7 @@ impl Role for Busy {
 async fn ask_busy(
     policy: NodePolicy,
     failures: Vec<Failure>,
-) -> (SystemResult<Answer>, Vec<(u32, bool)>) {
+) -> (SystemResult<Answer, State>, Vec<(u32, bool)>) {
     let busy = Arc::new(Busy { policy, failures: Mutex::new(failures), seen: Mutex::default() });
     let mut scene = short_scene();
     let model: Arc<dyn Model> = scene.model();
@@ -301,7 +301,7 @@ async fn a_role_is_tried_again_by_its_own_policy_and_what_it_spends_counts() {
     let (answer, seen) = ask_busy(NodePolicy::default(), vec![again]).await;
     assert_eq!((answer.outcome, answer.output.retry_count), (Outcome::Answered, 0));
     assert_eq!(seen, [(1, true), (2, true)]);
-    assert!(answer.usage.input_tokens >= 10 && answer.usage.output_tokens >= 14);
+    assert!(answer.spent.usage.input_tokens >= 10 && answer.spent.usage.output_tokens >= 14);
 }
 
 #[tokio::test]

@@ -83,7 +83,7 @@ impl Scene {
     pub(crate) async fn try_ask(
         mut self,
         question: impl Into<QuestionInput>,
-    ) -> (Stage, Result<SystemResult<Answer>, Fault>) {
+    ) -> (Stage, Result<SystemResult<Answer, State>, Fault>) {
         let model = self.model();
         let system = self.system(&as_model(&model));
         let answer = system.ask(question, self.session()).await;
@@ -109,7 +109,7 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
-    pub(crate) fn with(self, answer: SystemResult<Answer>) -> Played {
+    pub(crate) fn with(self, answer: SystemResult<Answer, State>) -> Played {
         let played = Played { answer, model: self.model };
         played.check();
         played
@@ -118,7 +118,7 @@ impl Stage {
 
 /// What was played.
 pub(crate) struct Played {
-    pub(crate) answer: SystemResult<Answer>,
+    pub(crate) answer: SystemResult<Answer, State>,
     pub(crate) model: Arc<ScriptedModel>,
 }
 
@@ -158,11 +158,11 @@ impl Played {
     }
 
     pub(crate) fn state(&self) -> &State {
-        &self.answer.output.state
+        &self.answer.state
     }
 
     pub(crate) fn log(&self) -> &[AgentMessage] {
-        &self.answer.output.state.agent_messages
+        &self.answer.state.agent_messages
     }
 
     /// What the orchestrator has told an agent, in order.

@@ -1,6 +1,6 @@
 //! Questions in threads: RL-23, and what else may happen to a thread.
 
-use antiphon_systems::review_loop::{Answer, ReviewLoop};
+use antiphon_systems::review_loop::{Answer, ReviewLoop, State};
 use antiphon_systems::{Outcome, Session, SystemResult, SystemRunner, SystemStart};
 use std::path::Path;
 use std::sync::Arc;
@@ -50,7 +50,10 @@ fn outside() -> Session {
 }
 
 /// What comes of it when another process goes on.
-async fn resume(system: &SystemRunner<ReviewLoop>, room: StoredThread) -> SystemResult<Answer> {
+async fn resume(
+    system: &SystemRunner<ReviewLoop>,
+    room: StoredThread,
+) -> SystemResult<Answer, State> {
     let session = Session { run_id: "another".into(), ..Session::new(outside().clock) };
     system.resume(Arc::new(room), Answers::NONE, session).await.unwrap()
 }
@@ -63,7 +66,7 @@ fn stage() -> (SystemRunner<ReviewLoop>, Arc<ScriptedModel>) {
 }
 
 /// What RL-01 comes to without any thread.
-async fn undisturbed() -> SystemResult<Answer> {
+async fn undisturbed() -> SystemResult<Answer, State> {
     let (system, _) = stage();
     system.ask("q", outside()).await.unwrap()
 }
@@ -180,7 +183,7 @@ async fn a_question_that_is_lost_after_any_commit_goes_on_from_there() {
             };
             let answer = resume(&system, room(&store, Durability::Sync)).await;
             assert_eq!(answer.outcome, Outcome::Answered);
-            assert_eq!(answer.output.state, whole.output.state, "after {commits} commits");
+            assert_eq!(answer.state, whole.state, "after {commits} commits");
             assert_eq!(answer.run_id, "run");
             assert_eq!(model.remaining(), 0, "nobody is asked twice: {commits}");
         }
@@ -200,7 +203,7 @@ async fn the_researcher_is_not_asked_again_for_the_step_that_was_stored() {
     assert_eq!((asked("planner"), asked("critic"), asked("researcher")), (1, 1, 1));
     let answer = resume(&system, room(&store, Durability::Sync)).await;
     assert_eq!((asked("planner"), asked("critic"), asked("researcher")), (1, 4, 2));
-    assert_eq!(answer.output.state.research_results, [Some("a".to_owned()), Some("b".to_owned())]);
+    assert_eq!(answer.state.research_results, [Some("a".to_owned()), Some("b".to_owned())]);
     let first = answer.events.first().unwrap().seq;
     assert!(first > 1, "the trace goes on where it was");
 }
@@ -212,14 +215,11 @@ async fn a_question_in_a_thread_comes_to_the_same_as_one_outside() {
         let (system, _) = stage();
         let store = memory();
         let answer = system.ask("q", within(room(&store, durability))).await.unwrap();
-        assert_eq!(answer.output.state, whole.output.state);
+        assert_eq!(answer.state, whole.state);
         let again = resume(&system, room(&store, durability)).await;
-        assert_eq!(
-            (again.output.state, again.outcome),
-            (whole.output.state.clone(), Outcome::Answered)
-        );
+        assert_eq!((again.state, again.outcome), (whole.state.clone(), Outcome::Answered));
         assert_eq!(again.output.final_answer, "x");
-        assert_eq!(again.usage, answer.usage, "what it has cost is known");
+        assert_eq!(again.spent, answer.spent, "what it has cost is known");
     }
 }
 
@@ -285,14 +285,14 @@ async fn a_new_question_begins_from_nothing_whatever_its_thread_held() {
     let model = scene.model();
     let system = scene.system(&as_model(&model));
     let answer = system.ask("other", within(room(&store, Durability::Sync))).await.unwrap();
-    let mut bare = answer.output.state.clone();
+    let mut bare = answer.state.clone();
     // Ids come from how far the thread has come.
-    for (message, other) in bare.agent_messages.iter_mut().zip(&alone.output.state.agent_messages) {
+    for (message, other) in bare.agent_messages.iter_mut().zip(&alone.state.agent_messages) {
         message.id.clone_from(&other.id);
     }
-    assert_eq!(bare, alone.output.state);
+    assert_eq!(bare, alone.state);
     let again = resume(&system, room(&store, Durability::Sync)).await;
-    assert_eq!(again.output.state, answer.output.state, "what is stored is the same");
+    assert_eq!(again.state, answer.state, "what is stored is the same");
 }
 
 #[tokio::test]
@@ -308,7 +308,7 @@ async fn a_question_is_asked_once_however_often_it_is_put() {
     assert_eq!(model.remaining(), 0);
     // Another question is another matter: the script has nothing for it.
     let answer = system.run(SystemStart::AskOnce("another".into()), session()).await.unwrap();
-    assert_eq!(answer.output.state.question, "another");
+    assert_eq!(answer.state.question, "another");
     assert_ne!(answer.outcome, Outcome::Answered);
 }
 
