@@ -9,13 +9,17 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from antiphon.checkpoint import MemorySaver, SqliteSaver
 from antiphon.errors import StateError, ValidationError
-from antiphon.systems import ReviewLoop
+from antiphon.models import scripted
+from antiphon.systems import Computation, ReviewLoop
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 VICTIM = Path(__file__).with_name("lost_question.py")
 CALLS = ["planner", "critic", "researcher", "critic", "researcher", "critic", "expert", "critic"]
@@ -263,3 +267,25 @@ def test_what_cannot_be_kept_is_said_before_anything_is_asked(tmp_path: Path) ->
     other.close()
     with pytest.raises(ValidationError, match="closed"):
         cast.loop(checkpointer=other).run("one", thread="q")
+
+
+def test_a_thread_of_another_system_is_refused_by_the_name_of_that() -> None:
+    saver = MemorySaver()
+    loop = Cast().loop(checkpointer=saver)
+    loop.run("one", thread="q")
+    computed = Computation(scripted([]), checkpointer=saver)
+    calls: tuple[Callable[[], object], ...] = (
+        lambda: computed.run("two", thread="q"),
+        lambda: computed.resume("q"),
+        lambda: computed.state("q"),
+        lambda: computed.history("q"),
+        lambda: computed.update("q", {}, as_agent="plan"),
+    )
+    for call in calls:
+        with pytest.raises(
+            StateError, match="a run of `review_loop`, which `computation`"
+        ) as caught:
+            call()
+        assert caught.value.code == "checkpoint_misfit"
+        assert caught.value.hint == "resume it with `review_loop`, or choose another thread"
+    assert loop.resume("q").answer == "one!"

@@ -5,19 +5,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use antiphon_core::budget::BudgetUsage;
-use antiphon_core::checkpoint::{Commit, CommitChange, GraphSnapshot, RecoveredRun, key_salt};
+use antiphon_core::checkpoint::{Commit, CommitChange, GraphSnapshot, RecoveredRun};
 use antiphon_core::graph::Graph;
 use antiphon_core::value::Value;
 use antiphon_core::{Fault, FaultCode, Seed, Time};
 use antiphon_runtime::store::{EntryKind, StoreFuture};
 use futures_util::FutureExt;
 
-use crate::codec::{ByteReader, ByteWriter, Codec, ValueCodec};
+use crate::codec::{Codec, ValueCodec};
 use crate::exit_buffer::{BufferedEntry, ExitBuffer};
 use crate::lease::{self, TERM};
 use crate::log::{OpenedEntry, SealedStore, ThreadLog};
 use crate::owner;
 use crate::pruner::Pruner;
+use crate::run_header::RunHeader;
 
 /// When a commit must be durable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -33,21 +34,6 @@ pub enum Durability {
     /// Only when the run ends, fails or asks. If the process crashes before that, its calls are
     /// forgotten and repeated.
     Exit,
-}
-
-/// Identifies a run, so that another process can resume it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RunHeader {
-    /// The run's id.
-    pub run_id: String,
-    /// The seed of its ids.
-    pub seed: Seed,
-    /// The name of its graph.
-    pub graph: String,
-    /// Distinguishes the call keys of this run from those of its forks: [`Options::key_salt`].
-    ///
-    /// [`Options::key_salt`]: antiphon_core::run::Options::key_salt
-    pub key_salt: u64,
 }
 
 /// The contents of a thread.
@@ -404,18 +390,33 @@ pub fn read<V: Value>(
     let codec = Codec::new(graph, values);
     let mut found = LoadedThread { memory: RecoveredRun::new(graph), header: None, checkpoint: 0 };
     for record in way {
-        match record.kind {
-            EntryKind::Run => found.header = Some(RunHeader::decode(&record.body)?),
-            EntryKind::Snapshot => found.memory = codec.decode_memory(&record.body)?,
-            EntryKind::Step | EntryKind::Part | EntryKind::End => {
-                found.memory.fold(graph, codec.decode(&record.body)?)?;
-            }
-        }
+        found.add(graph, &codec, record).map_err(|fault| match &found.header {
+            Some(header) => header.name_graph(fault, graph.name()),
+            None => fault,
+        })?;
         if is_checkpoint(record.kind) {
             found.checkpoint = record.seq;
         }
     }
     Ok((!way.is_empty()).then_some(found))
+}
+
+impl<V: Value> LoadedThread<V> {
+    fn add<C: ValueCodec<V>>(
+        &mut self,
+        graph: &Arc<Graph<V>>,
+        codec: &Codec<'_, V, C>,
+        record: &OpenedEntry,
+    ) -> Result<(), Fault> {
+        match record.kind {
+            EntryKind::Run => self.header = Some(RunHeader::decode(&record.body)?),
+            EntryKind::Snapshot => self.memory = codec.decode_memory(&record.body)?,
+            EntryKind::Step | EntryKind::Part | EntryKind::End => {
+                self.memory.fold(graph, codec.decode(&record.body)?)?;
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Whether an entry is a checkpoint that a run can go back to.
@@ -439,38 +440,4 @@ fn memory<V: Value>(
 ) -> RecoveredRun<V> {
     let spent = BudgetUsage { supersteps, ..commit.spent };
     RecoveredRun { spent, events: commit.events, ..RecoveredRun::at(graph_snapshot) }
-}
-
-impl RunHeader {
-    /// The same run under another id, in another thread. Its key salt is new, so that it repeats its
-    /// calls instead of taking over the results of the original.
-    #[must_use]
-    pub fn copied(self, run_id: &str) -> Self {
-        Self { run_id: run_id.to_owned(), key_salt: key_salt(run_id), ..self }
-    }
-
-    /// The body of an entry of [`EntryKind::Run`].
-    pub fn encode(&self) -> Vec<u8> {
-        let mut out = ByteWriter::new();
-        out.array(4);
-        out.text(&self.run_id);
-        out.number(self.seed.number());
-        out.text(&self.graph);
-        out.number(self.key_salt);
-        out.into_bytes()
-    }
-
-    /// Decodes the body of an entry of [`EntryKind::Run`].
-    ///
-    /// # Errors
-    /// `checkpoint_corrupt` if it is damaged.
-    pub fn decode(bytes: &[u8]) -> Result<Self, Fault> {
-        let mut from = ByteReader::new(bytes);
-        let length = from.array()?;
-        let run_id = from.text()?.to_owned();
-        let (seed, graph) = (Seed::new(from.number()?), from.text()?.to_owned());
-        // Runs of an earlier antiphon had none, and had called nothing under it.
-        let key_salt = if length > 3 { from.number()? } else { 0 };
-        Ok(Self { run_id, seed, graph, key_salt })
-    }
 }

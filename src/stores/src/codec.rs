@@ -48,6 +48,11 @@ impl<'a, V: antiphon_core::value::Value, C: ValueCodec<V>> Codec<'a, V, C> {
         Self { graph, values }
     }
 
+    /// The name of the graph.
+    pub(crate) fn graph_name(&self) -> &str {
+        self.graph.name()
+    }
+
     /// Encodes a commit.
     ///
     /// # Errors
@@ -148,6 +153,7 @@ pub(crate) fn version(found: u64) -> Fault {
 fn misfit(what: &str, name: &str) -> Fault {
     let message = format!("the graph no longer has the {what}: {name}");
     Fault::new(FaultCode::CheckpointMisfit, message)
+        .with("missing", name)
         .hint("resume with the graph that stored it, or start a new run")
 }
 

@@ -18,9 +18,9 @@ use antiphon_core::value::Value;
 use antiphon_core::{Fault, Time};
 use antiphon_runtime::store::EntryKind;
 
-use crate::checkpoint_writer::RunHeader;
 use crate::codec::{Codec, ValueCodec};
 use crate::log::{OpenedEntry, SealedStore};
+use crate::run_header::RunHeader;
 
 mod view;
 
@@ -237,18 +237,33 @@ fn decode<V: Value, C: ValueCodec<V>>(
     codec: &Codec<'_, V, C>,
     part: Vec<OpenedEntry>,
 ) -> Result<Vec<HistoryEntry<V>>, Fault> {
+    let mut run: Option<RunHeader> = None;
     let step = |record: OpenedEntry| {
         let OpenedEntry { seq, parent, kind, step, at, body } = record;
-        let body = match kind {
-            EntryKind::Run => EntryBody::Header(RunHeader::decode(&body)?),
-            EntryKind::Snapshot => EntryBody::Snapshot(Box::new(codec.decode_memory(&body)?)),
-            EntryKind::Step | EntryKind::Part | EntryKind::End => {
-                EntryBody::Commit(Box::new(codec.decode(&body)?))
-            }
-        };
+        let body = decode_body(codec, kind, &body).map_err(|fault| match &run {
+            Some(header) => header.name_graph(fault, codec.graph_name()),
+            None => fault,
+        })?;
+        if let EntryBody::Header(header) = &body {
+            run = Some(header.clone());
+        }
         Ok(HistoryEntry { seq, parent, step, at, begins_view: false, body })
     };
     part.into_iter().map(step).collect()
+}
+
+fn decode_body<V: Value, C: ValueCodec<V>>(
+    codec: &Codec<'_, V, C>,
+    kind: EntryKind,
+    body: &[u8],
+) -> Result<EntryBody<V>, Fault> {
+    Ok(match kind {
+        EntryKind::Run => EntryBody::Header(RunHeader::decode(body)?),
+        EntryKind::Snapshot => EntryBody::Snapshot(Box::new(codec.decode_memory(body)?)),
+        EntryKind::Step | EntryKind::Part | EntryKind::End => {
+            EntryBody::Commit(Box::new(codec.decode(body)?))
+        }
+    })
 }
 
 /// Entries that begin with a checkpoint, and the fold of those before them.

@@ -6,11 +6,12 @@ use antiphon_runtime::store::{Entry, EntryKind, EntryMark, EntryRange};
 
 use super::status::RunStatus;
 use super::{ThreadAdmin, empty};
-use crate::checkpoint_writer::{RunHeader, is_checkpoint};
+use crate::checkpoint_writer::is_checkpoint;
 use crate::codec::{CommitSummary, damaged_chain, end};
 use crate::log::{OpenedEntry, missing};
 use crate::name;
 use crate::reread::FailedReadings;
+use crate::run_header::RunHeader;
 
 /// The reason with which the copy of an unfinished run is ended.
 const COPIED: &str = "forked";

@@ -6,9 +6,9 @@ use futures_util::future::try_join_all;
 
 use super::status::{RunStatus, RunTail};
 use super::{OpenQuestion, ThreadAdmin, empty};
-use crate::checkpoint_writer::RunHeader;
 use crate::codec::damaged_chain;
 use crate::reread::FailedReadings;
+use crate::run_header::RunHeader;
 
 /// Which threads to list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
