@@ -742,6 +742,25 @@ def test_an_agent_plays_one_role_and_not_all() -> None:
         ReviewLoop(everyone)
 
 
+def test_the_code_of_a_role_cannot_have_a_tool_that_waits_for_a_person() -> None:
+    @tool(approval=True)
+    def pay(euros: int) -> str:
+        """Pays."""
+        raise AssertionError
+
+    class Paying(Agent):
+        tools = (pay,)
+
+        def act(self, state: Any, ctx: AgentContext) -> Any:
+            raise AssertionError
+
+    message = "tool `pay` needs approval by a person, for whom the code of the role `researcher`"
+    with pytest.raises(ValidationError, match=message) as caught:
+        ReviewLoop(model(), researcher=Paying)
+    assert caught.value.code == "approval_unavailable"
+    assert "give the tool to an agent without `act`" in (caught.value.hint or "")
+
+
 @pytest.mark.parametrize(
     ("questions", "code"),
     [("one", "input_invalid"), (["?", " "], "question_blank"), ([3], "input_invalid")],

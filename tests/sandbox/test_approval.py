@@ -126,8 +126,10 @@ def test_a_tool_that_waits_for_a_person_is_refused_where_nothing_can_pause(boxes
     with pytest.raises(ValidationError, match="pay") as caught:
         boxes(tools=[pay])
     assert caught.value.code == "approval_unavailable"
-    assert "engine" in caught.value.message
-    assert "snapshot_key" in (caught.value.hint or "")
+    assert "without `snapshot_key` (engine `" in caught.value.message
+    hint = caught.value.hint or ""
+    assert 'engine="monty", snapshot_key=secrets.token_bytes(32)' in hint
+    assert "returns true, false or a reason" in hint
 
 
 class Till:

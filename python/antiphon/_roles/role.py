@@ -112,7 +112,9 @@ def _agent_role(role: RoleSpec, agent: AgentDeclaration) -> dict[str, Any]:
     if spec.budget is not None:
         shared["limits"] = spec.budget.limits()
     if spec.act is not None:
-        refuse_persons(spec.tools, "a ready system", "use it in a team of agents")
+        where = f"the code of the role `{role.name}`"
+        way_out = "give the tool to an agent without `act`, whose model calls it"
+        refuse_persons(spec.tools, where, way_out)
         act = _AgentAct(role, spec)
         return {"act": act, "tools": [dict(tool.spec) for tool in spec.tools], **shared}
     return {**_declaration(agent, spec), **shared}

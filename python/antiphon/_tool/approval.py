@@ -134,10 +134,11 @@ def refuse_persons(tools: Iterable[Approvable], where: str, way_out: str) -> Non
     for tool in tools:
         if tool.approval is True:
             raise ValidationError(
-                f"tool `{tool.name}` needs approval by a person, but runs cannot pause in {where}",
+                f"tool `{tool.name}` needs approval by a person, for whom {where} cannot pause",
                 code="approval_unavailable",
                 details={"tool": tool.name},
-                hint=f"{way_out}, or set `approval` to a function",
+                hint=f"{way_out}; or let a function decide: `@tool(approval=decide)`, which takes "
+                "the call and returns true, false or a reason against it",
             )
 
 

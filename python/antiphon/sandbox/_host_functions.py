@@ -55,8 +55,8 @@ class HostFunctions:
 
     def refuse_persons(self, where: str) -> None:
         """Refuse tools that need approval by a person, for a sandbox that cannot pause."""
-        hint = 'create it with `Sandbox(engine="monty", snapshot_key=…)`'
-        refuse_persons(self._tools.values(), where, hint)
+        way_out = 'pass `engine="monty", snapshot_key=secrets.token_bytes(32)`'
+        refuse_persons(self._tools.values(), where, way_out)
 
     def for_run(
         self, loop: asyncio.AbstractEventLoop | None, made: Mapping[str, int] | None = None

@@ -91,7 +91,8 @@ class Sandbox:
         self._probe = probe(self._name, landlock_only=i_accept_landlock_only)
         self._layers = layers(self._probe)
         if snapshot_key is None:
-            self._functions.refuse_persons(f"a sandbox of engine `{self._name}` without a key")
+            where = f"a sandbox without `snapshot_key` (engine `{self._name}`)"
+            self._functions.refuse_persons(where)
         if self._name == "subprocess":
             accept_no_isolation(given=i_accept_no_isolation)
         kind = ENGINES[self._name]
