@@ -197,7 +197,7 @@ class Context:
         """
     def ask(self, /, question: Any) -> Any:
         """
-        Asks whoever runs the graph. Gives the answer if there is one; else the
+        Asks the caller of the graph. Returns the answer if there is one; else the
         run pauses, and the node begins again once it is answered.
         """
     @property
@@ -212,7 +212,7 @@ class Context:
         `given` is what it is given: a node that begins again gives it the same. It counts
         against the budgets when it is made. `repeatable` says that it may be made twice, and
         `within` is the key of the call of the node that it is part of; a role's calls are not
-        told from those within them.
+        distinguished from those within them.
 
         Raises the `antiphon.errors` class of `unknown_outcome` if it was begun before and
         nobody knows what came of it; of `replay_diverged` if the node does something else than
@@ -243,7 +243,7 @@ class Context:
         """
     def emit(self, /, payload: Any, name: str | None = None) -> None:
         """
-        Tells whoever watches the run. Of a role, `payload` is made of what JSON has.
+        Emits an event to the watchers of the run. Of a role, `payload` is a JSON value.
         """
     @property
     def error(self, /) -> Any | None:
@@ -331,10 +331,9 @@ class Context:
 @final
 class Effect:
     """
-    One call that a node wants to make. What is known of it is told; one that is
-    to be made is begun here, and says with `returned`, `raised` or `left` how it
-    came out. Before it is made, and after, what is stored of it may have to be
-    waited for.
+    One call that a node wants to make. Its outcome is returned if it is known; else the
+    call is begun here, and ended with `returned`, `raised` or `left`. Before and after the
+    call, its records may have to be waited for.
     """
     def __repr__(self, /) -> str: ...
     def arrive(self, /) -> Any:
@@ -356,8 +355,8 @@ class Effect:
     @property
     def key(self, /) -> str:
         """
-        For whoever is called: the same each time the node makes this call, in each attempt
-        and after a restart, and that of no other call. Empty if it was made before.
+        Passed to the callee: the same each time the node makes this call, in each attempt
+        and after a restart, and different for every other call. Empty if it was made before.
         """
     @property
     def known(self, /) -> bool:
@@ -367,7 +366,7 @@ class Effect:
     @property
     def pending(self, /) -> bool:
         """
-        Whether something must be durable before the node goes on.
+        Whether something must be durable before the node continues.
         """
     def raised(self, /, error: Any) -> None:
         """
@@ -433,8 +432,8 @@ class Engine:
             supersteps: in place of the supersteps of `limits`.
             `max_concurrency`: nodes that run at a time; no limit by default.
             `stream_options`: what the caller wants to see by iterating; nothing by default.
-            parent: the node that starts it: it is a part of that node, and goes on where it was
-                when the node begins again, unless it has a `thread_ref` of its own. The node's run may
+            parent: the node that starts it: it is a part of that node, and resumes where it was
+                when the node begins again, unless it has its own `thread_ref`. The node's run may
                 want to show it too.
             `on_enter`: called for each node before it, in the copy of the context
                 variables that is the node's, with its context and where it stands.
@@ -443,7 +442,7 @@ class Engine:
             `breakpoints`: the names of the nodes before which it stops, and after which.
             events: whether events are kept for the result.
             `run_id`: a new one by default.
-            `thread_ref`: the thread that keeps it; none by default. Without an input it goes on
+            `thread_ref`: the thread that keeps it; none by default. Without an input it resumes
                 there.
             registry: which types it may hold, if it is a part of a node whose run is kept.
             seed: where ids and jitter come from; drawn by default.
@@ -777,7 +776,7 @@ class NativeSystem:
     def aask(self, /, question: Any, **options) -> Any:
         """
         The same, awaited. Cancelling the caller's task drops the question at once; `cancel`, a
-        `CancellationToken`, has it end in order. `watch` is called on threads of its own, one event after
+        `CancellationToken`, has it end in order. `watch` is called on separate threads, one event after
         the other.
         """
     def aedit(self, /, place: ThreadRef, values: Any) -> Any:
@@ -1065,8 +1064,8 @@ class RetryPolicy:
 @final
 class Run:
     """
-    One run. It can be waited for, awaited and iterated; it is driven by
-    whoever does.
+    One run. It can be waited for, awaited and iterated; the caller that does so
+    drives it.
     """
     def __aiter__(self, /) -> Any: ...
     def __await__(self, /) -> Any: ...
@@ -1094,7 +1093,7 @@ class Run:
         """
     def cancel(self, /, reason: str = "cancelled") -> None:
         """
-        Stops the run, from any thread; whoever drives it sees it end.
+        Stops the run, from any thread; its driver sees it end.
         """
     def check_answer(self, /, id: str, value: Any) -> None:
         """
@@ -1183,7 +1182,7 @@ class Run:
     @property
     def values(self, /) -> dict:
         """
-        The state as it is now, as a dict of its own.
+        A copy of the present state, as a dict.
         """
 
 @final
@@ -1381,7 +1380,7 @@ class Saver:
         these limits is removed. Without limits, those of the saver apply. The last checkpoint is
         always kept, and so are the entries from which a kept checkpoint is read: up to 64 KiB, or
         four times the size of the state. `delete_after` removes whole threads that were not written
-        to for longer, whatever their status. With `dry_run`, nothing is removed.
+        to for longer, regardless of their status. With `dry_run`, nothing is removed.
 
         Threads that a run is writing to are skipped. `compact` returns the free space to the disk.
 
@@ -1584,7 +1583,7 @@ class ThreadRef:
     def fork(self, /, to: "str", run_id: "str") -> None:
         """
         Makes the thread `to` out of the way to the checkpoint, or out of all that the thread
-        holds. A run that goes on there is called `run_id`.
+        holds. A run that continues there is called `run_id`.
         """
     @property
     def thread(self, /) -> str: ...
@@ -1693,7 +1692,7 @@ class TypeCodec:
 class Values:
     """
     Turns values into bytes and back, by their exact types. Bytes are data:
-    nothing is imported or called because they say so.
+    they never cause an import or a call.
 
     Args:
         registry: the types beyond Python's own plain ones.

@@ -28,7 +28,7 @@ pub(crate) fn as_dict<'py>(py: Python<'py>, fault: &Fault) -> Bound<'py, PyDict>
     dict
 }
 
-/// A failure that a graph goes on after, as the dict that its channels record.
+/// A failure after which a graph continues, as the dict that its channels record.
 pub(crate) fn record<'py>(py: Python<'py>, found: &FaultRecord<'_>) -> Bound<'py, PyDict> {
     let dict = as_dict(py, found.fault);
     // As above: only for lack of memory.

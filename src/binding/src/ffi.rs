@@ -102,8 +102,8 @@ pub(crate) fn send<'py>(
     })
 }
 
-/// Sets the exception by which an iterator's last step hands a value to whoever
-/// awaits it; the step itself then gives nothing. PyO3 would make an exception
+/// Sets the exception by which an iterator's last step hands a value to its
+/// awaiter; the step itself then gives nothing. PyO3 would make an exception
 /// object, which takes longer than the step.
 pub(crate) fn stop(value: &Bound<'_, PyAny>) {
     if value.is_exact_instance_of::<PyDict>() {
@@ -144,9 +144,9 @@ impl Drop for CollectionPause<'_> {
     }
 }
 
-/// Has whatever unwinds a stack take the first frame of ours for the end of it. For the
+/// Makes an unwinder take the first frame of ours for the end of the stack. For the
 /// last moments of the interpreter: before Python 3.14 it ends every other thread by
-/// `pthread_exit`, wherever that wants to go on, and the C library unwinds the thread.
+/// `pthread_exit`, at any place, and the C library unwinds the thread.
 /// Where that meets Rust, which called the Python code above, it would free objects
 /// without the interpreter, or abort. At the end of a stack it ends the thread instead.
 ///

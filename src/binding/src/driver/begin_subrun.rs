@@ -1,4 +1,4 @@
-//! How a node starts a run that is a part of it: the run goes on where it was when the node
+//! How a node starts a run that is a part of it: the run resumes where it was when the node
 //! begins again. The core decides what is known; this hands it to and fro.
 
 use std::sync::{Arc, Weak};
@@ -72,7 +72,7 @@ impl SubrunStart {
         Ok(Some(Self { subrun: Box::new(subrun), known }))
     }
 
-    /// The machine that goes on where it was; none if the run begins.
+    /// The machine that resumes where it was; none if the run begins.
     pub(crate) fn machine(
         &mut self,
         engine: &Engine,

@@ -16,7 +16,7 @@ use crate::driver::turn::{Driver, Next};
 use crate::driver::wait::SIGNAL_INTERVAL;
 use crate::graph::call::{Call, is_awaitable, steppable};
 
-/// Goes on until the goal is reached: an item of the stream, or the end.
+/// Drives the run until the goal is reached: an item of the stream, or the end.
 pub(crate) fn drive(run: &Bound<'_, Run>, goal: Goal) -> PyResult<Option<Py<PyAny>>> {
     let py = run.py();
     let this = run.get();
@@ -40,7 +40,7 @@ pub(crate) fn drive(run: &Bound<'_, Run>, goal: Goal) -> PyResult<Option<Py<PyAn
             Next::Call(call) => done = make(run, call, None)?.0,
             Next::Start(calls) => done = start(run, calls, Driver::Thread)?,
             Next::StartAndHelp(calls) => {
-                // Whoever stands in for this thread meanwhile finds it there.
+                // A standby driver that replaces this thread meanwhile finds it there.
                 if let Some(answer) = start(run, calls, Driver::Thread)? {
                     this.mailbox.post(py, |mail| mail.answers.push(answer));
                 }
@@ -151,7 +151,7 @@ fn make(
         if undisturbed || is_wanted(run, &call)? {
             await_elsewhere(run, call, value)?;
         } else {
-            // A coroutine that was never begun says so unless it is closed.
+            // Python warns of a coroutine that was never begun, unless it is closed.
             let _ = value.call_method0(intern!(py, "close"));
         }
         return Ok((None, undisturbed));
@@ -161,8 +161,8 @@ fn make(
     Ok((Some((id, answer)), undisturbed))
 }
 
-/// This thread has no event loop of its own to spare: awaitables go to one
-/// that antiphon keeps.
+/// This thread has no event loop to spare: awaitables go to the one of
+/// antiphon.
 fn await_elsewhere(run: &Bound<'_, Run>, call: Call, value: &Bound<'_, PyAny>) -> PyResult<()> {
     let py = run.py();
     let id = call.cx.id;

@@ -66,7 +66,7 @@ impl Drop for DropGuard {
         if callbacks.is_empty() {
             return;
         }
-        // Not here: whoever drops a future must not wait for the interpreter.
+        // Not here: dropping a future must not wait for the interpreter.
         pyo3_async_runtimes::tokio::get_runtime().spawn_blocking(move || {
             exit_gate::enter(|py| {
                 for callback in callbacks {

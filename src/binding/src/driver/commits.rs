@@ -111,7 +111,7 @@ impl RunState {
         committer.commit_call(&mut self.machine, commit, self.clock.now())
     }
 
-    /// Nobody will drive the run any more: its thread says so, and is released.
+    /// Marks the thread of a run that will not be driven any more, and releases it.
     pub(crate) fn abandon(&mut self) {
         let Some(mut session) = self.session.take() else { return };
         let closing = session.committer.abandon(&self.machine, self.now);
@@ -119,7 +119,7 @@ impl RunState {
         Python::try_attach(|py| py.detach(|| drop(closing)));
     }
 
-    /// The run is paused or over, once its thread says so too.
+    /// The run is paused or over, once its thread has recorded it.
     pub(crate) fn rest(&mut self, phase: RunPhase) {
         self.rest_subrun(&phase);
         match self.session.as_deref_mut() {

@@ -1,5 +1,5 @@
-//! An async node in a task of its own: a coroutine around the user's, which
-//! hands the outcome to the run instead of to whoever awaits the task.
+//! An async node in a separate task: a coroutine around the user's, which
+//! hands the outcome to the run instead of to the awaiter of the task.
 
 use std::sync::{Mutex, PoisonError};
 

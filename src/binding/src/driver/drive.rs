@@ -51,7 +51,7 @@ struct State {
     event_loop: Option<Py<PyAny>>,
     /// Raised once the run has come to rest: the caller was cancelled.
     cancelled: Option<PyErr>,
-    /// The present node has been told to leave, and may still be cleaning up.
+    /// The present node was asked to leave, and may still be cleaning up.
     leaving: bool,
     /// Since other tasks of the loop last had their turn.
     supersteps: u32,
@@ -107,13 +107,13 @@ impl Drive {
         Ok(Self { run: run.clone().unbind(), goal, state, guard: ForkGuard::new() })
     }
 
-    /// The state, which nobody ever waits for: whoever comes in while a step
-    /// is being taken is turned away.
+    /// The state, which is never waited for: a caller that enters while a step
+    /// is being taken gets an error.
     fn state(&self) -> PyResult<MutexGuard<'_, State>> {
         self.state.try_lock().map_err(|_| busy())
     }
 
-    /// Goes on: steps what is awaited, then whatever comes after it.
+    /// Continues: steps what is awaited, then what follows it.
     fn go(&self, py: Python<'_>, value: &Bound<'_, PyAny>) -> PyResult<DriveStep> {
         Stepper { drive: self, state: &mut *self.state()? }.go(py, value)
     }
@@ -245,7 +245,7 @@ impl Stepper<'_> {
         CallProgress::Done(id, answer)
     }
 
-    /// A call beside which nothing else is under way needs no task of its own.
+    /// A call that runs alone needs no separate task.
     fn call_alone(&mut self, py: Python<'_>, call: Call) -> PyResult<CallProgress> {
         match call.kind {
             CallKind::Coroutine if !self.drive.run.get().settings.is_live => {
@@ -256,7 +256,7 @@ impl Stepper<'_> {
         }
     }
 
-    /// Makes calls: inline ones here, async ones in tasks of their own.
+    /// Makes calls: inline ones here, async ones in separate tasks.
     fn start(&mut self, py: Python<'_>, calls: Vec<Call>) -> PyResult<CallProgress> {
         let drive = self.drive;
         let this = drive.run.bind(py).get();
@@ -327,7 +327,7 @@ impl Stepper<'_> {
         Ok(CallProgress::Done(id, answer))
     }
 
-    /// Gives the loop a future that is completed by whatever comes first.
+    /// Gives the loop a future that the first event completes.
     fn wait(&mut self, py: Python<'_>, limit: Option<Duration>) -> PyResult<CallProgress> {
         let event_loop = self.event_loop(py)?;
         let future = event_loop.call_method0(intern!(py, "create_future"))?;
@@ -389,8 +389,8 @@ impl Stepper<'_> {
     }
 }
 
-/// Whether what a node has raised is what its caller leaves with. Whatever else is
-/// thrown into a node that waits was raised by what it waits for, a task of its own.
+/// Whether the exception that a node raised is the one its caller leaves with. Any other
+/// exception in a waiting node was raised by the separate task that it waits for.
 fn is_callers(py: Python<'_>, error: &PyErr) -> bool {
     static CURRENT: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     if !is_cancellation(py, error) {
@@ -449,7 +449,7 @@ impl Drive {
         }
     }
 
-    /// The caller will not come back: what runs is stopped.
+    /// The caller will not return: what runs is stopped.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         let current = std::mem::replace(&mut self.state()?.current, CurrentAwait::Nothing);
         if let CurrentAwait::Node(_, inner) = &current {

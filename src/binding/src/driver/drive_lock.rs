@@ -44,8 +44,8 @@ impl DriveLock {
         self.caller.store(thread_id(), Ordering::Relaxed);
     }
 
-    /// Opens the lock for a call; only its holder may. Whoever puts something into
-    /// the mailbox from now on sees that nobody reads it, so look there afterwards.
+    /// Opens the lock for a call; only its holder may. A thread that puts something into
+    /// the mailbox from now on sees that it has no reader, so look there afterwards.
     pub(crate) fn open(&self) -> LockTicket {
         let state = Self::after(self.state.load(Ordering::Relaxed)) | IN_CALL;
         // Ordered with the look into the mailbox that follows, as its writers order

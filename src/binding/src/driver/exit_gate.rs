@@ -97,8 +97,8 @@ pub(crate) fn enter_or_park<T>(work: impl FnOnce(Python<'_>) -> T) -> T {
     }
 }
 
-/// For a thread that Python knows and that is about to come back to it: not while it
-/// goes down.
+/// Delays a thread that Python knows and that is about to return to it, while Python
+/// shuts down.
 pub(crate) fn pass() {
     if !CLOSED.load(Ordering::SeqCst) || CLOSER.load(Ordering::SeqCst) == thread_id() {
         return;

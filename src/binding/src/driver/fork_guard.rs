@@ -1,5 +1,5 @@
-//! Python code that has forked the process and comes back in the child, to a run
-//! or a thread that goes on in the parent alone.
+//! Python code that has forked the process and returns in the child, to a run
+//! or a thread that continues only in the parent.
 
 use antiphon_stores::process;
 use pyo3::exceptions::{PyException, PySystemExit};
@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 
 use crate::fault::to_exception;
 
-/// What the child raises to whoever drives the run there; what its node has
+/// The exception that the driver of the run raises in the child; what its node has
 /// raised is the cause, unless that is to end the process.
 pub(crate) fn refusal(py: Python<'_>, owner: u32, raised: Option<PyErr>) -> Option<PyErr> {
     let fault = process::check(owner).err()?;
@@ -65,7 +65,7 @@ fn end(py: Python<'_>, error: PyErr) {
         }
         py.import("os")?.call_method1("_exit", (code.unwrap_or(1),))
     };
-    // It does not come back.
+    // It does not return.
     let _: PyResult<Bound<'_, PyAny>> = ended();
 }
 

@@ -35,7 +35,7 @@ impl Answer {
     }
 }
 
-/// Something a node tells whoever watches.
+/// Something that a node emits to the watchers.
 #[derive(Debug)]
 pub(crate) struct Emission {
     pub(crate) id: TaskId,
@@ -44,7 +44,7 @@ pub(crate) struct Emission {
 
 #[derive(Debug)]
 pub(crate) enum EmittedItem {
-    /// Something of its own, perhaps with a name.
+    /// A value of the node, perhaps with a name.
     Custom(Py<PyAny>, Option<String>),
     /// A token, for one stream.
     Token(Py<PyAny>, Py<PyAny>),
@@ -103,7 +103,7 @@ impl Mailbox {
         self.content.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Puts something in and wakes whoever waits for it.
+    /// Puts something in and wakes the waiting reader.
     pub(crate) fn post(&self, py: Python<'_>, write: impl FnOnce(&mut MailboxContent)) {
         let mut content = self.lock();
         write(&mut content);
@@ -143,7 +143,7 @@ impl Mailbox {
         self.wait_unless(py, limit, || false);
     }
 
-    /// The same, but no longer than until `stop` says so; see [`Mailbox::wake_waiting`].
+    /// The same, but no longer than until `stop` returns true; see [`Mailbox::wake_waiting`].
     pub(crate) fn wait_unless(
         &self,
         py: Python<'_>,

@@ -1,5 +1,5 @@
 //! The runtime of native work. Its threads belong to the process that started
-//! them: in a fork there are none, and whoever waited for them would wait for ever.
+//! them: in a fork there are none, and a wait for them would never end.
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU32, Ordering};

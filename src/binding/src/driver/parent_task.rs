@@ -27,7 +27,7 @@ pub(crate) trait ParentTask: std::fmt::Debug + Send + Sync {
     /// The subrun rests, or is over and came to that.
     fn end_subrun(&self, index: u32, came_to: Option<RecoveredRun<Object>>);
 
-    /// The subrun goes on after a rest.
+    /// The subrun continues after a rest.
     fn resume_subrun(&self, index: u32);
 
     /// Nobody will drive the subrun again. A garbage collection may find that out, so it

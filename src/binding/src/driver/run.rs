@@ -24,7 +24,7 @@ use crate::driver::worker_pool::Work;
 use crate::fault::{busy, noted, to_exception};
 use crate::graph::node_variables::CallerVariables;
 
-/// What a driver goes on for.
+/// How far a driver runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Goal {
     /// The next item of the stream.
@@ -33,8 +33,8 @@ pub(crate) enum Goal {
     End,
 }
 
-/// One run. It can be waited for, awaited and iterated; it is driven by
-/// whoever does.
+/// One run. It can be waited for, awaited and iterated; the caller that does so
+/// drives it.
 #[pyclass(module = "antiphon._antiphon", frozen, weakref)]
 #[derive(Debug)]
 pub(crate) struct Run {
@@ -196,7 +196,7 @@ impl Run {
         Ok(())
     }
 
-    /// Lets a node tell something to whoever watches.
+    /// Emits something of a node to the watchers.
     pub(crate) fn tell(&self, py: Python<'_>, emitted: Emission) {
         self.mailbox.post(py, |mail| mail.emitted.push(emitted));
     }

@@ -22,7 +22,7 @@ impl RunId {
         self.text.get().map_or_else(|| self.seed.uuid(self.begun), ToString::to_string)
     }
 
-    /// Says what it is, for a run that goes on; nothing changes if it is known.
+    /// Sets it, for a run that is resumed; nothing changes if it is known.
     pub(crate) fn say(&self, id: &str) {
         self.text.get_or_init(|| id.into());
     }

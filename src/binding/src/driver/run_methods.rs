@@ -89,7 +89,7 @@ impl Run {
         self.raise(py).err().map(|error| error.into_value(py).into_any())
     }
 
-    /// The state as it is now, as a dict of its own.
+    /// A copy of the present state, as a dict.
     #[getter]
     fn values<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         self.with(|state| state.values(py))
@@ -158,7 +158,7 @@ impl Run {
         drop(old);
     }
 
-    /// Stops the run, from any thread; whoever drives it sees it end.
+    /// Stops the run, from any thread; its driver sees it end.
     #[pyo3(signature = (reason="cancelled"))]
     fn cancel(&self, py: Python<'_>, reason: &str) {
         self.mailbox.post(py, |mail| mail.cancel = Some(reason.to_owned()));

@@ -57,7 +57,7 @@ impl RunState {
         self.host.engine(py, &graph).ok().cloned()
     }
 
-    /// The node's argument: the state as a dict of its own, or what was sent.
+    /// The node's argument: a copy of the state as a dict, or what was sent.
     pub(crate) fn input<'py>(
         &self,
         engine: &Bound<'py, Engine>,
@@ -133,7 +133,7 @@ impl RunState {
         subrun.rest(came_to);
     }
 
-    /// The run goes on after a rest.
+    /// The run continues after a rest.
     pub(crate) fn resume_subrun(&mut self) {
         if let Some(subrun) = self.subrun.as_deref_mut() {
             subrun.resume();

@@ -61,7 +61,7 @@ impl StandbyHandle {
         self.requested.store(false, Ordering::SeqCst);
     }
 
-    /// Takes the run over from its caller's thread; false if that has come back.
+    /// Takes the run over from its caller's thread; false if that has returned.
     pub(crate) fn take_over(&self) -> bool {
         // In place before the caller can find the lock taken.
         self.process.store(process::id(), Ordering::SeqCst);

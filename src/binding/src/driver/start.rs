@@ -123,7 +123,7 @@ impl StartOptions {
     }
 }
 
-/// What a run is made of, whatever keeps it.
+/// What a run is made of, stored or not.
 struct RunParts {
     clock: Arc<SystemClock>,
     now: Time,
@@ -134,7 +134,7 @@ struct RunParts {
 }
 
 impl RunParts {
-    /// A run that is kept in a thread of its own.
+    /// A run that is stored in its own thread.
     fn in_thread<'py>(
         self,
         engine: &Bound<'py, Engine>,

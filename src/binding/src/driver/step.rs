@@ -36,7 +36,7 @@ pub(crate) fn begin<'py>(py: Python<'py>, call: &mut Call) -> PyResult<StepOutco
     Ok(read(came))
 }
 
-/// Goes on with a node's coroutine, in its own context variables.
+/// Resumes a node's coroutine, in its own context variables.
 pub(crate) fn resume<'py>(
     call: &Call,
     inner: &Bound<'py, PyAny>,
@@ -84,7 +84,7 @@ pub(crate) fn resume_inside<'py>(
     }
 }
 
-/// Throws an exception into a node, which may catch it and go on.
+/// Throws an exception into a node, which may catch it and continue.
 pub(crate) fn throw<'py>(
     call: &Call,
     inner: &Bound<'py, PyAny>,

@@ -22,9 +22,9 @@ pub(crate) struct Stream {
     parent: Option<ParentStream>,
     /// What is shown to anyone.
     modes: Modes,
-    /// Called with what is told of tasks.
+    /// Called with the start and the end of tasks.
     on_task: Option<Py<PyAny>>,
-    /// Whether states come in their place among what else is told, and those of
+    /// Whether states come in their place among the other items, and those of
     /// nested graphs too.
     pub(crate) within: bool,
     chunks: VecDeque<Py<PyAny>>,
@@ -96,7 +96,7 @@ impl Stream {
         self.record || self.has(Mode::Events)
     }
 
-    /// Shows an item to whoever wants to see it. `space` leads to where it is from.
+    /// Shows an item to all watchers. `space` is the path to its origin.
     pub(crate) fn show(&mut self, py: Python<'_>, item: Item, space: Vec<String>) -> PyResult<()> {
         self.show_here(py, &item, &space)?;
         if let Some(parent) = &self.parent
@@ -107,7 +107,7 @@ impl Stream {
         Ok(())
     }
 
-    /// Shows an item to whoever watches this very run.
+    /// Shows an item to the watchers of this run only.
     pub(crate) fn show_here(
         &mut self,
         py: Python<'_>,

@@ -47,7 +47,7 @@ impl RunState {
         self.stream.show(engine.py(), item, self.machine.namespace(scope))
     }
 
-    /// Takes over what a node tells whoever watches.
+    /// Takes over what a node emits to the watchers.
     pub(crate) fn emit(&mut self, py: Python<'_>, emitted: Emission) -> PyResult<()> {
         let Emission { id, item } = emitted;
         let mut space = self.machine.namespace(id.scope);
@@ -73,7 +73,7 @@ impl RunState {
         self.machine.note(id, EventKind::Custom, name.unwrap_or("custom"), data);
     }
 
-    /// Turns what the engine has told since the last time into items.
+    /// Turns the notices of the engine since the last call into items.
     pub(crate) fn show_notices(&mut self, py: Python<'_>) -> PyResult<()> {
         let notices = self.machine.take_notices();
         if notices.is_empty() {
@@ -182,13 +182,13 @@ impl RunState {
     }
 }
 
-/// What is no JSON, in its own words if it has any.
+/// The `repr` of a value that is no JSON; its type if that fails.
 fn shown(payload: &Bound<'_, PyAny>) -> String {
-    let told = payload.repr().and_then(|told| told.extract::<String>());
-    told.unwrap_or_else(|_| payload.get_type().to_string())
+    let text = payload.repr().and_then(|text| text.extract::<String>());
+    text.unwrap_or_else(|_| payload.get_type().to_string())
 }
 
-/// Where a task stands, as Python's side is told: namespace, id, superstep,
+/// The location of a task, as Python receives it: namespace, id, superstep,
 /// number among the sends, triggers.
 pub(crate) fn about<'py>(
     py: Python<'py>,

@@ -74,7 +74,7 @@ impl Subrun {
         }
     }
 
-    /// Tells the node that the run goes on after a rest.
+    /// Informs the node that the run continues after a rest.
     pub(crate) fn resume(&mut self) {
         if !std::mem::replace(&mut self.is_open, true)
             && let Some(parent) = self.parent.upgrade()
@@ -115,7 +115,7 @@ impl ThreadLease<Object> for SubrunLease {
         })
     }
 
-    /// It has no checkpoints of its own.
+    /// It has no checkpoints.
     fn checkpoint(&self) -> u64 {
         0
     }

@@ -14,7 +14,7 @@ pub(crate) enum TaskHandle {
 }
 
 impl TaskHandle {
-    /// Whether the task will answer once it is told to stop.
+    /// Whether the task will answer once it is asked to stop.
     pub(crate) const fn answers_when_cancelled(&self) -> bool {
         matches!(self, Self::Coroutine(_))
     }

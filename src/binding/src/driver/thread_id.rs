@@ -1,6 +1,6 @@
 //! A cheap name for the present thread.
 
-/// What no other thread of the process has: the address of something of its own.
+/// Unique within the process: the address of a thread-local variable.
 pub(crate) fn thread_id() -> usize {
     thread_local! {
         static OWN: u8 = const { 0 };

@@ -45,7 +45,7 @@ pub(crate) enum Next {
     Cancel(Vec<(TaskId, TaskHandle)>),
     /// Wait for mail, or for so long.
     Wait(Option<Duration>),
-    /// Hand this to whoever iterates.
+    /// Hand this to the iterating caller.
     Item(Py<PyAny>),
     /// The run is paused or over.
     Rest,
@@ -63,8 +63,8 @@ pub(crate) enum Driver {
 }
 
 impl RunState {
-    /// Takes over what the driver has just done, and goes on until there is
-    /// something for it to do again.
+    /// Takes over what the driver has just done, and steps the machine until the driver has
+    /// something to do.
     pub(crate) fn turn(
         &mut self,
         run: &Bound<'_, Run>,
@@ -118,7 +118,7 @@ impl RunState {
                 }
                 Effect::Commit(commit) => self.commit(&commit),
                 Effect::Wait(until) => {
-                    // What was told meanwhile is in the stream only since this step.
+                    // Items that were emitted meanwhile are in the stream only since this step.
                     if goal == Goal::Item
                         && let Some(item) = self.stream.next()
                     {
@@ -241,8 +241,8 @@ impl RunState {
         Ok(())
     }
 
-    /// What stops the given tasks. A call that a thread makes goes on if the run waits for it.
-    /// The others are answered for at once: whatever they still answer is ignored.
+    /// What stops the given tasks. A call that a thread makes continues if the run waits for it.
+    /// The others are answered for at once, and their own answers are ignored.
     fn stop(&mut self, ids: Vec<TaskId>, withdrawn: &[TaskId]) -> Vec<(TaskId, TaskHandle)> {
         let mut stopped = Vec::new();
         for id in ids {
@@ -368,8 +368,8 @@ impl RunState {
         Ok(())
     }
 
-    /// Why this process cannot go on with the run; nothing if it can. A run that
-    /// is not kept can: it is another one here.
+    /// Why this process cannot continue the run; none if it can. A run that
+    /// is not stored can: in a fork it is a different one.
     fn forked(&self, py: Python<'_>, done: Option<&(TaskId, Answer)>) -> Option<PyErr> {
         let session = self.session.as_deref()?;
         process::check(session.process()).err()?;

@@ -60,7 +60,7 @@ pub(crate) fn block_on_task<T>(
     block_on(py, task)?.map_err(|_| lost_task())
 }
 
-/// The same for a call that blocks, which gets a thread of its own. After Ctrl-C nobody
+/// The same for a call that blocks, which gets a separate thread. After Ctrl-C nothing
 /// waits for that thread.
 pub(crate) fn block_on_thread<T: Send + 'static>(
     py: Python<'_>,

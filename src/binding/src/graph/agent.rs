@@ -199,7 +199,7 @@ pub(crate) fn tool_spec(spec: &Bound<'_, PyDict>) -> PyResult<ToolSpec> {
     Ok(ToolSpec { timeout: timeout.transpose()?, ..json::read(&fields)? })
 }
 
-/// What a tool is told about the call besides its arguments.
+/// What a tool receives about the call besides its arguments.
 pub(crate) fn about<'py>(
     py: Python<'py>,
     invocation: &ToolInvocation,

@@ -79,7 +79,7 @@ impl<'a, 'py> NodeOptions<'a, 'py> {
         Keywords::new(options, &Self::NAMES).map(Self)
     }
 
-    /// Options that are checked by whoever has them.
+    /// Options that the caller has checked.
     pub(crate) const fn of(options: Keywords<'a, 'py>) -> Self {
         Self(options)
     }

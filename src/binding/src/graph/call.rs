@@ -20,7 +20,7 @@ use crate::graph::node_variables::{self, NodeVariables};
 use crate::graph::task_context::{Context, TaskContext, variables_of};
 use crate::value::object::Object;
 
-/// Everything needed to call a node, on whatever thread.
+/// Everything needed to call a node, on any thread.
 #[derive(Debug)]
 pub(crate) struct Call {
     pub(crate) cx: Arc<TaskContext>,
@@ -163,7 +163,7 @@ fn introduce(state: &RunState, mut cx: TaskContext) -> Arc<TaskContext> {
     Arc::new(cx)
 }
 
-/// Lets whoever started the run prepare the context variables of a node.
+/// Lets the starter of the run prepare the context variables of a node.
 fn enter_node(
     state: &RunState,
     on_enter: &Py<PyAny>,

@@ -155,7 +155,7 @@ impl Context {
         Ok(self.task()?.run.clone_ref(py))
     }
 
-    /// Asks whoever runs the graph. Gives the answer if there is one; else the
+    /// Asks the caller of the graph. Returns the answer if there is one; else the
     /// run pauses, and the node begins again once it is answered.
     fn ask(slf: &Bound<'_, Self>, question: Py<PyAny>) -> PyResult<Py<PyAny>> {
         let cx = slf.get().task()?;
@@ -187,7 +187,7 @@ impl Context {
         })
     }
 
-    /// Tells whoever watches the run. Of a role, `payload` is made of what JSON has.
+    /// Emits an event to the watchers of the run. Of a role, `payload` is a JSON value.
     #[pyo3(signature = (payload, name=None))]
     fn emit(&self, payload: &Bound<'_, PyAny>, name: Option<String>) -> PyResult<()> {
         match &self.owner {
@@ -271,7 +271,7 @@ impl Context {
     /// `given` is what it is given: a node that begins again gives it the same. It counts
     /// against the budgets when it is made. `repeatable` says that it may be made twice, and
     /// `within` is the key of the call of the node that it is part of; a role's calls are not
-    /// told from those within them.
+    /// distinguished from those within them.
     ///
     /// Raises the `antiphon.errors` class of `unknown_outcome` if it was begun before and
     /// nobody knows what came of it; of `replay_diverged` if the node does something else than

@@ -31,10 +31,9 @@ use crate::value::json;
 use crate::value::object::Object;
 use crate::value::redact;
 
-/// One call that a node wants to make. What is known of it is told; one that is
-/// to be made is begun here, and says with `returned`, `raised` or `left` how it
-/// came out. Before it is made, and after, what is stored of it may have to be
-/// waited for.
+/// One call that a node wants to make. Its outcome is returned if it is known; else the
+/// call is begun here, and ended with `returned`, `raised` or `left`. Before and after the
+/// call, its records may have to be waited for.
 #[pyclass(module = "antiphon._antiphon", frozen, weakref)]
 #[derive(Debug)]
 pub(crate) struct Effect {
@@ -50,7 +49,7 @@ pub(crate) struct Effect {
     details: Mutex<Map<String, Json>>,
 }
 
-/// What must be durable before the node goes on.
+/// What must be durable before the node continues.
 #[derive(Default)]
 struct PendingDurability(Mutex<Option<StoreFuture<()>>>);
 
@@ -163,7 +162,7 @@ impl Effect {
             Ok(state.machine.is_ready())
         })?;
         if is_ready {
-            // Whoever drives the run may wait for this call alone.
+            // The driver of the run may wait for this call only.
             run.mailbox.wake_by_ref();
         }
         Ok(())
@@ -206,8 +205,8 @@ impl Effect {
         matches!(self.stage, CallStart::Known(_))
     }
 
-    /// For whoever is called: the same each time the node makes this call, in each attempt
-    /// and after a restart, and that of no other call. Empty if it was made before.
+    /// Passed to the callee: the same each time the node makes this call, in each attempt
+    /// and after a restart, and different for every other call. Empty if it was made before.
     #[getter]
     fn key(&self) -> &str {
         match &self.stage {
@@ -239,7 +238,7 @@ impl Effect {
         Ok(())
     }
 
-    /// Whether something must be durable before the node goes on.
+    /// Whether something must be durable before the node continues.
     #[getter]
     fn pending(&self) -> bool {
         self.durability.lock().is_some()
@@ -262,7 +261,7 @@ impl Effect {
     fn is_of(&self, context: &Bound<'_, Context>) -> bool {
         match (&self.context.get().owner, &context.get().owner) {
             (ContextOwner::Node(own), ContextOwner::Node(cx)) => Arc::ptr_eq(own, cx),
-            // A role's calls are not told from those within them.
+            // A role's calls are not distinguished from those within them.
             (ContextOwner::Role(_), _) | (_, ContextOwner::Role(_)) => false,
         }
     }
@@ -355,7 +354,7 @@ impl Drop for Effect {
     }
 }
 
-/// An exception that has no stored form of its own.
+/// An exception whose type has no codec.
 fn described(error: &Bound<'_, PyAny>) -> Fault {
     let kind = error.get_type().name().map_or_else(|_| "Exception".into(), |it| it.to_string());
     let message = format!("{kind}: {error}");
@@ -415,7 +414,7 @@ impl RunState {
             self.note_end(py, (id, call), (&came, Some(&due.key)), details);
         }
         let commit = self.machine.end_call(id, due.index, came);
-        // Why it could not be stored ends the run, and says so there.
+        // A failure to store it ends the run, and is its error.
         let commit = commit?;
         self.commit_call(&commit).unwrap_or_default()
     }

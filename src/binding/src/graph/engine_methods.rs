@@ -35,8 +35,8 @@ impl Engine {
     ///     supersteps: in place of the supersteps of `limits`.
     ///     `max_concurrency`: nodes that run at a time; no limit by default.
     ///     `stream_options`: what the caller wants to see by iterating; nothing by default.
-    ///     parent: the node that starts it: it is a part of that node, and goes on where it was
-    ///         when the node begins again, unless it has a `thread_ref` of its own. The node's run may
+    ///     parent: the node that starts it: it is a part of that node, and resumes where it was
+    ///         when the node begins again, unless it has its own `thread_ref`. The node's run may
     ///         want to show it too.
     ///     `on_enter`: called for each node before it, in the copy of the context
     ///         variables that is the node's, with its context and where it stands.
@@ -45,7 +45,7 @@ impl Engine {
     ///     `breakpoints`: the names of the nodes before which it stops, and after which.
     ///     events: whether events are kept for the result.
     ///     `run_id`: a new one by default.
-    ///     `thread_ref`: the thread that keeps it; none by default. Without an input it goes on
+    ///     `thread_ref`: the thread that keeps it; none by default. Without an input it resumes
     ///         there.
     ///     registry: which types it may hold, if it is a part of a node whose run is kept.
     ///     seed: where ids and jitter come from; drawn by default.

@@ -89,7 +89,7 @@ impl Host {
         };
     }
 
-    /// The state of a unit as a dict of its own.
+    /// A copy of the state of a unit, as a dict.
     pub(crate) fn dict<'py, 'v>(
         &self,
         engine: &Bound<'py, Engine>,
@@ -112,7 +112,7 @@ impl Host {
         Ok(dict)
     }
 
-    /// Gives each of several tasks containers of its own.
+    /// Gives each of several tasks copies of the containers.
     pub(crate) fn isolate(dict: &Bound<'_, PyDict>) -> PyResult<()> {
         for (key, value) in dict.copy()? {
             let own = isolate(value.clone())?;

@@ -147,7 +147,7 @@ impl std::fmt::Debug for Model {
 }
 
 /// The context of a call outside of any run. Its seed is its own, so that calls which a
-/// server turns away at the same time do not come back at the same time.
+/// server rejects at the same time are not retried at the same time.
 fn call_alone() -> CallContext {
     let seed = seeds::draw(None);
     CallContext { seed, ..CallContext::new(Arc::new(SystemClock::new())) }

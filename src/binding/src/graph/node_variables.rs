@@ -23,7 +23,7 @@ pub(crate) struct NodeVariables {
     context: Py<PyAny>,
     call: Py<PyAny>,
     /// The table behind the context. All copies share it until they are changed, which
-    /// puts another one in its place. None if it cannot be told who shares it.
+    /// puts another one in its place. None if its sharing cannot be determined.
     table: Option<Py<PyAny>>,
 }
 
@@ -84,7 +84,7 @@ impl NodeVariables {
     }
 
     /// Keeps them for the next call of the run if they are unchanged and not shared. A task
-    /// that outlives its node holds a copy, and that copy must go on naming the old call.
+    /// that outlives its node holds a copy, and that copy must still name the old call.
     pub(crate) fn give_back(self, py: Python<'_>, caller: &CallerVariables) {
         if self.is_unshared(py) {
             let mut spare = caller.spare.lock().unwrap_or_else(PoisonError::into_inner);

@@ -9,7 +9,7 @@ use pyo3::{PyTraverseError, PyVisit};
 use crate::driver::mailbox::Answer;
 
 /// The first question that some code has asked without getting an answer. It pauses the
-/// node also if the code catches what carries it, and goes on as if nothing had been asked.
+/// node also if the code catches the exception that carries it, and continues.
 #[derive(Debug, Default)]
 pub(crate) struct UnansweredQuestion(OnceLock<Question>);
 
@@ -42,7 +42,7 @@ impl Question {
     }
 }
 
-/// The idempotency key of the call of the node that whatever runs here is part of.
+/// The idempotency key of the call of the node that the current code is part of.
 pub(crate) fn scope_key(context: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
     let pause = context.py().import(intern!(context.py(), "antiphon._pause"))?;
     pause.call_method1(intern!(context.py(), "scope_key"), (context,))?.extract()

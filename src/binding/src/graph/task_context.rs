@@ -56,13 +56,13 @@ impl TaskContext {
     /// or while somebody holds its context.
     pub(crate) fn is_under_way(&self) -> bool {
         let found = self.run.get().with(|state| Ok(state.machine.is_under_way(self.id)));
-        // Whoever works on the state right now prepares this very attempt.
+        // The lock is taken: its holder prepares this very attempt.
         found.unwrap_or(true)
     }
 }
 
 /// The call of a node, as the node's context variables hold it, and with them
-/// whatever its code starts: tasks, threads, executors that copy them.
+/// all that its code starts: tasks, threads, executors that copy them.
 ///
 /// It is weak: a task or a connection that outlives the node keeps its variables,
 /// and must neither keep the run alive nor act for it.
@@ -167,7 +167,7 @@ impl Context {
     pub(crate) fn task(&self) -> PyResult<&Arc<TaskContext>> {
         match &self.owner {
             ContextOwner::Node(cx) => Ok(cx),
-            ContextOwner::Role(_) => Err(PyRuntimeError::new_err("a role has no run of its own")),
+            ContextOwner::Role(_) => Err(PyRuntimeError::new_err("a role has no run")),
         }
     }
 

@@ -251,13 +251,13 @@ impl HostCalls for Caller {
                 let result = self.0.bind(py).call1((name, args, kwargs))?;
                 json::read(&result)
             })();
-            made.map_err(|error: PyErr| told(py, &error))
+            made.map_err(|error: PyErr| call_error(py, &error))
         })
     }
 }
 
 /// What a guest may know of an exception: never where it was raised.
-fn told(py: Python<'_>, error: &PyErr) -> CallError {
+fn call_error(py: Python<'_>, error: &PyErr) -> CallError {
     let (kind, message) = call_failure(py, error).unwrap_or_else(|_| {
         let kind = error.get_type(py).name().map(|name| name.to_string());
         let message = error.value(py).str().map(|text| text.to_string());

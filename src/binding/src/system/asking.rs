@@ -48,7 +48,7 @@ where
 }
 
 /// Answers on the native runtime; gives an awaitable of what `done` makes of the answer.
-/// `watch` is called on threads of its own, one event after the other. Dropping the
+/// `watch` is called on separate threads, one event after the other. Dropping the
 /// awaitable drops the run.
 pub(crate) fn awaited<T, F>(
     py: Python<'_>,

@@ -71,7 +71,7 @@ impl NativeSystem {
     }
 
     /// The same, awaited. Cancelling the caller's task drops the question at once; `cancel`, a
-    /// `CancellationToken`, has it end in order. `watch` is called on threads of its own, one event after
+    /// `CancellationToken`, has it end in order. `watch` is called on separate threads, one event after
     /// the other.
     #[pyo3(signature = (question, **options))]
     fn aask<'py>(

@@ -45,7 +45,7 @@ impl Proposal {
             Some(answer) => self.0.decide(&answer, Some(&JsonSchemas)),
             None => Err(self.0.undecided(&shown)),
         };
-        told(py, decided)
+        decided_parts(py, decided)
     }
 
     /// `decide`, of an answer that a run has taken, which is tied to its call.
@@ -53,7 +53,7 @@ impl Proposal {
     /// Raises the `antiphon.errors` class of `replay_diverged` if it is about another call.
     fn recall<'py>(&self, py: Python<'py>, answer: Py<PyAny>) -> PyResult<Decided<'py>> {
         let answer = Object(answer).to_json().unwrap_or_default();
-        told(py, self.0.decode_answer(&answer, Some(&JsonSchemas)))
+        decided_parts(py, self.0.decode_answer(&answer, Some(&JsonSchemas)))
     }
 
     fn __repr__(&self) -> String {
@@ -64,7 +64,7 @@ impl Proposal {
 /// Whether a call is made, with which arguments if not its own, and why not.
 type Decided<'py> = (bool, Option<Bound<'py, PyAny>>, Option<String>);
 
-fn told(py: Python<'_>, decided: Result<Decision, Fault>) -> PyResult<Decided<'_>> {
+fn decided_parts(py: Python<'_>, decided: Result<Decision, Fault>) -> PyResult<Decided<'_>> {
     match decided.map_err(|fault| to_exception(py, &fault))? {
         Decision::Approve => Ok((true, None, None)),
         Decision::Change(arguments) => {

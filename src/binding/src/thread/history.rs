@@ -26,7 +26,7 @@ pub(crate) struct History {
     pages: Mutex<Option<Box<dyn PageSource>>>,
 }
 
-/// Pages of checkpoints, whatever the values of their thread.
+/// Pages of checkpoints, for every type of values.
 trait PageSource: Send {
     /// Reads more of the thread, if that is needed for another page.
     fn load(&mut self) -> Pin<Box<dyn Future<Output = Result<(), Fault>> + Send + '_>>;

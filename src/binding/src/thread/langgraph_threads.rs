@@ -18,7 +18,7 @@ mod client;
 
 use client::{CallerClock, LangGraphClient};
 
-/// The threads of LangGraph have names of their own in a store.
+/// Separates the names of LangGraph's threads from others in a store.
 const PREFIX: &str = "langgraph:";
 
 type Cache = ThreadCache<LangGraphClient>;

@@ -30,7 +30,7 @@ pub(crate) mod sqlite;
 #[pyclass(module = "antiphon._antiphon", subclass, frozen)]
 pub(crate) struct Saver {
     name: String,
-    /// Whether what has no stored form of its own is pickled.
+    /// Whether objects whose type has no codec are pickled.
     pickles: bool,
     /// What stays of threads, as they are written to and when they are pruned.
     keep: RetentionPolicy,
@@ -67,7 +67,7 @@ impl Saver {
         self
     }
 
-    /// Whether what has no stored form of its own is pickled.
+    /// Whether objects whose type has no codec are pickled.
     pub(crate) const fn pickles(&self) -> bool {
         self.pickles
     }
@@ -88,7 +88,7 @@ impl Saver {
         self.sealed_store(py).map(admin::open)
     }
 
-    /// Without limits of its own, those of the saver count.
+    /// Without limits in the request, those of the saver apply.
     fn prune_request(
         &self,
         keep: [Option<Bound<'_, PyAny>>; 3],
@@ -103,7 +103,7 @@ impl Saver {
 
     fn close_now(&self, py: Python<'_>) {
         let store = self.store.lock().unwrap_or_else(PoisonError::into_inner).take();
-        // A store may wait for a thread of its own, which may wait for the interpreter.
+        // A store may wait for its thread, which may wait for the interpreter.
         py.detach(|| drop(store));
     }
 }
@@ -207,7 +207,7 @@ impl Saver {
     /// these limits is removed. Without limits, those of the saver apply. The last checkpoint is
     /// always kept, and so are the entries from which a kept checkpoint is read: up to 64 KiB, or
     /// four times the size of the state. `delete_after` removes whole threads that were not written
-    /// to for longer, whatever their status. With `dry_run`, nothing is removed.
+    /// to for longer, regardless of their status. With `dry_run`, nothing is removed.
     ///
     /// Threads that a run is writing to are skipped. `compact` returns the free space to the disk.
     ///
@@ -405,7 +405,7 @@ fn key_of(key: &[u8]) -> PyResult<[u8; 32]> {
     })
 }
 
-/// Without a key anybody who can write to the store could have code run by whoever reads it.
+/// Without a key, write access to the store would allow running code in its readers.
 fn check_pickle(pickle: bool, key: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
     if pickle && key.is_none() {
         return Err(PyValueError::new_err(

@@ -55,7 +55,7 @@ impl ThreadRef {
     }
 
     /// Makes the thread `to` out of the way to the checkpoint, or out of all that the thread
-    /// holds. A run that goes on there is called `run_id`.
+    /// holds. A run that continues there is called `run_id`.
     #[pyo3(signature = (to: "str", run_id: "str"))]
     fn fork(&self, py: Python<'_>, to: ThreadName, run_id: String) -> PyResult<()> {
         block_on_result(py, self.copy_to(py, to, run_id)?)

@@ -1,4 +1,4 @@
-//! The values of a thread, whatever kind of graph it belongs to.
+//! The values of a thread, for every kind of graph.
 
 use std::sync::Arc;
 

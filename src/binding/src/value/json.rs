@@ -1,5 +1,5 @@
-//! JSON out of Python's values, however deep those are: whoever walks into a
-//! value that contains itself overflows the stack, and that ends the process.
+//! JSON from Python's values, with a limit of depth: a walk into a value that
+//! contains itself would overflow the stack, and that ends the process.
 
 use antiphon_core::{Fault, FaultCode};
 use pyo3::prelude::*;

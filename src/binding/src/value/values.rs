@@ -11,7 +11,7 @@ use crate::value::codec::ObjectCodec;
 use crate::value::object::Object;
 
 /// Turns values into bytes and back, by their exact types. Bytes are data:
-/// nothing is imported or called because they say so.
+/// they never cause an import or a call.
 ///
 /// Args:
 ///     registry: the types beyond Python's own plain ones.

@@ -40,7 +40,7 @@ impl CacheClient for LangGraphClient {
         Python::attach(|py| to_exception(py, &fault))
     }
 
-    /// Whoever waits for the lock lets others use the interpreter.
+    /// Waiting for the lock releases the interpreter.
     fn with_lock<T, R>(&self, mutex: &Mutex<T>, access: impl FnOnce(&mut T) -> R) -> R {
         Python::attach(|py| {
             let locked = mutex.lock_py_attached(py);

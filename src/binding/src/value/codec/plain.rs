@@ -1,4 +1,4 @@
-//! Values that can be stored whatever they hold, told without writing them.
+//! Recognizes values that can always be stored, without encoding them.
 
 use antiphon_stores::codec::ByteReader;
 use pyo3::prelude::*;

@@ -61,8 +61,8 @@ impl ValueFault {
 impl fmt::Display for ValueFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (places, what) = &*self.0;
-        // Found from the inside out, told from the outside in. A value that is
-        // too deep would fill a page.
+        // Collected from the innermost place, displayed from the outermost. The path of a
+        // value that is too deep would fill a page.
         let shown = places.iter().rev().take(SHOWN);
         let mut place = shown.map(String::as_str).collect::<Vec<_>>().join(", ");
         if places.len() > SHOWN {
@@ -72,9 +72,9 @@ impl fmt::Display for ValueFault {
     }
 }
 
-/// So many steps of a way are told.
+/// The most steps of a path that are displayed.
 const SHOWN: usize = 8;
-/// So many characters of a key are told.
+/// The most characters of a key that are displayed.
 const KEY: usize = 60;
 
 /// The type of a value, with its module unless that is Python's own.
@@ -83,7 +83,7 @@ pub(super) fn type_name(value: &Bound<'_, PyAny>) -> String {
     name.map_or_else(|_| "an unknown type".to_owned(), |name| name.to_string())
 }
 
-/// Only keys whose text is Python's own are told: `repr` may run anything.
+/// Displays only keys of built-in types: `repr` of others may run any code.
 fn key_name(key: &Bound<'_, PyAny>) -> String {
     if key.is_exact_instance_of::<PyString>() {
         let text = key.to_string();

@@ -155,7 +155,7 @@ impl<'a, 'py> ObjectEncoder<'a, 'py> {
         // A copy, for the reason that a dict is copied.
         let items = set.try_iter().and_then(Iterator::collect::<PyResult<Vec<_>>>);
         let items = items.map_err(|error| ValueFault::raised(set.py(), &error))?;
-        // In an order of their own, because that of the set changes from process to process.
+        // Sorted, because the order of a set changes from process to process.
         let mut written = Vec::with_capacity(items.len());
         for (index, item) in items.iter().enumerate() {
             let mut out = ByteWriter::new();
