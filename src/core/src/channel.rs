@@ -119,7 +119,7 @@ pub struct Write<V> {
 pub enum WriteOp<V> {
     /// Merges the value by the channel's rule.
     Merge(V),
-    /// Replaces the channel, whatever its rule.
+    /// Replaces the value of the channel, for every rule.
     Replace(V),
     /// Clears the channel to its default; merges of the same superstep follow.
     Reset,

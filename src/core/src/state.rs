@@ -169,7 +169,7 @@ impl Channels {
 }
 
 /// The state that a router sees; with [`crate::graph::RouterView::Own`], overlaid with the writes
-/// of its own task.
+/// of its task.
 #[derive(Debug)]
 pub struct View<'a, V> {
     /// The scope whose state it is.

@@ -34,7 +34,7 @@ const COMPLETION_TOKENS: CapabilityOverrides = CapabilityOverrides {
     ..CapabilityOverrides::NONE
 };
 
-/// A model that reasons unless it is told not to, and samples as it likes.
+/// A model that reasons by default, and does not accept a temperature.
 const REASONING: CapabilityOverrides =
     CapabilityOverrides { temperature: Some(false), ..COMPLETION_TOKENS };
 

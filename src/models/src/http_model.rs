@@ -1,4 +1,4 @@
-//! A model behind an HTTP endpoint, whatever its API.
+//! A model behind an HTTP endpoint, for every API.
 
 use std::marker::PhantomData;
 use std::time::Duration;

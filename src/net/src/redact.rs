@@ -75,7 +75,7 @@ fn shared_prefix(left: &str, right: &str) -> usize {
     left.chars().zip(right.chars()).take_while(|(a, b)| a == b).map(|(a, _)| a.len_utf8()).sum()
 }
 
-/// Masks the word after each `Bearer `, whatever it is.
+/// Masks the word after each `Bearer `.
 fn mask_bearer(text: &str) -> String {
     const SCHEME: &str = "bearer ";
     let lower = text.to_ascii_lowercase();

@@ -49,8 +49,8 @@ pub(crate) fn coerce(rules: &SchemaRules, mut value: Json) -> Result<Coerced, Ve
     Err(unwrap_places(rules.violations(&value), wraps))
 }
 
-/// A model knows nothing of the list that we put around its value: an error
-/// inside is told as the error that there was no list.
+/// A model knows nothing of the list that was put around its value: an error
+/// inside is reported as the error that there was no list.
 fn unwrap_places(mut violations: Vec<Violation>, wraps: Vec<ListWrap>) -> Vec<Violation> {
     for wrap in wraps {
         let inside = format!("{}/0", wrap.path);

@@ -12,7 +12,7 @@ pub(crate) struct FenceBody<'a> {
     pub(crate) inline: bool,
 }
 
-/// The fenced blocks of `text` in their order, whatever their language tag.
+/// The fenced blocks of `text` in their order, with any language tag.
 /// A block may start in the middle of a line; it ends at a fence that is as
 /// long and has nothing after it on its line.
 pub(crate) fn bodies(text: &str) -> Vec<FenceBody<'_>> {

@@ -12,13 +12,13 @@ pub(crate) struct BracketSpan<'a> {
     pub(crate) text: &'a str,
     /// Where it starts, in bytes.
     pub(crate) start: usize,
-    /// False when nothing closes it, so that it goes on to the end.
+    /// False when nothing closes it, so that it extends to the end.
     pub(crate) closed: bool,
 }
 
 /// The passages of `text` in their order. A bracket that prose could have
 /// written, as in `{name}` or `[see below]`, opens none. Brackets inside a
-/// passage never open one of their own: a part of an answer is no answer.
+/// passage open no other one: a part of an answer is no answer.
 pub(crate) fn passages(text: &str) -> Vec<BracketSpan<'_>> {
     let mut passages = Vec::new();
     let mut at = 0;

@@ -21,7 +21,7 @@ const ABANDONED: &str = "its caller has stopped waiting";
 /// A driver calls [`RunCommitter::commit`] for each [`Effect::Commit`], polls
 /// [`RunCommitter::poll_durable`] while [`RunCommitter::is_waiting`], and hands the result to
 /// [`RunCommitter::acknowledge`]. It shows an end or a pause of the run only after
-/// [`RunCommitter::poll_closed`], when the thread says so too and is free.
+/// [`RunCommitter::poll_closed`], when the thread has recorded it and is free.
 ///
 /// [`Effect::Commit`]: antiphon_core::effect::Effect::Commit
 pub struct RunCommitter<V = Json> {

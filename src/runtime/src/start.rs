@@ -22,7 +22,7 @@ pub enum StartMode<V = Json> {
     /// A new run over the state of the thread, with this input.
     Turn(Update<V>),
     /// The last run is resumed, with answers to its questions. It keeps its id and its
-    /// seed, whatever the options say.
+    /// seed; those of the options are ignored.
     Resume(Answers<V>),
     /// The same under the id of the options.
     ResumeAs(Answers<V>),

@@ -38,7 +38,7 @@ pub struct Entry {
     pub body: Vec<u8>,
 }
 
-/// What whoever writes adds, in order to notice later that it was changed. A store
+/// What the writer adds, in order to detect later changes. A store
 /// keeps it and reads nothing from it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EntryTag {
@@ -99,7 +99,7 @@ pub enum EntryKind {
     Step,
     /// Something within a superstep that was still open.
     Part,
-    /// Everything up to here, so that nothing before it is needed to go on.
+    /// Everything up to here, so that nothing before it is needed to resume.
     Snapshot,
     /// A run has ended.
     End,
@@ -222,9 +222,9 @@ pub trait Store: Send + Sync {
     /// more, or if somebody else has written.
     fn append(&self, batch: EntryBatch) -> StoreFuture<()>;
 
-    /// Adds entries for which nobody waits yet: the store may put them off for a
-    /// moment, in order to write more at once. Whatever is asked of it afterwards
-    /// finds them written.
+    /// Adds entries that no caller waits for yet: the store may delay them for a
+    /// moment, in order to write more at once. Every later request to the store
+    /// sees them.
     fn append_soon(&self, batch: EntryBatch) -> StoreFuture<()>;
 
     /// The entries with these numbers, in order, branches and all.

@@ -44,7 +44,7 @@ pub struct RunOrigin {
     /// The source of its ids.
     pub seed: Seed,
     /// The keys of its calls derive from this and the seed. A run on a branch has a
-    /// salt of its own, so that its calls are made and not taken from the original.
+    /// new salt, so that its calls are made and not taken from the original.
     pub key_salt: u64,
 }
 

@@ -12,7 +12,7 @@ pub use feed::{Feed, Subscription, subscribe};
 pub use recorder::Recorder;
 
 /// Takes the events of a run, in order. A run builds events only if
-/// [`antiphon_core::run::Options::events`] says so.
+/// [`antiphon_core::run::Options::events`] is set.
 pub trait Watcher: Send + Sync {
     /// Called on the thread that drives the run: must return at once.
     fn see(&self, event: &Arc<Event>);

@@ -164,8 +164,8 @@ impl Conversation {
         }
     }
 
-    /// Sets the arguments with which the call at `position` was made instead of its own; the model
-    /// reads them with the result.
+    /// Sets the arguments with which the call at `position` was made in place of those of the
+    /// model, which reads them with the result.
     pub(crate) fn note_change(&mut self, position: usize, arguments: Option<&serde_json::Value>) {
         if let Some(pending) = self.calls.get_mut(position) {
             pending.changed = arguments.map(ToString::to_string);
@@ -331,14 +331,14 @@ impl Conversation {
         reply.tool_calls.iter().find(known).cloned()
     }
 
-    /// Whoever takes over reads a conversation in which each call has a result, so the other calls
+    /// The next agent reads a conversation in which each call has a result, so the other calls
     /// of the reply, which are not made, are left out of it.
     fn hand_over(&mut self, reply: &ModelReply, call: ToolCall) {
         let mut message = Message::assistant(reply.text.clone());
         message.tool_calls.push(call.clone());
         self.messages.push(message);
-        let told = Message::tool(call.id, feedback::HANDED_OVER);
-        self.messages.push(Message { name: Some(call.name.clone()), ..told });
+        let result = Message::tool(call.id, feedback::HANDED_OVER);
+        self.messages.push(Message { name: Some(call.name.clone()), ..result });
         self.finish(reply, None, Some(call.name));
     }
 

@@ -30,7 +30,7 @@ pub(super) fn declined(name: &str, reason: Option<&str>) -> String {
 }
 
 pub(super) fn changed(arguments: &str) -> String {
-    format!("[called with other arguments, by whoever approved of it: {arguments}]")
+    format!("[called with changed arguments, set by the approver: {arguments}]")
 }
 
 pub(super) const TOOL_BUDGET: &str =

@@ -21,7 +21,7 @@ pub struct UnreadableReply {
 }
 
 impl UnreadableReply {
-    /// Errors that a model is told of, and that a fault carries.
+    /// Errors that are reported to a model, and that a fault carries.
     pub const SHOWN: usize = 12;
 
     /// Characters of the reply that a fault carries.
@@ -30,9 +30,8 @@ impl UnreadableReply {
     /// Characters of a path that a fault carries.
     const PATH: usize = 200;
 
-    /// What to tell the model so that it can do better. It is a few thousand
-    /// characters at most, whatever the reply was; what it quotes of the reply
-    /// is shortened and stays on one line.
+    /// The feedback to the model. It is a few thousand characters at most, for any
+    /// reply; quotations of the reply are shortened and stay on one line.
     ///
     /// ```
     /// # use antiphon_core::reply::{UnreadableReply, Violation};

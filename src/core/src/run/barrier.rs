@@ -91,7 +91,7 @@ impl<V: Value> Frame<V> {
         commits: bool,
     ) -> Result<(), BlamedFailure> {
         let survey = self.check().map_err(not_retried)?;
-        // Whatever can fail comes before the first change: a superstep is merged as a whole or not
+        // All that can fail comes before the first change: a superstep is merged as a whole or not
         // at all, so that its failed task can be retried against the state it has seen.
         let staged = if survey.foreign { self.stage(rules) } else { Ok(Staged::new()) };
         let staged = staged.map_err(not_retried)?;

@@ -39,7 +39,7 @@ pub struct PendingCall<V> {
 
 impl<V: Value> Run<V> {
     /// Whether an attempt has no outcome yet: it runs, or was cancelled. An attempt that has timed
-    /// out has one, whatever its thread does.
+    /// out has one, even while its thread still runs.
     pub fn is_under_way(&self, id: TaskId) -> bool {
         self.scopes.status(id).is_some_and(TaskStatus::is_under_way)
     }

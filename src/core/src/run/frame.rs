@@ -113,7 +113,7 @@ pub(super) struct IdleWatch {
 pub(super) enum TaskStatus<V> {
     /// The driver runs it.
     Running,
-    /// The driver was told to cancel it.
+    /// The driver was asked to cancel it.
     Cancelling,
     /// Its graph ends early, but nothing can stop it: what it returns counts.
     Finishing,

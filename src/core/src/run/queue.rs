@@ -124,7 +124,7 @@ impl<V> EffectQueue<V> {
             None => {}
         }
         // Tasks are handed out together once every scope has been advanced: a driver begins
-        // siblings at once, and whatever a failed one voids was never started.
+        // siblings at once, and a task that a failed sibling voids was never started.
         if self.starts.is_empty() || !self.active.is_empty() {
             return None;
         }

@@ -59,7 +59,7 @@ impl<V: Value> Run<V> {
             }
             (&TaskStatus::Waiting(at), _) => self.queue.wake_at(at),
             (TaskStatus::Running, Some(deadline)) if due(&deadline) => {
-                // The driver is told to stop it and not waited for: code that ignores its
+                // The driver is asked to stop it and not waited for: code that ignores its
                 // deadline must not hold up the run. A late outcome finds the task void.
                 record.status = TaskStatus::Void;
                 self.queue.running -= 1;

@@ -80,7 +80,7 @@ impl<V: Value> Run<V> {
         Some(&record.input)
     }
 
-    /// Whether the send that led to a task gave it a time-out of its own.
+    /// Whether the send that led to a task set a time-out for it.
     pub fn has_sent_timeout(&self, id: TaskId) -> bool {
         self.scopes
             .get(id.scope)

@@ -171,7 +171,7 @@ fn in_a_failed_run_the_model_is_told_again_what_a_person_has_changed() {
     play.run.answer(&first.id, other_city, play.now).unwrap();
     play.fails();
     let told = results(requests(&play).last().unwrap());
-    assert!(told[0].contains(r#"other arguments, by whoever approved of it: {"city":"Nice"}"#));
+    assert!(told[0].contains(r#"changed arguments, set by the approver: {"city":"Nice"}"#));
     let mut other = resumed(&graph, script, folded(&graph, &play), &[]);
     assert_eq!(other.complete()["uses"], json!([["pay", true]]));
     assert_eq!(results(requests(&other).last().unwrap()), told);
@@ -200,7 +200,7 @@ fn twice() -> (Arc<Graph<Value>>, Script, Log) {
 }
 
 #[test]
-fn of_calls_that_are_the_same_each_is_told_with_what_a_person_has_changed_there() {
+fn of_equal_calls_each_is_reported_with_the_changes_that_a_person_made_to_it() {
     let (graph, script, called) = twice();
     let mut play = stored(&graph, script.clone());
     for answer in [json!(true), json!({"approve": true, "args": {"city": "Nice"}})] {
@@ -212,7 +212,7 @@ fn of_calls_that_are_the_same_each_is_told_with_what_a_person_has_changed_there(
     assert_eq!(other.complete()["text"], "done");
     let told = results(requests(&other).last().unwrap());
     assert_eq!(told[0], "Lyon");
-    assert!(told[1].starts_with("[called with other arguments"), "{}", told[1]);
+    assert!(told[1].starts_with("[called with changed arguments"), "{}", told[1]);
     assert_eq!(names(&called), ["pay", "pay"]);
 }
 

@@ -67,7 +67,7 @@ pub(super) fn called_tools(messages: &[Message]) -> BTreeSet<&str> {
     messages.iter().flat_map(|message| &message.tool_calls).map(|call| call.name.as_str()).collect()
 }
 
-/// The arguments of a call as an object, whatever the model wrote.
+/// The arguments of a call as an object, also if the model wrote another value.
 pub(super) fn object_arguments(text: &str) -> Json {
     match serde_json::from_str(text) {
         Ok(Json::Object(fields)) => Json::Object(fields),

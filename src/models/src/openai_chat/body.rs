@@ -102,7 +102,7 @@ impl From<WireUsage> for Usage {
     }
 }
 
-/// The finish reason. If there are tool calls, it is `ToolCalls`, whatever the server calls it.
+/// The finish reason. If there are tool calls, it is `ToolCalls`, also if the server reports another.
 pub(crate) fn finish_reason(word: &str, calls: &[ToolCall]) -> FinishReason {
     match word {
         "length" => FinishReason::Length,

@@ -239,7 +239,7 @@ impl<'d, H: Host + ?Sized + 'static> Session<'d, H> {
             TaskSignal::End(id, index, outcome, answer) if self.is_live(id) => {
                 let commit = self.run.end_call(id, index, *outcome);
                 let kept = commit.map_or(Ok(None), |commit| self.commit_call(&commit));
-                // Why it could not be stored ends the run, and says so there.
+                // A failure to store it ends the run, and is its error.
                 let _ = answer.send(kept.unwrap_or_default());
             }
             // The task is over, and its place may be another's by now.

@@ -162,7 +162,7 @@ impl ChunkRelay {
             while let Poll::Ready(Some(chunk)) = self.chunks.poll_recv(cx) {
                 self.pass_on(chunk);
             }
-            // Tokio may have told the poll above to let others run first, but
+            // Tokio may have made the poll above yield to others first, but
             // the end of the work is the last chance.
             while poll.is_ready()
                 && let Ok(chunk) = self.chunks.try_recv()

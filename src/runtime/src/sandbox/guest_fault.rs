@@ -89,8 +89,8 @@ impl GuestFaultKind {
         }
     }
 
-    /// Whether a worker is believed when it says so. What tells of the host
-    /// is the host's alone to say.
+    /// Whether a worker may report it. Failures of the host are reported by the
+    /// host only.
     pub const fn may_be_claimed(self) -> bool {
         matches!(
             self,

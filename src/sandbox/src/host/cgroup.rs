@@ -135,8 +135,8 @@ fn places(own: &str, controller: &str) -> Vec<(PathBuf, &'static str)> {
 }
 
 fn kills(folder: &Path) -> Option<u64> {
-    let told = ["memory.events", "memory.oom_control"]
+    let events = ["memory.events", "memory.oom_control"]
         .iter()
         .find_map(|file| fs::read_to_string(folder.join(file)).ok())?;
-    told.lines().find_map(|line| line.strip_prefix("oom_kill "))?.trim().parse().ok()
+    events.lines().find_map(|line| line.strip_prefix("oom_kill "))?.trim().parse().ok()
 }

@@ -182,7 +182,7 @@ impl ProcessEngine {
             Ok(parent) => parent,
             Err(why) => return SandboxProbe::refused(name, why),
         };
-        let mut probe = told(name, &parent.report);
+        let mut probe = probe_of(name, &parent.report);
         let grouped = if parent.is_grouped() { "yes" } else { "no" };
         probe.layers.insert("cgroup", grouped.to_owned());
         probe.isolation = match self.isolation() {
@@ -377,7 +377,7 @@ fn run_probe(parent: &ZygoteProcess) -> Result<Vec<String>, String> {
     })
 }
 
-fn told(engine: &'static str, report: &JailReport) -> SandboxProbe {
+fn probe_of(engine: &'static str, report: &JailReport) -> SandboxProbe {
     let mut probe = SandboxProbe {
         engine,
         ok: false,

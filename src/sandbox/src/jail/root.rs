@@ -87,11 +87,11 @@ fn show_named(control: BorrowedFd<'_>) -> Result<(), String> {
         serde_json::from_slice(text).map_err(|error| error.to_string())?;
     for file in files {
         let to = inside(Path::new(SITE), &file.at);
-        let told = |error: io::Error| format!("{}: {error}", file.from.display());
-        show(&file.from, &to).map_err(told)?;
+        let described = |error: io::Error| format!("{}: {error}", file.from.display());
+        show(&file.from, &to).map_err(described)?;
         // The check is made on the mounted file, which can no longer be exchanged.
-        if !file.is_at(&to).map_err(told)? {
-            return Err(told(io::Error::other("another file is there than was granted")));
+        if !file.is_at(&to).map_err(described)? {
+            return Err(described(io::Error::other("another file is there than was granted")));
         }
     }
     Ok(())

@@ -95,12 +95,12 @@ impl<V: Value> Run<V> {
     pub fn model_key(&self, id: TaskId, request: &ModelRequest) -> String {
         let parent = self.scopes.get(id.scope).and_then(|scope| scope.parent);
         let attempt = parent.map_or(1, |(scope, slot)| self.scopes.attempt(scope, slot));
-        let told = request
+        let digests = request
             .messages
             .iter()
             .fold(Seed::default(), |seed, message| seed.child(message.content.digest()));
         let (callee, name) = (Callee::Model, String::new());
-        let call = Call { callee, name, digest: told.number(), repeatable: true };
+        let call = Call { callee, name, digest: digests.number(), repeatable: true };
         let task = KeySeed::new(self.scopes.task_seed(id.scope, id.slot), self.queue.key_salt);
         key(task.child(attempt.into()), &call, 0)
     }
