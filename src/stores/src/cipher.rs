@@ -284,7 +284,7 @@ impl<'a> EntryPosition<'a> {
         self.parent < self.seq && self.base <= self.seq
     }
 
-    fn told(&self, problem: &str) -> String {
+    fn described(&self, problem: &str) -> String {
         format!("{problem}: entry {} of the thread {}", self.seq, self.thread)
     }
 }
@@ -334,7 +334,7 @@ fn refused(found: &ParsedTag<'_>, place: EntryPosition<'_>) -> Fault {
 }
 
 fn damaged(place: EntryPosition<'_>) -> Fault {
-    let message = place.told("the stored data is damaged");
+    let message = place.described("the stored data is damaged");
     Fault::new(FaultCode::CheckpointCorrupt, message)
         .with("thread", place.thread)
         .with("entry", place.seq)
@@ -356,14 +356,14 @@ fn cut(thread: &str, found: &ThreadHead) -> Fault {
 }
 
 fn locked(place: EntryPosition<'_>) -> Fault {
-    let message = place.told("the stored data is encrypted");
+    let message = place.described("the stored data is encrypted");
     Fault::new(FaultCode::CheckpointEncrypted, message)
         .with("thread", place.thread)
         .hint("open the store with the key it was written with")
 }
 
 fn plain(place: EntryPosition<'_>) -> Fault {
-    let message = place.told("the stored data is not encrypted");
+    let message = place.described("the stored data is not encrypted");
     Fault::new(FaultCode::CheckpointPlain, message)
         .with("thread", place.thread)
         .hint("open the store without a key, or start a new thread")

@@ -20,8 +20,8 @@ pub const TERM: Duration = Duration::from_secs(30);
 /// How long to wait before a failed release is retried.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Renews the lease of a thread until it is dropped. A thread of its own does this, because a
-/// node may block whoever drives the run for longer than a term.
+/// Renews the lease of a thread until it is dropped. A separate thread does this, because a
+/// node may block the driver of the run for longer than a term.
 #[derive(Debug)]
 pub struct Lease {
     id: u64,
@@ -118,7 +118,7 @@ pub(crate) struct ThreadRelease {
 
 /// A thread and its owner.
 struct ThreadClaim {
-    /// Weak: whoever closes the store does not wait for the release.
+    /// Weak: closing the store does not wait for the release.
     store: Weak<dyn Store>,
     thread: String,
     owner: String,

@@ -34,7 +34,7 @@ pub fn is_gone(owner: &str) -> bool {
     let Ok(process) = process.parse() else { return false };
     // A process id is reused later, but not with the same start time.
     place().as_deref() == Some(there)
-        && started(process).is_ok_and(|told| told.as_deref() != Some(began))
+        && started(process).is_ok_and(|text| text.as_deref() != Some(began))
 }
 
 /// A boot of a machine.
@@ -72,12 +72,12 @@ pub fn start() -> Option<String> {
 /// An id of this machine that survives a reboot; empty if there is none. It is hashed before it
 /// is stored.
 fn machine() -> String {
-    let told = fs::read_to_string("/etc/machine-id").unwrap_or_default();
-    let told = told.trim();
-    if told.len() != 32 || !told.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+    let text = fs::read_to_string("/etc/machine-id").unwrap_or_default();
+    let text = text.trim();
+    if text.len() != 32 || !text.bytes().all(|digit| digit.is_ascii_hexdigit()) {
         return String::new();
     }
-    format!("{:016x}", XxHash3_64::oneshot(format!("antiphon owner {told}").as_bytes()))
+    format!("{:016x}", XxHash3_64::oneshot(format!("antiphon owner {text}").as_bytes()))
 }
 
 /// The namespace of process ids: the current boot, and the container within it.
@@ -92,18 +92,18 @@ fn place() -> Option<String> {
 fn started(process: u32) -> io::Result<Option<String>> {
     /// `ESRCH`: the process ended between `open` and `read`.
     const NO_SUCH_PROCESS: i32 = 3;
-    let told = match fs::read_to_string(format!("/proc/{process}/stat")) {
-        Ok(told) => told,
+    let text = match fs::read_to_string(format!("/proc/{process}/stat")) {
+        Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) if error.raw_os_error() == Some(NO_SUCH_PROCESS) => return Ok(None),
         Err(error) => return Err(error),
     };
-    Ok(began(&told))
+    Ok(began(&text))
 }
 
-fn began(told: &str) -> Option<String> {
+fn began(text: &str) -> Option<String> {
     // The name, in parentheses, may contain anything; the fields follow it.
-    let (_, fields) = told.rsplit_once(')')?;
+    let (_, fields) = text.rsplit_once(')')?;
     let mut fields = fields.split_whitespace();
     let state = fields.next()?;
     let is_alive = !matches!(state, "Z" | "X" | "x");

@@ -15,7 +15,7 @@ use crate::retention::{PrunePlan, RetentionPolicy};
 pub struct PruneRequest {
     /// Which checkpoints of each thread stay.
     pub keep: RetentionPolicy,
-    /// Threads with no write for longer than this are deleted, whatever they wait for.
+    /// Threads with no write for longer than this are deleted, also if they wait for an answer.
     pub idle: Option<Duration>,
     /// Whether to report only, and remove nothing.
     pub rehearsal: bool,
@@ -171,7 +171,7 @@ impl ThreadAdmin {
         thread: &StoredThreadInfo,
         rehearsal: bool,
     ) -> Result<(bool, PrunePlan), Fault> {
-        // The entries are deleted whatever they hold; they are read only to count them.
+        // The entries are deleted unseen; they are read only to count them.
         let marks = self.store().marks(&thread.name, EntryRange::ALL, None).await?;
         let entries = marks.len() as u64;
         let plan = PrunePlan { entries, bytes: thread.size, spans: Vec::new() };

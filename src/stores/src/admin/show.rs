@@ -107,7 +107,7 @@ impl ThreadAdmin {
     }
 
     /// Summarizes the runs. They follow one another in the order of sequence numbers, on
-    /// whatever branch.
+    /// all branches.
     async fn turns(
         &self,
         listed: &ThreadSummary,

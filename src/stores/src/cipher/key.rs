@@ -96,10 +96,10 @@ impl CipherKey {
         let nonce = XNonce::try_generate().map_err(|_| failed())?;
         let mac = self.body.encrypt_inout_detached(&nonce, &[], body.into());
         let mac = mac.map_err(|_| failed())?;
-        let told = [&about[..], &*mac, thread.as_bytes()].concat();
-        let told = self.about.encrypt_inout_detached(&nonce, &told, (&mut [][..]).into());
-        let told = told.map_err(|_| failed())?;
-        Ok(EntryTag::new(&[&self.id, &*nonce, &*told, &*mac].concat()))
+        let bound = [&about[..], &*mac, thread.as_bytes()].concat();
+        let bound = self.about.encrypt_inout_detached(&nonce, &bound, (&mut [][..]).into());
+        let bound = bound.map_err(|_| failed())?;
+        Ok(EntryTag::new(&[&self.id, &*nonce, &*bound, &*mac].concat()))
     }
 
     /// Decrypts a body; returns whether it is authentic.
@@ -119,9 +119,9 @@ impl CipherKey {
 
     /// Whether the position of an entry is authentic.
     pub(super) fn check(&self, (thread, about): (&str, &AssociatedData), sealed: TagParts) -> bool {
-        let told = [&about[..], &sealed.body, thread.as_bytes()].concat();
+        let bound = [&about[..], &sealed.body, thread.as_bytes()].concat();
         let (nonce, mac) = (sealed.nonce.into(), sealed.about.into());
-        self.about.decrypt_inout_detached(&nonce, &told, (&mut [][..]).into(), &mac).is_ok()
+        self.about.decrypt_inout_detached(&nonce, &bound, (&mut [][..]).into(), &mac).is_ok()
     }
 }
 

@@ -9,8 +9,8 @@ use super::reader::{ByteReader, Item};
 use super::writer::ByteWriter;
 
 /// Turns the values of one kind of state into bytes, and back. The registry of
-/// types is closed: whatever is read was written by the same codec, and nothing
-/// is imported or called because bytes say so.
+/// types is closed: all that is read was written by the same codec, and bytes
+/// never cause an import or a call.
 pub trait ValueCodec<V>: Send + Sync {
     /// Writes a value.
     ///

@@ -184,7 +184,7 @@ impl<C: CacheClient> ThreadCache<C> {
             dropped.extend(entry);
         }
         drop(entries);
-        // The client's code may run when values are dropped, and may come back here.
+        // The client's code may run when values are dropped, and may call this cache again.
         drop(dropped);
     }
 

@@ -51,9 +51,9 @@ impl ValueVersions {
         head: Vec<u8>,
         before: Option<ValueVersion>,
     ) -> Result<(VersionDelta, Option<Vec<u8>>), Fault> {
-        let told = self.difference(ValueChange::Whole(head), before, &[])?;
+        let difference = self.difference(ValueChange::Whole(head), before, &[])?;
         let length = before.map_or(0, |before| self.length(before));
-        Ok(told.unwrap_or_else(|| {
+        Ok(difference.unwrap_or_else(|| {
             (VersionDelta::Pieces(vec![VersionPiece::Base { from: 0, length }]), None)
         }))
     }

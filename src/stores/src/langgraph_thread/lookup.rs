@@ -149,8 +149,8 @@ impl<C: CacheClient> ThreadCache<C> {
         Ok((id, checkpoint.map_or(Location::BeforeSnapshot(mark), Location::AtHand)))
     }
 
-    /// A checkpoint from before the last snapshot. Those around it are kept, because whoever
-    /// reads a history asks for them next.
+    /// A checkpoint from before the last snapshot. Those around it are kept, because a reader
+    /// of the history asks for them next.
     async fn past(
         &self,
         sealed_store: &SealedStore,

@@ -114,7 +114,7 @@ impl<C: CacheClient> ThreadCache<C> {
             if thread.marks().next().is_some() {
                 return Ok(());
             }
-            // Whoever writes to it after this has to take it first, and then it stays.
+            // A later writer has to take it first, and then it stays.
             turn.leave();
             match sealed_store.store().delete(name).await {
                 Ok(_) => break,

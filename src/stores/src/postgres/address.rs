@@ -49,7 +49,7 @@ impl TlsMode {
             (_, Check::Issuer, None) => {
                 Err(fault::setting("`sslmode=verify-ca` needs `sslrootcert`"))
             }
-            // As in libpq: whoever names root certificates wants the issuer checked.
+            // As in libpq: with root certificates, the issuer is checked.
             (_, Check::Nothing, Some(_)) => Ok((mode, Check::Issuer, root)),
             _ => Ok((mode, check, root)),
         }

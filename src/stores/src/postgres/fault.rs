@@ -53,8 +53,8 @@ impl From<Fault> for PostgresFault {
 /// Classifies the failure of a statement or of a login. The text is the server's or the
 /// operating system's; neither contains a password.
 pub(super) fn of(error: &Error) -> PostgresFault {
-    if let Some(told) = error.as_db_error() {
-        return told_by(told);
+    if let Some(reported) = error.as_db_error() {
+        return reported_fault(reported);
     }
     let cause = error.source().map(ToString::to_string);
     let problem = cause.unwrap_or_else(|| error.to_string());
@@ -103,9 +103,9 @@ fn untrusted(error: &rustls::Error) -> Fault {
     )
 }
 
-fn told_by(told: &DbError) -> PostgresFault {
-    let code = told.code();
-    let problem = format!("{} ({})", told.message(), code.code());
+fn reported_fault(reported: &DbError) -> PostgresFault {
+    let code = reported.code();
+    let problem = format!("{} ({})", reported.message(), code.code());
     if code.code().starts_with("08")
         || [
             &SqlState::ADMIN_SHUTDOWN,

@@ -70,7 +70,7 @@ impl Connection {
         let key = RandomState::new().hash_one(address.schema()).cast_signed();
         let carrier = ConnectionTask(carrier);
         let link = Self { client, carrier, key, schema, patience, used, plans };
-        // Standard behaviour, whatever the defaults of the role are.
+        // Standard behaviour, independent of the defaults of the role.
         let settings = format!(
             "SET search_path = pg_catalog; SET statement_timeout = {}; \
              SET default_transaction_isolation = 'read committed'; \

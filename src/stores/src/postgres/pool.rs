@@ -143,7 +143,7 @@ fn serve(
     opened: &SyncSender<Result<(), Fault>>,
 ) {
     // The caller that opened the store may be gone.
-    let tell = |told| drop(opened.send(told));
+    let tell = |result| drop(opened.send(result));
     let runtime = match Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return tell(Err(fault::thread_not_started(&error))),
@@ -161,7 +161,7 @@ fn serve(
     runtime.block_on(join_all(workers));
 }
 
-/// The connection that proves that the database exists. If no server answers, the caller is told
+/// The connection that proves that the database exists. If no server answers, the caller gets the error
 /// at once, because the address is probably wrong.
 async fn open_first(address: &Address) -> Result<Connection, Fault> {
     let mut retries = RetrySchedule::within(address.timeout());

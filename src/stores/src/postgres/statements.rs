@@ -397,7 +397,7 @@ pub(super) async fn delete_all(
         (query.removed, *answer) = (true, Ok(true));
     }
     if !ids.is_empty() {
-        // Appends lock the row of their thread: whatever was appended is visible now.
+        // Appends lock the row of their thread: all that was appended is visible now.
         let delete = "WITH emptied AS (DELETE FROM @.entry WHERE thread = ANY($1))
             DELETE FROM @.thread WHERE id = ANY($1)";
         link.change(delete, &[(&ids, Type::INT8_ARRAY)]).await?;

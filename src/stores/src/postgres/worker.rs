@@ -217,7 +217,7 @@ impl ConnectionWorker {
         match fault {
             PostgresFault::Failed(fault) => Some(fault),
             fault if !self.shared.hopeful.get() => Some(fault.into_fault()),
-            // A store that is being closed does not wait for a server to come back.
+            // A store that is being closed does not wait until a server is back.
             PostgresFault::Absent(_) if self.jobs.is_closed() => Some(fault.into_fault()),
             fault => retries.pause(fault, self.closing_deadline()).await.err(),
         }

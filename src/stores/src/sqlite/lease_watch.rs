@@ -1,4 +1,4 @@
-//! Leases from another machine, whose clock cannot be compared with this one's. Whoever wants
+//! Leases from another machine, whose clock cannot be compared with this one's. A process that wants
 //! the thread watches whether such a lease is renewed for as long as it would last, by the local
 //! clock. The observation is stored in the file, because each look may be by another process.
 

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// So many pieces of work are not delayed any longer. It is large, because whoever puts in the
+/// So many pieces of work are not delayed any longer. It is large, because the producer of the
 /// last one may lose its core to the thread: the delay should end first.
 const ENOUGH: usize = 512;
 
@@ -21,7 +21,7 @@ pub(super) enum FlushMode {
     Soon,
 }
 
-/// The producing end. When it is dropped and all work is done, the consumer is told.
+/// The producing end. When it is dropped and all work is done, the consumer is notified.
 pub(super) struct Producer<J>(Arc<JobQueue<J>>);
 
 /// The consuming end. Work that is left when it is dropped is dropped too.
@@ -179,7 +179,7 @@ impl<J> Drop for Consumer<J> {
         state.closed = true;
         let left = std::mem::take(&mut state.jobs);
         drop(state);
-        // After the lock is released: whoever waits for this work may put in more.
+        // After the lock is released: a waiter of this work may put in more.
         drop(left);
     }
 }

@@ -15,7 +15,7 @@ const APPLICATION: i64 = 0x616e_7469;
 const FIRST: i64 = 3;
 
 /// One migration per version. Entries have a rowid, because a table without one gives each entry
-/// larger than a kilobyte pages of its own.
+/// larger than a kilobyte separate pages.
 const MIGRATIONS: [&str; 1] = ["
     CREATE TABLE thread (
         id INTEGER PRIMARY KEY,
