@@ -146,8 +146,8 @@ const fn is_bracket(sign: char) -> bool {
     )
 }
 
-/// Whether this is the inside of a tag, whatever its case, and whatever stands around its name
-/// that a reader passes over.
+/// Whether this is the inside of a tag, in any case, and with any characters around its name
+/// that a reader skips.
 fn begins_with_tag(after: &str, tags: &[&str]) -> bool {
     const LONGEST: usize = 64;
     let seen = after.chars().filter(|sign| !is_invisible(*sign)).take(LONGEST);

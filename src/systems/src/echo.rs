@@ -1,5 +1,5 @@
-//! A tiny system for tests and for the guide: it asks a person whether to go on, and has its one
-//! role say the question again.
+//! A tiny system for tests and for the guide: it asks a person whether to continue, and has its one
+//! role repeat the question.
 
 use std::sync::Arc;
 

@@ -42,7 +42,7 @@ impl<S> Patch<S> {
         self
     }
 
-    /// Replaces a field whatever its reducer.
+    /// Replaces a field, with any reducer.
     pub fn replace<M, T: Serialize>(
         &mut self,
         field: Field<S, M, T>,

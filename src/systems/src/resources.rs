@@ -37,7 +37,7 @@ impl SystemResourcesBuilder {
         Self::default()
     }
 
-    /// The model of every role without an implementation of its own.
+    /// The model of every role without an implementation.
     #[must_use]
     pub fn model(self, model: Arc<dyn Model>) -> Self {
         let shared = RoleModel { is_shared: true, ..RoleModel::new(model) };

@@ -39,7 +39,7 @@ impl From<RoleModel> for RoleImplementation {
 }
 
 impl RoleImplementation {
-    /// A model without instructions, tools or limits of its own.
+    /// A model without instructions, tools or limits.
     pub fn model(model: Arc<dyn Model>) -> Self {
         RoleModel::new(model).into()
     }
@@ -82,7 +82,7 @@ pub struct RoleModel {
 }
 
 impl RoleModel {
-    /// A model without instructions, tools or limits of its own.
+    /// A model without instructions, tools or limits.
     pub fn new(model: Arc<dyn Model>) -> Self {
         Self {
             model,
@@ -280,7 +280,7 @@ impl Entry {
     }
 }
 
-/// Whether every tool has a model that uses it, and a name of its own.
+/// Whether every tool has a model that uses it, and a unique name.
 fn check_tools(entry: &Entry) -> Result<(), Fault> {
     let role = entry.spec.name;
     let brings_own = match &entry.implementation {

@@ -47,9 +47,9 @@ pub struct SystemRunner<S: System> {
 /// How a question starts.
 #[derive(Debug)]
 pub enum SystemStart<I> {
-    /// From nothing. A thread puts aside whatever it held.
+    /// From nothing. A thread puts aside its previous content.
     Ask(I),
-    /// From nothing, unless the thread holds this very input: then it goes on with that, and
+    /// From nothing, unless the thread holds this very input: then it resumes that, and
     /// one that has ended returns its result.
     AskOnce(I),
     /// As [`SystemStart::AskOnce`], but a question that has ended is asked anew.
@@ -119,8 +119,8 @@ impl<S: System> SystemRunner<S> {
     ///
     /// # Errors
     /// Only for a question that cannot be started, before any model is called: the faults of
-    /// [`SystemInput::check`], and those of [`ThreadRef::open`]. Whatever happens later is an
-    /// outcome of the result.
+    /// [`SystemInput::check`], and those of [`ThreadRef::open`]. All later failures are
+    /// outcomes of the result.
     pub async fn ask(
         &self,
         input: impl Into<S::Input>,

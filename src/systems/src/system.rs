@@ -116,7 +116,7 @@ pub trait SystemInput: Default + Serialize + DeserializeOwned + JsonSchema + Sen
     /// Reads an input.
     ///
     /// # Errors
-    /// A `Validation` fault `input_invalid`, unless the system has a code of its own.
+    /// A `Validation` fault `input_invalid`, unless the system has its own code.
     fn read(given: &Json) -> Result<Self, Fault> {
         Self::deserialize(given).map_err(|error| {
             let message = format!("the input does not match the system's schema: {error}");

@@ -17,7 +17,7 @@ use serde_json::{Map, Value as Json, json};
 /// is tried again. Two equal calls at a time are one.
 ///
 /// It lives in memory; [`ToolCache::take_unsaved`] is what a node of the run
-/// writes to the state, so that a run which goes on elsewhere knows it too.
+/// writes to the state, so that a run that is resumed elsewhere knows it too.
 #[derive(Debug, Default)]
 pub struct ToolCache {
     entries: Mutex<Entries>,
@@ -25,7 +25,7 @@ pub struct ToolCache {
 
 #[derive(Debug, Default)]
 struct Entries {
-    /// Whoever has the lock makes the call that others wait for.
+    /// The holder of the lock makes the call that others wait for.
     results: BTreeMap<String, Arc<tokio::sync::Mutex<Option<Json>>>>,
     unsaved: Map<String, Json>,
     size: usize,

@@ -143,7 +143,7 @@ impl SandboxRunner {
     }
 }
 
-/// Halts a job when whoever waits for it is dropped.
+/// Halts a job when the future that waits for it is dropped.
 #[derive(Default)]
 struct JobGuard(Arc<AtomicBool>);
 

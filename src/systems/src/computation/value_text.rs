@@ -122,7 +122,7 @@ pub(super) fn emptiness(outcome: &JobOutcome, is_empty: bool) -> Option<String> 
         return Some("the code computed an empty result".to_owned());
     }
     let value = result_of(&outcome.locals, outcome.value.as_ref())?;
-    let told = match value {
+    let what = match value {
         Json::Null => "`None`, which is no value",
         Json::String(text) if text.trim().is_empty() => "an empty text",
         Json::Array(items) if items.is_empty() => "an empty list",
@@ -132,7 +132,7 @@ pub(super) fn emptiness(outcome: &JobOutcome, is_empty: bool) -> Option<String> 
         value if is_missing(value) => "`NaN`, which is no value",
         _ => return None,
     };
-    Some(format!("the code computed {told}"))
+    Some(format!("the code computed {what}"))
 }
 
 fn is_empty_collection(fields: &Map<String, Json>) -> bool {

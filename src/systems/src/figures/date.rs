@@ -125,7 +125,7 @@ pub(super) fn short_month(word: &str) -> Option<u32> {
     month(word).or_else(|| named(&SHORT, word))
 }
 
-/// Whether the name of a month is a word of its own as well.
+/// Whether the name of a month is another word as well.
 pub(super) fn is_ambiguous(word: &str) -> bool {
     matches!(&*word.to_lowercase(), "may" | "march" | "mars" | "mai" | "mei" | "august")
 }

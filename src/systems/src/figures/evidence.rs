@@ -112,7 +112,7 @@ impl FigureEvidence {
     /// Whether a sentence states a number, rounded to the digits that it shows.
     pub fn states(&self, sentence: &str, number: f64) -> bool {
         let lowers = lowers(sentence);
-        let told = |figure: StatedFigure| match figure.meaning {
+        let states_it = |figure: StatedFigure| match figure.meaning {
             FigureValue::Number(one) => {
                 one.readings.iter().flatten().any(|it| self.is_near(&one, *it, number, lowers))
             }
@@ -123,7 +123,7 @@ impl FigureEvidence {
             FigureValue::Weekday(day) => self.is_weekday(day, &[number]),
             FigureValue::Time(..) | FigureValue::Label => false,
         };
-        figures(sentence).into_iter().any(told) || in_words(sentence, number)
+        figures(sentence).into_iter().any(states_it) || in_words(sentence, number)
     }
 
     fn stated(&mut self, number: &Quantity) {

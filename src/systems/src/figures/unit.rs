@@ -191,7 +191,7 @@ fn aliases(list: &'static str) -> impl Iterator<Item = &'static str> {
     list.split('|').filter(|alias| !alias.is_empty())
 }
 
-/// Whether a text begins with an alias, and no letter goes on after it.
+/// Whether a text begins with an alias, and no letter follows it.
 fn begins(text: &str, alias: &str, any_case: bool) -> bool {
     let Some(start) = text.get(..alias.len()) else { return false };
     let same = start == alias || any_case && start.to_lowercase() == *alias;

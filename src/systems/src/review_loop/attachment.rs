@@ -4,7 +4,7 @@ use antiphon_core::{Fault, FaultCode};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A text file, given inline by whoever asks.
+/// A text file, given inline with the question.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Attachment {

@@ -54,7 +54,7 @@ pub struct RoleBrief {
     pub expert_tools: Vec<ToolNote>,
 }
 
-/// A tool, for whoever plans its use.
+/// A tool, for the planner of its use.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolNote {
     /// Its name.
@@ -67,17 +67,17 @@ impl RoleBrief {
     /// What a role gets to know of a piece of work.
     pub(super) fn new(job: RoleTask, state: &State, config: &Config, roles: &Roles) -> Self {
         let log = &state.agent_messages;
-        let told = last_instruction(log, job.step.into(), job.step_id);
-        let told = told.map(|message| message.content.clone()).unwrap_or_default();
+        let received = last_instruction(log, job.step.into(), job.step_id);
+        let received = received.map(|message| message.content.clone()).unwrap_or_default();
         // Critics and the finalizer begin anew each time.
         let reworks = job.step.worker().is_some() && !job.step.is_critic();
-        let sent_back = reworks && told != instruction(job.step, job.step_id, state);
+        let sent_back = reworks && received != instruction(job.step, job.step_id, state);
         let whole = Self {
             step: job.step,
             step_id: job.step_id,
             attempt: attempts(log, job.step.into(), job.step_id),
-            feedback: sent_back.then(|| told.clone()),
-            instruction: told,
+            feedback: sent_back.then(|| received.clone()),
+            instruction: received,
             messages: view(log, job.step, job.step_id),
             question: state.question.clone(),
             asked_on: state.asked_on.clone(),

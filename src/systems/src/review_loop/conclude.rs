@@ -70,8 +70,8 @@ fn conclude_plan(mut reply: RoleReply, attempt: usize, patch: &mut Patch) -> Res
     let expert: Vec<String> = expert_steps.iter().map(|step| step.trim().to_owned()).collect();
     let mut plan = json!({"research_steps": research, "expert_steps": expert});
     let mut note = json!({"research_steps": research, "expert_steps": expert, "attempt": attempt});
-    for told in [&mut plan, &mut note] {
-        let Some(fields) = told.as_object_mut() else { continue };
+    for value in [&mut plan, &mut note] {
+        let Some(fields) = value.as_object_mut() else { continue };
         if !dependencies.is_empty() {
             fields.insert("depends_on".to_owned(), json!(dependencies));
         }
@@ -143,13 +143,13 @@ fn conclude_expert(
         .set(State::expert_reasoning, reasoning)
         .set(State::expert_known, known)
         .set(State::expert_state, own);
-    let mut told = json!({"expert_answer": answer, "reasoning_trace": reasoning});
+    let mut answered = json!({"expert_answer": answer, "reasoning_trace": reasoning});
     let mut note = json!({ "attempt": attempt });
-    for told in [&mut told, &mut note].into_iter().filter(|_| !known) {
-        told.as_object_mut().map(|fields| fields.insert("known".to_owned(), json!(false)));
+    for value in [&mut answered, &mut note].into_iter().filter(|_| !known) {
+        value.as_object_mut().map(|fields| fields.insert("known".to_owned(), json!(false)));
     }
     patch.note("expert_finished", note);
-    Ok(told.to_string())
+    Ok(answered.to_string())
 }
 
 fn conclude_verdict(
@@ -199,7 +199,7 @@ fn conclude_final_answer(
 ) -> Result<String, Fault> {
     let FinalAnswer { final_answer, final_reasoning_trace } = reply.read()?;
     let (mut answer, mut reasoning) = (final_answer.as_str(), final_reasoning_trace.trim());
-    // A question that was given up stays so, whatever words it gets.
+    // A question that was given up stays so, also with a final text.
     let outcome = state.outcome.unwrap_or(Outcome::Answered);
     // The code of a caller may know better than the expert; a model may not.
     let is_model = !reply.messages.is_empty();

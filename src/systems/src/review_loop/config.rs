@@ -66,7 +66,7 @@ pub struct Config {
     /// Whether a result that should be there and is not ends the question, by
     /// default yes; else an empty text is reviewed in its place.
     pub strict_state: bool,
-    /// Whether a question is given up when rejected work comes back unchanged.
+    /// Whether a question is given up when rejected work is submitted again unchanged.
     pub stop_on_no_progress: bool,
 }
 

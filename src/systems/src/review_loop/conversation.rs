@@ -1,5 +1,5 @@
 //! How the conversation of each role begins: its instructions, the input
-//! it works on, and what it has been told.
+//! it works on, and the instructions it has received.
 
 use antiphon_core::{Content, ContentPart, Fault, FaultCode, Message, Role};
 
@@ -59,7 +59,7 @@ fn again(job: RoleTask, state: &State, feedback: &str) -> String {
     delimited.then(&escape(feedback))
 }
 
-/// What the orchestrator has told the role last.
+/// The last instruction of the orchestrator to the role.
 fn instruction(job: RoleTask, state: &State) -> Result<&str, Fault> {
     let party = Participant::from(job.step);
     let last = last_instruction(&state.agent_messages, party, job.step_id);
@@ -112,7 +112,7 @@ fn earlier(job: RoleTask, state: &State) -> Vec<Message> {
     messages.iter().map(safe).collect()
 }
 
-/// What a role works on beside what it is told.
+/// The input of a role beside its instruction.
 fn delimited_input(job: RoleTask, state: &State, config: &Config) -> Result<DelimitedInput, Fault> {
     let mut delimited = DelimitedInput::new();
     if job.step.is_critic() && config.critic_context == CriticContext::Minimal {

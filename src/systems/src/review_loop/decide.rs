@@ -16,7 +16,7 @@ pub struct DecisionContext {
     /// What failed in it.
     pub failure: Option<Failure>,
     /// The critic's verdict, if the step is a critic: of several, rejected if
-    /// one is and missing if one is; not known too if it approves of work that says so.
+    /// one is and missing if one is; not known too if it approves of work that states it.
     pub verdict: Judgement,
     /// The research steps whose results were rejected, in order.
     pub rejected: Vec<usize>,
@@ -26,7 +26,7 @@ pub struct DecisionContext {
     pub index: i64,
     /// A result that should be there is not.
     pub missing: bool,
-    /// Rejected work came back unchanged.
+    /// Rejected work was submitted again unchanged.
     pub stalled: bool,
     /// The question has been given up already.
     pub given_up: bool,
@@ -119,7 +119,7 @@ pub struct Decision {
 /// What brings an agent to work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StepEntry {
-    /// It is its turn. A researcher goes on to research that is not begun yet.
+    /// It is its turn. A researcher takes the next step that is not begun yet.
     Turn,
     /// It tries again what it failed at.
     Again,

@@ -116,7 +116,7 @@ impl MessageFactory {
     }
 }
 
-/// What the orchestrator says to whoever does `step`, when it is not sent
+/// The instruction of the orchestrator for `step`, when it is not sent
 /// back. `docs/systems/review-loop.md` lists the texts.
 pub(super) fn instruction(step: StepName, index: Option<usize>, state: &State) -> String {
     let at = |index: Option<usize>| index.unwrap_or_default();
@@ -158,12 +158,12 @@ pub(super) fn attempts(log: &[AgentMessage], party: Participant, step_id: Option
     exchange(log, party, step_id).filter(|message| message.receiver == party).count()
 }
 
-/// Whether an agent has not yet delivered what it was last told to.
+/// Whether an agent has not yet answered its last instruction.
 pub(super) fn owes(log: &[AgentMessage], party: Participant, step_id: Option<usize>) -> bool {
     exchange(log, party, step_id).next_back().is_some_and(|last| last.receiver == party)
 }
 
-/// The last thing an agent was told.
+/// The last message to an agent.
 pub(super) fn last_instruction(
     log: &[AgentMessage],
     party: Participant,
@@ -172,8 +172,8 @@ pub(super) fn last_instruction(
     exchange(log, party, step_id).rfind(|message| message.receiver == party)
 }
 
-/// What an agent's model gets to see of the log: critics only what they were
-/// last told, since verdicts do not depend on earlier ones. An instruction
+/// What an agent's model gets to see of the log: critics only their last
+/// instruction, since verdicts do not depend on earlier ones. An instruction
 /// that was repeated after an error is seen once.
 pub(super) fn view(log: &[AgentMessage], step: StepName, step_id: Option<usize>) -> Vec<Message> {
     let party = Participant::from(step);

@@ -103,7 +103,7 @@ fn verdict(state: &State, config: &Config, step: Option<StepName>) -> (Judgement
     }
 }
 
-/// To approve of work that says that the answer cannot be known is to say so.
+/// Approval of work that states that the answer cannot be known is that verdict too.
 fn agreed(verdict: Judgement, known: bool) -> Judgement {
     if verdict == Judgement::Approve && !known { Judgement::NotKnown } else { verdict }
 }
@@ -179,7 +179,7 @@ fn give_up(state: &State, context: &DecisionContext, decision: &Decision, patch:
     if decision.ending == Some(Outcome::NoAnswer) {
         patch.set(State::reason, Some(reason(state, context)));
     }
-    // Whoever gave up first has said how.
+    // The outcome of the step that gave up first stays.
     if state.outcome.is_none() {
         patch
             .set(State::outcome, decision.ending)

@@ -1,4 +1,4 @@
-//! Whether rejected work came back as it was.
+//! Whether rejected work was submitted again unchanged.
 
 use std::collections::BTreeMap;
 

@@ -122,7 +122,7 @@ fn planner(
 }
 
 /// Whether the researcher may find what the expert does not know anyway: by
-/// a tool, by instructions of its own, as another model, or as code.
+/// a tool, by separate instructions, as another model, or as code.
 fn can_look_up(roles: &Roles) -> Result<bool, Fault> {
     let pair = (roles.implementation("researcher")?, roles.implementation("expert")?);
     Ok(match pair {

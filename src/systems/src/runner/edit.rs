@@ -17,7 +17,7 @@ use crate::system::System;
 
 impl<S: System> SystemRunner<S> {
     /// Merges values into the state that a thread holds, in the name of a node; nothing runs.
-    /// What is resumed there goes on after that node. Returns the new checkpoint.
+    /// A run that is resumed there continues after that node. Returns the new checkpoint.
     ///
     /// # Errors
     /// `thread_empty` if there is no question, `target_unknown` for a node that the system does

@@ -10,8 +10,8 @@ use crate::system::SystemConfig;
 
 /// The limit that ended a question: the last one that an event reports, else one that is spent.
 pub(super) fn spent_dimension(events: &[Arc<Event>], budget: &Budget) -> Option<BudgetDimension> {
-    let told = events.iter().rfind(|event| event.kind == EventKind::Budget);
-    let name = told.and_then(|event| event.data.get("dimension")?.as_str());
+    let reported = events.iter().rfind(|event| event.kind == EventKind::Budget);
+    let name = reported.and_then(|event| event.data.get("dimension")?.as_str());
     let named = BudgetDimension::ALL.into_iter().find(|one| Some(one.as_str()) == name);
     let calls = [BudgetCharge::Model, BudgetCharge::Tool];
     named.or_else(|| calls.into_iter().find_map(|charge| budget.allows(charge).err())).or_else(
