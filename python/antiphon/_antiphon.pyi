@@ -314,6 +314,11 @@ class Context:
         The superstep, from 1; of a role a number that is the same in each attempt of one
         execution, and in no other.
         """
+    @property
+    def supersteps(self, /) -> int:
+        """
+        The supersteps that the run has spent so far, those of nested graphs included.
+        """
     def token(self, /, reader: Any, payload: Any) -> None:
         """
         Shows a token to the one stream that has `reader` as its `tokens`.

@@ -36,6 +36,8 @@ _CONCRETE: dict[Any, type] = {
     collections.abc.MutableMapping: dict,
 }
 _TAKES = 2
+_MANAGED = frozenset({"IsLastStepManager", "RemainingStepsManager"})
+"""The names of classes that mark keys whose values a graph computes; LangGraph's own count too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,11 +153,13 @@ class Schema:
         kind: the class or type that the user gave.
         channels: its keys, in order.
         makes: whether nodes get an instance of `kind` rather than a dict.
+        managed: the keys whose values the graph computes, with the names of what marks them.
     """
 
     kind: Any
     channels: dict[str, Channel] = field(default_factory=dict)
     makes: bool = False
+    managed: dict[str, str] = field(default_factory=dict)
 
     @property
     def is_root(self) -> bool:
@@ -173,7 +177,7 @@ class Schema:
 
     def view(self, every: Iterable[str]) -> Callable[[dict[str, Any]], Any] | None:
         """A function from the state to a node's input; ``None`` if it is the state itself."""
-        keys = tuple(self.channels)
+        keys = (*self.channels, *self.managed)
         if self.is_root:
             return lambda state: state.get(ROOT)
         if self.makes:
@@ -194,10 +198,19 @@ def read_schema(kind: Any) -> Schema:
     if not has_fields(kind):
         return Schema(kind, {ROOT: read_channel(ROOT, kind)})
     hints = get_type_hints(kind, include_extras=True)
-    channels = {name: read_channel(name, hint) for name, hint in hints.items() if _is_key(name)}
+    managed = {name: mark for name, hint in hints.items() if (mark := _managed(hint)) is not None}
+    stored = {name: hint for name, hint in hints.items() if _is_key(name) and name not in managed}
+    channels = {name: read_channel(name, hint) for name, hint in stored.items()}
     if ROOT in channels:
         raise GraphBuildError(f"a key of the state has a reserved name: {ROOT}")
-    return Schema(kind, channels, makes=is_model(kind) or is_dataclass(kind))
+    return Schema(kind, channels, is_model(kind) or is_dataclass(kind), managed)
+
+
+def _managed(annotation: Any) -> str | None:
+    """The name of what marks a key as computed by the graph."""
+    _, metadata = _unwrap(annotation)
+    name = getattr(metadata[-1], "__name__", None) if metadata else None
+    return name if name in _MANAGED else None
 
 
 def has_fields(kind: Any) -> bool:

@@ -449,7 +449,8 @@ def test_tokens_are_streamed(impl: Impl) -> None:
     agent = impl.create_react_agent(twice(), [double])
     chunks = list(agent.stream({"messages": "go"}, stream_mode="messages"))
     shown = [(about["langgraph_node"], one.content) for one, about in chunks if one.content]
-    assert shown == [("tools", "2"), ("tools", "4"), ("agent", "done")]
+    assert sorted(shown[:2]) == [("tools", "2"), ("tools", "4")]
+    assert shown[2:] == [("agent", "done")]
 
 
 def test_the_drawing_has_the_nodes(impl: Impl) -> None:

@@ -25,6 +25,8 @@ MODULES = {
         "langgraph.runtime",
         "langgraph.config",
         "langgraph.prebuilt",
+        "langgraph.prebuilt.chat_agent_executor",
+        "langgraph.managed",
         "langgraph.checkpoint.memory",
         "langchain_core.runnables",
         "langchain_core.messages",

@@ -98,6 +98,13 @@ class SchemaState:
     def __init__(self, kind: type) -> None:
         self._kind = _complete(kind)
         schema = read_schema(self._kind)
+        if schema.managed:
+            raise ValidationError(
+                "only graphs compute the keys of a state that are declared as `RemainingSteps` or "
+                f"`IsLastStep`: {', '.join(schema.managed)}",
+                code="state_invalid",
+                hint="remove them: a team has `max_steps`",
+            )
         self._channels = schema.channels
         self._makes = schema.makes
         self.keys: frozenset[str] | None = frozenset(self._channels) | set(BASE)

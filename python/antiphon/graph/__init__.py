@@ -36,6 +36,7 @@ from antiphon._thread_store import Durability
 from antiphon.graph._builder import StateGraph
 from antiphon.graph._compiled import CompiledGraph
 from antiphon.graph._declaration import END, START, NodeOptions, TimeoutPolicy
+from antiphon.graph._managed import AgentState, IsLastStep, RemainingSteps
 from antiphon.graph._run_handle import GraphOutput, Paused
 from antiphon.graph._runtime import (
     ExecutionInfo,
@@ -62,6 +63,7 @@ __all__ = [
     "END",
     "REMOVE_ALL_MESSAGES",
     "START",
+    "AgentState",
     "AnswerError",
     "Command",
     "CompiledGraph",
@@ -79,6 +81,7 @@ __all__ = [
     "InjectedState",
     "Interrupt",
     "InvalidUpdateError",
+    "IsLastStep",
     "MessagesState",
     "NodeCancelledError",
     "NodeError",
@@ -88,6 +91,7 @@ __all__ = [
     "ParentCommand",
     "Paused",
     "PregelTask",
+    "RemainingSteps",
     "RemoveMessage",
     "RetryPolicy",
     "RunnableConfig",

@@ -12,6 +12,7 @@ from antiphon.graph._action import Action, read_action, read_router, returning_r
 from antiphon.graph._compiled import CompiledGraph
 from antiphon.graph._declaration import END, START, NodeSpec, state_hint
 from antiphon.graph._input import adapt
+from antiphon.graph._managed import with_managed
 from antiphon.graph._plan import GraphPlan
 from antiphon.graph._runnable import as_runnable
 
@@ -131,7 +132,7 @@ def _add_node(builder: Builder, graph: GraphDeclaration, spec: NodeSpec, *, kept
     schema = graph.state if kind is None else graph.schema(kind)
     action = _action(graph, spec.action)
     inline = spec.options.get("inline", False)
-    _put(builder, spec.name, action, {**shared, "inline": inline, **_view(graph, schema)})
+    _put(builder, spec.name, *_viewing(graph, action, schema), {**shared, "inline": inline})
 
 
 def _kinds(graph: GraphDeclaration) -> tuple[Any, ...]:
@@ -152,8 +153,7 @@ def _tracks_progress(graph: GraphDeclaration, spec: NodeSpec) -> bool:
 def _add_branch(builder: Builder, graph: GraphDeclaration, branch: BranchSpec) -> None:
     kind = state_hint(branch.path)
     schema = graph.state if kind is None else graph.schema(kind)
-    router = read_router(branch.path)
-    options: dict[str, Any] = _view(graph, schema)
+    router, options = _viewing(graph, read_router(branch.path), schema)
     if router.wants_ctx:
         options["wants_ctx"] = True
     if branch.ends is not None:
@@ -183,11 +183,11 @@ def _add_handler(builder: Builder, graph: GraphDeclaration, name: str, handler: 
     spec = NodeSpec(name, handler)
     kind = spec.input_schema
     schema = graph.state if kind is None else graph.schema(kind)
-    shared: dict[str, Any] = _view(graph, schema)
+    shared: dict[str, Any] = {}
     if graph.defaults.get("retry_policy") is not None:
         shared["retry"] = graph.defaults["retry_policy"]
     shared |= spec.timeout(graph.defaults.get("timeout"))
-    _put(builder, name, _action(graph, handler), shared)
+    _put(builder, name, *_viewing(graph, _action(graph, handler), schema), shared)
 
 
 def _action(graph: GraphDeclaration, action: Any) -> Action:
@@ -200,16 +200,24 @@ def _nested(graph: CompiledGraph) -> Action:
     return Action(graph.ainvoke, wants_ctx=False, asynchronous=True)
 
 
-def _view(graph: GraphDeclaration, schema: Schema) -> dict[str, Any]:
+def _viewing(
+    graph: GraphDeclaration, action: Action, schema: Schema
+) -> tuple[Action, dict[str, Any]]:
+    """An action and the engine's option by which it gets the keys of its schema."""
     view = schema.view(graph.channels)
-    return {} if view is None else {"view": view}
+    if schema.managed:
+        action, view = with_managed(action, schema.managed, view)
+    return action, {} if view is None else {"view": view}
 
 
-def _put(builder: Builder, name: str, action: Action, options: dict[str, Any]) -> None:
+def _put(
+    builder: Builder, name: str, action: Action, view: dict[str, Any], options: dict[str, Any]
+) -> None:
     builder.node(
         name,
         action.call,
         wants_ctx=action.wants_ctx,
         asynchronous=action.asynchronous,
+        **view,
         **options,
     )

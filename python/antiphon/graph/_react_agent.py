@@ -10,10 +10,10 @@ from langchain_core.runnables import Runnable
 
 from antiphon._antiphon import Send
 from antiphon._graph_errors import GraphBuildError
-from antiphon._messages import MessagesState
 from antiphon._state_schema import is_model
 from antiphon.graph._builder import StateGraph
 from antiphon.graph._declaration import END
+from antiphon.graph._managed import AgentState
 from antiphon.graph._react_model import ReactModel, bound
 from antiphon.graph._runnable import coerce_to_runnable
 from antiphon.graph._tool_node import CALL_WITH_STATE, ToolNode, value_in
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _FORMAT = "generate_structured_response"
 
 
-class _StructuredState(MessagesState):
+class _StructuredState(AgentState):
     """The state of an agent with a structured response."""
 
     structured_response: Any
@@ -216,14 +216,14 @@ def _read_model(model: Any, tools: Sequence[BaseTool], builtin: Sequence[Mapping
 def _read_schema(given: type | None, *, structured: bool) -> Any:
     """The schema of the agent's state."""
     if given is None:
-        return _StructuredState if structured else MessagesState
+        return _StructuredState if structured else AgentState
     wanted = ["messages", *(["structured_response"] if structured else [])]
     known = get_type_hints(given)
     missing = [key for key in wanted if key not in known]
     if missing:
         raise GraphBuildError(
             f"`state_schema` of an agent lacks keys ({given.__name__}): {', '.join(missing)}",
-            hint="inherit from `MessagesState`",
+            hint="inherit from `AgentState`",
         )
     return given
 

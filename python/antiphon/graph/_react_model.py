@@ -15,6 +15,7 @@ from antiphon._event_loop import is_async, on_own_loop
 from antiphon._graph_errors import GraphBuildError
 from antiphon._state_schema import is_model
 from antiphon.graph._action import read_action
+from antiphon.graph._managed import steps_left
 from antiphon.graph._tool_node import value_in
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ class ReactModel:
             raise TypeError(f"the model of an agent must return a message, found: {kind}")
         if self._name is not None:
             reply = reply.model_copy(update={"name": self._name})
-        if _lacks_steps(reply, config):
+        if _lacks_steps(reply):
             reply = AIMessage(_MORE_STEPS, id=reply.id)
         return {"messages": [reply]}
 
@@ -184,10 +185,10 @@ def _as_asked(state: Any) -> Any:
     return dataclasses.replace(state, messages=messages)
 
 
-def _lacks_steps(reply: BaseMessage, config: RunnableConfig) -> bool:
+def _lacks_steps(reply: BaseMessage) -> bool:
     """Whether the run would reach its limit before the tools have been called."""
-    left = config["recursion_limit"] - current_context().run.spent["supersteps"]
-    return isinstance(reply, AIMessage) and bool(reply.tool_calls) and left <= 1
+    asks = isinstance(reply, AIMessage) and bool(reply.tool_calls)
+    return asks and steps_left(current_context()) <= 1
 
 
 def _within(model: Any) -> Any:

@@ -100,6 +100,7 @@ impl RunState {
             if !matches!(self.phase, RunPhase::Running) {
                 continue;
             }
+            self.host.supersteps = self.machine.budget().spent().supersteps;
             let mut rules = PyRules { py, host: &mut self.host };
             let effect = self.machine.step(self.now, &mut rules);
             self.show(run)?;

@@ -158,6 +158,7 @@ fn introduce(state: &RunState, mut cx: TaskContext) -> Arc<TaskContext> {
     let TaskId { scope, slot, .. } = cx.id;
     cx.path = state.machine.path(cx.id);
     cx.step = state.machine.supersteps();
+    cx.supersteps = state.machine.budget().spent().supersteps;
     let handled = state.machine.handled(scope, slot);
     cx.handled = handled.map(|(name, fault)| (name, fault.clone()));
     Arc::new(cx)

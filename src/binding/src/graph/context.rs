@@ -102,6 +102,12 @@ impl Context {
         }
     }
 
+    /// The supersteps that the run has spent so far, those of nested graphs included.
+    #[getter]
+    fn supersteps(&self) -> PyResult<u64> {
+        Ok(self.task()?.supersteps)
+    }
+
     /// When the attempt will be given up, in seconds since the Unix epoch.
     #[getter]
     #[expect(clippy::cast_precision_loss, reason = "microseconds fit a double until the year 2255")]

@@ -26,6 +26,8 @@ pub(crate) struct Host {
     shown: u64,
     /// Exceptions that faults refer to, by number from 1.
     pub(crate) errors: Vec<Py<PyBaseException>>,
+    /// The supersteps that the run has spent, for routers: they cannot ask the run itself.
+    pub(crate) supersteps: u64,
     /// The run that owns this, for routers that want to reach it.
     pub(crate) run: Option<Py<PyWeakrefReference>>,
 }
@@ -45,7 +47,7 @@ impl Host {
             };
         }
         let master = master.unbind();
-        Self { engines, master, shown: 0, errors: Vec::new(), run: None }
+        Self { engines, master, shown: 0, errors: Vec::new(), supersteps: 0, run: None }
     }
 
     /// The Python half of a graph.

@@ -118,7 +118,8 @@ impl Host {
         let run = self.run.as_ref().and_then(|run| run.bind(py).upgrade());
         let run = run.ok_or_else(|| PyValueError::new_err("the run is gone"))?;
         let id = TaskId { scope: view.scope, slot: view.slot, serial: 0 };
-        let cx = TaskContext::new(run.cast_into::<Run>()?.unbind(), id, "router".into());
+        let mut cx = TaskContext::new(run.cast_into::<Run>()?.unbind(), id, "router".into());
+        cx.supersteps = self.supersteps;
         Context::of(py, &Arc::new(cx))
     }
 }

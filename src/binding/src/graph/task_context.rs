@@ -27,6 +27,8 @@ pub(crate) struct TaskContext {
     pub(crate) path: Vec<Arc<str>>,
     pub(crate) attempt: u32,
     pub(crate) step: u64,
+    /// The supersteps that the run has spent, those of nested graphs included.
+    pub(crate) supersteps: u64,
     pub(crate) deadline: Option<Time>,
     pub(crate) answers: Vec<Object>,
     pub(crate) handled: Option<(Arc<str>, Fault)>,
@@ -44,6 +46,7 @@ impl TaskContext {
             path: Vec::new(),
             attempt: 1,
             step: 0,
+            supersteps: 0,
             deadline: None,
             answers: Vec::new(),
             handled: None,
