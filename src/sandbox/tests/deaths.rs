@@ -127,7 +127,7 @@ impl Obedient {
         let all = descendants(std::process::id());
         let workers = all.iter().filter(|pid| descendants(**pid).is_empty());
         let workers: Vec<_> = workers.map(ToString::to_string).collect();
-        // One that was told to end before may be gone by now.
+        // One that was asked to end before may be gone by now.
         Command::new("kill").arg("-9").args(workers).output().unwrap();
         while self.is_idle() {
             std::thread::yield_now();

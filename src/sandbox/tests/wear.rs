@@ -242,7 +242,7 @@ fn another_takes_over_from_a_zygote_that_can_bear_no_worker() {
         assert_eq!(outcome.error, None);
         assert_ne!(outcome.value, Some(json!(first)));
         assert_eq!(outcome.usage.start, WorkerOrigin::Cold);
-        // It is tried twice, and then told.
+        // It is tried twice, and then reported.
         orders.write_all(b"bb").unwrap();
         let fault = run(&engine, HASH).error.unwrap();
         assert_eq!(fault.kind, GuestFaultKind::Unavailable);

@@ -82,7 +82,7 @@ fn the_first_reason_counts() {
     play.run.cancel("first", play.now);
     play.run.cancel("second", play.now);
     assert_eq!(play.ends(), Ending::Cancelled("first".into()));
-    assert_eq!(play.cancelled.len(), 1, "each task is told once");
+    assert_eq!(play.cancelled.len(), 1, "each task is cancelled once");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Questions are told once the store holds them, and in their place.
+//! Questions are reported once the store holds them, and in their order.
 
 use antiphon_core::channel::Reducer;
 use antiphon_core::checkpoint::{CommitChange, RecoveredRun};

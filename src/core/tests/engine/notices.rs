@@ -1,4 +1,4 @@
-//! What a host is told that shows tasks and states.
+//! The notices to a host that shows tasks and states.
 
 use std::sync::Arc;
 

@@ -43,12 +43,12 @@ fn end(play: &mut Play, id: TaskId, index: u32) {
     play.commits.extend(commit.map(|commit| *commit));
 }
 
-/// Answers for a task that was told to stop, as a driver does at once if it cannot stop it.
+/// Answers for a task that was asked to stop, as a driver does at once if it cannot stop it.
 fn answer(play: &mut Play, id: TaskId) -> bool {
     play.run.resolve(id, TaskOutcome::failed(fault(Category::Cancelled)), play.now)
 }
 
-/// Fails one task beside another, which is told to stop and answers.
+/// Fails one task beside another, which is asked to stop and answers.
 fn fail_beside(play: &mut Play, failed: TaskId, other: TaskId) {
     assert!(play.run.resolve(failed, TaskOutcome::failed(fault(Category::Tool)), play.now));
     assert!(matches!(play.step(), Effect::Cancel(ids) if ids == [other]));

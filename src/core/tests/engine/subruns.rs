@@ -108,8 +108,8 @@ fn actions() -> impl Strategy<Value = Vec<NodeAction>> {
 }
 
 proptest! {
-    /// Wherever the run is cut off, each subrun is begun as the same one, and told
-    /// exactly what was kept of it.
+    /// Wherever the run is cut off, each subrun is begun as the same one, with
+    /// exactly what was stored of it.
     #[test]
     fn a_subrun_goes_on_with_what_was_kept(actions in actions(), cut in any::<prop::sample::Index>()) {
         let before = Seen::default();

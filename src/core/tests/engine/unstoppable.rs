@@ -40,7 +40,7 @@ fn folded(graph: &Arc<Graph<Value>>, commits: &[Commit<Value>]) -> RecoveredRun<
     recovered
 }
 
-/// Plays until a task is told to stop.
+/// Plays until a task is asked to stop.
 fn until_cancelled(play: &mut Play) {
     while play.cancelled.is_empty() {
         if matches!(play.step(), antiphon_core::effect::Effect::Wait(_)) && !play.answer_one() {

@@ -97,13 +97,13 @@ impl Script {
         self
     }
 
-    /// A node that never answers, not even when it is told to stop.
+    /// A node that never answers, not even when it is asked to stop.
     pub(crate) fn never_ends(mut self, name: &str) -> Self {
         self.takes.insert(name.to_owned(), None);
         self
     }
 
-    /// A node, or a tool of an agent, whose code goes on when it is told to stop, for this time.
+    /// A node, or a tool of an agent, whose code continues for this time after it is asked to stop.
     pub(crate) fn unstoppable(mut self, name: &str, time: Duration) -> Self {
         self.unstoppable.insert(name.to_owned());
         self.takes(name, time)

@@ -1,4 +1,4 @@
-//! Models that answer what they were told to.
+//! Models with scripted answers.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What can happen to a file, and that nobody is told anything wrong about it.
+//! Failures of a file, and that their reports are true.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -330,7 +330,7 @@ mod answers_that_are_lost {
             assert_eq!(answer.await.unwrap_err().code, "store_unavailable");
         }
         assert_eq!(hasty.head("t").await.unwrap_err().code, "store_unavailable");
-        // Told to have failed, and done as soon as it can be.
+        // Reported as failed, and done as soon as possible.
         assert_eq!(hasty.release("t", "me").await.unwrap_err().code, "store_unavailable");
         let waiting = store.head("t");
         proxy.open();

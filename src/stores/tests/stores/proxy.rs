@@ -1,4 +1,4 @@
-//! Stands between a client and a server, and loses what it is told to lose.
+//! Stands between a client and a server, and loses selected messages.
 
 use std::sync::Arc;
 
@@ -65,7 +65,7 @@ impl Proxy {
         self.state.send_modify(|state| (state.until_lost, state.then) = (Some(0), count - 1));
     }
 
-    /// The next question stays on its way, while its client is told that the
+    /// The next question stays on its way, while its client sees that the
     /// connection ended.
     pub(crate) fn delay_next_question(&self) {
         self.state.send_modify(|state| state.delays = true);
@@ -123,7 +123,7 @@ async fn carry(mut client: TcpStream, server: String, state: Arc<watch::Sender<S
                     drop(client);
                     return deliver_late(server, &asked[..count], &state).await;
                 }
-                // A server that ended the connection is told of by its own half.
+                // The half of the server reports a connection that it ended.
                 Ok(count @ 1..) => drop(server.write_all(&asked[..count]).await),
                 _ => return,
             },

@@ -76,7 +76,7 @@ proptest! {
         let tip = marks.last().unwrap().seq;
         let mut needed: BTreeSet<u64> =
             wanted.iter().chain([&tip]).flat_map(|seq| way(&by_seq, *seq)).collect();
-        // What happened after a checkpoint, before the next one, is told with it.
+        // What happened after a checkpoint, before the next one, is listed with it.
         for mark in &marks {
             let ancestors = std::iter::successors(Some(mark), |mark| by_seq.get(&mark.parent));
             let nearest = ancestors.map(|mark| mark.seq).find(|seq| shown.contains(seq));

@@ -27,7 +27,7 @@ pub(crate) struct Script {
     pub(crate) columns: Json,
     /// The result as text; an empty one is an empty result.
     pub(crate) shown: String,
-    /// Told when code begins that never ends, and when it was halted.
+    /// Notified when code begins that never ends, and when it was halted.
     pub(crate) endless: Option<UnboundedSender<&'static str>>,
 }
 

@@ -12,7 +12,7 @@ use serde_json::{Value as Json, json};
 
 use crate::scene::{Scene, approve, as_model, found, plan, reject, solved, worded};
 
-/// A tool that counts its calls; it fails as often as it is told first.
+/// A tool that counts its calls; its first calls fail, as many as given.
 struct Counting {
     spec: ToolSpec,
     calls: Mutex<Vec<Json>>,

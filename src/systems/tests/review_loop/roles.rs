@@ -125,7 +125,7 @@ async fn what_code_fails_with_is_handled_as_a_models_failure() {
         ask(scene(), |resources, _| resources.role("researcher", RoleImplementation::Code(own)))
             .await;
     assert_eq!((answer.outcome, answer.output.retry_count), (Outcome::Answered, 1));
-    assert!(prompts[0].contains("- abacus: Counts."), "the planner is told of its tools");
+    assert!(prompts[0].contains("- abacus: Counts."), "the planner gets its tools");
     let lasting = Fault::foreign(Category::Internal, "defect", "a defect: x");
     let own = Own::new([Err(lasting)]);
     let (answer, _) =
@@ -243,7 +243,7 @@ async fn a_reply_that_does_not_fit_is_named_with_its_role_and_field() {
     assert!(error.message.ends_with("\"perhaps\""), "{}", error.message);
 }
 
-/// Fails as told, spends, and says what it was sent along.
+/// Fails as given, spends, and repeats what it was sent.
 struct Busy {
     policy: NodePolicy,
     failures: Mutex<Vec<Failure>>,

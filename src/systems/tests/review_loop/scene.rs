@@ -165,7 +165,7 @@ impl Played {
         &self.answer.state.agent_messages
     }
 
-    /// What the orchestrator has told an agent, in order.
+    /// The instructions of the orchestrator to an agent, in order.
     pub(crate) fn told(&self, party: Participant) -> Vec<&AgentMessage> {
         self.log().iter().filter(|message| message.receiver == party).collect()
     }

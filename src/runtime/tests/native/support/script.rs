@@ -1,4 +1,4 @@
-//! A model that says what it was told to say.
+//! A model with scripted replies.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
