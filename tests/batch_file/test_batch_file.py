@@ -24,7 +24,7 @@ REPLIES: dict[str, dict[str, Any]] = {
 
 
 class Cast:
-    """Roles that are functions. What the expert says of a question may be told.
+    """Roles that are functions. The expert's reply to a question may be given.
 
     Attributes:
         asked: role and question of each call.

@@ -8,7 +8,7 @@ from typing import Any
 from bench.engine import RUNNER, Engine
 
 Sample = Callable[[int], float]
-"""Runs the work as often as told; the seconds that took."""
+"""Runs the work the given number of times; the seconds that took."""
 
 
 @dataclass(frozen=True)

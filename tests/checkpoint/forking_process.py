@@ -140,7 +140,7 @@ def ask(url: str) -> None:
 
 
 def run(forker: Forker, way: str, durability: Durability) -> None:
-    """Runs the graph as told."""
+    """Runs the graph as its arguments say."""
     builder = StateGraph(State)
     is_async = way.endswith("async")
     builder.add_node("fork", forker.afork if is_async else forker.fork)

@@ -38,7 +38,7 @@ class ChargeScenario:
         self.fails = True
 
     def charge(self) -> str:
-        """Ends once its node has been told to stop."""
+        """Ends once its node has been asked to stop."""
         self.inside.set()
         if self.fails:
             self.wait_for_stop()

@@ -1,4 +1,4 @@
-"""A node that forks the process: the child is told so at once, the parent goes on unharmed."""
+"""A node that forks the process: the child gets an error at once, the parent continues unharmed."""
 
 from __future__ import annotations
 

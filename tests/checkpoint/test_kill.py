@@ -106,7 +106,7 @@ def check(lines: list[list[str]], *, is_sync: bool) -> None:
 
 
 def check_payments(lines: list[list[str]]) -> None:
-    """Each was made once, or nobody knows: then the node was told so."""
+    """Each was made once, or its outcome is unknown: then the node got that error."""
     paid = [int(line[1]) for line in lines if line[0] == "pay"]
     unknown = {int(line[1]) for line in lines if line[0] == "unknown"}
     assert len(paid) == len(set(paid)), "something was paid twice"

@@ -357,7 +357,7 @@ with AntiphonSaver.open(sys.argv[2], types=[Everything]) as saver:
                 with AntiphonSaver.open(path) as saver:
                     for number in range(40):
                         put(saver, {name: number}, thread="both")
-            except BaseException as error:  # noqa: BLE001  # told below
+            except BaseException as error:  # noqa: BLE001  # reported below
                 failed.append(error)
 
         threads = [threading.Thread(target=write, args=(name,)) for name in "abc"]

@@ -114,7 +114,7 @@ def test_a_graph_on_an_event_loop_shows_a_question_that_is_stored(
 
 
 class Listener(BaseCallbackHandler):
-    """Notes which questions are stored when it is told of one.
+    """Notes which questions are stored when it is notified of one.
 
     Args:
         reader: a graph that looks into the same store.

@@ -121,7 +121,7 @@ class TestChangedGraphs:
 
 
 class TestSecrets:
-    """EN-16: no key is in what is stored, told, logged or shown."""
+    """EN-16: no key is in what is stored, reported, logged or shown."""
 
     def test_no_key_is_in_any_byte_of_a_file(
         self, tmp_path: Path, caplog: pytest.LogCaptureFixture

@@ -1,4 +1,4 @@
-"""What the callbacks of a config are told of a run: LangChain's tracers read it off them."""
+"""What the callbacks of a config receive of a run: LangChain's tracers read it from them."""
 
 import asyncio
 import uuid

@@ -1,4 +1,4 @@
-"""What programs written for LangGraph do beyond the common, and what they are told."""
+"""Rare uses of LangGraph in existing programs, and the errors that they get."""
 
 import asyncio
 import operator

@@ -63,7 +63,7 @@ def fresh(*parts: str, env: dict[str, str] | None = None) -> list[str]:
 
 
 class TestCallbacks:
-    """Whoever is given in a config is told."""
+    """Callbacks that are given in a config are called."""
 
     def test_callbacks_of_a_config_are_called_though_nobody_has_imported_runnables(self) -> None:
         run = "graph.invoke({'n': 1}, config); print(*heard.names)"

@@ -1,4 +1,4 @@
-"""A fork has none of its parent's threads: it gets its own, or is told so, and never hangs."""
+"""A fork has none of its parent's threads: it gets its own, or an error, and never hangs."""
 
 import os
 import subprocess

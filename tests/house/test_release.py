@@ -1,4 +1,4 @@
-"""One version, told once, with an entry in the change log."""
+"""One version, stated once, with an entry in the change log."""
 
 from __future__ import annotations
 

@@ -801,7 +801,7 @@ def test_an_async_stream_that_is_thrown_away_cancels_the_run() -> None:
 
 
 class Heard(Agent):
-    """Ends only once somebody has heard what it told."""
+    """Ends only once a watcher has received its event."""
 
     heard: threading.Event
 

@@ -209,7 +209,7 @@ def test_whatever_is_no_snapshot_is_refused_as_such(data: Any) -> None:
 
 
 def test_an_argument_without_items_is_refused_before_anybody_is_asked() -> None:
-    """It was shown to an approver row by row: a limit of 2 s was told after 7 s."""
+    """It was shown to an approver row by row: a limit of 2 s was reported after 7 s."""
 
     def read(data: Any) -> int:
         return len(data)

@@ -452,7 +452,7 @@ SCHEMAS: list[tuple[Any, dict[str, Any]]] = [
 def test_a_type_has_its_schema(tp: Any, expected: dict[str, Any]) -> None:
     schema = schema_of(tp)
     jsonschema.Draft202012Validator.check_schema(schema)
-    if "$ref" in expected:  # pydantic refers to a recursive root; here the root is told in place
+    if "$ref" in expected:  # pydantic refers to a recursive root; here the root is given in place
         name = expected["$ref"].rpartition("/")[2]
         expected = {**expected["$defs"][name], "$defs": expected["$defs"]}
     assert schema == expected

@@ -64,7 +64,7 @@ class SystemCalls:
         return int(self._library.calls_counted())
 
     def acknowledge(self, text: str) -> None:
-        """Record that a caller was told that something is done."""
+        """Record that a caller was informed that something is done."""
         self._library.calls_acknowledge(text.encode())
 
 

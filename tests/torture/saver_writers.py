@@ -32,7 +32,7 @@ CHANGED = ("pruned", "copied", "deleted")
 
 
 def digest(values: dict[str, Any]) -> str:
-    """What values are told by."""
+    """What identifies values."""
     shown = json.dumps(values, sort_keys=True)
     return hashlib.sha256(shown.encode()).hexdigest()
 

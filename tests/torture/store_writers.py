@@ -63,7 +63,7 @@ class State(TypedDict, total=False):
 
 
 class Job(TypedDict):
-    """What a process is told."""
+    """The arguments of a process."""
 
     url: str
     keys: list[str]

@@ -51,7 +51,7 @@ def readings(saver: Saver) -> list[Callable[[], Any]]:
 
 
 class Writer(threading.Thread):
-    """Writes turns to the thread, prunes it and deletes it, until it is told to stop."""
+    """Writes turns to the thread, prunes it and deletes it, until it is asked to stop."""
 
     def __init__(self, url: str, keep_last: int | None) -> None:
         super().__init__()
@@ -62,7 +62,7 @@ class Writer(threading.Thread):
     def run(self) -> None:
         try:
             self._write()
-        except BaseException as error:  # noqa: BLE001 - told by the test's own thread
+        except BaseException as error:  # noqa: BLE001 - reported by the test's own thread
             self.failed = error
 
     def _write(self) -> None:

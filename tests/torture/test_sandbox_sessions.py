@@ -103,7 +103,7 @@ def test_a_sandbox_closed_at_any_instant_leaves_nothing() -> None:
 
 
 def _use(box: Sandbox, kind: str, told: list[Any]) -> None:
-    """Uses a sandbox in one way until it is closed, and adds how that was told."""
+    """Uses a sandbox in one way until it is closed, and adds how that was reported."""
     try:
         session = box.session()
         run = box.run if kind in {"run", "many"} else session.run

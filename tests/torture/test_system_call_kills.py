@@ -201,7 +201,7 @@ class Aftermath:
         assert listed == [one.thread for one in self.world.saver.threads()]
 
     def check_payments(self, expected: set[str]) -> None:
-        """Each was made once, or nobody knows: then the node was told so."""
+        """Each was made once, or its outcome is unknown: then the node got that error."""
         noted = self.noted()
         paid = [line for line in noted if line in expected]
         unknown = {line.removeprefix("unknown ") for line in noted if line.startswith("unknown ")}

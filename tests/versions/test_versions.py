@@ -1,4 +1,4 @@
-"""The versions that are tested are those that users are told of."""
+"""The versions that are tested are those that the documentation names."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def test_each_probe_plants_it_under_a_name_that_nobody_foresees(tmp_path: Path) 
             env = {**os.environ, "TMPDIR": str(tmp_path)}
             done = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
             assert done.stdout == "True\n"
-        # What was made is told here even though it is gone.
+        # What was made is reported here even though it is gone.
         names = re.findall(rb"antiphon-canary-[0-9a-f]{32}", os.read(watch, 1 << 16))
     finally:
         os.close(watch)

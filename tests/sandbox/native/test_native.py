@@ -34,7 +34,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the jail is mad
 
 
 def settings(**more: Any) -> dict[str, Any]:
-    """The least that an engine must be told, with more of what a test wants."""
+    """The least settings of an engine, with those that a test adds."""
     return {"engine": "process", "python": sys.executable, "guest": str(GUEST), **more}
 
 
