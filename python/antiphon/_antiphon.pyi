@@ -289,6 +289,10 @@ class Context:
         """
         The streams that show tokens of graphs that the node invokes.
         """
+    def relay(self, /, event: Event) -> None:
+        """
+        Adds an event of a run that the node has started to this run's events, below the node.
+        """
     def relayed(self, /, id: str) -> tuple[Any] | None:
         """
         The answer to a question of a run that the node has started, by the question's id

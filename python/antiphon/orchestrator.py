@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Never, TypeAlias
 from antiphon._antiphon import Limits, StreamOptions, enclosing_context
 from antiphon._orchestrator.assemble import Settings, assemble
 from antiphon._orchestrator.declaration import TeamBase
-from antiphon._orchestrator.nested import showing_pieces, tightest
+from antiphon._orchestrator.nested import tightest
 from antiphon._orchestrator.options import (
     read_budget,
     read_count,
@@ -32,7 +32,7 @@ from antiphon.errors import StateError, ValidationError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from antiphon._antiphon import Command, RetryPolicy, Run, Saver, ThreadRef, TurnInput
+    from antiphon._antiphon import Command, Event, RetryPolicy, Run, Saver, ThreadRef, TurnInput
     from antiphon._diagram import Diagram
     from antiphon._orchestrator.declaration import AgentDeclaration
     from antiphon._watch.drive import Show
@@ -314,14 +314,12 @@ class Orchestrator(ResumableRuns[StateT, ContextT], TeamBase, Generic[StateT, Co
         return [self._ready(*pair) for pair in zip(asked, names, strict=True)]
 
     async def run_part(
-        self, question: Any, left: Budget, show: Callable[[str], object] | None
+        self, question: Any, left: Budget, show: Callable[[Event], object], *, watched: bool
     ) -> Result:
         """Runs the team as a part of another's run; see `TeamBase`."""
         first = entry(question, self._built.state)
-        pieces = None if show is None else showing_pieces(show)
-        with watching(pieces) as watcher:
-            run = self._launch(first, None, watched=watcher is not None, left=left)
-            return await run_async(self._drive(run, show=watcher))
+        run = self._launch(first, None, watched=watched, left=left)
+        return await run_async(self._drive(run, show=show))
 
     def _launch(
         self,

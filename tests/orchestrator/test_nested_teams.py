@@ -127,7 +127,44 @@ def test_a_question_of_the_inner_team_pauses_the_outer_run(thread: str | None) -
 
 def test_its_events_reach_the_stream_of_the_outer_team() -> None:
     stream = Orchestrator([writers()]).stream("q")
-    assert "".join(event.text for event in stream) == "draftbetter"
+    seen = list(stream)
+    assert "".join(event.text for event in seen) == "draftbetter"
+    begun = [event.path for event in seen if event.kind == "node_started"]
+    assert begun == [("writers",), ("writers", "writer"), ("writers", "editor")]
+
+
+@pytest.mark.parametrize("watched", [False, True])
+def test_the_trace_shows_the_calls_of_an_inner_team_below_it(watched: bool) -> None:
+    middle = Orchestrator([writers()], name="middle")
+    result = Orchestrator([middle]).run("q", watch=repr if watched else None)
+    (outer,) = result.trace.agents
+    assert outer.path == ("middle",)
+    inner: Any
+    (inner,) = outer.calls
+    assert [call.path for call in inner.calls] == [
+        ("middle", "writers", "writer"),
+        ("middle", "writers", "editor"),
+    ]
+    assert [call.calls[0].text for call in inner.calls] == ["draft", "better"]
+    assert [event.seq for event in result.events] == list(range(1, len(result.events) + 1))
+    assert {event.run_id for event in result.events} == {result.run_id}
+    spans = {event.span_id for event in result.events}
+    assert {event.parent_span_id for event in result.events} <= {None, *spans}
+    assert {event.path for event in result.events if event.parent_span_id is None} == {()}
+
+
+def test_an_inner_team_that_fails_leaves_its_events(caplog: pytest.LogCaptureFixture) -> None:
+    class Fails(Agent):
+        def act(self, state: Any, ctx: AgentContext) -> None:
+            raise LookupError("no such city")
+
+    inner = Orchestrator([Adds(), Fails()], name="inner")
+    with caplog.at_level("INFO", "antiphon"):
+        result = Orchestrator([inner, Sums()], on_error="record").run("q")
+    assert ("inner", "adds") in [event.path for event in result.events]
+    assert [error["agent"] for error in result.errors] == ["fails", "inner"]
+    starts = [one for one in caplog.records if "adds node_started" in one.message]
+    assert len(starts) == 1, "logged by the outer run alone"
 
 
 def test_two_teams_need_two_names_and_none_is_a_router() -> None:

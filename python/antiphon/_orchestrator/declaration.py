@@ -13,7 +13,7 @@ from antiphon.errors import ValidationError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from antiphon._antiphon import RetryPolicy, Saver
+    from antiphon._antiphon import Event, RetryPolicy, Saver
     from antiphon._thread_store import Durability
     from antiphon.budget import Budget
     from antiphon.result import Result
@@ -51,14 +51,15 @@ class TeamBase(ABC):
 
     @abstractmethod
     async def run_part(
-        self, question: Any, left: Budget, show: Callable[[str], object] | None
+        self, question: Any, left: Budget, show: Callable[[Event], object], *, watched: bool
     ) -> Result:
         """Runs the team as a part of another's run.
 
         Args:
             question: as for `Orchestrator.run`.
             left: what is left of the budget of the other run.
-            show: receives the pieces of replies, if somebody watches.
+            show: receives the events: as they happen if `watched`, else at the end.
+            watched: whether somebody watches the other run.
         """
 
 

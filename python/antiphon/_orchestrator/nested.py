@@ -5,15 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from antiphon._orchestrator.declaration import AgentDeclaration, TeamBase
-from antiphon._orchestrator.run_context import charge, watcher_of
+from antiphon._orchestrator.run_context import charge, event_relay, is_watched
 from antiphon._state_schema import fields_of_state
 from antiphon.errors import BudgetError
 from antiphon.result import Result
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from antiphon._antiphon import Event
     from antiphon._orchestrator.run_context import RunContext
     from antiphon._orchestrator.state import State
     from antiphon.budget import Budget
@@ -41,7 +38,9 @@ class TeamMember(AgentDeclaration):
         """Runs the team."""
         first = self._first(state)
         try:
-            result = await self.team.run_part(first, ctx.budget, watcher_of(ctx))
+            result = await self.team.run_part(
+                first, ctx.budget, event_relay(ctx), watched=is_watched(ctx)
+            )
         except Exception as error:
             _charge(ctx, Result.of(error))
             raise
@@ -94,16 +93,6 @@ def tightest(own: Budget | None, left: Budget | None) -> dict[str, Any]:
     for name, value in ({} if left is None else left.limits()).items():
         limits[name] = min(limits.get(name, value), value)
     return limits
-
-
-def showing_pieces(show: Callable[[str], object]) -> Callable[[Event], None]:
-    """What shows pieces of replies, of the events that it receives."""
-
-    def pass_on(event: Event) -> None:
-        if event.kind == "chunk":
-            show(event.text)
-
-    return pass_on
 
 
 def _charge(ctx: RunContext[Any], result: Result | None) -> None:

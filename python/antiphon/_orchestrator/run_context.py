@@ -12,7 +12,7 @@ from antiphon.budget import Budget
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from antiphon._antiphon import Context
+    from antiphon._antiphon import Context, Event
     from antiphon._orchestrator.agent_spec import Spec
     from antiphon.result import Usage
 
@@ -92,10 +92,22 @@ class RunContext(Generic[ContextT]):
         return f"{type(self).__name__}(agent={self.agent!r}, attempt={self.attempt})"
 
 
-def watcher_of(ctx: RunContext[Any]) -> Callable[[str], object] | None:
-    """What shows pieces of replies, if somebody watches the run."""
+def is_watched(ctx: RunContext[Any]) -> bool:
+    """Whether somebody watches the run."""
+    return ctx._ctx.watched  # noqa: SLF001 - agents have no use for it
+
+
+def event_relay(ctx: RunContext[Any]) -> Callable[[Event], object]:
+    """What adds the events of a run within an agent's node to those of its own run."""
     engine = ctx._ctx  # noqa: SLF001 - agents have no use for it
-    return engine.chunk if engine.watched else None
+
+    def relay(event: Event) -> None:
+        if event.kind == "chunk":
+            engine.chunk(event.text)
+        elif event.kind != "dropped":
+            engine.relay(event)
+
+    return relay
 
 
 def charge(ctx: RunContext[Any], usage: Usage) -> None:

@@ -48,6 +48,10 @@ impl Event {
     pub(crate) fn new(run_id: impl Into<Arc<str>>, inner: CoreEvent) -> Self {
         Self { run_id: run_id.into(), inner, data: OnceLock::new() }
     }
+
+    pub(crate) const fn inner(&self) -> &CoreEvent {
+        &self.inner
+    }
 }
 
 /// Converts the events of a run. A resumed run keeps the id that it was started with: its

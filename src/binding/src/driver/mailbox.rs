@@ -6,6 +6,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::Wake;
 use std::time::Duration;
 
+use antiphon_core::event::Event as CoreEvent;
 use antiphon_core::graph::Heartbeat;
 use antiphon_core::task::{TaskId, TaskOutcome};
 use antiphon_runtime::ReplyChunk;
@@ -46,6 +47,8 @@ pub(crate) struct Emission {
 pub(crate) enum EmittedItem {
     /// A value of the node, perhaps with a name.
     Custom(Py<PyAny>, Option<String>),
+    /// An event of a run that the node has started.
+    Relayed(CoreEvent),
     /// A token, for one stream.
     Token(Py<PyAny>, Py<PyAny>),
     /// What a run that it started shows, and the way down to where it is from.

@@ -58,6 +58,10 @@ impl RunState {
                 }
                 Item::Custom(payload)
             }
+            EmittedItem::Relayed(event) => {
+                self.machine.relay(id, event);
+                return Ok(());
+            }
             EmittedItem::Token(reader, payload) => Item::Token(reader, payload),
             EmittedItem::Nested(item, below) => {
                 space.extend(below);

@@ -12,6 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use pyo3::{PyTraverseError, PyVisit};
 
+use crate::driver::event::Event;
 use crate::driver::mailbox::{Emission, EmittedItem};
 use crate::driver::run::Run;
 use crate::driver::wait::block_on_native;
@@ -206,6 +207,14 @@ impl Context {
                 role.cx.notes.note(EventKind::Custom, name, json::read(payload)?);
             }
         }
+        Ok(())
+    }
+
+    /// Adds an event of a run that the node has started to this run's events, below the node.
+    fn relay(&self, py: Python<'_>, event: PyRef<'_, Event>) -> PyResult<()> {
+        let cx = self.task()?;
+        let item = EmittedItem::Relayed(event.inner().clone());
+        cx.run.get().tell(py, Emission { id: cx.id, item });
         Ok(())
     }
 

@@ -22,6 +22,16 @@ impl EventLog {
         }
     }
 
+    /// Adds an event that has its time already.
+    pub(super) fn relay(&mut self, event: Event) {
+        self.seq += 1;
+        if self.recording {
+            let mut event = Event { seq: self.seq, ..event };
+            self.room.bound(event.kind, &mut event.data);
+            self.events.push(event);
+        }
+    }
+
     #[cold]
     fn record(&mut self, mut event: Event) {
         self.room.bound(event.kind, &mut event.data);

@@ -266,6 +266,18 @@ impl<V: Value> Run<V> {
         });
     }
 
+    /// Adds an event of a run that a task has started to the trace, below the task: its path and
+    /// its spans continue those of the task. Ignored if the attempt or the run is over.
+    pub fn relay(&mut self, id: TaskId, event: Event) {
+        if self.queue.ended.is_some() || !self.scopes.is_present(id) {
+            return;
+        }
+        let task = self.scopes.event(id.scope, id.slot, event.kind, event.level);
+        let path = task.path.into_iter().chain(event.path).collect();
+        let parent_span_id = event.parent_span_id.or(Some(task.span_id));
+        self.queue.log.relay(Event { path, parent_span_id, ..event });
+    }
+
     /// Cancels the run. It ends once every running task has an outcome.
     pub fn cancel(&mut self, reason: &str, now: Time) {
         self.queue.log.now = now;

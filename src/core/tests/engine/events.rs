@@ -160,6 +160,38 @@ fn a_host_adds_events_of_its_own_to_a_tasks_trace() {
 }
 
 #[test]
+fn the_events_of_a_run_within_a_task_continue_its_path_and_spans() {
+    let graph = chain(&["inner"]).build().unwrap();
+    let mut within = play(&graph, Script::new());
+    within.complete();
+    let events = within.events.clone();
+    let outer = chain(&["a"]).build().unwrap();
+    let script = Script::new().node("a", move |call| {
+        for event in &events {
+            call.run.relay(call.task.id, event.clone());
+        }
+        call.done([])
+    });
+    let mut play = play(&outer, script);
+    play.complete();
+    let started = play.of_kind(EventKind::NodeStarted);
+    assert_eq!(started[1].path.join("/"), "a/inner");
+    let run = play.of_kind(EventKind::RunStarted)[1];
+    assert_eq!(
+        (run.path.join("/"), &run.parent_span_id),
+        ("a".into(), &Some(started[0].span_id.clone()))
+    );
+    assert_eq!(started[1].parent_span_id.as_ref(), Some(&run.span_id));
+    let seen: Vec<_> = play.events.iter().map(|event| event.seq).collect();
+    assert_eq!(seen, (1..=play.run.event_count()).collect::<Vec<_>>(), "no gap, no repetition");
+    let over = play.tasks[0].id;
+    let before = play.run.event_count();
+    let late = play.events[0].clone();
+    play.run.relay(over, late);
+    assert_eq!(play.run.event_count(), before, "an attempt that is over says nothing");
+}
+
+#[test]
 fn only_pieces_of_a_reply_may_be_dropped() {
     let kinds = [
         (EventKind::RunStarted, "run_started"),
