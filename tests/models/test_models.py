@@ -19,6 +19,7 @@ from antiphon.errors import (
     ValidationError,
 )
 from antiphon.models import Model, scripted
+from antiphon.systems import Computation
 from models.conftest import KEY
 
 
@@ -92,6 +93,21 @@ def test_what_cannot_be_opened_is_named(name: str, settings: Any, code: str, nam
 
 
 # Scripted
+
+
+def test_the_model_of_a_list_that_answers_is_named() -> None:
+    down = ModelTransportError("down", code="model_unreachable")
+    away = scripted([down] * 9, name="openai:gpt-5-mini")
+    reply = {"json": {"python": "result = 1", "answer": "1", "highlights": []}}
+    present = scripted([reply] * 9, name="local:qwen2.5-coder:1.5b")
+    either = models.get([away, present])
+    alone_result = alone(either)
+    assert present.name in str(alone_result.trace)
+    replied = [event.name for event in alone_result.events if event.kind == "model_reply"]
+    assert replied == [present.name]
+    computed = Computation(either, summarise=False).run("?")
+    assert computed.models == (away.name, present.name)
+    assert present.name in (computed.caveat or "")
 
 
 def test_a_script_answers_in_order_and_says_when_it_is_out() -> None:

@@ -38,6 +38,10 @@ impl Model for Fallback {
         &self.name
     }
 
+    fn names(&self) -> Vec<String> {
+        std::iter::once(&self.first).chain(&self.others).flat_map(|model| model.names()).collect()
+    }
+
     async fn call(&self, request: &ModelRequest, cx: &CallContext) -> Result<ModelReply, Fault> {
         let started = cx.clock.now();
         let (mut model, mut others) = (&self.first, self.others.iter());

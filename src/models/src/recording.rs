@@ -84,6 +84,10 @@ impl Model for RecordingModel {
         self.model.name()
     }
 
+    fn names(&self) -> Vec<String> {
+        self.model.names()
+    }
+
     async fn call(&self, request: &ModelRequest, cx: &CallContext) -> Result<ModelReply, Fault> {
         let outcome = self.model.call(request, cx).await;
         let (reply, fault) = match outcome.clone() {

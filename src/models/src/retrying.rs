@@ -52,6 +52,10 @@ impl Model for Retrying {
         self.model.name()
     }
 
+    fn names(&self) -> Vec<String> {
+        self.model.names()
+    }
+
     async fn call(&self, request: &ModelRequest, cx: &CallContext) -> Result<ModelReply, Fault> {
         let started = cx.clock.now();
         let mut attempt = 1;

@@ -90,6 +90,11 @@ pub trait Model: Send + Sync {
     /// What traces and people call it, for instance `openai:gpt-5-mini`.
     fn name(&self) -> &str;
 
+    /// The names of the models that may answer: more than one for a list of models.
+    fn names(&self) -> Vec<String> {
+        vec![self.name().to_owned()]
+    }
+
     /// Asks once. Transport retries happen inside and are invisible.
     ///
     /// # Errors

@@ -253,14 +253,15 @@ impl Roles {
         }
     }
 
-    /// The names of the models, each once, in the order of the roles.
+    /// The names of the models that may answer, each once, in the order of the roles.
     pub fn models(&self) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
         for entry in &self.entries {
-            if let RoleImplementation::Model(model) = &entry.implementation
-                && !names.iter().any(|name| name == model.model.name())
-            {
-                names.push(model.model.name().to_owned());
+            let RoleImplementation::Model(model) = &entry.implementation else { continue };
+            for name in model.model.names() {
+                if !names.contains(&name) {
+                    names.push(name);
+                }
             }
         }
         names

@@ -27,6 +27,7 @@ async fn the_next_model_answers_when_one_is_down() {
     let others: [Arc<dyn Model>; 2] = [model("b", "42"), model("c", "no")];
     let fallback = Fallback::new(model("a", down()), others);
     assert_eq!(fallback.name(), "a | b | c");
+    assert_eq!(fallback.names(), ["a", "b", "c"]);
     let (cx, mut watcher) = watched(cx());
     let reply = fallback.call(&question(), &cx).await.unwrap();
     assert_eq!((reply.text.as_str(), reply.model.as_str(), reply.attempts), ("42", "b", 2));
