@@ -13,7 +13,8 @@ import pytest
 from antiphon.checkpoint import MemorySaver
 from antiphon.errors import AuthError, StateError, ValidationError
 from antiphon.event import Event
-from antiphon.systems import BatchReport, ReviewLoop
+from antiphon.models import scripted
+from antiphon.systems import BatchReport, ReviewLoop, find, systems
 
 REPLIES: dict[str, dict[str, Any]] = {
     "planner": {"research_steps": ["r"], "expert_steps": ["e"]},
@@ -360,3 +361,33 @@ def test_the_report_of_a_batch_is_json() -> None:
     )
     assert json.loads(json.dumps(report.to_dict()))["skipped"] == 2
     assert str(report) == "1 answered, 0 failed, 2 done before"
+
+
+def test_a_question_that_pauses_gets_a_line_and_later_one_with_its_answer(tmp_path: Path) -> None:
+    if "echo" not in systems():
+        pytest.skip("this build has no `echo`: it is of the kind that is published")
+    model = scripted([{"json": {"said": "hello"}}])
+    system = find("echo")(model, checkpointer=MemorySaver())
+    questions = write(tmp_path / "in.jsonl", task("a"), task("b"))
+    output = tmp_path / "out.jsonl"
+    seen: list[Event] = []
+    report = system.batch_file(questions, output, concurrency=1, watch=seen.append)
+    assert (report.paused, *counts(report)) == (2, 0, 0, 0, 0)
+    assert str(report) == "0 answered, 0 failed, 0 done before, 2 paused for an answer"
+    assert [event.data["outcome"] for event in seen[1:]] == ["paused", "paused"]
+    assert [line["outcome"] for line in read(output)] == ["paused", "paused"]
+    assert read(output)[0]["questions"][0]["value"].startswith("Shall I say it again")
+    assert counts(system.batch_file(questions, output)) == (0, 0, 2, 0)
+    assert system.resume("id-a", True).answer == "hello"
+    report = system.batch_file(questions, output, redo_failed=True, concurrency=1)
+    assert (report.paused, *counts(report)) == (1, 1, 0, 0, 0)
+    assert read(output)[2]["outcome"] == "answered"
+    assert len(model.requests) == 1
+
+
+@pytest.mark.parametrize("watch", [True, False, 3])
+def test_what_cannot_watch_a_batch_is_refused(tmp_path: Path, watch: Any) -> None:
+    questions = write(tmp_path / "in.jsonl", task("a"))
+    with pytest.raises(ValidationError, match=f"must be a function.*: {watch}") as caught:
+        Cast().loop().batch_file(questions, tmp_path / "out.jsonl", watch=watch)
+    assert caught.value.code == "input_invalid"

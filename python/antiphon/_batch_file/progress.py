@@ -8,6 +8,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from antiphon._progress import BatchProgressBar
+from antiphon._watch.watcher import watch_function
+from antiphon.errors import ValidationError
 from antiphon.event import Event
 
 if TYPE_CHECKING:
@@ -35,8 +37,14 @@ class BatchProgress:
     """A progress bar for a person, and events for the caller."""
 
     def __init__(self, label: str, watch: Callable[[Event], object] | None) -> None:
+        if isinstance(watch, bool):
+            raise ValidationError(
+                f"`watch` of a batch file must be a function that takes an event: {watch}",
+                code="input_invalid",
+                hint="leave it out for the progress bar; `watch=print` prints each event",
+            )
         self._label = label
-        self._watch = watch
+        self._watch = None if watch is None else watch_function(watch)
         self._open = ExitStack()
         self._bar: BatchProgressBar | None = None
 
@@ -53,6 +61,6 @@ class BatchProgress:
             left = max(data["lines"] - data["done"], 0)
             self._bar = self._open.enter_context(BatchProgressBar(left, self._label))
         elif self._bar is not None and event.name in {"question_finished", "line_refused"}:
-            self._bar.advance(failed=data.get("outcome") != "answered")
+            self._bar.advance(failed=data.get("outcome") not in {"answered", "paused"})
         if self._watch is not None:
             self._watch(event)

@@ -112,10 +112,13 @@ class QuestionReader:
                 code="task_id_duplicate",
                 details={"task_id": task.task_id, "first": first},
             )
-        answered = self._seen.outcome(task.task_id)
-        if answered is None:
+        outcome = self._seen.outcome(task.task_id)
+        if outcome is None:
             return task
-        return replace(task, again=True) if self._redo and not answered else None
+        if not self._redo or outcome == "answered":
+            return None
+        # A person may have answered a paused question in its thread since.
+        return task if outcome == "paused" else replace(task, again=True)
 
     def _contents(self) -> Iterator[bytes | None]:
         """Each line; ``None`` in place of one that is too long for memory."""

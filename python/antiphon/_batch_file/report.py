@@ -33,7 +33,8 @@ class BatchReport:
     Attributes:
         output: where the answers are.
         answered: questions that were answered.
-        failed: questions that were not: their lines of the output say why.
+        paused: questions that wait for a person: their lines of the output hold what is asked.
+        failed: other questions without an answer: their lines of the output say why.
         skipped: questions whose answers were in the output before.
         refused: lines that could not be asked, and have no line in the output.
         problems: what is wrong with the first 1,000 of them.
@@ -45,6 +46,7 @@ class BatchReport:
     skipped: int
     refused: int
     problems: tuple[LineProblem, ...]
+    paused: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         """The fields as JSON values."""
@@ -55,4 +57,5 @@ class BatchReport:
 
     def __str__(self) -> str:
         counts = f"{self.answered} answered, {self.failed} failed, {self.skipped} done before"
-        return f"{counts}, {self.refused} refused" if self.refused else counts
+        paused = f", {self.paused} paused for an answer" if self.paused else ""
+        return counts + paused + (f", {self.refused} refused" if self.refused else "")

@@ -175,6 +175,7 @@ class _BatchRun(Generic[_R]):
         return BatchReport(
             output=self._batch.output,
             answered=self._counts["answered"],
+            paused=self._counts["paused"],
             failed=self._counts["failed"],
             skipped=self._reader.skipped,
             refused=self._counts["refused"],
@@ -203,7 +204,7 @@ class _BatchRun(Generic[_R]):
             return self._put_off(result.error, task, reporter)
         record = {"task_id": task.task_id, **self._batch.record(result)}
         await _finish(files, self._writer.write, record)
-        kind = "answered" if result.outcome == "answered" else "failed"
+        kind = result.outcome if result.outcome in {"answered", "paused"} else "failed"
         self._counts[kind] += 1
         fields = {"task_id": task.task_id, "line": task.line, "outcome": result.outcome}
         reporter.report("question_finished", fields)

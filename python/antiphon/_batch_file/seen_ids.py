@@ -15,28 +15,28 @@ class SeenIds:
         self._rows.execute("PRAGMA journal_mode = OFF")
         self._rows.execute("PRAGMA synchronous = OFF")
         self._rows.execute(
-            "CREATE TABLE ids (id TEXT PRIMARY KEY, answered INTEGER, line INTEGER) WITHOUT ROWID"
+            "CREATE TABLE ids (id TEXT PRIMARY KEY, outcome TEXT, line INTEGER) WITHOUT ROWID"
         )
         self._rows.execute("BEGIN")
 
-    def settle(self, task_id: str, *, answered: bool) -> None:
+    def settle(self, task_id: str, outcome: str) -> None:
         """Records a line of the output; the last one of an id counts."""
         self._rows.execute(
-            "INSERT INTO ids (id, answered) VALUES (?, ?) "
-            "ON CONFLICT (id) DO UPDATE SET answered = excluded.answered",
-            (task_id, answered),
+            "INSERT INTO ids (id, outcome) VALUES (?, ?) "
+            "ON CONFLICT (id) DO UPDATE SET outcome = excluded.outcome",
+            (task_id, outcome),
         )
 
     def size(self, *, answered: bool) -> int:
         """The number of ids in the output, or of those that were answered."""
-        counted = "sum(answered)" if answered else "count(answered)"
+        counted = "sum(outcome = 'answered')" if answered else "count(outcome)"
         row = self._rows.execute(f"SELECT {counted} FROM ids").fetchone()  # noqa: S608
         return int(row[0] or 0)
 
-    def outcome(self, task_id: str) -> bool | None:
-        """Whether an id was answered; ``None`` if the output has no line for it."""
-        row = self._rows.execute("SELECT answered FROM ids WHERE id = ?", (task_id,)).fetchone()
-        return None if row is None or row[0] is None else bool(row[0])
+    def outcome(self, task_id: str) -> str | None:
+        """How the question of an id ended; ``None`` if the output has no line for it."""
+        row = self._rows.execute("SELECT outcome FROM ids WHERE id = ?", (task_id,)).fetchone()
+        return None if row is None or row[0] is None else str(row[0])
 
     def meet(self, task_id: str, line: int) -> int | None:
         """Records the line of an id, or returns the earlier line that has it."""

@@ -70,7 +70,7 @@ class AnswerWriter:
             found = _id(content)
             if found is not None:
                 whole += len(content)
-                seen.settle(found[0], answered=found[1])
+                seen.settle(*found)
             elif _is_torn(content):
                 self.torn = len(content)
             else:
@@ -166,12 +166,12 @@ def _is_torn(content: bytes) -> bool:
     return begun or not content.strip(b"\0")
 
 
-def _id(content: bytes) -> tuple[str, bool] | None:
-    """The id of a line and whether it was answered; ``None`` if the line is no answer."""
+def _id(content: bytes) -> tuple[str, str] | None:
+    """The id of a line and its outcome; ``None`` if the line is no answer."""
     try:
         given = json.loads(content)
     except (ValueError, RecursionError):
         return None
     if not isinstance(given, dict) or not isinstance(given.get("task_id"), str):
         return None
-    return given["task_id"], given.get("outcome") == "answered"
+    return given["task_id"], str(given.get("outcome"))

@@ -76,7 +76,7 @@ def read_watch(watch: Any) -> Watcher | None:
         seen_by.append(view)
         close = view.close
     elif watch is not None and watch is not False:
-        seen_by.append(_function(watch))
+        seen_by.append(watch_function(watch))
     log = event_logger()
     if log is not None:
         seen_by.append(log)
@@ -104,7 +104,12 @@ def closing_watcher(watcher: Watcher | None) -> Iterator[None]:
             watcher.close()
 
 
-def _function(watch: Any) -> Callable[[Event], object]:
+def watch_function(watch: Any) -> Callable[[Event], object]:
+    """The function that receives events.
+
+    Raises:
+        ValidationError: it is none, or an async one (``input_invalid``).
+    """
     if not callable(watch) or isinstance(watch, type):
         raise ValidationError(
             f"`watch` must be a function that takes an event, or True: {watch!r}",

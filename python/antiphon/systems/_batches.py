@@ -57,6 +57,10 @@ class FileBatches(CheckedKeywords, Generic[_R]):
         unfinished questions, each in the thread of its id. Ctrl-C stops the batch; finished
         answers stay.
 
+        A question that pauses for a person gets a line with the outcome ``paused`` and its
+        ``questions``. `resume` answers it in the thread of its id; then `redo_failed` appends the
+        line with the answer. Without a checkpointer it cannot be answered.
+
         An invalid line is reported in `BatchReport.problems` and gets no line in the output.
 
         Args:
@@ -64,15 +68,18 @@ class FileBatches(CheckedKeywords, Generic[_R]):
             output: the file of answers; created if it does not exist.
             files: the folder of attached files. Default: that of the questions.
             concurrency: the number of concurrent questions. Default: 8.
-            redo_failed: whether to ask unanswered questions of the output again. Default: no.
-            watch: called on this thread with the events of the batch: ``batch_started``,
-                ``torn_line_dropped``, ``line_refused``, ``question_finished``.
+            redo_failed: whether to ask unanswered questions of the output again, and to go on
+                with paused ones. Default: no.
+            watch: a function, called on this thread with the events of the batch, not of its
+                questions: ``batch_started``, ``torn_line_dropped``, ``line_refused``,
+                ``question_finished``. An exception that it raises ends the batch.
             context: for all questions, as in `System.run`.
 
         Raises:
             ValidationError: the questions cannot be read (``batch_input_unreadable``), the
-                output contains other lines (``batch_output_invalid``), or `concurrency` is not
-                an integer of at least 1 (``agent_invalid``). Nothing has been asked.
+                output contains other lines (``batch_output_invalid``), `concurrency` is not an
+                integer of at least 1 (``agent_invalid``), or `watch` is no function
+                (``input_invalid``). Nothing has been asked.
             StateError: another batch is writing to the output (``batch_busy``), the output
                 cannot be written (``batch_output_failed``), or the store of the threads fails.
             AuthError: the provider refuses the key of the model; the batch ends.
