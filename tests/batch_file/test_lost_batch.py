@@ -1,4 +1,4 @@
-"""Batches whose process dies or runs out of room: what is finished stays, the rest goes on."""
+"""Batches whose process dies or runs out of room: what is finished stays, the rest continues."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs `command.py`, from whatever folder it is called: `python -m tests.bench --help`."""
+"""Runs `command.py`, called from any folder: `python -m tests.bench --help`."""
 
 import runpy
 import sys

@@ -2,7 +2,7 @@
 
 Arguments: the URL of the store, the file that stands for the world, who pays, and what happens:
 ``begin`` runs the team until it waits, and kills the process there; an answer as JSON, for each of
-the questions, goes on. What came of it is printed as JSON.
+the questions, resumes it. What came of it is printed as JSON.
 """
 
 import json

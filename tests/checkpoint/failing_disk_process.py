@@ -28,7 +28,7 @@ class State(TypedDict, total=False):
 
 
 def kept(saver: Saver, steps: int, durability: Durability = "sync") -> int:
-    """Goes on with the thread until its list has so many items; how many there are."""
+    """Resumes the thread until its list has so many items; how many there are."""
 
     def add(state: State) -> State:
         print("step", len(state.get("log", [])), flush=True)

@@ -59,7 +59,7 @@ class Forker:
         self.saver = open_at(url)
 
     def fork(self, state: State, runtime: Runtime[None]) -> State:
-        """Forks; the parent waits for the child and goes on."""
+        """Forks; the parent waits for the child and continues."""
         del state
         child = os.fork()
         if child == 0:

@@ -1,4 +1,4 @@
-"""A process that is going to be killed: it goes on with one thread of a store, as far as it gets.
+"""A process that is going to be killed: it resumes one thread of a store, as far as it gets.
 
 Arguments: the store's URL, the journal, the durability, the number of steps. Every node notes in
 the journal that it begins, and the process notes what the thread holds when it takes it up.
@@ -61,7 +61,7 @@ class Victim:
 
 
 def main(url: str, journal: str, durability: Durability, steps: int) -> None:
-    """Goes on with the thread, or begins it."""
+    """Resumes the thread, or begins it."""
     victim = Victim(journal)
     builder = StateGraph(State)
     for node in (victim.count, victim.left, victim.right):

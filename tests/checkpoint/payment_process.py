@@ -122,7 +122,7 @@ class Declared(Agent):
 
 
 def of_graph(action: Any) -> Any:
-    """Goes on with the graph of one node, or begins it."""
+    """Resumes the graph of one node, or begins it."""
     builder = StateGraph(State)
     builder.add_node("acts", action)
     builder.add_edge(START, "acts")
@@ -136,7 +136,7 @@ def of_graph(action: Any) -> Any:
 
 
 def of_team(agent: type[Agent]) -> Any:
-    """Goes on with the team of one agent, or begins it."""
+    """Resumes the team of one agent, or begins it."""
     team = Orchestrator(
         agents=[agent()], checkpointer=URL, durability=cast("Durability", DURABILITY)
     )

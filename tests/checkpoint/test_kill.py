@@ -79,7 +79,7 @@ def test_whatever_was_committed_stays_and_is_not_done_again(
 
 
 def check(lines: list[list[str]], *, is_sync: bool) -> None:
-    """Each process goes on where the thread is, and never before that."""
+    """Each process resumes where the thread is, and never before that."""
     count, done = 0, {"left": 0, "right": 0}
     begun = {"count": -1, "left": 0, "right": 0}
     for word, *rest in lines:

@@ -1,4 +1,4 @@
-"""A process that is stopped for longer than its thread is kept for it, and then goes on."""
+"""A process that is stopped for longer than its thread is kept for it, and then continues."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_whoever_was_stopped_too_long_does_not_write_while_another_does(
         builder.add_node("second", wake).add_node("third", lambda _: {"log": ["third"]})
         builder.add_edge(START, "first").add_edge("first", "second").add_edge("second", "third")
         graph = builder.compile(saver)
-        # Goes on where the other one was stopped.
+        # Resumes where the other one was stopped.
         done = graph.invoke(None, CONFIG)
         assert graph.get_state(CONFIG).values == done
     assert said == ["thread_conflict"]

@@ -72,7 +72,7 @@ class TestChangedValues:
 
 
 class TestChangedGraphs:
-    """A graph is another one when its thread goes on."""
+    """A graph is another one when its thread continues."""
 
     @staticmethod
     def paused(saver: Saver) -> CompiledGraph:

@@ -1,7 +1,7 @@
 """`make eval`: asks a model the questions, and reports how many answers are right.
 
 A file of results, one line for each question, is written as the evaluation goes. Started again
-with the same model, it goes on where it was killed; `--anew` begins again.
+with the same model, it resumes where it was killed; `--anew` begins again.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The questions, and an evaluation of a scripted model that is killed and goes on."""
+"""The questions, and an evaluation of a scripted model that is killed and continues."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A graph or team that a node calls goes on where it was: what it has done is not done again."""
+"""A graph or team that a node calls resumes where it was: what it has done is not done again."""
 
 from typing import Any, TypedDict
 

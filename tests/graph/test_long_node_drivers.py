@@ -47,7 +47,7 @@ def test_the_result_of_an_inline_node_is_not_kept_back(impl: Impl) -> None:
 
 
 def test_the_caller_is_let_in_between_inline_nodes(impl: Impl) -> None:
-    """A loop of inline nodes goes on until the caller's thread has made the next call."""
+    """A loop of inline nodes continues until the caller's thread has made the next call."""
     seen = threading.Event()
     until = time.monotonic() + PATIENCE
 

@@ -40,7 +40,7 @@ def asking(impl: Impl, saver: Any, *, after: Any = None) -> Any:
 
 
 class TestTurns:
-    """A thread goes on with more input."""
+    """A thread continues with more input."""
 
     def test_a_second_input_is_added_to_what_is_there(
         self, impl: Impl, run: Run, saver: Any

@@ -82,7 +82,7 @@ def code_of(raised: pytest.ExceptionInfo[AntiphonError]) -> str:
 
 
 class TestTurns:
-    """A thread goes on with further questions."""
+    """A thread continues with further questions."""
 
     def test_messages_and_keys_persist_and_the_answer_is_reset(self, saver: Saver) -> None:
         seen: list[Any] = []
@@ -322,7 +322,7 @@ class TestSchemas:
 
 
 class TestResuming:
-    """A run goes on where it stopped."""
+    """A run resumes where it stopped."""
 
     def test_by_the_name_of_the_thread(self, saver: Saver) -> None:
         greeters(saver).run("q", thread="t")

@@ -23,7 +23,7 @@ import os
 body = b'{"value": 1}'
 os.write(3, (len(body) + 1).to_bytes(4, "little") + b"O" + body)
 """
-"""Says its outcome itself; what follows it goes on as nobody's."""
+"""Says its outcome itself; what follows it belongs to no job."""
 _WALL = 2.0
 
 

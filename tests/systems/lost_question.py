@@ -109,7 +109,7 @@ def models(journal: Journal) -> dict[str, Any]:
 
 
 def main(path: str, journal: str, cast: str, dies_at: str) -> None:
-    """Goes on with the question, or begins it."""
+    """Resumes the question, or begins it."""
     played = {"functions": functions, "agents": agents, "models": models}[cast]
     roles = played(Journal(journal, int(dies_at)))
     with SqliteSaver.open(path) as saver:

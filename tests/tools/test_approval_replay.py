@@ -1,4 +1,4 @@
-"""Approved calls whose outcome is known when a failed run goes on: nobody is asked again."""
+"""Approved calls whose outcome is known when a failed run continues: nobody is asked again."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ class Victim:
 
 
 def main(url: str, journal: str, durability: Durability) -> None:
-    """Goes on with the thread, or begins it."""
+    """Resumes the thread, or begins it."""
     victim = Victim(journal)
     builder = StateGraph(Outer).add_node("caller", victim.caller).add_edge(START, "caller")
     graph = builder.compile(url)

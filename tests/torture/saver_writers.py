@@ -75,7 +75,7 @@ class Writer:
         await self.aadd(self.chance.choice(KEPT))
 
     def add(self, thread: str) -> None:
-        """What LangGraph does in a superstep: it reads, keeps what a task wrote, and goes on."""
+        """What LangGraph does in a superstep: it reads, keeps what a task wrote, and continues."""
         before = self.saver.get_tuple({"configurable": {"thread_id": thread}})
         item, where = self.item(), place(thread, before)
         if before is not None:

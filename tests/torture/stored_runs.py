@@ -126,7 +126,7 @@ def shown(store: Damaged) -> Any:
 
 
 def resumed(store: Damaged) -> Any:
-    """What is paid when a run goes on, and what there is then."""
+    """What is paid when a run continues, and what there is then."""
     world = World(broken=False)
     with store.open() as saver:
         done = world.build(saver).invoke(None, config("failed"))

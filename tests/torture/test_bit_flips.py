@@ -67,7 +67,7 @@ def check(victim: Victim, copy: StoreFile, what: str) -> None:
         # A thread without its row is one that never was.
         if not there >= NEEDS.get(name, set()):
             continue
-        # Whoever goes on writes, and what is shown after that is what it wrote.
+        # A run that continues writes, and what is shown after that is what it wrote.
         one = copy.copy(copy.path.with_suffix(".one.db"))
         check_face(name, (face, one), victim.truth[name], what)
 

@@ -105,7 +105,7 @@ def pruned(store: Damaged) -> Any:
 
 
 def continued(store: Damaged) -> Any:
-    """What there is when a graph went on."""
+    """What there is when a graph continued."""
     with store.open() as opened:
         saver = AntiphonSaver(opened)
         fill(saver, config(checkpoint_id=f"{11:08}"), range(12, 13))

@@ -1,4 +1,4 @@
-"""Sessions whose code goes on after its outcome, and sandboxes that are closed at any instant."""
+"""Sessions whose code continues after its outcome, and sandboxes that are closed at any instant."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from support.torture import rounds
 from support.waiting import happens, take_time
 
 SCRIPT = Path(__file__).with_name("saver_writers.py")
-# Writers at a time, and how long one goes on unless it is killed.
+# Writers at a time, and how long one continues unless it is killed.
 WRITERS, SECONDS = rounds(2, 4), 1.0
 KILLS = rounds(2, 250)
 

@@ -233,7 +233,7 @@ def picture(saver: Saver) -> dict[str, Any]:
 
 
 def check_run(after: Aftermath, durability: str) -> None:
-    """It goes on where it was, and no payment is made twice."""
+    """It resumes where it was, and no payment is made twice."""
     log = after.world.log()
     assert log == payments(len(log))
     begun = [int(line.split()[1]) for line in after.told if line.startswith("began ")]
