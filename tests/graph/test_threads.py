@@ -434,6 +434,42 @@ class TestEdits:
         graph.update_state(ONE, {"log": ["to c"]}, as_node="a")
         assert graph.get_state(ONE).next == ("c",)
 
+    @pytest.mark.parametrize("first", [None, "a", "c"])
+    def test_a_write_after_a_write_counts_as_the_last_node_that_ran(
+        self, impl: Impl, run: Run, saver: Any, first: str | None
+    ) -> None:
+        def ask(state: Log) -> Update:
+            return {"log": [impl.interrupt("?")]}
+
+        graph = impl.sequence(Log, say("a"), ask, say("c"), checkpointer=saver)
+        run(graph, {}, ONE)
+        graph.update_state(ONE, {"log": ["one"]}, **({} if first is None else {"as_node": first}))
+        graph.update_state(ONE, {"log": ["two"]})
+        branch = graph.update_state(graph.get_state(ONE).config, {"log": ["three"]})
+        state = graph.get_state(ONE)
+        assert (state.values["log"], state.next) == (["a", "one", "two", "three"], ("ask",))
+        assert state.config == graph.get_state(branch).config
+
+    @pytest.mark.parametrize("first", [None, "a"])
+    def test_writes_before_any_run_count_as_the_input(
+        self, impl: Impl, saver: Any, first: str | None
+    ) -> None:
+        graph = chain(impl, saver)
+        graph.update_state(ONE, {"log": ["one"]}, **({} if first is None else {"as_node": first}))
+        graph.update_state(ONE, {"log": ["two"]})
+        state = graph.get_state(ONE)
+        assert (state.values, state.next) == ({"log": ["one", "two"]}, ("a",))
+
+    def test_many_writes_count_as_the_last_node_that_ran(
+        self, impl: Impl, run: Run, saver: Any
+    ) -> None:
+        graph = chain(impl, saver)
+        run(graph, {"log": ["in"]}, ONE)
+        for _ in range(20):
+            graph.update_state(ONE, {"log": ["edit"]}, as_node="a")
+        asyncio.run(graph.aupdate_state(ONE, {"log": ["last"]}))
+        assert graph.get_state(ONE).next == ()
+
     def test_an_unknown_node_is_refused(self, impl: Impl, run: Run, saver: Any) -> None:
         graph = chain(impl, saver)
         run(graph, {"log": ["in"]}, ONE)
@@ -444,6 +480,9 @@ class TestEdits:
         nodes = {"a": say("a"), "b": say("b")}
         graph = impl.build(Log, nodes, [("__start__", "a"), ("__start__", "b")], checkpointer=saver)
         run(graph, {}, ONE)
+        with pytest.raises(impl.InvalidUpdateError):
+            graph.update_state(ONE, {"log": ["edit"]})
+        graph.update_state(ONE, {"log": ["edit"]}, as_node="a")
         with pytest.raises(impl.InvalidUpdateError):
             graph.update_state(ONE, {"log": ["edit"]})
 

@@ -113,7 +113,7 @@ class Threads:
         Args:
             config: the thread; or a checkpoint, to begin a branch there.
             values: the update: a dict, or another return value of nodes.
-            as_node: the node. Default: the one whose superstep was the last.
+            as_node: the node. Default: the one whose superstep was the last; updates are none.
 
         Returns:
             The config of the new checkpoint.
@@ -126,7 +126,7 @@ class Threads:
         thread = self._thread(config)
         with graph_errors():
             if as_node is None:
-                as_node = self._writer((yield from self._newest(thread)))
+                as_node = self._writer((yield from self._last_superstep(thread)))
             run = self._edit(thread, values, as_node)
             yield drive(run)
         return config_at(thread.name, run.checkpoint)
@@ -147,6 +147,14 @@ class Threads:
         history = self._engine.history(thread.ref(), live=thread.checkpoint is None)
         found: list[dict[str, Any]] = yield twin(history, "page", 1)
         return found
+
+    def _last_superstep(self, thread: GraphThread) -> Routine[list[dict[str, Any]]]:
+        """The newest checkpoint that no update has written, as the engine shows it."""
+        found = yield from self._newest(thread)
+        history = self._engine.history(thread.ref())
+        while found and all(one["source"] == "update" for one in found):
+            found = yield twin(history, "page", _PAGE)
+        return [one for one in found if one["source"] != "update"]
 
     def _writer(self, found: list[dict[str, Any]]) -> str:
         """The node that wrote last."""
