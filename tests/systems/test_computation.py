@@ -245,3 +245,17 @@ def test_a_tool_that_computes_tells_what_its_code_has() -> None:
         tool = compute(box, inputs={"prices": [3, 4]}, name="calculate", max_calls=2)
     assert (tool.name, tool.max_calls) == ("calculate", 2)
     assert "prices (list)" in tool.description
+
+
+def test_the_model_reads_how_many_columns_of_a_wide_table_are_left_out() -> None:
+    pandas = pytest.importorskip("pandas")
+    wide = pandas.DataFrame({f"measurement_{at:03}": [at] for at in range(200)})
+    model = scripted([plan("result = int(wide['measurement_199'].iloc[0])")])
+    with Sandbox(packages=["pandas", "numpy", "pyarrow"]) as box:
+        computed = Computation(model, sandbox=box, summarise=False).run("?", {"wide": wide})
+    assert computed.value == 199
+    told = model.requests[0]["messages"][-1]["content"]
+    assert "\n- and 160 more: 'measurement_040', 'measurement_041'" in told
+    named = [at for at in range(200) if f"'measurement_{at:03}'" in told]
+    assert f", and {200 - len(named)} whose names are left out\n" in told
+    assert "Its first rows, of which only the first 40 of 200 columns are shown:\n" in told

@@ -49,17 +49,30 @@ def _usage(name, columns):
     return told
 
 
+def _names(columns):
+    """The names of columns, and how many have no room."""
+    told, room = [], 2000
+    for column in columns:
+        room -= len(repr(column.name)) + 2
+        if room < 0:
+            break
+        told.append(repr(column.name))
+    left = len(columns) - len(told)
+    return ", ".join(told) + (f", and {left} whose names are left out" if left else "")
+
+
 def _table(name, table):
     head = table.iloc[:3, :40]
     # By place: several columns may have one name.
     columns = [table.iloc[:, at] for at in range(len(table.columns))]
     told = [f"The variable `{name}` is a pandas DataFrame of {len(table)} rows. Its columns:"]
     told += [_column(column) for column in columns[:40]]
+    where = ""
     if len(columns) > 40:
-        more = ", ".join([repr(column.name) for column in columns[40:]])
-        told.append(f"- and {len(columns) - 40} more: {_cut(more, 2000)}")
+        where = f", of which only the first 40 of {len(columns)} columns are shown"
+        told.append(f"- and {len(columns) - 40} more: {_names(columns[40:])}")
     rows = [head.columns, *head.itertuples(index=False, name=None)]
-    told.append("Its first rows:")
+    told.append(f"Its first rows{where}:")
     told += [",".join([_cell(cell) for cell in row]) for row in rows]
     return "\n".join(told + _usage(name, columns[:40]))
 
