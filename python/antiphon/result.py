@@ -225,6 +225,19 @@ class RunResult:
         """
         return json.dumps(self.to_dict(), ensure_ascii=False, indent=indent)
 
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
+        """How pydantic writes a result: as `to_dict`. It checks one by its class."""
+        from pydantic_core import core_schema
+
+        written = core_schema.dict_schema(core_schema.str_schema(), core_schema.any_schema())
+        return core_schema.is_instance_schema(
+            cls,
+            serialization=core_schema.plain_serializer_function_ser_schema(
+                cls.to_dict, return_schema=written
+            ),
+        )
+
     def __getstate__(self) -> dict[str, Any]:
         kept = {**self.__dict__, "_paused": None, "_recorded": self.events}
         try:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from html.parser import HTMLParser
 from typing import Any
 
+import pydantic
 import pytest
 
 from antiphon import (
@@ -272,3 +273,20 @@ def test_teams_and_ready_systems_return_one_family_of_results() -> None:
             "thread",
             "usage",
         }
+
+
+def test_pydantic_writes_a_result_as_its_dict_and_accepts_its_class_only() -> None:
+    for one in (result(), ReviewLoop(scripted([])).run("What is 1 + 1?")):
+        adapter: pydantic.TypeAdapter[Any] = pydantic.TypeAdapter(type(one))
+        assert json.loads(adapter.dump_json(one)) == json.loads(one.to_json())
+        assert adapter.dump_python(one) == one.to_dict()
+        assert adapter.validate_python(one) is one
+        assert adapter.json_schema(mode="serialization")["type"] == "object"
+        with pytest.raises(pydantic.ValidationError, match=type(one).__name__):
+            adapter.validate_python(one.to_dict())
+
+    class Reply(pydantic.BaseModel):
+        result: Result
+
+    reply = json.loads(Reply(result=result()).model_dump_json())
+    assert reply["result"]["outcome"] == "answered"
