@@ -736,6 +736,23 @@ def test_options_that_a_role_has_no_use_for_are_refused(options: Any, option: st
     assert caught.value.code == "role_invalid"
 
 
+def test_instructions_that_are_a_function_are_refused_with_the_way_to_vary_them() -> None:
+    with pytest.raises(ValidationError, match=r"in the role `planner`.*: function\n") as caught:
+        ReviewLoop(model(), planner=Agent(name="p", instructions=lambda ctx: "Today is Monday."))
+    assert caught.value.code == "role_invalid"
+    assert "`ctx.model([...])`" in (caught.value.hint or "")
+
+    class Dated(Agent):
+        def act(self, brief: Any, ctx: AgentContext) -> Any:
+            order = {"role": "system", "content": f"Today is {ctx.context}."}
+            return ctx.model([order, {"role": "user", "content": "Plan."}], output=dict)
+
+    planner = scripted([{"json": PLAN}])
+    loop = ReviewLoop(model(), planner=Dated(model=planner))
+    assert loop.run("?", context="Monday").answer
+    assert planner.requests[0]["messages"][0]["content"].startswith("Today is Monday.")
+
+
 def test_an_agent_plays_one_role_and_not_all() -> None:
     everyone: Any = Agent(name="a", model=model())
     with pytest.raises(ValidationError, match="cannot have all roles"):

@@ -117,17 +117,18 @@ def _agent_role(role: RoleSpec, agent: AgentDeclaration) -> dict[str, Any]:
         refuse_persons(spec.tools, where, way_out)
         act = _AgentAct(role, spec)
         return {"act": act, "tools": [dict(tool.spec) for tool in spec.tools], **shared}
-    return {**_declaration(agent, spec), **shared}
+    return {**_declaration(role, agent, spec), **shared}
 
 
-def _declaration(agent: AgentDeclaration, spec: Spec) -> dict[str, Any]:
+def _declaration(role: RoleSpec, agent: AgentDeclaration, spec: Spec) -> dict[str, Any]:
     if not isinstance(spec.instructions, str):
         raise ValidationError(
-            f"`instructions` of agent `{spec.name}` must be a text in a role: "
-            f"{type(spec.instructions).__name__}",
+            f"`instructions` of agent `{spec.name}` must be a text in the role `{role.name}`, "
+            f"because they precede the role's own: {type(spec.instructions).__name__}",
             code="role_invalid",
-            details={"option": "instructions"},
-            hint="give a text, or implement `act`",
+            details={"role": role.name, "option": "instructions"},
+            hint="give a text; for one that differs between calls, implement `act(self, brief, "
+            "ctx)` and ask with `ctx.model([...])`",
         )
     made: dict[str, Any] = {"tags": {"agent": spec.name}}
     if spec.model is not None:
