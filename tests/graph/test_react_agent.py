@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, Tool
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import RunnableLambda
-from langchain_core.tools import tool
+from langchain_core.tools import InjectedToolCallId, tool
 from pydantic import BaseModel, PrivateAttr
 
 import antiphon
@@ -443,6 +443,29 @@ def test_an_agent_is_a_node(impl: Impl, run: Run) -> None:
     agent = impl.create_react_agent(twice(), [double], name="helper")
     graph = impl.build(impl.MessagesState, {"helper": agent}, [(impl.START, "helper")])
     assert contents(run(graph, {"messages": "go"})) == ["go", "", "2", "4", "done"]
+
+
+@VERSIONS
+@pytest.mark.parametrize("kept", [True, False])
+def test_an_agent_hands_over_to_another(impl: Impl, run: Run, version: str, kept: bool) -> None:
+    def hand_over(reason: str, state: Any, tool_call_id: Any) -> Any:
+        """Hands over."""
+        told = ToolMessage(reason, tool_call_id=tool_call_id)
+        update = {"messages": [*state["messages"], told]}
+        return impl.Command(goto="bob", update=update, graph=impl.Command.PARENT)
+
+    hints = {"reason": str, "state": Annotated[dict[str, Any], impl.InjectedState]}
+    made = annotated(hand_over, **hints, tool_call_id=Annotated[str, InjectedToolCallId])
+    script = Script(replies=[asking(call("hand_over", reason="bob knows"))])
+    tools = [tool("hand_over")(made)]
+    ann = impl.create_react_agent(script, tools, name="ann", version=version)
+    bob = impl.create_react_agent(twice(), [double], name="bob", version=version)
+    options = {"checkpointer": impl.MemorySaver()} if kept else {}
+    graph = impl.build(
+        impl.MessagesState, {"ann": ann, "bob": bob}, [(impl.START, "ann")], **options
+    )
+    state = run(graph, {"messages": "go"}, ONE)
+    assert contents(state) == ["go", "", "bob knows", "", "2", "4", "done"]
 
 
 def test_tokens_are_streamed(impl: Impl) -> None:

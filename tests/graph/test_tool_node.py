@@ -272,6 +272,37 @@ def test_a_command_for_the_enclosing_graph_needs_no_answer(impl: Impl, run: Run)
     assert run(outer, {"messages": [asking]})["messages"][-1].content == "left"
 
 
+def test_packets_for_the_enclosing_graph_leave_together(impl: Impl, run: Run) -> None:
+    @tool
+    def give(to: str) -> Any:
+        """Gives."""
+        return impl.Command(goto=[impl.Send("take", {"to": to})], graph=impl.Command.PARENT)
+
+    asked = AIMessage("", tool_calls=[call("give", "1", to="a"), call("give", "2", to="b")])
+    inner = impl.build(impl.MessagesState, {"t": impl.ToolNode([give])}, [(impl.START, "t")])
+    nodes = {"inner": inner, "take": lambda packet: {"messages": [packet["to"]]}}
+    outer = impl.build(impl.MessagesState, nodes, [(impl.START, "inner")])
+    told = [one.content for one in run(outer, {"messages": [asked]})["messages"]]
+    assert sorted(told[-2:]) == ["a", "b"]
+
+
+@pytest.mark.only("antiphon")
+def test_what_is_written_with_the_packets_is_kept(impl: Impl, run: Run) -> None:
+    @tool
+    def give(to: str) -> Any:
+        """Gives."""
+        sends = [impl.Send("take", {"to": to})]
+        update = {"messages": [f"to {to}"]}
+        return impl.Command(goto=sends, update=update, graph=impl.Command.PARENT)
+
+    asked = AIMessage("", tool_calls=[call("give", "1", to="a"), call("give", "2", to="b")])
+    inner = impl.build(impl.MessagesState, {"t": impl.ToolNode([give])}, [(impl.START, "t")])
+    nodes = {"inner": inner, "take": lambda packet: {"messages": [packet["to"]]}}
+    outer = impl.build(impl.MessagesState, nodes, [(impl.START, "inner")])
+    told = [one.content for one in run(outer, {"messages": [asked]})["messages"]]
+    assert told[-4:] == ["to a", "to b", "a", "b"]
+
+
 @pytest.mark.parametrize("fits", [True, False])
 def test_a_state_that_is_a_list_takes_a_list(impl: Impl, run: Run, fits: bool) -> None:
     update = (lambda: [told()]) if fits else (lambda: {"messages": [told()]})

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from langchain_core.messages.tool import ToolOutputMixin
 
-from antiphon._antiphon import Command
+from antiphon._antiphon import Command, Send
 
 if TYPE_CHECKING:
     from langchain_core.tools import BaseTool
@@ -36,6 +36,29 @@ def returning_commands(tool: BaseTool) -> BaseTool:
     if coroutine is not None:
         wrapped["coroutine"] = _async(coroutine)
     return tool.model_copy(update=wrapped) if wrapped else tool
+
+
+def with_one_exit(replies: list[Any]) -> list[Any]:
+    """Replies whose packets for the enclosing graph are in one command, since one leaves a node."""
+    leaving = [reply for reply in replies if _sends_out(reply)]
+    if len(leaving) < 2:  # noqa: PLR2004 - one is one already
+        return replies
+    writes = [pair for reply in leaving for pair in _pairs(reply.update)]
+    sends = [send for reply in leaving for send in reply.goto]
+    exits = Command(graph=Command.PARENT, update=writes or None, goto=sends)
+    return [*(reply for reply in replies if reply not in leaving), exits]
+
+
+def _sends_out(reply: Any) -> bool:
+    """Whether it is a command for the enclosing graph that leads on by packets alone."""
+    if not isinstance(reply, Command) or reply.graph != Command.PARENT:
+        return False
+    sends = isinstance(reply.goto, list) and all(isinstance(one, Send) for one in reply.goto)
+    return sends and (reply.update is None or isinstance(reply.update, dict | list))
+
+
+def _pairs(update: Any) -> list[Any]:
+    return list(update.items()) if isinstance(update, dict) else list(update or ())
 
 
 def _sync(function: Any) -> Any:

@@ -15,7 +15,7 @@ from langchain_core.tools import tool as make_tool
 from antiphon._antiphon import Command
 from antiphon._event_loop import run_blocking
 from antiphon._graph_errors import GraphBubbleUp, GraphBuildError
-from antiphon.graph._tool_commands import returning_commands
+from antiphon.graph._tool_commands import returning_commands, with_one_exit
 from antiphon.graph._tool_injection import Injection, ToolRuntime
 from antiphon.graph._tool_reply import failed, replies_of
 from antiphon.tools import Tool
@@ -117,6 +117,7 @@ class ToolNode:
         as_list = isinstance(given, list) and not _is_call(given[-1])
         if not any(isinstance(reply, Command) for reply in replies):
             return replies if as_list else {self._key: replies}
+        replies = with_one_exit(replies)
         if len(replies) == 1:
             return replies[0]
         return [reply if isinstance(reply, Command) else {self._key: [reply]} for reply in replies]
