@@ -1755,6 +1755,12 @@ def enclosing_context() -> Context | None:
     has ended is none: what its tasks start after that is nobody's.
     """
 
+def markdown_html(text: str, /) -> str:
+    """
+    Renders Markdown that is not trusted as HTML: HTML in the text is shown as text, nothing is
+    loaded from a network, and links lead to web and mail addresses only.
+    """
+
 def sandbox_budget(limits: dict) -> Any:
     """
     The budgets of a job's outcome and calls under these limits, as the guest's encoder and the

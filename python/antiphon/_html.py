@@ -7,6 +7,7 @@ from base64 import b64encode
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from antiphon._antiphon import markdown_html
 from antiphon._json_values import encode_or
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ def table(rows: Iterable[tuple[str, str]]) -> str:
 
 
 def rendered(value: Any) -> str:
-    """A value as an element: frames as tables, images as images, text folded if it is long."""
+    """A value as an element: frames as tables, images, Markdown; folded if it is long."""
     from antiphon.content import Image
 
     if isinstance(value, Image):
@@ -66,7 +67,10 @@ def rendered(value: Any) -> str:
     if type(value).__module__.partition(".")[0] in _FRAMES and hasattr(value, "_repr_html_"):
         return str(value._repr_html_())
     text = preview(value)
-    element = f'<div style="white-space:pre-wrap;margin:8px 0">{escape(text)}</div>'
+    if isinstance(value, str):
+        element = f'<div style="margin:8px 0">{markdown_html(text)}</div>'
+    else:
+        element = f'<div style="white-space:pre-wrap;margin:8px 0">{escape(text)}</div>'
     is_long = len(text) > _FOLDED_LENGTH or text.count("\n") > _FOLDED_LINES
     return folded(f"{len(text):,} characters", element) if is_long else element
 

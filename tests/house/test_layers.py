@@ -31,6 +31,7 @@ class Room:
 HOUSE = {
     "core": Room(frozenset(), _PYTHON | _HTTP | _SQL | _WAITING | {"tracing"}),
     "reply": Room(frozenset({"core"}), _PYTHON | _HTTP | _SQL | _WAITING),
+    "markdown": Room(frozenset(), _PYTHON | _HTTP | _SQL | _WAITING),
     "runtime": Room(frozenset({"core"}), _PYTHON | _HTTP | _SQL),
     "net": Room(),
     "models": Room(_PORTS | {"net"}),
@@ -40,8 +41,8 @@ HOUSE = {
     "sandbox": Room(),
     "queue": Room(),
     "systems": Room(_PORTS | {"reply"}, _PYTHON | _HTTP | _SQL),
-    "server": Room(_PORTS | _ADAPTERS | {"reply", "systems"}),
-    "binding": Room(_PORTS | _ADAPTERS | {"reply", "systems", "server"}, frozenset()),
+    "server": Room(_PORTS | _ADAPTERS | {"markdown", "reply", "systems"}),
+    "binding": Room(_PORTS | _ADAPTERS | {"markdown", "reply", "systems", "server"}, frozenset()),
 }
 CRATES = sorted(path.parent.name for path in ROOT.glob("src/*/Cargo.toml"))
 

@@ -225,6 +225,13 @@ def test_an_image_is_shown_from_its_bytes_and_never_from_an_address() -> None:
     assert "<img" not in shown(Image("https://example.com/tracker.png"))
 
 
+def test_an_answer_is_shown_as_markdown_without_its_html() -> None:
+    html = shown("**42** of | <b onclick=x>all</b>\n\n| a |\n|---|\n| 1 |")
+    assert "<strong>42</strong>" in html
+    assert "<td>1</td>" in html
+    assert "<b onclick" not in html
+
+
 def test_a_long_answer_is_folded() -> None:
     assert "characters</summary>" not in shown("short")
     assert ">5,000 characters</summary>" in shown("x" * 5_000)

@@ -67,6 +67,7 @@ mod _antiphon {
         value::{
             codec::TypeCodec,
             command::{Command, Overwrite, Send},
+            markdown::markdown_html,
             redact::PieceRedactor,
             schema::CompiledSchema,
             values::Values,

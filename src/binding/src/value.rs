@@ -3,6 +3,7 @@
 pub(crate) mod codec;
 pub(crate) mod command;
 pub(crate) mod json;
+pub(crate) mod markdown;
 pub(crate) mod object;
 pub(crate) mod redact;
 pub(crate) mod schema;
