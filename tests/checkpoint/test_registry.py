@@ -266,6 +266,24 @@ class LaterCard(pydantic.BaseModel):
     when: list[int] = pydantic.Field(default_factory=lambda: [1])
 
 
+class BagCard(pydantic.BaseModel):
+    title: str
+    bag: dict[str, int] = pydantic.Field(default_factory=dict)
+    more: list[int] = pydantic.Field(default_factory=list)
+
+
+def test_an_empty_default_costs_no_reading_of_signatures(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any, **__: Any) -> Any:
+        raise AssertionError("a signature was read")
+
+    stored = Card(title="a", rank=2)
+    expected = BagCard(title="a")
+    monkeypatch.setattr(pydantic.fields.FieldInfo, "get_default", refuse)  # it reads them
+    made = evolved("t", BagCard, stored)
+    assert (made.title, made.bag, made.more) == (expected.title, {}, [])
+    assert made.bag is not evolved("t", BagCard, stored).bag
+
+
 def test_a_type_may_gain_fields_with_defaults_and_lose_others() -> None:
     assert evolved("t", Later, Point(1, {"a"})) == Later({"a"}, 7, [])
     assert evolved("t", LaterTrio, Trio(1, 2, 3)) == LaterTrio(1, 5)
