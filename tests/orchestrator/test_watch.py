@@ -68,7 +68,7 @@ def test_each_start_shows_each_event_once(start: str) -> None:
     seen: list[Event] = []
     result = STARTS[start](agent(), seen.append)
     assert result.answer == "It is 42."
-    assert tuple(seen) == result.events
+    assert tuple(event for event in seen if event.kind != "chunk") == result.events
     assert "".join(event.text for event in seen) == "It is 42."
 
 
@@ -168,6 +168,16 @@ def test_loggers_tell_who_does_what(caplog: pytest.LogCaptureFixture) -> None:
         '  7 a tool_call double({"number": 21})',
         "  8 a tool_result double: 42",
     ]
+
+
+def test_a_result_has_the_same_events_whether_somebody_watches_or_not() -> None:
+    kinds = [event.kind for event in agent().run("q").events]
+    assert [event.kind for event in agent().run("q", watch=repr).events] == kinds
+    with agent().stream("q") as stream:
+        seen = [event.kind for event in stream]
+    assert [event.kind for event in stream.result.events] == kinds
+    assert [kind for kind in seen if kind != "chunk"] == kinds
+    assert "chunk" in seen
 
 
 def test_loggers_are_silent_by_default(

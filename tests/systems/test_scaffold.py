@@ -70,6 +70,7 @@ def test_a_pause_without_a_store_is_resumed_by_its_result(echo: type[System[Any]
         system.resume(paused)
     result = system.resume(paused, True)
     assert (result.outcome, result.answer, result.run_id) == ("answered", "hello", paused.run_id)
+    assert result.to_dict()["output"] == {"answer": "hello"}
     with pytest.raises(ValidationError, match="already resumed"):
         system.resume(paused, True)
     with pytest.raises(ValidationError, match="cannot be resumed: answered"):

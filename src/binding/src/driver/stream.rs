@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
 
-use antiphon_core::event::Event as CoreEvent;
+use antiphon_core::event::{Event as CoreEvent, EventKind};
 use antiphon_core::notice::EventOptions;
 use antiphon_runtime::redact;
 use pyo3::prelude::*;
@@ -126,7 +126,7 @@ impl Stream {
         self.chunks.pop_front()
     }
 
-    /// Keeps events for the result and shows them to who watches.
+    /// Keeps events for the result, without pieces of replies, and shows them to who watches.
     pub(crate) fn take_events(
         &mut self,
         py: Python<'_>,
@@ -135,10 +135,15 @@ impl Stream {
     ) -> PyResult<()> {
         for mut event in events {
             redact::clean_event(&mut event);
+            let is_piece = event.kind == EventKind::Chunk;
             let event = Py::new(py, Event::new(Arc::clone(run_id), event))?;
             if self.has(Mode::Events) {
                 let item = Item::Event(event.clone_ref(py).into_any());
                 self.show(py, item, Vec::new())?;
+            }
+            // The whole reply is in an event too.
+            if is_piece {
+                continue;
             }
             if self.record && self.events.len() < Self::KEPT {
                 self.events.push(event);
