@@ -107,13 +107,13 @@ def test_each_kind_of_event_is_described() -> None:
 
 
 def test_an_event_prints_as_one_readable_line() -> None:
-    told = [str(event) for event in calls_and_repairs()]
-    assert "  4 a node_started" in told
-    assert "  5 a model_call turn 1, 1 message, tools: double" in told
-    assert '  6 a model_reply test:scripted: calls double({"number":2})' in told
-    assert '  7 a tool_call double({"number": 2})' in told
-    assert "  8 a tool_result double: 4" in told
-    assert told[-1].endswith("run run_finished completed")
+    lines = [str(event) for event in calls_and_repairs()]
+    assert "  4 a node_started" in lines
+    assert "  5 a model_call turn 1, 1 message, tools: double" in lines
+    assert '  6 a model_reply test:scripted: calls double({"number":2})' in lines
+    assert '  7 a tool_call double({"number": 2})' in lines
+    assert "  8 a tool_result double: 4" in lines
+    assert lines[-1].endswith("run run_finished completed")
     for cause in CAUSES:
         for event in cause():
             assert event.kind in str(event)

@@ -47,7 +47,7 @@ def running() -> asyncio.AbstractEventLoop:
 
 
 def on_own_loop() -> bool:
-    """Whether this coroutine runs on antiphon's loop: whoever waits for it is sync code."""
+    """Whether this coroutine runs on antiphon's loop, where sync code waits for it."""
     import asyncio
 
     return asyncio.get_running_loop() is _loop

@@ -175,8 +175,8 @@ def test_a_line_that_cannot_be_asked_is_told_of_and_stops_no_other(tmp_path: Pat
         19: "attachment_unreadable",
     }
     assert all(str(problem.line) in problem.message for problem in report.problems[:-2])
-    told = [event.data["line"] for event in seen if event.name == "line_refused"]
-    assert sorted(told) == sorted(problems)
+    refused = [event.data["line"] for event in seen if event.name == "line_refused"]
+    assert sorted(refused) == sorted(problems)
     assert [event.seq for event in seen] == list(range(1, len(seen) + 1))
     again = cast.loop().batch_file(questions, output, files=folder)
     assert counts(again) == (0, 0, 2, 17), "they can be mended and asked later"

@@ -42,7 +42,7 @@ def sandbox(*packages: str, spares: bool = True, tools: tuple[Any, ...] = ()) ->
 
 
 def rested(box: "Sandbox", start: str) -> float:
-    """Seconds of a run that nothing else of the sandbox's goes on beside.
+    """Seconds of a run while the sandbox does nothing else.
 
     Args:
         box: where it runs.
@@ -63,7 +63,7 @@ def plain(code: str) -> None:
 
 
 def monty(**functions: Callable[..., Any]) -> Run | None:
-    """Monty's pool of workers, warm; each run has a session of its own."""
+    """Monty's pool of workers, warm; each run has its own session."""
     if find_spec("pydantic_monty") is None:
         return None
     import pydantic_monty

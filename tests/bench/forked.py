@@ -16,7 +16,7 @@ STARTS = ("fork", "spare")
 RUNS = 20
 """Single runs of which the median is taken: a shared machine adds to some of them."""
 REST = 0.03
-"""Seconds in which spares are made again, and whatever the last run left is gone."""
+"""Seconds in which spares are made again, and the leftovers of the last run disappear."""
 CODE = "1 + 1"
 ANSWER = b"2"
 

@@ -87,15 +87,15 @@ def test_a_growing_thread_is_measured_at_its_beginning_and_along_its_way() -> No
     assert len(ticks) == steps_around(70)
 
 
-@pytest.mark.parametrize(("steps", "told"), [(16, True), (17, False)])
+@pytest.mark.parametrize(("steps", "is_reached"), [(16, True), (17, False)])
 def test_what_a_long_run_did_not_reach_is_left_blank(
-    monkeypatch: pytest.MonkeyPatch, steps: int, told: bool
+    monkeypatch: pytest.MonkeyPatch, steps: int, is_reached: bool
 ) -> None:
     grown = Grown(0, tuple(float(i) for i in range(16)), 16)
     monkeypatch.setattr(kept, "once", lambda *_: grown)
     theirs: Any = SimpleNamespace(ours=False, quick=False)
     sample = kept.figure(kept.near(10), steps, kept.ASYNC)(theirs)
-    assert (sample is not None and sample(1) == 1) is told
+    assert (sample is not None and sample(1) == 1) is is_reached
 
 
 def test_a_run_ends_when_it_has_taken_long_enough(monkeypatch: pytest.MonkeyPatch) -> None:

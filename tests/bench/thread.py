@@ -86,7 +86,7 @@ def message(i: int) -> dict[str, str]:
 
 
 def grow(engine: Engine, steps: int, keeping: Keeping, blob: dict[str, str] | None = None) -> Grown:
-    """Run a graph for so many steps in a new thread; then come back to it with a fresh saver.
+    """Run a graph for so many steps in a new thread; then load it with a fresh saver.
 
     The file is made by another thread before that.
     """

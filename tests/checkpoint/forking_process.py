@@ -1,7 +1,7 @@
 """A process with a node that forks it while the run is kept.
 
-Arguments: the store's URL, how the run is driven, what the child does. What the child comes to is
-written to standard output by whoever it comes back to; the parent writes what its run came to.
+Arguments: the store's URL, how the run is driven, what the child does. The code that the fork
+returns to prints the child's outcome to standard output; the parent prints its run's outcome.
 """
 
 import asyncio
@@ -45,7 +45,7 @@ def say(*words: object) -> None:
 
 
 def work_in(saver: Saver) -> None:
-    """A run of its own."""
+    """A separate run."""
     one = StateGraph(State).add_node("one", lambda _: {"log": ["child"]})
     other: RunnableConfig = {"configurable": {"thread_id": "other"}}
     one.add_edge(START, "one").compile(saver).invoke({}, other)
@@ -100,7 +100,7 @@ class Forker:
 
 
 def after(state: State) -> State:
-    """Comes after the fork, in whatever process gets there."""
+    """Comes after the fork, in each process that gets there."""
     del state
     say("after", "parent" if os.getpid() == PARENT else "child")
     return {"log": ["after"]}

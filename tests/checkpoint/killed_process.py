@@ -36,7 +36,7 @@ class Victim:
         os.write(self._journal, (" ".join(map(str, words)) + "\n").encode())
 
     def count(self, state: State, runtime: Runtime[None]) -> State:
-        """One superstep of its own, which does something that must not happen twice."""
+        """One separate superstep, which does something that must not happen twice."""
         done = state.get("count", 0)
         self.note("count", done)
         try:

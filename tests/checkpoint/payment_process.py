@@ -104,7 +104,7 @@ class Careful(Cashier):
 
 
 def replies(request: dict[str, Any]) -> Any:
-    """A model that pays, then sends, then says so."""
+    """A model that pays, then sends, then reports both."""
     said = [message for message in request["messages"] if message["role"] == "assistant"]
     do(f"model {len(said)}", "-")
     wanted = [("pay", {"cents": 5}), ("send", {})]

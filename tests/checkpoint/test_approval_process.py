@@ -1,4 +1,4 @@
-"""Processes that end while a person is asked: others go on, and nothing happens twice."""
+"""Processes that end while a person is asked: others continue, and nothing happens twice."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ pytestmark = pytest.mark.skipif(
 
 def process(folder: Path, who: str, what: Any) -> Any:
     """What one process prints; the one that begins kills itself."""
-    told = what if what == "begin" else json.dumps(what)
-    given = [f"sqlite:{folder}/runs.db", str(folder / "world"), who, told]
+    job = what if what == "begin" else json.dumps(what)
+    given = [f"sqlite:{folder}/runs.db", str(folder / "world"), who, job]
     command = [sys.executable, str(APPROVER), *given]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == (-9 if what == "begin" else 0), done.stderr

@@ -1,4 +1,4 @@
-"""A run that ends after any of its commits: whoever takes it up comes to the same end (EN-11)."""
+"""A run that ends after any of its commits: each resumption reaches the same end (EN-11)."""
 
 from __future__ import annotations
 

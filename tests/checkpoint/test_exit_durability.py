@@ -118,7 +118,7 @@ def test_who_wrote_last_is_not_guessed() -> None:
 
 
 class Count(Agent):
-    """Counts its turns, and asks whether to go on."""
+    """Counts its turns, and asks whether to continue."""
 
     def act(self, state: Any, ctx: AgentContext) -> dict[str, Any]:
         ctx.ask("go on?")

@@ -42,12 +42,12 @@ def test_a_file_that_may_only_be_read_is_not_written(folder: Path) -> None:
     path.chmod(0o444)
     folder.chmod(0o555)
     try:
-        holds, error, told = bear("unprivileged", path, 2 * STEPS)
+        holds, error, message = bear("unprivileged", path, 2 * STEPS)
     finally:
         folder.chmod(0o755)
     assert holds == ["holds", str(STEPS)], "what is there can be read"
     assert error == ["error", "store_read_only"]
-    assert str(path) in " ".join(told)
+    assert str(path) in " ".join(message)
     assert path.read_bytes() == before
     with SqliteSaver.open(path) as saver:
         assert saver.threads()[0].steps == STEPS
@@ -73,9 +73,9 @@ def test_a_file_that_may_only_be_read_is_not_shown_as_it_was_before(folder: Path
             with SqliteSaver.open(path) as writer:
                 writer.copy_thread("t", "u")
             protect(writable=False)
-            told, _ = reader.communicate("\n", timeout=60)
-            assert told.splitlines()[0] == "error store_unavailable"
-            # Whoever opens it again sees what it is now.
+            output, _ = reader.communicate("\n", timeout=60)
+            assert output.splitlines()[0] == "error store_unavailable"
+            # A process that opens it again sees the present state.
             assert bear("unprivileged", path)[0] == ["holds", str(STEPS), str(STEPS)]
         finally:
             reader.kill()
@@ -85,11 +85,11 @@ def test_a_file_that_may_only_be_read_is_not_shown_as_it_was_before(folder: Path
 def test_a_folder_that_may_not_be_written_to_holds_no_new_file(folder: Path) -> None:
     folder.chmod(0o555)
     try:
-        (error, told) = bear("unprivileged", folder / "runs.db")
+        (error, message) = bear("unprivileged", folder / "runs.db")
     finally:
         folder.chmod(0o755)
     assert error == ["error", "store_unavailable"]
-    assert str(folder) in " ".join(told)
+    assert str(folder) in " ".join(message)
     assert list(folder.iterdir()) == []
 
 

@@ -39,13 +39,13 @@ def end(way: str) -> str:
     return "end beside,forked,after ended" if "wide" in way else "end forked,after ended"
 
 
-TOLD = ["child process_forked", "status 3"]
+REPORTED = ["child process_forked", "status 3"]
 
 
 @pytest.mark.parametrize("act", ["return", "raise"])
 def test_a_forked_child_that_returns_from_its_node_gets_an_error(url: str, act: str) -> None:
     said, complaints = fork(url, "invoke", act)
-    assert said == [*TOLD, "after parent", end("")], complaints
+    assert said == [*REPORTED, "after parent", end("")], complaints
 
 
 @pytest.mark.parametrize("act", ["return", "raise"])
@@ -53,7 +53,7 @@ def test_a_forked_child_that_returns_from_its_node_gets_an_error(url: str, act: 
 def test_a_forked_child_of_any_thread_continues_nothing(url: str, way: str, act: str) -> None:
     said, complaints = fork(url, way, act)
     assert said[-2:] == ["after parent", end(way)], complaints
-    assert said[:-2] == TOLD or (said[:-2] == ["status 1"] and "in a fork" in complaints)
+    assert said[:-2] == REPORTED or (said[:-2] == ["status 1"] and "in a fork" in complaints)
 
 
 @pytest.mark.parametrize("act", ["return", "raise"])
@@ -76,25 +76,25 @@ def test_a_child_that_exits_exits(tmp_path: Path, way: str) -> None:
 @pytest.mark.parametrize("act", ["step", "repeatable"])
 def test_a_child_makes_no_call_of_the_run(url: str, act: str, durability: str) -> None:
     said, complaints = fork(url, "invoke", act, durability)
-    assert said == [*TOLD, "after parent", end("")], complaints
+    assert said == [*REPORTED, "after parent", end("")], complaints
 
 
 @pytest.mark.parametrize("act", ["return", "look", "await", "again"])
 def test_a_saver_does_not_serve_a_child(url: str, act: str) -> None:
     said, complaints = fork(url, "invoke", act)
-    assert said == [*TOLD, "after parent", end("")], complaints
+    assert said == [*REPORTED, "after parent", end("")], complaints
 
 
 @pytest.mark.parametrize("act", ["return", "look", "await", "again", "step"])
 def test_a_saver_in_memory_does_not_either(act: str) -> None:
     said, complaints = fork("memory:", "invoke", act)
-    assert said == [*TOLD, "after parent", end("")], complaints
+    assert said == [*REPORTED, "after parent", end("")], complaints
 
 
 @pytest.mark.parametrize("act", ["open", "elsewhere"])
 def test_a_child_opens_no_file_while_its_parent_has_one_open(tmp_path: Path, act: str) -> None:
     said, complaints = fork(f"sqlite:{tmp_path / 'runs.db'}", "invoke", act)
-    assert said == [*TOLD, "after parent", end("")], complaints
+    assert said == [*REPORTED, "after parent", end("")], complaints
 
 
 def test_a_child_opens_files_if_its_parent_had_none_open(tmp_path: Path) -> None:

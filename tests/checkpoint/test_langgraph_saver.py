@@ -178,10 +178,10 @@ def everything(saver: BaseCheckpointSaver[Any]) -> Any:
     return builder.compile(checkpointer=saver)
 
 
-def told(graph: Any, where: RunnableConfig, *, subgraphs: bool = True) -> list[Any]:
-    """What a history says, without what is never the same twice."""
+def history_of(graph: Any, where: RunnableConfig, *, subgraphs: bool = True) -> list[Any]:
+    """A state history, without the values that differ in each run."""
     return [
-        _told(graph.get_state(shot.config, subgraphs=subgraphs)) for shot in _shots(graph, where)
+        _summary(graph.get_state(shot.config, subgraphs=subgraphs)) for shot in _shots(graph, where)
     ]
 
 
@@ -189,7 +189,7 @@ def _shots(graph: Any, where: RunnableConfig) -> Iterator[Any]:
     yield from graph.get_state_history(where)
 
 
-def _told(shot: Any) -> Any:
+def _summary(shot: Any) -> Any:
     tasks = [
         (task.name, task.error, [asked.value for asked in task.interrupts], _inside(task.state))
         for task in shot.tasks
@@ -199,7 +199,7 @@ def _told(shot: Any) -> Any:
 
 
 def _inside(state: Any) -> Any:
-    return _told(state) if hasattr(state, "values") and hasattr(state, "next") else None
+    return _summary(state) if hasattr(state, "values") and hasattr(state, "next") else None
 
 
 def plain(values: Any) -> Any:
@@ -222,7 +222,7 @@ def play(saver: BaseCheckpointSaver[Any]) -> tuple[list[Any], list[Any]]:
     outcomes.append(graph.invoke(None, branch))
     outcomes.append(graph.invoke(Command(resume="better"), where))
     outcomes.append(graph.invoke(None, asked.config))
-    return [plain({**out, "__interrupt__": None}) for out in outcomes], told(graph, where)
+    return [plain({**out, "__interrupt__": None}) for out in outcomes], history_of(graph, where)
 
 
 class TestAgainstTheReference:
@@ -240,7 +240,7 @@ class TestAgainstTheReference:
             graph = counting(saver)
             for _ in range(3):
                 graph.invoke({"log": ["turn"], "left": 5}, config(), durability=durability)
-            return told(graph, config())
+            return history_of(graph, config())
 
         assert run(saver) == run(InMemorySaver())
 
@@ -249,7 +249,7 @@ class TestAgainstTheReference:
             graph = counting(saver)
             for _ in range(3):
                 await graph.ainvoke({"log": ["turn"], "left": 5}, config())
-            return [_told(shot) async for shot in graph.aget_state_history(config())]
+            return [_summary(shot) async for shot in graph.aget_state_history(config())]
 
         assert asyncio.run(run(saver)) == asyncio.run(run(InMemorySaver()))
 
@@ -630,7 +630,7 @@ VALUES: dict[str, Any] = {
 
 
 class TestValues:
-    """What comes back is what went in."""
+    """Loaded values equal the stored ones."""
 
     @pytest.mark.parametrize("name", VALUES)
     def test_a_value_comes_back_as_itself(self, saver: AntiphonSaver, name: str) -> None:
@@ -947,7 +947,7 @@ class TestUse:
         put(saver, {"log": ["kept"]}, thread="2")
         graph.invoke({"left": 3}, config("1"))
         saver.copy_thread("1", "2")
-        assert told(graph, config("2"))[:-1] == told(graph, config("1"))
+        assert history_of(graph, config("2"))[:-1] == history_of(graph, config("1"))
         graph.invoke({"left": 1}, config("2"))
         assert len(values(saver, "2")["log"]) == 4
         assert len(values(saver, "1")["log"]) == 3

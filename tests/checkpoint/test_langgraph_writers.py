@@ -80,8 +80,8 @@ def put(
     """Keeps a checkpoint with values that are all new."""
     checkpoint = {**empty_checkpoint(), "id": str(uuid6()), "channel_values": values}
     versions = dict.fromkeys(values, 1)
-    told: Any = {"source": "loop", "step": 1, **metadata}
-    return saver.put(parent, checkpoint | {"channel_versions": versions}, told, versions)  # type: ignore[arg-type]
+    stored_metadata: Any = {"source": "loop", "step": 1, **metadata}
+    return saver.put(parent, checkpoint | {"channel_versions": versions}, stored_metadata, versions)  # type: ignore[arg-type]
 
 
 def shown(saver: AntiphonSaver, where: RunnableConfig | None = WHERE) -> list[dict[str, Any]]:
@@ -90,7 +90,7 @@ def shown(saver: AntiphonSaver, where: RunnableConfig | None = WHERE) -> list[di
 
 
 class TestWriters:
-    """Whatever was kept is there, as it was, whoever else was writing."""
+    """What was kept is unchanged, although others were writing."""
 
     def test_two_processes_do_not_destroy_a_thread(self, tmp_path: Path) -> None:
         places = [str(tmp_path / f"{number}.db") for number in range(20)]

@@ -83,8 +83,8 @@ class TestOpening:
         with pytest.raises(AntiphonError) as raised:
             PostgresSaver.open(url)
         assert raised.value.code == "store_refused"
-        told = [str(raised.value), repr(raised.value), repr(raised.value.details)]
-        assert "Hunter2" not in "".join([*told, str(raised.value.hint)])
+        texts = [str(raised.value), repr(raised.value), repr(raised.value.details)]
+        assert "Hunter2" not in "".join([*texts, str(raised.value.hint)])
 
     @pytest.mark.parametrize("option", [{"schema": "a b"}, {"pool": 0}, {"timeout": 0}])
     def test_a_setting_that_cannot_be_used_is_refused(

@@ -1,4 +1,4 @@
-"""A question that somebody sees is in the store: whatever shows it, whenever that is written."""
+"""A question that somebody sees is in the store, by any way of showing it and any durability."""
 
 from __future__ import annotations
 
@@ -133,9 +133,9 @@ class Listener(BaseCallbackHandler):
     def on_tool_error(self, error: BaseException, **about: Any) -> None:
         self.note(error, about)
 
-    def note(self, *told: Any) -> None:
-        carried = [one for one in told if isinstance(one, GraphInterrupt) and one.args != ((),)]
-        if carried or QUESTION in repr(told):
+    def note(self, *reported: Any) -> None:
+        carried = [one for one in reported if isinstance(one, GraphInterrupt) and one.args != ((),)]
+        if carried or QUESTION in repr(reported):
             found = self.reader.get_state(CONFIG).interrupts
             self.stored.append([one.value for one in found])
 

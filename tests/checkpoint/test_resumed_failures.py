@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Greet(Agent):
-    """Greets whoever says a name."""
+    """Greets a person by name."""
 
     async def act(self, state: Any, ctx: AgentContext) -> str:
         return f"hello {ctx.ask('your name?')}"
@@ -44,9 +44,9 @@ def test_a_run_that_pauses_before_its_next_step_is_paused(
             team.run("q", thread="t")
         assert saver.threads()[0].status == "failed"
         paused = team.resume("t")
-        (told,) = saver.threads()
-        assert (paused.outcome, told.status) == ("paused", "paused")
-        assert told.questions == 1
+        (thread,) = saver.threads()
+        assert (paused.outcome, thread.status) == ("paused", "paused")
+        assert thread.questions == 1
         assert team.resume("t", "Ada").outcome == "answered"
         assert saver.threads()[0].status == "ended"
 
@@ -73,5 +73,5 @@ def test_an_agent_whose_call_waits_for_approval_again_is_paused() -> None:
         with pytest.raises(LookupError):
             team.run("q", thread="t")
         assert team.resume("t").outcome == "paused"
-        (told,) = saver.threads()
-        assert (told.status, told.questions) == ("paused", 1)
+        (thread,) = saver.threads()
+        assert (thread.status, thread.questions) == ("paused", 1)

@@ -129,9 +129,9 @@ class TestPrune:
 
     def test_a_rehearsal_says_the_same_and_removes_nothing(self, saver: Saver) -> None:
         grow(saver)
-        told = saver.prune(keep_last=1, dry_run=True)
+        report = saver.prune(keep_last=1, dry_run=True)
         assert checkpoints(saver) == 301
-        assert saver.prune(keep_last=1) == told
+        assert saver.prune(keep_last=1) == report
         assert saver.prune(keep_last=1).entries == 0
 
     def test_pruning_removes_old_entries_and_those_beyond_the_size_limit(
@@ -155,15 +155,15 @@ class TestPrune:
         assert saver.threads() == []
 
     def test_a_thread_that_is_written_to_is_left_alone(self, saver: Saver) -> None:
-        told: list[PruneReport] = []
+        reports: list[PruneReport] = []
 
         def node(state: Log) -> Log:
-            told.append(saver.prune(keep_last=1, delete_after=0))
+            reports.append(saver.prune(keep_last=1, delete_after=0))
             return {}
 
         graph = StateGraph(Log).add_node("node", node).add_edge(START, "node").compile(saver)
         graph.invoke({}, config())
-        assert (told[0].busy, told[0].entries, told[0].deleted) == (["t"], 0, 0)
+        assert (reports[0].busy, reports[0].entries, reports[0].deleted) == (["t"], 0, 0)
 
     def test_without_any_rule_nothing_is_pruned(self, saver: Saver) -> None:
         with pytest.raises(ValidationError) as raised:
@@ -242,8 +242,8 @@ class TestThreads:
             failing.invoke({}, config("failed"))
         found = {one.thread: one for one in saver.threads()}
         assert list(found) == ["asks", "done", "failed"]
-        told = {name: (one.status, one.outcome) for name, one in found.items()}
-        assert told == {
+        statuses = {name: (one.status, one.outcome) for name, one in found.items()}
+        assert statuses == {
             "asks": ("paused", None),
             "done": ("ended", "completed"),
             "failed": ("failed", "failed"),
@@ -320,7 +320,7 @@ async def _shown(saver: Saver) -> str:
 
 
 class TestCopy:
-    """A thread of its own out of another one."""
+    """A separate thread, copied from another one."""
 
     def test_a_copy_and_its_original_continue_independently(self, saver: Saver) -> None:
         graph = asking(saver)

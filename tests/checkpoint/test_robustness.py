@@ -134,27 +134,27 @@ class TestSecrets:
         opened = models.get("openai:gpt-5-mini", api_key=SECRET, base_url="http://127.0.0.1:9/v1")
         failing = Agent(name="failing", model=opened, retry=None)
         replies = [{"tool_calls": [{"name": "look", "arguments": {"place": "it"}}]}, "said"]
-        told: list[str] = [repr(opened), repr(failing)]
+        texts: list[str] = [repr(opened), repr(failing)]
         with caplog.at_level(logging.DEBUG):
             for key in (None, bytes(range(32))):
                 path = tmp_path / f"runs-{key is None}.db"
                 with SqliteSaver.open(path, key=key) as saver:
-                    told.append(repr(saver))
+                    texts.append(repr(saver))
                     looking = Agent(name="looking", model=scripted(replies), tools=[look])
                     for agent in (looking, failing):
                         team = Orchestrator([agent], checkpointer=saver)
                         try:
                             result = team.run("q", thread=agent.name)
                         except AntiphonError as error:
-                            told += [str(error), repr(error), str(error.details)]
+                            texts += [str(error), repr(error), str(error.details)]
                         else:
-                            told += [repr(result), str([it.to_dict() for it in result.events])]
-                    told += [str(saver.thread(one.thread).written) for one in saver.threads()]
+                            texts += [repr(result), str([it.to_dict() for it in result.events])]
+                    texts += [str(saver.thread(one.thread).written) for one in saver.threads()]
                     stored = b"".join(file.read_bytes() for file in tmp_path.iterdir())
                     assert len(stored) > 4096
                     assert SECRET.encode() not in stored
                     assert bytes(range(32)) not in stored
-        assert SECRET not in "".join(told)
+        assert SECRET not in "".join(texts)
         assert SECRET not in caplog.text
 
     def test_no_password_is_in_what_a_saver_says(self, postgres: Server) -> None:
@@ -189,7 +189,7 @@ class TestCrowds:
             for number in (0, 500, 999):
                 assert graph.get_state(config(f"t{number}")).values == {"log": [0, 1, 2]}
 
-    @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory is not told")
+    @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory is not known")
     def test_memory_stays_flat_over_thousands_of_kept_runs(self, tmp_path: Path) -> None:
         runs = rounds(1_000, 8_000)
         builder = StateGraph(State).add_node("node", lambda _: {"value": "x" * 100})

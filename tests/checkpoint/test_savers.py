@@ -358,7 +358,7 @@ class Odd:
 
 
 class TestPickle:
-    """What has no stored form of its own, where the caller asks for pickle."""
+    """Types without a stored form, where the caller asks for pickle."""
 
     def test_a_pickle_is_stored_with_a_key(self, url: str) -> None:
         with open_saver(url, key=b"k" * 32, pickle=True) as saver:

@@ -25,7 +25,7 @@ class Antiphon(Protocol):
 
 
 def environment(url: str = "", **more: str) -> dict[str, str]:
-    """What a command of its own interpreter needs; with a model's server if there is one."""
+    """What a command in a separate interpreter needs; with a model's server if there is one."""
     return {
         **kept_environment(),
         "PYTHONPATH": PYTHON,
@@ -41,7 +41,7 @@ def _model(url: str) -> dict[str, str]:
 
 @pytest.fixture(scope="session")
 def commands() -> Iterator[CommandServer]:
-    """Runs commands, each in a process of its own."""
+    """Runs commands, each in a separate process."""
     with CommandServer() as server:
         yield server
 

@@ -1,6 +1,6 @@
 """A server on loopback that speaks the OpenAI chat wire and plays the roles of a review loop.
 
-Which role a request is for is told by the name of the schema it wants.
+Which role a request is for follows from the name of the schema it wants.
 """
 
 from __future__ import annotations
@@ -72,20 +72,20 @@ class _Handler(BaseHTTPRequestHandler):
         if self.status != 200:
             self._send(json.dumps({"error": {"message": "no"}}).encode(), "application/json")
             return
-        # Whoever has tools gets no schema; of these roles that is the expert.
-        told = body.get("response_format")
-        role = told["json_schema"]["name"] if told else "answer"
+        # A role with tools gets no schema; of these roles that is the expert.
+        response_format = body.get("response_format")
+        role = response_format["json_schema"]["name"] if response_format else "answer"
         text = json.dumps(self.replies[role])
         usage = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
         key = "delta" if body.get("stream") else "message"
         choice = {"index": 0, key: {"role": "assistant", "content": text}, "finish_reason": "stop"}
-        told = {"id": "1", "model": "roles", "choices": [choice], "usage": usage}
+        reply = {"id": "1", "model": "roles", "choices": [choice], "usage": usage}
         if body.get("stream"):
             self._send(
-                f"data: {json.dumps(told)}\n\ndata: [DONE]\n\n".encode(), "text/event-stream"
+                f"data: {json.dumps(reply)}\n\ndata: [DONE]\n\n".encode(), "text/event-stream"
             )
         else:
-            self._send(json.dumps(told).encode(), "application/json")
+            self._send(json.dumps(reply).encode(), "application/json")
 
     def _send(self, content: bytes, kind: str) -> None:
         try:

@@ -37,9 +37,9 @@ def test_the_answer_goes_to_the_output_and_progress_beside_it(antiphon: Antiphon
 def test_json_is_one_object(antiphon: Antiphon) -> None:
     with RoleServer() as server:
         done = antiphon("ask", "What is the capital of Peru?", "--json", url=server.url)
-    told = json.loads(done.stdout)
+    answer = json.loads(done.stdout)
     assert done.stdout.count("\n") == 1
-    assert set(told) == {
+    assert set(answer) == {
         "answer",
         "caveat",
         "error",
@@ -56,9 +56,9 @@ def test_json_is_one_object(antiphon: Antiphon) -> None:
         "thread",
         "usage",
     }
-    assert (told["final_answer"], told["outcome"]) == ("Lima", "answered")
-    assert told["usage"]["input_tokens"] == 60
-    assert (told["model"], told["caveat"]) == ("openai:gpt-5-mini", None)
+    assert (answer["final_answer"], answer["outcome"]) == ("Lima", "answered")
+    assert answer["usage"]["input_tokens"] == 60
+    assert (answer["model"], answer["caveat"]) == ("openai:gpt-5-mini", None)
 
 
 def test_a_question_that_pauses_is_kept_and_resumed_by_the_name_of_its_system(
@@ -90,11 +90,13 @@ def test_a_question_that_pauses_is_kept_and_resumed_by_the_name_of_its_system(
 def test_the_trace_comes_with_it_when_asked_for(antiphon: Antiphon) -> None:
     with RoleServer() as server:
         done = antiphon("ask", "Capital of Peru?", "--json", "--trace", url=server.url)
-    told = json.loads(done.stdout)
-    numbers = [event["seq"] for event in told["events"]]
+    printed = json.loads(done.stdout)
+    numbers = [event["seq"] for event in printed["events"]]
     assert numbers == sorted(set(numbers))  # pieces of replies are left out
-    assert {"plan_created", "verdict", "finalized"} <= {event["name"] for event in told["events"]}
-    asked = told["trace"]["agents"][0]["calls"][0]
+    assert {"plan_created", "verdict", "finalized"} <= {
+        event["name"] for event in printed["events"]
+    }
+    asked = printed["trace"]["agents"][0]["calls"][0]
     assert (asked["kind"], asked["messages"][0]["role"]) == ("model", "system")
 
 
@@ -144,12 +146,12 @@ def test_a_question_that_nobody_can_answer_exits_with_3_and_says_why(antiphon: A
     plan = {"research_steps": [], "expert_steps": [why], "known": False}
     with RoleServer(plan=plan) as server:
         done = antiphon("ask", "What did I eat?", url=server.url)
-        told = antiphon("ask", "What did I eat?", "--json", url=server.url)
+        unanswered = antiphon("ask", "What did I eat?", "--json", url=server.url)
     assert (done.returncode, done.stdout) == (3, "The question could not be answered.\n")
     assert "  plan: this cannot be known" in done.stderr.splitlines()
     assert "no answer (no_answer) at the step: planner" in done.stderr
     assert f"reason: {why}" in done.stderr.splitlines()
-    assert (json.loads(told.stdout)["outcome"], json.loads(told.stdout)["reason"]) == (
+    assert (json.loads(unanswered.stdout)["outcome"], json.loads(unanswered.stdout)["reason"]) == (
         "no_answer",
         why,
     )
@@ -203,7 +205,7 @@ def test_without_any_model_the_exit_is_4_and_the_hint_names_the_ways(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (["ask", "  "], "the question is blank"),
         (["ask", "q", "--set", "retries=3"], "retries"),
@@ -221,29 +223,29 @@ def test_without_any_model_the_exit_is_4_and_the_hint_names_the_ways(
     ],
 )
 def test_what_is_wrong_is_said_before_anything_is_asked(
-    arguments: list[str], told: str, antiphon: Antiphon
+    arguments: list[str], message: str, antiphon: Antiphon
 ) -> None:
     with RoleServer() as server:
         done = antiphon(*arguments, url=server.url)
     assert (done.returncode, done.stdout) == (2, ""), done.stderr
-    assert told in done.stderr
+    assert message in done.stderr
     assert "Traceback" not in done.stderr
     assert not server.bodies
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "message"),
     [(b"x" * (64 * 1024 + 1), "larger than 64 KiB"), (b"\xff\xfe\x00", "not UTF-8")],
 )
 def test_a_file_that_cannot_be_given_to_a_model_is_refused(
-    content: bytes, told: str, tmp_path: Path, antiphon: Antiphon
+    content: bytes, message: str, tmp_path: Path, antiphon: Antiphon
 ) -> None:
     file = tmp_path / "file.bin"
     file.write_bytes(content)
     with RoleServer() as server:
         done = antiphon("ask", "q", "--file", str(file), url=server.url)
     assert (done.returncode, done.stdout) == (2, ""), done.stderr
-    assert told in done.stderr
+    assert message in done.stderr
     assert not server.bodies
 
 

@@ -99,7 +99,7 @@ def test_a_key_that_is_refused_is_no_model(tmp_path: Path, antiphon: Antiphon) -
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (["--batch", "in"], "--out FILE"),
         (["q", "--batch", "in", "--out", "out"], "question cannot be used with --batch"),
@@ -111,11 +111,11 @@ def test_a_key_that_is_refused_is_no_model(tmp_path: Path, antiphon: Antiphon) -
     ],
 )
 def test_what_does_not_go_together_is_a_wrong_usage(
-    arguments: list[str], told: str, antiphon: Antiphon
+    arguments: list[str], message: str, antiphon: Antiphon
 ) -> None:
     done = antiphon("ask", *arguments)
     assert (done.returncode, done.stdout) == (2, "")
-    assert told in done.stderr
+    assert message in done.stderr
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGINT to send there")

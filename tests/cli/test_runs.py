@@ -74,8 +74,8 @@ class TestList:
             done = shell.runs(*arguments)
             assert done.returncode == 0, done.stderr
             assert not {"\x1b", "\u202e"} & set(done.stdout + done.stderr)
-        told = shell.json("list")
-        assert HOSTILE in [one["thread"] for one in told["threads"]]
+        listed = shell.json("list")
+        assert HOSTILE in [one["thread"] for one in listed["threads"]]
 
     def test_runs_list_filters_and_pages(self, shell: Shell) -> None:
         def names(*arguments: str) -> list[str]:
@@ -92,12 +92,12 @@ class TestList:
         assert names("--graph", "' OR '1'='1") == []
 
     def test_the_store_may_be_named_in_any_way(self, shell: Shell) -> None:
-        told = shell.runs("list").stdout
+        listing = shell.runs("list").stdout
         for store in ("sqlite:runs.db", "runs.db", str(shell.folder / "runs.db")):
-            assert shell.runs("list", "--store", store, store=None).stdout.startswith(told[:60])
+            assert shell.runs("list", "--store", store, store=None).stdout.startswith(listing[:60])
 
     @pytest.mark.parametrize(
-        ("store", "code", "told"),
+        ("store", "code", "message"),
         [
             (None, 2, "ANTIPHON_CHECKPOINTER is not set"),
             ("", 2, "ANTIPHON_CHECKPOINTER is not set"),
@@ -111,11 +111,11 @@ class TestList:
         ],
     )
     def test_a_store_that_is_none_is_an_error(
-        self, shell: Shell, store: str | None, code: int, told: str
+        self, shell: Shell, store: str | None, code: int, message: str
     ) -> None:
         done = shell.runs("list", store=store)
         assert (done.returncode, done.stdout) == (code, "")
-        assert told in done.stderr
+        assert message in done.stderr
         assert "Traceback" not in done.stderr
         assert sorted(path.name for path in shell.folder.glob("*.db*")) == ["runs.db"]
 
@@ -138,12 +138,12 @@ class TestShow:
         done = shell.runs("show", "t")
         assert done.returncode == 0, done.stderr
         assert done.stdout.startswith("t: paused (1 question), graph team, 0 steps, ")
-        for told in ("of greeter: your name?", "RUN ", "CHECKPOINT ", "question = greet"):
-            assert told in done.stdout
-        told = shell.json("show", "t")
-        assert [one["value"] for one in told["questions"]] == ["your name?"]
-        assert told["checkpoints"][0]["next"] == ["greeter"]
-        assert told["written"]["question"] == "greet"
+        for part in ("of greeter: your name?", "RUN ", "CHECKPOINT ", "question = greet"):
+            assert part in done.stdout
+        thread = shell.json("show", "t")
+        assert [one["value"] for one in thread["questions"]] == ["your name?"]
+        assert thread["checkpoints"][0]["next"] == ["greeter"]
+        assert thread["written"]["question"] == "greet"
 
     def test_a_thread_that_is_not_there_is_an_error(self, shell: Shell) -> None:
         for arguments in (
@@ -159,7 +159,7 @@ class TestShow:
 
 
 class TestResume:
-    """Going on with the code of the run."""
+    """Continuing with the code of the run."""
 
     def test_a_team_resumes_with_an_answer(self, shell: Shell) -> None:
         done = shell.runs("resume", "t", "--team", "team:team", "--answer", "Ada")
@@ -186,7 +186,7 @@ class TestResume:
         assert json.loads(done.stdout) == {"state": {"log": [1, [1, 2], "yes"]}, "questions": []}
 
     @pytest.mark.parametrize(
-        ("arguments", "told"),
+        ("arguments", "message"),
         [
             (("--team", "team"), "or a ready system: team"),
             (("--team", "nowhere:team"), "nowhere"),
@@ -197,11 +197,11 @@ class TestResume:
         ],
     )
     def test_what_cannot_be_is_a_mistake_of_the_caller(
-        self, shell: Shell, arguments: tuple[str, ...], told: str
+        self, shell: Shell, arguments: tuple[str, ...], message: str
     ) -> None:
         done = shell.runs("resume", "t", *arguments)
         assert (done.returncode, done.stdout) == (2, "")
-        assert told in done.stderr
+        assert message in done.stderr
         assert "Traceback" not in done.stderr
 
     @pytest.mark.parametrize("thread", ["t", HOSTILE])

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from antiphon.systems import Computation
     from eval.loading import Question
 
-__all__ = ["Told", "ask_command", "ask_table", "asked"]
+__all__ = ["Reply", "ask_command", "ask_table", "asked"]
 
 
-class Told(NamedTuple):
+class Reply(NamedTuple):
     """What a system said: how the question ended, the answer, and why there is none."""
 
     outcome: str
@@ -31,30 +31,30 @@ class Told(NamedTuple):
     note: str = ""
 
 
-def asked(name: str, question: Question, ask: Callable[[Question], Told]) -> Row:
+def asked(name: str, question: Question, ask: Callable[[Question], Reply]) -> Row:
     """The row of a question of the set `name`; an exception is an error of this question."""
     began = monotonic()
     try:
-        told = ask(question)
+        reply = ask(question)
     except Exception as error:  # noqa: BLE001 - one question must not end an evaluation
-        told = Told("error", "", f"{type(error).__name__}: {error}")
+        reply = Reply("error", "", f"{type(error).__name__}: {error}")
     return Row(
         set=name,
         id=question.id,
         kind=question.kind,
         held_out=question.held_out,
-        verdict=score(question.expected, told.outcome, told.answer),
-        outcome=told.outcome,
-        answer=told.answer,
+        verdict=score(question.expected, reply.outcome, reply.answer),
+        outcome=reply.outcome,
+        answer=reply.answer,
         seconds=round(monotonic() - began, 1),
-        note=told.note,
+        note=reply.note,
     )
 
 
-def ask_command(model: str, timeout: float) -> Callable[[Question], Told]:
-    """Asks with `antiphon ask`, in a process of its own."""
+def ask_command(model: str, timeout: float) -> Callable[[Question], Reply]:
+    """Asks with `antiphon ask`, in a separate process."""
 
-    def ask(question: Question) -> Told:
+    def ask(question: Question) -> Reply:
         with TemporaryDirectory() as folder:
             command = [sys.executable, "-m", "antiphon", "ask", question.question, "--json"]
             command += ["--model", model]
@@ -67,29 +67,29 @@ def ask_command(model: str, timeout: float) -> Callable[[Question], Told]:
                     command, capture_output=True, text=True, timeout=timeout, check=False
                 )
             except subprocess.TimeoutExpired:
-                return Told("budget", "", f"no answer within {timeout:.0f} s")
+                return Reply("budget", "", f"no answer within {timeout:.0f} s")
         return _read(done)
 
     return ask
 
 
-def _read(done: subprocess.CompletedProcess[str]) -> Told:
+def _read(done: subprocess.CompletedProcess[str]) -> Reply:
     try:
-        told: dict[str, Any] = json.loads(done.stdout)
+        printed: dict[str, Any] = json.loads(done.stdout)
     except ValueError:
-        return Told("error", "", f"exit code {done.returncode}: {done.stderr[-300:]}")
-    note = told.get("reason") or (told.get("error") or {}).get("message") or ""
-    return Told(told["outcome"], told.get("answer") or "", note)
+        return Reply("error", "", f"exit code {done.returncode}: {done.stderr[-300:]}")
+    note = printed.get("reason") or (printed.get("error") or {}).get("message") or ""
+    return Reply(printed["outcome"], printed.get("answer") or "", note)
 
 
-def ask_table(computation: Computation) -> Callable[[Question], Told]:
+def ask_table(computation: Computation) -> Callable[[Question], Reply]:
     """Asks a computation about the question's table."""
 
-    def ask(question: Question) -> Told:
+    def ask(question: Question) -> Reply:
         if question.table is None:
             raise ValueError(f"the question has no table: {question.id}")
         result = computation.run(question.question, {question.table: frame(question.table)})
         error = "" if result.error is None else result.error.message
-        return Told(result.outcome, result.answer, result.reason or error)
+        return Reply(result.outcome, result.answer, result.reason or error)
 
     return ask

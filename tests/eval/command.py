@@ -21,7 +21,7 @@ from eval.results import append, line, read, summary, table
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from eval.asking import Told
+    from eval.asking import Reply
     from eval.loading import Question
     from eval.results import Row
 
@@ -41,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def evaluate(
     name: str,
     questions: Sequence[Question],
-    ask: Callable[[Question], Told],
+    ask: Callable[[Question], Reply],
     path: Path,
     say: Callable[[str], object] = print,
 ) -> list[Row]:
@@ -84,7 +84,7 @@ def _evaluate(model: str, options: argparse.Namespace) -> None:
     sys.stdout.write(f"\n{table(model, rows)}\n{path.with_suffix('.json')}\n")
 
 
-def _ask_tables(model: str, stack: ExitStack) -> Callable[[Question], Told]:
+def _ask_tables(model: str, stack: ExitStack) -> Callable[[Question], Reply]:
     from antiphon.sandbox import Sandbox
     from antiphon.systems import Computation
 

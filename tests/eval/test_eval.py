@@ -10,7 +10,7 @@ import pytest
 
 from antiphon.models import scripted
 from antiphon.systems import Computation
-from eval.asking import Told, ask_command, ask_table
+from eval.asking import Reply, ask_command, ask_table
 from eval.command import evaluate, main
 from eval.loading import SETS, Question, load
 from eval.results import read, summary, table
@@ -39,9 +39,9 @@ def test_there_are_enough_questions_of_each_kind_and_a_third_is_held_out() -> No
 def test_the_known_answers_score_as_right() -> None:
     for question in [*load("ask"), *load("tables")]:
         expected = question.expected
-        told = expected.get("text", [expected.get("date", expected.get("number"))])[0]
+        answer = expected.get("text", [expected.get("date", expected.get("number"))])[0]
         outcome = "no_answer" if expected.get("abstain") else "answered"
-        assert score(expected, outcome, str(told)) == "right", question.id
+        assert score(expected, outcome, str(answer)) == "right", question.id
 
 
 def test_the_known_answers_on_tables_are_those_of_pandas() -> None:
@@ -86,9 +86,9 @@ def test_a_killed_evaluation_goes_on_with_the_question_that_it_lost(tmp_path: Pa
     said: list[str] = []
     seen: list[str] = []
 
-    def ask(question: Question) -> Told:
+    def ask(question: Question) -> Reply:
         seen.append(question.id)
-        return Told("answered", "2")
+        return Reply("answered", "2")
 
     evaluate("ask", questions()[:2], ask, path, said.append)
     with path.open("a") as torn:
@@ -104,10 +104,10 @@ def test_a_killed_evaluation_goes_on_with_the_question_that_it_lost(tmp_path: Pa
 
 
 def test_an_exception_is_an_error_of_its_question_alone(tmp_path: Path) -> None:
-    def ask(question: Question) -> Told:
+    def ask(question: Question) -> Reply:
         if question.id == "a":
             raise RuntimeError("no answer today")
-        return Told("answered", "3")
+        return Reply("answered", "3")
 
     rows = evaluate("ask", questions(), ask, tmp_path / "rows.jsonl", str)
     assert [row.verdict for row in rows] == ["error", "wrong", "right"]
@@ -125,9 +125,9 @@ def test_a_computation_is_evaluated_on_its_table(tmp_path: Path) -> None:
 
 
 def test_a_command_that_cannot_answer_is_an_error() -> None:
-    told = ask_command("nobody:nothing", 60)(questions()[0])
-    assert told.outcome == "error"
-    assert "nobody" in told.note
+    reply = ask_command("nobody:nothing", 60)(questions()[0])
+    assert reply.outcome == "error"
+    assert "nobody" in reply.note
 
 
 def test_arguments_that_mean_nothing_are_refused(capsys: pytest.CaptureFixture[str]) -> None:

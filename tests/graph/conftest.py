@@ -1,6 +1,6 @@
 """Runs each test here on every implementation present (see `tests/support/oracle.py`).
 
-Where antiphon differs from LangGraph, `DIFFERENT` says so, test by test.
+Where antiphon differs from LangGraph, `DIFFERENT` names the tests.
 """
 
 from collections.abc import Mapping

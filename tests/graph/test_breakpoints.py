@@ -93,11 +93,11 @@ def test_an_unknown_node_is_an_error_when_compiled(impl: Impl) -> None:
 
 @pytest.mark.only("antiphon")
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "message"),
     [("b", "must be a list of node names"), (["typo"], "names an unknown node: typo")],
 )
-def test_a_call_refuses_what_names_no_node(impl: Impl, given: Any, told: str) -> None:
-    with pytest.raises(impl.GraphBuildError, match=told):
+def test_a_call_refuses_what_names_no_node(impl: Impl, given: Any, message: str) -> None:
+    with pytest.raises(impl.GraphBuildError, match=message):
         chain(impl).invoke({}, ONE, interrupt_after=given)
 
 

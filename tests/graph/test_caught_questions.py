@@ -248,7 +248,7 @@ def test_a_graph_within_a_step_is_not_the_same_graph_beside_it(impl: Impl) -> No
 
 
 class Question:
-    """A question that leads to whoever asks it."""
+    """A question that leads to the node that asks it."""
 
     runtime: Any = None
 
@@ -274,7 +274,7 @@ def test_a_question_does_not_keep_itself_alive(impl: Impl) -> None:
 
 
 class Gathers(Agent):
-    """Takes whatever comes of what it calls."""
+    """Takes any result of what it calls."""
 
     async def act(self, state: Any, ctx: Any) -> str:
         paid = await asyncio.gather(ctx.acall(pay, euros=5), return_exceptions=True)
@@ -282,7 +282,7 @@ class Gathers(Agent):
         return f"{paid[0]}, {asked[0]}, {getattr(asked[1], 'answer', None)}"
 
     async def asks(self, ctx: Any) -> Any:
-        """A question of its own."""
+        """Its own question."""
         return ctx.ask("my own?")
 
 

@@ -169,7 +169,7 @@ def test_a_graph_with_schemas_of_its_own_is_a_node_too() -> None:
 
 
 def fresh(code: str) -> str:
-    """What `code` prints in an interpreter of its own."""
+    """What `code` prints in a separate interpreter."""
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     return done.stdout.strip()
 

@@ -37,7 +37,7 @@ async def alook(state: Any) -> Update:
 
 @pytest.fixture(autouse=True)
 def request_variable() -> Iterator[None]:
-    """Each test is a caller with a value of its own."""
+    """Each test is a caller with its own value."""
     token = REQUEST.set("caller")
     yield
     REQUEST.reset(token)
@@ -195,7 +195,7 @@ def test_what_keeps_the_variables_of_a_node_stays_that_nodes(
     impl: Impl, keep: Any, style: str, variables: int
 ) -> None:
     kept: list[contextvars.Context] = []
-    told: list[str] = []
+    codes: list[str] = []
 
     def first(state: Any) -> Update:
         kept.append(keep())
@@ -204,7 +204,7 @@ def test_what_keeps_the_variables_of_a_node_stays_that_nodes(
     def ask(state: Any) -> Update:
         with pytest.raises(StateError) as raised:
             kept[0].run(get_config)
-        told.append(raised.value.code)
+        codes.append(raised.value.code)
         return {}
 
     builder = impl.StateGraph(Plain).add_sequence(
@@ -219,4 +219,4 @@ def test_what_keeps_the_variables_of_a_node_stays_that_nodes(
         caller.run(graph.invoke, {"a": 1}, config)
     else:
         caller.run(asyncio.run, graph.ainvoke({"a": 1}, config))
-    assert told == ["node_ended"]
+    assert codes == ["node_ended"]

@@ -88,7 +88,7 @@ def watched() -> str:
 
 
 async def asynchronous(ask: Callable[[], Any]) -> Any:
-    """Whatever asks, awaited."""
+    """A node that asks, awaited."""
     made = ask()
     return await made if isinstance(made, Awaitable) else made
 
@@ -284,16 +284,16 @@ def test_a_question_of_a_graph_in_a_task_is_not_skipped(impl: Impl, run: Run) ->
     assert run(graph, impl.Command(resume="yes"), config)["a"] == "yes"
 
 
-def told() -> str:
-    """Tell whoever watches."""
-    get_stream_writer()("told")
+def write_chunk() -> str:
+    """Write a chunk to the stream."""
+    get_stream_writer()("written")
     return "me"
 
 
 REACH: dict[str, Callable[[], Any]] = {
     "config": lambda: get_config()["configurable"]["who"],
     "runtime": lambda: get_runtime().context,
-    "writer": told,
+    "writer": write_chunk,
 }
 
 
@@ -306,7 +306,7 @@ def test_tasks_and_threads_reach_what_their_node_does(impl: Impl, way: Any, reac
     config: Any = {"configurable": {"who": "me"}}
     chunks = list(graph.stream({"x": "a"}, config, context="me", stream_mode=["custom", "updates"]))
     assert chunks[-1] == ("updates", {"n": {"answer": "me"}})
-    assert (("custom", "told") in chunks) == (reach == "writer")
+    assert (("custom", "written") in chunks) == (reach == "writer")
 
 
 @pytest.mark.only("antiphon")

@@ -26,7 +26,7 @@ impl = Impl({name!r})
 config = {{"recursion_limit": 10**9}}
 
 def ready():
-    os.write(1, b"ready\\n")  # in one piece, whichever threads say so
+    os.write(1, b"ready\\n")  # in one piece, although several threads write
 
 def forever(node, **options):
     builder = impl.StateGraph(Plain).add_node("n", node, **options)

@@ -76,9 +76,9 @@ try:
 except ImportError as error:
     print(error)
 """
-        (told,) = fresh(_ABSENT, _GRAPH, code)
-        assert "`callbacks`" in told
-        assert "pip install langchain-core" in told
+        (message,) = fresh(_ABSENT, _GRAPH, code)
+        assert "`callbacks`" in message
+        assert "pip install langchain-core" in message
 
     def test_a_run_that_nobody_traces_imports_nothing(self) -> None:
         run = "graph.invoke({'n': 1}, {'callbacks': None, 'tags': ['x']}); print(loaded())"
@@ -161,8 +161,8 @@ print(isinstance(graph, dict), loaded())
     )
     def test_without_langchain_the_error_says_what_to_install(self, use: str, kind: str) -> None:
         code = f"try:\n    {use}\nexcept {kind} as error:\n    print(error)"
-        (told,) = fresh(_ABSENT, _GRAPH, code)
-        assert "pip install langchain-core" in told
+        (message,) = fresh(_ABSENT, _GRAPH, code)
+        assert "pip install langchain-core" in message
 
     def test_every_name_of_a_runnable_is_known(self) -> None:
         names = {name for name in dir(runnables.Runnable) if name[0] != "_"}

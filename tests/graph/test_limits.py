@@ -107,7 +107,7 @@ def test_max_concurrency_of_one_runs_sync_nodes_one_at_a_time(impl: Impl) -> Non
 
 @pytest.mark.only("antiphon")
 @pytest.mark.parametrize(
-    ("config", "told"),
+    ("config", "message"),
     [
         ({"recursion_limit": "many"}, "`recursion_limit` must be an integer .*'many'"),
         ({"recursion_limit": True}, "`recursion_limit` must be an integer .*True"),
@@ -119,11 +119,11 @@ def test_max_concurrency_of_one_runs_sync_nodes_one_at_a_time(impl: Impl) -> Non
     ],
 )
 def test_a_config_that_cannot_be_used_is_a_typed_error_that_names_the_setting(
-    impl: Impl, run: Run, config: Any, told: str
+    impl: Impl, run: Run, config: Any, message: str
 ) -> None:
     ran: list[int] = []
     graph = impl.sequence(Log, ("n", lambda s: ran.append(1)))
-    with pytest.raises(GraphBuildError, match=told) as caught:
+    with pytest.raises(GraphBuildError, match=message) as caught:
         run(graph, {}, config)
     assert caught.value.code == "call_invalid"
     assert not ran

@@ -1,4 +1,4 @@
-"""Who does what while a node takes long: the caller's thread, the pool, and whoever stands in."""
+"""What the caller's thread, the pool and stand-in threads do while a node takes long."""
 
 import gc
 import threading
@@ -67,7 +67,7 @@ def test_the_caller_is_let_in_between_inline_nodes(impl: Impl) -> None:
 
 
 def test_no_call_is_made_any_more_for_a_run_that_was_cancelled(impl: Impl) -> None:
-    told: list[str] = []
+    order: list[str] = []
     runs: list[Any] = []
 
     def first(state: Any) -> None:
@@ -80,12 +80,12 @@ def test_no_call_is_made_any_more_for_a_run_that_was_cancelled(impl: Impl) -> No
         happens(lambda: run.outcome != "running", PATIENCE)
 
     async def third(state: Any) -> None:
-        told.append("third")
+        order.append("third")
 
     builder = StateGraph(Log).add_node("a", first, inline=True).add_edge(START, "a")
-    builder.add_node("b", lambda s: told.append("second"), inline=True).add_edge(START, "b")
+    builder.add_node("b", lambda s: order.append("second"), inline=True).add_edge(START, "b")
     builder.add_node("c", third).add_edge(START, "c")
     with pytest.raises(RunCancelled):
         builder.compile().invoke({"log": []})
     gc.collect()
-    assert (told, [run() for run in runs]) == ([], [None])
+    assert (order, [run() for run in runs]) == ([], [None])

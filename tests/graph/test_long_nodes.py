@@ -1,4 +1,4 @@
-"""A node that takes long holds up nothing else of its run, on whatever thread it is called.
+"""A node that takes long holds up nothing else of its run, on any thread that calls it.
 
 Each long node here waits for something that only the rest of the run brings about. If the run stood
 still meanwhile, the node would wait in vain.

@@ -1,4 +1,4 @@
-"""A process that ran graphs ends as it should, whatever its nodes were doing."""
+"""A process that ran graphs ends as it should, at any point of its nodes' work."""
 
 import subprocess
 import sys

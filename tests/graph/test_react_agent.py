@@ -269,8 +269,12 @@ def test_a_tool_may_end_the_agent(impl: Impl, run: Run, version: str, names: lis
     calls = [call(name, name, **arguments[name]) for name in names]
     model = Script(replies=[asking(*calls), AIMessage("never")])
     agent = impl.create_react_agent(model, [double, final], version=version)
-    told = {"final": "bye", "double": "8"}
-    assert contents(run(agent, {"messages": "go"})) == ["go", "", *(told[name] for name in names)]
+    last_text = {"final": "bye", "double": "8"}
+    assert contents(run(agent, {"messages": "go"})) == [
+        "go",
+        "",
+        *(last_text[name] for name in names),
+    ]
     assert len(model._seen) == 1
 
 
@@ -450,8 +454,8 @@ def test_an_agent_is_a_node(impl: Impl, run: Run) -> None:
 def test_an_agent_hands_over_to_another(impl: Impl, run: Run, version: str, kept: bool) -> None:
     def hand_over(reason: str, state: Any, tool_call_id: Any) -> Any:
         """Hands over."""
-        told = ToolMessage(reason, tool_call_id=tool_call_id)
-        update = {"messages": [*state["messages"], told]}
+        reply = ToolMessage(reason, tool_call_id=tool_call_id)
+        update = {"messages": [*state["messages"], reply]}
         return impl.Command(goto="bob", update=update, graph=impl.Command.PARENT)
 
     hints = {"reason": str, "state": Annotated[dict[str, Any], impl.InjectedState]}
@@ -498,8 +502,8 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
 
 @pytest.mark.parametrize("case", WRONG)
 def test_wrong_arguments_are_refused(impl: Impl, case: str) -> None:
-    options, told = WRONG[case]
-    with pytest.raises(ValueError, match=told):
+    options, message = WRONG[case]
+    with pytest.raises(ValueError, match=message):
         impl.create_react_agent(twice(), [double], **options)
 
 
@@ -513,8 +517,8 @@ UNAVAILABLE: dict[str, tuple[dict[str, Any], str]] = {
 @pytest.mark.only("antiphon")
 @pytest.mark.parametrize("case", UNAVAILABLE)
 def test_what_is_not_available_is_refused(impl: Impl, case: str) -> None:
-    options, told = UNAVAILABLE[case]
-    with pytest.raises(impl.GraphBuildError, match=told):
+    options, message = UNAVAILABLE[case]
+    with pytest.raises(impl.GraphBuildError, match=message):
         impl.create_react_agent(twice(), [double], **options)
 
 
@@ -536,6 +540,6 @@ def test_what_returns_no_model_or_no_message_is_refused(impl: Impl, run: Run) ->
         (lambda *_: 7, "must return one, found: int"),
         (lambda *_: RunnableLambda(lambda _: 7), "must return a message, found: int"),
     ]
-    for choose, told in wrong:
-        with pytest.raises(TypeError, match=told):
+    for choose, message in wrong:
+        with pytest.raises(TypeError, match=message):
             run(impl.create_react_agent(choose, [double]), {"messages": "go"})

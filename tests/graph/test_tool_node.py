@@ -57,8 +57,8 @@ def test_tools_answer_in_the_order_of_their_calls(impl: Impl, run: Run) -> None:
         impl, impl.ToolNode([double]), call("double", "1", number=2), call("double", "2", number=3)
     )
     state = run(graph, {"messages": "go"})
-    told = [(one.name, one.tool_call_id, one.content) for one in replies(state)]
-    assert told == [("double", "1", "4"), ("double", "2", "6")]
+    results = [(one.name, one.tool_call_id, one.content) for one in replies(state)]
+    assert results == [("double", "1", "4"), ("double", "2", "6")]
     assert state["messages"][-1].content == "done"
 
 
@@ -92,9 +92,9 @@ def test_tools_of_antiphon_are_tools(impl: Impl, run: Run) -> None:
     "asked", [call("triple", number=1), call("double", number="many")], ids=["tool", "argument"]
 )
 def test_the_model_is_told_what_does_not_fit(impl: Impl, run: Run, asked: Any) -> None:
-    (told,) = replies(run(loop(impl, impl.ToolNode([double]), asked), {"messages": "go"}))
-    assert told.status == "error"
-    assert "double" in told.content
+    (reply,) = replies(run(loop(impl, impl.ToolNode([double]), asked), {"messages": "go"}))
+    assert reply.status == "error"
+    assert "double" in reply.content
 
 
 def test_a_failure_of_a_tool_ends_the_run_by_default(impl: Impl, run: Run) -> None:
@@ -120,8 +120,8 @@ def test_a_failure_is_told_as_the_handler_says(
     impl: Impl, run: Run, handler: Any, expected: str
 ) -> None:
     node = impl.ToolNode([broken], handle_tool_errors=handler)
-    (told,) = replies(run(loop(impl, node, call("broken", word="x")), {"messages": "go"}))
-    assert (told.status, expected in told.content) == ("error", True)
+    (reply,) = replies(run(loop(impl, node, call("broken", word="x")), {"messages": "go"}))
+    assert (reply.status, expected in reply.content) == ("error", True)
 
 
 @pytest.mark.parametrize("handler", [False, KeyError, (KeyError,)])
@@ -141,8 +141,8 @@ def test_a_tool_sees_the_state_and_the_model_cannot_forge_it(impl: Impl, run: Ru
     made = tool(annotated(count, **hints))
     assert list(made.tool_call_schema.model_json_schema()["properties"]) == ["word"]
     asked = call("count", word="x", state={"forged": 1}, messages=["forged"] * 9)
-    (told,) = replies(run(loop(impl, impl.ToolNode([made]), asked), {"messages": "go"}))
-    assert told.content == "x 2 ['messages']"
+    (reply,) = replies(run(loop(impl, impl.ToolNode([made]), asked), {"messages": "go"}))
+    assert reply.content == "x 2 ['messages']"
 
 
 def test_a_tool_sees_its_runtime(impl: Impl) -> None:
@@ -164,8 +164,8 @@ def test_a_tool_may_write_to_the_state(impl: Impl, run: Run) -> None:
     @tool
     def leave(word: str) -> Any:
         """Writes."""
-        told = ToolMessage(word, tool_call_id="1")
-        return impl.Command(update={"messages": [told]})
+        reply = ToolMessage(word, tool_call_id="1")
+        return impl.Command(update={"messages": [reply]})
 
     graph = loop(
         impl,
@@ -188,7 +188,7 @@ def writing(make: Callable[[], Any]) -> Any:
     return leave
 
 
-def told(key: str = "1") -> Any:
+def tool_message(key: str = "1") -> Any:
     return ToolMessage("ok", tool_call_id=key)
 
 
@@ -210,12 +210,12 @@ def unfit(impl: Impl, case: str) -> Any:
         "no message": lambda: command(update={"messages": []}),
         "no key": lambda: command(update={}, goto=impl.END),
         "only a key": lambda: command(update={"other": 1}),
-        "another call": lambda: command(update={"messages": [told("2")]}),
-        "a bare list": lambda: command(update=[told()]),
+        "another call": lambda: command(update={"messages": [tool_message("2")]}),
+        "a bare list": lambda: command(update=[tool_message()]),
         "none in a list": lambda: [command(goto=impl.END), command(update={"messages": []})],
-        "two in a list": lambda: [told(), command(update={"messages": [told()]})],
-        "two messages": lambda: [told(), told()],
-        "a message for another call": lambda: [told("2")],
+        "two in a list": lambda: [tool_message(), command(update={"messages": [tool_message()]})],
+        "two messages": lambda: [tool_message(), tool_message()],
+        "a message for another call": lambda: [tool_message("2")],
     }[case]
 
 
@@ -247,11 +247,11 @@ def test_a_command_that_answers_is_taken(impl: Impl, run: Run, case: str) -> Non
     raw = {"role": "tool", "content": "ok", "tool_call_id": "1"}
     everything = impl.RemoveMessage(id=impl.REMOVE_ALL_MESSAGES)
     made, expected = {
-        "answer": (lambda: command(update={"messages": [told()]}), ["ok"]),
+        "answer": (lambda: command(update={"messages": [tool_message()]}), ["ok"]),
         "dict": (lambda: command(update={"messages": [raw]}), ["ok"]),
         "only goto": (lambda: command(goto=impl.END), []),
         "removal": (lambda: command(update={"messages": [everything]}), []),
-        "list": (lambda: [command(goto=impl.END), told()], ["ok"]),
+        "list": (lambda: [command(goto=impl.END), tool_message()], ["ok"]),
     }[case]
     state = leave_with(impl, run, made)
     assert [one.content for one in replies(state)] == expected
@@ -259,7 +259,7 @@ def test_a_command_that_answers_is_taken(impl: Impl, run: Run, case: str) -> Non
 
 
 def test_an_answer_in_a_command_gets_the_name_of_its_tool(impl: Impl, run: Run) -> None:
-    state = leave_with(impl, run, lambda: impl.Command(update={"messages": [told()]}))
+    state = leave_with(impl, run, lambda: impl.Command(update={"messages": [tool_message()]}))
     assert [one.name for one in replies(state)] == ["leave"]
 
 
@@ -282,8 +282,8 @@ def test_packets_for_the_enclosing_graph_leave_together(impl: Impl, run: Run) ->
     inner = impl.build(impl.MessagesState, {"t": impl.ToolNode([give])}, [(impl.START, "t")])
     nodes = {"inner": inner, "take": lambda packet: {"messages": [packet["to"]]}}
     outer = impl.build(impl.MessagesState, nodes, [(impl.START, "inner")])
-    told = [one.content for one in run(outer, {"messages": [asked]})["messages"]]
-    assert sorted(told[-2:]) == ["a", "b"]
+    contents = [one.content for one in run(outer, {"messages": [asked]})["messages"]]
+    assert sorted(contents[-2:]) == ["a", "b"]
 
 
 @pytest.mark.only("antiphon")
@@ -299,13 +299,13 @@ def test_what_is_written_with_the_packets_is_kept(impl: Impl, run: Run) -> None:
     inner = impl.build(impl.MessagesState, {"t": impl.ToolNode([give])}, [(impl.START, "t")])
     nodes = {"inner": inner, "take": lambda packet: {"messages": [packet["to"]]}}
     outer = impl.build(impl.MessagesState, nodes, [(impl.START, "inner")])
-    told = [one.content for one in run(outer, {"messages": [asked]})["messages"]]
-    assert told[-4:] == ["to a", "to b", "a", "b"]
+    contents = [one.content for one in run(outer, {"messages": [asked]})["messages"]]
+    assert contents[-4:] == ["to a", "to b", "a", "b"]
 
 
 @pytest.mark.parametrize("fits", [True, False])
 def test_a_state_that_is_a_list_takes_a_list(impl: Impl, run: Run, fits: bool) -> None:
-    update = (lambda: [told()]) if fits else (lambda: {"messages": [told()]})
+    update = (lambda: [tool_message()]) if fits else (lambda: {"messages": [tool_message()]})
     node = impl.ToolNode([writing(lambda: impl.Command(update=update()))])
     schema = Annotated[list[Any], impl.add_messages]
     graph = impl.build(schema, {"tools": node}, [(impl.START, "tools")])

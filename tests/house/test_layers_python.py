@@ -18,7 +18,7 @@ _MUST_NOT_KNOW = {
     "antiphon._node": {"antiphon.checkpoint", "antiphon.graph", "antiphon._orchestrator"},
     "antiphon.systems": {"antiphon.graph"},
 }
-"""Packages that stand side by side, or below: what they share has a module of its own."""
+"""Packages that stand side by side, or below: what they share has its own module."""
 
 
 def test_no_module_imports_itself_by_way_of_another() -> None:

@@ -144,7 +144,7 @@ def test_a_wrong_hash_is_refused_and_nothing_is_left_of_it(index: Index, cache_d
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "message"),
     [
         (wheel("antiphon-tiny-part2", "1.0", b"short"), "one file of 100000 bytes"),
         (wheel("antiphon-tiny-part2", "1.0", b"x" * PART, "data/part.txt"), "one file of 100000"),
@@ -152,11 +152,11 @@ def test_a_wrong_hash_is_refused_and_nothing_is_left_of_it(index: Index, cache_d
     ids=["another size", "no content member"],
 )
 def test_a_part_that_holds_something_else_is_refused(
-    index: Index, cache_dir: Path, content: bytes, told: str
+    index: Index, cache_dir: Path, content: bytes, message: str
 ) -> None:
     index.publish(MODEL, CONTENT)
     index.files[part_file(MODEL, 2)] = content
-    with pytest.raises(ModelTransportError, match=told):
+    with pytest.raises(ModelTransportError, match=message):
         fetch(MODEL)
 
 

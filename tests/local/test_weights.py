@@ -35,7 +35,7 @@ def test_a_file_as_large_as_a_known_model_gets_its_template(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "fault"),
     [
         (b"", "it ends after 0 bytes"),
         (b"PK\x03\x04" + bytes(40), "it does not start with `GGUF`"),
@@ -44,14 +44,14 @@ def test_a_file_as_large_as_a_known_model_gets_its_template(tmp_path: Path) -> N
     ],
 )
 def test_a_file_that_is_no_model_is_told_by_its_header(
-    tmp_path: Path, content: bytes, told: str
+    tmp_path: Path, content: bytes, fault: str
 ) -> None:
     path = tmp_path / "x.gguf"
     path.write_bytes(content)
     with pytest.raises(ValidationError) as caught:
         ensure(path)
     assert caught.value.code == "local_model_format"
-    assert caught.value.details["fault"] == told
+    assert caught.value.details["fault"] == fault
     assert caught.value.message.endswith(f": {path}")
 
 

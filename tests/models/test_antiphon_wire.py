@@ -128,8 +128,8 @@ def test_each_failure_has_its_own_error_and_never_shows_the_key(
         alone(ours(server, name))
     assert caught.value.code == code
     assert "raised by the node `a`" in caught.value.__notes__[0]
-    told = f"{caught.value} {caught.value!r} {caught.value.details}"
-    assert KEY not in told
+    text = f"{caught.value} {caught.value!r} {caught.value.details}"
+    assert KEY not in text
 
 
 @pytest.mark.parametrize(

@@ -143,12 +143,12 @@ def test_a_key_in_the_error_of_a_tool_is_removed(server: EchoServer) -> None:
 
 def test_a_key_that_another_server_echoes_in_an_error_is_removed() -> None:
     with ChatServer() as server:
-        echoing(server)  # makes the key known; the other model has one of its own
+        echoing(server)  # makes the key known; the other model has its own
         model = models.get("openai:echo-key", base_url=server.url, api_key="x", max_attempts=1)
-        told = models.get(
+        longer = models.get(
             "openai:echo-key", base_url=server.url, api_key=KEY + "-and-more", max_attempts=1
         )
-        for one in (model, told):
+        for one in (model, longer):
             with pytest.raises(AntiphonError) as caught:
                 Orchestrator([Agent(name="a", model=one)]).run("q")
             assert TELLING not in f"{caught.value} {caught.value!r} {vars(caught.value)}"

@@ -240,7 +240,7 @@ def test_a_function_that_returns_no_reply_is_a_typed_error(reply: Any) -> None:
     assert caught.value.code == "model_reply_malformed"
 
 
-def told(stream: Any) -> list[str]:
+def chunks(stream: Any) -> list[str]:
     return [event.text for event in stream if event.kind == "chunk"]
 
 
@@ -258,7 +258,7 @@ def test_a_generator_streams_its_reply(asynchronous: bool) -> None:
 
     team = Orchestrator([Agent(name="a", model=murmur if asynchronous else speak)])
     stream = team.stream("q")
-    assert told(stream) == ["one ", "word"]
+    assert chunks(stream) == ["one ", "word"]
     assert stream.result.answer == "one word"
     assert stream.result.usage.output_tokens == 2
     assert team.run("q").answer == "one word"
@@ -290,7 +290,7 @@ def test_a_model_that_an_agent_asks_is_heard_by_who_watches_the_team(asynchronou
             return await ctx.amodel("?", model=speak)
 
     stream = Orchestrator([Awaits() if asynchronous else Asks()]).stream("q")
-    assert told(stream) == ["one ", "by ", "one"]
+    assert chunks(stream) == ["one ", "by ", "one"]
     assert stream.result.answer == "one by one"
 
 
@@ -397,11 +397,11 @@ def test_a_langchain_chat_model_calls_tools_and_counts_tokens(asynchronous: bool
 def test_a_langchain_chat_model_streams_its_reply() -> None:
     fake = GenericFakeChatModel(messages=iter([AIMessage(content="two more words")]))
     stream = Orchestrator([Agent(name="a", model=fake)]).stream("q")
-    pieces = told(stream)
+    pieces = chunks(stream)
     assert (len(pieces) > 1, "".join(pieces)) == (True, "two more words")
     assert stream.result.answer == "two more words"
     whole = Orchestrator([Agent(name="a", model=Toolish(), tools=[population])]).stream("q")
-    assert "".join(told(whole)) == "heard 4"
+    assert "".join(chunks(whole)) == "heard 4"
     assert whole.result.usage.output_tokens == 5
 
 

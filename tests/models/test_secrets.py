@@ -1,4 +1,4 @@
-"""EN-16: a key is in nothing that a run leaves behind, whatever a server does with it."""
+"""EN-16: a key is in nothing that a run leaves behind, even if a server repeats it."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def test_a_key_is_in_no_error_and_no_trace_of_a_team(name: str) -> None:
     result = Result.of(error)
     assert result is not None
     details = repr(vars(error))
-    told = "".join(traceback.format_exception(error))
-    for text in (told, details, repr(error), shown(result), shown(recorded)):
+    trace = "".join(traceback.format_exception(error))
+    for text in (trace, details, repr(error), shown(result), shown(recorded)):
         assert TELLING not in text
     assert TELLING.encode() not in pickle.dumps(recorded)
 

@@ -37,7 +37,7 @@ class Waits(Agent):
 
 
 def executed(*cells: str) -> Any:
-    """The cells of a notebook, run by a kernel of their own."""
+    """The cells of a notebook, run by their own kernel."""
     v4: Any = nbformat.v4
     book = v4.new_notebook(cells=[v4.new_code_cell(cell) for cell in cells])
     NotebookClient(book, timeout=120, kernel_name="python3").execute()

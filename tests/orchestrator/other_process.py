@@ -1,4 +1,4 @@
-"""A process of its own that works on threads which other processes share.
+"""A separate process that works on threads which other processes share.
 
 Arguments: the URL of the store, a file to note things in, and what to do: `ask`, `answer` with a
 name, `crash`, `hold` or `recover`. Every agent notes in the file that it begins; what came of it is
@@ -72,24 +72,24 @@ def working(url: str, journal: str, *, stuck: bool) -> Orchestrator:
     return Orchestrator(agents, checkpointer=url, durability="sync", name="working")
 
 
-def told(result: Any) -> dict[str, Any]:
-    """A result for whoever started the process."""
+def summary(result: Any) -> dict[str, Any]:
+    """The parts of a result that the parent process reads."""
     return {**result.to_dict(), "id": result.run_id}
 
 
 def main(url: str, journal: str, deed: str, *words: str) -> Any:
     """Does what is asked."""
     if deed == "ask":
-        return told(asking(url, journal).run("the guest", thread="t"))
+        return summary(asking(url, journal).run("the guest", thread="t"))
     if deed == "answer":
-        return told(asking(url, journal).resume("t", words[0]))
+        return summary(asking(url, journal).resume("t", words[0]))
     if deed == "crash":
         team = working(url, journal, stuck=True)
         return team.batch(["x"] * len(CRASHED), threads=CRASHED)
     if deed == "hold":
-        return told(working(url, journal, stuck=True).run("x", thread="held"))
+        return summary(working(url, journal, stuck=True).run("x", thread="held"))
     team = working(url, journal, stuck=False)
-    return [told(result) for result in team.recover()]
+    return [summary(result) for result in team.recover()]
 
 
 if __name__ == "__main__":

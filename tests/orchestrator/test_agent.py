@@ -1,4 +1,4 @@
-"""Agents: declared ones with a model and tools, and ones with an `act` of their own."""
+"""Agents: declared ones with a model and tools, and ones with their own `act`."""
 
 from __future__ import annotations
 
@@ -344,17 +344,17 @@ def test_plain_functions_async_ones_and_methods_are_tools() -> None:
 
     holder = Holder(model=model)
     alone(Holder(model=model, tools=[*holder.tools, wait, plain]))
-    told = [request["messages"][-1]["content"] for request in model.requests[1:]]
-    assert told == ['["key"]', "wait", "2"]
+    results = [request["messages"][-1]["content"] for request in model.requests[1:]]
+    assert results == ['["key"]', "wait", "2"]
 
 
 def test_an_unknown_tool_and_one_that_fails_are_told_to_the_model() -> None:
     model = scripted([call("ghost"), call("population", city="Atlantis"), "I do not know"])
     result = alone(Agent(name="a", model=model, tools=[population]))
     assert result.answer == "I do not know"
-    told = [request["messages"][-1]["content"] for request in model.requests[1:]]
-    assert "ghost" in told[0]
-    assert "Atlantis" in told[1]
+    results = [request["messages"][-1]["content"] for request in model.requests[1:]]
+    assert "ghost" in results[0]
+    assert "Atlantis" in results[1]
 
 
 def test_two_tools_of_one_name_are_refused() -> None:
@@ -372,7 +372,7 @@ def test_an_agent_that_never_concludes_reaches_its_limit_of_model_calls() -> Non
     assert "tools" not in model.requests[-1]
 
 
-# Agents with an `act` of their own
+# Agents with their own `act`
 
 
 def test_sync_and_async_agents_mix() -> None:
@@ -515,8 +515,8 @@ def test_an_async_agent_asks_its_own_model() -> None:
         model = scripted(["hello"])
 
         async def act(self, state: Any, ctx: AgentContext) -> str:
-            told: str = await ctx.amodel(state["question"])
-            return told
+            text: str = await ctx.amodel(state["question"])
+            return text
 
     assert alone(Asks()).answer == "hello"
 

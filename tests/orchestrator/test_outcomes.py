@@ -19,7 +19,7 @@ class Forgets(Agent):
 
 
 class Reports(Agent):
-    """Writes a key of its own."""
+    """Writes its own key."""
 
     def act(self, state: Any, ctx: AgentContext) -> dict[str, Any]:
         return {"report": "done"}

@@ -22,7 +22,7 @@ class Odd(BaseException):
 
 
 class Tasks(Agent):
-    """Waits for a task of its own."""
+    """Waits for its own task."""
 
     async def act(self, state: Any, ctx: AgentContext) -> str:
         return str(await asyncio.gather(self.task(ctx)))
@@ -96,7 +96,7 @@ def test_a_time_out_of_the_nodes_own_is_its_failure(own_loop: bool) -> None:
 
 
 def left(leave: Any, agent: Agent) -> tuple[str | None, str | None]:
-    """How a run ends whose caller leaves in a way of its own."""
+    """How a run ends whose caller leaves in a special way."""
     made = Orchestrator([agent], checkpointer="memory:")
     asyncio.run(leave(made.arun("q", thread="t")))
     state = made.state("t")

@@ -72,7 +72,7 @@ class Place:
 
 @pytest.fixture
 def place(tmp_path: Path) -> Place:
-    """A store of its own."""
+    """A separate store."""
     return Place(tmp_path)
 
 

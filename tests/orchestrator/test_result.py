@@ -66,12 +66,12 @@ def test_completion_of_a_result_knows_its_fields_and_the_keys_of_the_state() -> 
 
 
 def test_a_result_is_json_that_names_what_json_lacks() -> None:
-    told = json.loads(result().to_json(indent=2))
-    assert told["outcome"] == "answered"
-    assert told["team"] == "speakers"
-    assert told["state"]["thing"] == "<object>"
-    assert told["usage"]["steps"] == 1
-    assert told["errors"] == told["questions"] == []
+    fields = json.loads(result().to_json(indent=2))
+    assert fields["outcome"] == "answered"
+    assert fields["team"] == "speakers"
+    assert fields["state"]["thing"] == "<object>"
+    assert fields["usage"]["steps"] == 1
+    assert fields["errors"] == fields["questions"] == []
 
 
 def test_an_answered_one_passes_on() -> None:
@@ -179,9 +179,9 @@ def test_an_event_says_when_where_and_what() -> None:
     event = next(event for event in result().events if event.kind == "node_finished")
     assert (event.agent, event.path, event.text) == ("says", ("says",), "")
     assert event.at.tzinfo is not None
-    told = event.to_dict()
-    assert told["at"].endswith("Z")
-    json.dumps(told)
+    fields = event.to_dict()
+    assert fields["at"].endswith("Z")
+    json.dumps(fields)
 
 
 def test_beyond_ten_thousand_events_are_counted() -> None:
@@ -267,8 +267,8 @@ def test_teams_and_ready_systems_return_one_family_of_results() -> None:
         assert isinstance(one.state, dict)
         again = pickle.loads(pickle.dumps(one))
         assert again.to_dict(events=True) == one.to_dict(events=True)
-        told = json.loads(one.to_json())
-        assert told.keys() >= {
+        fields = json.loads(one.to_json())
+        assert fields.keys() >= {
             "answer",
             "checkpoint",
             "errors",

@@ -49,7 +49,7 @@ class Count(Agent):
 
 
 class Greet(Agent):
-    """Greets whoever says a name."""
+    """Greets a person by name."""
 
     def act(self, state: Any, ctx: AgentContext) -> str:
         return f"hello {ctx.ask('your name?')}"
@@ -722,11 +722,11 @@ class TestUpdates:
 
     def test_an_update_may_begin_a_thread(self, saver: Saver) -> None:
         team = Orchestrator([Count(), Echo()], checkpointer=saver)
-        told = [{"role": "user", "content": "I am Ada"}]
-        held = team.update("t", {"messages": told, "turns": 7})
+        messages = [{"role": "user", "content": "I am Ada"}]
+        held = team.update("t", {"messages": messages, "turns": 7})
         assert held.next == ("count",)
         result = team.run("q", thread="t")
-        assert (result.state["turns"], result.messages[0]) == (8, told[0])
+        assert (result.state["turns"], result.messages[0]) == (8, messages[0])
 
     def test_an_update_in_the_middle_begins_a_branch(self, saver: Saver) -> None:
         team = Orchestrator([Count(), Echo()], checkpointer=saver)

@@ -103,10 +103,10 @@ def test_a_trace_is_text_html_and_json() -> None:
     result = Orchestrator([geographer(USE, "<b>513275</b>")]).run("Lyon <script>?")
     trace = result.trace
     text = str(trace)
-    for told in ("geographer (", "system: Give numbers.", 'population(city="Lyon")', "513275"):
-        assert told in text
-    told = json.loads(trace.to_json())
-    (model, _) = told["agents"][0]["calls"]
+    for part in ("geographer (", "system: Give numbers.", 'population(city="Lyon")', "513275"):
+        assert part in text
+    fields = json.loads(trace.to_json())
+    (model, _) = fields["agents"][0]["calls"]
     assert (model["kind"], model["tools_called"][0]["kind"]) == ("model", "tool")
     shown = trace._repr_mimebundle_()
     assert shown["text/plain"] == text
@@ -157,8 +157,8 @@ def test_a_second_turn_sees_the_tool_calls_of_the_first() -> None:
         {"role": "tool", "content": "513275", "tool_call_id": "call_1", "name": "population"},
     ]
     second = team.run("And now?", thread="t")
-    told = second.trace.model_calls[0].messages
-    assert [one["role"] for one in told] == [
+    messages = second.trace.model_calls[0].messages
+    assert [one["role"] for one in messages] == [
         "system",
         "user",
         "assistant",
@@ -166,15 +166,15 @@ def test_a_second_turn_sees_the_tool_calls_of_the_first() -> None:
         "assistant",
         "user",
     ]
-    assert told[2]["tool_calls"] == [{"id": "call_1", **call}]
+    assert messages[2]["tool_calls"] == [{"id": "call_1", **call}]
 
 
 def test_another_agent_sees_what_was_said_without_the_tool_calls() -> None:
     checker = Agent(name="checker", model=scripted(["ok"]))
     result = Orchestrator([geographer(USE, "513275"), checker]).run("How many?")
-    told = result.trace.agents[1].calls[0]
-    assert isinstance(told, ModelTrace)
-    assert [(one["role"], one["content"]) for one in told.messages] == [
+    call = result.trace.agents[1].calls[0]
+    assert isinstance(call, ModelTrace)
+    assert [(one["role"], one["content"]) for one in call.messages] == [
         ("user", "How many?"),
         ("user", "geographer: 513275"),
     ]

@@ -1,4 +1,4 @@
-"""Whoever watches a run sees its events as they happen, and cannot disturb it."""
+"""A watcher of a run sees its events as they happen, and cannot disturb it."""
 
 from __future__ import annotations
 
@@ -87,9 +87,9 @@ def test_a_failing_watcher_is_a_warning_and_the_run_goes_on(start: str) -> None:
     def watch(event: Event) -> None:
         raise LookupError(event.kind)
 
-    with pytest.warns(RuntimeWarning, match=r"(?s)the run continues:.*LookupError") as told:
+    with pytest.warns(RuntimeWarning, match=r"(?s)the run continues:.*LookupError") as warned:
         assert STARTS[start](agent(), watch).answer == "It is 42."
-    assert len(told) == 1
+    assert len(warned) == 1
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert STARTS[start](agent(), watch).answer == "It is 42."
@@ -149,8 +149,8 @@ def test_a_batch_shows_the_events_of_all_runs_and_names_them(
 def test_loggers_tell_who_does_what(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, "antiphon"):
         agent().run("q")
-    told = [(one.name, one.levelname, one.message) for one in caplog.records]
-    assert [name for name, _, _ in told] == [
+    logged = [(one.name, one.levelname, one.message) for one in caplog.records]
+    assert [name for name, _, _ in logged] == [
         "antiphon.run",
         "antiphon.agent.a",
         "antiphon.model",
@@ -159,8 +159,8 @@ def test_loggers_tell_who_does_what(caplog: pytest.LogCaptureFixture) -> None:
         "antiphon.agent.a",
         "antiphon.run",
     ]
-    assert {level for _, level, _ in told} == {"INFO"}
-    assert ": 42" not in "".join(message for _, _, message in told), "contents are details"
+    assert {level for _, level, _ in logged} == {"INFO"}
+    assert ": 42" not in "".join(message for _, _, message in logged), "contents are details"
     caplog.clear()
     with caplog.at_level(logging.DEBUG, "antiphon.tool"):
         agent().run("q")

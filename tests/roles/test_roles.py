@@ -539,9 +539,9 @@ def test_a_role_emits_asks_models_and_calls_tools() -> None:
     assert result.state["expert_answer"] == "42"
     assert result.state["expert_reasoning"] == "counter"
     assert (result.usage.input_tokens, result.usage.output_tokens) >= (3, 4)
-    told = {event.name: event.data for event in result.events if event.path[-1:] == ("expert",)}
-    assert told["counted"] == {"half": 21}
-    assert told["custom"] == {"value": "<object>"}
+    data = {event.name: event.data for event in result.events if event.path[-1:] == ("expert",)}
+    assert data["counted"] == {"half": 21}
+    assert data["custom"] == {"value": "<object>"}
     chunks = [event.data["text"] for event in seen if event.kind == "chunk"]
     assert '"value"' in "".join(chunks)
 

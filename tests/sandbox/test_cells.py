@@ -1,4 +1,4 @@
-"""Tables whose cells Python has no value for: whatever foreign code wrote can be looked at."""
+"""Tables whose cells Python has no value for: every table of foreign code can be shown."""
 
 from __future__ import annotations
 

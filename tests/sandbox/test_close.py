@@ -1,4 +1,4 @@
-"""Closing a sandbox ends all that it has started, whoever waits for it."""
+"""Closing a sandbox ends all that it has started, even while somebody waits for it."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_a_tool_may_close_the_sandbox_that_calls_it(boxes: Boxes) -> None:
     result = made[0].session().run("begun()\nwhile True: pass")
     assert result.error is not None
     assert result.error.code == "sandbox_closed"
-    # The tool has a thread of its own, which may still be at it.
+    # The tool has its own thread, which may still be busy.
     made[0].close()
     assert not _left(before, made[0].engine)
 
@@ -140,6 +140,6 @@ print("leaves", flush=True)
 @pytest.mark.parametrize("engine", ["process", "subprocess"])
 def test_an_interpreter_that_exits_leaves_no_worker(engine: str) -> None:
     command = [sys.executable, "-W", "ignore", "-c", _EXITS, engine]
-    # Whoever is left would keep its end of the pipe open.
+    # A process that is left would keep its end of the pipe open.
     done = subprocess.run(command, capture_output=True, text=True, timeout=_PATIENCE, check=False)
     assert (done.returncode, done.stdout) == (0, "leaves\n"), done.stderr

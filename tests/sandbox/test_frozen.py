@@ -1,4 +1,4 @@
-"""Between two runs of a session its worker does nothing, whatever the code has left behind."""
+"""Between two runs of a session its worker does nothing, even if the code left threads behind."""
 
 from __future__ import annotations
 

@@ -60,11 +60,11 @@ def shown(found: SandboxResult) -> list[str]:
     ["np.empty((10**9, 0))", "np.empty((0, 10**9))", "np.zeros((2,) * 18, 'int8')"],
 )
 def test_an_array_without_items_is_lost_with_a_word(boxes: Boxes, code: str) -> None:
-    """An honest guest says so itself."""
+    """An honest guest reports it itself."""
     found = boxes(packages=["numpy"]) if _has_numpy(boxes) else pytest.skip("it has no numpy")
-    told = found.run(f"import numpy as np\n{code}")
-    assert told.error is not None
-    assert told.error.kind == "result_too_large"
+    result = found.run(f"import numpy as np\n{code}")
+    assert result.error is not None
+    assert result.error.kind == "result_too_large"
 
 
 def _has_numpy(boxes: Boxes) -> bool:
@@ -176,7 +176,7 @@ def test_what_a_terminal_would_obey_is_spelt_out_in_errors_and_tracebacks() -> N
     error = sandbox_error(fault)
     try:
         result(error=error).check()
-    except Exception as caught:  # noqa: BLE001 - whatever it is, it is shown
+    except Exception as caught:  # noqa: BLE001 - any exception is shown
         lines = traceback.format_exception(caught)
     for words in (*lines, str(error), repr(error), *shown(result(error=error))):
         assert not OBEYED & set(words)

@@ -32,8 +32,8 @@ packages, code, limits = json.loads(sys.argv[1])
 with Sandbox("process", packages=packages, limits=Limits(wall=60, **limits)) as box:
     result = box.run(code)
     kind = result.error and result.error.kind
-    told = [kind, str(result.error), result.value, result.stderr, len(result.figures)]
-    print(json.dumps(told))
+    summary = [kind, str(result.error), result.value, result.stderr, len(result.figures)]
+    print(json.dumps(summary))
 """
 
 pytestmark = [
@@ -57,8 +57,8 @@ def _beside(wanted: str) -> Path:
             check=False,
         )
         if done.returncode:
-            told = f"pip cannot install {wanted}: {done.stderr.strip()[-300:]}"
-            pytest.fail(told) if _reaches_index() else pytest.skip(told)
+            message = f"pip cannot install {wanted}: {done.stderr.strip()[-300:]}"
+            pytest.fail(message) if _reaches_index() else pytest.skip(message)
         # Another worker may have been faster.
         with contextlib.suppress(OSError):
             unfinished.rename(home)
@@ -121,7 +121,7 @@ def _close(server: ThreadingHTTPServer) -> None:
     server.server_close()
 
 
-def _told(packages: list[str], code: str, beside: str | None = None, **limits: Any) -> list[Any]:
+def _run(packages: list[str], code: str, beside: str | None = None, **limits: Any) -> list[Any]:
     """Kind and text of the failure, value, standard error and number of figures of a run."""
     path = {} if beside is None else {"PYTHONPATH": str(_beside(beside))}
     done = subprocess.run(
@@ -133,8 +133,8 @@ def _told(packages: list[str], code: str, beside: str | None = None, **limits: A
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    told: list[Any] = json.loads(done.stdout)
-    return told
+    summary: list[Any] = json.loads(done.stdout)
+    return summary
 
 
 _PLOT = "import matplotlib\nimport matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.title('a')\n"
@@ -143,13 +143,13 @@ _PLOT = "import matplotlib\nimport matplotlib.pyplot as plt\nplt.plot([1, 2])\np
 @pytest.mark.parametrize("wanted", _OLD + rounds(0, 1) * _MORE)
 def test_every_matplotlib_since_3_7_draws_without_a_word(wanted: str) -> None:
     version = wanted.partition("==")[2].partition(" ")[0]
-    told = _told(["matplotlib"], _PLOT + "matplotlib.__version__", wanted)
-    assert told == [None, "None", version, "", 1]
+    summary = _run(["matplotlib"], _PLOT + "matplotlib.__version__", wanted)
+    assert summary == [None, "None", version, "", 1]
 
 
 def test_the_matplotlib_of_the_tests_draws_without_a_word_though_pandas_brings_it() -> None:
     code = _PLOT + "import pandas\npandas.Series([1, 2]).plot()\n1"
-    assert _told(["pandas", "matplotlib"], code) == [None, "None", 1, "", 1]
+    assert _run(["pandas", "matplotlib"], code) == [None, "None", 1, "", 1]
 
 
 _STATSMODELS = (
@@ -165,11 +165,11 @@ fits = smf.ols("a ~ b", data).fit(), sm.OLS(data.a, sm.add_constant(data.b)).fit
 
 
 def test_statsmodels_fits_under_the_default_limits() -> None:
-    kind, text, value, stderr, _ = _told(["statsmodels"], _FIT, _STATSMODELS)
+    kind, text, value, stderr, _ = _run(["statsmodels"], _FIT, _STATSMODELS)
     assert (kind, value, stderr) == (None, [0.75, 0.75], ""), text
 
 
 def test_a_library_that_does_not_fit_into_memory_is_told_as_the_memory_limit() -> None:
     # pandas is loaded, scipy is not: the worker maps its libraries.
-    told = _told(["pandas", "scipy"], "import scipy.stats\n1", _STATSMODELS, memory=16 * 2**20)
-    assert told[0] == "memory_limit", told
+    summary = _run(["pandas", "scipy"], "import scipy.stats\n1", _STATSMODELS, memory=16 * 2**20)
+    assert summary[0] == "memory_limit", summary

@@ -1,4 +1,4 @@
-"""Runs that pause at a call and go on, here or in another process."""
+"""Runs that pause at a call and continue, here or in another process."""
 
 from __future__ import annotations
 

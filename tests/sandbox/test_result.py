@@ -155,18 +155,18 @@ def test_a_result_becomes_json() -> None:
         lost={"big": sandbox_error({"kind": "result_too_large", "message": "too large"})},
         usage=SandboxUsage(wall=0.5, host_calls=2),
     )
-    told = json.loads(full.to_json())
-    assert told["value"] == [1, 2]
-    assert told["tables"]["t"]["rows"] == 2
-    assert told["tables"]["t"]["columns"] == ["city", "people"]
-    assert told["error"]["line"] == 2
-    assert told["lost"]["big"]["kind"] == "result_too_large"
-    assert told["usage"]["host_calls"] == 2
-    assert told["engine"] == "process"
+    fields = json.loads(full.to_json())
+    assert fields["value"] == [1, 2]
+    assert fields["tables"]["t"]["rows"] == 2
+    assert fields["tables"]["t"]["columns"] == ["city", "people"]
+    assert fields["error"]["line"] == 2
+    assert fields["lost"]["big"]["kind"] == "result_too_large"
+    assert fields["usage"]["host_calls"] == 2
+    assert fields["engine"] == "process"
 
 
 def test_the_text_of_a_result_has_all_that_an_agent_needs() -> None:
-    told = str(
+    text = str(
         result(
             stdout="hello\n",
             error=sandbox_error(FAULT),
@@ -174,19 +174,19 @@ def test_the_text_of_a_result_has_all_that_an_agent_needs() -> None:
             truncated=("stdout",),
         )
     )
-    assert told.splitlines()[0] == "hello"
-    assert "table `t`: SandboxTable(2 rows x 2 columns: city, people)" in told
-    assert "cut at a limit: stdout" in told
-    assert "python_error: ZeroDivisionError: division by zero, at line 2" in told
+    assert text.splitlines()[0] == "hello"
+    assert "table `t`: SandboxTable(2 rows x 2 columns: city, people)" in text
+    assert "cut at a limit: stdout" in text
+    assert "python_error: ZeroDivisionError: division by zero, at line 2" in text
     assert str(result()) == "(no output)"
 
 
 def test_control_characters_are_spelt_out_wherever_a_result_is_shown() -> None:
-    told = result(stdout="a\x1b[2Jb\x07", stderr="\u202e!", value="\x9b31m")
-    bundle = told._repr_mimebundle_()
-    for shown in (str(told), *bundle.values()):
+    hostile = result(stdout="a\x1b[2Jb\x07", stderr="\u202e!", value="\x9b31m")
+    bundle = hostile._repr_mimebundle_()
+    for shown in (str(hostile), *bundle.values()):
         assert not {"\x1b", "\x07", "\u202e", "\x9b"} & set(shown)
-    assert told.stdout == "a\x1b[2Jb\x07"
+    assert hostile.stdout == "a\x1b[2Jb\x07"
 
 
 class _Tags(HTMLParser):

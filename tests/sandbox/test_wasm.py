@@ -235,8 +235,8 @@ def test_whatever_a_worker_claims_is_a_result_and_no_surprise(claim: dict[str, A
 
 def test_a_failure_is_told_as_it_was_claimed_its_long_words_cut() -> None:
     frames = [{"line": 1, "function": "f", "source": "y" * 5_000}] * 9
-    told = {"kind": "python_error", "message": "x" * 20_000, "line": 3}
-    found = judged(outcome(error={**told, "frames": frames})).error or pytest.fail("no error")
+    error = {"kind": "python_error", "message": "x" * 20_000, "line": 3}
+    found = judged(outcome(error={**error, "frames": frames})).error or pytest.fail("no error")
     assert (found.kind, len(found.frames)) == ("python_error", 5)
     assert len(found.message) < 17_000
     assert len(str(found.frames[0]["source"])) == 1_001

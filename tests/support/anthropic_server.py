@@ -43,7 +43,7 @@ THINKING = {"type": "thinking", "thinking": "I need the tools.", "signature": "c
 
 
 class AnthropicServer(ChatServer):
-    """Listens on a free port of this machine, on a thread of its own.
+    """Listens on a free port of this machine, in a separate thread.
 
     Attributes:
         url: the base URL for clients, without `/v1`.

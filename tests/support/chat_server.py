@@ -70,7 +70,7 @@ class Reply:
 
 
 class ChatServer:
-    """Listens on a free port of this machine, on a thread of its own.
+    """Listens on a free port of this machine, in a separate thread.
 
     Args:
         port: where to listen; 0 for any free port.

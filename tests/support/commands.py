@@ -1,6 +1,6 @@
 """Commands of ``antiphon`` in processes that are forked from one that has imported it.
 
-A command of its own interpreter spends most of its time on imports. A fork has its own
+A command in a new interpreter spends most of its time on imports. A fork has its own
 descriptors, environment, folder and exit code, as any process has.
 """
 
@@ -48,25 +48,27 @@ class CommandServer:
     def run(
         self, *arguments: str, folder: Path | None = None, variables: dict[str, str]
     ) -> subprocess.CompletedProcess[str]:
-        """Runs a command to its end, in a folder and with environment variables of its own."""
+        """Runs a command to its end, in its own folder and with its own environment variables."""
         assert self._server.stdin is not None
         assert self._server.stdout is not None
-        with tempfile.TemporaryDirectory() as told:
+        with tempfile.TemporaryDirectory() as outputs:
             job = {
                 "arguments": arguments,
                 "folder": str(folder or Path.cwd()),
                 "environment": {**self._environment, **variables},
-                "told": told,
+                "outputs": outputs,
             }
             self._server.stdin.write(json.dumps(job) + "\n")
             self._server.stdin.flush()
             code = int(self._server.stdout.readline())
-            out, error = (Path(told, name).read_text(encoding="utf-8") for name in ("out", "error"))
+            out, error = (
+                Path(outputs, name).read_text(encoding="utf-8") for name in ("out", "error")
+            )
         return subprocess.CompletedProcess(list(arguments), code, out, error)
 
 
 def _serve() -> None:
-    """Fork for each line of the input, and say the exit code."""
+    """Fork for each line of the input, and print the exit code."""
     # All that commands load where they need it; none of it starts a thread.
     for name in ("asyncio", "checkpoint", "cli", "graph", "local", "models", "systems"):
         importlib.import_module(name if name == "asyncio" else f"antiphon.{name}")
@@ -87,7 +89,7 @@ def _become(job: dict[str, Any]) -> None:
     os.chdir(job["folder"])
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     for number, name in ((1, "out"), (2, "error")):
-        os.dup2(os.open(Path(job["told"], name), os.O_WRONLY | os.O_CREAT), number)
+        os.dup2(os.open(Path(job["outputs"], name), os.O_WRONLY | os.O_CREAT), number)
     encoding = os.environ.get("PYTHONIOENCODING", "utf-8")
     sys.stdin = os.fdopen(0, encoding=encoding, closefd=False)
     sys.stdout = os.fdopen(1, "w", encoding=encoding, closefd=False)

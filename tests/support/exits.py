@@ -137,7 +137,7 @@ PROGRAMS = {
     "a tool of a sandbox": 'ENGINE = "subprocess"' + TOOL,
     "a tool of a jail": 'ENGINE = "process"' + TOOL,
 }
-"""What goes on when the program ends, by its name."""
+"""What still runs when the program ends, by its name."""
 
 
 REPOSITORY = Path(__file__).resolve().parents[2]

@@ -1,4 +1,4 @@
-"""A real PostgreSQL server, on loopback and in a folder of its own, for as long as it is needed.
+"""A real PostgreSQL server, on loopback and in its own folder, for as long as it is needed.
 
 As a script it runs a command beside a server and tells it the URL:
 ``python tests/support/postgres.py cargo nextest run``.
@@ -31,7 +31,7 @@ if os.geteuid() == 0:
     _OTHER = {"user": "nobody", "group": pwd.getpwnam("nobody").pw_gid, "extra_groups": []}
 # What is written need not survive a loss of power; all else is as it is elsewhere.
 _SETTINGS = ("fsync=off", "full_page_writes=off", "max_connections=200", "shared_buffers=32MB")
-# The server ends with whoever holds the other end of its input.
+# The server ends with the process that holds the other end of its input.
 _BESIDE = '"$@" & server=$!; read -r _; kill -INT $server; wait $server'
 
 
@@ -131,7 +131,7 @@ def _free_port() -> int:
 
 
 def _programs(folder: Path) -> Path:
-    """The folder of the server's programs, where whoever runs them can reach them."""
+    """The folder of the server's programs, where the user that runs them can reach them."""
     found = _found()
     probe = [str(found / "postgres"), "--version"]
     try:
@@ -175,8 +175,8 @@ def _version(place: Path) -> int:
 def main(command: list[str]) -> int:
     """Runs a command beside a server."""
     with Server() as server:
-        told = {**os.environ, VARIABLE: server.url()}
-        return subprocess.run(command, check=False, env=told).returncode
+        environment = {**os.environ, VARIABLE: server.url()}
+        return subprocess.run(command, check=False, env=environment).returncode
 
 
 if __name__ == "__main__":

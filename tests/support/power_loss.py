@@ -21,7 +21,7 @@ class _File:
 class Disk:
     """Files and their unsynced writes.
 
-    A file that was created is there. One that was unlinked may come back until anything is synced:
+    A file that was created is there. One that was unlinked may reappear until anything is synced:
     file systems log changes of folders in order, and a sync of any file flushes that log.
     """
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 ENOUGH = 10
-"""Seconds that nothing here needs: whoever waits longer waits in vain."""
+"""Seconds that nothing here needs: a longer wait is in vain."""
 
 
 async def forever() -> None:

@@ -23,7 +23,7 @@ ROLES |= {"answer": "expert", "final": "finalizer"}
 
 
 class Journal:
-    """What the roles were asked, whatever becomes of the process.
+    """What the roles were asked, kept although the process may die.
 
     Args:
         path: the file.
@@ -72,7 +72,7 @@ def functions(journal: Journal) -> dict[str, Any]:
 
 
 def agents(journal: Journal) -> dict[str, Any]:
-    """Roles that are agents with code of their own."""
+    """Roles that are agents with their own code."""
 
     def play(role: str) -> Agent:
         class Player(Agent):

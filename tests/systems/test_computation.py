@@ -45,8 +45,8 @@ def test_code_is_mended_until_it_comes_to_a_result_which_is_put_into_words(engin
     assert (second.error, found.python) == (None, mended)
     assert found.computed is not None
     assert (found.computed.stdout, found.computed.engine) == ("adding\n", engine)
-    told = [event.name for event in found.events if event.kind == "custom"]
-    assert told == ["code_planned", "code_ran", "code_planned", "code_ran"]
+    events = [event.name for event in found.events if event.kind == "custom"]
+    assert events == ["code_planned", "code_ran", "code_planned", "code_ran"]
 
 
 def test_code_may_call_the_tools_of_its_sandbox(engine: Any) -> None:
@@ -152,8 +152,8 @@ def test_words_beside_the_result_are_not_delivered(engine: Any) -> None:
         "the result `60` is missing",
     )
     assert second.answer == "It is 60 in June."
-    told = [event.name for event in found.events if event.kind == "custom"]
-    assert told.count("wording_rejected") == 2
+    events = [event.name for event in found.events if event.kind == "custom"]
+    assert events.count("wording_rejected") == 2
     assert found.to_dict()["rejected_wordings"][1]["differences"] == list(second.differences)
 
 
@@ -197,9 +197,9 @@ def test_examples_of_code_count_rows_and_measure_no_numbers_of_rows() -> None:
     with Sandbox(packages=["pandas", "numpy", "pyarrow"]) as box:
         computation = Computation(model, sandbox=box, summarise=False)
         computation.run("How many orders are there?", {"orders": orders})
-    told = model.requests[0]["messages"][-1]["content"]
-    assert "how many rows there are: result = len(orders)" in told
-    assert "the mean of a column: result = orders['quantity'].mean()" in told
+    prompt = model.requests[0]["messages"][-1]["content"]
+    assert "how many rows there are: result = len(orders)" in prompt
+    assert "the mean of a column: result = orders['quantity'].mean()" in prompt
 
 
 def test_a_column_that_no_table_has_is_no_answer_before_a_model_is_asked(engine: Any) -> None:
@@ -254,8 +254,8 @@ def test_the_model_reads_how_many_columns_of_a_wide_table_are_left_out() -> None
     with Sandbox(packages=["pandas", "numpy", "pyarrow"]) as box:
         computed = Computation(model, sandbox=box, summarise=False).run("?", {"wide": wide})
     assert computed.value == 199
-    told = model.requests[0]["messages"][-1]["content"]
-    assert "\n- and 160 more: 'measurement_040', 'measurement_041'" in told
-    named = [at for at in range(200) if f"'measurement_{at:03}'" in told]
-    assert f", and {200 - len(named)} whose names are left out\n" in told
-    assert "Its first rows, of which only the first 40 of 200 columns are shown:\n" in told
+    prompt = model.requests[0]["messages"][-1]["content"]
+    assert "\n- and 160 more: 'measurement_040', 'measurement_041'" in prompt
+    named = [at for at in range(200) if f"'measurement_{at:03}'" in prompt]
+    assert f", and {200 - len(named)} whose names are left out\n" in prompt
+    assert "Its first rows, of which only the first 40 of 200 columns are shown:\n" in prompt

@@ -50,14 +50,14 @@ def loop(**options: Any) -> ReviewLoop:
     return ReviewLoop(scripted([]), **{**roles, "research_tools": [whoami], **options})
 
 
-def told(result: Any) -> list[Any]:
+def tool_results(result: Any) -> list[Any]:
     """What tools returned."""
     return [event.data["result"] for event in result.events if event.kind == "tool_result"]
 
 
 def test_tools_and_agents_of_roles_reach_the_context() -> None:
     result = loop().run("Who am I?", context=Session("ada"))
-    assert (result.answer, told(result)) == ("ada", ["ada"])
+    assert (result.answer, tool_results(result)) == ("ada", ["ada"])
 
 
 def test_every_way_to_ask_takes_it() -> None:

@@ -65,9 +65,9 @@ def test_a_review_loop_answers_a_question() -> None:
 def test_a_result_is_json_html_text_and_can_be_pickled() -> None:
     evil = {**SOLVED, "expert_answer": "<script>alert(1)</script>"}
     result = ReviewLoop(model(expert=[evil])).run("?")
-    told = json.loads(result.to_json())
-    assert told["final_answer"] == evil["expert_answer"]
-    assert "events" not in told
+    fields = json.loads(result.to_json())
+    assert fields["final_answer"] == evil["expert_answer"]
+    assert "events" not in fields
     assert len(result.to_dict(events=True)["events"]) == len(result.events)
     shown = result._repr_mimebundle_()
     assert "<script>" not in shown["text/html"]
@@ -336,7 +336,7 @@ def test_a_blank_question_is_refused(question: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("question", "told"),
+    ("question", "message"),
     [
         (b"bytes", "text, or a list of messages: bytes"),
         (None, "text, or a list of messages: NoneType"),
@@ -347,10 +347,10 @@ def test_a_blank_question_is_refused(question: str) -> None:
     ],
 )
 def test_a_question_of_another_kind_is_refused_before_a_model_is_asked(
-    question: Any, told: str
+    question: Any, message: str
 ) -> None:
     played = model()
-    with pytest.raises(ValidationError, match=told) as caught:
+    with pytest.raises(ValidationError, match=message) as caught:
         ReviewLoop(played).run(question)
     assert caught.value.code == "question_malformed"
     assert not played.requests
@@ -463,8 +463,8 @@ def test_what_nobody_can_know_is_no_answer_and_says_why() -> None:
     result = ReviewLoop(model(planner=[unknown], critic=[APPROVE])).run("What did I eat?")
     assert (result.outcome, result.reason) == ("no_answer", why)
     assert result.answer == "The question could not be answered."
-    told = json.loads(result.to_json())
-    assert (told["outcome"], told["reason"]) == ("no_answer", why)
+    fields = json.loads(result.to_json())
+    assert (fields["outcome"], fields["reason"]) == ("no_answer", why)
     assert result.record()["reason"] == why
     shown = result._repr_mimebundle_()
     assert why in shown["text/plain"]
@@ -491,8 +491,8 @@ def test_a_guess_at_what_nobody_can_know_is_not_approved(question: str) -> None:
 def test_a_short_form_that_changes_a_number_is_refused() -> None:
     solved = {"reasoning_trace": "17 + 25", "expert_answer": "The sum is 42."}
     worded = {"final_reasoning_trace": "", "final_answer": "43"}
-    told = model(expert=[solved], finalizer=[worded])
-    result = ReviewLoop(told, answer_format="short").run("17 plus 25?")
+    roles = model(expert=[solved], finalizer=[worded])
+    result = ReviewLoop(roles, answer_format="short").run("17 plus 25?")
     assert result.answer == "The sum is 42."
     assert "final_answer_refused" in names(result)
 

@@ -45,7 +45,7 @@ def team(agent: Agent, *, kept: bool = False) -> Orchestrator:
 
 
 def approved(made: Orchestrator, result: Result, *, most: int = 5) -> tuple[Result, list[Any]]:
-    """Says yes to whatever is asked, and gives what was."""
+    """Says yes to every question, and returns the questions."""
     asked = []
     for _ in range(most):
         if result.outcome != "paused":

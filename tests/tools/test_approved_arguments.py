@@ -46,7 +46,7 @@ class Colour(enum.Enum):
 
 
 class Code(enum.StrEnum):
-    """A text of a class of its own."""
+    """A text of its own class."""
 
     RED = "red"
 
@@ -72,7 +72,7 @@ class Desk:
         self.act = act
 
     def run(self, value: Any) -> None:
-        """Calls it, and approves of whatever is asked."""
+        """Calls it, and approves of everything that is asked."""
         desk = self
 
         class Caller(Agent):
@@ -113,9 +113,9 @@ class Desk:
 def test_what_is_shown_is_what_is_called(approval: str, where: str, value: Any) -> None:
     desk = Desk(approval)
     getattr(desk, where)(value)
-    told = json.dumps(value)
-    assert [json.dumps(shown) for shown in desk.shown] == [told]
-    assert [json.dumps(called) for called in desk.called] == [told]
+    expected = json.dumps(value)
+    assert [json.dumps(shown) for shown in desk.shown] == [expected]
+    assert [json.dumps(called) for called in desk.called] == [expected]
 
 
 @pytest.mark.parametrize("approval", ["function", "person"])

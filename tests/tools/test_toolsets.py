@@ -55,7 +55,7 @@ def agent(lifespan: Callable[[], Any], replies: list[Any] | None = None) -> Agen
     return Agent(model, tools=[Toolset([query], prefix="db_", lifespan=lifespan)])
 
 
-def told(result: Any) -> list[Any]:
+def tool_results(result: Any) -> list[Any]:
     return [event.data["result"] for event in result.events if event.kind == "tool_result"]
 
 
@@ -82,14 +82,14 @@ def test_a_lifespan_surrounds_the_run_in_each_way(kind: str, way: str) -> None:
             return stream.result
         return clerk.batch(["How many?"])[0] if way == "batch" else clerk.run("How many?")
 
-    assert told(result()) == ["520774"]
+    assert tool_results(result()) == ["520774"]
     assert database.log == ["opened", "closed", *["in the same task"] * (kind != "sync")]
 
 
 def test_each_run_opens_its_own() -> None:
     database = Database()
     clerk = agent(database.sync, [CALL, "Done.", CALL, "Done."])
-    assert [told(clerk.run("?")), told(clerk.run("?"))] == [["520774"], ["520774"]]
+    assert [tool_results(clerk.run("?")), tool_results(clerk.run("?"))] == [["520774"], ["520774"]]
     assert database.log == ["opened", "closed"] * 2
 
 
@@ -190,8 +190,8 @@ def test_roles_of_systems_take_toolsets() -> None:
     found = {"json": {"result": "found"}}
     tools = [Toolset([query], prefix="db_", lifespan=database.asynchronous)]
     system = ReviewLoop(scripted([]), **roles, researcher=scripted([CALL, found] * 2), tools=tools)
-    assert told(system.run("?")) == ["520774"]
-    assert told(asyncio.run(system.arun("?"))) == ["520774"]
+    assert tool_results(system.run("?")) == ["520774"]
+    assert tool_results(asyncio.run(system.arun("?"))) == ["520774"]
     assert database.log == ["opened", "closed", "in the same task"] * 2
 
 
@@ -211,7 +211,7 @@ def test_two_toolsets_with_the_same_names_need_a_prefix() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "code", "told"),
+    ("options", "code", "message"),
     [
         ({"tools": query}, "tool_function", "tools must be given as a list: FunctionTool"),
         ({"tools": [query], "prefix": 3}, "tool_option", "`prefix` of a toolset must be a string"),
@@ -220,8 +220,8 @@ def test_two_toolsets_with_the_same_names_need_a_prefix() -> None:
         ({"tools": [Toolset([query])]}, "tool_function", "a tool must be callable: Toolset"),
     ],
 )
-def test_what_is_no_toolset_is_refused(options: dict[str, Any], code: str, told: str) -> None:
-    with pytest.raises(ValidationError, match=told) as caught:
+def test_what_is_no_toolset_is_refused(options: dict[str, Any], code: str, message: str) -> None:
+    with pytest.raises(ValidationError, match=message) as caught:
         Toolset(**options)
     assert caught.value.code == code
 

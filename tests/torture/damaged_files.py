@@ -44,7 +44,7 @@ def columns(path: Path) -> dict[str, list[str]]:
         names = "SELECT name FROM sqlite_schema WHERE type = 'table'"
         tables = [name for (name,) in file.execute(names)]
         found = {table: file.execute(f"PRAGMA table_info({table})") for table in tables}
-        return {table: [column[1] for column in told] for table, told in found.items()}
+        return {table: [column[1] for column in columns] for table, columns in found.items()}
 
 
 def names(path: Path) -> set[Any]:

@@ -2,7 +2,7 @@
 
 As a script, with `system_calls.c` preloaded, it reads jobs as lines of JSON and forks for each:
 imports, also those of the modules that it is given, are paid for once. A child notes in the journal
-what happened in the world and what it was told is done.
+what happened in the world and which operations were acknowledged.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class World:
         return list(self.graph.get_state(config).values.get("log", []))
 
     def finish(self, config: Any = THREAD, **given: Any) -> list[str]:
-        """Go on until the thread has ended, and answer what is asked."""
+        """Continue until the thread has ended, and answer what is asked."""
         for _ in range(5):
             state = self.graph.get_state(config)
             if state.metadata is None:
@@ -146,7 +146,7 @@ class Operation:
     def prepare(self, world: World) -> None:
         """Make what is there before."""
 
-    def run(self, world: World, told: dict[str, Any]) -> None:
+    def run(self, world: World, job: dict[str, Any]) -> None:
         """Do it, in the process that dies."""
         raise AssertionError
 
@@ -159,7 +159,7 @@ class Invoke(Operation):
     def __init__(self, durability: Durability) -> None:
         self.durability = durability
 
-    def run(self, world: World, told: dict[str, Any]) -> None:
+    def run(self, world: World, job: dict[str, Any]) -> None:
         world.begin(self.durability)
 
 
@@ -168,7 +168,7 @@ class Question(Operation):
 
     is_first = True
 
-    def run(self, world: World, told: dict[str, Any]) -> None:
+    def run(self, world: World, job: dict[str, Any]) -> None:
         given = {"until": 1, "asks": True}
         for chunk in world.graph.stream(given, THREAD, stream_mode="updates"):
             if "__interrupt__" in chunk:
@@ -181,7 +181,7 @@ class Answer(Operation):
     def prepare(self, world: World) -> None:
         world.begin(until=2, asks=True)
 
-    def run(self, world: World, told: dict[str, Any]) -> None:
+    def run(self, world: World, job: dict[str, Any]) -> None:
         world.graph.invoke(Command(resume="yes"), THREAD)
 
 
@@ -191,7 +191,7 @@ class Edit(Operation):
     def prepare(self, world: World) -> None:
         world.begin()
 
-    def run(self, world: World, told: dict[str, Any]) -> None:
+    def run(self, world: World, job: dict[str, Any]) -> None:
         world.graph.update_state(THREAD, {"log": ["edited"], "page": page(99)}, as_node="pay")
 
 
@@ -207,21 +207,21 @@ class Long(Operation):
 class Copying(Long):
     """A copy of a thread."""
 
-    def run(self, world: World, told: dict[str, Any]) -> None:
+    def run(self, world: World, job: dict[str, Any]) -> None:
         world.saver.copy_thread("t", "copy")
 
 
 class Deletion(Long):
     """The removal of a thread."""
 
-    def run(self, world: World, told: dict[str, Any]) -> None:
+    def run(self, world: World, job: dict[str, Any]) -> None:
         world.saver.delete_thread("t")
 
 
 class Pruning(Long):
     """The removal of old checkpoints."""
 
-    def run(self, world: World, told: dict[str, Any]) -> None:
+    def run(self, world: World, job: dict[str, Any]) -> None:
         world.saver.prune("t", keep_last=KEPT)
 
 
@@ -233,28 +233,28 @@ class Compacting(Long):
         super().prepare(world)
         world.saver.delete_thread("gone")
 
-    def run(self, world: World, told: dict[str, Any]) -> None:
+    def run(self, world: World, job: dict[str, Any]) -> None:
         world.saver.compact()
 
 
 class Rekeying(Long):
     """The change of a key."""
 
-    def run(self, world: World, told: dict[str, Any]) -> None:
+    def run(self, world: World, job: dict[str, Any]) -> None:
         world.saver.rekey()
 
 
 class LangGraphWrites(Operation):
-    """What LangGraph writes, and whatever else its savers do."""
+    """What LangGraph writes, and everything else that its savers do."""
 
     is_first = True
 
-    def run(self, world: World, told: dict[str, Any]) -> None:
+    def run(self, world: World, job: dict[str, Any]) -> None:
         # Runs of antiphon's own graphs take longer once LangGraph is there.
         from antiphon.checkpoint import AntiphonSaver
         from torture import saver_writers
 
-        journal = saver_writers.Journal(told["journal"] + "-writes")
+        journal = saver_writers.Journal(job["journal"] + "-writes")
         writer = saver_writers.Writer(AntiphonSaver(world.saver), journal, "seed")
         for _ in range(WRITES):
             writer.add("kept")
@@ -273,7 +273,7 @@ class Recovery(Operation):
     def prepare(self, world: World) -> None:
         world.begin()
 
-    def run(self, world: World, told: dict[str, Any]) -> None:
+    def run(self, world: World, job: dict[str, Any]) -> None:
         world.log()
 
 
@@ -301,16 +301,16 @@ def open_store(url: str, keys: list[str], **options: Any) -> SqliteSaver | Postg
     return opened(url, key=key, **options)
 
 
-def do(told: dict[str, Any]) -> None:
+def do(job: dict[str, Any]) -> None:
     """Do a job, until it is done or this process dies."""
-    journal = os.open(told["journal"], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    journal = os.open(job["journal"], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
 
     def note(text: str) -> None:
         os.write(journal, f"{text}\n".encode())
 
-    calls = SystemCalls(told["prefix"], Kill(told["at"], told["manner"]))
-    with open_store(told["url"], told["keys"]) as saver:
-        OPERATIONS[told["operation"]].run(World(saver, note), told)
+    calls = SystemCalls(job["prefix"], Kill(job["at"], job["manner"]))
+    with open_store(job["url"], job["keys"]) as saver:
+        OPERATIONS[job["operation"]].run(World(saver, note), job)
         note("done")
     note(f"calls {calls.count}")
 

@@ -34,12 +34,12 @@ class Job:
     """One child: a face of a run, its store, and what it does there.
 
     Args:
-        told: as the test writes it.
+        spec: what to do, as the test writes it.
     """
 
-    def __init__(self, told: dict[str, Any]) -> None:
-        self.told = told
-        self.world = os.open(told["world"], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    def __init__(self, spec: dict[str, Any]) -> None:
+        self.spec = spec
+        self.world = os.open(spec["world"], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
 
     def do(self, deed: str) -> str:
         """Changes the world."""
@@ -57,7 +57,7 @@ class Job:
             return {"out": [interrupt(QUESTION)]}
 
         def beside(_: State, runtime: Runtime[None]) -> State:
-            take_time(self.told["pause"])
+            take_time(self.spec["pause"])
             try:
                 runtime.step("beside", self.do, "beside")
             except ToolError as error:
@@ -66,12 +66,12 @@ class Job:
             return {"out": ["beside"]}
 
         asking: Any = asks
-        if self.told["nested"]:
+        if self.spec["nested"]:
             asking = StateGraph(State).add_node("asks", asks).add_edge(START, "asks").compile()
         builder = StateGraph(State).add_node("first", first).add_edge(START, "first")
         builder.add_node("asks", asking).add_edge("first", "asks")
         builder.add_node("beside", beside).add_edge("first", "beside")
-        return builder.compile(self.told["url"])
+        return builder.compile(self.spec["url"])
 
     def team(self) -> Orchestrator:
         """An agent that asks, or wants to call what somebody has to approve of."""
@@ -121,9 +121,9 @@ class Job:
             tools = (note, pay)
 
         Declared.model = staticmethod(model)
-        agent = {"asks": Asks, "calls": Calls, "declared": Declared}[self.told["kind"]]
+        agent = {"asks": Asks, "calls": Calls, "declared": Declared}[self.spec["kind"]]
         return Orchestrator(
-            [agent()], checkpointer=self.told["url"], durability=self.told["durability"]
+            [agent()], checkpointer=self.spec["url"], durability=self.spec["durability"]
         )
 
     def asking_team(self) -> Orchestrator:
@@ -140,30 +140,30 @@ class Job:
             """Asks later."""
 
             def act(self, state: Any, ctx: AgentContext) -> dict[str, Any]:
-                take_time(job.told["pause"])
+                take_time(job.spec["pause"])
                 return {"right": ctx.ask("right?")}
 
         class Works(Agent):
             """Works beside them."""
 
             def act(self, state: Any, ctx: AgentContext) -> dict[str, Any]:
-                take_time(job.told["pause"] * 2)
+                take_time(job.spec["pause"] * 2)
                 return {"worked": True}
 
         return Orchestrator(
             [[Left(), Right(), Works()]],
-            checkpointer=self.told["url"],
-            durability=self.told["durability"],
+            checkpointer=self.spec["url"],
+            durability=self.spec["durability"],
         )
 
     def pause(self) -> None:
         """Runs until it pauses, or until a timer of the kernel's ends it at any instant."""
         team = self.asking_team()
-        signal.setitimer(signal.ITIMER_REAL, self.told["after"])
+        signal.setitimer(signal.ITIMER_REAL, self.spec["after"])
         assert team.run("go", thread="t").outcome == "paused"
 
     def answer(self) -> None:
-        """Answers whatever the thread lists, until the run has ended; all of it is accepted."""
+        """Answers the questions that the thread lists until the run has ended; all are accepted."""
         team = self.asking_team()
         try:
             state = team.state("t")
@@ -185,18 +185,18 @@ class Job:
 
     def show(self) -> None:
         """Streams, and dies at the first item that shows the question."""
-        if self.told["face"] == "graph":
+        if self.spec["face"] == "graph":
             chunks = self.graph().stream({}, CONFIG, **self._streamed())
             for chunk in chunks:
                 self._see(chunk)
-        elif self.told["face"] == "team":
+        elif self.spec["face"] == "team":
             for event in self.team().stream("go", thread="t"):
                 self._see(event.data if event.kind == "interrupt" else None)
         else:
             asyncio.run(self._show())
 
     async def _show(self) -> None:
-        if self.told["face"] == "agraph":
+        if self.spec["face"] == "agraph":
             async for chunk in self.graph().astream({}, CONFIG, **self._streamed()):
                 self._see(chunk)
         else:
@@ -204,8 +204,8 @@ class Job:
                 self._see(event.data if event.kind == "interrupt" else None)
 
     def _streamed(self) -> dict[str, Any]:
-        told = self.told
-        return {"stream_mode": told["modes"], "durability": told["durability"], "subgraphs": True}
+        spec = self.spec
+        return {"stream_mode": spec["modes"], "durability": spec["durability"], "subgraphs": True}
 
     def _see(self, item: Any) -> None:
         if QUESTION in repr(item):
@@ -213,7 +213,7 @@ class Job:
 
     def resume(self) -> None:
         """Finds exactly this question, and answers it."""
-        if self.told["face"] in {"graph", "agraph"}:
+        if self.spec["face"] in {"graph", "agraph"}:
             graph = self.graph()
             (asked,) = graph.get_state(CONFIG).interrupts
             assert asked.value == QUESTION, asked
@@ -233,14 +233,14 @@ class Job:
 def main() -> None:
     """Does one job after the other."""
     for line in sys.stdin:
-        told = json.loads(line)
+        spec = json.loads(line)
         child = os.fork()
         if child == 0:
             try:
-                getattr(Job(told), told["do"])()
+                getattr(Job(spec), spec["do"])()
                 os._exit(0)
             except BaseException as error:  # noqa: BLE001 - the test shows it
-                sys.stderr.write(f"{told}: {type(error).__name__}: {error}\n")
+                sys.stderr.write(f"{spec}: {type(error).__name__}: {error}\n")
                 sys.stderr.flush()
                 os._exit(1)
         status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])

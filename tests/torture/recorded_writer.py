@@ -1,6 +1,6 @@
 """A process that does everything that writes to a file, while its system calls are recorded.
 
-Its one argument is a job in JSON. What it was told is done stands in the record, between the calls.
+Its one argument is a job in JSON. The record holds its acknowledgements between the calls.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from support.system_calls import Kill, SystemCalls
 from torture.killed_operations import World, open_store, place
 
 
-def write(world: World, number: int, told: dict[str, Any]) -> None:
+def write(world: World, number: int, job: dict[str, Any]) -> None:
     """Do everything once, in threads of this round."""
     thread, saver = f"run {number}", world.saver
     config = place(thread)
-    world.begin(told["durability"], config, until=told["payments"], asks=True)
+    world.begin(job["durability"], config, until=job["payments"], asks=True)
     world.note("paused")
     assert world.graph.get_state(config).interrupts
     world.note("answering")
-    world.graph.invoke(Command(resume="yes"), config, durability=told["durability"])
+    world.graph.invoke(Command(resume="yes"), config, durability=job["durability"])
     world.note("answered")
     world.graph.update_state(config, {"log": ["edited"]}, as_node="deliver")
     world.note("edited")
@@ -38,16 +38,16 @@ def write(world: World, number: int, told: dict[str, Any]) -> None:
         saver.compact()
 
 
-def main(told: dict[str, Any]) -> None:
+def main(job: dict[str, Any]) -> None:
     """Write in rounds: the end of each moves the log into the file."""
-    calls = SystemCalls(told["path"], Kill(), told["record"])
-    for number in range(told["rounds"]):
+    calls = SystemCalls(job["path"], Kill(), job["record"])
+    for number in range(job["rounds"]):
 
         def note(text: str, number: int = number) -> None:
             calls.acknowledge(f"{number} {text}")
 
-        with open_store(f"sqlite:{told['path']}", told["keys"], sync=told["sync"]) as saver:
-            write(World(saver, note, told["size"]), number, told)
+        with open_store(f"sqlite:{job['path']}", job["keys"], sync=job["sync"]) as saver:
+            write(World(saver, note, job["size"]), number, job)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Processes that write through `AntiphonSaver` at the same time, until each is killed.
 
-Each writer notes what it begins and what it was told is done. Threads called ``kept…`` are only
-added to; in all others everything is done that a saver offers.
+Each writer notes the operations that it begins and those that were acknowledged. Threads called
+``kept…`` are only added to; in all others everything is done that a saver offers.
 
 ``python saver_writers.py URL JOURNAL SEED SECONDS`` is one writer, and ``check URL JOURNAL`` says
 what does not hold.
@@ -49,7 +49,7 @@ class Journal:
 
 
 class Writer:
-    """One that does something, again and again, and says so."""
+    """One that does something, again and again, and notes it."""
 
     def __init__(self, saver: AntiphonSaver, journal: Journal, seed: str) -> None:
         self.saver = saver
@@ -84,9 +84,9 @@ class Writer:
             self.saver.put_writes(where, written[1], self.name + str(self.count))
             self.note("done", thread, written=written)
         checkpoint, new = following(before, item, self.chance)
-        self.note("begun", thread, put=told(checkpoint, where))
+        self.note("begun", thread, put=summary(checkpoint, where))
         self.saver.put(where, checkpoint, {"source": "loop", "step": self.count}, new)
-        self.note("done", thread, put=told(checkpoint, where))
+        self.note("done", thread, put=summary(checkpoint, where))
 
     async def aadd(self, thread: str) -> None:
         """`add`, awaited, with the writes still on their way when the checkpoint is kept."""
@@ -99,13 +99,13 @@ class Writer:
             task = self.name + str(self.count)
             tasks.append(asyncio.ensure_future(self.saver.aput_writes(where, written[1], task)))
         checkpoint, new = following(before, item, self.chance)
-        self.note("begun", thread, put=told(checkpoint, where))
+        self.note("begun", thread, put=summary(checkpoint, where))
         metadata: Any = {"source": "loop", "step": self.count}
         tasks.append(asyncio.ensure_future(self.saver.aput(where, checkpoint, metadata, new)))
         await asyncio.gather(*tasks)
         if before is not None:
             self.note("done", thread, written=written)
-        self.note("done", thread, put=told(checkpoint, where))
+        self.note("done", thread, put=summary(checkpoint, where))
 
     def item(self) -> dict[str, Any]:
         """Something that nobody else adds."""
@@ -125,7 +125,7 @@ def place(thread: str, before: Any) -> Any:
     return before.config
 
 
-def told(checkpoint: Any, where: Any) -> list[Any]:
+def summary(checkpoint: Any, where: Any) -> list[Any]:
     """Id, parent and digest of a checkpoint."""
     parent = where["configurable"].get("checkpoint_id")
     return [checkpoint["id"], parent, digest(checkpoint["channel_values"])]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 KEY = bytes(range(32))
 LIMIT = 5.0
-"""Seconds of processor time in which anything is read, whatever else the machine does."""
+"""Seconds of processor time in which anything is read, on a busy machine too."""
 REFUSALS = {
     "checkpoint_corrupt",
     "checkpoint_encrypted",
@@ -74,7 +74,7 @@ class Damaged(Protocol):
         """The store, opened anew."""
 
 
-def told(saver: Saver, thread: str) -> Any:
+def history(saver: Saver, thread: str) -> Any:
     """A state and its past, as anybody reads them."""
     graph = World(broken=False).build(saver)
     shots = [graph.get_state(config(thread)), *graph.get_state_history(config(thread))]
@@ -84,13 +84,13 @@ def told(saver: Saver, thread: str) -> Any:
 def state(store: Damaged) -> Any:
     """What threads hold."""
     with store.open() as saver:
-        return told(saver, "failed")
+        return history(saver, "failed")
 
 
 def state_of_another(store: Damaged) -> Any:
     """What the other thread holds."""
     with store.open() as saver:
-        return told(saver, "ended")
+        return history(saver, "ended")
 
 
 def listed(store: Damaged) -> Any:
@@ -108,7 +108,7 @@ def detail(store: Damaged) -> Any:
     with store.open() as saver:
         shown = saver.thread("failed")
         if shown.summary.status in {"unreadable", "running"}:
-            raise AntiphonError("it says so", code="checkpoint_corrupt")
+            raise AntiphonError("unreadable", code="checkpoint_corrupt")
         return repr((shown.summary.status, shown.runs, shown.checkpoints, shown.written))
 
 
@@ -120,7 +120,7 @@ def shown(store: Damaged) -> Any:
     out.seek(0)
     said = json.loads(out.read() or "{}")
     if code != 0 or said["status"] in {"unreadable", "running"}:
-        raise AntiphonError("the command said so", code="checkpoint_corrupt")
+        raise AntiphonError("unreadable for the command", code="checkpoint_corrupt")
     said.pop("size")
     return said
 

@@ -67,7 +67,7 @@ ENOUGH = 300
 
 
 class Trial:
-    """Programs behind a proxy, each in a schema of its own."""
+    """Programs behind a proxy, each in its own schema."""
 
     def __init__(self, proxy: CuttingProxy, url: str, durability: str) -> None:
         self._proxy, self._url, self._durability = proxy, proxy.url(url), durability

@@ -1,6 +1,6 @@
-"""What hostile workers cost the host, in memory and in processor time, whatever they send.
+"""What hostile workers cost the host, in memory and in processor time, for all that they send.
 
-Each group of cases runs in a process of its own, which counts its own peak of memory anew for
+Each group of cases runs in a separate process, which counts its own peak of memory anew for
 each case. `docs/guides/sandbox.md` states the bounds.
 """
 

@@ -1,4 +1,4 @@
-"""Processes that are killed while a node runs graphs: those go on where they were."""
+"""Processes that are killed while a node runs graphs: the graphs continue where they were."""
 
 from __future__ import annotations
 

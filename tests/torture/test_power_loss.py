@@ -77,45 +77,49 @@ class Recording:
         """Lose power at so many points, and look at what is there."""
         chance = random.Random(f"{self.sync} {self.durability} {self.keys} {part}")
         cuts = sorted(chance.choices(range(len(self.calls) + 1), k=count))
-        disk, applied, told = Disk(), 0, list[str]()
+        disk, applied, acknowledged = Disk(), 0, list[str]()
         for cut in cuts:
             for call in self.calls[applied:cut]:
                 disk.apply(call)
                 if call.kind == "acknowledge":
-                    told.append(call.path)
+                    acknowledged.append(call.path)
             applied = cut
             image = self.folder / "image"
             image.mkdir()
             disk.lose_power(image, chance)
             try:
-                self._check(image, told)
+                self._check(image, acknowledged)
             except BaseException as error:
                 error.add_note(f"after {cut} of {len(self.calls)} calls")
                 raise
             shutil.rmtree(image)
         print(f"{count} losses of power in {len(self.calls)} calls")
 
-    def _check(self, image: Path, told: list[str]) -> None:
+    def _check(self, image: Path, acknowledged: list[str]) -> None:
         with open_store(f"sqlite:{image}/runs.db", self.keys, sync=self.sync) as saver:
             listed = {one.thread: one.status for one in saver.threads()}
             assert not set(listed.values()) & {"unreadable", "running"}, listed
             for number in range(self.rounds):
-                noted = [line.partition(" ")[2] for line in told if line.startswith(f"{number} ")]
+                noted = [
+                    line.partition(" ")[2] for line in acknowledged if line.startswith(f"{number} ")
+                ]
                 Round(self, saver, number, noted).check()
 
 
 class Round:
     """The threads that were written from one opening of the file to its closing."""
 
-    def __init__(self, recording: Recording, saver: Saver, number: int, told: list[str]) -> None:
-        self._recording, self._number, self._told = recording, number, told
+    def __init__(
+        self, recording: Recording, saver: Saver, number: int, acknowledged: list[str]
+    ) -> None:
+        self._recording, self._number, self._acknowledged = recording, number, acknowledged
         self._is_safe = recording.sync == "power"
         self._noted: list[str] = []
         self._world = World(saver, self._noted.append, recording.size)
         self._whole = payments(recording.payments, "yes", "edited")
 
     def check(self) -> None:
-        """What was acknowledged is there, nothing is torn, and runs go on."""
+        """What was acknowledged is there, nothing is torn, and runs continue."""
         log = self._read("run")
         assert self._read("copy") in ([], self._whole)
         assert self._read("gone") in ([], self._whole)
@@ -126,7 +130,7 @@ class Round:
         assert done == self._whole[: len(done)]
         assert len(done) >= len(self._whole) - 1
         if self._is_safe:
-            paid = [line for line in self._told + self._noted if line.startswith("paid ")]
+            paid = [line for line in self._acknowledged + self._noted if line.startswith("paid ")]
             assert len(paid) == len(set(paid)), f"something was paid twice: {paid}"
 
     def _read(self, kind: str) -> list[str]:
@@ -142,22 +146,22 @@ class Round:
         return self._world.log(config)
 
     def _check_acknowledged(self, log: list[str]) -> None:
-        told = self._told
-        begun = sum(line.startswith("began ") for line in told)
+        acknowledged = self._acknowledged
+        begun = sum(line.startswith("began ") for line in acknowledged)
         if self._recording.durability == "sync" and begun:
             assert len(log) >= begun - 1, "a superstep begins once the one before is durable"
-        paid = sum(line.startswith("paid ") for line in told)
+        paid = sum(line.startswith("paid ") for line in acknowledged)
         assert len(log) >= paid - 1, "a payment begins once all before it is durable"
-        if "paused" in told and "answering" not in told:
+        if "paused" in acknowledged and "answering" not in acknowledged:
             state = self._world.graph.get_state(place(f"run {self._number}"))
             assert [question.value for question in state.interrupts] == [QUESTION]
-        if "answered" in told:
+        if "answered" in acknowledged:
             assert len(log) >= len(self._whole) - 1
-        if "edited" in told:
+        if "edited" in acknowledged:
             assert log == self._whole
-        if "copied" in told:
+        if "copied" in acknowledged:
             assert self._read("copy") == self._whole
-        if "deleted" in told:
+        if "deleted" in acknowledged:
             assert self._read("gone") == []
 
 

@@ -42,11 +42,11 @@ class Questioner:
                 text=True,
             )
 
-    def does(self, told: dict[str, Any]) -> int:
+    def does(self, job: dict[str, Any]) -> int:
         """How the child of a job ends."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        self._process.stdin.write(json.dumps(told) + "\n")
+        self._process.stdin.write(json.dumps(job) + "\n")
         self._process.stdin.flush()
         return int(self._process.stdout.readline())
 
@@ -76,11 +76,11 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     return (server.database() for _ in itertools.count())
 
 
-def check(questioner: Questioner, told: dict[str, Any]) -> Counter[str]:
+def check(questioner: Questioner, job: dict[str, Any]) -> Counter[str]:
     """One process is killed, another one answers; gives how often each thing was done."""
-    assert questioner.does({**told, "do": "show"}) == -signal.SIGKILL, questioner.said()
-    assert questioner.does({**told, "do": "resume"}) == 0, questioner.said()
-    return Counter(Path(told["world"]).read_text(encoding="utf-8").splitlines())
+    assert questioner.does({**job, "do": "show"}) == -signal.SIGKILL, questioner.said()
+    assert questioner.does({**job, "do": "resume"}) == 0, questioner.said()
+    return Counter(Path(job["world"]).read_text(encoding="utf-8").splitlines())
 
 
 @pytest.mark.parametrize("durability", DURABILITIES)
@@ -93,7 +93,7 @@ def test_a_graph_that_is_killed_when_it_shows_a_question(
     chance.shuffle(cases)
     for number in range(rounds(1, 60)):
         modes, nested = cases[number % len(cases)]
-        told = {
+        job = {
             "face": face,
             "url": next(store),
             "world": str(tmp_path / f"world{number}"),
@@ -102,7 +102,7 @@ def test_a_graph_that_is_killed_when_it_shows_a_question(
             "nested": nested,
             "pause": chance.choice([0, 0.002, 0.02]),
         }
-        done = check(questioner, told)
+        done = check(questioner, job)
         # It was killed in the middle of its call, perhaps: with `exit` nothing is known of that.
         assert done.pop("beside", 0) <= (2 if durability == "exit" else 1)
         assert done == {"first": 1, "before": 1}
@@ -117,14 +117,14 @@ def test_a_team_that_is_killed_when_it_shows_a_question(
 ) -> None:  # fmt: skip
     deeds = {"first": 1} if kind == "asks" else {"first": 1, "paid": 1}
     for number in range(rounds(1, 40)):
-        told = {
+        job = {
             "face": face,
             "url": next(store),
             "world": str(tmp_path / f"world{number}"),
             "durability": durability,
             "kind": kind,
         }
-        assert check(questioner, told) == deeds
+        assert check(questioner, job) == deeds
 
 
 @pytest.mark.parametrize("durability", DURABILITIES)
@@ -134,13 +134,13 @@ def test_whatever_a_killed_run_lists_can_be_answered(
     chance = random.Random(durability)
     world = tmp_path / "world"
     for _ in range(rounds(3, 100)):
-        told = {
+        job = {
             "url": next(store),
             "world": str(world),
             "durability": durability,
             "pause": chance.choice([0, 0.002, 0.005]),
             "after": chance.uniform(0.001, 0.06),
         }
-        ended = questioner.does({**told, "do": "pause"})
+        ended = questioner.does({**job, "do": "pause"})
         assert ended in (0, -signal.SIGALRM), questioner.said()
-        assert questioner.does({**told, "do": "answer"}) == 0, questioner.said()
+        assert questioner.does({**job, "do": "answer"}) == 0, questioner.said()

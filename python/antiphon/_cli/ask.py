@@ -54,7 +54,7 @@ def ask(options: argparse.Namespace) -> Exit:
             store = f" --store {options.store}" if options.store else ""
             resume = f"runs resume {result.thread} --team {options.system}{store}"
             view.say(f"answer it: antiphon {resume} --answer JSON")
-    write(_told(result, options))
+    write(_output(result, options))
     sys.stdout.flush()
     return after(result)
 
@@ -138,7 +138,7 @@ def _report(view: ProgressView, result: SystemResult) -> None:
     )
 
 
-def _told(result: SystemResult, options: argparse.Namespace) -> str:
+def _output(result: SystemResult, options: argparse.Namespace) -> str:
     if options.json:
         return json.dumps(_object(result, trace=options.trace))
     lines = [result.answer]

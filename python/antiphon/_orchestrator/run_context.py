@@ -98,7 +98,7 @@ def is_watched(ctx: RunContext[Any]) -> bool:
 
 
 def event_relay(ctx: RunContext[Any]) -> Callable[[Event], object]:
-    """What adds the events of a run within an agent's node to those of its own run."""
+    """A function that adds the events of a run within an agent's node to the run around it."""
     engine = ctx._ctx  # noqa: SLF001 - agents have no use for it
 
     def relay(event: Event) -> None:

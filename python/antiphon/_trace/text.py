@@ -69,7 +69,7 @@ def _agent(agent: AgentTrace, longest: int) -> Iterator[str]:
     for call in agent.calls:
         yield from _indented(_call(call, longest))
     if agent.error is not None:
-        yield from _indented(_told("failed", agent.error, longest))
+        yield from _indented(_labelled("failed", agent.error, longest))
 
 
 def _call(call: Call, longest: int) -> Iterator[str]:
@@ -83,9 +83,9 @@ def _model(call: ModelTrace, longest: int) -> Iterator[str]:
     yield f"model {call.model} ({duration(call.seconds)}{tokens(call.usage)}{again})"
     yield from _indented(_request(call, longest))
     if call.text:
-        yield from _indented(_told("reply", call.text, longest))
+        yield from _indented(_labelled("reply", call.text, longest))
     for asked in call.tool_calls:
-        yield from _indented(_told("calls", f"{asked['name']}({asked['arguments']})", longest))
+        yield from _indented(_labelled("calls", f"{asked['name']}({asked['arguments']})", longest))
     for tool in call.tools_called:
         yield from _indented(_tool(tool, longest))
 
@@ -94,13 +94,13 @@ def _request(call: ModelTrace, longest: int) -> Iterator[str]:
     if call.earlier:
         yield f"… {call.earlier} messages as before"
     for message in call.messages:
-        yield from _told(*spoken(message), longest)
+        yield from _labelled(*spoken(message), longest)
     if call.tools:
         yield f"tools: {', '.join(call.tools)}"
     for name, value in call.parameters.items():
         yield f"{name}: {value_text(value)}"
     if call.schema is not None:
-        yield from _told("schema", value_text(call.schema), longest)
+        yield from _labelled("schema", value_text(call.schema), longest)
 
 
 def _tool(call: ToolTrace, longest: int) -> Iterator[str]:
@@ -109,12 +109,12 @@ def _tool(call: ToolTrace, longest: int) -> Iterator[str]:
     head = f"{kind} {call.name}({_short(arguments_text(call), longest)})"
     yield f"{head} ({duration(call.seconds)}{again})"
     if call.ok is False:
-        yield from _indented(_told("failed", call.error or value_text(call.result), longest))
+        yield from _indented(_labelled("failed", call.error or value_text(call.result), longest))
     elif call.ok:
-        yield from _indented(_told("returned", value_text(call.result), longest))
+        yield from _indented(_labelled("returned", value_text(call.result), longest))
 
 
-def _told(label: str, text: str, longest: int) -> Iterator[str]:
+def _labelled(label: str, text: str, longest: int) -> Iterator[str]:
     """A text after its label; further lines are indented."""
     first, *rest = _short(text, longest).splitlines() or [""]
     yield f"{label}: {first}"

@@ -60,7 +60,7 @@ def create_react_agent(
 
     Its nodes are ``agent``, ``tools``, and as far as they are asked for ``pre_model_hook``,
     ``post_model_hook`` and ``generate_structured_response``. It needs LangChain. If the run has
-    too few supersteps left for tools, the model's calls are replaced by a message that says so.
+    too few supersteps left for tools, a message that reports it replaces the model's calls.
 
     Args:
         model: a LangChain chat model; its name for LangChain's ``init_chat_model``; or a function
@@ -83,7 +83,7 @@ def create_react_agent(
         interrupt_before: the nodes before which runs stop. Default: none.
         interrupt_after: the nodes after which runs stop. Default: none.
         debug: not available.
-        version: ``v2`` to run each call of a tool as a task of its own, ``v1`` to run those of a
+        version: ``v2`` to run each call of a tool as a separate task, ``v1`` to run those of a
             message in one. Default: ``v2``.
         name: the graph's name, which the model's messages carry too. Default: none.
 
@@ -124,7 +124,7 @@ class _Routes:
         end: the node, or the end, that follows an answer.
         tools: the node of the tools.
         direct: the tools whose results end the agent.
-        each: whether each call of a tool is a task of its own.
+        each: whether each call of a tool is a separate task.
     """
 
     entry: str

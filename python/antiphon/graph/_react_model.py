@@ -76,8 +76,8 @@ class ReactModel:
         """Asks for the structured reply; the node ``generate_structured_response``."""
         messages, schema = value_in(state, "messages"), self._format
         if isinstance(schema, tuple):
-            told, schema = schema
-            messages = [SystemMessage(told), *messages]
+            instructions, schema = schema
+            messages = [SystemMessage(instructions), *messages]
         model = _chat_model(await self._chosen(state, runtime)).with_structured_output(schema)
         return {"structured_response": await _invoked(model, messages, config)}
 
@@ -97,7 +97,7 @@ def bound(model: Any, tools: Sequence[BaseTool], builtin: Sequence[Mapping[str, 
     Args:
         model: a chat model, or a Runnable around one.
         tools: the tools of the agent.
-        builtin: tools that the provider of the model runs, as it wants to be told about them.
+        builtin: tools that the provider of the model runs, in the form that the provider expects.
 
     Raises:
         GraphBuildError: the model takes no tools, or knows others.

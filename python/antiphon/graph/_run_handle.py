@@ -126,7 +126,7 @@ class RunHandle:
     def _settle(self, error: BaseException | None) -> None:
         """Raises the exception of a run that failed, was cut short, or reached its limit."""
         if isinstance(error, AntiphonError):
-            raise self._told(error) from error.__cause__
+            raise self._graph_error(error) from error.__cause__
         if error is not None:
             return
         run = self._run
@@ -136,7 +136,7 @@ class RunHandle:
         if outcome == "cancelled":
             raise RunCancelled(f"the run was cancelled: {run.reason}", code="run_cancelled")
 
-    def _told(self, error: AntiphonError) -> Exception:
+    def _graph_error(self, error: AntiphonError) -> Exception:
         # A nested graph that runs out of supersteps is a failed node of the graph around it.
         if error.code == "budget_exhausted" and error.details.get("dimension") == "supersteps":
             return self._endless()

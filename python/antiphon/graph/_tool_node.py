@@ -157,14 +157,14 @@ class ToolNode:
         except Exception as error:
             if not self._is_handled(error, tool):
                 raise
-            return failed(call, self._told(error, tool))
+            return failed(call, self._error_text(error, tool))
 
     def _is_handled(self, error: Exception, tool: BaseTool) -> bool:
         if self._handler is None:
             return _is_misfit(error, tool)
         return isinstance(error, self._handled)
 
-    def _told(self, error: Exception, tool: BaseTool) -> str:
+    def _error_text(self, error: Exception, tool: BaseTool) -> str:
         if isinstance(self._handler, str):
             return self._handler
         if callable(self._handler) and not isinstance(self._handler, type):

@@ -68,8 +68,8 @@ class FileBatches(CheckedKeywords, Generic[_R]):
             output: the file of answers; created if it does not exist.
             files: the folder of attached files. Default: that of the questions.
             concurrency: the number of concurrent questions. Default: 8.
-            redo_failed: whether to ask unanswered questions of the output again, and to go on
-                with paused ones. Default: no.
+            redo_failed: whether to ask unanswered questions of the output again, and to continue
+                paused ones. Default: no.
             watch: a function, called on this thread with the events of the batch, not of its
                 questions: ``batch_started``, ``torn_line_dropped``, ``line_refused``,
                 ``question_finished``. An exception that it raises ends the batch.

@@ -1,4 +1,4 @@
-"""Threads: what it costs to keep a run, for each durability, and to come back to it.
+"""Threads: what it costs to keep a run, for each durability, and to load it again.
 
 A step of LangGraph costs the more the later it is. So its long runs are measured once in a process,
 with `--quick` not as far, and each for a few minutes at most: what it did not reach is left blank.
@@ -64,13 +64,13 @@ def per_step(grown: Grown) -> float:
 
 
 def whole(
-    name: str, told: str, keeping: Keeping, gain: Goal | None = None, *, steps: int = WHOLE
+    name: str, description: str, keeping: Keeping, gain: Goal | None = None, *, steps: int = WHOLE
 ) -> Row:
     """A run from its beginning to its end, each engine with its own default."""
     theirs = Keeping(keeping.durability, keeping.survives and "power")
     return Row(
         name,
-        f"superstep of {steps:,} kept, {told}",
+        f"superstep of {steps:,} kept, {description}",
         "µs",
         1,
         floor=floor(per_step, steps, NOT),

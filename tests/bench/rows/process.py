@@ -1,4 +1,4 @@
-"""What needs a process of its own: the time of an import, the memory of a suspended run."""
+"""What needs a separate process: the time of an import, the memory of a suspended run."""
 
 import subprocess
 import sys

@@ -83,7 +83,7 @@ def cold(imports: str, run: str) -> Sample:
     return lambda _: printed("-P", "-c", COLD.format(imports=imports, run=run))
 
 
-def cold_row(name: str, told: str, *packages: str) -> Row:
+def cold_row(name: str, suffix: str, *packages: str) -> Row:
     """The first run of a process, its probe included."""
     imports = "import " + ", ".join(packages) if packages else CODE
 
@@ -104,7 +104,7 @@ def cold_row(name: str, told: str, *packages: str) -> Row:
     }
     return Row(
         f"box-cold{name}",
-        f"a process's first sandbox{told}, to a result",
+        f"a process's first sandbox{suffix}, to a result",
         "ms",
         1,
         floor=lambda _: sync(lambda: plain(imports)),
@@ -115,7 +115,7 @@ def cold_row(name: str, told: str, *packages: str) -> Row:
     )
 
 
-def start_row(name: str, told: str, start: str, goals: dict[str, Goal], *packages: str) -> Row:
+def start_row(name: str, suffix: str, start: str, goals: dict[str, Goal], *packages: str) -> Row:
     """A run in a worker that comes from a fork, or has been waiting."""
 
     def work(box: "Sandbox") -> Sample:
@@ -128,7 +128,7 @@ def start_row(name: str, told: str, start: str, goals: dict[str, Goal], *package
     others = {MONTY: lambda: other(monty()), SMOLAGENTS: lambda: other(smolagents())}
     return Row(
         f"box-{start}{name}",
-        f"`{CODE}` from a {start}{told} (floor: bare)",
+        f"`{CODE}` from a {start}{suffix} (floor: bare)",
         "ms",
         1,
         floor=lambda _: lambda _: printed("-m", "bench.forked", start, *packages),
@@ -184,7 +184,7 @@ def throughput_row(threads: int) -> Row:
     )
 
 
-def memory_row(name: str, told: str, *packages: str) -> Row:
+def memory_row(name: str, suffix: str, *packages: str) -> Row:
     """What each spare takes while it waits."""
 
     def case(engine: Engine) -> Sample | None:
@@ -194,7 +194,7 @@ def memory_row(name: str, told: str, *packages: str) -> Row:
 
     return Row(
         f"box-memory{name}",
-        f"private memory of a spare{told}",
+        f"private memory of a spare{suffix}",
         "MiB",
         1 << 20,
         floor=lambda _: None,
@@ -224,7 +224,7 @@ def come_out(snippet: Snippet, run: Callable[[Snippet], Any]) -> bool:
     """Whether a snippet comes out right."""
     try:
         return passes(snippet, run(snippet))
-    except Exception:  # noqa: BLE001 - whatever it fails with, it fails
+    except Exception:  # noqa: BLE001 - any exception is a failure
         return False
 
 

@@ -16,7 +16,7 @@ FILES = ("attacks.jsonl", "own.jsonl")
 HARMLESS = frozenset(
     ["introspection", "import", "serial", "native", "hostfn", "fs", "net", "env", "state"]
 )
-"""Kinds that may run without a jail, in namespaces of their own and as a user without rights."""
+"""Kinds that may run without a jail, in separate namespaces and as a user without rights."""
 _NEXT_RUN = re.compile(r"^# %% next run\n", re.MULTILINE)
 
 

@@ -40,7 +40,7 @@ class Engine(Protocol):
         """Runs code and tells what came of it."""
 
     def close(self) -> None:
-        """Ends whatever it started."""
+        """Ends everything that it started."""
 
 
 class Native:
@@ -144,11 +144,11 @@ class Plain:
             shutil.rmtree(left, ignore_errors=True) if left.is_dir() else left.unlink()
         text, _, tail = out.decode(errors="replace").rpartition("\x1e")
         try:
-            told = json.loads(tail)
+            report = json.loads(tail)
         except ValueError:
             return Seen("crashed", "", text + tail)
-        said = f"{told['value']}\n{text}"
-        return Seen(told["error"], said, told["message"], time.monotonic() - started)
+        said = f"{report['value']}\n{text}"
+        return Seen(report["error"], said, report["message"], time.monotonic() - started)
 
     def close(self) -> None:
         """As `Engine`."""

@@ -105,7 +105,7 @@ class Ground:
         (locked / "inside").write_text("open to all", encoding="ascii")
         (self.granted / "closed").write_text(self.token, encoding="ascii")
         os.mkfifo(pipe)
-        # Whoever wants to write finds a reader.
+        # A writer finds a reader.
         self._open.callback(os.close, os.open(pipe, os.O_RDONLY | os.O_NONBLOCK))
         for closed in (locked, self.granted / "closed"):
             closed.chmod(0)

@@ -1,4 +1,4 @@
-"""Runs the corpus in namespaces of its own; prints one JSON line for each case.
+"""Runs the corpus in separate namespaces; prints one JSON line for each case.
 
 `python inside.py ENGINE UID LAYERS CASES` (the last two with commas, the layers being off), as
 `unshare --net --pid --mount --fork` starts it. Its root makes files read-only before it becomes
@@ -30,7 +30,7 @@ from sandbox.corpus.verdict import Bounds, judge
 if TYPE_CHECKING:
     from sandbox.corpus.engines import Engine
 
-# Not /tmp: a job may have one of its own, in which a path of the same name is harmless.
+# Not /tmp: a job may have its own, in which a path of the same name is harmless.
 _YARD = "/var/tmp"
 _TEMPORARY = (Path("/tmp"), Path(_YARD))
 _BOUNDS = Bounds(seconds=1.0, memory=512 << 20, output=1 << 20)

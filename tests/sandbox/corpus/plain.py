@@ -26,10 +26,10 @@ def main() -> None:
         exec(compile(tree, "<case>", "exec"), namespace)
         if isinstance(last, ast.Expr):
             value = eval(compile(ast.Expression(last.value), "<case>", "eval"), namespace)
-    except BaseException as problem:  # noqa: BLE001 - whatever a case raises
+    except BaseException as problem:  # noqa: BLE001 - a case may raise anything
         error, message = "python_error", f"{type(problem).__name__}: {problem}"
-    told = {"value": repr(value), "error": error, "message": message}
-    sys.__stdout__.write("\x1e" + json.dumps(told))  # type: ignore[union-attr]
+    report = {"value": repr(value), "error": error, "message": message}
+    sys.__stdout__.write("\x1e" + json.dumps(report))  # type: ignore[union-attr]
     sys.__stdout__.flush()  # type: ignore[union-attr]
     os._exit(0)
 

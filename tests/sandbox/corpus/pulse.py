@@ -22,7 +22,7 @@ class Pulse:
     def stood(self) -> float:
         """Seconds that nothing ran in this process since it was last asked."""
         with self._lock:
-            # Whoever asks may have woken up before the thread did.
+            # The caller may have woken up before the thread did.
             self._note()
             stood, self._stood = self._stood, 0.0
             return stood

@@ -46,7 +46,7 @@ def _why_not() -> str:
 
 
 def _apart() -> list[str]:
-    # Who is not root becomes it in a user namespace of its own.
+    # A user who is not root becomes root in a separate user namespace.
     return [*_NAMESPACES, *([] if os.geteuid() == 0 else ["--user", "--map-root-user"])]
 
 
@@ -61,7 +61,7 @@ def run_corpus(
     halves = [half for half in (cases[::2], cases[1::2]) if half]
     command = [*_apart(), sys.executable, str(_INSIDE), engine, str(uid), without]
     with ThreadPoolExecutor() as pool:
-        told = pool.map(
+        processes = pool.map(
             lambda half: subprocess.run(
                 [*command, ",".join(case.id for case in half)],
                 capture_output=True,
@@ -72,7 +72,7 @@ def run_corpus(
             halves,
         )
     verdicts: list[Verdict] = []
-    for done in told:
+    for done in processes:
         assert done.returncode == 0, done.stderr[-3000:]
         *lines, last = map(json.loads, done.stdout.splitlines())
         verdicts += [Verdict(**line) for line in lines]

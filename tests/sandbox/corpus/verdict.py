@@ -20,7 +20,7 @@ class Seen:
     Attributes:
         error: the kind of its error, or `none`.
         said: its value as text, and its standard output.
-        beside: whatever else came back: errors, names, standard error.
+        beside: the other output: errors, names, standard error.
         seconds: how long it took.
         memory: bytes at its peak, 0 if unknown.
     """

@@ -1,6 +1,6 @@
 """Values and code that want to fool, break or exhaust the worker's own part.
 
-None of it is a boundary: the worker must go on telling, or fail in a way that the host sees.
+None of it is a boundary: the worker must keep answering, or fail in a way that the host sees.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ def test_a_wide_and_shared_value_is_refused_at_once() -> None:
     ],
 )
 def test_code_that_breaks_the_worker_ends_in_an_outcome_or_in_its_end(code: str) -> None:
-    """Whichever: it is not to hang, and not to send half of a frame and go on."""
+    """Any exception: it is not to hang, and not to continue after half of a frame."""
     with Worker() as worker:
         try:
             outcome = worker.run(code)

@@ -182,7 +182,7 @@ class Worker:
 
 
 def once(code: str, *, packages: bool = False, **fields: Any) -> dict[str, Any]:
-    """The outcome of one run in a worker of its own."""
+    """The outcome of one run in a separate worker."""
     with Worker(packages=packages) as worker:
         return worker.run(code, **fields)
 

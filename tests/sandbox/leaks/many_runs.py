@@ -74,7 +74,7 @@ class Work:
             each.result()
 
     async def begun(self, number: int) -> None:
-        """Says that a run is going on."""
+        """Marks that a run is in progress."""
         self._begun[number].set()
 
     def _thread(self) -> None:

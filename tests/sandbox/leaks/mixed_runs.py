@@ -69,7 +69,7 @@ def fail() -> None:
 
 
 def single(number: int) -> tuple[str, dict[str, Any], Any]:
-    """Code, inputs, and what must come of it, for the number-th run of its own.
+    """Code, inputs, and what must come of it, for its number-th run.
 
     Args:
         number: any; ninety in a row hold every kind.

@@ -69,7 +69,7 @@ def _descriptors() -> dict[str, int]:
             found[str(entry.readlink()).partition(":")[0]] += 1
     # The one that lists them.
     found.pop(f"/proc/{os.getpid()}/fd", None)
-    told: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for name, count in found.items():
-        told[re.sub(r"^/proc/\d+/", "/proc/…/", name)] += count
-    return dict(sorted(told.items()))
+        counts[re.sub(r"^/proc/\d+/", "/proc/…/", name)] += count
+    return dict(sorted(counts.items()))

@@ -21,7 +21,7 @@ _REFUSED = [
 _PATIENCE = 120
 
 
-def told(code: str) -> Any:
+def printed(code: str) -> Any:
     """What code prints as JSON on a machine without user namespaces."""
     done = subprocess.run(
         [*_REFUSED, sys.executable, "-c", code],
@@ -55,7 +55,7 @@ except SandboxUnavailable as error:
     why = str(error)
 print(json.dumps([taken, [str(one.message) for one in caught], why]))
 """
-    taken, warnings, why = told(code)
+    taken, warnings, why = printed(code)
     assert "a private root, which needs user namespaces" in why
     if taken is not None:
         [warning] = warnings
@@ -86,7 +86,7 @@ except SandboxUnavailable as error:
     found["files"] = "shows no files without a private root" in str(error)
 print(json.dumps(found))
 """
-    found = told(code)
+    found = printed(code)
     layers = ["landlock", "limits", "privileges", "seccomp"]
     assert found.pop("said") == [2, "process", "landlock", layers]
     assert found == {
@@ -108,7 +108,7 @@ with contextlib.redirect_stdout(io.StringIO()) as said:
     doctor(as_json=False)
 print(json.dumps(said.getvalue()))
 """
-    said = told(code)
+    said = printed(code)
     assert "missing: private root: it needs namespaces" in said
     assert "i_accept_landlock_only=True" in said
 

@@ -88,16 +88,16 @@ def test_standard_input_is_each_workers_own(box: Sandbox) -> None:
 def test_sqlite_works_in_the_sandbox(box: Sandbox, shared: Path) -> None:
     code = """
 import sqlite3
-told = []
+results = []
 for mode in ("delete", "wal", "truncate"):
     one, other = sqlite3.connect(f"{mode}.db"), sqlite3.connect(f"{mode}.db")
-    told.append(one.execute(f"pragma journal_mode={mode}").fetchone()[0])
+    results.append(one.execute(f"pragma journal_mode={mode}").fetchone()[0])
     one.execute("create table t (n)")
     with one:
         one.executemany("insert into t values (?)", [(n,) for n in range(100)])
-    told.append(other.execute("select sum(n) from t").fetchone()[0])
+    results.append(other.execute("select sum(n) from t").fetchone()[0])
 granted = sqlite3.connect("file:/files/data.db?mode=ro", uri=True)
-told + [granted.execute("select count(*) > 0 from rows").fetchone()[0]]
+results + [granted.execute("select count(*) > 0 from rows").fetchone()[0]]
 """
     assert value(box, code) == ["delete", 4950, "wal", 4950, "truncate", 4950, 1]
 

@@ -45,7 +45,7 @@ def job(code: str, **more: Any) -> dict[str, Any]:
 
 @pytest.fixture
 def sandbox() -> Iterator[NativeSandbox]:
-    """One that is closed, whatever happens to it."""
+    """One that is closed in every case."""
     made = NativeSandbox(settings(spares=1))
     yield made
     made.close()
@@ -201,13 +201,13 @@ def test_a_fork_of_the_host_has_workers_of_its_own(sandbox: NativeSandbox) -> No
     read, write = os.pipe()
     child = os.fork()
     if child == 0:
-        told = b"?"
+        line = b"?"
         with contextlib.suppress(BaseException):
             value = sandbox.run(job("40 + 2"))["value"]
             sandbox.close()
             gc.collect()
-            told = f"{value}, closed".encode()
-        os.write(write, told)
+            line = f"{value}, closed".encode()
+        os.write(write, line)
         os._exit(0)
     os.close(write)
     with os.fdopen(read, "rb") as pipe:

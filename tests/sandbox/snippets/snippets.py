@@ -1,6 +1,6 @@
 """Code as a language model writes it for a user's question, and what it comes to.
 
-`load` and `passes` also serve whoever measures which share of it an engine runs.
+`load` and `passes` also serve to measure which share of it an engine runs.
 """
 
 from __future__ import annotations

@@ -342,10 +342,10 @@ class AntiphonSaver(BaseCheckpointSaver[Any]):
         ref = CheckpointRef.of(config)
         entries = []
         for index, (channel, value) in enumerate(writes):
-            is_told = isinstance(value, BaseException) and isinstance(self.serde, Serializer)
+            as_repr = isinstance(value, BaseException) and isinstance(self.serde, Serializer)
             # LangGraph stores an exception as what it looks like.
             entries.append(
-                (WRITES_IDX_MAP.get(channel, index), channel, repr(value) if is_told else value)
+                (WRITES_IDX_MAP.get(channel, index), channel, repr(value) if as_repr else value)
             )
         return self._threads.put_writes(ref.thread, (ref.namespace, ref.id or "", *task), entries)
 
