@@ -144,6 +144,7 @@ class Tool:
         copied = ("__dict__",) if isinstance(called, types.FunctionType) else ()
         functools.update_wrapper(self, called, updated=copied)  # type: ignore[arg-type]
         self.name = check_name(self._body.name if name is None else name, self._body.origin)
+        self._body.name = self.name
         self.description = self._body.description if description is None else description
         self.timeout = timeout
         self.retry = retry
@@ -342,6 +343,7 @@ class FunctionTool(Tool, Generic[_P, _R]):
         bound = copy.copy(self)
         functools.update_wrapper(bound, method, updated=())
         bound._body = _body_of(method)  # noqa: SLF001 - of the same class
+        bound._body.name = self.name  # noqa: SLF001
         return bound
 
 

@@ -88,6 +88,22 @@ def test_tools_of_antiphon_are_tools(impl: Impl, run: Run) -> None:
     assert replies(run(graph, {"messages": "go"}))[0].content == "1.5"
 
 
+@pytest.mark.only("antiphon")
+@pytest.mark.parametrize("arguments", [{"number": "many"}, {}, {"number": 1, "other": 2}])
+def test_the_model_is_told_what_does_not_fit_a_tool_of_antiphon(
+    impl: Impl, run: Run, arguments: dict[str, Any]
+) -> None:
+    @antiphon.tool(name="in_half")
+    def half(number: int) -> float:
+        """Halves a number."""
+        return number / 2
+
+    graph = loop(impl, impl.ToolNode([half]), call("in_half", **arguments))
+    (told,) = replies(run(graph, {"messages": "go"}))
+    assert told.status == "error"
+    assert "the arguments of tool `in_half` do not fit" in told.content
+
+
 @pytest.mark.parametrize(
     "asked", [call("triple", number=1), call("double", number="many")], ids=["tool", "argument"]
 )

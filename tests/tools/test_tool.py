@@ -157,8 +157,9 @@ def test_a_context_does_not_change() -> None:
 def test_wrong_arguments_are_named(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(ValidationError) as caught:
         population.call(arguments)
-    assert caught.value.message == message
+    assert caught.value.message == f"the arguments of tool `population` do not fit: {message}"
     assert caught.value.code == "invalid_value"
+    assert caught.value.details["tool"] == "population"
 
 
 def test_defaults_are_the_functions_own() -> None:

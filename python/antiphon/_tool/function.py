@@ -73,7 +73,7 @@ class FunctionBody:
         Raises:
             ValidationError: an argument does not fit (``invalid_value``).
         """
-        build(self._record, dict(arguments), "")
+        self._build(arguments)
 
     def invoke(self, arguments: Mapping[str, Any], context: ToolContext | None) -> Any:
         """Builds the arguments and calls.
@@ -83,7 +83,7 @@ class FunctionBody:
             ToolError: the function takes a context, or requires that of the run, and there is none
                 (``tool_context``, ``context_missing``).
         """
-        present = build(self._record, dict(arguments), "")
+        present = self._build(arguments)
         for name in self._defaults.keys() - present.keys():
             present[name] = self._defaults[name].get_default(call_default_factory=True)
         for name, required in self._contexts.items():
@@ -93,6 +93,17 @@ class FunctionBody:
             elif required:
                 raise without_context(self.origin)
         return self.function(**present)
+
+    def _build(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        try:
+            present: dict[str, Any] = build(self._record, dict(arguments), "")
+        except ValidationError as error:
+            raise ValidationError(
+                f"the arguments of tool `{self.name}` do not fit: {error.message}",
+                code=error.code,
+                details={**error.details, "tool": self.name},
+            ) from error.__cause__
+        return present
 
     def _check_kind(self) -> None:
         if isinstance(self.function, type):

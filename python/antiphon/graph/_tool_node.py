@@ -15,6 +15,7 @@ from langchain_core.tools import tool as make_tool
 from antiphon._antiphon import Command
 from antiphon._event_loop import run_blocking
 from antiphon._graph_errors import GraphBubbleUp, GraphBuildError
+from antiphon.errors import AntiphonError
 from antiphon.graph._tool_commands import returning_commands, with_one_exit
 from antiphon.graph._tool_injection import Injection, ToolRuntime
 from antiphon.graph._tool_reply import failed, replies_of
@@ -170,7 +171,7 @@ class ToolNode:
         if callable(self._handler) and not isinstance(self._handler, type):
             return str(self._handler(error))
         if _is_misfit(error, tool):
-            return f"The arguments do not fit the tool `{tool.name}`: {_misfits(error)}"
+            return _misfits(error, tool)
         return f"The tool `{tool.name}` failed: {error!r}"
 
 
@@ -226,14 +227,18 @@ def _handled(handler: Any) -> tuple[type[Exception], ...]:
 
 def _is_misfit(error: Exception, tool: BaseTool) -> bool:
     """Whether it says that the arguments of a call do not fit the tool."""
+    if isinstance(error, AntiphonError):
+        return error.code == "invalid_value" and "tool" in error.details
     from pydantic import ValidationError
 
     return isinstance(error, ValidationError) and error.title == tool.get_input_schema().__name__
 
 
-def _misfits(error: Any) -> str:
+def _misfits(error: Any, tool: BaseTool) -> str:
+    if isinstance(error, AntiphonError):
+        return f"The call failed: {error.message}"
     found = [
         f"{'.'.join(map(str, one['loc']))}: {one['msg']}"
         for one in error.errors(include_url=False, include_input=False)
     ]
-    return "; ".join(found)
+    return f"The arguments do not fit the tool `{tool.name}`: {'; '.join(found)}"
