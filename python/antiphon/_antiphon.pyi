@@ -30,9 +30,9 @@ class Builder:
         """
         Checks everything and freezes it.
         """
-    def channel(self, /, name: str, merge: Any | None = None, *, default: Incomplete = ..., check: Any | None = None) -> None:
+    def channel(self, /, name: str, merge: Any | None = None, *, default: Incomplete = ..., check: Any | None = None, takes_context: bool = False) -> None:
         """
-        Adds a key of the state.
+        Adds a key of the state. A merge function may want the run's context, as a keyword.
         """
     def edge(self, /, source: str, target: str) -> None:
         """
@@ -724,6 +724,11 @@ class ModelCall:
     def chunk(self, /, text: str) -> None:
         """
         Shows a piece of a reply that is still being written.
+        """
+    @property
+    def context(self, /) -> Any | None:
+        """
+        What the caller passed as `context` with the question.
         """
     @property
     def watched(self, /) -> bool:

@@ -48,11 +48,13 @@ class Channel:
         name: the key.
         reducer: joins what is there with what is written; none replaces it.
         factory: makes the first value; none leaves the key absent.
+        takes_context: whether the reducer has a parameter ``context``.
     """
 
     name: str
     reducer: _Reducer | None = None
     factory: Callable[[], Any] | None = None
+    takes_context: bool = False
 
     @property
     def merge(self) -> str | _Reducer:
@@ -67,8 +69,9 @@ class Channel:
 
     def start(self) -> dict[str, Any]:
         """The engine's options for the value that a run begins with."""
+        options: dict[str, Any] = {"takes_context": True} if self.takes_context else {}
         # The engine gives each run its own copy of a list, dict or set.
-        return {} if self.factory is None else {"default": self.factory()}
+        return options if self.factory is None else {**options, "default": self.factory()}
 
     def clashes(self, other: Channel) -> bool:
         """Whether `other`, found in a later schema, means something else by the same key."""
@@ -93,8 +96,8 @@ def read_channel(name: str, annotation: Any) -> Channel:
     if not metadata or not callable(metadata[-1]):
         return Channel(name)
     reducer = metadata[-1]
-    _check_arity(name, reducer)
-    return Channel(name, reducer, _factory(plain))
+    takes_context = _checked_arity(name, reducer)
+    return Channel(name, reducer, _factory(plain), takes_context)
 
 
 def _unwrap(annotation: Any) -> tuple[Any, tuple[Any, ...]]:
@@ -111,20 +114,25 @@ def _unwrap(annotation: Any) -> tuple[Any, tuple[Any, ...]]:
             return annotation, metadata
 
 
-def _check_arity(name: str, reducer: _Reducer) -> None:
+def _checked_arity(name: str, reducer: _Reducer) -> bool:
+    """Whether the reducer takes the run's context, as a keyword."""
     try:
         signature = inspect.signature(reducer)
     except ValueError:  # some builtins have none
-        return
+        return False
+    parameters = dict(signature.parameters)
+    context = parameters.get("context")
+    takes_context = context is not None and context.kind is inspect.Parameter.KEYWORD_ONLY
     positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    if [parameter.kind in positional for parameter in signature.parameters.values()].count(
-        True
-    ) != _TAKES:
+    kinds = [parameter.kind in positional for parameter in parameters.values()]
+    if kinds.count(True) != _TAKES:
         raise GraphBuildError(
             f"invalid reducer signature of key `{name}`: {signature}",
             details={"key": name},
-            hint="a reducer takes two values, what is there and what is written, and returns one",
+            hint="a reducer takes two values, what is there and what is written, and returns one; "
+            "the run's context is a keyword: `def add(old, new, *, context)`",
         )
+    return takes_context
 
 
 def _factory(annotation: Any) -> Callable[[], Any] | None:

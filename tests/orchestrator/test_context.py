@@ -7,7 +7,7 @@ import json
 import threading
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
 import pytest
 
@@ -82,6 +82,38 @@ def test_instructions_see_the_context() -> None:
     agent = Agent(model=model, name="a", instructions=lambda ctx: f"The user is {ctx.context.user}")
     agent.run("Hello", context=ADA)
     assert model.requests[0]["messages"][0]["content"] == "The user is ada"
+
+
+def signed(old: list[str], new: list[str], *, context: Session | None) -> list[str]:
+    return [*old, *(f"{one} by {context.user if context else 'nobody'}" for one in new)]
+
+
+class Signs(TypedDict, total=False):
+    log: Annotated[list[str], signed]
+
+
+def test_functions_as_models_and_reducers_see_the_context_if_they_ask_for_it() -> None:
+    def replies(request: dict[str, Any], context: Session) -> str:
+        return f"hello {context.user}"
+
+    class Writes(Agent[Session, str]):
+        def act(self, state: Any, ctx: AgentContext[Session]) -> Any:
+            return {"log": ["x"], "answer": ctx.model("hi")}
+
+    team = Orchestrator([Writes(replies)], state=Signs, checkpointer="memory:")
+    result = team.run("q", thread="t", context=ADA)
+    assert (result.answer, result.state["log"]) == ("hello ada", ["x by ada"])
+    team.update("t", {"log": ["y"]})
+    assert team.state("t").state["log"] == ["x by ada", "y by nobody"]
+    assert Agent(replies, name="a").run("q", context=ADA).answer == "hello ada"
+
+
+def test_reducers_of_a_graph_see_the_context() -> None:
+    graph = StateGraph(Signs, context_schema=Session)
+    graph.add_node("a", lambda state: {"log": ["z"]})
+    graph.add_edge(START, "a").add_edge("a", END)
+    found = graph.compile().invoke({"log": ["in"]}, context=ADA)
+    assert found == {"log": ["in by ada", "z by ada"]}
 
 
 def test_without_the_context_that_a_tool_requires_nothing_runs() -> None:

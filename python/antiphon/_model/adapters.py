@@ -21,13 +21,15 @@ class FunctionModel:
 
     Args:
         function: takes the request, a dict with ``messages`` and, where there are any,
-            ``tools``, ``schema`` and ``temperature``; returns a text, or a dict with ``text``,
+            ``tools``, ``schema`` and ``temperature``, and, if it has a parameter ``context``, the
+            context of the run as that keyword; returns a text, or a dict with ``text``,
             ``tool_calls``, ``usage`` and ``model``. A generator yields the text piece by
             piece, and may yield such a dict at its end.
     """
 
-    def __init__(self, function: Callable[[dict[str, Any]], Any]) -> None:
+    def __init__(self, function: Callable[..., Any]) -> None:
         self._function = function
+        self._takes_context = _takes_context(function)
 
     @property
     def name(self) -> str:
@@ -36,7 +38,8 @@ class FunctionModel:
 
     def __call__(self, request: dict[str, Any], ctx: Listener) -> Any:
         """The reply to a request; an awaitable if the function is async."""
-        reply = self._function(request)
+        options = {"context": getattr(ctx, "context", None)} if self._takes_context else {}
+        reply = self._function(request, **options)
         if inspect.isgenerator(reply):
             pieces = _ChunkedReply(ctx)
             for piece in reply:
@@ -53,6 +56,13 @@ class FunctionModel:
         async for piece in reply:
             pieces.take(piece)
         return pieces.whole()
+
+
+def _takes_context(function: Callable[..., Any]) -> bool:
+    try:
+        return "context" in inspect.signature(function).parameters
+    except ValueError:  # some builtins have none
+        return False
 
 
 class Listener(Protocol):

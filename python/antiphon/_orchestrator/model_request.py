@@ -49,7 +49,10 @@ class ModelRequest:
         builder.edge("__start__", agent)
         stream_options = StreamOptions(("events",)) if ctx.watched else None
         self.run: Run = builder.build().start(
-            {_MESSAGES: messages}, events=True, stream_options=stream_options
+            {_MESSAGES: messages},
+            context=ctx.context,
+            events=True,
+            stream_options=stream_options,
         )
         """The run that asks."""
 

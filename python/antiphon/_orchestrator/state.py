@@ -123,7 +123,7 @@ class SchemaState:
             channel = self._channels.get(name, Channel(name))
             unchecked = channel.reducer is not None or name in BASE
             options = {} if unchecked else self._fields.check(name)
-            builder.channel(name, _rule(channel), **options)
+            builder.channel(name, _rule(channel), takes_context=channel.takes_context, **options)
 
     def show(self, raw: dict[str, Any]) -> Any:
         if not self._makes:

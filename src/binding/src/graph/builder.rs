@@ -17,7 +17,7 @@ use pyo3::types::{PyDict, PyString};
 
 use crate::fault::{Retry, seconds, to_exception};
 use crate::graph::agent::{AgentEntry, OPTIONS};
-use crate::graph::engine::{Engine, KeyEntry, NodeEntry, RouterEntry};
+use crate::graph::engine::{Engine, KeyEntry, NodeEntry, ReducerFunction, RouterEntry};
 use crate::graph::limits;
 use crate::graph::options::Keywords;
 use crate::value::object::Object;
@@ -37,7 +37,7 @@ struct GraphDeclarations {
     graph: GraphBuilder<Object>,
     nodes: Vec<NodeEntry>,
     routers: Vec<RouterEntry>,
-    reducers: Vec<Py<PyAny>>,
+    reducers: Vec<ReducerFunction>,
     keys: Vec<KeyEntry>,
     names: Vec<String>,
     nested: Vec<Py<Engine>>,
@@ -187,8 +187,10 @@ impl Builder {
         }
     }
 
-    /// Adds a key of the state.
-    #[pyo3(signature = (name, merge=None, *, default=OptionalDefault::Nothing, check=None))]
+    /// Adds a key of the state. A merge function may want the run's context, as a keyword.
+    #[pyo3(signature = (
+        name, merge=None, *, default=OptionalDefault::Nothing, check=None, takes_context=false
+    ))]
     #[expect(clippy::too_many_arguments, reason = "keyword options")]
     fn channel(
         &mut self,
@@ -197,10 +199,12 @@ impl Builder {
         merge: Option<&Bound<'_, PyAny>>,
         default: OptionalDefault,
         check: Option<Py<PyAny>>,
+        takes_context: bool,
     ) -> PyResult<()> {
         let declarations = self.declarations()?;
-        let merge =
-            merge.map_or(Ok(Reducer::Set), |merge| rule(merge, &mut declarations.reducers))?;
+        let merge = merge.map_or(Ok(Reducer::Set), |merge| {
+            rule(merge, takes_context, &mut declarations.reducers)
+        })?;
         let owned = matches!(
             merge,
             Reducer::Append
@@ -396,9 +400,13 @@ impl Builder {
     }
 }
 
-fn rule(merge: &Bound<'_, PyAny>, reducers: &mut Vec<Py<PyAny>>) -> PyResult<Reducer> {
+fn rule(
+    merge: &Bound<'_, PyAny>,
+    takes_context: bool,
+    reducers: &mut Vec<ReducerFunction>,
+) -> PyResult<Reducer> {
     if merge.is_callable() {
-        reducers.push(merge.clone().unbind());
+        reducers.push(ReducerFunction { call: merge.clone().unbind(), takes_context });
         return Ok(Reducer::Foreign(u32::try_from(reducers.len() - 1).unwrap_or(u32::MAX)));
     }
     if let Ok((name, key)) = merge.extract::<(String, String)>()

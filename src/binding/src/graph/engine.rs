@@ -13,6 +13,14 @@ use crate::graph::agent::{AgentEntry, ModelEntry};
 use crate::graph::model::Model;
 use crate::value::object::Object;
 
+/// A merge function in Python.
+#[derive(Debug)]
+pub(crate) struct ReducerFunction {
+    pub(crate) call: Py<PyAny>,
+    /// Whether it takes the run's context as a keyword.
+    pub(crate) takes_context: bool,
+}
+
 /// A compiled graph; immutable, and shareable between threads and runs.
 #[pyclass(module = "antiphon._antiphon", frozen)]
 #[derive(Debug)]
@@ -21,7 +29,7 @@ pub(crate) struct Engine {
     pub(crate) nodes: Vec<NodeEntry>,
     pub(crate) names: Vec<Py<PyString>>,
     pub(crate) routers: Vec<RouterEntry>,
-    pub(crate) reducers: Vec<Py<PyAny>>,
+    pub(crate) reducers: Vec<ReducerFunction>,
     pub(crate) keys: Vec<KeyEntry>,
     /// Channel positions by name, for keys that are not interned.
     pub(crate) index: Py<PyDict>,

@@ -151,7 +151,7 @@ impl Engine {
             visit.call(&router.view)?;
         }
         for reducer in &self.reducers {
-            visit.call(reducer)?;
+            visit.call(&reducer.call)?;
         }
         for key in &self.keys {
             visit.call(&key.check)?;

@@ -9,6 +9,7 @@ use antiphon_core::state::View;
 use antiphon_core::task::{Failure, TaskId};
 use antiphon_core::{Fault, FaultCode};
 use pyo3::exceptions::PyValueError;
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple, PyWeakrefMethods};
 
@@ -73,8 +74,21 @@ impl Host {
         let rule = usize::try_from(at.rule).unwrap_or(usize::MAX);
         let reducer = engine.get().reducers.get(rule);
         let reducer = reducer.ok_or_else(|| PyValueError::new_err("unknown merge rule"))?;
-        let merged = ffi::call(reducer.bind(py), [Some(old.0.bind(py)), Some(new.0.bind(py))])?;
+        let (call, old, new) = (reducer.call.bind(py), old.0.bind(py), new.0.bind(py));
+        let merged = if reducer.takes_context {
+            let options = PyDict::new(py);
+            options.set_item(intern!(py, "context"), self.user_context(py))?;
+            call.call((old, new), Some(&options))?
+        } else {
+            ffi::call(call, [Some(old), Some(new)])?
+        };
         Ok(Object(merged.unbind()))
+    }
+
+    /// What the caller passed as `context`; none if the state is written from outside a run.
+    fn user_context(&self, py: Python<'_>) -> Option<Py<PyAny>> {
+        let run = self.run.as_ref()?.bind(py).upgrade()?;
+        Some(run.cast::<Run>().ok()?.get().context(py))
     }
 
     fn route_now(
