@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import dataclass
 from typing import Annotated, Any, TypedDict
 
 import pytest
@@ -89,6 +90,38 @@ def test_a_change_in_place_that_is_lost_is_reported() -> None:
     with pytest.warns(RuntimeWarning, match="agent `returns` changed its copy of `rows`"):
         result = Returns(change).run({"question": "q", "rows": []})
     assert result.state["rows"] == []
+
+
+@pytest.mark.parametrize("key", ["seen", "question"])
+def test_a_key_that_is_only_set_in_the_copy_of_the_state_is_reported(key: str) -> None:
+    def change(state: Any, _: Any) -> str:
+        state[key] = "lost"
+        return "done"
+
+    with pytest.warns(RuntimeWarning, match=f"agent `returns` changed its copy of `{key}`"):
+        result = Returns(change).run("q")
+    assert result.state.get(key) != "lost"
+
+
+def test_an_attribute_that_is_only_set_in_the_copy_of_the_state_is_reported() -> None:
+    @dataclass
+    class Seen:
+        times: int = 0
+
+    def change(state: Any, _: Any) -> None:
+        state.times = 1
+
+    with pytest.warns(RuntimeWarning, match="agent `returns` changed its copy of `times`"):
+        result = Orchestrator([Returns(change)], state=Seen).run("q")
+    assert result.state.times == 0
+
+
+def test_an_answer_that_is_set_and_returned_is_no_lost_change() -> None:
+    def change(state: Any, _: Any) -> str:
+        state["answer"] = "done"
+        return str(state["answer"])
+
+    assert Returns(change).run("q").answer == "done"
 
 
 def test_a_change_in_place_that_is_returned_is_none() -> None:

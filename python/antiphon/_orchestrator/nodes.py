@@ -43,35 +43,43 @@ if TYPE_CHECKING:
     """A spec, what the engine calls, whether that is async, and what approves of calls."""
 
 
+_ABSENT = object()
+"""Stands for the value of a key that a state does not have."""
+
+
 def _reader(
     spec: Spec, state: State, agent_names: AgentNames, *, chooses: bool
-) -> Callable[[Any, Any, Mapping[str, int]], Any]:
+) -> Callable[[Any, Any, Mapping[str, tuple[Any, int]]], Any]:
     """What reads the return value of an agent's ``act``, given the state that it saw."""
 
-    def read(reply: Any, seen: Any, sizes: Mapping[str, int]) -> Any:
+    def read(reply: Any, seen: Any, before: Mapping[str, tuple[Any, int]]) -> Any:
         read = returned(
             chosen(reply, spec, agent_names) if chooses else reply, state, spec.name, seen
         )
-        _warn_of_lost(sizes, seen, reply, spec.name)
+        _warn_of_lost(before, seen, reply, spec.name)
         return read
 
     return read
 
 
-def _sizes(seen: Any) -> dict[str, int]:
-    """The sizes of the containers of a state."""
+def _contents(seen: Any) -> dict[str, tuple[Any, int]]:
+    """The values of a state, and how many items they have where they can be changed in place."""
     fields = fields_of_state(seen) if is_record(seen) else {}
-    return {key: len(value) for key, value in fields.items() if type(value) in (list, dict, set)}
+    return {
+        key: (value, len(value) if type(value) in (list, dict, set) else 0)
+        for key, value in fields.items()
+    }
 
 
-def _warn_of_lost(sizes: Mapping[str, int], seen: Any, reply: Any, agent: str) -> None:
-    """Each agent gets copies of the containers, so that a change in place affects no other."""
-    if not sizes:
-        return
+def _warn_of_lost(before: Mapping[str, tuple[Any, int]], seen: Any, reply: Any, agent: str) -> None:
+    """Each agent gets a copy of the state, so that a change in place affects no other."""
     update = reply.update if isinstance(reply, Command) else reply
     written = fields_of(update) if is_record(update) else {}
-    for key, size in _sizes(seen).items():
-        if sizes.get(key, size) != size and key not in written:
+    if isinstance(update, str):
+        written = {"answer": update}
+    for key, (value, size) in _contents(seen).items():
+        was, had = before.get(key, (_ABSENT, 0))
+        if (was is not value or had != size) and key not in written:
             warnings.warn(
                 f"agent `{agent}` changed its copy of `{key}` in the state, and the change is "
                 f"lost; return it in an update: {{{key!r}: ...}}",
@@ -100,25 +108,25 @@ def calling(
     def call(given: Any, ctx: Context) -> Any:
         human_input, seen, context = arguments(given, ctx)
         try:
-            sizes = _sizes(seen)
+            before = _contents(seen)
             reply = act(seen, context)
         except Interrupted as pause:
             # A call on another thread may not have ended.
             human_input.settle(pause.__antiphon_question__)
             raise
-        return read(reply, seen, sizes)
+        return read(reply, seen, before)
 
     async def acall(given: Any, ctx: Context) -> Any:
         human_input, seen, context = arguments(given, ctx)
         try:
-            sizes = _sizes(seen)
+            before = _contents(seen)
             reply = await act(seen, context)
         except (Interrupted, BaseExceptionGroup) as left:
             pause = pause_in(left, Interrupted)
             if pause is None:
                 raise
         else:
-            return read(reply, seen, sizes)
+            return read(reply, seen, before)
         await human_input.settle_async(pause.__antiphon_question__)
         raise NodeInterrupted(pause)
 
