@@ -170,8 +170,9 @@ def test_an_inner_team_that_fails_leaves_its_events(caplog: pytest.LogCaptureFix
 
 
 def test_two_teams_need_two_names_and_none_is_a_router() -> None:
-    with pytest.raises(ValidationError, match="same name: writers"):
+    with pytest.raises(ValidationError, match="same name: writers") as caught:
         Orchestrator([writers(), writers()])
+    assert caught.value.hint == 'rename one: `Orchestrator(name="...")`'
     with pytest.raises(ValidationError, match="cannot be the router"):
         Orchestrator([Adds()], router=writers())
 

@@ -283,11 +283,13 @@ def _check_names(specs: list[Spec]) -> None:
     seen: set[str] = set()
     for spec in specs:
         if spec.name in seen:
+            is_team = isinstance(spec.agent, TeamMember)
+            kind = "Orchestrator" if is_team else type(spec.agent).__name__
             raise ValidationError(
                 f"two agents of the team have the same name: {spec.name}",
                 code="team_invalid",
                 details={"name": spec.name},
-                hint=f'rename one: `{type(spec.agent).__name__}(name="...")`',
+                hint=f'rename one: `{kind}(name="...")`',
             )
         seen.add(spec.name)
 
