@@ -371,6 +371,38 @@ class TestState:
             found = graph.get_state(state.config)
             assert (found.values, found.next) == (state.values, state.next)
 
+    def test_a_past_checkpoint_shows_what_was_asked_there(
+        self, impl: Impl, run: Run, saver: Any
+    ) -> None:
+        def ask(state: Log) -> Update:
+            return {"log": [impl.interrupt("first?"), impl.interrupt("second?")]}
+
+        graph = impl.sequence(Log, say("a"), ask, say("c"), checkpointer=saver)
+        run(graph, {"log": ["in"]}, ONE)
+        asking = graph.get_state(ONE).config
+        run(graph, impl.Command(resume="yes"), ONE)
+        run(graph, impl.Command(resume="no"), ONE)
+        found = graph.get_state(asking)
+        assert (found.values, found.next) == ({"log": ["in", "a"]}, ("ask",))
+        assert [question.value for question in found.interrupts] == ["second?"]
+        assert found.interrupts == found.tasks[0].interrupts
+        assert found in list(graph.get_state_history(ONE))
+        assert next(iter(graph.get_state_history(asking))) == found
+
+    def test_an_edit_leaves_the_questions_of_the_checkpoint_before_it(
+        self, impl: Impl, run: Run, saver: Any
+    ) -> None:
+        def ask(state: Log) -> Update:
+            return {"log": [impl.interrupt("sure?")]}
+
+        graph = impl.sequence(Log, say("a"), ask, say("c"), checkpointer=saver)
+        run(graph, {"log": ["in"]}, ONE)
+        asking = graph.get_state(ONE)
+        graph.update_state(asking.config, {"log": ["edit"]})
+        assert graph.get_state(ONE).interrupts == ()
+        assert graph.get_state(asking.config).interrupts == asking.interrupts
+        assert asking.interrupts
+
     def test_a_history_is_limited_and_filtered(self, impl: Impl, run: Run, saver: Any) -> None:
         graph = chain(impl, saver)
         run(graph, {"log": ["in"]}, ONE)

@@ -23,7 +23,7 @@ class PregelTask(NamedTuple):
         name: its node.
         path: its node, as a tuple.
         error: its failure, as text; None without one.
-        interrupts: its questions; in a history, its last ones.
+        interrupts: its questions; at a past checkpoint, its last ones.
         state: always None.
         result: its writes, if it ended before its superstep did.
     """

@@ -57,7 +57,7 @@ pub struct CheckpointView<V> {
 pub struct HistoryPage<V> {
     /// The checkpoints.
     pub checkpoints: Vec<CheckpointView<V>>,
-    /// The run as of the last entry; only on the first page.
+    /// The run as of the last entry that was read; only on the first page.
     pub tip: Option<RecoveredRun<V>>,
 }
 
@@ -91,7 +91,8 @@ impl<V: Value> HistoryReader<V> {
     /// The most checkpoints of a page.
     pub const PAGE: usize = 16;
 
-    /// The history of a thread back from `checkpoint`, or from its tip.
+    /// The history of a thread back from the checkpoint `from`, with what happened until the
+    /// next one; or from its tip.
     pub fn new(sealed_store: SealedStore, thread: &str, from: Option<u64>) -> Self {
         let older = from.map_or(OlderPosition::Tip, OlderPosition::Checkpoint);
         let (loaded, carried, segments) = (None, Vec::new(), Vec::new());
@@ -116,7 +117,11 @@ impl<V: Value> HistoryReader<V> {
         let Self { sealed_store, thread, .. } = self;
         let way = match self.older {
             OlderPosition::Tip => sealed_store.way_to(thread, None).await?,
-            OlderPosition::Checkpoint(seq) => sealed_store.way_to_checkpoint(thread, seq).await?,
+            OlderPosition::Checkpoint(seq) => {
+                let mut way = sealed_store.way_to_checkpoint(thread, seq).await?;
+                way.append(&mut sealed_store.superstep_after(thread, seq).await?);
+                way
+            }
             OlderPosition::Entry(seq) => match sealed_store.way_to(thread, Some(seq)).await {
                 // The thread was pruned while it was read.
                 Err(_) if sealed_store.store().find(thread, seq).await?.is_none() => Vec::new(),

@@ -40,6 +40,9 @@ pub struct SealedStore {
 }
 
 impl SealedStore {
+    /// Marks that are read at once while looking for the next checkpoint.
+    const MARKS: u64 = 32;
+
     /// The threads of `store`, sealed with `seal`.
     pub const fn new(store: Arc<dyn Store>, seal: Arc<Cipher>) -> Self {
         let keep = RetentionPolicy { last: None, age: None, bytes: None };
@@ -207,6 +210,52 @@ impl SealedStore {
             // The checkpoint was pruned while it was read.
             Err(_) if self.store.find(thread, seq).await?.is_none() => Err(missing(thread, seq)),
             way => way,
+        }
+    }
+
+    /// What was written about the superstep after a checkpoint until that was merged, in order:
+    /// by the runs that first continued from the checkpoint, not by a later branch.
+    ///
+    /// # Errors
+    /// As [`SealedStore::way_to`].
+    pub async fn superstep_after(
+        &self,
+        thread: &str,
+        checkpoint: u64,
+    ) -> Result<Vec<OpenedEntry>, Fault> {
+        retry_torn_read(&*self.store, thread, || self.read_superstep(thread, checkpoint)).await
+    }
+
+    async fn read_superstep(
+        &self,
+        thread: &str,
+        checkpoint: u64,
+    ) -> Result<Vec<OpenedEntry>, Fault> {
+        let last = self.superstep_end(thread, checkpoint).await?;
+        let span = EntryRange { from: checkpoint + 1, to: last };
+        let entries = self.store.read(thread, span).await?;
+        entries.into_iter().map(|entry| self.open(thread, entry)).collect()
+    }
+
+    /// The last entry before the next checkpoint. Entries of one run follow each other, so the
+    /// first that does not belongs to a branch.
+    async fn superstep_end(&self, thread: &str, checkpoint: u64) -> Result<u64, Fault> {
+        let mut last = checkpoint;
+        loop {
+            let span = EntryRange { from: last + 1, to: last + Self::MARKS };
+            let found = self.store.marks(thread, span, None).await?;
+            let before = last;
+            for (mark, tag) in found {
+                self.seal.check(thread, &mark, &tag)?;
+                let ends = matches!(mark.kind, EntryKind::Step | EntryKind::Snapshot);
+                if ends || mark.parent != last {
+                    return Ok(last);
+                }
+                last = mark.seq;
+            }
+            if last == before {
+                return Ok(last);
+            }
         }
     }
 

@@ -13,6 +13,7 @@ use antiphon_stores::{MemoryStore, PostgresStore, SqliteSettings, SqliteStore};
 use tempfile::TempDir;
 
 use crate::database::Schema;
+use crate::past_questions;
 
 /// A store under test, and what keeps it alive.
 struct Subject {
@@ -109,6 +110,7 @@ each_store! {
     names_and_bytes_of_any_kind_come_back
     what_is_asked_for_later_sees_what_was_asked_for_earlier
     many_threads_are_written_at_once
+    past_questions_are_those_of_the_run_that_continued
 }
 
 fn entry(seq: u64, body: &[u8]) -> Entry {
@@ -485,4 +487,8 @@ async fn many_threads_are_written_at_once(Subject { store, .. }: Subject) {
     for writer in writers {
         assert_eq!(writer.await.unwrap(), 50);
     }
+}
+
+async fn past_questions_are_those_of_the_run_that_continued(Subject { store, .. }: Subject) {
+    past_questions::are_those_of_the_run_that_continued(store).await;
 }

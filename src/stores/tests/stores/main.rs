@@ -16,6 +16,7 @@ mod langgraph_thread;
 mod lease;
 mod list;
 mod log;
+mod past_questions;
 mod postgres;
 mod proxy;
 mod retention;
