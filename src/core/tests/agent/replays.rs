@@ -5,17 +5,16 @@ use std::sync::{Arc, Mutex};
 
 use antiphon_core::SideEffect::{External, Read};
 use antiphon_core::agent::AgentTool;
-use antiphon_core::checkpoint::{Commit, CommitChange, RecoveredRun};
+use antiphon_core::checkpoint::{Commit, CommitChange};
 use antiphon_core::effect::Effect;
 use antiphon_core::event::EventKind;
 use antiphon_core::graph::{Graph, START};
-use antiphon_core::run::Options;
 use antiphon_core::task::TaskWork;
 use antiphon_core::{Category, Fault, FaultCode};
 use serde_json::{Value, json};
 
 use super::model::{asks, graph, invocations, requests, results, says, script, tool, with};
-use crate::support::{BEGIN, End, Play, Script, ms, options};
+use crate::support::{BEGIN, End, Play, Script, folded, ms, stored};
 
 type Called = Arc<Mutex<Vec<String>>>;
 
@@ -28,18 +27,6 @@ fn two(tools: Vec<AgentTool>) -> (Arc<Graph<Value>>, Script, Called) {
         Ok(json!({"from": invocation.call.name}))
     });
     (graph(with(tools)).build().unwrap(), script, called)
-}
-
-fn stored(graph: &Arc<Graph<Value>>, script: Script) -> Play {
-    Play::with(graph, script, json!({}), Options { commits: true, ..options() })
-}
-
-fn folded(graph: &Arc<Graph<Value>>, commits: &[Commit<Value>]) -> RecoveredRun<Value> {
-    let mut recovered = RecoveredRun::new(graph);
-    for commit in commits {
-        recovered.fold(graph, commit.clone()).unwrap();
-    }
-    recovered
 }
 
 /// The places of commits about calls, by name, and whether it is known what came of them.

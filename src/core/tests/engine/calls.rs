@@ -6,14 +6,14 @@ use antiphon_core::checkpoint::{
     Call as Wanted, CallOutcome, Callee, Commit, CommitChange, RecoveredRun,
 };
 use antiphon_core::event::EventKind;
-use antiphon_core::graph::{Graph, NodePolicy, START};
+use antiphon_core::graph::{NodePolicy, START};
 use antiphon_core::run::{CallStart, Options};
 use antiphon_core::task::TaskOutcome;
 use antiphon_core::{Category, Fault, FaultCode, Jitter, RetryPolicy, Seed};
 use serde_json::{Value, json};
 
 use crate::support::{
-    Call, End, Play, Script, chain, fan, fault, nested, options, play, policy, tool,
+    Call, End, Play, Script, chain, fan, fault, folded, nested, options, play, policy, stored, tool,
 };
 
 /// What was done to the world, in order: what, and under which key.
@@ -58,18 +58,6 @@ impl World {
 
 fn repeatable(wanted: Wanted) -> Wanted {
     Wanted { repeatable: true, ..wanted }
-}
-
-fn stored(graph: &Arc<Graph<Value>>, script: Script) -> Play {
-    Play::with(graph, script, json!({}), Options { commits: true, ..options() })
-}
-
-fn folded(graph: &Arc<Graph<Value>>, commits: &[Commit<Value>]) -> RecoveredRun<Value> {
-    let mut recovered = RecoveredRun::new(graph);
-    for commit in commits {
-        recovered.fold(graph, commit.clone()).unwrap();
-    }
-    recovered
 }
 
 /// How many commits there were when the calls with these names were known.

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use antiphon_core::checkpoint::{Call as Wanted, CallOutcome, Commit, RecoveredRun, SubrunCommit};
+use antiphon_core::checkpoint::{Call as Wanted, CallOutcome, Commit, SubrunCommit};
 use antiphon_core::effect::{Effect, Ending};
 use antiphon_core::graph::{Graph, NodePolicy, START};
 use antiphon_core::run::{CallStart, Options, Run};
@@ -12,7 +12,7 @@ use antiphon_core::{Category, Fault};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::support::{End, Play, Script, chain, fan, fault, ms, options, policy, tool};
+use crate::support::{End, Play, Script, chain, fan, fault, folded, ms, options, policy, tool};
 
 fn wanted() -> Wanted {
     tool("charge", &json!({}))
@@ -60,14 +60,6 @@ fn fails_at_once(play: &mut Play) {
     let now = play.now;
     assert_eq!(play.fails().code, "tool");
     assert_eq!(play.now, now);
-}
-
-fn folded(graph: &Arc<Graph<Value>>, commits: &[Commit<Value>]) -> RecoveredRun<Value> {
-    let mut recovered = RecoveredRun::new(graph);
-    for commit in commits {
-        recovered.fold(graph, commit.clone()).unwrap();
-    }
-    recovered
 }
 
 /// What the journal tells node `a` about its call after the run was resumed.

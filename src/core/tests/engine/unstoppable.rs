@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use antiphon_core::channel::Reducer;
-use antiphon_core::checkpoint::{Commit, RecoveredRun};
 use antiphon_core::effect::Ending;
 use antiphon_core::event::EventKind;
 use antiphon_core::graph::{Graph, NodePolicy, START};
@@ -12,7 +11,9 @@ use antiphon_core::task::TaskOutcome;
 use antiphon_core::{Category, FaultCode};
 use serde_json::{Value, json};
 
-use crate::support::{BEGIN, Play, Script, chain, fan, ms, nested, options, policy};
+use crate::support::{
+    BEGIN, Play, Script, chain, fan, folded, ms, nested, options, policy, stored,
+};
 
 /// A node `fails` beside a node `works`.
 fn beside() -> Arc<Graph<Value>> {
@@ -26,18 +27,6 @@ fn script() -> Script {
         .takes("fails", ms(1))
         .writes("works", "log", json!("works"))
         .unstoppable("works", ms(1000))
-}
-
-fn stored(graph: &Arc<Graph<Value>>, script: Script) -> Play {
-    Play::with(graph, script, json!({}), Options { commits: true, ..options() })
-}
-
-fn folded(graph: &Arc<Graph<Value>>, commits: &[Commit<Value>]) -> RecoveredRun<Value> {
-    let mut recovered = RecoveredRun::new(graph);
-    for commit in commits {
-        recovered.fold(graph, commit.clone()).unwrap();
-    }
-    recovered
 }
 
 /// Plays until a task is asked to stop.

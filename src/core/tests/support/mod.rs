@@ -463,3 +463,17 @@ pub(crate) fn fan(
 pub(crate) const fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
+
+/// A run from nothing whose commits are kept.
+pub(crate) fn stored(graph: &Arc<Graph<Value>>, script: Script) -> Play {
+    Play::with(graph, script, json!({}), Options { commits: true, ..options() })
+}
+
+/// What a store recovers from commits.
+pub(crate) fn folded(graph: &Arc<Graph<Value>>, commits: &[Commit<Value>]) -> RecoveredRun<Value> {
+    let mut recovered = RecoveredRun::new(graph);
+    for commit in commits {
+        recovered.fold(graph, commit.clone()).unwrap();
+    }
+    recovered
+}

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::fixtures::nesting;
 use antiphon_core::budget::{BudgetDimension, BudgetUsage};
 use antiphon_core::channel::{ChannelId, Reducer, Write, WriteOp};
 use antiphon_core::checkpoint::{
@@ -10,7 +11,7 @@ use antiphon_core::checkpoint::{
 };
 use antiphon_core::command::{Destination, Route, Send, Update};
 use antiphon_core::effect::{Ending, Question};
-use antiphon_core::graph::{Graph, Node, NodeId, NodePolicy, NodeWork, START};
+use antiphon_core::graph::{Graph, NodeId, START};
 use antiphon_core::model::{FinishReason, ModelReply, Usage};
 use antiphon_core::{Category, Fault, ToolCall};
 use antiphon_stores::codec::{ByteReader, CommitEvent, CommitSummary, ValueCodec};
@@ -20,21 +21,7 @@ use serde_json::{Value, json};
 
 /// Three nodes, a join, a nested graph, and a channel of each kind.
 fn graph() -> Arc<Graph<Value>> {
-    let mut inner = Graph::builder("inner");
-    inner.channel("log", Reducer::Append);
-    inner.node("deep");
-    inner.edge(START, "deep");
-    let mut graph = Graph::builder("outer");
-    graph.channel("log", Reducer::Append);
-    graph.channel("x", Reducer::Set);
-    for name in ["a", "b", "c"] {
-        graph.node(name);
-    }
-    graph.add_node(Node {
-        name: "sub".into(),
-        work: NodeWork::Graph(inner.build().unwrap()),
-        policy: NodePolicy::default(),
-    });
+    let mut graph = nesting(&["a", "b", "c"]);
     graph.edge(START, "a").edge(START, "b").join(&["a", "b"], "c").edge("c", "sub");
     graph.build().unwrap()
 }

@@ -4,10 +4,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::fixtures::batch;
 use crate::waiting::until;
-use antiphon_core::{Fault, Time};
+use antiphon_core::Fault;
 use antiphon_runtime::ManualClock;
-use antiphon_runtime::store::{Entry, EntryBatch, EntryKind, EntryRange, EntryTag, Store};
+use antiphon_runtime::store::{EntryRange, Store};
 use antiphon_stores::{SqliteSettings, SqliteStore};
 use futures_util::FutureExt;
 use futures_util::future::join_all;
@@ -28,21 +29,6 @@ async fn held(delay: Duration) -> (TempDir, SqliteStore) {
     let store = open(&folder.path().join("runs.db"), delay);
     store.claim("t", "me", TERM).await.unwrap();
     (folder, store)
-}
-
-fn batch(after: u64) -> EntryBatch {
-    let kind = EntryKind::Step;
-    let (seq, at) = (after + 1, Time::default());
-    let (tag, body) = (EntryTag::new(&seq.to_be_bytes()), b"body".to_vec());
-    let entry = Entry { seq, parent: after, base: 0, kind, step: seq, at, tag: tag.clone(), body };
-    EntryBatch {
-        thread: "t".into(),
-        owner: "me".into(),
-        after,
-        expected: None,
-        entries: vec![entry],
-        tag,
-    }
 }
 
 async fn count(store: &SqliteStore) -> usize {

@@ -4,6 +4,7 @@
 use std::process::Command;
 use std::sync::Arc;
 
+use crate::fixtures::nesting;
 use antiphon_core::budget::BudgetUsage;
 use antiphon_core::channel::{ChannelId, Reducer, Write, WriteOp};
 use antiphon_core::checkpoint::{Call, CallOutcome, CallRecord, Callee};
@@ -13,7 +14,7 @@ use antiphon_core::checkpoint::{
 };
 use antiphon_core::command::{Destination, Route, Send, Update};
 use antiphon_core::effect::{Ending, Question};
-use antiphon_core::graph::{Graph, Node, NodeId, NodePolicy, NodeWork, START};
+use antiphon_core::graph::{Graph, NodeId, START};
 use antiphon_core::{Category, Fault, Seed, Time};
 use antiphon_runtime::store::{EntryKind, EntryTag};
 use antiphon_stores::checkpoint_writer::read;
@@ -39,26 +40,12 @@ impl Chance {
 }
 
 fn graph() -> Arc<Graph<Value>> {
-    let mut inner = Graph::builder("inner");
-    inner.channel("log", Reducer::Append);
-    inner.node("deep");
-    inner.edge(START, "deep");
-    let mut graph = Graph::builder("outer");
-    graph.channel("log", Reducer::Append);
-    graph.channel("x", Reducer::Set);
+    let mut graph = nesting(&["a", "b", "c"]);
     graph.channel("sum", Reducer::Sum);
     graph.channel("fields", Reducer::Record);
     graph.channel("people", Reducer::Upsert { key: "id".into() });
     graph.channel("messages", Reducer::Messages);
     graph.channel("slots", Reducer::Put);
-    for name in ["a", "b", "c"] {
-        graph.node(name);
-    }
-    graph.add_node(Node {
-        name: "sub".into(),
-        work: NodeWork::Graph(inner.build().unwrap()),
-        policy: NodePolicy::default(),
-    });
     graph.edge(START, "a").edge(START, "b").join(&["a", "b"], "c").edge("c", "sub");
     graph.build().unwrap()
 }

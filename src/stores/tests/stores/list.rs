@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::fixtures::nesting;
 use antiphon_core::agent::AgentSpec;
 use antiphon_core::budget::BudgetUsage;
-use antiphon_core::channel::{ChannelId, Reducer, Write};
+use antiphon_core::channel::{ChannelId, Write};
 use antiphon_core::checkpoint::{
     Commit, CommitChange, GraphSnapshot, MergedWrites, NestedLevel, PendingWork, SuperstepDelta,
     TaskKey, WriteSource,
@@ -98,21 +99,7 @@ fn gone() -> String {
 }
 
 fn graph() -> Arc<Graph<Value>> {
-    let mut inner = Graph::builder("inner");
-    inner.channel("log", Reducer::Append);
-    inner.node("deep");
-    inner.edge(START, "deep");
-    let mut graph = Graph::builder("outer");
-    graph.channel("log", Reducer::Append);
-    graph.channel("x", Reducer::Set);
-    for name in ["ask", "work"] {
-        graph.node(name);
-    }
-    graph.add_node(Node {
-        name: "sub".into(),
-        work: NodeWork::Graph(inner.build().unwrap()),
-        policy: NodePolicy::default(),
-    });
+    let mut graph = nesting(&["ask", "work"]);
     graph.add_node(Node {
         name: "agent".into(),
         work: NodeWork::Agent(Arc::new(AgentSpec::default())),

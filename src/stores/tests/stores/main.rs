@@ -9,6 +9,7 @@ mod codec;
 mod conformance;
 mod database;
 mod failures;
+mod fixtures;
 mod flush_mode;
 mod formats;
 mod hostile;

@@ -5,9 +5,10 @@ use std::pin::Pin;
 use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
+use crate::fixtures::batch;
 use crate::waiting::until;
 use antiphon_core::{Fault, Time};
-use antiphon_runtime::store::{Entry, EntryBatch, EntryKind, EntryRange, EntryTag, Store};
+use antiphon_runtime::store::{EntryRange, Store};
 use antiphon_runtime::{Clock, ManualClock, SystemClock};
 use antiphon_stores::{SqliteSettings, SqliteStore, SyncLevel};
 use tempfile::TempDir;
@@ -17,21 +18,6 @@ const ALL: EntryRange = EntryRange { from: 0, to: u64::MAX };
 
 fn open(path: &Path) -> Result<SqliteStore, Fault> {
     SqliteStore::open(path, SqliteSettings::default(), Arc::new(ManualClock::default()))
-}
-
-fn batch(after: u64) -> EntryBatch {
-    let kind = EntryKind::Step;
-    let (seq, at) = (after + 1, Time::default());
-    let (tag, body) = (EntryTag::new(&seq.to_be_bytes()), b"body".to_vec());
-    let entry = Entry { seq, parent: after, base: 0, kind, step: seq, at, tag: tag.clone(), body };
-    EntryBatch {
-        thread: "t".into(),
-        owner: "me".into(),
-        after,
-        expected: None,
-        entries: vec![entry],
-        tag,
-    }
 }
 
 #[tokio::test]
