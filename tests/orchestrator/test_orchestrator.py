@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal, TypedDict, cast
 
 import pydantic
 import pytest
+from langchain_core.messages import HumanMessage
 
 from antiphon import END, Agent, AgentContext, Budget, Orchestrator, Result, RetryPolicy, Send
 from antiphon.errors import (
@@ -395,6 +396,18 @@ def test_a_question_that_is_no_text_is_refused(question: Any) -> None:
     with pytest.raises(ValidationError) as caught:
         Orchestrator(notes("a")).run(question)
     assert caught.value.code == "input_invalid"
+
+
+@pytest.mark.parametrize(
+    "message", [{"role": "user", "content": "q"}, ("user", "q"), HumanMessage("q")]
+)
+def test_messages_are_no_parts_of_a_question(message: Any) -> None:
+    model = scripted(["hello"])
+    agent = Agent(name="a", model=model)
+    with pytest.raises(ValidationError, match="has no messages among them") as caught:
+        agent.run([message])
+    assert (caught.value.code, model.requests) == ("input_invalid", [])
+    assert agent.run({"messages": [message]}).answer == "hello"
 
 
 def wrong_type(state: Any) -> Literal["a", "ghost"]:

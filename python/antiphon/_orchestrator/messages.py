@@ -167,6 +167,15 @@ def _role(fields: dict[str, Any]) -> str:
     return str(role)
 
 
+def is_message(item: Any) -> bool:
+    """Whether it is a message as a whole, and not a part of one."""
+    if isinstance(item, dict):
+        return {"role", "content"} <= item.keys()
+    if isinstance(item, tuple):
+        return [type(half) for half in item] == [str, str]
+    return _is_langchain(item)
+
+
 def _is_langchain(item: Any) -> bool:
     return isinstance(getattr(item, "type", None), str) and hasattr(item, "content")
 

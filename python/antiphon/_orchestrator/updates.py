@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from antiphon._antiphon import Command, Send, TurnInput
 from antiphon._content import is_content, read_parts, text_of
-from antiphon._orchestrator.messages import said
+from antiphon._orchestrator.messages import is_message, said
 from antiphon._orchestrator.state import (
     CUT,
     HANDED,
@@ -119,6 +119,13 @@ def _fields(given: Any) -> dict[str, Any]:
 
 def _asked_in_parts(given: Any) -> dict[str, Any]:
     """The input that a question with images, files or data is."""
+    for part in given if isinstance(given, list | tuple) else ():
+        if is_message(part):
+            raise ValidationError(
+                f"a question in parts has no messages among them: {part!r:.200}",
+                code="input_invalid",
+                hint='messages are a key of the state: `team.run({"messages": [...]})`',
+            )
     try:
         parts = read_parts(given)
     except StateError as error:
