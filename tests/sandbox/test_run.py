@@ -116,6 +116,7 @@ def test_an_input_needs_the_name_of_a_variable(box: Sandbox, name: str) -> None:
     with pytest.raises(ValidationError) as caught:
         box.run("1", inputs={name: 1})
     assert caught.value.code == "sandbox_input_invalid"
+    assert "letters, digits and `_`" in str(caught.value.hint)
 
 
 def test_an_input_without_a_plain_form_is_refused(box: Sandbox) -> None:

@@ -171,14 +171,24 @@ def check_name(name: Any) -> str:
     """Return `name` if it is valid for a variable of the code, else raise `ValidationError`."""
     plain = isinstance(name, str) and name.isidentifier() and not keyword.iskeyword(name)
     if not plain or name.startswith("_"):
-        _refuse_input(str(name), "it is not an identifier, or begins with an underscore")
+        _refuse_input(
+            str(name),
+            "it is not an identifier, or begins with an underscore",
+            hint="the code uses it by this name: take letters, digits and `_`, a letter first",
+        )
     return str(name)
 
 
-def _refuse_input(name: str, why: str, cause: Exception | None = None) -> NoReturn:
+def _refuse_input(
+    name: str,
+    why: str,
+    cause: Exception | None = None,
+    *,
+    hint: str = "pass plain values, arrays or tables; large data as a table or with `files`",
+) -> NoReturn:
     raise ValidationError(
         f"the input `{name}` cannot be passed to the sandbox: {why}",
         code="sandbox_input_invalid",
         details={"name": name},
-        hint="pass plain values, arrays or tables; large data as a table or with `files`",
+        hint=hint,
     ) from cause
