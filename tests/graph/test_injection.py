@@ -54,6 +54,34 @@ class TestConfig:
         builder.add_conditional_edges(impl.START, lambda s, config: config["configurable"]["to"])
         assert run(builder.compile(), {}, {"configurable": {"to": "b"}}) == {"log": ["b"]}
 
+    def test_the_config_of_a_router_names_the_node_that_it_routes(
+        self, impl: Impl, run: Run
+    ) -> None:
+        seen = []
+
+        def noting(result: Any) -> Any:
+            def call(_: Any, config: Any) -> Any:
+                metadata = config["metadata"]
+                seen.append((metadata["langgraph_node"], metadata["langgraph_step"]))
+                return result
+
+            return annotated(call, config=impl.RunnableConfig)
+
+        builder = impl.StateGraph(Log)
+        builder.add_node("a", noting({"log": ["a"]})).add_node("b", noting({"log": ["b"]}))
+        builder.add_conditional_edges(impl.START, noting("a"), ["a"])
+        builder.add_conditional_edges("a", noting("b"), ["b"])
+        builder.add_conditional_edges("b", noting(impl.END), [impl.END])
+        graph = builder.compile(checkpointer=impl.InMemorySaver())
+        thread = {"configurable": {"thread_id": "t"}}
+        run(graph, {}, thread)
+        assert seen == [("__start__", 0), ("a", 1), ("a", 1), ("b", 2), ("b", 2)]
+        seen.clear()
+        run(graph, {}, thread)
+        (start, first), *later = seen
+        steps = [("a", first + 1), ("a", first + 1), ("b", first + 2), ("b", first + 2)]
+        assert (start, later) == ("__start__", steps)
+
 
 class Worker:
     """Callables of several kinds, all wanting `config`."""

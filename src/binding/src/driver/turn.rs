@@ -101,6 +101,7 @@ impl RunState {
                 continue;
             }
             self.host.supersteps = self.machine.budget().spent().supersteps;
+            self.host.step = self.machine.supersteps();
             let mut rules = PyRules { py, host: &mut self.host };
             let effect = self.machine.step(self.now, &mut rules);
             self.show(run)?;

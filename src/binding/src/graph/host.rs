@@ -28,6 +28,8 @@ pub(crate) struct Host {
     pub(crate) errors: Vec<Py<PyBaseException>>,
     /// The supersteps that the run has spent, for routers: they cannot ask the run itself.
     pub(crate) supersteps: u64,
+    /// Those of the run's own graph, thread included.
+    pub(crate) step: u64,
     /// The run that owns this, for routers that want to reach it.
     pub(crate) run: Option<Py<PyWeakrefReference>>,
 }
@@ -47,7 +49,7 @@ impl Host {
             };
         }
         let master = master.unbind();
-        Self { engines, master, shown: 0, errors: Vec::new(), supersteps: 0, run: None }
+        Self { engines, master, shown: 0, errors: Vec::new(), supersteps: 0, step: 0, run: None }
     }
 
     /// The Python half of a graph.

@@ -132,8 +132,9 @@ impl Host {
         let run = self.run.as_ref().and_then(|run| run.bind(py).upgrade());
         let run = run.ok_or_else(|| PyValueError::new_err("the run is gone"))?;
         let id = TaskId { scope: view.scope, slot: view.slot, serial: 0 };
-        let mut cx = TaskContext::new(run.cast_into::<Run>()?.unbind(), id, "router".into());
-        cx.supersteps = self.supersteps;
+        let name = view.graph.node_name(Some(view.node));
+        let mut cx = TaskContext::new(run.cast_into::<Run>()?.unbind(), id, name);
+        (cx.attempt, cx.step, cx.supersteps) = (view.attempt, self.step, self.supersteps);
         Context::of(py, &Arc::new(cx))
     }
 }
