@@ -102,7 +102,7 @@ impl Obedient {
     }
 
     /// Each letter is for one worker: `l` live, `d` die before it is ready,
-    /// `r` die when it has said so, `w` say so and wait to be killed, `h` and
+    /// `r` die after a report, `w` report and wait to be killed, `h` and
     /// `b` never be ready, asleep or busy, `s` be ready for one job only.
     fn order(&self, orders: &str) {
         (&self.orders).write_all(orders.as_bytes()).unwrap();
@@ -216,7 +216,7 @@ fn a_job_does_not_get_lost_with_a_spare_that_was_killed() {
 }
 
 #[test]
-fn workers_that_die_one_after_the_other_are_told_and_not_replaced_without_end() {
+fn workers_that_die_one_after_the_other_are_reported_and_not_replaced_without_end() {
     let _clean = Clean::start();
     for name in BOTH {
         let guest = Obedient::new();

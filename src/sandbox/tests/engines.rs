@@ -94,7 +94,7 @@ fn a_job_ends_at_its_deadline_whether_it_works_or_sleeps() {
 }
 
 #[test]
-fn processor_time_has_a_limit_of_its_own() {
+fn processor_time_has_its_own_limit() {
     let _clean = Clean::start();
     for name in BOTH {
         let engine = engine(name, &json!({"wall": 20, "cpu": 1}));

@@ -16,7 +16,7 @@ use antiphon_sandbox::ProcessEngine;
 use serde_json::{Map, Value as Json, json};
 use support::{BOTH, Clean, engine, job, run, value};
 
-/// Sends frames past the guest's own code; what a test sends goes on from here.
+/// Sends frames past the guest's own code; what a test sends continues from here.
 const SEND: &str = "import os, json, struct, time\n\
     def send(kind, body):\n\
     \x20   data = struct.pack('<IB', len(body) + 1, kind) + body\n\
@@ -163,7 +163,7 @@ fn a_worker_cannot_pass_its_end_off_for_the_host_s() {
 }
 
 #[test]
-fn processor_time_that_was_used_is_still_told() {
+fn processor_time_that_was_used_is_still_reported() {
     let _clean = Clean::start();
     for name in BOTH {
         let engine = engine(name, &json!({"wall": 20, "cpu": 1}));

@@ -242,7 +242,7 @@ fn files_are_seen_where_they_are_granted_and_cannot_be_written() {
 }
 
 #[test]
-fn a_grant_that_leads_nowhere_is_told() {
+fn a_grant_that_leads_nowhere_is_reported() {
     let _clean = Clean::start();
     let mut settings = settings(EngineName::Process, &json!({}));
     settings.mounts.read.push("/nowhere/at/all".into());

@@ -50,7 +50,7 @@ fn wait_for<T>(mut find: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// Waits until so many are left. Whoever is given up ends when the last of its
+/// Waits until so many are left. A worker that is given up ends when the last of its
 /// workers does.
 fn wait_for_zygotes(count: usize) {
     wait_for(|| (zygotes() == count).then_some(()));
@@ -76,7 +76,7 @@ fn another_zygote_takes_over_from_one_that_has_forked_enough() {
         let mut seen = vec![hash(&engine)];
         while seen.len() < 4 {
             let next = wait_for_another(&engine, *seen.last().unwrap());
-            assert!(!seen.contains(&next), "one came back: {seen:?}");
+            assert!(!seen.contains(&next), "one was used again: {seen:?}");
             seen.push(next);
         }
         wait_for_zygotes(1);
@@ -104,7 +104,7 @@ fn a_zygote_serves_many_jobs_before_it_is_worn() {
     }
 }
 
-/// Says its outcome itself, and goes on.
+/// Sends its outcome itself, and keeps running.
 const RESTLESS: &str = r#"
 import os
 body = b'{"value": 1}'
@@ -114,7 +114,7 @@ while True:
 "#;
 
 #[test]
-fn a_worker_that_goes_on_after_its_outcome_is_ended_and_another_waits() {
+fn a_worker_that_keeps_running_after_its_outcome_is_ended_and_another_waits() {
     let _clean = Clean::start();
     for (name, all) in [(EngineName::Process, 4), (EngineName::Subprocess, 3)] {
         let mut settings = settings(name, &json!({"cpu": 300, "wall": 300}));

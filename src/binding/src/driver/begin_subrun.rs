@@ -88,7 +88,7 @@ impl SubrunStart {
                 None => return Ok(None),
             },
         };
-        // What has ended has said so.
+        // A run that has ended has reported its end.
         options.commits &= !(memory.root.pending_work.tasks() == 0 && memory.ended.is_some());
         let graph = Arc::clone(&engine.graph);
         Ok(Some(Machine::resume(graph, memory, options.clone(), now)))

@@ -184,7 +184,7 @@ impl FaultCode {
         )
     }
 
-    /// Whether the store is at fault, whichever thread was asked for.
+    /// Whether the store is at fault, for any requested thread.
     pub const fn is_of_store(&self) -> bool {
         matches!(
             self,

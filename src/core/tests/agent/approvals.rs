@@ -58,7 +58,7 @@ pub(super) fn folded(graph: &Arc<Graph<Value>>, play: &Play) -> RecoveredRun<Val
     recovered
 }
 
-/// Another process answers, and goes on.
+/// Another process answers, and continues.
 pub(super) fn resumed(
     graph: &Arc<Graph<Value>>,
     script: Script,
@@ -98,9 +98,9 @@ fn nothing_is_called_before_a_person_has_approved() {
     assert_eq!(question.value["tool"], "pay");
     assert_eq!(question.value["arguments"], json!({"city": "Lyon"}));
     assert!(question.value["why"].as_str().unwrap().contains("`pay`"));
-    let told = play.of_kind(EventKind::Interrupt);
-    assert_eq!(told[0].data["id"], question.id);
-    assert_eq!(told[0].data["value"], question.value);
+    let interrupts = play.of_kind(EventKind::Interrupt);
+    assert_eq!(interrupts[0].data["id"], question.id);
+    assert_eq!(interrupts[0].data["value"], question.value);
     play.run.answer(&question.id, json!(true), play.now).unwrap();
     assert_eq!(play.complete()["text"], "done");
     assert_eq!(names(&called), ["pay"]);
@@ -109,23 +109,23 @@ fn nothing_is_called_before_a_person_has_approved() {
 }
 
 #[test]
-fn nobody_is_told_of_a_proposal_before_it_is_durable() {
+fn a_proposal_is_reported_only_once_it_is_durable() {
     let (graph, script, _) = team(vec![asked("pay")], vec![asks(&["pay", "pay"]), says("done")]);
     let mut play = stored(&graph, script);
     play.acknowledges = false;
-    let mut told = 0;
-    while told < 2 {
+    let mut reported = 0;
+    while reported < 2 {
         let effect = play.step();
-        assert_eq!(play.of_kind(EventKind::Interrupt).len(), told);
+        assert_eq!(play.of_kind(EventKind::Interrupt).len(), reported);
         match effect {
             Effect::Commit(commit) => {
                 let asks = matches!(commit.change, CommitChange::Asked(..));
                 play.step();
-                assert_eq!(play.of_kind(EventKind::Interrupt).len(), told);
+                assert_eq!(play.of_kind(EventKind::Interrupt).len(), reported);
                 play.run.committed(commit.id);
                 play.events.extend(play.run.take_events());
-                told += usize::from(asks);
-                assert_eq!(play.of_kind(EventKind::Interrupt).len(), told);
+                reported += usize::from(asks);
+                assert_eq!(play.of_kind(EventKind::Interrupt).len(), reported);
             }
             Effect::Wait(_) => assert!(play.answer_one(), "nothing is under way"),
             _ => {}
@@ -155,8 +155,9 @@ fn a_refusal_is_what_the_model_reads_and_counts_against_nothing() {
     assert_eq!(play.complete()["uses"], json!([["pay", false], ["pay", true]]));
     assert_eq!(names(&called), ["pay"]);
     assert_eq!(play.run.budget().spent().tool_calls, 1);
-    let told: Vec<_> = play.of_kind(EventKind::ToolResult).iter().map(|e| &e.data["ok"]).collect();
-    assert_eq!(told, [false, true]);
+    let succeeded: Vec<_> =
+        play.of_kind(EventKind::ToolResult).iter().map(|e| &e.data["ok"]).collect();
+    assert_eq!(succeeded, [false, true]);
 }
 
 #[test]
@@ -322,7 +323,7 @@ fn of_several_questions_some_can_be_answered_in_another_process() {
     assert_eq!(names(&called), ["pay"]);
     play.commits.push(answered(&play, &questions[0], &json!(true)));
     let between = folded(&graph, &play);
-    assert!(!between.is_paused(), "an agent that was given an answer goes on");
+    assert!(!between.is_paused(), "an agent that was given an answer continues");
     play.commits.append(&mut other.commits);
     let recovered = folded(&graph, &play);
     assert!(recovered.is_paused());

@@ -163,18 +163,18 @@ fn nobody_is_asked_in_a_failed_run_about_what_was_made() {
 }
 
 #[test]
-fn in_a_failed_run_the_model_is_told_again_what_a_person_has_changed() {
+fn in_a_failed_run_the_model_hears_again_what_a_person_has_changed() {
     let (graph, script, called) = unlucky(false);
     let mut play = stored(&graph, script.clone());
     let first = play.pauses().remove(0);
     let other_city = json!({"approve": true, "args": {"city": "Nice"}});
     play.run.answer(&first.id, other_city, play.now).unwrap();
     play.fails();
-    let told = results(requests(&play).last().unwrap());
-    assert!(told[0].contains(r#"changed arguments, set by the approver: {"city":"Nice"}"#));
+    let texts = results(requests(&play).last().unwrap());
+    assert!(texts[0].contains(r#"changed arguments, set by the approver: {"city":"Nice"}"#));
     let mut other = resumed(&graph, script, folded(&graph, &play), &[]);
     assert_eq!(other.complete()["uses"], json!([["pay", true]]));
-    assert_eq!(results(requests(&other).last().unwrap()), told);
+    assert_eq!(results(requests(&other).last().unwrap()), texts);
     let of_call = other.of_kind(EventKind::ToolCall).remove(0);
     assert_eq!(of_call.data["arguments"], json!({"city": "Nice"}));
     assert_eq!(names(&called), ["pay"]);
@@ -210,14 +210,14 @@ fn of_equal_calls_each_is_reported_with_the_changes_that_a_person_made_to_it() {
     play.fails();
     let mut other = resumed(&graph, script, folded(&graph, &play), &[]);
     assert_eq!(other.complete()["text"], "done");
-    let told = results(requests(&other).last().unwrap());
-    assert_eq!(told[0], "Lyon");
-    assert!(told[1].starts_with("[called with changed arguments"), "{}", told[1]);
+    let texts = results(requests(&other).last().unwrap());
+    assert_eq!(texts[0], "Lyon");
+    assert!(texts[1].starts_with("[called with changed arguments"), "{}", texts[1]);
     assert_eq!(names(&called), ["pay", "pay"]);
 }
 
 #[test]
-fn nothing_is_told_of_changes_that_may_be_those_of_another_call() {
+fn nothing_is_reported_of_changes_that_may_be_those_of_another_call() {
     let (graph, script, _) = twice();
     let mut play = stored(&graph, script);
     for city in ["Nice", "Metz"] {
@@ -237,7 +237,7 @@ fn nothing_is_told_of_changes_that_may_be_those_of_another_call() {
 }
 
 #[test]
-fn what_another_attempt_was_told_about_a_call_is_dropped_with_its_question() {
+fn what_another_attempt_heard_about_a_call_is_dropped_with_its_question() {
     let (graph, script, _) = unlucky(true);
     let mut play = stored(&graph, script);
     let question = play.pauses().remove(0);

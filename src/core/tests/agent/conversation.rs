@@ -15,7 +15,7 @@ use super::model::{agent, asks, invocations, requests, results, says, tool, with
 use crate::support::Finish;
 
 #[test]
-fn messages_come_in_the_order_of_the_requests_whoever_answers_first() {
+fn messages_come_in_the_order_of_the_requests_in_any_order_of_answers() {
     let tools = vec![tool("one", Read), tool("two", Pure), tool("three", Read)];
     let mut play = agent(with(tools), vec![asks(&["two", "one", "three"]), says("done")]);
     play.finish = Finish::Backwards;
@@ -67,7 +67,7 @@ fn the_schema_waits_for_the_turn_without_tools() {
 }
 
 #[test]
-fn each_call_has_a_span_of_its_own_within_the_agents() {
+fn each_call_has_its_own_span_within_the_agents() {
     let tools = vec![tool("one", Read), tool("two", Read)];
     let mut play = agent(with(tools), vec![asks(&["one", "two"]), says("done")]);
     play.finish = Finish::Backwards;
@@ -95,9 +95,9 @@ fn events_hold_what_is_new_in_each_request_the_reply_and_the_result() {
     let mut play = agent(with(vec![tool("one", Read)]), replies);
     play.complete();
     let asked = play.of_kind(EventKind::ModelCall);
-    let told = |number: usize| asked[number].data["messages"].as_array().unwrap().len();
-    assert_eq!((told(0), told(1)), (requests(&play)[0].messages.len(), 2));
-    assert_eq!(asked[1].data["earlier"], told(0));
+    let count = |number: usize| asked[number].data["messages"].as_array().unwrap().len();
+    assert_eq!((count(0), count(1)), (requests(&play)[0].messages.len(), 2));
+    assert_eq!(asked[1].data["earlier"], count(0));
     assert_eq!(asked[0].data["tools"], json!(["one"]));
     assert_eq!(asked[0].data["tool_specs"][0]["description"], "says its name");
     assert_eq!(asked[1].data.get("tool_specs"), None);

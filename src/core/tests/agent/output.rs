@@ -33,7 +33,7 @@ fn a_reply_that_fits_is_the_value() {
 
 /// EN-04 of `docs/engine.md`.
 #[test]
-fn a_reply_in_a_fence_needs_no_second_question_and_the_trace_says_so() {
+fn a_reply_in_a_fence_needs_no_second_question_and_the_trace_shows_it() {
     let fenced = "Here it is:\n```json\n{\"count\": \"3\"}\n```\nBye.";
     let mut play = agent(typed(AgentSpec::default()), vec![says(fenced)]);
     let state = play.complete();

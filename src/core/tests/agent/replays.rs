@@ -212,7 +212,7 @@ fn an_agent_that_is_lost_after_any_commit_ends_like_one_that_is_not() {
 }
 
 #[test]
-fn a_tool_of_a_tool_is_counted_and_has_a_key_of_its_own() {
+fn a_tool_of_a_tool_is_counted_and_has_its_own_key() {
     let (graph, script, _) = two(vec![tool("one", External), tool("two", External)]);
     let mut play = stored(&graph, script);
     while invocations(&play).is_empty() {

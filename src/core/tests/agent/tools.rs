@@ -28,10 +28,10 @@ fn an_unknown_tool_gives_the_model_an_error_and_counts() {
     assert!(read[0].starts_with("error: there is no tool called \"none\""), "{}", read[0]);
     assert!(read[0].ends_with("one"), "it says which there are: {}", read[0]);
     assert_eq!(play.run.budget().spent().tool_calls, 2);
-    let told = play.of_kind(EventKind::ToolResult);
-    assert_eq!((&*told[0].name, &told[0].data["ok"]), ("none", &json!(false)));
-    assert_eq!(told[0].level, Level::Warning);
-    let why = told[0].data["message"].as_str().unwrap();
+    let failures = play.of_kind(EventKind::ToolResult);
+    assert_eq!((&*failures[0].name, &failures[0].data["ok"]), ("none", &json!(false)));
+    assert_eq!(failures[0].level, Level::Warning);
+    let why = failures[0].data["message"].as_str().unwrap();
     assert!(why.starts_with("there is no tool called \"none\""), "the trace says why: {why}");
     assert_eq!(play.of_kind(EventKind::ToolCall).len(), 2);
 }
@@ -131,8 +131,8 @@ fn a_tool_that_takes_too_long_is_an_error_that_the_model_reads() {
     let state = play.complete();
     assert_eq!(state["uses"], json!([["one", false], ["two", true]]));
     assert_eq!(play.now, BEGIN + ms(100));
-    let (stuck, told) = (play.cancelled[0], play.of_kind(EventKind::ToolResult));
-    assert_eq!(told[1].data["code"], "tool_timeout");
+    let (stuck, events) = (play.cancelled[0], play.of_kind(EventKind::ToolResult));
+    assert_eq!(events[1].data["code"], "tool_timeout");
     assert_eq!(results(&requests(&play)[1])[0], "error: the tool took too long: one");
     let late = TaskOutcome::Returned(Ok(json!("late")));
     assert!(!play.run.resolve(stuck, late, play.now));
@@ -169,7 +169,7 @@ fn a_tool_gets_the_soonest_deadline_of_all_that_is_around_it() {
 }
 
 #[test]
-fn a_long_result_is_cut_and_says_so() {
+fn a_long_result_is_cut_and_marked() {
     let mut short = tool("one", Read);
     short.spec.max_result = 4;
     let graph = graph(with(vec![short])).build().unwrap();

@@ -295,7 +295,7 @@ fn a_further_attempt_makes_its_calls_again_under_the_same_keys() {
     let recovered = folded(&graph, &play.commits[..=last.unwrap()]);
     let mut resumed = Play::resume(&graph, script, recovered);
     resumed.complete();
-    assert_eq!(world.done().len(), 4, "the second attempt is known, and goes on as such");
+    assert_eq!(world.done().len(), 4, "the second attempt is known, and continues as such");
     assert_eq!(resumed.tasks[0].attempt, 2);
 }
 
@@ -349,7 +349,7 @@ fn a_call_that_asked_is_made_again_after_the_answer() {
 }
 
 #[test]
-fn a_failure_that_the_node_went_on_after_is_known_too() {
+fn a_failure_that_the_node_continued_after_is_known_too() {
     let graph = chain(&["a"]).build().unwrap();
     let script = |result: Result<Value, Fault>| {
         Script::new().node("a", move |call| {

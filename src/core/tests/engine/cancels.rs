@@ -86,7 +86,7 @@ fn the_first_reason_counts() {
 }
 
 #[test]
-fn whoever_cancels_a_run_that_is_failing_has_cancelled_it() {
+fn cancelling_a_run_that_is_failing_cancels_it() {
     let graph = fan(&["a", "b"], &[]).build().unwrap();
     let script = Script::new().fails("a", antiphon_core::Category::Tool).takes("b", ms(1000));
     let mut play = play(&graph, script);

@@ -37,7 +37,7 @@ fn a_host_chooses_the_category_of_its_own_codes() {
 }
 
 #[test]
-fn faults_of_checkpoints_and_of_stores_are_told_apart() {
+fn faults_of_checkpoints_and_of_stores_are_distinguished() {
     assert!(FaultCode::CheckpointCorrupt.is_of_checkpoint());
     assert!(!FaultCode::CheckpointCorrupt.is_of_store());
     assert!(FaultCode::StoreFull.is_of_store());

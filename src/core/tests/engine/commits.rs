@@ -106,7 +106,7 @@ fn sends_and_deferred_nodes_are_part_of_what_comes_next() {
 }
 
 #[test]
-fn a_nested_graph_commits_as_a_unit_of_its_own() {
+fn a_nested_graph_commits_as_a_separate_unit() {
     let mut graph = chain(&[]);
     graph.add_node(nested("sub", chain(&["deep"]).build().unwrap()));
     graph.edge(START, "sub");
@@ -119,7 +119,7 @@ fn a_nested_graph_commits_as_a_unit_of_its_own() {
 }
 
 #[test]
-fn the_last_commit_of_a_run_that_failed_says_so() {
+fn the_last_commit_of_a_run_that_failed_records_it() {
     let mut graph = chain(&["a"]);
     let script = Script::new().fails("a", antiphon_core::Category::Tool);
     let mut play = stored(&mut graph, script, json!({}));
@@ -129,7 +129,7 @@ fn the_last_commit_of_a_run_that_failed_says_so() {
 }
 
 #[test]
-fn a_task_is_stored_by_itself_only_while_others_go_on() {
+fn a_task_is_stored_by_itself_only_while_others_run() {
     let graph = fan(&["a", "b", "c"], &[("log", Reducer::Append)]).build().unwrap();
     let script = Script::new().takes("b", ms(1));
     let mut play = Play::with(&graph, script, json!({}), Options { commits: true, ..options() });

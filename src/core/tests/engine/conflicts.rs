@@ -49,7 +49,7 @@ fn an_exclusive_graph_takes_no_two_writers_even_if_they_agree() {
 }
 
 #[test]
-fn the_conflict_is_named_in_the_same_order_whoever_ends_first() {
+fn the_conflict_is_named_in_the_same_order_for_any_order_of_ends() {
     let mut play = two(Reducer::Set, Semantics::default(), json!(1), json!(2));
     play.finish = crate::support::Finish::Backwards;
     is_conflict(&play.fails());
@@ -92,7 +92,7 @@ fn two_replacements_of_a_merged_channel_must_agree() {
 }
 
 #[test]
-fn a_thousand_agreeing_writers_and_one_who_does_not_are_told_apart() {
+fn one_writer_who_disagrees_with_a_thousand_is_found() {
     let names: Vec<String> = (0..1000).map(|place| format!("n{place:04}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let graph = fan(&names, &[("x", Reducer::Set)]).build().unwrap();

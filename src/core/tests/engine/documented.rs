@@ -34,14 +34,14 @@ fn every_dimension_of_a_budget_is_in_the_table_with_its_default() {
 fn the_limits_of_agents_are_in_the_table_with_their_defaults() {
     let rows = table("limit");
     let first = |row: &[String]| row[1].split(' ').next().unwrap().parse::<u32>().unwrap();
-    let told: Vec<_> = rows.iter().map(|row| (row[0].as_str(), first(row))).collect();
+    let documented: Vec<_> = rows.iter().map(|row| (row[0].as_str(), first(row))).collect();
     let AgentSpec { max_tool_calls, max_model_calls, max_reasks, .. } = AgentSpec::default();
     let expected = [
         ("`max_tool_calls`", max_tool_calls),
         ("`max_model_calls`", max_model_calls),
         ("`max_reasks`", max_reasks),
     ];
-    assert_eq!(told, expected);
+    assert_eq!(documented, expected);
 }
 
 #[test]

@@ -59,21 +59,21 @@ fn check_numbers(play: &Play) {
 }
 
 #[test]
-fn a_question_is_told_when_its_commit_is_acknowledged_and_not_before() {
+fn a_question_is_reported_when_its_commit_is_acknowledged_and_not_before() {
     let mut play = stored();
     let first = to_commit(&mut play);
     play.run.committed(first);
-    for told in 0..2 {
+    for reported in 0..2 {
         let id = to_commit(&mut play);
         assert!(is_question(&play));
         for _ in 0..3 {
             play.step();
-            assert_eq!(play.of_kind(EventKind::Interrupt).len(), told);
+            assert_eq!(play.of_kind(EventKind::Interrupt).len(), reported);
             assert_eq!(asked(&mut play), 0);
         }
         play.run.committed(id);
         play.step();
-        assert_eq!(play.of_kind(EventKind::Interrupt).len(), told + 1);
+        assert_eq!(play.of_kind(EventKind::Interrupt).len(), reported + 1);
         assert_eq!(asked(&mut play), 1);
         check_numbers(&play);
     }
@@ -85,7 +85,7 @@ fn a_question_is_told_when_its_commit_is_acknowledged_and_not_before() {
 }
 
 #[test]
-fn what_happens_after_a_question_is_told_after_it() {
+fn what_happens_after_a_question_is_reported_after_it() {
     let mut play = stored();
     let first = to_commit(&mut play);
     play.run.committed(first);
@@ -104,7 +104,7 @@ fn what_happens_after_a_question_is_told_after_it() {
 }
 
 #[test]
-fn a_question_that_cannot_be_stored_is_never_told() {
+fn a_question_that_cannot_be_stored_is_never_reported() {
     let mut play = stored();
     let first = to_commit(&mut play);
     play.run.committed(first);

@@ -11,12 +11,12 @@ use serde_json::json;
 
 use crate::support::{BEGIN, Play, Script, chain, fault, nested, options, play};
 
-fn told(events: &[Event]) -> Vec<(EventKind, String)> {
+fn kinds_and_paths(events: &[Event]) -> Vec<(EventKind, String)> {
     events.iter().map(|event| (event.kind, event.path.join("/"))).collect()
 }
 
 #[test]
-fn a_run_is_told_from_its_start_to_its_finish() {
+fn a_run_is_reported_from_its_start_to_its_finish() {
     let graph = chain(&["a"]).build().unwrap();
     let script = Script::new().writes("a", "log", json!("a"));
     let mut play = play(&graph, script);
@@ -30,7 +30,7 @@ fn a_run_is_told_from_its_start_to_its_finish() {
         (EventKind::StateUpdated, ""),
         (EventKind::RunFinished, ""),
     ];
-    assert_eq!(told(&play.events), expected.map(|(kind, path)| (kind, path.to_owned())));
+    assert_eq!(kinds_and_paths(&play.events), expected.map(|(kind, path)| (kind, path.to_owned())));
     assert_eq!(&*play.events[0].name, "test");
     assert_eq!(play.events[4].data["wrote"], json!(["log"]));
     assert_eq!(play.events[5].data["changed"], json!({"log": 1}));
@@ -71,7 +71,7 @@ fn internal_channels_are_not_named_but_the_keys_of_an_open_state_are() {
 }
 
 #[test]
-fn failures_pauses_and_retries_are_told() {
+fn failures_pauses_and_retries_are_reported() {
     let mut graph = chain(&[]);
     let retry = Some(RetryPolicy::default());
     graph.add_node(crate::support::policy(NodePolicy { retry, ..NodePolicy::default() }, "a"));
@@ -85,7 +85,8 @@ fn failures_pauses_and_retries_are_told() {
     let asked = play.pauses();
     play.run.answer(&asked[0].id, json!("!"), play.now).unwrap();
     play.fails();
-    let of_node: Vec<_> = told(&play.events).into_iter().filter(|(_, path)| path == "a").collect();
+    let of_node: Vec<_> =
+        kinds_and_paths(&play.events).into_iter().filter(|(_, path)| path == "a").collect();
     let kinds: Vec<_> = of_node.into_iter().map(|(kind, _)| kind).collect();
     let started = EventKind::NodeStarted;
     let (retry, asks) = (EventKind::Retry, EventKind::Interrupt);
@@ -98,7 +99,7 @@ fn failures_pauses_and_retries_are_told() {
 }
 
 #[test]
-fn a_spent_budget_and_a_checkpoint_are_told() {
+fn a_spent_budget_and_a_checkpoint_are_reported() {
     let graph = chain(&["a", "b"]).build().unwrap();
     let limits = Limits { supersteps: Some(1), ..Limits::default() };
     let stored = Options { commits: true, limits, ..options() };
@@ -140,7 +141,7 @@ fn spans_of_two_runs_differ() {
 }
 
 #[test]
-fn a_host_adds_events_of_its_own_to_a_tasks_trace() {
+fn a_host_adds_its_own_events_to_a_tasks_trace() {
     let graph = chain(&["a", "b"]).build().unwrap();
     let script = Script::new().node("a", |call| {
         call.run.note(call.task.id, EventKind::Custom, "progress", json!({"done": 3}));

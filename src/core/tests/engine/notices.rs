@@ -19,7 +19,7 @@ fn watched(graph: &Arc<Graph<Value>>, script: Script, input: Value) -> Play {
 }
 
 /// Each notice in a few words.
-fn told(play: &mut Play) -> Vec<String> {
+fn notice_lines(play: &mut Play) -> Vec<String> {
     let notices = play.run.take_notices();
     notices.iter().map(line).collect()
 }
@@ -60,7 +60,7 @@ fn news(task: &TaskNotice<Value>) -> String {
 }
 
 #[test]
-fn nothing_is_told_unless_it_was_asked_for() {
+fn nothing_is_reported_unless_it_was_asked_for() {
     let graph = chain(&["a"]).build().unwrap();
     let mut play = Play::with(&graph, Script::new(), json!({"log": "in"}), options());
     play.complete();
@@ -74,7 +74,7 @@ fn each_task_begins_with_the_state_and_ends_with_its_update() {
     let mut play = watched(&graph, script, json!({"log": "in"}));
     play.complete();
     assert_eq!(
-        told(&mut play),
+        notice_lines(&mut play),
         [
             "merged",
             "a begun on [\"in\"]",
@@ -87,7 +87,7 @@ fn each_task_begins_with_the_state_and_ends_with_its_update() {
 }
 
 #[test]
-fn a_nested_graph_is_told_of_between_the_ends_of_its_own_task() {
+fn a_nested_graph_is_reported_within_its_own_task() {
     let mut inner = chain(&["deep"]);
     inner.semantics(Semantics { full_output: true, ..Semantics::default() });
     let mut graph = Graph::builder("outer");
@@ -98,7 +98,7 @@ fn a_nested_graph_is_told_of_between_the_ends_of_its_own_task() {
     let mut play = watched(&graph.build().unwrap(), script, json!({"log": ["in"]}));
     play.complete();
     assert_eq!(
-        told(&mut play),
+        notice_lines(&mut play),
         [
             "merged",
             "sub begun on [\"in\"]",
@@ -144,20 +144,20 @@ fn attempts_are_one_task_and_a_handler_is_another() {
     play.complete();
     assert_eq!(play.started, ["n", "n", "rescue"]);
     assert_eq!(
-        told(&mut play),
+        notice_lines(&mut play),
         ["n begun on null", "n failed: timeout", "rescue begun on null", "rescue done with 0"]
     );
 }
 
 #[test]
-fn a_recorded_failure_is_still_told() {
+fn a_recorded_failure_is_still_reported() {
     let mut graph = chain(&["n"]);
     let channel = graph.channel("error", Reducer::Set);
     graph.on_error_record("n", channel);
     let script = Script::new().fails("n", Category::Tool);
     let mut play = watched(&graph.build().unwrap(), script, json!({}));
     play.complete();
-    assert_eq!(told(&mut play), ["n begun on null", "n failed: tool", "merged"]);
+    assert_eq!(notice_lines(&mut play), ["n begun on null", "n failed: tool", "merged"]);
 }
 
 #[test]
@@ -170,7 +170,7 @@ fn sends_say_which_they_are_and_what_they_were_sent() {
     let mut play = watched(&graph.build().unwrap(), script, json!({}));
     play.complete();
     assert_eq!(
-        told(&mut play)[2..],
+        notice_lines(&mut play)[2..],
         [
             "packet#0 begun with 1",
             "packet#1 begun with 2",
@@ -189,10 +189,10 @@ fn a_question_ends_a_task_until_it_begins_again_with_the_answer() {
     });
     let mut play = watched(&graph, script, json!({}));
     let asked = play.pauses();
-    assert_eq!(told(&mut play), ["n begun on null", "n asked \"sure?\""]);
+    assert_eq!(notice_lines(&mut play), ["n begun on null", "n asked \"sure?\""]);
     play.run.answer(&asked[0].id, json!("yes"), play.now).unwrap();
     play.complete();
-    assert_eq!(told(&mut play), ["n begun on null", "n done with 0"]);
+    assert_eq!(notice_lines(&mut play), ["n begun on null", "n done with 0"]);
 }
 
 #[test]
@@ -211,11 +211,11 @@ fn nested_graphs_ask_what_their_tasks_ask_once_all_are_at_rest() {
     graph.edge(START, "middle");
     let mut play = watched(&graph.build().unwrap(), script, json!({}));
     let asked = play.pauses();
-    let of_questions = |told: Vec<String>| -> Vec<String> {
-        told.into_iter().filter(|notice| notice.contains("asked")).collect()
+    let of_questions = |notices: Vec<String>| -> Vec<String> {
+        notices.into_iter().filter(|notice| notice.contains("asked")).collect()
     };
     assert_eq!(
-        of_questions(told(&mut play)),
+        of_questions(notice_lines(&mut play)),
         [
             "middle/deep/x asked \"sure?\"",
             "middle/deep/y asked \"sure?\"",
@@ -226,7 +226,7 @@ fn nested_graphs_ask_what_their_tasks_ask_once_all_are_at_rest() {
     play.run.answer(&asked[0].id, json!("yes"), play.now).unwrap();
     play.pauses();
     assert_eq!(
-        of_questions(told(&mut play)),
+        of_questions(notice_lines(&mut play)),
         ["middle/deep asked \"sure?\"", "middle asked \"sure?\""]
     );
 }

@@ -189,7 +189,7 @@ enum CallEnding {
 }
 
 proptest! {
-    /// In whatever order open calls end, the run ends once all have, and no later.
+    /// In any order of the ends of open calls, the run ends once all have, and no later.
     #[test]
     fn the_run_ends_with_the_last_open_call(
         endings in prop::collection::vec(

@@ -16,7 +16,7 @@ const FINISHES: [Finish; 5] = [
 
 /// EN-02 of `docs/engine.md`.
 #[test]
-fn parallel_appends_come_in_branch_order_whoever_ends_first() {
+fn parallel_appends_come_in_branch_order_for_any_order_of_ends() {
     let graph = fan(&["zoe", "adam", "mia"], &[("log", Reducer::Append)]).build().unwrap();
     for finish in FINISHES {
         let script = ["zoe", "adam", "mia"]

@@ -27,7 +27,7 @@ fn by_span(play: &Play) -> BTreeMap<String, Vec<Event>> {
     spans
 }
 
-/// What is to come, whatever the order and list it is kept in.
+/// The pending work, without the order and list that it is kept in.
 fn to_come(pending_work: &PendingWork<Value>) -> String {
     let (ready, sends) = pending_work.upcoming();
     let mut nodes = [ready, &pending_work.deferred].concat();

@@ -56,7 +56,7 @@ fn a_task_finds_all_its_answers_in_the_order_it_asked() {
     assert_eq!(play.complete(), json!({"log": [[0, 1, 2]]}));
     ids.sort();
     ids.dedup();
-    assert_eq!(ids.len(), 3, "each question has an id of its own");
+    assert_eq!(ids.len(), 3, "each question has its own id");
 }
 
 #[test]

@@ -19,7 +19,7 @@ use crate::support::{
 
 /// One node: where it leads and how it behaves.
 #[derive(Clone, Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a coin of its own")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a separate coin")]
 pub(crate) struct Step {
     edges: Vec<usize>,
     routes: Vec<usize>,

@@ -1,4 +1,4 @@
-//! Going on from what was stored.
+//! Resuming what was stored.
 
 use antiphon_core::Category;
 use antiphon_core::channel::Reducer;
@@ -119,12 +119,12 @@ fn a_run_is_paused_only_once_all_of_it_is_done_or_asks() {
     for question in play.pauses() {
         play.run.answer(&question.id, json!("yes"), play.now).unwrap();
         play.step();
-        assert!(!left(&graph, &play).is_paused(), "what was answered goes on");
+        assert!(!left(&graph, &play).is_paused(), "what was answered continues");
     }
 }
 
 #[test]
-fn a_nested_graph_goes_on_from_its_own_last_superstep() {
+fn a_nested_graph_resumes_from_its_own_last_superstep() {
     let mut graph = chain(&["before"]);
     graph.add_node(nested("sub", chain(&["x", "y"]).build().unwrap()));
     graph.edge("before", "sub");
@@ -225,7 +225,7 @@ fn what_does_not_fit_the_graph_any_more_is_refused() {
 }
 
 #[test]
-fn events_of_a_run_that_goes_on_are_numbered_on() {
+fn numbers_of_events_continue_in_a_resumed_run() {
     let graph = chain(&["a", "b"]).build().unwrap();
     let mut play = stored(&graph, Script::new().never_ends("b"), json!({}));
     assert!(matches!(play.go(), End::Stuck));

@@ -140,7 +140,7 @@ fn jitter_stays_within_its_bounds_and_spreads() {
 }
 
 #[test]
-fn pauses_grow_no_further_than_the_cap_whatever_the_numbers() {
+fn pauses_grow_no_further_than_the_cap_for_any_numbers() {
     let none: Fault = fault(Category::Timeout);
     assert_eq!(exact(u32::MAX).pause(4_000, &none, Seed::new(1)), Some(Duration::from_mins(1)));
     let at_once = RetryPolicy { initial: Duration::ZERO, ..exact(u32::MAX) };
@@ -160,7 +160,7 @@ fn a_spent_budget_of_retries_is_a_budget_ending() {
 }
 
 #[test]
-fn a_node_may_have_a_budget_of_retries_of_its_own() {
+fn a_node_may_have_its_own_budget_of_retries() {
     let mut graph = chain(&[]);
     let limits = Limits { retries: Some(2), ..Limits::default() };
     let own = NodePolicy { retry: Some(exact(9)), limits, ..NodePolicy::default() };

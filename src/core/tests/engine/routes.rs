@@ -39,7 +39,7 @@ fn only_replaces_the_edges() {
 }
 
 #[test]
-fn end_ends_the_graph_whatever_else_was_to_follow() {
+fn end_ends_the_graph_even_if_other_nodes_were_to_follow() {
     let mut graph = fan(&["a", "b"], &[("log", Reducer::Append)]);
     graph.node("c");
     graph.edge("a", "c").edge("b", "c");

@@ -43,7 +43,7 @@ fn nodes_come_before_sends_in_the_order_of_writes() {
 }
 
 #[test]
-fn a_send_may_have_a_time_out_of_its_own() {
+fn a_send_may_have_its_own_timeout() {
     let script = Script::new()
         .router(0, |_| {
             let timeout = Some(ms(20));

@@ -1,4 +1,4 @@
-//! Drivers that do whatever they like: nothing panics, nothing hangs.
+//! Drivers that break every rule: nothing panics, nothing hangs.
 
 use antiphon_core::budget::{BudgetCharge, Limits};
 use antiphon_core::effect::Effect;

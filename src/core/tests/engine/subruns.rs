@@ -111,7 +111,7 @@ proptest! {
     /// Wherever the run is cut off, each subrun is begun as the same one, with
     /// exactly what was stored of it.
     #[test]
-    fn a_subrun_goes_on_with_what_was_kept(actions in actions(), cut in any::<prop::sample::Index>()) {
+    fn a_subrun_resumes_with_what_was_kept(actions in actions(), cut in any::<prop::sample::Index>()) {
         let before = Seen::default();
         let mut whole = stored(script(&actions, &before));
         let state = whole.complete();

@@ -163,7 +163,7 @@ pub(crate) struct Play {
     pub(crate) tasks: Vec<Task<Value>>,
     pub(crate) cancelled: Vec<TaskId>,
     pub(crate) commits: Vec<Commit<Value>>,
-    /// The run's own graph at each commit of its own, and how many commits there were.
+    /// The run's own graph at each of its commits, and how many commits there were.
     pub(crate) images: Vec<(usize, GraphSnapshot<Value>)>,
     pub(crate) events: Vec<Event>,
     draws: u64,
@@ -201,7 +201,7 @@ impl Play {
         Self::of(run, script)
     }
 
-    /// Goes on from what commits add up to.
+    /// Resumes from what commits add up to.
     pub(crate) fn resume(
         graph: &Arc<Graph<Value>>,
         script: Script,
@@ -253,7 +253,7 @@ impl Play {
         effect
     }
 
-    /// Plays until the run ends, pauses, or cannot go on.
+    /// Plays until the run ends, pauses, or cannot continue.
     pub(crate) fn go(&mut self) -> End {
         loop {
             match self.step() {
@@ -398,7 +398,7 @@ impl Play {
         }
     }
 
-    /// Moves time on to whatever comes next.
+    /// Advances time to the next event.
     fn pass_time(&mut self, until: Option<Time>) -> bool {
         let work = self.pending.iter().filter_map(|(_, at)| *at);
         let next = work.chain(until).filter(|at| *at > self.now).min();

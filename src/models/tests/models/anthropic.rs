@@ -303,7 +303,7 @@ async fn the_conversation_begins_and_ends_with_the_user() {
 }
 
 #[tokio::test]
-async fn stop_reasons_are_told_apart() {
+async fn stop_reasons_are_distinguished() {
     for (reason, finish) in [
         ("end_turn", FinishReason::Stop),
         ("stop_sequence", FinishReason::Stop),

@@ -151,7 +151,7 @@ async fn an_error_inside_a_stream_is_a_fault_with_the_code_of_its_type() {
 }
 
 #[tokio::test]
-async fn a_refusal_is_told_in_the_words_of_the_provider() {
+async fn a_refusal_is_reported_in_the_words_of_the_provider() {
     let details = json!({"type": "refusal", "category": "bio", "explanation": "not this"});
     let delta = json!({"stop_reason": "refusal", "stop_details": details});
     let events = [start(), json!({"type": "message_delta", "delta": delta, "usage": {}})];

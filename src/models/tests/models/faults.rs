@@ -117,8 +117,9 @@ async fn a_web_page_is_quoted_and_the_address_doubted() {
     let fault = fault(Answer::pieces(200, "text/html; charset=utf-8", [page])).await;
     assert_eq!(fault.code, FaultCode::ModelReplyMalformed);
     let address = fault.details["address"].as_str().unwrap();
-    let told = format!("openai:m-1: {address} answered 200 text/html, beginning \"<html><body>Wel");
-    assert!(fault.message.starts_with(&told), "{}", fault.message);
+    let start =
+        format!("openai:m-1: {address} answered 200 text/html, beginning \"<html><body>Wel");
+    assert!(fault.message.starts_with(&start), "{}", fault.message);
     assert!(fault.message.ends_with("\": is `base_url` right?"), "{}", fault.message);
 }
 

@@ -158,7 +158,7 @@ async fn a_schema_is_sent_as_it_is_to_any_other_server() {
 }
 
 #[tokio::test]
-async fn a_server_that_takes_no_schema_is_told_it_in_words() {
+async fn a_server_that_takes_no_schema_gets_it_in_words() {
     let server = Server::start([says("{}")]).await;
     let schema = Schema::new("answer", json!({"type": "object"}));
     let request = ModelRequest { schema: Some(schema), ..question() };
@@ -171,7 +171,7 @@ async fn a_server_that_takes_no_schema_is_told_it_in_words() {
 }
 
 #[tokio::test]
-async fn a_forced_tool_takes_the_reply_where_the_settings_say_so() {
+async fn a_forced_tool_takes_the_reply_where_the_settings_want_it() {
     let function = json!({"name": "answer", "arguments": "{\"n\": 42}"});
     let call = json!({"id": "c-1", "type": "function", "function": function});
     let message = json!({"role": "assistant", "content": null, "tool_calls": [call]});
@@ -215,7 +215,7 @@ async fn own_headers_and_fields_are_sent_along() {
 }
 
 #[tokio::test]
-async fn a_key_can_travel_in_a_header_of_its_own() {
+async fn a_key_can_travel_in_a_separate_header() {
     let server = Server::start([says("hi")]).await;
     let model = open("azure:m-1", &settings(&server), &|_| None).unwrap();
     model.call(&question(), &cx()).await.unwrap();

@@ -44,7 +44,7 @@ fn a_name_without_provider_or_model_is_malformed() {
 }
 
 #[test]
-fn an_unknown_provider_is_told_who_is_known() {
+fn an_unknown_provider_is_refused_with_the_known_ones() {
     let fault = ModelName::parse("acme:one").unwrap_err();
     assert_eq!(fault.code, FaultCode::ModelProviderUnknown);
     let hint = fault.hint.clone().unwrap();

@@ -77,8 +77,8 @@ async fn another_request_is_refused_with_the_first_difference() {
     let replay = ReplayModel::open(&scratch.file()).unwrap();
     let fault = ask(&replay, "b").await.unwrap_err();
     assert_eq!(fault.code, FaultCode::RecordingMismatch);
-    let told = "`messages.0.content` is \"b\", and the next one has \"a\"";
-    assert!(fault.message.ends_with(told), "{}", fault.message);
+    let end = "`messages.0.content` is \"b\", and the next one has \"a\"";
+    assert!(fault.message.ends_with(end), "{}", fault.message);
     let warm = ModelRequest { temperature: Some(0.5), ..asks("a") };
     let fault = replay.call(&warm, &cx()).await.unwrap_err();
     assert!(fault.message.ends_with("`temperature` is 0.5, and the next one has missing"));
@@ -109,7 +109,7 @@ async fn a_recording_is_never_overwritten_and_a_damaged_one_is_refused() {
     let scratch = RecordingFolder::new("damaged");
     let fault = ReplayModel::open(&scratch.file()).unwrap_err();
     assert_eq!(fault.code, FaultCode::RecordingInvalid);
-    for (text, told) in [
+    for (text, message) in [
         ("", "line 1: it is empty"),
         ("{\"model\": \"a\"}", "line 1: missing field `recording`"),
         ("{\"recording\": 9, \"model\": \"a\"}", "line 1: its version is 9"),
@@ -118,7 +118,7 @@ async fn a_recording_is_never_overwritten_and_a_damaged_one_is_refused() {
     ] {
         std::fs::write(scratch.file(), text).unwrap();
         let fault = ReplayModel::open(&scratch.file()).unwrap_err();
-        assert!(fault.message.contains(told), "{}", fault.message);
+        assert!(fault.message.contains(message), "{}", fault.message);
     }
     let fault = RecordingModel::create(script([]), &scratch.file()).err().unwrap();
     assert!(fault.message.starts_with("the recording exists already"), "{}", fault.message);

@@ -72,8 +72,8 @@ async fn the_message_counts_the_attempts_and_names_the_limit_of_each() {
         ..settings
     };
     let fault = opened(&settings).call(&question(), &crate::answers::cx()).await.unwrap_err();
-    let told = "openai:m-1: 2 attempts of 0.050 s each timed out at http://127.0.0.1:";
-    assert!(fault.message.starts_with(told), "{}", fault.message);
+    let start = "openai:m-1: 2 attempts of 0.050 s each timed out at http://127.0.0.1:";
+    assert!(fault.message.starts_with(start), "{}", fault.message);
     assert_eq!(fault.details["attempts"], 2);
 }
 
@@ -136,7 +136,7 @@ async fn rate_limit_hint_is_honoured() {
 }
 
 #[tokio::test]
-async fn a_stream_that_broke_begins_anew_and_the_watcher_is_told() {
+async fn a_stream_that_broke_begins_anew_and_the_watcher_is_notified() {
     let broken = streams([delta(&json!({"content": "4"}), None)]).cut();
     let whole = streams([delta(&json!({"content": "42"}), Some("stop")), "[DONE]".to_owned()]);
     let server = Server::start([broken, whole]).await;

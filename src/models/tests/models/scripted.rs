@@ -53,7 +53,7 @@ async fn every_kind_of_reply_can_be_scripted() {
 }
 
 #[tokio::test]
-async fn lanes_keep_roles_apart_whoever_comes_first() {
+async fn lanes_keep_roles_apart_in_any_order() {
     let script = || {
         ScriptedModel::new(["rest"])
             .branch(ScriptBranch::tag("role", "a").replies(["a1", "a2"]))

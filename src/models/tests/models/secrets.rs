@@ -1,4 +1,4 @@
-//! EN-16: a key never shows, whatever a server does with it.
+//! EN-16: a key never shows, even if a server repeats it.
 
 use antiphon_models::endpoint::Endpoint;
 use antiphon_models::{ModelName, ModelSettings, OpenAiChat};

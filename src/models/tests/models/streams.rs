@@ -78,7 +78,7 @@ async fn tool_calls_are_put_together_by_index() {
 }
 
 #[tokio::test]
-async fn tool_calls_without_an_index_are_told_apart_by_id() {
+async fn tool_calls_without_an_index_are_distinguished_by_id() {
     let call = |id: Option<&str>, function: serde_json::Value| {
         delta(&json!({"tool_calls": [{"id": id, "function": function}]}), None)
     };

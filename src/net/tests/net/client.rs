@@ -9,7 +9,7 @@ fn url(server: &Server, path: &str) -> Url {
 }
 
 #[tokio::test]
-async fn a_get_reaches_the_server_and_its_reply_comes_back() {
+async fn a_get_reaches_the_server_and_returns_its_reply() {
     let server = Server::start([Answer::json(200, &"{}").header("x-kind", "small")]).await;
     let request = HttpRequest::get(url(&server, "/things")).header("x-a", "b").unwrap();
     let reply = HttpClient::default().send(&request).await.unwrap();

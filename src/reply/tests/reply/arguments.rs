@@ -31,12 +31,12 @@ fn malformed_arguments_are_repaired_and_coerced() {
 }
 
 #[test]
-fn a_model_with_wrong_arguments_is_told_to_call_again() {
+fn a_model_with_wrong_arguments_is_asked_to_call_again() {
     let search = shape(json!({"type": "object", "required": ["q"]}));
-    let told = search.parse_arguments(r#"{"n": 3}"#).unwrap_err().argument_feedback("search");
-    assert!(told.starts_with("1. `/q`: expected a value"), "{told}");
-    assert!(told.ends_with("Call \"search\" again, with corrected arguments."), "{told}");
-    let told = search.parse_arguments("Lyon").unwrap_err().argument_feedback("search");
-    assert!(told.contains("the whole object: expected a JSON object"), "{told}");
-    assert!(!told.contains("your reply"), "{told}");
+    let feedback = search.parse_arguments(r#"{"n": 3}"#).unwrap_err().argument_feedback("search");
+    assert!(feedback.starts_with("1. `/q`: expected a value"), "{feedback}");
+    assert!(feedback.ends_with("Call \"search\" again, with corrected arguments."), "{feedback}");
+    let feedback = search.parse_arguments("Lyon").unwrap_err().argument_feedback("search");
+    assert!(feedback.contains("the whole object: expected a JSON object"), "{feedback}");
+    assert!(!feedback.contains("your reply"), "{feedback}");
 }

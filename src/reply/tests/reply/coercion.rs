@@ -95,7 +95,7 @@ fn what_fits_is_left_alone() {
 }
 
 #[test]
-fn an_error_in_a_list_of_our_making_is_told_of_the_value_itself() {
+fn an_error_in_a_list_of_our_making_names_the_value_itself() {
     let steps = json!({"type": "array", "items": {"type": "object"}});
     let errors = shape(field(&steps)).parse(r#"{"x": "a"}"#).unwrap_err().errors;
     assert_eq!(errors.len(), 1);

@@ -44,7 +44,7 @@ fn the_errors_of_a_choice_are_those_of_the_branch_that_was_meant() {
 }
 
 #[test]
-fn prose_without_json_is_told_what_was_wanted() {
+fn feedback_to_prose_without_json_names_what_was_wanted() {
     let text = feedback(json!({"type": "object"}), "I am\nsorry.");
     let line =
         "the whole reply: expected a JSON object, found a reply without any: \"I am\\nsorry.\"";
@@ -53,7 +53,7 @@ fn prose_without_json_is_told_what_was_wanted() {
 }
 
 #[test]
-fn feedback_is_short_whatever_the_reply_was() {
+fn feedback_is_short_for_any_reply() {
     let long = "x".repeat(100_000);
     let fields: serde_json::Map<String, Json> =
         (0..1_000).map(|n| (format!("{n}\n`{long}`"), json!(long))).take(50).collect();

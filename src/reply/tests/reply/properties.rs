@@ -1,5 +1,5 @@
-//! Whatever is written well, and disguised in the ways that models do, reads
-//! back; whatever is not, does no harm.
+//! Valid JSON, disguised in the ways that models do, is parsed
+//! unchanged; any other text does no harm.
 
 use antiphon_core::model::FinishReason;
 use antiphon_core::reply::ReplyParser as _;

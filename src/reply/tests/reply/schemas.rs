@@ -35,7 +35,7 @@ fn a_bad_schema_is_a_validation_fault() {
 }
 
 #[test]
-fn the_place_in_a_bad_schema_is_told() {
+fn the_place_in_a_bad_schema_is_reported() {
     let schema = Schema::new("mine", json!({"properties": {"a": {"type": "foo"}}}));
     let fault = CompiledSchema::compile(&schema).unwrap_err();
     assert_eq!(

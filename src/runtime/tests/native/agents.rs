@@ -87,9 +87,9 @@ async fn an_unknown_tool_is_an_error_result_and_counts() {
     assert_eq!(rest, Ok(DriveOutcome::Ended(Ending::Completed)));
     assert_eq!(held(&run, "answer"), json!("I do not know"));
     let asked = script.asked.lock().unwrap();
-    let told = asked[1].messages.last().unwrap();
-    assert_eq!(told.role, Role::Tool);
-    assert!(told.content.text().contains("weather"), "{}", told.content);
+    let message = asked[1].messages.last().unwrap();
+    assert_eq!(message.role, Role::Tool);
+    assert!(message.content.text().contains("weather"), "{}", message.content);
     // The one call it may make is spent, so that it has to conclude.
     assert_eq!((asked[0].tools.len(), asked[1].tools.len()), (1, 0));
 }
@@ -118,7 +118,7 @@ async fn a_tool_decides_about_its_calls_before_they_are_made() {
 }
 
 #[tokio::test]
-async fn a_node_that_calls_a_tool_by_itself_is_told_that_it_is_not_approved() {
+async fn a_node_that_calls_a_tool_by_itself_hears_that_it_is_not_approved() {
     let clock = clock();
     let mut graph = graph();
     graph.node("own");

@@ -1,4 +1,4 @@
-//! Runs that ask, and go on once they are answered.
+//! Runs that ask, and continue once they are answered.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use serde_json::json;
 use crate::support::{TestHost, clock, graph, held, run, wrote};
 
 #[tokio::test]
-async fn a_paused_run_goes_on_with_the_answer() {
+async fn a_paused_run_resumes_with_the_answer() {
     let clock = clock();
     let mut graph = graph();
     graph.node("ask");

@@ -37,7 +37,7 @@ async fn parallel_nodes_overlap_and_write_in_the_order_of_the_graph() {
 }
 
 #[tokio::test]
-async fn a_node_that_answers_at_once_gets_no_task_of_its_own() {
+async fn a_node_that_answers_at_once_gets_no_separate_task() {
     let clock = clock();
     let mut graph = graph();
     graph.node("at_once");

@@ -58,7 +58,7 @@ async fn a_panic_of_a_router_is_a_fault_of_its_task() {
 
 /// EN-21 of `docs/engine.md`.
 #[tokio::test]
-async fn a_panic_of_a_tool_is_told_to_the_model() {
+async fn a_panic_of_a_tool_is_reported_to_the_model() {
     let clock = clock();
     let broken = tool("broken", None, |_, _| async { panic!("in the tool") });
     let spec = AgentSpec { tools: vec![declared(&broken)], ..AgentSpec::default() };

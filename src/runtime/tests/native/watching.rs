@@ -59,7 +59,7 @@ async fn numbers_have_no_gaps_over_eight_branches_and_ten_thousand_events() {
 
 /// EN-15 of `docs/engine.md`.
 #[tokio::test]
-async fn a_reader_who_does_not_read_loses_nothing_but_pieces_and_is_told() {
+async fn a_reader_who_does_not_read_loses_only_pieces_and_is_notified() {
     let clock = clock();
     let (graph, host) = talker(5_000);
     let recorder = Recorder::new();

@@ -118,9 +118,9 @@ impl TaskWrites {
         for write in &self.writes {
             // The writes of a task are adjacent, so that its id is stored once.
             let is_same = |last: &TaskWrite| last.task == write.task && last.path == write.path;
-            let is_told = before.is_some_and(is_same);
-            out.flag(is_told);
-            if !is_told {
+            let is_known = before.is_some_and(is_same);
+            out.flag(is_known);
+            if !is_known {
                 write_id(out, &write.task);
                 out.text(&write.path);
             }

@@ -24,7 +24,7 @@ const TERM: Duration = Duration::from_secs(30);
 
 use crate::database::Schema;
 
-/// A store under test, and whoever sees to it.
+/// A store under test, and its thread administration.
 struct Subject {
     sealed_store: SealedStore,
     clock: Arc<ManualClock>,
@@ -167,16 +167,16 @@ each_store! {
     old_checkpoints_go
     what_weighs_too_much_goes
     branches_that_nobody_wants_go
-    whoever_writes_is_not_disturbed
+    writers_are_not_disturbed
     a_thread_that_somebody_gone_holds_is_pruned_and_deleted
-    a_copy_is_a_thread_of_its_own
+    a_copy_is_a_separate_thread
     a_copy_ends_at_the_checkpoint_that_is_named
     a_copy_of_a_pruned_thread_begins_where_that_does
     a_copy_takes_no_name_that_is_taken
     what_is_not_there_is_not_copied
     threads_without_anything_are_seen_to
     /
-    the_last_checkpoint_stays_whatever_the_limits
+    the_last_checkpoint_stays_under_any_limits
     a_rehearsal_removes_nothing
     idle_threads_are_removed_whole
     a_damaged_thread_is_neither_pruned_nor_in_the_way
@@ -217,7 +217,7 @@ async fn the_last_checkpoints_stay_and_what_they_are_read_from(subject: Subject)
     assert_eq!(subject.log("t").await.tip(), 35, "it can be gone on with");
 }
 
-async fn the_last_checkpoint_stays_whatever_the_limits(subject: Subject) {
+async fn the_last_checkpoint_stays_under_any_limits(subject: Subject) {
     thirty(&subject, "t").await;
     subject.clock.advance(Duration::from_hours(1));
     let none = RetentionPolicy { last: Some(0), age: Some(Duration::ZERO), bytes: Some(0) };
@@ -278,9 +278,9 @@ async fn branches_that_nobody_wants_go(subject: Subject) {
 async fn a_rehearsal_removes_nothing(subject: Subject) {
     thirty(&subject, "t").await;
     let rehearsal = PruneRequest { rehearsal: true, ..keep(1) };
-    let told = subject.admin.prune_all(&rehearsal).await.unwrap();
+    let report = subject.admin.prune_all(&rehearsal).await.unwrap();
     assert_eq!(subject.entries("t").await.len(), 35);
-    assert_eq!(subject.admin.prune_all(&keep(1)).await.unwrap(), told);
+    assert_eq!(subject.admin.prune_all(&keep(1)).await.unwrap(), report);
     let rehearsal =
         PruneRequest { rehearsal: true, idle: Some(Duration::ZERO), ..PruneRequest::default() };
     subject.clock.advance(TERM);
@@ -288,7 +288,7 @@ async fn a_rehearsal_removes_nothing(subject: Subject) {
     assert!(subject.store().head("t").await.unwrap().is_some());
 }
 
-async fn whoever_writes_is_not_disturbed(subject: Subject) {
+async fn writers_are_not_disturbed(subject: Subject) {
     for thread in ["", "b", "c"] {
         thirty(&subject, thread).await;
     }
@@ -349,12 +349,16 @@ async fn a_thread_that_somebody_gone_holds_is_pruned_and_deleted(subject: Subjec
     assert_eq!(subject.admin.delete("u").await.unwrap_err().code, "thread_busy");
 }
 
-async fn a_copy_is_a_thread_of_its_own(subject: Subject) {
+async fn a_copy_is_a_separate_thread(subject: Subject) {
     thirty(&subject, "t").await;
     subject.copy("t", "a copy", None).await.unwrap();
     let mut way = subject.sealed_store.way_to("a copy", None).await.unwrap();
     let added: Vec<_> = way.split_off(12).into_iter().map(|record| record.kind).collect();
-    assert_eq!(added, [EntryKind::Run, EntryKind::End], "the copy of a run that went on is over");
+    assert_eq!(
+        added,
+        [EntryKind::Run, EntryKind::End],
+        "the copy of a run that was continued is over"
+    );
     assert_eq!(way, subject.sealed_store.way_to("t", None).await.unwrap());
     assert_eq!(subject.entries("a copy").await, (1..=37).collect::<Vec<_>>());
     assert!(subject.admin.delete("t").await.unwrap());

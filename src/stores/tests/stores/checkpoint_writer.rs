@@ -141,7 +141,7 @@ fn expected() -> Vec<i64> {
 
 /// EN-11 of `docs/engine.md`.
 #[tokio::test]
-async fn a_run_that_is_lost_after_any_commit_goes_on_from_there() {
+async fn a_run_that_is_lost_after_any_commit_resumes_from_there() {
     for crash in (1..=STEPS).step_by(37) {
         let store = Arc::new(MemoryStore::new(Arc::new(ManualClock::default())));
         let (mut checkpoint_writer, found) = open(store.clone(), "first", Durability::Sync).await;
@@ -375,7 +375,7 @@ async fn history_of(
 }
 
 #[tokio::test]
-async fn a_history_gives_every_checkpoint_whatever_its_pages() {
+async fn a_history_gives_every_checkpoint_for_any_pages() {
     for durability in [Durability::Sync, Durability::Exit] {
         let store = Arc::new(MemoryStore::new(Arc::new(ManualClock::default())));
         let (mut checkpoint_writer, _) = open(store.clone(), "first", durability).await;

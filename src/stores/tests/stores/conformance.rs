@@ -89,7 +89,7 @@ each_store! {
     what_is_appended_is_read_back_in_order
     a_thread_begins_with_its_first_claim
     another_owner_waits_until_the_term_is_over
-    whoever_lost_a_thread_writes_nothing
+    a_writer_that_lost_a_thread_writes_nothing
     two_that_hold_the_same_head_do_not_both_write
     what_follows_a_batch_that_was_not_added_is_not_added_either
     what_follows_an_entry_does_not_follow_another_of_its_number
@@ -98,7 +98,7 @@ each_store! {
     threads_are_listed_by_name_in_pages
     threads_are_listed_by_when_they_were_written_to
     marks_are_entries_without_what_is_in_them
-    whoever_holds_a_thread_removes_entries
+    the_holder_of_a_thread_removes_entries
     numbers_may_be_left_out
     claiming_is_not_writing
     a_thread_to_which_nothing_was_added_ends_with_its_release
@@ -107,7 +107,7 @@ each_store! {
     a_thread_that_is_held_is_not_deleted
     what_protects_entries_is_replaced_and_nothing_else
     a_store_says_how_it_is_protected
-    names_and_bytes_of_any_kind_come_back
+    names_and_bytes_of_any_kind_are_read_unchanged
     what_is_asked_for_later_sees_what_was_asked_for_earlier
     many_threads_are_written_at_once
     past_questions_are_those_of_the_run_that_continued
@@ -175,7 +175,7 @@ async fn another_owner_waits_until_the_term_is_over(Subject { store, clock, .. }
     store.claim("t", "me", TERM).await.unwrap();
 }
 
-async fn whoever_lost_a_thread_writes_nothing(Subject { store, clock, .. }: Subject) {
+async fn a_writer_that_lost_a_thread_writes_nothing(Subject { store, clock, .. }: Subject) {
     store.claim("t", "me", TERM).await.unwrap();
     clock.advance(TERM).await;
     store.claim("t", "you", TERM).await.unwrap();
@@ -197,7 +197,7 @@ fn entry_of(who: &str, seq: u64) -> Entry {
     Entry { tag: EntryTag::new(format!("{who} {seq}").as_bytes()), ..entry(seq, who.as_bytes()) }
 }
 
-/// A batch of whoever shares a name with others: it follows this entry and no other.
+/// A batch of one of several writers of the same name: it follows this entry and no other.
 fn following(before: &Entry, entries: Vec<Entry>) -> EntryBatch {
     let expected = Some(before.tag.clone());
     EntryBatch { expected, ..batch("t", "us", before.seq, entries) }
@@ -326,7 +326,7 @@ async fn marks_are_entries_without_what_is_in_them(Subject { store, .. }: Subjec
     assert!(store.marks("unknown", ALL, None).await.unwrap().is_empty());
 }
 
-async fn whoever_holds_a_thread_removes_entries(Subject { store, clock, .. }: Subject) {
+async fn the_holder_of_a_thread_removes_entries(Subject { store, clock, .. }: Subject) {
     store.claim("t", "me", TERM).await.unwrap();
     store.append(batch("t", "me", 0, (1..=5).map(|seq| entry(seq, b"")).collect())).await.unwrap();
     let middle = EntryRange { from: 2, to: 3 };
@@ -446,7 +446,7 @@ async fn a_store_says_how_it_is_protected(Subject { store, .. }: Subject) {
     assert_eq!(store.protection(tag(2)).await.unwrap(), long);
 }
 
-async fn names_and_bytes_of_any_kind_come_back(Subject { store, .. }: Subject) {
+async fn names_and_bytes_of_any_kind_are_read_unchanged(Subject { store, .. }: Subject) {
     let names = ["'; DROP TABLE entry; --", "%", "_", "\u{0}", "ß🦀", "a\nb", &"x".repeat(4000)];
     for name in names {
         store.claim(name, "me' OR '1'='1", TERM).await.unwrap();

@@ -117,7 +117,7 @@ impl Original {
     }
 }
 
-fn is_told(code: &str) -> bool {
+fn is_store_code(code: &str) -> bool {
     code.starts_with("store_") || code == "checkpoint_corrupt"
 }
 
@@ -131,8 +131,10 @@ async fn a_file_that_was_cut_off_is_refused_or_read_as_far_as_it_is_whole() {
         let path = folder.path().join("runs.db");
         fs::write(&path, &bytes[..chance.below(bytes.len())]).unwrap();
         for found in read(&path).await {
-            refused += usize::from(found.as_ref().is_err_and(|code| is_told(code)));
-            assert!(found.as_ref().map_or_else(|code| is_told(code), |steps| *steps <= STEPS));
+            refused += usize::from(found.as_ref().is_err_and(|code| is_store_code(code)));
+            assert!(
+                found.as_ref().map_or_else(|code| is_store_code(code), |steps| *steps <= STEPS)
+            );
         }
     }
     assert!(refused > 60, "{refused}");
@@ -177,7 +179,9 @@ async fn bytes_that_were_changed_are_noticed() {
         fs::write(&path, changed).unwrap();
         let found = read(&path).await;
         noticed += usize::from(found.iter().any(Result::is_err));
-        assert!(found.iter().filter_map(|found| found.as_ref().err()).all(|code| is_told(code)));
+        assert!(
+            found.iter().filter_map(|found| found.as_ref().err()).all(|code| is_store_code(code))
+        );
     }
     assert!(noticed > 30, "{noticed}");
 }
@@ -219,7 +223,7 @@ async fn a_row_that_was_changed_is_noticed() {
         Connection::open(&path).unwrap().execute_batch(forgery).unwrap();
         let found = read(&path).await;
         let code = found[0].clone().expect_err(forgery);
-        assert!(is_told(&code), "{forgery}: {code}");
+        assert!(is_store_code(&code), "{forgery}: {code}");
     }
 }
 
@@ -270,7 +274,7 @@ async fn a_file_that_is_gone_is_not_written_to() {
 }
 
 #[tokio::test]
-async fn a_file_that_came_back_is_written_to_again() {
+async fn a_restored_file_is_written_to_again() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("runs.db");
     let store = open(&path).unwrap();

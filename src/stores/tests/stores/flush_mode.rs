@@ -35,7 +35,7 @@ async fn count(store: &SqliteStore) -> usize {
     store.read("t", EntryRange::ALL).await.unwrap().len()
 }
 
-/// How many transactions the log beside the file holds: the last page of each says so.
+/// How many transactions the log beside the file holds: the last page of each is marked.
 fn transactions(folder: &TempDir) -> usize {
     let log = std::fs::read(folder.path().join("runs.db-wal")).unwrap();
     let frames = log[32..].chunks(24 + 2048);
@@ -109,7 +109,7 @@ async fn one_that_cannot_be_added_takes_none_with_it() {
 }
 
 #[tokio::test]
-async fn a_small_change_is_made_by_whoever_waits_for_it() {
+async fn a_small_change_is_made_by_the_thread_that_waits_for_it() {
     let (_folder, store) = held(LONG).await;
     // The store's own thread may still be at something else.
     let at_once = (0..10_000).find(|after| {

@@ -224,8 +224,8 @@ fn forged_bytes_are_refused_or_harmless_within_little_memory() {
             .env("ANTIPHON_FORGED", "1")
             .output()
             .unwrap();
-        let told = String::from_utf8_lossy(&done.stderr);
-        assert!(done.status.success(), "{told}");
+        let error = String::from_utf8_lossy(&done.stderr);
+        assert!(done.status.success(), "{error}");
         return;
     }
     let (about, stored, mut chance) = (about(), stored(), Chance(5));

@@ -211,7 +211,7 @@ async fn a_thread_catches_up_with_other_writers() {
 }
 
 #[tokio::test]
-async fn another_thread_of_the_same_name_is_told_apart() {
+async fn another_thread_of_the_same_name_is_distinguished() {
     let (sealed_store, mut langgraph_thread) = (sealed_store(), LangGraphThread::new(THREAD));
     langgraph_thread.put(checkpoint(1, None, &[("a", b"1")])).unwrap();
     store(&sealed_store, THREAD, &mut langgraph_thread).await.unwrap();
@@ -439,7 +439,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
 
     #[test]
-    fn whatever_happens_each_checkpoint_is_read_as_it_was(mutations in mutations()) {
+    fn in_every_case_each_checkpoint_is_read_as_it_was(mutations in mutations()) {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(run(mutations));
     }

@@ -306,11 +306,11 @@ async fn a_run_that_is_over_says_how_it_ended() {
         (Ok(Ending::Cancelled("enough".into())), "ended cancelled"),
         (Err(fault), "failed failed"),
     ];
-    for (end, told) in ends {
+    for (end, status) in ends {
         let mut writer = subject.run("t", "one").await;
         subject.keep(&mut writer, ended(end)).await;
         writer.close().await.unwrap();
-        assert_eq!(subject.status("t").await, told);
+        assert_eq!(subject.status("t").await, status);
     }
     let listed = subject.listed("t").await;
     assert_eq!(listed.status.fault().unwrap().message, "it broke");
@@ -324,11 +324,11 @@ async fn a_run_that_is_over_says_how_it_ended() {
 #[tokio::test]
 async fn an_edited_thread_waits_only_if_something_is_next() {
     let subject = Subject::new();
-    for (next, told) in [(&[2][..], "paused"), (&[], "ended completed")] {
+    for (next, status) in [(&[2][..], "paused"), (&[], "ended completed")] {
         let mut writer = subject.run("t", "one").await;
         subject.keep(&mut writer, step(WriteSource::Edit, next)).await;
         writer.close().await.unwrap();
-        assert_eq!(subject.status("t").await, told);
+        assert_eq!(subject.status("t").await, status);
     }
 }
 
@@ -407,17 +407,17 @@ async fn a_thread_in_detail_has_runs_and_checkpoints_newest_first() {
             (one.seq, one.parent, one.source.unwrap(), one.ran.join("+"), one.next.join("+"))
         })
         .collect();
-    let told = |seq, parent, source, ran: &str, next: &str| {
+    let row = |seq, parent, source, ran: &str, next: &str| {
         (seq, parent, source, ran.to_owned(), next.to_owned())
     };
     assert_eq!(
         seen,
         [
-            told(8, 7, WriteSource::Step, "work+sub", ""),
-            told(7, 6, WriteSource::Step, "ask", "work+sub"),
-            told(6, 3, WriteSource::Turn, "", "ask"),
-            told(3, 2, WriteSource::Step, "ask", "work"),
-            told(2, 0, WriteSource::Begin, "", "ask"),
+            row(8, 7, WriteSource::Step, "work+sub", ""),
+            row(7, 6, WriteSource::Step, "ask", "work+sub"),
+            row(6, 3, WriteSource::Turn, "", "ask"),
+            row(3, 2, WriteSource::Step, "ask", "work"),
+            row(2, 0, WriteSource::Begin, "", "ask"),
         ]
     );
     let two = subject.admin().show("t", 2).await.unwrap();
@@ -461,7 +461,7 @@ async fn a_run_that_is_kept_only_at_its_end_is_one_run() {
 }
 
 #[tokio::test]
-async fn a_copy_is_of_another_run_that_does_not_go_on_by_itself() {
+async fn a_copy_is_of_another_run_that_does_not_resume_by_itself() {
     let subject = Subject::new();
     let mut writer = subject.run("t", "one").await;
     subject.keep(&mut writer, step(WriteSource::Step, &[1])).await;

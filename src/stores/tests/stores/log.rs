@@ -162,7 +162,7 @@ fn an_entry_that_was_changed_or_moved_does_not_open() {
 }
 
 #[test]
-fn an_entry_that_follows_itself_is_refused_whoever_made_it() {
+fn an_entry_that_follows_itself_is_refused_from_any_writer() {
     let seal = Cipher::tagged();
     for forged in [EntryPosition { parent: 9, ..PLACE }, EntryPosition { base: 10, ..PLACE }] {
         let tag = seal.close(forged, &mut []).unwrap();

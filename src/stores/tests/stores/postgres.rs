@@ -287,7 +287,7 @@ mod answers_that_are_lost {
     }
 
     #[tokio::test]
-    async fn what_was_removed_is_told() {
+    async fn what_was_removed_is_reported() {
         let (_schema, proxy, store) = store().await;
         // After the answers to BEGIN and to what is said before COMMIT.
         proxy.lose_answer_after(5);
@@ -300,7 +300,7 @@ mod answers_that_are_lost {
     }
 
     #[tokio::test]
-    async fn what_was_added_is_told_though_another_has_taken_over() {
+    async fn what_was_added_is_reported_though_another_has_taken_over() {
         let (schema, proxy, store) = store().await;
         proxy.shut();
         proxy.lose_next_answer();
@@ -317,7 +317,7 @@ mod answers_that_are_lost {
     }
 
     #[tokio::test]
-    async fn a_database_that_stays_away_is_told_to_all_who_wait() {
+    async fn a_database_that_stays_away_is_reported_to_all_who_wait() {
         let (schema, proxy, store) = store().await;
         let timeout = Duration::from_millis(300);
         let settings = PostgresSettings { timeout, pool: 1, ..schema.settings() };
@@ -447,11 +447,11 @@ mod questions_that_wait_together {
         let answers = ask();
         admin.batch_execute("COMMIT").await.unwrap();
         held.await.unwrap();
-        let mut told = Vec::new();
+        let mut results = Vec::new();
         for answer in answers {
-            told.push(answer.await);
+            results.push(answer.await);
         }
-        told
+        results
     }
 
     async fn filled() -> (Schema, PostgresStore) {
@@ -498,13 +498,13 @@ mod questions_that_wait_together {
         let deleted = together(&schema, &store, || {
             ["b", "none", "a", "c", "b"].map(|thread| store.delete(thread)).into()
         });
-        let told: Vec<_> = deleted
+        let results: Vec<_> = deleted
             .await
             .into_iter()
-            .map(|told| told.map_err(|fault| fault.code.clone()))
+            .map(|result| result.map_err(|fault| fault.code.clone()))
             .collect();
-        assert_eq!(told[2], Err("thread_busy".into()));
-        assert_eq!((&told[0], &told[1], &told[3]), (&Ok(true), &Ok(false), &Ok(true)));
+        assert_eq!(results[2], Err("thread_busy".into()));
+        assert_eq!((&results[0], &results[1], &results[3]), (&Ok(true), &Ok(false), &Ok(true)));
         assert_eq!(seqs(&store, "a").await, [1]);
         let left = store.threads("", 9).await.unwrap();
         assert_eq!(left.iter().map(|thread| &*thread.name).collect::<Vec<_>>(), ["a"]);
@@ -526,7 +526,7 @@ mod tables_that_a_hand_has_changed {
     }
 
     #[tokio::test]
-    async fn times_that_are_none_are_told_as_the_first_or_the_last() {
+    async fn impossible_times_are_shown_as_the_first_or_the_last() {
         let schema = Schema::new();
         let store = schema.open();
         store.claim("t", "me", TERM).await.unwrap();
@@ -633,7 +633,7 @@ mod opening {
     }
 
     #[tokio::test]
-    async fn a_wrong_password_is_told_without_it() {
+    async fn a_wrong_password_is_reported_without_it() {
         let schema = Schema::new();
         let url = format!("postgres://postgres:Hunter2@{}", schema.place());
         let fault = refused(&url, &schema.settings());
@@ -709,8 +709,8 @@ mod opening {
         ] {
             let fault = refused(url, &PostgresSettings::default());
             assert_eq!(fault.code, "store_setting_invalid", "{url}");
-            let told = format!("{fault:?}");
-            assert!(!told.contains("Hunter2") && !told.contains("ter2"), "{told}");
+            let text = format!("{fault:?}");
+            assert!(!text.contains("Hunter2") && !text.contains("ter2"), "{text}");
         }
     }
 
@@ -766,13 +766,13 @@ async fn connections_that_are_cut_all_the_time_lose_and_double_nothing() {
         .collect();
     let mut before = 0;
     for _ in 0..10 {
-        // Whoever is cut three times in a row may give up.
+        // A client that is cut three times in a row may give up.
         while done.load(Ordering::Relaxed) < before + 20 {
             assert!(!writers.iter().any(tokio::task::JoinHandle::is_finished), "one gave up");
             tokio::task::yield_now().await;
         }
         assert!(schema.cut().await > 0);
-        // Counted from after the cut: what went on beside it says nothing of a connection that lives.
+        // Counted from after the cut: traffic at the same time says nothing of a connection that lives.
         before = done.load(Ordering::Relaxed);
     }
     enough.store(true, Ordering::Relaxed);

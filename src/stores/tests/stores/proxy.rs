@@ -20,7 +20,7 @@ struct State {
     lost: u32,
     /// The next question is kept back, and its client thrown out.
     delays: bool,
-    /// What is kept back may go on.
+    /// Forwards what was kept back.
     delivers: bool,
     /// How often a question that was kept back came to its end.
     delivered: u32,
@@ -85,7 +85,7 @@ impl Proxy {
         self.state.subscribe().wait_for(|state| state.lost >= count).await.unwrap();
     }
 
-    /// Lets nobody in any more; whoever is in stays.
+    /// Accepts no new connections; open ones stay.
     pub(crate) fn shut(&self) {
         self.state.send_modify(|state| state.shut = true);
     }
@@ -129,7 +129,7 @@ async fn carry(mut client: TcpStream, server: String, state: Arc<watch::Sender<S
             },
             count = server.read(&mut answered) => match count {
                 Ok(count @ 1..) => {
-                    // Whatever is said ends with the server being ready again.
+                    // Each reply ends with the server being ready again.
                     let is_whole = answered[..count].ends_with(b"I")
                         || answered[..count].ends_with(b"T");
                     if is_whole && is_lost(&state) {

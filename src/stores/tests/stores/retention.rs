@@ -1,4 +1,4 @@
-//! What of a thread stays: the checkpoints that are asked for, whatever they are
+//! Which parts of a thread stay: the requested checkpoints, everything that they are
 //! read from, and nothing else.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -74,7 +74,7 @@ impl Clock for Machine {
 }
 
 #[tokio::test]
-async fn a_term_is_as_long_whatever_the_time_of_day() {
+async fn a_term_is_as_long_at_any_time_of_day() {
     const DAY: u64 = 86_400;
     for of_day in [0, 1, DAY, 2 * DAY] {
         let folder = TempDir::new().unwrap();
@@ -108,7 +108,7 @@ async fn nobody_holds_a_thread_from_before_the_machine_was_started_again() {
     let owner = antiphon_stores::owner::new(antiphon_core::Seed::new(1));
     let (machine, rest) = owner.split_once('.').unwrap();
     if machine.is_empty() {
-        // Where machines have no names of their own, another start may be another one.
+        // Where machines have no names, another start may be another machine.
         return;
     }
     let (_, rest) = rest.split_once('/').unwrap();
@@ -149,7 +149,7 @@ async fn a_lease_of_another_machine_is_watched_for_its_term() {
     here.shared.advance(second);
     assert!(open(&here).claim("t", "me", TERM).await.is_err(), "it was renewed");
     here.shared.advance(almost);
-    assert!(open(&here).claim("t", "me", TERM).await.is_err(), "each process goes on looking");
+    assert!(open(&here).claim("t", "me", TERM).await.is_err(), "each process keeps looking");
     here.shared.advance(second);
     assert_eq!(open(&here).threads("", 9).await.unwrap()[0].held, None);
     open(&here).claim("t", "me", TERM).await.unwrap();
@@ -157,7 +157,7 @@ async fn a_lease_of_another_machine_is_watched_for_its_term() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn all_processes_share_a_clock_that_goes_on() {
+fn all_processes_share_a_clock_that_keeps_running() {
     let uptime = std::fs::read_to_string("/proc/uptime").unwrap();
     let since: f64 = uptime.split_whitespace().next().unwrap().parse().unwrap();
     let shared = SystemClock::new().shared().since(Time::default()).as_secs_f64();

@@ -96,7 +96,7 @@ impl Scene {
         let Err(refused) = DurableRun::start(opened, mode, about, self.clock.now()).await else {
             unreachable!()
         };
-        assert!(self.is_free().await, "whoever was refused has released the thread");
+        assert!(self.is_free().await, "the refused run has released the thread");
         refused
     }
 
@@ -122,7 +122,7 @@ async fn a_question_is_answered_by_another_driver_later() {
         let mut kept = scene.begin(input("Ada")).await.unwrap();
         let DriveOutcome::Paused(questions) = scene.drive(&mut kept).await else { unreachable!() };
         assert_eq!(questions[0].value, json!("who?"));
-        assert!(scene.is_free().await, "whoever answers may take the thread");
+        assert!(scene.is_free().await, "the run that answers may take the thread");
         drop(kept);
 
         let answers = vec![(questions[0].id.clone(), json!("Bob"))];
@@ -150,7 +150,7 @@ async fn a_question_without_an_answer_stays_open() {
 }
 
 #[tokio::test]
-async fn a_further_turn_goes_on_with_what_the_thread_holds() {
+async fn a_further_turn_continues_with_what_the_thread_holds() {
     let scene = Scene::new(Durability::Async);
     for (turn, expected) in [("Ada", json!(["Ada"])), ("Eve", json!(["Ada", "Eve"]))] {
         let mut kept = scene.begin(input(turn)).await.unwrap();
@@ -294,7 +294,7 @@ async fn a_checkpoint_that_has_not_asked_yet_takes_no_answer() {
 }
 
 #[tokio::test]
-async fn a_run_on_a_branch_has_a_mark_of_its_own() {
+async fn a_run_on_a_branch_has_its_own_mark() {
     let scene = Scene::new(Durability::Sync);
     let mut kept = scene.begin(input("Ada")).await.unwrap();
     scene.drive(&mut kept).await;

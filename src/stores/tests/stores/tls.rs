@@ -134,7 +134,7 @@ fn version_1(subject: (&str, &KeyPair), issuer: (&str, &KeyPair), until: &str) -
         });
     };
     let time = |time: &str| [b"\x17\x0d", time.as_bytes()].concat();
-    let told = yasna::construct_der(|writer| {
+    let certificate = yasna::construct_der(|writer| {
         writer.write_sequence(|writer| {
             writer.next().write_u8(7);
             algorithm(writer.next());
@@ -147,10 +147,10 @@ fn version_1(subject: (&str, &KeyPair), issuer: (&str, &KeyPair), until: &str) -
             writer.next().write_der(&subject.1.subject_public_key_info());
         });
     });
-    let signature = issuer.1.sign(&told).unwrap();
+    let signature = issuer.1.sign(&certificate).unwrap();
     yasna::construct_der(|writer| {
         writer.write_sequence(|writer| {
-            writer.next().write_der(&told);
+            writer.next().write_der(&certificate);
             algorithm(writer.next());
             writer.next().write_bitvec_bytes(&signature, signature.len() * 8);
         });
@@ -281,13 +281,13 @@ async fn certificates_of_the_first_version_are_read() {
         guard.accepts("localhost", "sslmode=verify-full&sslrootcert=@/root.pem");
         let guard = Guard::speaking(versions, &forged, &key, &in_pem(&issuer));
         guard.refuses("localhost", "sslmode=verify-ca&sslrootcert=@/root.pem");
-        // Whoever shows a certificate has to have its key.
+        // A server that shows a certificate must have its key.
         let guard = Guard::speaking(versions, &issued, &root, &in_pem(&issuer));
         guard.refuses("localhost", "sslmode=require");
     }
 }
 
-/// Says what a server says that has TLS of its own, until the client has proved
+/// Replies like a server with its own TLS, until the client has proved
 /// that it knows the password; gives what it said of the channel.
 async fn ask_for_binding(listener: TcpListener, acceptor: TlsAcceptor) -> (String, String) {
     let (mut client, _) = listener.accept().await.unwrap();

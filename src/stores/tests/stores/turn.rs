@@ -23,7 +23,7 @@ async fn late(sealed_store: &SealedStore, times: u32) -> WriteTurn {
 }
 
 #[tokio::test]
-async fn whoever_was_late_four_times_has_the_thread_alone() {
+async fn a_writer_that_was_late_four_times_has_the_thread_alone() {
     let sealed_store = sealed_store();
     let store = sealed_store.store();
     store.claim("t", OWNER, TERM).await.unwrap();
@@ -53,7 +53,7 @@ async fn two_who_were_late_have_it_one_after_the_other() {
 }
 
 #[tokio::test]
-async fn whoever_was_late_alone_has_lost_it() {
+async fn a_writer_that_was_late_alone_has_lost_it() {
     let sealed_store = sealed_store();
     let mut turn = late(&sealed_store, 4).await;
     let before = turn.alone().map(str::to_owned);

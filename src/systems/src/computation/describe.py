@@ -19,14 +19,14 @@ def _groups(column):
 
 
 def _column(column):
-    told = [str(column.dtype)]
+    facts = [str(column.dtype)]
     groups = _groups(column)
     if groups:
-        told.append(" / ".join(groups))
+        facts.append(" / ".join(groups))
     missing = int(column.isna().sum())
     if missing:
-        told.append(f"{missing} missing")
-    return f"- {column.name!r}: {', '.join(told)}"
+        facts.append(f"{missing} missing")
+    return f"- {column.name!r}: {', '.join(facts)}"
 
 
 def _usage(name, columns):
@@ -39,42 +39,42 @@ def _usage(name, columns):
     if not numbers:
         return []
     number = repr(numbers[0])
-    told = ["Examples of code for it:", f"how many rows there are: result = len({name})"]
-    told.append(f"the mean of a column: result = {name}[{number}].mean()")
+    lines = ["Examples of code for it:", f"how many rows there are: result = len({name})"]
+    lines.append(f"the mean of a column: result = {name}[{number}].mean()")
     if groups:
         by, value = repr(groups[0].name), repr(_groups(groups[0])[0])
         total = f"{name}.groupby({by})[{number}].sum()"
-        told.append(f"how many rows have a value: result = len({name}[{name}[{by}] == {value}])")
-        told.append(f"the group with the largest sum: result = {total}.idxmax()")
-    return told
+        lines.append(f"how many rows have a value: result = len({name}[{name}[{by}] == {value}])")
+        lines.append(f"the group with the largest sum: result = {total}.idxmax()")
+    return lines
 
 
 def _names(columns):
     """The names of columns, and how many have no room."""
-    told, room = [], 2000
+    listed, room = [], 2000
     for column in columns:
         room -= len(repr(column.name)) + 2
         if room < 0:
             break
-        told.append(repr(column.name))
-    left = len(columns) - len(told)
-    return ", ".join(told) + (f", and {left} whose names are left out" if left else "")
+        listed.append(repr(column.name))
+    left = len(columns) - len(listed)
+    return ", ".join(listed) + (f", and {left} whose names are left out" if left else "")
 
 
 def _table(name, table):
     head = table.iloc[:3, :40]
     # By place: several columns may have one name.
     columns = [table.iloc[:, at] for at in range(len(table.columns))]
-    told = [f"The variable `{name}` is a pandas DataFrame of {len(table)} rows. Its columns:"]
-    told += [_column(column) for column in columns[:40]]
+    lines = [f"The variable `{name}` is a pandas DataFrame of {len(table)} rows. Its columns:"]
+    lines += [_column(column) for column in columns[:40]]
     where = ""
     if len(columns) > 40:
         where = f", of which only the first 40 of {len(columns)} columns are shown"
-        told.append(f"- and {len(columns) - 40} more: {_names(columns[40:])}")
+        lines.append(f"- and {len(columns) - 40} more: {_names(columns[40:])}")
     rows = [head.columns, *head.itertuples(index=False, name=None)]
-    told.append(f"Its first rows{where}:")
-    told += [",".join([_cell(cell) for cell in row]) for row in rows]
-    return "\n".join(told + _usage(name, columns[:40]))
+    lines.append(f"Its first rows{where}:")
+    lines += [",".join([_cell(cell) for cell in row]) for row in rows]
+    return "\n".join(lines + _usage(name, columns[:40]))
 
 
 def _columns(value, kind):

@@ -37,12 +37,12 @@ async fn words_that_contradict_the_result_are_asked_for_again_with_the_differenc
         (json!("Adelie"), "It is the gentoo.", "Most are Adelie.", "Adelie"),
         (json!(0.254), "It is 2.54%.", "It is 25.4 %.", "2.54"),
     ];
-    for (value, wrong, right, told) in cases {
+    for (value, wrong, right, difference) in cases {
         let answer = said("How long is the bill?", value, &[wrong, right]).await;
         assert_eq!((&*answer.answer, answer.is_summarised), (right, true));
         let [rejected] = &*answer.rejected_wordings else { panic!("{wrong}") };
         assert_eq!(rejected.answer, wrong);
-        assert!(rejected.differences.join("\n").contains(told), "{:?}", rejected.differences);
+        assert!(rejected.differences.join("\n").contains(difference), "{:?}", rejected.differences);
     }
 }
 
@@ -131,7 +131,7 @@ async fn a_name_that_no_input_has_is_no_answer_before_a_model_is_asked() {
 
 /// CO-17 of `docs/systems/computation.md`.
 #[tokio::test]
-async fn the_columns_that_code_reads_are_told_with_what_speaks_against_them() {
+async fn the_columns_that_code_reads_are_listed_with_what_speaks_against_them() {
     let ask = |question: &str, python: &str| {
         let task = Task { question: question.to_owned(), ..sales() };
         played(task, vec![plan(python)], vec![json!(7)])

@@ -60,13 +60,13 @@ async fn a_mistake_goes_back_to_the_model_and_the_next_code_finds_a_clean_interp
     let again = jobs.iter().find(|job| job.code == "result = 7").unwrap();
     assert!(again.inputs.contains_key("sales"), "a clean interpreter gets the inputs again");
     let requests = played.model.requests();
-    let told = requests[1].messages.last().unwrap().content.to_string();
-    assert!(told.contains("KeyError: 'netto'") && told.contains("line 2"), "{told}");
+    let prompt = requests[1].messages.last().unwrap().content.to_string();
+    assert!(prompt.contains("KeyError: 'netto'") && prompt.contains("line 2"), "{prompt}");
 }
 
 /// CO-04 of `docs/systems/computation.md`.
 #[tokio::test]
-async fn attempts_are_limited_and_the_last_mistake_is_told() {
+async fn attempts_are_limited_and_the_last_mistake_is_reported() {
     let played = Scene::new(&json!({"max_attempts": 2}))
         .role("planner", [plan("a"), plan("b"), plan("c")])
         .runs([raised("NameError", "a"), raised("NameError", "b")])
@@ -167,9 +167,9 @@ async fn a_question_that_cannot_be_meant_is_refused_before_any_work() {
 /// CO-10 of `docs/systems/computation.md`.
 #[tokio::test]
 async fn code_is_halted_when_nobody_waits_for_it_any_more() {
-    let (told, mut hears) = tokio::sync::mpsc::unbounded_channel();
+    let (reporter, mut hears) = tokio::sync::mpsc::unbounded_channel();
     let mut scene = Scene::new(&json!({})).role("planner", [plan("while True: pass")]);
-    scene.sandbox.endless = Some(told);
+    scene.sandbox.endless = Some(reporter);
     let question = tokio::spawn(scene.try_answer(Task::new("How long?")));
     assert_eq!(hears.recv().await, Some("begun"));
     question.abort();

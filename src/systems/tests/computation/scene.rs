@@ -72,12 +72,12 @@ impl Open for Script {
         _: Option<Arc<dyn HostCalls>>,
         halt: StopCheck<'_>,
     ) -> JobOutcome {
-        let Some(told) = &self.endless else { return self.answer(job) };
-        told.send("begun").unwrap();
+        let Some(reporter) = &self.endless else { return self.answer(job) };
+        reporter.send("begun").unwrap();
         while halt().is_none() {
             std::thread::yield_now();
         }
-        told.send("halted").unwrap();
+        reporter.send("halted").unwrap();
         JobOutcome::failed(GuestFaultKind::Cancelled, "halted")
     }
 

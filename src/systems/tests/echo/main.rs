@@ -122,7 +122,7 @@ async fn the_state_of_a_thread_is_updated_in_the_name_of_a_node() {
 }
 
 #[tokio::test]
-async fn a_state_from_elsewhere_goes_on_from_there() {
+async fn a_state_from_elsewhere_resumes_from_there() {
     let system = echo(&[]);
     let state = State { consent: Some(false), ..State::default() };
     let paused = system.resume_from(&state, session()).await.unwrap();

@@ -119,12 +119,12 @@ fn a_sentence_may_say_a_number_in_every_way_that_is_common_somewhere() {
 }
 
 #[test]
-fn a_sentence_that_says_another_number_unit_or_date_is_told() {
-    for (number, about, sentence, told) in WRONG {
+fn a_sentence_that_says_another_number_unit_or_date_is_reported() {
+    for (number, about, sentence, expected) in WRONG {
         let found = known(*number, about).mismatches(sentence);
         let [difference] = &*found else { panic!("{number} {about:?}: {sentence}: {found:?}") };
         let message = difference.to_string();
-        assert!(message.contains(told), "{number} {about:?}: {sentence}: {message}");
+        assert!(message.contains(expected), "{number} {about:?}: {sentence}: {message}");
     }
 }
 
@@ -148,7 +148,7 @@ fn a_short_answer_adds_nothing_to_the_long_one() {
 }
 
 #[test]
-fn several_differences_are_all_told_in_their_order() {
+fn several_differences_are_all_reported_in_their_order() {
     let found = known(35.6, "").mismatches("35.7 degrees Fahrenheit on 2023-04-15 at 14:35");
     let [FigureMismatch::Number(_), FigureMismatch::Date(_), FigureMismatch::Date(_)] = &*found
     else {

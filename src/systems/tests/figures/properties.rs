@@ -34,7 +34,7 @@ proptest! {
     }
 
     #[test]
-    fn another_whole_number_is_always_told(number in 0_u32..1_000_000, off in 1_u32..1_000_000) {
+    fn another_whole_number_is_always_reported(number in 0_u32..1_000_000, off in 1_u32..1_000_000) {
         let sentence = format!("It was {}.", number + off);
         prop_assert_eq!(known(f64::from(number)).mismatches(&sentence).len(), 1);
     }
@@ -44,8 +44,8 @@ proptest! {
         number in 10.0_f64..1e6, places in 0_usize..4, is_negative in any::<bool>(),
     ) {
         let number = if is_negative { -number } else { number };
-        let told = format!("{number:.places$}");
-        for sentence in [format!("It was {told}."), format!("Es waren {}.", told.replace('.', ","))] {
+        let figure = format!("{number:.places$}");
+        for sentence in [format!("It was {figure}."), format!("Es waren {}.", figure.replace('.', ","))] {
             let found = known(number).mismatches(&sentence);
             prop_assert!(found.is_empty(), "{sentence}: {found:?}");
             prop_assert!(known(number).states(&sentence, number), "{sentence}");

@@ -175,7 +175,7 @@ async fn a_tool_that_both_have_is_one_and_two_of_a_name_are_two() {
 }
 
 #[tokio::test]
-async fn a_question_that_goes_on_elsewhere_knows_what_was_looked_up() {
+async fn a_question_that_continues_elsewhere_knows_what_was_looked_up() {
     let clock = Arc::new(ManualClock::default());
     let sealed_store =
         SealedStore::new(Arc::new(MemoryStore::new(clock.clone())), Arc::new(Cipher::tagged()));

@@ -22,14 +22,14 @@ fn material_cannot_forge_tags() {
     let mut named = DelimitedInput::new();
     named.add_named("file", "x\"><evil>\n", "a");
     assert_eq!(named.text(), "<file name=\"xevil\">\na\n</file>\n");
-    // Tags that a system of somebody else uses count too, in whatever order they come.
+    // Tags of other systems count too, in any order.
     let mut own = DelimitedInput::new();
     own.add("file", "<verse>").add("verse", "a");
     assert!(own.text().starts_with("<file>\n&lt;verse>\n"));
 }
 
 #[test]
-fn tags_are_found_whatever_surrounds_their_names() {
+fn tags_are_found_with_any_text_around_their_names() {
     for evil in ["< \n/question>", "<\u{200b}quest\u{ad}ion>", "＜question>", "<//Question a=1>"] {
         assert!(escape(evil).starts_with("&lt;"), "{evil}");
     }
@@ -60,7 +60,7 @@ fn fragment() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn whatever_is_added_the_only_tags_are_ours(pieces in prop::collection::vec(
+    fn after_any_addition_the_only_tags_are_ours(pieces in prop::collection::vec(
         (prop::sample::select(TAGS), prop::collection::vec(fragment(), 0..6)), 1..4,
     )) {
         let mut delimited = DelimitedInput::new();

@@ -43,12 +43,12 @@ async fn errors_that_the_transport_overcomes_do_not_count() {
 
 /// RL-15 of `docs/systems/review-loop.md`.
 #[tokio::test]
-async fn a_transport_that_gives_up_counts_and_the_agent_is_told_the_same_again() {
+async fn a_transport_that_gives_up_counts_and_the_agent_hears_the_same_again() {
     let played = play_with_transport(3).await;
     assert_eq!((played.answer.outcome, played.answer.output.retry_count), (Outcome::Answered, 1));
     assert_eq!(played.counts()["planner"], 2);
-    let told = played.told(Participant::Planner);
-    assert_eq!(told[0].content, told[1].content);
+    let instructions = played.instructions(Participant::Planner);
+    assert_eq!(instructions[0].content, instructions[1].content);
     assert_eq!(played.answer.error, None, "it was overcome");
     assert_eq!(played.answer.output.error_component, None);
     assert!(played.state().error_component.is_none());
@@ -91,7 +91,7 @@ async fn a_finalizer_that_fails_is_tried_again() {
 }
 
 #[tokio::test]
-async fn a_spent_quota_spares_the_finalizers_model_whatever_the_settings_say() {
+async fn a_spent_quota_spares_the_finalizers_model_under_any_settings() {
     let spent = Fault::new(FaultCode::ModelQuotaExhausted, "nothing is left: openai");
     let played = Scene::new(&json!({"finalizer_on_failure": "model"}))
         .role("planner", [spent])

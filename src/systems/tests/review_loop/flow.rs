@@ -115,7 +115,7 @@ async fn a_rejected_plan_is_made_again_from_the_feedback() {
         .await;
     assert_eq!(played.answer.output.retry_count, 1);
     assert_eq!(played.answer.output.retries_by_agent.planner, 1);
-    assert_eq!(played.told(Participant::Planner)[1].content, "more");
+    assert_eq!(played.instructions(Participant::Planner)[1].content, "more");
     assert_eq!(played.state().research_steps, ["r1"]);
     assert_eq!(played.state().expert_steps, ["e1", "e2"]);
     let again = &played.requests("planner")[1].messages;
@@ -138,9 +138,9 @@ async fn a_rejected_result_is_replaced_in_its_slot() {
         .await;
     assert_eq!(played.state().research_results, [Some("a2".to_owned())]);
     assert_eq!(played.state().current_research_index, 0);
-    let told = played.told(Participant::Researcher);
-    assert_eq!((told[1].content.as_str(), told[1].step_id), ("cite", Some(0)));
-    let reviews = played.told(Participant::CriticResearcher);
+    let instructions = played.instructions(Participant::Researcher);
+    assert_eq!((instructions[1].content.as_str(), instructions[1].step_id), ("cite", Some(0)));
+    let reviews = played.instructions(Participant::CriticResearcher);
     assert_eq!(reviews[1].content, "Review research: a2");
 }
 

@@ -132,7 +132,7 @@ async fn the_researchers_own_limit_may_begin_anew_with_each_step() {
 }
 
 #[tokio::test]
-async fn rejected_work_that_comes_back_unchanged_ends_the_question_if_asked_to() {
+async fn rejected_work_that_is_submitted_unchanged_ends_the_question_if_asked_to() {
     let scene = |stop: bool| Scene::new(&json!({"stop_on_no_progress": stop}));
     let played = scene(true)
         .role("planner", [plan(&[], &["Add  the numbers"]), plan(&[], &["add the numbers"])])
@@ -223,7 +223,7 @@ async fn a_state_that_does_not_hold_together_is_not_gone_on_with() {
 }
 
 #[tokio::test]
-async fn a_question_goes_on_from_the_state_it_is_given() {
+async fn a_question_resumes_from_the_state_it_is_given() {
     let state = State {
         question: "q".into(),
         current_step: "critic_researcher".into(),
@@ -264,7 +264,7 @@ async fn a_missing_result_ends_the_question_unless_the_state_may_be_loose() {
         .resume(&state)
         .await;
     assert_eq!(played.answer.outcome, Outcome::Answered);
-    assert_eq!(played.told(Participant::CriticResearcher)[0].content, "Review research: ");
+    assert_eq!(played.instructions(Participant::CriticResearcher)[0].content, "Review research: ");
 }
 
 #[tokio::test]
@@ -308,7 +308,7 @@ async fn the_deadline_of_the_question_keeps_what_is_known() {
 }
 
 #[tokio::test]
-async fn a_cancelled_question_says_so() {
+async fn a_cancelled_question_reports_it() {
     let mut scene = Scene::new(&json!({}))
         .role("planner", [ScriptedReply::text("{}").after(Duration::from_mins(1))]);
     let (model, token) = (scene.model(), CancellationToken::new());

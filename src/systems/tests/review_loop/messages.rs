@@ -25,22 +25,25 @@ async fn the_log_holds_each_message_and_its_response() {
     ];
     assert_eq!(played.log().len(), 18);
     for (pair, (party, step_id, content)) in played.log().chunks(2).zip(expected) {
-        let [told, response] = pair else { panic!("a message without a response") };
-        assert_eq!((told.sender, told.receiver), (Participant::Orchestrator, party));
+        let [instruction, response] = pair else { panic!("a message without a response") };
+        assert_eq!((instruction.sender, instruction.receiver), (Participant::Orchestrator, party));
         assert_eq!((response.sender, response.receiver), (party, Participant::Orchestrator));
-        assert_eq!((told.step_id, response.step_id), (step_id, step_id));
-        assert_eq!(told.content, content);
-        assert_eq!((told.kind, response.kind), (MessageKind::Instruction, MessageKind::Response));
+        assert_eq!((instruction.step_id, response.step_id), (step_id, step_id));
+        assert_eq!(instruction.content, content);
+        assert_eq!(
+            (instruction.kind, response.kind),
+            (MessageKind::Instruction, MessageKind::Response)
+        );
     }
     let mut ids: Vec<&str> = played.log().iter().map(|message| message.id.as_str()).collect();
     ids.sort_unstable();
     ids.dedup();
-    assert_eq!(ids.len(), 18, "every message has an id of its own");
+    assert_eq!(ids.len(), 18, "every message has its own id");
 }
 
 /// RL-21 of `docs/systems/review-loop.md`.
 #[tokio::test]
-async fn a_critic_sees_only_what_it_was_told_last() {
+async fn a_critic_sees_only_its_last_instruction() {
     let played = Scene::new(&json!({}))
         .role("planner", [plan(&[], &["e1"]), plan(&[], &["e2"])])
         .role("critic", [reject("no"), approve(), approve()])
@@ -117,6 +120,6 @@ async fn work_that_is_sent_back_may_be_marked_as_feedback() {
         .ask("q")
         .await;
     let kinds: Vec<_> =
-        played.told(Participant::Planner).iter().map(|message| message.kind).collect();
+        played.instructions(Participant::Planner).iter().map(|message| message.kind).collect();
     assert_eq!(kinds, [MessageKind::Instruction, MessageKind::Feedback]);
 }

@@ -11,7 +11,7 @@ use serde_json::{Value as Json, json};
 
 use crate::scene::{Played, Scene, approve, as_model, found, plan, reject, solved, worded};
 
-/// The replies of a role to whoever's present conversation holds `words`.
+/// The replies of a role to the agent whose present conversation holds `words`.
 fn about<R: Into<ScriptedReply>>(
     role: &'static str,
     words: &'static str,
@@ -86,7 +86,7 @@ async fn only_what_was_rejected_goes_out_again() {
 
 /// RL-24 of `docs/systems/review-loop.md`.
 #[tokio::test]
-async fn results_have_the_order_of_the_plan_whoever_is_done_first() {
+async fn results_have_the_order_of_the_plan_in_any_order_of_ends() {
     let slow = |result: &str, seconds| {
         ScriptedReply::json(&found(result)).after(Duration::from_secs(seconds))
     };
@@ -121,7 +121,7 @@ async fn results_have_the_order_of_the_plan_whoever_is_done_first() {
 /// RL-24 of `docs/systems/review-loop.md`.
 #[tokio::test]
 async fn with_one_step_the_story_is_the_same_in_both_modes() {
-    let told = async |mode: &str| {
+    let story = async |mode: &str| {
         let played = Scene::new(&json!({"research_mode": mode}))
             .role("planner", [plan(&["r1"], &["e1"])])
             .role("critic", [approve(), reject("cite"), approve(), approve()])
@@ -143,7 +143,7 @@ async fn with_one_step_the_story_is_the_same_in_both_modes() {
         });
         (events.collect::<Vec<_>>(), played.answer.state)
     };
-    let (sequential, parallel) = (told("sequential").await, told("parallel").await);
+    let (sequential, parallel) = (story("sequential").await, story("parallel").await);
     assert_eq!(sequential.0, parallel.0);
     assert_eq!(sequential.1, parallel.1);
 }

@@ -117,7 +117,7 @@ fn a_prompt_that_cannot_be_used_is_refused_before_anything_is_asked() {
 }
 
 #[tokio::test]
-async fn without_tools_planner_and_workers_are_told_so() {
+async fn without_tools_planner_and_workers_are_informed() {
     let played = play(false, "test:scripted").await;
     compare("planner_without_tools.txt", &shown(&played.requests("planner")[..1]));
     let researcher = played.requests("researcher")[0].messages[0].content.to_string();

@@ -1,4 +1,4 @@
-//! Whatever critics say, a question ends, and the counts add up.
+//! For all verdicts of critics, a question ends, and the counts add up.
 
 use antiphon_core::{Fault, FaultCode};
 use antiphon_models::{ScriptBranch, ScriptedModel, ScriptedReply};

@@ -31,7 +31,7 @@ fn assert_answered(played: &Played, count: u32) {
 
 /// RL-11 of `docs/systems/review-loop.md`.
 #[tokio::test]
-async fn a_decision_counts_whatever_its_case() {
+async fn a_decision_counts_in_upper_or_lower_case() {
     let played =
         critic(vec![verdict(r#"{"decision": "APPROVE"}"#), approve().into()]).ask("q").await;
     assert_answered(&played, 0);
@@ -48,8 +48,8 @@ async fn a_decision_that_is_none_is_asked_again_and_then_the_critic_is_retried()
     assert_eq!(played.answer.output.retries_by_agent.planner, 0);
     assert_eq!(played.counts()["planner"], 1, "the worker is not run again");
     assert_eq!(played.agents()[..3], ["planner", "critic", "critic"]);
-    let told = played.told(Participant::CriticPlanner);
-    assert_eq!(told[0].content, told[1].content);
+    let instructions = played.instructions(Participant::CriticPlanner);
+    assert_eq!(instructions[0].content, instructions[1].content);
     let error = &played.notes("agent_error")[0];
     assert_eq!(error["component"], "critic_planner");
     assert_eq!(error["category"], "model_output");

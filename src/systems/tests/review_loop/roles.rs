@@ -63,7 +63,7 @@ async fn ask(
 }
 
 #[tokio::test]
-async fn a_critic_may_be_code_and_is_told_all_there_is() {
+async fn a_critic_may_be_code_and_receives_everything() {
     let own = Own::new([Ok(approve()), Ok(reject("cite")), Ok(approve()), Ok(approve())]);
     let scene = Scene::new(&json!({}))
         .role("planner", [plan(&["r1"], &["e1"])])

@@ -166,7 +166,7 @@ impl Played {
     }
 
     /// The instructions of the orchestrator to an agent, in order.
-    pub(crate) fn told(&self, party: Participant) -> Vec<&AgentMessage> {
+    pub(crate) fn instructions(&self, party: Participant) -> Vec<&AgentMessage> {
         self.log().iter().filter(|message| message.receiver == party).collect()
     }
 
@@ -174,12 +174,17 @@ impl Played {
     /// agent has one message of the orchestrator.
     fn check(&self) {
         self.state().check().unwrap();
-        let told =
+        let instructions =
             self.log().iter().filter(|message| message.sender == Participant::Orchestrator).count();
         // Where the engine's own budget ends a question, nobody sends the finalizer.
-        let sent = self.answer.outcome.as_str() != "budget" || told == self.agents().len();
-        let untold = usize::from(!sent);
-        assert_eq!(told + untold, self.agents().len(), "one message for each run of an agent");
+        let is_finalized =
+            self.answer.outcome.as_str() != "budget" || instructions == self.agents().len();
+        let unsent = usize::from(!is_finalized);
+        assert_eq!(
+            instructions + unsent,
+            self.agents().len(),
+            "one message for each run of an agent"
+        );
         let seqs: Vec<u64> = self.answer.events.iter().map(|event| event.seq).collect();
         assert!(seqs.iter().zip(1..).all(|(seq, place)| *seq == place), "no gaps: {seqs:?}");
         assert_eq!(self.model.remaining(), 0, "everybody said their lines");

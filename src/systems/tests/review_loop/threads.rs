@@ -49,7 +49,7 @@ fn outside() -> Session {
     Session { seed: Seed::new(7), run_id: "run".into(), ..session }
 }
 
-/// What comes of it when another process goes on.
+/// The outcome when another process continues.
 async fn resume(
     system: &SystemRunner<ReviewLoop>,
     room: StoredThread,
@@ -160,7 +160,7 @@ async fn die_after(system: &SystemRunner<ReviewLoop>, room: StoredThread, commit
 
 /// RL-23 of `docs/systems/review-loop.md`.
 #[tokio::test]
-async fn a_question_that_is_lost_after_any_commit_goes_on_from_there() {
+async fn a_question_that_is_lost_after_any_commit_resumes_from_there() {
     let whole = undisturbed().await;
     let folder = tempfile::tempdir().unwrap();
     let mut crashes = 0;
@@ -205,7 +205,7 @@ async fn the_researcher_is_not_asked_again_for_the_step_that_was_stored() {
     assert_eq!((asked("planner"), asked("critic"), asked("researcher")), (1, 4, 2));
     assert_eq!(answer.state.research_results, [Some("a".to_owned()), Some("b".to_owned())]);
     let first = answer.events.first().unwrap().seq;
-    assert!(first > 1, "the trace goes on where it was");
+    assert!(first > 1, "the trace continues where it was");
 }
 
 #[tokio::test]
@@ -263,7 +263,7 @@ async fn a_question_that_is_dropped_lets_its_thread_go_at_once() {
 }
 
 #[tokio::test]
-async fn a_new_question_begins_from_nothing_whatever_its_thread_held() {
+async fn a_new_question_begins_from_nothing_for_any_thread() {
     let (system, _) = stage();
     let store = memory();
     assert!(die_after(&system, room(&store, Durability::Sync), 9).await);
@@ -371,7 +371,7 @@ async fn a_question_that_is_over_is_asked_anew_where_that_is_wanted() {
         system.run(SystemStart::AskAgain("q".into()), session()).await.unwrap().outcome,
         Outcome::Answered
     );
-    assert_eq!(model.remaining(), 0, "what was under way goes on");
+    assert_eq!(model.remaining(), 0, "what was under way continues");
     let (system, model) = stage();
     assert_eq!(
         system.run(SystemStart::AskAgain("q".into()), session()).await.unwrap().outcome,

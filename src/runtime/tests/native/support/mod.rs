@@ -169,7 +169,7 @@ pub(crate) const fn ms(count: u64) -> Duration {
 pub(crate) async fn in_virtual_time<T>(clock: &ManualClock, work: impl Future<Output = T>) -> T {
     let mut work = pin!(work);
     loop {
-        // Each round lets every task that can go on do so once.
+        // Each round lets every task that can continue do so once.
         for _ in 0..64 {
             tokio::select! {
                 biased;
