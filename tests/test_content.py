@@ -55,7 +55,7 @@ def test_an_image_is_read_from_a_path_bytes_an_address_and_a_figure(tmp_path: Pa
         (b"RIFF\0\0\0\0WEBPVP8 ", "image/webp"),
     ],
 )
-def test_the_kind_of_an_image_is_told_by_its_bytes(data: bytes, kind: str) -> None:
+def test_the_kind_of_an_image_follows_from_its_bytes(data: bytes, kind: str) -> None:
     assert Image(data).mime_type == kind
 
 

@@ -68,7 +68,7 @@ def test_a_category_from_the_future_is_internal_and_named() -> None:
     assert error.details == {"category": "weather"}
 
 
-def test_the_advice_stands_on_a_line_of_its_own() -> None:
+def test_the_advice_stands_on_a_separate_line() -> None:
     error = ToolError("the city is unknown: Atlantis", code="unknown_city", hint="name a real one")
     assert str(error) == "the city is unknown: Atlantis\nhint: name a real one"
 

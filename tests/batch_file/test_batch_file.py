@@ -128,7 +128,7 @@ def test_what_failed_is_asked_again_only_where_that_is_wanted(tmp_path: Path) ->
     assert counts(loop.batch_file(questions, output, redo_failed=True)) == (0, 0, 2, 0)
 
 
-def test_a_line_that_cannot_be_asked_is_told_of_and_stops_no_other(tmp_path: Path) -> None:
+def test_a_line_that_cannot_be_asked_is_reported_and_stops_no_other(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("notes")
     (tmp_path / "outside").mkdir()
     lines = [

@@ -104,12 +104,12 @@ def test_a_run_ends_when_it_has_taken_long_enough(monkeypatch: pytest.MonkeyPatc
     assert len(thread.grow(engine, 100, thread.Keeping(None)).ticks) == 1
 
 
-def test_a_size_is_told_by_what_was_written() -> None:
+def test_a_size_follows_from_what_was_written() -> None:
     written = len('{"role": "user", "content": "message 0 "}') + 160
     assert Grown(0, (0.0,), 1, size=3 * written).weight == 3
 
 
-def test_an_awaited_sample_runs_the_work_as_often_as_told() -> None:
+def test_an_awaited_sample_runs_the_work_as_often_as_requested() -> None:
     calls = []
 
     async def work() -> None:
@@ -131,7 +131,7 @@ def test_the_table_marks_each_ratio() -> None:
     assert "✗" in table_line(result(1, 300, 9))
 
 
-def test_what_a_row_is_measured_beside_has_lines_of_its_own() -> None:
+def test_what_a_row_is_measured_beside_has_its_own_lines() -> None:
     others = {"a peer": lambda: sync(lambda: None), "not installed": lambda: None}
     got = measure(replace(ROW, beside=others), {}, 1)
     assert list(got.samples) == [FLOOR, "a peer"]

@@ -274,7 +274,7 @@ def test_a_retry_does_it_again_under_the_same_key(deeds: Deeds) -> None:
     assert deeds.keys[0] == deeds.keys[1]
 
 
-def test_a_branch_has_keys_of_its_own(deeds: Deeds) -> None:
+def test_a_branch_has_its_own_keys(deeds: Deeds) -> None:
     def acts(state: State, runtime: Runtime[None]) -> State:
         return {"came": [runtime.step("one", deeds.do, "one")]}
 
@@ -290,7 +290,7 @@ def test_a_branch_has_keys_of_its_own(deeds: Deeds) -> None:
     assert len(set(deeds.keys)) == 4
 
 
-def test_tasks_side_by_side_have_keys_of_their_own(deeds: Deeds) -> None:
+def test_concurrent_tasks_have_their_own_keys(deeds: Deeds) -> None:
     def acts(state: State, runtime: Runtime[None]) -> State:
         return {"came": [runtime.step("one", deeds.do, "one")]}
 

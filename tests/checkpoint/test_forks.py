@@ -58,7 +58,9 @@ def test_a_forked_child_of_any_thread_continues_nothing(url: str, way: str, act:
 
 @pytest.mark.parametrize("act", ["return", "raise"])
 @pytest.mark.parametrize("way", ENDED)
-def test_a_child_that_nobody_waits_for_says_so_and_ends(tmp_path: Path, way: str, act: str) -> None:
+def test_a_child_that_nobody_waits_for_reports_it_and_ends(
+    tmp_path: Path, way: str, act: str
+) -> None:
     said, complaints = fork(f"sqlite:{tmp_path / 'runs.db'}", way, act)
     assert said == ["status 1", "after parent", end(way)], complaints
     assert "cannot be used in a fork" in complaints
@@ -102,7 +104,7 @@ def test_a_child_opens_files_if_its_parent_had_none_open(tmp_path: Path) -> None
     assert said == ["the child went on", "status 0", "after parent", end("")], complaints
 
 
-def test_a_child_opens_a_saver_of_its_own_of_the_same_database(postgres: Server) -> None:
+def test_a_child_opens_its_own_saver_of_the_same_database(postgres: Server) -> None:
     said, complaints = fork(postgres.database(), "invoke", "open")
     assert said == ["the child went on", "status 0", "after parent", end("")], complaints
 

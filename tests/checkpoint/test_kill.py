@@ -52,7 +52,7 @@ def start(folder: Path, url: str, durability: str) -> subprocess.Popen[bytes]:
 
 
 @pytest.mark.parametrize("durability", ["sync", "async"])
-def test_whatever_was_committed_stays_and_is_not_done_again(
+def test_committed_work_stays_and_is_not_repeated(
     tmp_path: Path, url: str, durability: str
 ) -> None:
     """Prove EN-11 of docs/engine.md."""

@@ -898,7 +898,7 @@ class TestUse:
         assert raised.value.code == "store_closed"
 
     @pytest.mark.parametrize("given", ["x.db", "postgres://ada:secret@host/db", 5])
-    def test_what_is_no_saver_is_told_how_to_open_one(self, given: Any) -> None:
+    def test_what_is_no_saver_is_refused_with_how_to_open_one(self, given: Any) -> None:
         with pytest.raises(TypeError, match=r'AntiphonSaver\.open\("x\.db"\)') as raised:
             AntiphonSaver(given)
         assert type(given).__name__ in str(raised.value)
@@ -931,7 +931,7 @@ class TestUse:
         with AntiphonSaver.open(":memory:") as saver, pytest.raises(KeyError, match="thread_id"):
             saver.get_tuple({"configurable": {}})
 
-    def test_versions_of_other_savers_go_on(self) -> None:
+    def test_versions_of_other_savers_continue(self) -> None:
         with AntiphonSaver.open(":memory:") as saver:
             assert saver.get_next_version(None, None) == 1
             assert saver.get_next_version(4, None) == 5

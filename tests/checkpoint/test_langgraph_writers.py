@@ -132,7 +132,7 @@ class TestWriters:
 
         assert asyncio.run(main()) == 60
 
-    def test_what_is_on_its_way_behind_something_refused_is_told_anew(self, url: str) -> None:
+    def test_a_write_queued_behind_a_refused_one_is_sent_again(self, url: str) -> None:
         async def main() -> None:
             async with AntiphonSaver.open(url) as one, AntiphonSaver.open(url) as other:
                 where = await asyncio.to_thread(put, one, {"text": "the beginning " * 20})

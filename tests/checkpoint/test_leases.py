@@ -69,7 +69,7 @@ def other(saver: Saver) -> Any:
 
 @pytest.mark.parametrize("act", ["return", "step"])
 @pytest.mark.parametrize("durability", ["sync", "async", "exit"])
-def test_whoever_was_stopped_too_long_does_not_write(
+def test_a_process_that_was_stopped_too_long_does_not_write(
     url: str, durability: str, act: str, request: pytest.FixtureRequest
 ) -> None:
     with stopped(url, durability, act) as sleeper, open_saver(url) as saver:
@@ -92,7 +92,7 @@ def test_whoever_was_stopped_too_long_does_not_write(
         assert graph.invoke({}, CONFIG) == {"log": ["other", "other"]}
 
 
-def test_whoever_was_stopped_too_long_does_not_write_while_another_does(
+def test_a_process_that_was_stopped_too_long_does_not_write_while_another_does(
     url: str, request: pytest.FixtureRequest
 ) -> None:
     said: list[str] = []
@@ -116,7 +116,7 @@ def test_whoever_was_stopped_too_long_does_not_write_while_another_does(
     assert done == {"log": ["first", "woken", "third"]}
 
 
-def test_whoever_was_stopped_goes_on_if_nobody_else_came(
+def test_a_process_that_was_stopped_continues_if_nobody_else_came(
     url: str, request: pytest.FixtureRequest
 ) -> None:
     with stopped(url, "sync", "step") as sleeper, open_saver(url) as saver:

@@ -146,7 +146,7 @@ class TestLosses:
             assert done.result(60) == {"log": [0, 1, 2]}
         assert graph.get_state(ONE).values == {"log": [0, 1, 2]}
 
-    def test_a_server_that_stays_away_ends_the_run_where_it_can_go_on(self, own: Server) -> None:
+    def test_a_server_that_stays_away_ends_the_run_where_it_can_resume(self, own: Server) -> None:
         ran: list[int] = []
 
         def stop() -> None:

@@ -198,7 +198,7 @@ def test_a_class_that_a_notebook_cell_redefines_is_stored(monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("value", [Colour.RED, Point(1), Pair(1), Card(title="a")], ids=repr)
-def test_an_unregistered_type_is_refused_and_told_how_to_register(value: object) -> None:
+def test_an_unregistered_type_is_refused_with_how_to_register(value: object) -> None:
     with pytest.raises(StateError) as caught:
         EMPTY.pack([value])
     kind = type(value)
@@ -307,7 +307,7 @@ class Other(enum.Enum):
     ("kind", "value"),
     [(Strict, Point(1)), (StrictCard, Card(title="a")), (Other, Colour.RED), (Later, Colour.RED)],
 )
-def test_what_a_type_can_no_longer_be_is_told(kind: type, value: object) -> None:
+def test_what_a_type_can_no_longer_be_is_reported(kind: type, value: object) -> None:
     with pytest.raises(StateError, match="no longer matches its type `t`") as caught:
         evolved("t", kind, value)
     assert caught.value.code == "checkpoint_misfit"

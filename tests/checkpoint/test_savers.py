@@ -318,7 +318,7 @@ def test_a_question_is_answered_in_another_process(url: str) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks here")
-def test_a_fork_is_told_to_open_a_store_of_its_own(url: str) -> None:
+def test_a_fork_is_asked_to_open_its_own_store(url: str) -> None:
     graph = graph_of(lambda s: {"log": [1]}, url)
     graph.invoke({}, ONE)
     child = os.fork()

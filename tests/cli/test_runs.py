@@ -169,7 +169,7 @@ class TestResume:
         (one,) = shell.json("list", "--graph", "team")["threads"]
         assert (one["status"], one["outcome"]) == ("ended", "completed")
 
-    def test_what_still_asks_is_told_and_has_no_answer(self, shell: Shell) -> None:
+    def test_open_questions_are_reported_and_have_no_answer(self, shell: Shell) -> None:
         done = shell.runs("resume", "t", "--team", "team:team")
         assert done.returncode == 3
         assert "of greeter: your name?" in done.stderr
@@ -260,7 +260,7 @@ def _questions(shell: Shell, thread: str = HOSTILE) -> list[Any]:
 class TestChange:
     """Copying and removing."""
 
-    def test_a_fork_is_a_thread_of_its_own(self, shell: Shell) -> None:
+    def test_a_fork_is_a_separate_thread(self, shell: Shell) -> None:
         assert shell.runs("fork", "t", "--to", "u").stdout == "u\n"
         name = shell.runs("fork", "t", "--checkpoint", "2").stdout.strip()
         threads = {one["thread"]: one for one in shell.json("list")["threads"]}

@@ -81,7 +81,7 @@ def questions() -> list[Question]:
     ]
 
 
-def test_a_killed_evaluation_goes_on_with_the_question_that_it_lost(tmp_path: Path) -> None:
+def test_a_killed_evaluation_continues_with_the_question_that_it_lost(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     said: list[str] = []
     seen: list[str] = []

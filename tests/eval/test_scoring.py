@@ -80,7 +80,7 @@ def test_a_wrong_answer_is_wrong_however_close(expected: dict[str, Any], answer:
         ({"number": 1}, "error", "1", "error"),
     ],
 )
-def test_not_answering_is_told_from_wrong_answers(
+def test_not_answering_is_distinguished_from_wrong_answers(
     expected: dict[str, Any], outcome: str, answer: str, verdict: str
 ) -> None:
     assert score(expected, outcome, answer) == verdict

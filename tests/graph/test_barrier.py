@@ -19,7 +19,7 @@ def test_writes_apply_by_node_name_then_by_send_index(impl: Impl, run: Run) -> N
     assert run(builder.compile(), {}) == {"log": ["z", "a2", "a1", "z"]}
 
 
-def test_writes_apply_in_node_name_order_whatever_the_build_order(impl: Impl, run: Run) -> None:
+def test_writes_apply_in_node_name_order_in_any_build_order(impl: Impl, run: Run) -> None:
     names = ["m", "b", "z", "a"]
     graph = impl.build(Log, {n: say(n) for n in names}, [(impl.START, n) for n in names])
     assert run(graph, {}) == {"log": ["a", "b", "m", "z"]}

@@ -108,7 +108,7 @@ def test_a_question_ends_the_node_but_not_the_run(impl: Impl, run: Run, heard: H
 
 
 @pytest.mark.only("antiphon")
-def test_what_is_resumed_is_a_run_of_its_own(impl: Impl, run: Run, heard: Heard) -> None:
+def test_what_is_resumed_is_a_separate_run(impl: Impl, run: Run, heard: Heard) -> None:
     graph = impl.sequence(Log, ("ask", lambda s: {"log": [impl.interrupt("?")]}), name="g")
     graph.resume(run(graph, {"log": ["in"]}, {"callbacks": [heard]}), "yes")
     assert heard.begun == [("g", None), ("ask", "g")] * 2

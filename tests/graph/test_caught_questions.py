@@ -179,7 +179,7 @@ def test_each_question_gets_its_own_answer(impl: Impl, tmp_path: Path, url: str,
 
 
 @pytest.mark.only("antiphon")
-def test_the_first_question_is_asked_first_whichever_leaves_the_node(impl: Impl) -> None:
+def test_the_first_question_is_asked_first_even_if_another_leaves_the_node(impl: Impl) -> None:
     del impl
 
     async def asks(question: str) -> Any:
@@ -315,7 +315,7 @@ def test_an_effect_beside_a_caught_question_happens_once(impl: Impl) -> None:
 
 
 @pytest.mark.only("antiphon")
-def test_a_run_kept_in_a_thread_of_its_own_keeps_its_questions(impl: Impl) -> None:
+def test_a_run_kept_in_its_own_thread_keeps_its_questions(impl: Impl) -> None:
     del impl
     own = single(lambda state: {"log": [interrupt("own?")]}, checkpointer="memory:")
 

@@ -157,7 +157,7 @@ def test_an_async_router_may_wait() -> None:
     assert asyncio.run(graph.ainvoke({"log": [1]})) == {"log": [1, 1]}
 
 
-def test_a_graph_with_schemas_of_its_own_is_a_node_too() -> None:
+def test_a_graph_with_its_own_schemas_is_a_node_too() -> None:
     class Wide(Log, total=False):
         inner: int
 

@@ -95,7 +95,7 @@ def fan(impl: Any, node: Any, count: int = 3) -> Any:
     return builder.add_conditional_edges(impl.START, lambda s: sends).compile()
 
 
-def test_each_node_of_a_fan_out_has_a_task_of_its_own(impl: Impl) -> None:
+def test_each_node_of_a_fan_out_has_its_own_task(impl: Impl) -> None:
     tasks = []
 
     async def node(i: int) -> None:

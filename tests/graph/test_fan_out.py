@@ -371,7 +371,7 @@ def test_a_task_that_outlives_its_node_cannot_act_for_it(impl: Impl) -> None:
 
 
 @pytest.mark.only("antiphon")
-def test_a_task_that_outlives_its_node_may_run_graphs_of_its_own(impl: Impl) -> None:
+def test_a_task_that_outlives_its_node_may_run_its_own_graphs(impl: Impl) -> None:
     del impl
     plain = single(lambda state: {"answer": "alone"})
 

@@ -160,7 +160,7 @@ class TestErrors:
         with pytest.raises(impl.GraphBuildError, match="needs a `thread_id`\n"):
             graph.invoke({})
 
-    def test_a_loop_is_told_by_its_nodes(self, impl: Impl, run: Run) -> None:
+    def test_the_error_of_an_endless_loop_names_the_next_node(self, impl: Impl, run: Run) -> None:
         nodes = {"ask": say("ask"), "think": say("think")}
         edges = [(impl.START, "ask"), ("ask", "think"), ("think", "ask")]
         graph = impl.build(Log, nodes, edges)

@@ -95,7 +95,7 @@ def test_an_interrupt_needs_a_running_node(impl: Impl) -> None:
 
 @pytest.mark.only("antiphon")
 @pytest.mark.parametrize("asynchronous", [False, True])
-def test_a_router_that_asks_is_told_to_let_a_node_ask(
+def test_a_router_that_asks_gets_the_hint_to_let_a_node_ask(
     impl: Impl, run: Run, asynchronous: bool
 ) -> None:
     def route(state: Log) -> str:
@@ -111,7 +111,9 @@ def test_a_router_that_asks_is_told_to_let_a_node_ask(
 
 
 @pytest.mark.only("antiphon")
-def test_a_thread_without_the_nodes_variables_is_told_how_to_get_them(impl: Impl, run: Run) -> None:
+def test_a_thread_without_the_nodes_variables_gets_a_hint_how_to_get_them(
+    impl: Impl, run: Run
+) -> None:
     def ask(state: Log) -> Update:
         with ThreadPoolExecutor(1) as pool:
             return {"log": [pool.submit(impl.interrupt, "sure?").result()]}

@@ -110,7 +110,7 @@ def test_the_model_calls_tools_until_it_has_an_answer(impl: Impl, run: Run, vers
 
 
 @VERSIONS
-def test_each_call_is_a_task_of_its_own_in_v2(impl: Impl, version: str) -> None:
+def test_each_call_is_a_separate_task_in_v2(impl: Impl, version: str) -> None:
     agent = impl.create_react_agent(twice(), [double], version=version)
     chunks = list(agent.stream({"messages": "go"}, stream_mode="updates"))
     names = [name for chunk in chunks for name in chunk]
@@ -383,7 +383,7 @@ def test_the_name_of_an_agent_is_that_of_its_graph_and_its_messages(impl: Impl, 
 
 @VERSIONS
 @pytest.mark.parametrize(("limit", "calls"), [(2, 1), (4, 2), (6, 3)])
-def test_a_run_with_too_few_steps_says_so(
+def test_a_run_with_too_few_steps_reports_it(
     impl: Impl, run: Run, version: str, limit: int, calls: int
 ) -> None:
     model = Script(replies=[asking(call("double", "1", number=1))])

@@ -33,7 +33,7 @@ def after(state: Log) -> Log:
     return {"log": ["after"]}
 
 
-def test_an_answer_lets_the_run_go_on() -> None:
+def test_an_answer_resumes_the_run() -> None:
     graph = graph_of(ask, after)
     paused = graph.invoke({"log": ["in"]})
     assert isinstance(paused, Paused)

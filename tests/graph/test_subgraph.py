@@ -84,7 +84,7 @@ class TestAsNode:
 class TestInvokedByANode:
     """A compiled graph called from a node's code."""
 
-    def test_an_invoked_graph_has_a_state_of_its_own(self, impl: Impl, run: Run) -> None:
+    def test_an_invoked_graph_has_its_own_state(self, impl: Impl, run: Run) -> None:
         inner = impl.sequence(typed(x=int), ("n", lambda s: {"x": s["x"] + 1}))
         outer = impl.sequence(Plain, ("n", lambda s: {"b": inner.invoke({"x": s["a"]})["x"]}))
         assert run(outer, {"a": 1}) == {"a": 1, "b": 2}

@@ -107,7 +107,7 @@ def test_the_model_is_told_what_does_not_fit_a_tool_of_antiphon(
 @pytest.mark.parametrize(
     "asked", [call("triple", number=1), call("double", number="many")], ids=["tool", "argument"]
 )
-def test_the_model_is_told_what_does_not_fit(impl: Impl, run: Run, asked: Any) -> None:
+def test_the_model_reads_what_does_not_fit(impl: Impl, run: Run, asked: Any) -> None:
     (reply,) = replies(run(loop(impl, impl.ToolNode([double]), asked), {"messages": "go"}))
     assert reply.status == "error"
     assert "double" in reply.content
@@ -132,7 +132,7 @@ def mine(error: ValueError) -> str:
         ((KeyError, ValueError), "no such word: x"),
     ],
 )
-def test_a_failure_is_told_as_the_handler_says(
+def test_a_failure_is_reported_as_the_handler_says(
     impl: Impl, run: Run, handler: Any, expected: str
 ) -> None:
     node = impl.ToolNode([broken], handle_tool_errors=handler)

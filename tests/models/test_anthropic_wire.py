@@ -193,7 +193,7 @@ def test_each_failure_has_its_own_error_that_names_model_and_address_and_no_key(
     assert KEY not in f"{caught.value} {caught.value!r} {caught.value.details}"
 
 
-def test_a_refusal_is_told(server: AnthropicServer) -> None:
+def test_a_refusal_is_reported(server: AnthropicServer) -> None:
     with pytest.raises(ModelOutputError, match="I will not") as caught:
         alone(ours(server, "refusal"))
     assert caught.value.code == "model_refused"

@@ -74,7 +74,7 @@ def test_a_key_without_a_default_model_downloads_nothing(
     assert UNANSWERED[variable] in caught.value.hint
 
 
-def test_ready_systems_and_the_command_line_say_so(
+def test_ready_systems_and_the_command_line_name_the_key(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("GROQ_API_KEY", "k")

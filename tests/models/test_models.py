@@ -54,7 +54,7 @@ def test_the_environment_is_read_when_the_model_is_opened(monkeypatch: pytest.Mo
     assert models.get("openai/gpt-5-mini").name == "openai:gpt-5-mini"
 
 
-def test_a_missing_key_is_told_when_the_team_is_built(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_key_is_reported_when_the_team_is_built(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     with pytest.raises(AuthError, match="OPENAI_API_KEY"):
         Orchestrator([Agent(name="a", model="openai:gpt-5-mini")])
@@ -405,7 +405,7 @@ def test_a_langchain_chat_model_streams_its_reply() -> None:
     assert whole.result.usage.output_tokens == 5
 
 
-def test_a_langchain_chat_model_is_told_the_schema() -> None:
+def test_a_langchain_chat_model_receives_the_schema() -> None:
     fake = GenericFakeChatModel(messages=iter([AIMessage(content='{"value": [1, 2]}')]))
     assert alone(fake, output=list[int]).answer == [1, 2]
 

@@ -66,7 +66,7 @@ def test_another_question_is_refused_and_the_difference_named(tmp_path: Path) ->
     assert caught.value.code == "recording_mismatch"
 
 
-def test_what_cannot_be_recorded_or_repeated_is_told(tmp_path: Path) -> None:
+def test_what_cannot_be_recorded_or_repeated_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "calls.jsonl"
     with pytest.raises(ValidationError, match=r"calls\.jsonl") as caught:
         models.replay(path)

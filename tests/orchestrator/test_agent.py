@@ -348,7 +348,7 @@ def test_plain_functions_async_ones_and_methods_are_tools() -> None:
     assert results == ['["key"]', "wait", "2"]
 
 
-def test_an_unknown_tool_and_one_that_fails_are_told_to_the_model() -> None:
+def test_an_unknown_tool_and_one_that_fails_are_reported_to_the_model() -> None:
     model = scripted([call("ghost"), call("population", city="Atlantis"), "I do not know"])
     result = alone(Agent(name="a", model=model, tools=[population]))
     assert result.answer == "I do not know"

@@ -302,7 +302,7 @@ def test_a_wrong_update_is_a_typed_error_that_names_it(update: Any, code: str) -
     assert "raised by the node `put`" in caught.value.__notes__[0]
 
 
-def test_a_wrong_type_is_told_in_words_and_makers_keys_are_not_shown() -> None:
+def test_a_wrong_type_is_described_in_words_and_makers_keys_are_not_shown() -> None:
     with pytest.raises(StateError, match="the key `count` must be int, found: str") as caught:
         Orchestrator([Put({"count": "many"})], state=Typed).run("q")
     assert caught.value.details["key"] == "count"
@@ -976,7 +976,7 @@ def test_an_act_that_cannot_be_called_is_refused_when_the_team_is_built(act: Any
     assert caught.value.code == "agent_invalid"
 
 
-def test_an_agent_class_that_defines_run_is_told_to_name_it_act() -> None:
+def test_an_agent_class_that_defines_run_is_asked_to_name_it_act() -> None:
     with pytest.raises(ValidationError, match="`Wrong` replaces a verb") as caught:
         type("Wrong", (Agent,), {"run": lambda self, state, ctx: "x"})
     assert caught.value.code == "agent_invalid"

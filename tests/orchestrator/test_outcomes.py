@@ -108,7 +108,7 @@ def test_a_router_that_returns_a_name_routes_to_it() -> None:
 
 
 @pytest.mark.parametrize("reply", ["report", None, {"answer": "x"}])
-def test_a_router_that_names_no_agent_is_told_which_there_are(reply: Any) -> None:
+def test_an_error_of_a_router_that_names_no_agent_lists_the_agents(reply: Any) -> None:
     with pytest.raises(StateError, match="router `boss` must return the name") as caught:
         Orchestrator([Reports()], router=Chooses(reply)).run("q")
     assert caught.value.code == "target_unknown"
@@ -116,7 +116,7 @@ def test_a_router_that_names_no_agent_is_told_which_there_are(reply: Any) -> Non
     assert "its agents are reports" in str(caught.value.hint)
 
 
-def test_a_model_as_router_that_names_no_agent_is_told_which_there_are() -> None:
+def test_a_model_as_router_that_names_no_agent_receives_the_agents() -> None:
     with pytest.raises(ModelOutputError, match='"coder"') as caught:
         Orchestrator([Reports()], router=scripted(['"coder"'] * 2)).run("q")
     assert '{"next": "reports" | "finish"}' in str(caught.value)
@@ -136,7 +136,7 @@ def test_a_reply_that_was_cut_off_is_no_answer_but_stays() -> None:
         result.raise_for_outcome()
 
 
-def test_the_retries_of_a_budget_are_a_limit_of_their_own() -> None:
+def test_the_retries_of_a_budget_are_a_separate_limit() -> None:
     class Fails(Agent):
         retry = 3
 
@@ -163,7 +163,7 @@ def test_a_fallback_may_be_an_agent_that_is_not_in_the_team() -> None:
     assert (result.answer, result.outcome) == ("sorry", "answered")
 
 
-def test_a_fallback_of_the_team_serves_agents_without_a_policy_of_their_own() -> None:
+def test_a_fallback_of_the_team_serves_agents_without_their_own_policy() -> None:
     def team(**options: Any) -> Orchestrator:
         spare = Agent(scripted(["sorry"]), name="spare")
         return Orchestrator([Breaks(**options), Reports()], fallback=spare)
@@ -174,7 +174,7 @@ def test_a_fallback_of_the_team_serves_agents_without_a_policy_of_their_own() ->
         team(on_error="raise").run("q")
 
 
-def test_the_flow_continues_after_a_fallback_if_it_says_so() -> None:
+def test_the_flow_continues_after_a_fallback_that_it_names() -> None:
     spare = Agent(scripted(["sorry"]), name="spare")
     agents = [Breaks(fallback=spare), Reports()]
     flow = {"breaks": "reports", "spare": "reports"}

@@ -113,7 +113,7 @@ class TestTurns:
         assert team.state("t").outcome == "no_answer"
         assert "answer" not in result.state
 
-    def test_without_a_name_each_run_has_a_thread_of_its_own(self, saver: Saver) -> None:
+    def test_without_a_name_each_run_has_its_own_thread(self, saver: Saver) -> None:
         team = Orchestrator([Count()], checkpointer=saver)
         one, two = team.run("q"), team.run("q")
         assert one.thread != two.thread
@@ -292,7 +292,7 @@ class TestSchemas:
         assert team.state("t").state == second.state
 
     @pytest.mark.parametrize("kind", [Record, Checked])
-    def test_what_a_new_thread_lacks_is_told(self, saver: Saver, kind: type[Any]) -> None:
+    def test_what_a_new_thread_lacks_is_reported(self, saver: Saver, kind: type[Any]) -> None:
         team = Orchestrator([Visit()], state=kind, checkpointer=saver, on_error="record")
         with pytest.raises(ValidationError, match="city") as raised:
             team.run("q", thread="t")
@@ -443,7 +443,7 @@ class TestResuming:
         result = team.resume("t")
         assert (result.answer, result.state["turns"]) == ("done", 1)
 
-    def test_a_team_of_another_name_may_go_on(self, saver: Saver) -> None:
+    def test_a_team_of_another_name_may_continue(self, saver: Saver) -> None:
         greeters(saver, name="old").run("q", thread="t")
         assert greeters(saver, name="new").resume("t", "Ada").answer == "hello Ada"
 
@@ -471,7 +471,7 @@ class TestResuming:
             assert code_of(raised) == "thread_empty"
         assert team.history("nobody") == []
 
-    def test_without_a_thread_only_an_answer_goes_on(self) -> None:
+    def test_without_a_thread_only_an_answer_resumes(self) -> None:
         team = Orchestrator([Greet()])
         paused = team.run("q")
         with pytest.raises(ValidationError) as raised:
@@ -567,7 +567,7 @@ class TestLookingBack:
         assert team.history("u") == []
         assert team.resume("t", "Ada").answer == "hello Ada"
 
-    def test_a_run_goes_back_in_a_branch_under_an_id_of_its_own(self, saver: Saver) -> None:
+    def test_a_run_goes_back_in_a_branch_under_its_own_id(self, saver: Saver) -> None:
         team = greeters(saver)
         first = team.run("q", thread="t")
         team.resume("t", "Ada")
@@ -581,7 +581,7 @@ class TestLookingBack:
             team.resume("t", "Eve", checkpoint=start.id)
         assert code_of(raised) == "answer_invalid"
 
-    def test_a_fork_is_a_thread_of_its_own(self, saver: Saver) -> None:
+    def test_a_fork_is_a_separate_thread(self, saver: Saver) -> None:
         team = greeters(saver)
         paused = team.run("q", thread="t")
         assert team.fork("t", to="u") == "u"
@@ -710,7 +710,7 @@ class TestUpdates:
         assert held.state["messages"][-1]["name"] == "greet"
         assert team.resume("t").answer == "never mind"
 
-    def test_by_default_it_counts_as_whoever_wrote_last(self, saver: Saver) -> None:
+    def test_by_default_it_counts_as_the_agent_that_wrote_last(self, saver: Saver) -> None:
         team = greeters(saver)
         team.run("q", thread="t")
         assert team.update("t", {"turns": 5}).next == ("greet",)
@@ -953,7 +953,7 @@ class TestDeclaring:
             Orchestrator([Count()], **options)
         assert code_of(raised) == "team_invalid"
 
-    def test_a_store_that_cannot_be_opened_says_so_itself(self, tmp_path: Path) -> None:
+    def test_a_store_that_cannot_be_opened_reports_it_itself(self, tmp_path: Path) -> None:
         with pytest.raises(AntiphonError) as raised:
             greeters(f"sqlite:{tmp_path}/nowhere/runs.db")
         assert code_of(raised) == "store_unavailable"

@@ -83,7 +83,7 @@ def test_the_live_view_writes_a_line_per_event(
 
 
 @pytest.mark.parametrize("start", STARTS)
-def test_a_failing_watcher_is_a_warning_and_the_run_goes_on(start: str) -> None:
+def test_a_failing_watcher_is_a_warning_and_the_run_continues(start: str) -> None:
     def watch(event: Event) -> None:
         raise LookupError(event.kind)
 

@@ -173,7 +173,7 @@ def test_a_role_works_inside_a_running_loop_in_every_call_style(asynchronous: bo
     assert asyncio.run(cell()) == ["Lima"] * 8
 
 
-def test_coroutines_run_on_the_loop_of_whoever_awaits_and_see_its_variables() -> None:
+def test_coroutines_run_on_the_loop_that_awaits_and_see_its_variables() -> None:
     user = ContextVar("user", default="nobody")
     seen = []
 
@@ -234,7 +234,7 @@ def test_a_critic_may_be_shown_the_work_alone() -> None:
     assert all(set(state) == ALWAYS | {"target", "work"} for state in seen)
 
 
-def test_the_planner_is_told_of_the_tools_that_agents_have() -> None:
+def test_the_planner_knows_the_tools_that_agents_have() -> None:
     seen: list[dict[str, Any]] = []
 
     @tool

@@ -50,7 +50,7 @@ def _running(box: Sandbox, run: Any) -> tuple[threading.Thread, list[Any]]:
     return thread, found
 
 
-def test_sessions_runs_and_spares_end_and_who_waits_is_told(boxes: Boxes) -> None:
+def test_sessions_runs_and_spares_end_and_waiters_get_an_error(boxes: Boxes) -> None:
     before, begun = descendants(os.getpid()), threading.Semaphore(0)
     box = boxes(tools=[_named(begun.release)], limits=_LONG)
     idle, busy = box.session(), box.session()

@@ -46,7 +46,7 @@ def stopped_since(before: dict[int, str]) -> list[Path]:
     return [about for about in new if state(about)[0] == "T"]
 
 
-def test_code_that_goes_on_after_its_outcome_is_stopped_until_the_next_run(box: Sandbox) -> None:
+def test_code_that_continues_after_its_outcome_is_stopped_until_the_next_run(box: Sandbox) -> None:
     before = descendants(os.getpid())
     with box.session() as session:
         assert session.run("import time, os\nos.getpid()").ok

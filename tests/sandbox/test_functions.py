@@ -107,7 +107,7 @@ def test_a_failure_reaches_the_code_as_its_class_and_its_words(boxes: Boxes) -> 
     assert "no such city" in error.message
 
 
-def test_a_tool_s_own_error_is_told_without_its_hint(boxes: Boxes) -> None:
+def test_a_tool_s_own_error_is_reported_without_its_hint(boxes: Boxes) -> None:
     def refuse() -> None:
         raise ToolError("the shop is closed", code="shop_closed", hint="for whoever runs it")
 

@@ -199,7 +199,7 @@ def test_honest_text_is_shown_as_it_is() -> None:
 
 @needs("monty")
 @pytest.mark.parametrize("data", [None, "text", 5, b"", b"antiphon pause 1\n", b"x" * 100])
-def test_whatever_is_no_snapshot_is_refused_as_such(data: Any) -> None:
+def test_all_that_is_no_snapshot_is_refused_as_such(data: Any) -> None:
     with (
         Sandbox(snapshot_key=secrets.token_bytes(32)) as box,
         pytest.raises(ValidationError) as caught,

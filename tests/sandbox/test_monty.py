@@ -23,7 +23,7 @@ from antiphon.sandbox._monty import engine, values
     "code",
     ["class A(Exception):\n    pass", "def f():\n    yield 1", "import enum", "import subprocess"],
 )
-def test_what_monty_lacks_is_told_apart_from_a_mistake(code: str) -> None:
+def test_what_monty_lacks_is_distinguished_from_a_mistake(code: str) -> None:
     with Sandbox(engine="monty") as box:
         error = box.run(code).error
         assert isinstance(error, UnsupportedCode)

@@ -169,7 +169,7 @@ def test_statsmodels_fits_under_the_default_limits() -> None:
     assert (kind, value, stderr) == (None, [0.75, 0.75], ""), text
 
 
-def test_a_library_that_does_not_fit_into_memory_is_told_as_the_memory_limit() -> None:
+def test_a_library_that_does_not_fit_into_memory_is_reported_as_the_memory_limit() -> None:
     # pandas is loaded, scipy is not: the worker maps its libraries.
     summary = _run(["pandas", "scipy"], "import scipy.stats\n1", _STATSMODELS, memory=16 * 2**20)
     assert summary[0] == "memory_limit", summary

@@ -42,7 +42,7 @@ def paused(box: Sandbox, code: str = CODE) -> SandboxPause:
     return pause
 
 
-def test_a_run_pauses_at_a_call_and_goes_on_with_the_answer() -> None:
+def test_a_run_pauses_at_a_call_and_continues_with_the_answer() -> None:
     with make() as box:
         pause = paused(box)
         assert (pause.name, pause.args, pause.kwargs) == ("population", ("Lyon",), {})
@@ -76,7 +76,7 @@ def test_a_pause_can_call_the_tool_here_or_let_it_fail() -> None:
         assert not wrong.ok
 
 
-def test_a_pause_goes_on_from_the_same_place_each_time() -> None:
+def test_a_pause_continues_from_the_same_place_each_time() -> None:
     with make() as box:
         pause = paused(box)
         answers = [pause.resume(n * 1_000_000) for n in (1, 2)]
@@ -96,7 +96,7 @@ def test_a_run_may_pause_again_and_again() -> None:
         assert step.usage.host_calls == 3
 
 
-def test_a_pause_goes_on_in_another_process(tmp_path: Path) -> None:
+def test_a_pause_continues_in_another_process(tmp_path: Path) -> None:
     with make() as box:
         (tmp_path / "pause").write_bytes(paused(box).dump())
     script = (
@@ -159,7 +159,7 @@ def test_a_pause_at_a_tool_that_is_not_granted_here_is_refused() -> None:
         refused(stranger, paused(box).dump())
 
 
-def test_only_the_tools_of_the_sandbox_that_goes_on_can_be_called() -> None:
+def test_only_the_tools_of_the_sandbox_that_continues_can_be_called() -> None:
     code = "first = population(city)\nother(city)"
     with make(tools=[population, other]) as box, make() as narrower:
         result = narrower.load(paused(box, code).dump()).resume(1)

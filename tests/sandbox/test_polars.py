@@ -62,7 +62,7 @@ def test_files_are_read_by_others_and_by_polars_refused_at_once(box: Sandbox) ->
     assert (refused.error or pytest.fail("it was read")).kind != "time_limit"
 
 
-def test_the_code_starts_no_thread_of_its_own(box: Sandbox) -> None:
+def test_the_code_cannot_start_a_thread(box: Sandbox) -> None:
     error = box.run("import threading\nthreading.Thread(target=print).start()").error
     assert error is not None
     assert error.kind == "process_limit"

@@ -131,7 +131,7 @@ def test_what_is_not_wanted_stays_inside(box: Sandbox) -> None:
         box.run("1", want=["stdin"])  # type: ignore[list-item]
 
 
-def test_an_exception_is_told_with_its_line(box: Sandbox) -> None:
+def test_an_exception_is_reported_with_its_line(box: Sandbox) -> None:
     result = box.run("print('before')\ndef f(n):\n    return 1 / n\n\nf(0)\n")
     assert result.stdout == "before\n"
     error = result.error
@@ -143,7 +143,7 @@ def test_an_exception_is_told_with_its_line(box: Sandbox) -> None:
         result.check()
 
 
-def test_what_is_no_python_is_told_with_its_line(box: Sandbox) -> None:
+def test_what_is_no_python_is_reported_with_its_line(box: Sandbox) -> None:
     error = box.run("x = 1\ny = = 2\n").error
     assert isinstance(error, GuestSyntaxError)
     assert error.line == 2
@@ -168,12 +168,12 @@ def test_too_much_memory_is_refused(boxes: Boxes) -> None:
     assert (error or pytest.fail("no error")).kind == "memory_limit"
 
 
-def test_recursion_without_end_is_told_as_such(box: Sandbox) -> None:
+def test_recursion_without_end_is_reported_as_such(box: Sandbox) -> None:
     error = box.run("def f(n):\n    return f(n + 1)\n\nf(0)").error
     assert (error or pytest.fail("no error")).kind == "recursion_limit"
 
 
-def test_output_is_cut_at_its_limit_and_says_so(boxes: Boxes) -> None:
+def test_output_is_cut_at_its_limit_and_marked(boxes: Boxes) -> None:
     box = boxes(limits=Limits(stdout=100))
     result = box.run("print('é' * 200)\n7")
     assert result.value == 7
@@ -269,7 +269,7 @@ def test_errors_in_a_session_name_the_lines_of_their_own_cell(box: Sandbox) -> N
         assert error.frames[0]["line"] == 3
 
 
-def test_a_closed_sandbox_or_session_says_so(boxes: Boxes) -> None:
+def test_a_closed_sandbox_or_session_reports_it(boxes: Boxes) -> None:
     box = boxes()
     session = box.session()
     session.run("1").check()
@@ -290,7 +290,7 @@ def test_threads_share_a_sandbox(box: Sandbox) -> None:
         assert list(pool.map(work, range(40))) == [n * n for n in range(40)]
 
 
-def test_an_event_loop_goes_on_while_code_runs(box: Sandbox) -> None:
+def test_an_event_loop_keeps_running_while_code_runs(box: Sandbox) -> None:
     async def main() -> tuple[list[Any], int]:
         turns = 0
 

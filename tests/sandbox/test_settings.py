@@ -58,7 +58,7 @@ def test_a_limit_that_is_none_is_refused(given: dict[str, Any]) -> None:
     assert caught.value.code == "sandbox_limit_invalid"
 
 
-def test_limits_are_told_by_what_was_given() -> None:
+def test_limits_are_shown_and_compared_by_what_was_given() -> None:
     assert repr(Limits(wall=2)) == "Limits(wall=2)"
     assert Limits(wall=2) == Limits(wall=2)
     assert len({Limits(wall=2), Limits(wall=2), Limits()}) == 2

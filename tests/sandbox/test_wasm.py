@@ -71,7 +71,7 @@ def test_an_honest_outcome_is_passed_on() -> None:
     assert (found["value"], found["locals"], found["figures"]) == (5, {"x": 1}, [PNG])
 
 
-def test_a_granted_function_is_called_and_its_failure_told_without_its_place() -> None:
+def test_a_granted_function_is_called_and_its_failure_reported_without_its_place() -> None:
     def call(name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
         if not args:
             raise KeyError("missing")
@@ -102,7 +102,7 @@ def test_a_granted_function_is_called_and_its_failure_told_without_its_place() -
     ],
     ids=["ungranted", "short", "list", "text", "nested", "kind", "early", "long"],
 )
-def test_whatever_breaks_the_protocol_ends_the_talk(request_: bytes) -> None:
+def test_any_breach_of_the_protocol_ends_the_talk(request_: bytes) -> None:
     made = rpc()
     assert made(request_) == b""
     assert made.breach is not None
@@ -228,12 +228,12 @@ ODD: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("claim", ODD, ids=lambda claim: json.dumps(claim)[:60])
-def test_whatever_a_worker_claims_is_a_result_and_no_surprise(claim: dict[str, Any]) -> None:
+def test_an_invalid_claim_of_a_worker_is_a_crash(claim: dict[str, Any]) -> None:
     found = judged(outcome(**claim))
     assert (found.error or pytest.fail("it was believed")).kind == "crashed"
 
 
-def test_a_failure_is_told_as_it_was_claimed_its_long_words_cut() -> None:
+def test_a_failure_is_reported_as_it_was_claimed_its_long_words_cut() -> None:
     frames = [{"line": 1, "function": "f", "source": "y" * 5_000}] * 9
     error = {"kind": "python_error", "message": "x" * 20_000, "line": 3}
     found = judged(outcome(error={**error, "frames": frames})).error or pytest.fail("no error")

@@ -459,7 +459,7 @@ def test_a_type_has_its_schema(tp: Any, expected: dict[str, Any]) -> None:
     assert json.loads(json.dumps(schema)) == schema
 
 
-def test_a_recursive_dataclass_is_told_in_place_and_once_more_to_refer_to() -> None:
+def test_a_recursive_dataclass_is_described_in_place_and_once_more_to_refer_to() -> None:
     schema = schema_of(Node)
     jsonschema.Draft202012Validator.check_schema(schema)
     assert schema["type"] == "object"

@@ -60,7 +60,7 @@ def test_code_may_call_the_tools_of_its_sandbox(engine: Any) -> None:
     assert (found.value, found.answer) == (80, "80.")
 
 
-def test_the_last_mistake_is_raised_by_whoever_wants_an_answer(engine: Any) -> None:
+def test_the_last_mistake_is_raised_if_an_answer_is_demanded(engine: Any) -> None:
     model = scripted([plan("result = 1 / 0")])
     with Sandbox(engine=engine) as box:
         found = Computation(model, sandbox=box, max_attempts=1).run("How much?")
@@ -171,7 +171,7 @@ def test_a_result_that_is_no_value_is_no_answer(engine: Any, code: str) -> None:
         found.raise_for_outcome()
 
 
-def test_the_columns_of_a_table_are_told_with_their_missing_values() -> None:
+def test_the_columns_of_a_table_are_listed_with_their_missing_values() -> None:
     pandas = pytest.importorskip("pandas")
     birds = pandas.DataFrame({"kind": ["a", "b", None], "bill_mm": [1.5, None, 3.0]})
     model = scripted([plan("result = birds['bill_mm'].max()"), words("It is 3 mm.")])

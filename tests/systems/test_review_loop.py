@@ -184,7 +184,7 @@ def test_a_watcher_sees_the_events_as_they_come() -> None:
     ]
 
 
-def test_what_a_watcher_raises_is_a_warning_and_the_question_goes_on() -> None:
+def test_what_a_watcher_raises_is_a_warning_and_the_question_continues() -> None:
     def watch(event: Any) -> None:
         raise KeyError("enough")
 
@@ -381,7 +381,7 @@ def test_a_tool_that_researcher_and_expert_share_looks_things_up_once(shared: bo
     assert names(result).count("tool_result_reused") == (1 if shared else 0)
 
 
-def test_a_tool_that_is_not_to_be_cached_says_so() -> None:
+def test_a_tool_with_cache_off_is_always_called() -> None:
     asked: list[str] = []
 
     @tool(side_effect="read", cache=False)

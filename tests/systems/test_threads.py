@@ -160,7 +160,7 @@ def test_a_question_in_a_thread_can_be_looked_up_again(tmp_path: Path, durabilit
     assert len(cast.asked) == 7
 
 
-def test_a_question_without_a_thread_gets_one_of_its_own_where_there_is_a_store() -> None:
+def test_a_question_without_a_thread_gets_its_own_where_there_is_a_store() -> None:
     loop = Cast().loop(checkpointer=MemorySaver())
     result = loop.run("one")
     assert result.thread == result.run_id

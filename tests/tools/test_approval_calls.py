@@ -115,7 +115,7 @@ def test_the_same_call_twice_is_asked_about_twice(kept: bool) -> None:
 
 
 @KEPT
-def test_an_answer_goes_to_its_call_in_whatever_order_calls_come(kept: bool) -> None:
+def test_an_answer_goes_to_its_call_in_any_order_of_calls(kept: bool) -> None:
     till = Till(approval=True)
     orders = iter([(7, 5), (5, 7), (5, 7)])
 
@@ -133,7 +133,7 @@ def test_an_answer_goes_to_its_call_in_whatever_order_calls_come(kept: bool) -> 
 
 
 @KEPT
-def test_questions_of_its_own_get_answers_of_their_own(kept: bool) -> None:
+def test_its_own_questions_get_their_own_answers(kept: bool) -> None:
     till = Till(approval=True)
 
     class Asking(Agent):

@@ -29,7 +29,7 @@ def test_a_data_frame_becomes_a_compact_table(library: str) -> None:
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_a_long_table_is_cut_and_says_so(library: str) -> None:
+def test_a_long_table_is_cut_and_marked(library: str) -> None:
     frames: Any = pytest.importorskip(library)
     lines = encode_result(frames.DataFrame({"a": list(range(1000))})).split("\n")
     assert lines[0] == "1000 rows x 1 columns"

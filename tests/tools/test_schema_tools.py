@@ -63,7 +63,7 @@ def test_wrong_arguments_lead_the_model_to_another_call() -> None:
     )
 
 
-def test_code_that_calls_with_wrong_arguments_is_told_where() -> None:
+def test_code_that_calls_with_wrong_arguments_reads_where() -> None:
     tool = Tool.from_schema("population", CITY, inhabitants)
     with pytest.raises(ValidationError, match="should have text at `/city`") as caught:
         tool.call({"city": 3})

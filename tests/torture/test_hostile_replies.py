@@ -45,7 +45,7 @@ def measured(what: str, count: int = 0, seed: int = 0) -> list[dict[str, float |
 
 
 @pytest.mark.parametrize("engine", ["process", "subprocess", "monty", "wasm"])
-def test_whatever_a_worker_sends_costs_the_host_no_more_than_its_bounds(engine: str) -> None:
+def test_nothing_that_a_worker_sends_costs_the_host_more_than_its_bounds(engine: str) -> None:
     if engine != "wasm" and not probe(engine)["ok"]:
         pytest.skip(f"the engine `{engine}` cannot be used here")
     if engine == "subprocess" and not rounds(0, 1):

@@ -128,7 +128,7 @@ def test_a_team_that_is_killed_when_it_shows_a_question(
 
 
 @pytest.mark.parametrize("durability", DURABILITIES)
-def test_whatever_a_killed_run_lists_can_be_answered(
+def test_every_question_that_a_killed_run_lists_can_be_answered(
     questioner: Questioner, store: Iterator[str], tmp_path: Path, durability: str
 ) -> None:
     chance = random.Random(durability)

@@ -48,7 +48,7 @@ def _used(pids: Iterable[int]) -> dict[int, int]:
     return found
 
 
-def test_sessions_that_go_on_after_a_forged_outcome_take_nothing_between_runs() -> None:
+def test_sessions_that_continue_after_a_forged_outcome_take_nothing_between_runs() -> None:
     chance = random.Random(12)
     with Sandbox("process", limits=Limits(wall=0.3, cpu=1)) as box:
         box.run("1")

@@ -37,7 +37,7 @@ def has_grown(journal: str, size: int, writers: list[subprocess.Popen[str]]) -> 
     )
 
 
-def test_whatever_writers_were_told_is_kept_is_there_as_it_was(tmp_path: Path, url: str) -> None:
+def test_acknowledged_writes_are_there_unchanged(tmp_path: Path, url: str) -> None:
     journal = str(tmp_path / "journal")
     chance = random.Random(KILLS)
     seeds = iter(range(1_000_000))

@@ -144,7 +144,7 @@ def test_what_one_layer_alone_keeps_in_gets_through_without_it(layer: str, names
     assert set(_through(run_corpus("process", 0, cases, layer))) == set(names.split())
 
 
-def test_each_case_has_a_name_of_its_own_and_says_what_must_not_happen() -> None:
+def test_each_case_has_a_unique_name_and_says_what_must_not_happen() -> None:
     lines = [
         json.loads(line)
         for name in FILES

@@ -111,7 +111,7 @@ def test_an_error_has_its_kind(code: str, kind: str, name: str) -> None:
         "import threading\nthreading.Thread(target=print).start()",
     ],
 )
-def test_a_limit_of_processes_is_told_as_such(code: str) -> None:
+def test_a_limit_of_processes_is_reported_as_such(code: str) -> None:
     # Root is not held to the number of its processes.
     before = (
         "import os, resource, subprocess, threading\n"
@@ -128,7 +128,7 @@ def test_a_read_that_would_block_is_no_limit() -> None:
 
 
 @pytest.mark.parametrize("code", ["(" * 300 + ")" * 300, "x = " + "-" * 100_000 + "1"])
-def test_code_nested_too_deeply_for_the_compiler_is_told(code: str) -> None:
+def test_code_nested_too_deeply_for_the_compiler_is_reported(code: str) -> None:
     try:
         error = once(code)["error"]
     except EOFError:
@@ -136,7 +136,7 @@ def test_code_nested_too_deeply_for_the_compiler_is_told(code: str) -> None:
     assert error["kind"] in {"syntax_error", "recursion_limit", "memory_limit"}
 
 
-def test_memory_that_runs_out_is_told_although_there_is_none() -> None:
+def test_memory_that_runs_out_is_reported_although_there_is_none() -> None:
     limit = (
         "import resource\n"
         "pages = int(open('/proc/self/statm').read().split()[0])\n"
@@ -165,11 +165,11 @@ def test_notes_belong_to_the_message() -> None:
         ("class E(Exception):\n    __notes__ = 5\nraise E('m')", "m"),
     ],
 )
-def test_a_message_is_bounded_text_whatever_the_exception_does(code: str, message: str) -> None:
+def test_a_message_is_bounded_text_for_any_exception(code: str, message: str) -> None:
     assert message in once(code)["error"]["message"]
 
 
-def test_an_exception_with_odd_attributes_is_told() -> None:
+def test_an_exception_with_odd_attributes_is_reported() -> None:
     code = (
         "class E(OSError):\n"
         "    @property\n    def errno(self): raise KeyError\n"

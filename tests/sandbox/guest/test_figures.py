@@ -57,7 +57,7 @@ def test_figures_that_nobody_wants_are_not_drawn(worker: Worker) -> None:
     assert worker.run(_PLOT + "plt.plot([1])", want=["value"])["figures"] == 0
 
 
-def test_more_figures_than_allowed_are_told_of(worker: Worker) -> None:
+def test_more_figures_than_allowed_are_reported(worker: Worker) -> None:
     code = "for _ in range(3): plt.figure(figsize=(1, 1))"
     assert worker.run(_PLOT + code, limits={"figures": 2})["figures"] == 2
     assert "3 figures are open, of which 2 are shown" in worker.stderr
@@ -77,7 +77,7 @@ def test_a_figure_with_too_many_bytes_is_drawn_coarser_or_left_out(worker: Worke
     assert "needs more than 100 bytes" in worker.stderr
 
 
-def test_a_figure_that_cannot_be_drawn_is_told_of_and_the_others_come(worker: Worker) -> None:
+def test_a_figure_that_cannot_be_drawn_is_reported_and_the_others_come(worker: Worker) -> None:
     code = "plt.title('$\\\\frac{$')\nplt.figure(figsize=(1, 1))"
     outcome = worker.run(_PLOT + code)
     assert outcome["error"] is None

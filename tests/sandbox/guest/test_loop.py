@@ -69,7 +69,7 @@ def test_locals_share_a_budget() -> None:
     assert list(outcome["local_errors"]) == ["b"]
 
 
-def test_more_names_than_allowed_are_told_of() -> None:
+def test_more_names_than_allowed_are_reported() -> None:
     outcome = once("a = 1\nb = 2\nc = 3", limits={"local_names": 2})
     assert outcome["locals"] == {"a": 1, "b": 2}
     assert "more than 2 names" in outcome["local_errors"]["c"]["message"]

@@ -152,7 +152,7 @@ def test_columns_that_share_their_bytes_are_refused() -> None:
 
 @settings(max_examples=rounds(300, 2_000))
 @given(st.lists(st.tuples(st.integers(0, len(_BYTES) - 1), st.integers(0, 255)), max_size=6))
-def test_whatever_passes_is_sound_to_arrow_itself(changes: list[tuple[int, int]]) -> None:
+def test_all_that_passes_is_sound_to_arrow_itself(changes: list[tuple[int, int]]) -> None:
     stream = bytearray(_BYTES)
     for at, byte in changes:
         stream[at] = byte

@@ -148,7 +148,7 @@ def test_a_column_has_a_plain_type(
         assert table.column("c").to_pylist() == expected
 
 
-def test_a_table_that_is_too_large_is_shown_and_told_of(worker: Worker) -> None:
+def test_a_table_that_is_too_large_is_shown_and_reported(worker: Worker) -> None:
     code = "pd.DataFrame({'a': np.arange(200_000)})"
     outcome = worker.run(code, limits={"table_bytes": 1 << 20})
     assert outcome["value"]["$"] == "object"
@@ -157,7 +157,7 @@ def test_a_table_that_is_too_large_is_shown_and_told_of(worker: Worker) -> None:
     assert outcome["tables"] == []
 
 
-def test_more_tables_than_allowed_are_shown_and_told_of(worker: Worker) -> None:
+def test_more_tables_than_allowed_are_shown_and_reported(worker: Worker) -> None:
     code = "[pd.DataFrame({'a': [n]}) for n in range(4)]"
     outcome = worker.run(code, limits={"tables": 3}, want=["value", "tables"])
     assert [item["$"] for item in outcome["value"]] == ["table"] * 3 + ["object"]

@@ -63,7 +63,7 @@ print(json.dumps([taken, [str(one.message) for one in caught], why]))
         assert "private root" in warning
 
 
-def test_whoever_accepts_landlock_alone_gets_what_it_promises_and_is_told_so() -> None:
+def test_accepting_landlock_alone_gives_what_it_promises_and_a_warning() -> None:
     code = """
 import json
 from antiphon.errors import SandboxUnavailable

@@ -196,7 +196,7 @@ def test_a_closed_sandbox_runs_nothing(sandbox: NativeSandbox) -> None:
         session.run(job("1"))
 
 
-def test_a_fork_of_the_host_has_workers_of_its_own(sandbox: NativeSandbox) -> None:
+def test_a_fork_of_the_host_has_its_own_workers(sandbox: NativeSandbox) -> None:
     assert sandbox.run(job("1"))["value"] == 1
     read, write = os.pipe()
     child = os.fork()
