@@ -84,9 +84,15 @@ def test_a_result_with_a_thread_is_resumed_there(echo: type[System[Any]]) -> Non
 
 def test_a_thread_shows_its_state_and_history(echo: type[System[Any]]) -> None:
     system = echo(scripted([SAID]), checkpointer="memory:")
-    with pytest.raises(ValidationError, match="is empty") as caught:
-        system.state("t")
-    assert caught.value.code == "thread_empty"
+    for read in (
+        system.state,
+        system.resume,
+        lambda thread: system.update(thread, {"consent": True}, as_agent="ask"),
+    ):
+        with pytest.raises(ValidationError, match="the thread is empty: t") as caught:
+            read("t")
+        assert caught.value.code == "thread_empty"
+        assert caught.value.details == {"thread": "t"}
     paused = system.run("hello", thread="t")
     shown = system.state("t")
     assert (shown.outcome, shown.next, shown.questions) == ("paused", ("ask",), paused.questions)

@@ -11,6 +11,9 @@ use crate::store::StoreFuture;
 
 /// A thread of a store, not locked yet.
 pub trait ThreadRef<V = Json>: Send + Sync {
+    /// The thread's name.
+    fn name(&self) -> &str;
+
     /// Acquires the thread for a run of `graph`. Dropping the future releases it.
     ///
     /// Fails with `thread_busy` while another run holds the thread, with

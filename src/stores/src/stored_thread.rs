@@ -78,6 +78,10 @@ where
     V: Value + Send + Sync + 'static,
     C: ValueCodec<V> + Send + Sync + 'static,
 {
+    fn name(&self) -> &str {
+        &self.thread
+    }
+
     fn open(&self, graph: Arc<Graph<V>>) -> StoreFuture<OpenedThread<V>> {
         let Self { sealed_store, thread, durability, checkpoint, values } = self;
         let owner = owner::new(Seed::new(RandomState::new().hash_one(std::process::id())));

@@ -228,6 +228,10 @@ impl<S: System> SystemRunner<S> {
             return Ok((started, Arc::new(input_of(start))));
         };
         let opened = thread.open(Arc::clone(&self.graph)).await?;
+        if matches!(start, SystemStart::Resume(_)) && opened.contents.is_none() {
+            opened.lease.close().await?;
+            return Err(empty(thread.name()));
+        }
         self.start_in_thread(start, opened, (options, now)).await
     }
 
@@ -390,6 +394,12 @@ fn cancel_reason(rest: &Result<DriveOutcome, Fault>) -> Option<String> {
         Ok(DriveOutcome::Ended(Ending::Cancelled(reason))) => Some(reason.clone()),
         _ => None,
     }
+}
+
+fn empty(thread: &str) -> Fault {
+    Fault::new(FaultCode::ThreadEmpty, format!("the thread is empty: {thread}"))
+        .with("thread", thread)
+        .hint("check its name, or ask a question in it first")
 }
 
 /// How a run came to rest, what it asks, and the fault that ended it.

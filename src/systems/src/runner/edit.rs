@@ -9,7 +9,7 @@ use antiphon_core::{Fault, FaultCode};
 use antiphon_runtime::{Driver, DurableRun, Snapshot, StartMode, ThreadContents, ThreadRef};
 use serde_json::{Map, Value as Json};
 
-use super::SystemRunner;
+use super::{SystemRunner, empty};
 use crate::host::SystemHost;
 use crate::session::Session;
 use crate::state::SystemState;
@@ -33,7 +33,11 @@ impl<S: System> SystemRunner<S> {
         let edit = (self.node(node)?, self.edit_of(values)?);
         let (options, now) = (self.options(&session), session.clock.now());
         let opened = thread.open(Arc::clone(&self.graph)).await?;
-        if let Err(fault) = self.try_edit(opened.contents.as_ref(), edit.clone(), &session).await {
+        let tried = match &opened.contents {
+            Some(past) => self.try_edit(past, edit.clone(), &session).await,
+            None => Err(empty(thread.name())),
+        };
+        if let Err(fault) = tried {
             opened.lease.close().await?;
             return Err(fault);
         }
@@ -47,15 +51,11 @@ impl<S: System> SystemRunner<S> {
     /// Makes an edit that is kept nowhere, and looks at what comes of it.
     async fn try_edit(
         &self,
-        past: Option<&ThreadContents>,
+        past: &ThreadContents,
         edit: (NodeId, Update<Json>),
         session: &Session,
     ) -> Result<(), Fault> {
         let (options, now) = (self.options(session), session.clock.now());
-        let past = past.ok_or_else(|| {
-            let message = "the thread holds no question whose state can be updated";
-            Fault::new(FaultCode::ThreadEmpty, message).hint("ask a question in it first")
-        })?;
         let mut trial = DurableRun::trial_of_edit(past, edit, (&self.graph, options), now);
         self.drive_edit(&mut trial, session).await?;
         S::verify(&Snapshot::of(&self.graph, trial.run.state()).read()?)

@@ -102,6 +102,7 @@ async fn the_state_of_a_thread_is_updated_in_the_name_of_a_node() {
 
     let empty = system.edit(thread.clone(), agreed(), session()).await.unwrap_err();
     assert_eq!(empty.code, "thread_empty");
+    assert_eq!(empty.message, "the thread is empty: t");
     let first = Session { thread: Some(thread.clone()), ..session() };
     system.ask(question("hello"), first).await.unwrap();
     for (node, values, code) in [

@@ -96,6 +96,10 @@ struct Fatal {
 }
 
 impl ThreadRef for Doomed {
+    fn name(&self) -> &str {
+        self.room.thread()
+    }
+
     fn open(&self, graph: Arc<Graph<Json>>) -> Stored<OpenedThread> {
         let (opening, left, fate) = (self.room.open(graph), self.after, self.fate);
         let reached = Arc::clone(&self.reached);
@@ -357,6 +361,7 @@ async fn an_empty_thread_has_nothing_to_resume() {
     let thread = Arc::new(room(&store, Durability::Sync));
     let refused = system.resume(thread, Answers::NONE, outside()).await.unwrap_err();
     assert_eq!(refused.code, "thread_empty");
+    assert_eq!(refused.message, "the thread is empty: q1");
     assert!(model.requests().is_empty());
     assert_eq!(store.threads("", 1).await.unwrap(), [], "nothing is left of it");
 }
