@@ -726,11 +726,6 @@ class ModelCall:
         Shows a piece of a reply that is still being written.
         """
     @property
-    def context(self, /) -> Any | None:
-        """
-        What the caller passed as `context` with the question.
-        """
-    @property
     def watched(self, /) -> bool:
         """
         Whether somebody wants to see the reply piece by piece.

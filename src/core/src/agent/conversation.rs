@@ -290,7 +290,9 @@ impl Conversation {
                 self.close(reply, Some(parsed.value));
             }
             Err(unreadable) if self.may_reask() => self.reask(reply, unreadable.feedback()),
-            Err(unreadable) => self.end = Some(Err(unreadable.into_fault())),
+            Err(unreadable) => {
+                self.end = Some(Err(self.unfit(reply, || unreadable.into_fault())));
+            }
         }
     }
 
@@ -299,11 +301,21 @@ impl Conversation {
             if self.may_reask() {
                 return self.reask(reply, feedback::EMPTY_REPLY.to_owned());
             }
-            let fault = Fault::new(FaultCode::ModelReplyEmpty, "the model's reply is empty");
-            self.end = Some(Err(fault));
+            let empty = || Fault::new(FaultCode::ModelReplyEmpty, "the model's reply is empty");
+            self.end = Some(Err(self.unfit(reply, empty)));
             return;
         }
         self.close(reply, None);
+    }
+
+    /// Why a reply that is no answer is the last one: a model that still calls tools has reached
+    /// the limit of its calls.
+    fn unfit(&self, reply: &ModelReply, otherwise: impl FnOnce() -> Fault) -> Fault {
+        let limit = self.spec.max_model_calls;
+        if self.turns >= limit && !reply.tool_calls.is_empty() {
+            return model_calls_spent(limit);
+        }
+        otherwise()
     }
 
     /// A reply that does not fit while tools are offered does not count, because the request had no

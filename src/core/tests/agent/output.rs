@@ -110,6 +110,6 @@ fn the_last_turn_is_made_without_tools_and_then_it_is_over() {
     assert!(requests(&play)[2].tools.is_empty());
     let mut stubborn = agent(spec, vec![asks(&["one"])]);
     let fault = stubborn.fails();
-    assert_eq!(fault.category, Category::ModelOutput, "a last reply with nothing but calls");
+    assert_eq!(fault.code, "model_calls_exhausted", "a last reply with nothing but calls");
     assert_eq!(requests(&stubborn).len(), 3);
 }
