@@ -90,6 +90,6 @@ def ask_table(computation: Computation) -> Callable[[Question], Reply]:
             raise ValueError(f"the question has no table: {question.id}")
         result = computation.run(question.question, {question.table: frame(question.table)})
         error = "" if result.error is None else result.error.message
-        return Reply(result.outcome, result.answer, result.reason or error)
+        return Reply(result.outcome, result.answer or "", result.reason or error)
 
     return ask

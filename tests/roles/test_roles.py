@@ -159,7 +159,7 @@ def test_a_role_works_inside_a_running_loop_in_every_call_style(asynchronous: bo
     }
     loop = ReviewLoop(**roles)
 
-    async def cell() -> list[str]:
+    async def cell() -> list[str | None]:
         answers = [loop.run("?").answer, (await loop.arun("?")).answer]
         answers += [result.answer for result in loop.batch(["?", "!"], concurrency=2)]
         answers += [result.answer for result in await loop.abatch(["?", "!"])]
@@ -747,9 +747,9 @@ def test_instructions_that_are_a_function_are_refused_with_the_way_to_vary_them(
             order = {"role": "system", "content": f"Today is {ctx.context}."}
             return ctx.model([order, {"role": "user", "content": "Plan."}], output=dict)
 
-    planner = scripted([{"json": PLAN}])
+    planner = scripted([{"json": {"value": PLAN}}])
     loop = ReviewLoop(model(), planner=Dated(model=planner))
-    assert loop.run("?", context="Monday").answer
+    assert loop.run("?", context="Monday").answer == "Lima"
     assert planner.requests[0]["messages"][0]["content"].startswith("Today is Monday.")
 
 

@@ -127,11 +127,11 @@ def test_the_context_is_neither_stored_nor_shown() -> None:
 
 def test_a_question_within_a_node_has_the_context_of_its_run() -> None:
     class Asks(Agent):
-        def act(self, state: Any, ctx: AgentContext[Session]) -> str:
+        def act(self, state: Any, ctx: AgentContext[Session]) -> str | None:
             return loop().run("Who?").answer
 
     class Streams(Agent):
-        def act(self, state: Any, ctx: AgentContext[Session]) -> str:
+        def act(self, state: Any, ctx: AgentContext[Session]) -> str | None:
             with loop().stream("Who?") as stream:
                 list(stream)
             return stream.result.answer

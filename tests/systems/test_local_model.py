@@ -19,7 +19,7 @@ def test_a_small_local_model_answers_a_question() -> None:
     with open_model(choose("local:0.5b", os.environ)) as model:
         result = ReviewLoop(model).run("What is 17 plus 25?")
     assert result.outcome == "answered", result.to_json(indent=1)
-    assert "42" in result.answer
+    assert "42" in (result.answer or "")
     assert result.usage.output_tokens > 0
     assert result.events[-1].kind == "run_finished"
 

@@ -296,7 +296,7 @@ def test_a_sync_call_works_within_a_running_loop() -> None:
     async def expert(brief: dict[str, Any]) -> dict[str, str]:
         return SOLVED
 
-    async def cell() -> str:
+    async def cell() -> str | None:
         return ReviewLoop(model(), expert=expert).run("?").answer
 
     assert asyncio.run(cell()) == "Lima"
@@ -462,7 +462,8 @@ def test_what_nobody_can_know_is_no_answer_and_says_why() -> None:
     unknown = {"research_steps": [], "expert_steps": [why], "known": False}
     result = ReviewLoop(model(planner=[unknown], critic=[APPROVE])).run("What did I eat?")
     assert (result.outcome, result.reason) == ("no_answer", why)
-    assert result.answer == "The question could not be answered."
+    assert result.answer is None
+    assert result.final_answer == "The question could not be answered."
     fields = json.loads(result.to_json())
     assert (fields["outcome"], fields["reason"]) == ("no_answer", why)
     assert result.record()["reason"] == why

@@ -31,7 +31,7 @@ def echo() -> type[System[Any]]:
 def test_a_native_system_pauses_and_is_resumed_by_an_answer(echo: type[System[Any]]) -> None:
     saver = MemorySaver()
     paused = echo(scripted([]), checkpointer=saver).run("hello", thread="t")
-    assert (paused.outcome, paused.answer, paused.thread) == ("paused", "", "t")
+    assert (paused.outcome, paused.answer, paused.thread) == ("paused", None, "t")
     (question,) = paused.questions
     assert (question.agent, question.value) == ("ask", "Shall I say it again: hello?")
     with pytest.raises(StateError, match="is waiting for an answer to: Shall I"):
@@ -48,7 +48,7 @@ def test_a_native_system_pauses_and_is_resumed_by_an_answer(echo: type[System[An
 def test_the_answer_to_a_single_question_needs_no_id(echo: type[System[Any]]) -> None:
     system = echo(scripted([]), checkpointer=MemorySaver())
     system.run("hello", thread="t")
-    assert system.resume("t", False).answer == ""
+    assert system.resume("t", False).answer is None
     with pytest.raises(ValidationError, match="is not waiting for an answer") as caught:
         system.resume("t", True)
     assert caught.value.code == "answer_invalid"

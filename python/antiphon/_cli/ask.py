@@ -141,7 +141,8 @@ def _report(view: ProgressView, result: SystemResult) -> None:
 def _output(result: SystemResult, options: argparse.Namespace) -> str:
     if options.json:
         return json.dumps(_object(result, trace=options.trace))
-    lines = [result.answer]
+    given_up = result.final_answer if isinstance(result, ReviewLoopResult) else ""
+    lines = [given_up if result.answer is None else result.answer]
     if options.trace:
         lines += ["", result.trace.to_text()]
     text = "\n".join(lines)

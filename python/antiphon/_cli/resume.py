@@ -92,7 +92,7 @@ def _system(system: System[Any], options: argparse.Namespace) -> Exit:
         fields = {"answer": result.answer, "outcome": result.outcome}
         write(json.dumps(fields | {"run_id": result.run_id, "thread": result.thread}))
     else:
-        write(_text(result.answer))
+        write("" if result.answer is None else _text(result.answer))
     _ask([(one.id, one.agent, one.value) for one in result.questions])
     if result.outcome not in {"answered", "paused"}:
         fields = result.error.message if result.error is not None else result.reason

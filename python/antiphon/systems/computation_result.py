@@ -100,9 +100,9 @@ class ComputationResult(SystemResult):
     computed: SandboxResult | None
 
     @property
-    def answer(self) -> str:
-        """The same as `text`."""
-        return self.text
+    def answer(self) -> str | None:
+        """The `text`; ``None`` if there is no answer."""
+        return self.text or None
 
     @property
     def python(self) -> str:

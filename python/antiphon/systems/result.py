@@ -38,9 +38,9 @@ class SystemResult(RunResult):
     _IF_UNANSWERED = "ask for what is known, or give what is missing"
 
     @property
-    def answer(self) -> str:
-        """The answer in words; empty if there is none."""
-        return ""
+    def answer(self) -> str | None:
+        """The answer in words; ``None`` without one."""
+        return None
 
     @property
     def caveat(self) -> str | None:
@@ -99,9 +99,10 @@ class PlainResult(SystemResult):
     output: dict[str, Any]
 
     @property
-    def answer(self) -> str:
+    def answer(self) -> str | None:
         """The ``answer`` of the output, if there is one."""
-        return str(self.output.get("answer", ""))
+        answer = self.output.get("answer")
+        return str(answer) if answer else None
 
     @classmethod
     def of(cls, native: Mapping[str, Any]) -> Self:

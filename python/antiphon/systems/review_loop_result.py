@@ -48,9 +48,9 @@ class ReviewLoopResult(SystemResult):
     error_component: str | None
 
     @property
-    def answer(self) -> str:
-        """The same as `final_answer`."""
-        return self.final_answer
+    def answer(self) -> str | None:
+        """The `final_answer`, if the question was answered; else ``None``."""
+        return self.final_answer if self.outcome == "answered" else None
 
     @classmethod
     def of(cls, native: Mapping[str, Any]) -> Self:
@@ -63,8 +63,8 @@ class ReviewLoopResult(SystemResult):
     def record(self) -> dict[str, Any]:
         """The result as a line of `ReviewLoop.batch_file`."""
         fields = super().record()
-        del fields["final_answer"]
-        answer, reasoning = fields.pop("model_answer"), fields.pop("final_reasoning_trace")
+        del fields["model_answer"]
+        answer, reasoning = fields.pop("final_answer"), fields.pop("final_reasoning_trace")
         return {"model_answer": answer, "reasoning_trace": reasoning, **fields}
 
     def _limit(self) -> str:
