@@ -6,13 +6,15 @@ import functools
 import inspect
 from difflib import get_close_matches
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from antiphon._event_loop import is_async
 from antiphon.errors import ValidationError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
+
+_T = TypeVar("_T")
 
 
 class CheckedKeywords:
@@ -31,6 +33,12 @@ class CheckedKeywords:
                 setattr(cls, name, _checked(method, f"`{subject}`"))
 
 
+def checked_init(cls: type[_T]) -> type[_T]:
+    """The class, whose constructor refuses unknown keywords in the same way."""
+    setattr(cls, "__init__", _checked(vars(cls)["__init__"], f"`{cls.__name__}`"))  # noqa: B010
+    return cls
+
+
 def _checked(method: Callable[..., Any], subject: str) -> Callable[..., Any]:
     parameters = list(inspect.signature(method).parameters.values())[1:]
     if any(one.kind is one.VAR_KEYWORD for one in parameters):
@@ -40,24 +48,32 @@ def _checked(method: Callable[..., Any], subject: str) -> Callable[..., Any]:
 
     @functools.wraps(method)
     def call(*args: Any, **kwargs: Any) -> Any:
-        if not known.issuperset(kwargs):
-            _refuse(subject, sorted(kwargs.keys() - known), sorted(known))
+        check_keywords(subject, kwargs, known)
         return method(*args, **kwargs)
 
     @functools.wraps(method)
     async def acall(*args: Any, **kwargs: Any) -> Any:
-        if not known.issuperset(kwargs):
-            _refuse(subject, sorted(kwargs.keys() - known), sorted(known))
+        check_keywords(subject, kwargs, known)
         return await method(*args, **kwargs)
 
     return acall if is_async(method) else call
 
 
-def _refuse(subject: str, unknown: list[str], known: list[str]) -> NoReturn:
-    near = get_close_matches(unknown[0], known, 1)
+def check_keywords(subject: str, given: Iterable[str], known: frozenset[str]) -> None:
+    """Refuses a keyword that is not known.
+
+    Raises:
+        ValidationError: there is one (``call_invalid``).
+    """
+    if known.issuperset(given):
+        return
+    unknown = min(set(given) - known)
+    near = get_close_matches(unknown, known, 1)
     raise ValidationError(
-        f"{subject} has no option of that name: {unknown[0]}",
+        f"{subject} has no option of that name: {unknown}",
         code="call_invalid",
-        details={"option": unknown[0]},
-        hint=f"did you mean `{near[0]}`?" if near else f"its options are {', '.join(known)}",
+        details={"option": unknown},
+        hint=f"did you mean `{near[0]}`?"
+        if near
+        else f"its options are {', '.join(sorted(known))}",
     )

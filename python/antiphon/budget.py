@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
+from antiphon._keywords import checked_init
 from antiphon.errors import ValidationError
 
 if TYPE_CHECKING:
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["Budget"]
 
 
+@checked_init
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
     """The budget of a run, or of one agent in it. Default of each: no limit.
@@ -29,7 +31,8 @@ class Budget:
         wall_time: seconds from the start.
 
     Raises:
-        ValidationError: a limit is negative or not a number (``budget_invalid``).
+        ValidationError: a limit is negative or not a number (``budget_invalid``), or unknown
+            (``call_invalid``).
 
     Example:
         >>> Budget(model_calls=20, wall_time=60)

@@ -24,6 +24,7 @@ import types
 from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypedDict, TypeVar, overload
 
 from antiphon._json_values import encode_result
+from antiphon._keywords import check_keywords
 from antiphon._tool.approval import Approval, ToolCall
 from antiphon._tool.context import ToolContext
 from antiphon._tool.function import FunctionBody
@@ -347,6 +348,9 @@ class FunctionTool(Tool, Generic[_P, _R]):
         return bound
 
 
+_KEYWORDS = frozenset(ToolOptions.__annotations__)
+
+
 @overload
 def tool(function: Callable[_P, _R], /) -> FunctionTool[_P, _R]: ...
 
@@ -380,6 +384,7 @@ def tool(function: Callable[..., Any] | None = None, /, **options: Unpack[ToolOp
     Raises:
         ValidationError: as `Tool`.
     """
+    check_keywords("`tool`", options, _KEYWORDS)
     if function is None:
         return lambda wrapped: FunctionTool(wrapped, **options)
     return FunctionTool(function, **options)

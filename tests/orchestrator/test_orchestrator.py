@@ -13,7 +13,7 @@ import pydantic
 import pytest
 from langchain_core.messages import HumanMessage
 
-from antiphon import END, Agent, AgentContext, Budget, Orchestrator, Result, RetryPolicy, Send
+from antiphon import END, Agent, AgentContext, Budget, Orchestrator, Result, RetryPolicy, Send, tool
 from antiphon.errors import (
     BudgetError,
     ModelOutputError,
@@ -995,12 +995,20 @@ def test_a_batch_is_of_several_questions(questions: Any) -> None:
     assert caught.value.code == "input_invalid"
 
 
-def test_a_misspelt_option_of_a_team_is_refused_with_the_one_that_was_meant() -> None:
+class Misspells(Agent):
+    def act(self, state: Any, ctx: AgentContext) -> Any:
+        return ctx.goto("misspells", updates={})  # type: ignore[call-arg]
+
+
+def test_a_misspelt_option_is_refused_with_the_one_that_was_meant() -> None:
     team = Orchestrator(notes("a"))
     calls: dict[str, Any] = {
         "checkpointer": lambda: Orchestrator(notes("a"), checkpoint="memory:"),  # type: ignore[call-arg]
         "thread": lambda: team.run("q", thred="t"),  # type: ignore[call-arg]
         "answers": lambda: asyncio.run(team.aresume("t", answer=1)),  # type: ignore[call-arg]
+        "tool_calls": lambda: Budget(toolcalls=5),  # type: ignore[call-arg]
+        "side_effect": lambda: tool(sideeffect="read"),  # type: ignore[call-overload]
+        "update": lambda: Orchestrator([Misspells()]).run("q"),
     }
     for meant, call in calls.items():
         with pytest.raises(ValidationError) as caught:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from antiphon._antiphon import Command, Send
+from antiphon._keywords import CheckedKeywords
 from antiphon._node.calls import perform, perform_step
 from antiphon._node.human_input import ask
 from antiphon._node.tool_calls import find_tool, perform_tool_call
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 
-class AgentContext(RunContext[ContextT]):
+class AgentContext(CheckedKeywords, RunContext[ContextT]):
     """The second argument of an agent's ``act``; the engine creates it.
 
     `goto`, `send` and `end` replace the declared flow: return their result from ``act``. `ask`
