@@ -438,8 +438,9 @@ def test_a_wrong_option_is_named(options: dict[str, Any]) -> None:
 
 
 def test_an_unknown_option_is_refused() -> None:
-    with pytest.raises(TypeError, match="retries"):
+    with pytest.raises(ValidationError, match=r"retries\nhint: did you mean `retry`") as caught:
         tool(retries=3)(keyed)  # type: ignore[call-overload]
+    assert caught.value.code == "call_invalid"
 
 
 def test_two_tools_of_one_name_are_refused() -> None:
