@@ -18,6 +18,7 @@
 //! | [`reply`] | the port to structured output: parsers of replies, one for each schema |
 //! | [`fault`], [`time`] | how something fails, and where; instants |
 //! | [`excerpt`] | shortened texts and values for errors and prompts |
+//! | [`settings`](mod@settings) | settings that arrive as JSON |
 
 pub mod agent;
 pub mod approval;
@@ -40,6 +41,7 @@ pub mod rules;
 pub mod run;
 pub mod schema;
 pub mod seed;
+pub mod settings;
 pub mod state;
 pub mod task;
 pub mod time;

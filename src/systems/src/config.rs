@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use antiphon_core::{Fault, FaultCode};
-use serde_json::{Value as Json, json};
+use antiphon_core::{Fault, FaultCode, settings};
+use serde_json::Value as Json;
 
 use crate::system::SystemConfig;
 
@@ -11,45 +11,11 @@ use crate::system::SystemConfig;
 ///
 /// # Errors
 /// A `Validation` fault `system_setting_invalid` that names the key.
-pub fn read<C: SystemConfig>(settings: &Json) -> Result<C, Fault> {
-    let config = C::deserialize(settings).map_err(|error| {
-        misread::<C>(settings).unwrap_or_else(|| {
-            invalid(format!("the settings of the {} cannot be read: {error}", C::LABEL))
-        })
-    })?;
+pub fn read<C: SystemConfig>(given: &Json) -> Result<C, Fault> {
+    let label = format!("the {}", C::LABEL);
+    let config: C = settings::read(given, &label, FaultCode::SystemSettingInvalid)?;
     config.check()?;
     Ok(config)
-}
-
-/// The fault of the first setting that cannot be read, by its name.
-fn misread<C: SystemConfig>(settings: &Json) -> Option<Fault> {
-    let known: Vec<String> = match serde_json::to_value(C::default()) {
-        Ok(Json::Object(fields)) => fields.into_iter().map(|(key, _)| key).collect(),
-        _ => Vec::new(),
-    };
-    settings.as_object()?.iter().find_map(|(key, value)| {
-        if !known.contains(key) {
-            let message = format!("unknown setting of the {}: {key}", C::LABEL);
-            return Some(invalid(message).hint(format!("its settings are {}", known.join(", "))));
-        }
-        let error = C::deserialize(json!({key: value})).err()?.to_string();
-        let message = match error.rsplit_once("expected ") {
-            Some((_, kind)) => format!("`{key}` must be {}: {value}", plain_type(kind)),
-            None => format!("`{key}` is invalid ({error}): {value}"),
-        };
-        Some(invalid(message))
-    })
-}
-
-/// A Rust type in the words of somebody who sets it.
-fn plain_type(kind: &str) -> &str {
-    match kind {
-        "f64" => "a number",
-        "u32" | "u64" | "usize" => "a non-negative integer",
-        "a boolean" => "true or false",
-        kind if kind.starts_with("struct ") => "an object",
-        kind => kind,
-    }
 }
 
 /// Whether a count is at least one.

@@ -1,0 +1,13 @@
+//! The built-in tools. Each is native: agents in Python and ready systems call it without Python
+//! on the way.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`typed`] | a tool made of a Rust type for its arguments and one async function |
+//! | [`registry`](mod@registry) | all tools by name, with the schemas of their settings |
+
+pub mod registry;
+pub mod typed;
+
+pub use registry::{ToolEntry, find, registry};
+pub use typed::{ToolFunction, TypedTool};

@@ -1,0 +1,101 @@
+//! All families of built-in tools by name. The binding and the command line are written against this list, and
+//! name none of them.
+
+use std::fmt;
+use std::sync::Arc;
+
+use antiphon_core::{Fault, FaultCode, settings};
+use antiphon_runtime::Tool;
+use schemars::{JsonSchema, schema_for};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value as Json, json};
+
+/// Makes the tools of a family from their settings.
+type OpenFamily = fn(&Json) -> Result<Vec<Arc<dyn Tool>>, Fault>;
+
+/// Tools that share settings, such as those that read and write files below one folder.
+pub trait ToolFamily: 'static {
+    /// The name in the registry, in snake case.
+    const NAME: &'static str;
+    /// One sentence for an index.
+    const DESCRIPTION: &'static str;
+    /// The settings; those that are left out keep their defaults.
+    type Settings: DeserializeOwned + Serialize + Default + JsonSchema;
+
+    /// Checks the settings and makes the tools. Connects to nothing.
+    ///
+    /// # Errors
+    /// A `Validation` fault `tool_setting_invalid` that names the setting.
+    fn open(settings: Self::Settings) -> Result<Vec<Arc<dyn Tool>>, Fault>;
+}
+
+/// What the registry knows of a family of tools.
+#[derive(Clone, Copy)]
+pub struct ToolEntry {
+    /// The name, in snake case.
+    pub name: &'static str,
+    /// One sentence for an index.
+    pub description: &'static str,
+    settings_schema: fn() -> Json,
+    open: OpenFamily,
+}
+
+impl ToolEntry {
+    /// The entry of a family.
+    pub const fn of<F: ToolFamily>() -> Self {
+        Self {
+            name: F::NAME,
+            description: F::DESCRIPTION,
+            settings_schema: schema::<F::Settings>,
+            open: open::<F>,
+        }
+    }
+
+    /// The JSON Schema of the settings.
+    pub fn settings_schema(&self) -> Json {
+        (self.settings_schema)()
+    }
+
+    /// Checks settings and makes the tools. Connects to nothing.
+    ///
+    /// # Errors
+    /// A `Validation` fault `tool_setting_invalid` that names the setting.
+    pub fn open(&self, settings: &Json) -> Result<Vec<Arc<dyn Tool>>, Fault> {
+        (self.open)(settings)
+    }
+}
+
+impl fmt::Debug for ToolEntry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ToolEntry").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+/// All families of tools, in the order of their names.
+pub fn registry() -> &'static [ToolEntry] {
+    const ALL: &[ToolEntry] = &[];
+    ALL
+}
+
+/// The family of that name.
+///
+/// # Errors
+/// A `Validation` fault `tool_family_unknown`.
+pub fn find(name: &str) -> Result<&'static ToolEntry, Fault> {
+    registry().iter().find(|entry| entry.name == name).ok_or_else(|| {
+        let known: Vec<_> = registry().iter().map(|entry| entry.name).collect();
+        let message = format!("unknown family of tools: {name}");
+        Fault::new(FaultCode::ToolFamilyUnknown, message)
+            .hint(format!("the families are {}", known.join(", ")))
+    })
+}
+
+fn open<F: ToolFamily>(given: &Json) -> Result<Vec<Arc<dyn Tool>>, Fault> {
+    let label = format!("the tools `{}`", F::NAME);
+    F::open(settings::read(given, &label, FaultCode::ToolSettingInvalid)?)
+}
+
+fn schema<T: JsonSchema>() -> Json {
+    json!(schema_for!(T))
+}

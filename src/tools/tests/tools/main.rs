@@ -1,0 +1,3 @@
+//! The built-in tools, against real counterparts on this machine.
+
+mod typed;
