@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use reqwest::{Client, ClientBuilder, Url, redirect};
+use reqwest::{Client, ClientBuilder, Method, Url, redirect};
 
 use crate::error::{HttpError, innermost};
 use crate::reply::HttpReply;
@@ -60,31 +60,22 @@ impl HttpClient {
     /// connecting has a time limit: see [`crate::within`].
     ///
     /// # Errors
-    /// [`HttpError::Setup`], [`HttpError::BadUrl`], [`HttpError::Unreachable`],
-    /// [`HttpError::Cut`].
+    /// [`HttpError::Setup`], [`HttpError::BadUrl`], [`HttpError::BadMethod`],
+    /// [`HttpError::Unreachable`], [`HttpError::Cut`].
     pub async fn send(&self, request: &HttpRequest) -> Result<HttpReply, HttpError> {
         let url = &request.url;
         if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
             return Err(HttpError::BadUrl(without_secrets(url)));
         }
-        let client = self.client(url)?;
-        let builder = match &request.body {
-            Some(body) => client.post(url.clone()).body(body.clone()),
-            None => client.get(url.clone()),
-        };
-        let host = url.origin().ascii_serialization();
-        match builder.headers(request.headers.clone()).send().await {
-            Ok(reply) => Ok(HttpReply::new(reply, host)),
-            Err(error) => Err(HttpError::from_reqwest(error, &host)),
-        }
+        exchange(self.client(url)?, request).await
     }
 
     fn client(&self, url: &Url) -> Result<&Client, HttpError> {
         let Pools { options, remote, loopback } = &*self.pools;
         let client = if url.scheme() == "http" && is_this_machine(url) {
-            loopback.get_or_init(|| build(options, |b| b.no_proxy().tls_certs_only([])))
+            loopback.get_or_init(|| build(options, |b| plain(b).no_proxy().tls_certs_only([])))
         } else {
-            remote.get_or_init(|| build(options, |builder| builder))
+            remote.get_or_init(|| build(options, plain))
         };
         client.as_ref().map_err(|cause| HttpError::Setup(cause.clone()))
     }
@@ -109,7 +100,33 @@ pub fn without_secrets(url: &Url) -> String {
     }
 }
 
-fn build(
+/// Sends `request` and waits for the head of the reply.
+pub(crate) async fn exchange(
+    client: &Client,
+    request: &HttpRequest,
+) -> Result<HttpReply, HttpError> {
+    let HttpRequest { method, url, headers, body } = request;
+    if matches!(*method, Method::CONNECT | Method::TRACE) {
+        return Err(HttpError::BadMethod(method.to_string()));
+    }
+    let mut builder = client.request(method.clone(), url.clone()).headers(headers.clone());
+    if let Some(body) = body {
+        builder = builder.body(body.clone());
+    }
+    let host = url.origin().ascii_serialization();
+    match builder.send().await {
+        Ok(reply) => Ok(HttpReply::new(reply, host)),
+        Err(error) => Err(HttpError::from_reqwest(error, &host)),
+    }
+}
+
+/// Without compression, which would hold back the pieces of a streamed reply.
+fn plain(builder: ClientBuilder) -> ClientBuilder {
+    builder.no_gzip().no_deflate()
+}
+
+/// A pool that follows no redirects.
+pub(crate) fn build(
     options: &HttpOptions,
     adapt: impl FnOnce(ClientBuilder) -> ClientBuilder,
 ) -> Result<Client, String> {

@@ -1,5 +1,8 @@
 //! Failures of an HTTP exchange.
 
+use crate::address_policy::AddressRefusal;
+use crate::redirect::RedirectRefusal;
+
 /// Why there is no reply. No text contains a secret: URLs appear without user, password and
 /// query, and headers without their values.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -7,6 +10,15 @@ pub enum HttpError {
     /// The URL is not valid.
     #[error("the address is not a usable URL: `{0}`")]
     BadUrl(String),
+    /// The method is `CONNECT` or `TRACE`.
+    #[error("the HTTP method is not supported: {0}")]
+    BadMethod(String),
+    /// The policy does not allow the address.
+    #[error(transparent)]
+    AddressRefused(AddressRefusal),
+    /// A redirect is not followed.
+    #[error(transparent)]
+    RedirectRefused(RedirectRefusal),
     /// A header cannot be sent; its value is not quoted.
     #[error("the header holds characters that HTTP does not allow: `{0}`")]
     BadHeader(String),
@@ -39,6 +51,9 @@ pub enum HttpError {
 
 impl HttpError {
     pub(crate) fn from_reqwest(error: reqwest::Error, host: &str) -> Self {
+        if let Some(refusal) = refusal(&error) {
+            return Self::AddressRefused(refusal.clone());
+        }
         let host = host.to_owned();
         let connecting = error.is_connect();
         let cause = innermost(&error.without_url());
@@ -53,4 +68,16 @@ pub(crate) fn innermost(error: &reqwest::Error) -> String {
         cause = inner;
     }
     cause.to_string()
+}
+
+/// The refusal of the policy among the causes: resolvers can only fail.
+fn refusal(error: &reqwest::Error) -> Option<&AddressRefusal> {
+    let mut cause: Option<&dyn std::error::Error> = Some(error);
+    while let Some(current) = cause {
+        if let Some(refusal) = current.downcast_ref() {
+            return Some(refusal);
+        }
+        cause = current.source();
+    }
+    None
 }

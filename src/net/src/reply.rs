@@ -2,6 +2,8 @@
 
 use bytes::Bytes;
 
+use reqwest::Url;
+
 use crate::error::HttpError;
 
 /// A reply whose head has arrived. Dropping it closes the connection.
@@ -19,6 +21,22 @@ impl HttpReply {
     /// The status code.
     pub fn status(&self) -> u16 {
         self.inner.status().as_u16()
+    }
+
+    /// What was requested last: after redirects, their target.
+    pub fn url(&self) -> &Url {
+        self.inner.url()
+    }
+
+    /// The announced length of the body in bytes, if it is not compressed.
+    pub fn content_length(&self) -> Option<u64> {
+        self.inner.content_length()
+    }
+
+    /// The names and values of all headers that are plain text, names in lower case.
+    pub fn headers(&self) -> impl Iterator<Item = (&str, &str)> {
+        let headers = self.inner.headers().iter();
+        headers.filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?)))
     }
 
     /// The header with that name, in any case, if it exists and is plain text.

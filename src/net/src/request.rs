@@ -1,8 +1,8 @@
 //! HTTP requests.
 
 use bytes::Bytes;
-use reqwest::Url;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Method, Url};
 
 use crate::error::HttpError;
 use crate::secret::Secret;
@@ -10,23 +10,44 @@ use crate::secret::Secret;
 /// A request that can be sent any number of times.
 #[derive(Clone, Debug)]
 pub struct HttpRequest {
+    pub(crate) method: Method,
     pub(crate) url: Url,
     pub(crate) headers: HeaderMap,
-    /// `None` for a GET.
     pub(crate) body: Option<Bytes>,
 }
 
 impl HttpRequest {
     /// A GET request for `url`.
     pub fn get(url: Url) -> Self {
-        Self { url, headers: HeaderMap::new(), body: None }
+        Self::new(Method::GET, url)
+    }
+
+    /// A request without body. `CONNECT` and `TRACE` are sent by no client of this crate.
+    pub fn new(method: Method, url: Url) -> Self {
+        Self { method, url, headers: HeaderMap::new(), body: None }
     }
 
     /// A POST request with `body`, which is JSON text.
     pub fn post_json(url: Url, body: impl Into<Bytes>) -> Self {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        Self { url, headers, body: Some(body.into()) }
+        Self { method: Method::POST, url, headers, body: Some(body.into()) }
+    }
+
+    /// Sets the body. Its type is a header: see [`Self::header`].
+    #[must_use]
+    pub fn body(self, body: impl Into<Bytes>) -> Self {
+        Self { body: Some(body.into()), ..self }
+    }
+
+    /// Its method.
+    pub const fn method(&self) -> &Method {
+        &self.method
+    }
+
+    /// Where it goes.
+    pub const fn url(&self) -> &Url {
+        &self.url
     }
 
     /// Adds a header, or replaces the one with that name.

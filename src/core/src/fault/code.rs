@@ -55,6 +55,7 @@ macro_rules! codes {
 }
 
 codes! {
+    AddressRefused = "address_refused" => Policy,
     AnswerInvalid = "answer_invalid" => Validation,
     ApprovalFailed = "approval_failed" => Tool,
     ApprovalInvalid = "approval_invalid" => Validation,
@@ -113,7 +114,9 @@ codes! {
     QuestionUnknown = "question_unknown" => Validation,
     RecordingInvalid = "recording_invalid" => Validation,
     RecordingMismatch = "recording_mismatch" => Validation,
+    RedirectRefused = "redirect_refused" => Policy,
     ReplayDiverged = "replay_diverged" => State,
+    ReplyTooLarge = "reply_too_large" => Tool,
     ReviewStateCorrupt = "review_state_corrupt" => State,
     RoleFailed = "role_failed" => Internal,
     RoleInvalid = "role_invalid" => Validation,
@@ -136,6 +139,7 @@ codes! {
     ScriptExhausted = "script_exhausted" => Validation,
     ScriptInvalid = "script_invalid" => Validation,
     SendToEnd = "send_to_end" => State,
+    ServerUnreachable = "server_unreachable" => ToolTransport,
     StateKeyUnknown = "state_key_unknown" => State,
     StateUnreadable = "state_unreadable" => State,
     StepTimeout = "step_timeout" => Timeout,
@@ -166,6 +170,7 @@ codes! {
     ToolSettingInvalid = "tool_setting_invalid" => Validation,
     ToolTimeout = "tool_timeout" => Timeout,
     UnknownOutcome = "unknown_outcome" => Tool,
+    UrlInvalid = "url_invalid" => Validation,
     ValueUnstorable = "value_unstorable" => State,
     WriteConflict = "write_conflict" => State,
     WriteMistyped = "write_mistyped" => State,

@@ -2,8 +2,12 @@
 
 #![cfg(test)]
 
+mod address;
+mod address_policy;
 mod client;
+mod guarded_client;
 mod redact;
+mod redirect;
 mod retry_after;
 mod server;
 mod sse;

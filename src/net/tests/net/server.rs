@@ -81,7 +81,11 @@ struct State {
 
 impl Server {
     pub(crate) async fn start(answers: impl IntoIterator<Item = Answer>) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        Self::start_at("127.0.0.1:0", answers).await
+    }
+
+    pub(crate) async fn start_at(place: &str, answers: impl IntoIterator<Item = Answer>) -> Self {
+        let listener = TcpListener::bind(place).await.unwrap();
         let address = listener.local_addr().unwrap();
         let answers = answers.into_iter().collect();
         let state =
