@@ -839,6 +839,49 @@ class NativeSystem:
         """
 
 @final
+class NativeTool:
+    """
+    A tool whose code is native. Agents and ready systems call it without Python.
+    """
+    def __repr__(self, /) -> str: ...
+    def acall(self, /, arguments: Any, *, timeout: float | None = None, call_id: str | None = None, idempotency_key: str | None = None) -> Any:
+        """
+        `call` on the caller's event loop; cancelling its task drops the call.
+        """
+    def approve(self, /, arguments: Any) -> Any:
+        """
+        The tool's own decision about a call, if its spec says that the host approves: true, false,
+        or the reason against it.
+        """
+    def call(self, /, arguments: Any, *, timeout: float | None = None, call_id: str | None = None, idempotency_key: str | None = None) -> Any:
+        """
+        Calls the tool and waits for its result, a JSON value. Ctrl-C drops the call.
+
+        `timeout` is in seconds, infinite for none. Default: that of the tool. Raises
+        `invalid_value`, `tool_timeout`, or the failure of the tool.
+        """
+    @property
+    def description(self, /) -> str:
+        """
+        What it does, as models read it.
+        """
+    @property
+    def name(self, /) -> str:
+        """
+        The name that models read.
+        """
+    def read(self, /, arguments: Any) -> Any:
+        """
+        The arguments as the tool gets them: validated, with defaults, and converted where that is
+        safe. Raises `invalid_value`.
+        """
+    @property
+    def spec(self, /) -> Any:
+        """
+        The tool as models and the engine see it, as an `antiphon.ToolSpec`.
+        """
+
+@final
 class Overwrite:
     """
     Replaces the value of a key, bypassing its reducer.
@@ -1761,6 +1804,13 @@ def markdown_html(text: str, /) -> str:
     loaded from a network, and links lead to web and mail addresses only.
     """
 
+def open_tools(family: str, settings: dict) -> list[NativeTool]:
+    """
+    Opens the tools of a family by its name in the registry. Connects to nothing.
+
+    Raises `tool_family_unknown`, or `tool_setting_invalid` with the setting.
+    """
+
 def sandbox_budget(limits: dict) -> Any:
     """
     The budgets of a job's outcome and calls under these limits, as the guest's encoder and the
@@ -1855,5 +1905,11 @@ def systems() -> list:
     """
     All ready systems, each as a dict with its name, description, roles and prompts, and the JSON
     Schemas of its settings, input and output.
+    """
+
+def tool_families() -> list[dict]:
+    """
+    All families of built-in tools, each as a dict with its name, its description, and the JSON
+    Schema of its settings.
     """
 

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import base64
 from typing import Any
 
 from antiphon._json_values import ROWS, encode_result, is_picture, is_series, is_table
 from antiphon.content import File, Image
-from antiphon.errors import StateError, ToolError
+from antiphon.errors import StateError, ToolError, ValidationError
+
+
+class ContentParts(list[Any]):
+    """The parts of a native tool's result: texts, `Image`s, `File`s and data."""
 
 
 def is_content(value: Any) -> bool:
     """Whether a value is an image or a file, or a list with one in it."""
+    if isinstance(value, ContentParts):
+        return True
     if isinstance(value, list | tuple):
         return any(_is_medium(part) for part in value)
     return _is_medium(value)
@@ -51,6 +58,41 @@ def encode_tool_result(value: Any) -> Any:
         return {"content": _parts(value)}
     except StateError as error:
         raise ToolError(error.message, code="tool_result", hint=error.hint) from error
+
+
+def decode_tool_result(value: Any) -> Any:
+    """The result of a native tool: parts become Python values, and other values stay as they are.
+
+    A text becomes a string, an image an `Image`, a file a `File`, and data its value. Several parts
+    become a list, which `encode_tool_result` turns into the same parts again.
+    """
+    listed = value.get("content") if isinstance(value, dict) and len(value) == 1 else None
+    if not isinstance(listed, list) or not listed or not all(map(_is_block, listed)):
+        return value
+    parts = ContentParts(map(_decode_part, listed))
+    return parts[0] if len(parts) == 1 else parts
+
+
+def _is_block(part: Any) -> bool:
+    return isinstance(part, dict) and part.get("type") in {"text", "image", "file", "data"}
+
+
+def _decode_part(part: dict[str, Any]) -> Any:
+    """A content block as a Python value; one that has no such form stays as it is."""
+    kind, data = part["type"], part.get("base64")
+    if kind == "text":
+        return part.get("text", "")
+    if kind == "data":
+        return part.get("value")
+    try:
+        if kind == "image":
+            return Image(part["url"] if "url" in part else base64.b64decode(data or ""))
+        text = part.get("text")
+        contents = base64.b64decode(data or "") if text is None else text.encode()
+        name = part.get("filename") or "file"
+        return File(contents, name=name, mime_type=part.get("mime_type"))
+    except (ValidationError, ValueError):
+        return part
 
 
 _ELSEWHERE = {"tool_use", "tool_call", "thinking", "redacted_thinking", "reasoning"}

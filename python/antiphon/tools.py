@@ -29,6 +29,7 @@ from antiphon._tool.approval import Approval, ToolCall
 from antiphon._tool.context import ToolContext
 from antiphon._tool.function import FunctionBody
 from antiphon._tool.langchain import LangChainBody, as_structured_tool, is_langchain_tool
+from antiphon._tool.native import NativeBody
 from antiphon._tool.options import (
     MAX_RESULT,
     CallOptions,
@@ -40,13 +41,14 @@ from antiphon._tool.options import (
 )
 from antiphon._tool.retry import read_tool_retry
 from antiphon._tool.schema import SchemaBody
+from antiphon._tool.timed_call import acall_tool
 from antiphon.errors import ToolError, ValidationError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from typing import Unpack
 
-    from antiphon._antiphon import RetryPolicy
+    from antiphon._antiphon import NativeTool, RetryPolicy
     from antiphon._schema import JsonSchema
     from antiphon._tool.lifespan import HasLifespan
 
@@ -123,6 +125,17 @@ class Tool:
             ``unresolved_type``).
     """
 
+    name: str
+    description: str
+    timeout: float | None
+    retry: RetryPolicy | int | None
+    max_calls: int | None
+    approval: Approval
+    idempotent: bool
+    cache: bool | None
+    side_effect: SideEffect
+    max_result: int
+
     def __init__(
         self,
         function: Callable[..., Any],
@@ -141,24 +154,40 @@ class Tool:
         self.toolset: HasLifespan | None = None
         """The toolset that it belongs to."""
         self._body = _body_of(function)
-        called: Any = self._body.function if isinstance(self._body, SchemaBody) else function
+        made = isinstance(self._body, SchemaBody | NativeBody)
+        called: Any = self._body.function if made else function
         copied = ("__dict__",) if isinstance(called, types.FunctionType) else ()
         functools.update_wrapper(self, called, updated=copied)  # type: ignore[arg-type]
-        self.name = check_name(self._body.name if name is None else name, self._body.origin)
-        self._body.name = self.name
-        self.description = self._body.description if description is None else description
-        self.timeout = timeout
-        self.retry = retry
-        self.max_calls = max_calls
-        self.approval = approval
-        self.idempotent = idempotent
-        self.cache = cache
-        self.side_effect: SideEffect = side_effect
-        self.max_result = max_result
+        self._set_options(
+            {
+                "name": name,
+                "description": description,
+                "timeout": timeout,
+                "retry": retry,
+                "max_calls": max_calls,
+                "approval": approval,
+                "idempotent": idempotent,
+                "cache": cache,
+                "side_effect": side_effect,
+                "max_result": max_result,
+            }
+        )
+
+    def _set_options(self, options: Mapping[str, Any]) -> None:
+        """Checks all options and sets them."""
+        body, name, description = self._body, options["name"], options["description"]
+        self.name = check_name(body.name if name is None else name, body.origin)
+        for option in _OPTIONS:
+            setattr(self, option, options[option])
+        self.description = body.description if description is None else description
         check_options(self.name, {option: getattr(self, option) for option in _OPTIONS})
-        self.timeout = None if timeout is None else float(timeout)
-        repeatable = idempotent or side_effect in {"none", "read"}
-        self._retry = read_tool_retry(self.name, retry, self.timeout, repeatable=repeatable)
+        self.timeout = None if self.timeout is None else float(self.timeout)
+        self.retry = options["retry"]
+        repeatable = self.idempotent or self.side_effect in {"none", "read"}
+        self._retry = read_tool_retry(self.name, self.retry, self.timeout, repeatable=repeatable)
+        body.name = self.name
+        if isinstance(body, NativeBody):
+            body.timeout = self.timeout
 
     @classmethod
     def from_callable(
@@ -204,6 +233,22 @@ class Tool:
         return Tool(body, name=name, description=description, **options)
 
     @classmethod
+    def from_native(cls, handle: NativeTool, **options: Unpack[ToolOptions]) -> Tool:
+        """Makes a tool from a native one.
+
+        Agents and ready systems call it without Python, unless it has the option `retry`.
+
+        Args:
+            handle: the native tool.
+            **options: those of `Tool`. Default: what the native tool declares.
+
+        Raises:
+            ValidationError: as `Tool`.
+        """
+        body: Any = NativeBody(handle)
+        return Tool(body, **{**body.options(), **options})
+
+    @classmethod
     def from_any(cls, value: Any) -> Tool:
         """Takes a tool as it is, and makes one from a callable or a LangChain tool.
 
@@ -233,6 +278,32 @@ class Tool:
                     hint='rename one: `Tool(function, name="...")`, `Toolset(..., prefix="...")`',
                 )
         return list(found.values())
+
+    def with_options(self, **options: Unpack[ToolOptions]) -> Tool:
+        """The same tool with other options, those of `Tool`; the others stay.
+
+        Raises:
+            ValidationError: as `Tool`.
+
+        Example:
+            >>> @tool
+            ... def delete(path: str) -> str:
+            ...     return path
+            >>> delete.with_options(approval=True).spec["approval"]
+            'person'
+        """
+        check_keywords("`with_options`", options, _KEYWORDS)
+        own: Any = {option: getattr(self, option) for option in _KEYWORDS}
+        made = copy.copy(self)
+        made._body = copy.copy(self._body)  # noqa: SLF001 - of the same class
+        made._set_options({**own, **options})  # noqa: SLF001
+        return made
+
+    @property
+    def native(self) -> NativeBody | None:
+        """The native tool that the engine calls; ``None`` if it calls Python."""
+        is_native = isinstance(self._body, NativeBody) and self._retry is None
+        return self._body if is_native else None  # type: ignore[return-value]
 
     @property
     def parameters(self) -> JsonSchema:
@@ -301,6 +372,16 @@ class Tool:
         if self._retry is None:
             return self._body.invoke(arguments, context)
         return self._retry.call(lambda numbered: self._body.invoke(arguments, numbered), context)
+
+    async def acall(self, arguments: Mapping[str, Any], context: ToolContext | None = None) -> Any:
+        """`call` on the caller's event loop, within the time-out of the tool.
+
+        A sync function runs on a thread. Arguments, result and errors are those of `call`.
+
+        Raises:
+            RunTimeout: it took longer than it may (``tool_timeout``).
+        """
+        return await acall_tool(self, arguments, context)
 
     def as_langchain(self) -> Any:
         """The tool for LangChain's agents and models, as a ``StructuredTool``.
@@ -396,8 +477,8 @@ def _approves(approval: Approval) -> Literal["none", "person", "host"]:
     return "host"
 
 
-def _body_of(function: Any) -> FunctionBody | LangChainBody | SchemaBody:
-    if isinstance(function, SchemaBody):
+def _body_of(function: Any) -> FunctionBody | LangChainBody | NativeBody | SchemaBody:
+    if isinstance(function, SchemaBody | NativeBody):
         return function
     if is_langchain_tool(function):
         return LangChainBody(function)

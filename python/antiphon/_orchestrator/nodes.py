@@ -32,14 +32,16 @@ from antiphon.errors import StateError, ValidationError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from antiphon._antiphon import Context
+    from antiphon._antiphon import Context, NativeTool
     from antiphon._orchestrator.flow import AgentNames
     from antiphon._orchestrator.state import State
     from antiphon.tools import Tool, ToolContext
 
     _Callable: TypeAlias = tuple[Callable[..., Any], bool]
     """A callable, and whether it is async."""
-    _Tool: TypeAlias = tuple[dict[str, Any], Callable[..., Any], bool, _Callable | None]
+    _Tool: TypeAlias = tuple[
+        dict[str, Any], Callable[..., Any] | NativeTool, bool, _Callable | None
+    ]
     """A spec, what the engine calls, whether that is async, and what approves of calls."""
 
 
@@ -235,6 +237,8 @@ class AgentLoopOptions:
         async def acall(arguments: dict[str, Any], about: dict[str, Any]) -> Any:
             return encode_tool_result(await tool.call(arguments, self._tool_context(tool, about)))
 
+        if tool.native is not None:
+            return dict(tool.spec), tool.native.handle, False, _approver(tool)
         return dict(tool.spec), acall if tool.is_async else call, tool.is_async, _approver(tool)
 
     def _tool_context(self, tool: Tool, about: dict[str, Any]) -> ToolContext[Any]:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable, Iterable
 
-    from antiphon._antiphon import ModelCall
+    from antiphon._antiphon import ModelCall, NativeTool
 
 
 class Cancellable(Protocol):
@@ -115,6 +115,11 @@ class ToolCallback:
 
     def __init__(self, tool: Tool) -> None:
         self.tool = tool
+
+    @property
+    def native(self) -> NativeTool | None:
+        """The native tool, which a ready system calls in place of this."""
+        return None if self.tool.native is None else self.tool.native.handle
 
     def __call__(
         self, arguments: dict[str, Any], about: dict[str, Any], caller: CallerContext | None = None

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from antiphon._tool.context import ToolContext
+    from antiphon._tool.native import NativeBody
 
 
 class TimedTool(Protocol):
@@ -31,6 +32,10 @@ class TimedTool(Protocol):
     def is_async(self) -> bool:
         """Whether `call` is known to return an awaitable."""
 
+    @property
+    def native(self) -> NativeBody | None:
+        """The native tool behind it, which applies the time-out itself."""
+
     def call(self, arguments: Mapping[str, Any], context: ToolContext[Any] | None = None) -> Any:
         """Calls it."""
 
@@ -41,7 +46,7 @@ def call_tool(tool: TimedTool, arguments: dict[str, Any], context: ToolContext[A
     Raises:
         RunTimeout: it took longer than it may (``tool_timeout``).
     """
-    if not tool.is_async and tool.timeout is None:
+    if not tool.is_async and (tool.timeout is None or tool.native is not None):
         value = tool.call(arguments, context)
         return run_blocking(value) if inspect.isawaitable(value) else value
     if tool.is_async:
@@ -63,10 +68,14 @@ def call_tool(tool: TimedTool, arguments: dict[str, Any], context: ToolContext[A
         pool.shutdown(wait=False)
 
 
-async def acall_tool(tool: TimedTool, arguments: dict[str, Any], context: ToolContext[Any]) -> Any:
-    """`call_tool` on the caller's event loop; a sync tool runs on a thread."""
+async def acall_tool(
+    tool: TimedTool, arguments: Mapping[str, Any], context: ToolContext[Any] | None
+) -> Any:
+    """`call_tool` on the caller's event loop; a sync function runs on a thread."""
     import asyncio  # it takes 20 ms
 
+    if tool.native is not None:
+        return await tool.native.ainvoke(arguments, context)
     if tool.is_async:
         waiting = tool.call(arguments, context)
     else:

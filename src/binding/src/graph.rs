@@ -21,5 +21,6 @@ pub(crate) mod question;
 pub(crate) mod rules;
 pub(crate) mod script;
 pub(crate) mod task_context;
+pub(crate) mod tool;
 pub(crate) mod turn_input;
 pub(crate) mod update;

@@ -39,6 +39,7 @@ mod _antiphon {
             limits::Limits,
             model::Model,
             task_context::Context,
+            tool::{NativeTool, open_tools, tool_families},
             turn_input::TurnInput,
         },
         sandbox::{

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use crate::approval::Approval;
-use crate::fault::Fault;
+use crate::fault::{Fault, FaultCode};
 
 /// The side effects of a tool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -84,6 +84,11 @@ impl ToolSpec {
             max_result: Self::MAX_RESULT,
         }
     }
+}
+
+/// The failure of a call that took longer than it may.
+pub fn timed_out(name: &str) -> Fault {
+    Fault::new(FaultCode::ToolTimeout, format!("the tool took too long: {name}"))
 }
 
 /// The outcome of a call: a value, or a fault that the model reads.

@@ -6,6 +6,7 @@
 //! | [`port`] | the traits that adapters implement: [`Model`], [`Tool`] |
 //! | [`host`] | the code of a graph's builder, as the native driver calls it |
 //! | [`native`] | the driver for runs whose code is Rust; [`cancellation`] cancels them |
+//! | [`tool_call`] | calls of tools, with what holds for all of them |
 //! | [`watch`] | who watches a run |
 //! | [`store`] | the port for what must outlive a process |
 //! | [`thread_ref`] | the port to the threads that keep runs |
@@ -26,6 +27,7 @@ pub mod sandbox;
 pub mod start;
 pub mod store;
 pub mod thread_ref;
+pub mod tool_call;
 pub mod watch;
 
 pub use cancellation::CancellationToken;
@@ -37,4 +39,5 @@ pub use port::{CallContext, Model, ReplyChunk, Tool, UserContext};
 pub use start::{Answers, DurableRun, StartMode, StartedRun};
 pub use store::Store;
 pub use thread_ref::{OpenedThread, RunOrigin, ThreadContents, ThreadLease, ThreadRef};
+pub use tool_call::{CheckedTool, call_tool, call_tool_within};
 pub use watch::{Recorder, Subscription, Watcher, subscribe};

@@ -14,7 +14,7 @@ use crate::host::Host;
 use crate::start::DurableRun;
 use crate::watch::Watcher;
 
-mod panics;
+pub(crate) mod panics;
 mod session;
 mod task_set;
 mod work;

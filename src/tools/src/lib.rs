@@ -6,6 +6,8 @@
 //! | [`typed`] | a tool made of a Rust type for its arguments and one async function |
 //! | [`registry`](mod@registry) | all tools by name, with the schemas of their settings |
 
+#[cfg(feature = "echo")]
+pub mod echo;
 pub mod registry;
 pub mod typed;
 

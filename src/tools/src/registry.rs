@@ -74,7 +74,10 @@ impl fmt::Debug for ToolEntry {
 
 /// All families of tools, in the order of their names.
 pub fn registry() -> &'static [ToolEntry] {
-    const ALL: &[ToolEntry] = &[];
+    const ALL: &[ToolEntry] = &[
+        #[cfg(feature = "echo")]
+        ToolEntry::of::<crate::echo::EchoTools>(),
+    ];
     ALL
 }
 

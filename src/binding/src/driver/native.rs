@@ -4,7 +4,8 @@
 use std::sync::Arc;
 
 use antiphon_core::task::{Task, TaskId, TaskOutcome, TaskWork};
-use antiphon_runtime::{CallContext, Clock, ReplyChunk};
+use antiphon_core::{Fault, FaultCode};
+use antiphon_runtime::{CallContext, Clock, Model, ReplyChunk, SystemClock, Tool, call_tool};
 use pyo3::prelude::*;
 use tokio::sync::mpsc;
 
@@ -14,40 +15,72 @@ use crate::driver::native_runtime::NativeRuntime;
 use crate::driver::run::Run;
 use crate::driver::run_state::RunState;
 use crate::driver::task_handle::TaskHandle;
-use crate::graph::model::Model;
+use crate::graph::engine::Engine;
 use crate::value::object::Object;
 
-/// Asks a model for an agent.
-pub(crate) fn ask(state: &mut RunState, run: &Bound<'_, Run>, task: Task<Object>, model: &Model) {
-    let TaskWork::Model(request) = task.work else { return };
-    let port = Arc::clone(&model.port);
-    let clock: Arc<dyn Clock> = Arc::<antiphon_runtime::SystemClock>::clone(&state.clock);
+/// What a task of an agent calls, if it is native.
+enum NativeCallee {
+    Model(Arc<dyn Model>),
+    Tool(Arc<dyn Tool>),
+}
+
+impl NativeCallee {
+    fn of(engine: &Engine, task: &Task<Object>) -> Option<Self> {
+        match &task.work {
+            TaskWork::Model(_) => {
+                let model = engine.native_model(task.node)?;
+                Some(Self::Model(Arc::clone(&model.get().port)))
+            }
+            TaskWork::Tool(invocation) => {
+                let tool = engine.native_tool(task.node, &invocation.call.name)?;
+                Some(Self::Tool(Arc::clone(tool.get().tool())))
+            }
+            _ => None,
+        }
+    }
+
+    async fn call(self, work: TaskWork<Object>, cx: &CallContext) -> TaskOutcome<Object> {
+        match (self, work) {
+            (Self::Model(model), TaskWork::Model(request)) => {
+                match model.call(&request, cx).await {
+                    Ok(reply) => TaskOutcome::Replied(Box::new(reply)),
+                    Err(fault) => TaskOutcome::failed(fault),
+                }
+            }
+            (Self::Tool(tool), TaskWork::Tool(invocation)) => {
+                TaskOutcome::Returned(call_tool(&*tool, invocation.arguments, cx).await)
+            }
+            _ => TaskOutcome::failed(Fault::new(FaultCode::OutcomeMisplaced, "no native call")),
+        }
+    }
+}
+
+/// Starts the call of a native model or tool; gives back any other task.
+pub(crate) fn start(
+    state: &mut RunState,
+    run: &Bound<'_, Run>,
+    task: Task<Object>,
+) -> Option<Task<Object>> {
+    let callee = state.engine(run.py(), task.id.scope);
+    let callee = callee.and_then(|engine| NativeCallee::of(engine.get(), &task));
+    let Some(callee) = callee else { return Some(task) };
     let (chunks, pieces) = mpsc::unbounded_channel();
-    let watched = run.get().settings.is_live;
-    let cx = CallContext {
-        deadline: task.deadline,
-        chunks: watched.then_some(chunks),
-        seed: state.machine.seed_of(task.id),
-        idempotency_key: Some(state.machine.model_key(task.id, &request)),
-        ..CallContext::new(clock)
-    };
+    let chunks = run.get().settings.is_live.then_some(chunks);
+    let cx = CallContext { chunks, ..context(state, &task) };
     let (id, mailbox) = (task.id, Arc::clone(&run.get().mailbox));
     let runtime = match NativeRuntime::here() {
         Ok(runtime) => runtime,
         Err(fault) => {
             state.machine.resolve(id, TaskOutcome::failed(fault), state.now);
-            return;
+            return None;
         }
     };
     let forwarded = runtime.start(forward(Arc::clone(&mailbox), id, pieces));
-    let asked = runtime.start(async move {
-        let outcome = match port.call(&request, &cx).await {
-            Ok(reply) => TaskOutcome::Replied(Box::new(reply)),
-            Err(fault) => TaskOutcome::failed(fault),
-        };
+    let called = runtime.start(async move {
+        let outcome = callee.call(task.work, &cx).await;
         drop(cx);
-        // Every piece is in the trace before the reply that it belongs to; a
-        // forwarder that died leaves the reply all the same.
+        // Every piece is in the trace before the outcome that it belongs to; a
+        // forwarder that died leaves the outcome all the same.
         let _ = forwarded.await;
         // The interpreter may be going down, and nobody waits any more.
         exit_gate::enter(|py| {
@@ -55,7 +88,30 @@ pub(crate) fn ask(state: &mut RunState, run: &Bound<'_, Run>, task: Task<Object>
             mailbox.post(py, |mail| mail.answers.push((id, answer)));
         });
     });
-    state.handles.insert(id, TaskHandle::Native(asked.abort_handle()));
+    state.handles.insert(id, TaskHandle::Native(called.abort_handle()));
+    None
+}
+
+/// The context of a call, which nobody watches yet.
+fn context(state: &RunState, task: &Task<Object>) -> CallContext {
+    let clock: Arc<dyn Clock> = Arc::<SystemClock>::clone(&state.clock);
+    let cx = CallContext {
+        deadline: task.deadline,
+        seed: state.machine.seed_of(task.id),
+        ..CallContext::new(clock)
+    };
+    match &task.work {
+        TaskWork::Model(request) => {
+            let idempotency_key = Some(state.machine.model_key(task.id, request));
+            CallContext { idempotency_key, ..cx }
+        }
+        TaskWork::Tool(invocation) => CallContext {
+            call_id: Some(invocation.call.id.clone()),
+            idempotency_key: Some(invocation.idempotency_key.clone()),
+            ..cx
+        },
+        _ => cx,
+    }
 }
 
 /// Passes pieces of a reply on to the run as they come.

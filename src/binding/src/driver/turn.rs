@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use antiphon_core::effect::Effect;
 use antiphon_core::graph::Heartbeat;
-use antiphon_core::task::{Failure, Task, TaskId, TaskOutcome, TaskWork};
+use antiphon_core::task::{Failure, Task, TaskId, TaskOutcome};
 use antiphon_core::{Fault, FaultCode};
 use antiphon_runtime::Clock;
 use antiphon_stores::process;
@@ -199,13 +199,7 @@ impl RunState {
 
     fn call(&mut self, run: &Bound<'_, Run>, task: Task<Object>) -> PyResult<Option<Call>> {
         let (py, id) = (run.py(), task.id);
-        if matches!(task.work, TaskWork::Model(_))
-            && let Some(engine) = self.engine(py, id.scope)
-            && let Some(model) = engine.get().native_model(task.node)
-        {
-            native::ask(self, run, task, model.get());
-            return Ok(None);
-        }
+        let Some(task) = native::start(self, run, task) else { return Ok(None) };
         match Call::new(run, self, &task) {
             Ok(call) => Ok(call),
             Err(error) => {

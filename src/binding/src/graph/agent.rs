@@ -20,6 +20,7 @@ use crate::fault::{seconds, to_exception};
 use crate::graph::call_kind::CallKind;
 use crate::graph::model::{Model, reply_of};
 use crate::graph::options::Keywords;
+use crate::graph::tool::NativeTool;
 use crate::value::json;
 use crate::value::object::Object;
 
@@ -48,13 +49,21 @@ pub(crate) struct Callable {
     pub(crate) asynchronous: bool,
 }
 
-/// A tool: its callable takes the arguments and a dict about the call.
+/// A tool of an agent.
 #[derive(Debug)]
 pub(crate) struct ToolEntry {
     pub(crate) name: String,
-    pub(crate) callable: Callable,
+    pub(crate) body: ToolCallee,
     /// Decides about its calls, if something does at once.
     pub(crate) approve: Option<Callable>,
+}
+
+/// What carries out the calls of a tool.
+#[derive(Debug)]
+pub(crate) enum ToolCallee {
+    Native(Py<NativeTool>),
+    /// It takes the arguments and a dict about the call.
+    Callable(Callable),
 }
 
 /// How the value that a call of an agent returned is read.
@@ -130,7 +139,9 @@ impl AgentEntry {
             visit.call(&model.call)?;
         }
         for tool in &self.tools {
-            visit.call(&tool.callable.call)?;
+            if let ToolCallee::Callable(callable) = &tool.body {
+                visit.call(&callable.call)?;
+            }
             tool.approve.iter().try_for_each(|approve| visit.call(&approve.call))?;
         }
         Ok(())
@@ -138,8 +149,20 @@ impl AgentEntry {
 }
 
 impl AgentEntry {
+    /// The callable of a tool, unless that is native.
     pub(crate) fn tool(&self, name: &str) -> Option<&Callable> {
-        self.tools.iter().find(|tool| tool.name == name).map(|tool| &tool.callable)
+        match &self.tools.iter().find(|tool| tool.name == name)?.body {
+            ToolCallee::Callable(callable) => Some(callable),
+            ToolCallee::Native(_) => None,
+        }
+    }
+
+    /// A tool, unless it is a callable.
+    pub(crate) fn native_tool(&self, name: &str) -> Option<&Py<NativeTool>> {
+        match &self.tools.iter().find(|tool| tool.name == name)?.body {
+            ToolCallee::Native(tool) => Some(tool),
+            ToolCallee::Callable(_) => None,
+        }
     }
 
     pub(crate) fn approve(&self, name: &str) -> Option<&Callable> {
@@ -177,8 +200,8 @@ fn output(options: &Keywords<'_, '_>) -> PyResult<Option<Arc<dyn ReplyParser>>> 
 /// A callable as Python gives it, and whether it is async.
 type PythonCallable = (Py<PyAny>, bool);
 
-/// A tool as Python gives it: its spec, its callable, whether that is async, and
-/// what decides about its calls.
+/// A tool as Python gives it: its spec, the native tool or its callable, whether that is async,
+/// and what decides about its calls.
 fn tool(given: &Bound<'_, PyAny>) -> PyResult<(ToolEntry, AgentTool)> {
     let (spec, call, asynchronous, approve) =
         given.extract::<(Bound<'_, PyDict>, Py<PyAny>, bool, Option<PythonCallable>)>()?;
@@ -187,7 +210,11 @@ fn tool(given: &Bound<'_, PyAny>) -> PyResult<(ToolEntry, AgentTool)> {
     let arguments = JsonSchemas.compile(&Schema::new(&name, made.parameters.clone()));
     let arguments = arguments.map_err(|fault| to_exception(given.py(), &fault))?;
     let approve = approve.map(|(call, asynchronous)| Callable { call, asynchronous });
-    let entry = ToolEntry { name, callable: Callable { call, asynchronous }, approve };
+    let body = match call.bind(given.py()).cast::<NativeTool>() {
+        Ok(native) => ToolCallee::Native(native.clone().unbind()),
+        Err(_) => ToolCallee::Callable(Callable { call, asynchronous }),
+    };
+    let entry = ToolEntry { name, body, approve };
     Ok((entry, AgentTool { spec: made, arguments }))
 }
 

@@ -11,6 +11,7 @@ use pyo3::types::{PyDict, PyString};
 use crate::fault::Retry;
 use crate::graph::agent::{AgentEntry, ModelEntry};
 use crate::graph::model::Model;
+use crate::graph::tool::NativeTool;
 use crate::value::object::Object;
 
 /// A merge function in Python.
@@ -87,6 +88,11 @@ impl Engine {
             ModelEntry::Native(model) => Some(model),
             ModelEntry::Callable(_) => None,
         }
+    }
+
+    /// A tool of an agent, unless it is a callable.
+    pub(crate) fn native_tool(&self, id: NodeId, name: &str) -> Option<&Py<NativeTool>> {
+        self.node(id)?.agent.as_deref()?.native_tool(name)
     }
 
     /// A node's name as an object.

@@ -81,17 +81,7 @@ impl Tool for CallableTool {
     }
 
     async fn approve(&self, arguments: &Json, cx: &CallContext) -> Result<HostVerdict, Fault> {
-        let Some(callable) = self.approve.clone() else { return Ok(HostVerdict::Refuse(None)) };
-        let about = about(&self.spec, cx);
-        let arguments = arguments.clone();
-        let called = apart(move |py| {
-            let asked = || {
-                let given = (in_python(py, &arguments)?, in_python(py, &about)?);
-                decision(&callable.bind(py).call1(given)?)
-            };
-            asked().map_err(|error: PyErr| fault(py, &error, FaultCode::ApprovalFailed))
-        });
-        called.await?
+        approve_by(self.approve.clone(), about(&self.spec, cx), arguments).await
     }
 
     fn bind(&self, user_context: &UserContext) -> Option<Arc<dyn Tool>> {
@@ -117,6 +107,52 @@ impl Tool for CallableTool {
         });
         called.await?
     }
+}
+
+/// A native tool with options, and perhaps a function that approves its calls, from Python.
+pub(crate) struct OverriddenTool {
+    pub(crate) spec: ToolSpec,
+    pub(crate) tool: Arc<dyn Tool>,
+    /// As of a [`CallableTool`].
+    pub(crate) approve: Option<Arc<Py<PyAny>>>,
+}
+
+#[async_trait]
+impl Tool for OverriddenTool {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    async fn approve(&self, arguments: &Json, cx: &CallContext) -> Result<HostVerdict, Fault> {
+        approve_by(self.approve.clone(), about(&self.spec, cx), arguments).await
+    }
+
+    fn bind(&self, user_context: &UserContext) -> Option<Arc<dyn Tool>> {
+        let (spec, approve) = (self.spec.clone(), self.approve.clone());
+        Some(Arc::new(Self { spec, tool: self.tool.bind(user_context)?, approve }))
+    }
+
+    async fn call(&self, arguments: Json, cx: &CallContext) -> ToolOutcome {
+        self.tool.call(arguments, cx).await
+    }
+}
+
+/// The decision of a callable about a call.
+async fn approve_by(
+    callable: Option<Arc<Py<PyAny>>>,
+    about: Json,
+    arguments: &Json,
+) -> Result<HostVerdict, Fault> {
+    let Some(callable) = callable else { return Ok(HostVerdict::Refuse(None)) };
+    let arguments = arguments.clone();
+    let called = apart(move |py| {
+        let asked = || {
+            let given = (in_python(py, &arguments)?, in_python(py, &about)?);
+            decision(&callable.bind(py).call1(given)?)
+        };
+        asked().map_err(|error: PyErr| fault(py, &error, FaultCode::ApprovalFailed))
+    });
+    called.await?
 }
 
 fn about(spec: &ToolSpec, cx: &CallContext) -> Json {

@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
+use antiphon_core::ToolSpec;
 use antiphon_runtime::sandbox::Sandbox;
 use antiphon_runtime::{Model as ModelPort, Tool};
 use antiphon_systems::{RoleImplementation, RoleModel, SystemResourcesBuilder};
 use pyo3::exceptions::PyValueError;
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -13,8 +15,9 @@ use crate::graph::agent::tool_spec;
 use crate::graph::builder::NodeOptions;
 use crate::graph::model::Model;
 use crate::graph::options::Keywords;
+use crate::graph::tool::NativeTool;
 use crate::sandbox::native_sandbox::NativeSandbox;
-use crate::system::ported::{CallableModel, CallableRole, CallableTool};
+use crate::system::ported::{CallableModel, CallableRole, CallableTool, OverriddenTool};
 use crate::system::ported_sandbox::PortedSandbox;
 
 /// What a role may be given with.
@@ -115,11 +118,28 @@ pub(crate) fn model(given: &Bound<'_, PyAny>) -> PyResult<Arc<dyn ModelPort>> {
 }
 
 fn tools(given: &Bound<'_, PyAny>) -> PyResult<Tools> {
-    let given = given.extract::<Vec<(Bound<'_, PyDict>, Py<PyAny>, Option<Py<PyAny>>)>>()?;
+    let list = given.extract::<Vec<(Bound<'_, PyDict>, Py<PyAny>, Option<Py<PyAny>>)>>()?;
     let tool = |(spec, call, approve): (Bound<'_, PyDict>, Py<PyAny>, Option<Py<PyAny>>)| {
-        let (call, approve) = (Arc::new(call), approve.map(Arc::new));
-        let tool = CallableTool { spec: tool_spec(&spec)?, call, approve, user_context: None };
-        Ok(Arc::new(tool) as Arc<dyn Tool>)
+        let (spec, approve) = (tool_spec(&spec)?, approve.map(Arc::new));
+        let native = call.bind(given.py()).getattr(intern!(given.py(), "native"))?;
+        if let Ok(native) = native.cast::<NativeTool>() {
+            return Ok(overridden(native.get(), spec, approve));
+        }
+        let call = Arc::new(call);
+        Ok(Arc::new(CallableTool { spec, call, approve, user_context: None }) as Arc<dyn Tool>)
     };
-    given.into_iter().map(tool).collect()
+    list.into_iter().map(tool).collect()
+}
+
+/// A native tool, as it is if nothing about it was changed.
+fn overridden(
+    native: &NativeTool,
+    spec: ToolSpec,
+    approve: Option<Arc<Py<PyAny>>>,
+) -> Arc<dyn Tool> {
+    let tool = Arc::clone(native.tool());
+    if approve.is_none() && *tool.spec() == spec {
+        return tool;
+    }
+    Arc::new(OverriddenTool { spec, tool, approve })
 }

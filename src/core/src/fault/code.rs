@@ -166,6 +166,7 @@ codes! {
     ThreadTaken = "thread_taken" => Validation,
     ToolFailed = "tool_failed" => Tool,
     ToolFamilyUnknown = "tool_family_unknown" => Validation,
+    ToolPanicked = "tool_panicked" => Internal,
     ToolRefused = "tool_refused" => Tool,
     ToolSettingInvalid = "tool_setting_invalid" => Validation,
     ToolTimeout = "tool_timeout" => Timeout,

@@ -65,6 +65,27 @@ impl UnreadableReply {
         )
     }
 
+    /// The failure of a tool that code called with these arguments: category `validation`, code
+    /// `invalid_value`, with `tool`, the `path` of the first violation, and `errors` as details.
+    pub fn into_argument_fault(self, tool: &str) -> Fault {
+        let sentence = self.errors.first().map(|error| error.sentence("object"));
+        let sentence = sentence.unwrap_or_else(|| "the object does not fit the schema".to_owned());
+        let path = self.errors.first().map_or("", |error| &error.path);
+        Fault::new(
+            FaultCode::InvalidValue,
+            format!("the arguments of tool `{tool}` do not fit: {sentence}"),
+        )
+        .with("tool", tool)
+        .with("path", short(path, Self::PATH))
+        .with("errors", self.listed_errors())
+    }
+
+    fn listed_errors(&self) -> Vec<Json> {
+        let shown = self.errors.iter().take(Self::SHOWN);
+        let listed = |error: &Violation| json!({"path": short(&error.path, Self::PATH), "expected": error.expected, "found": error.found});
+        shown.map(listed).collect()
+    }
+
     /// The first violations, one a line; `whole` is what the value itself is called.
     fn listed(&self, whole: &str) -> String {
         let mut text = String::new();
@@ -83,12 +104,7 @@ impl UnreadableReply {
     /// `model_output`, code `model_output_invalid`, with `raw` (shortened) and
     /// `errors` as details.
     pub fn into_fault(self) -> Fault {
-        let errors: Vec<Json> = self
-            .errors
-            .iter()
-            .take(Self::SHOWN)
-            .map(|error| json!({"path": short(&error.path, Self::PATH), "expected": error.expected, "found": error.found}))
-            .collect();
+        let errors = self.listed_errors();
         Fault::new(FaultCode::ModelOutputInvalid, self.to_string())
             .with("raw", short(&self.raw, Self::RAW))
             .with("errors", errors)

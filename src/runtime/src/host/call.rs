@@ -12,13 +12,14 @@ use antiphon_core::command::Update;
 use antiphon_core::event::EventKind;
 use antiphon_core::run::CallStart;
 use antiphon_core::task::{TaskId, TaskInput};
-use antiphon_core::{Fault, FaultCode, ModelReply, ModelRequest, Seed, Time, ToolOutcome, Usage};
+use antiphon_core::{Fault, ModelReply, ModelRequest, Seed, Time, ToolOutcome, Usage};
 use serde_json::Value as Json;
 
 use super::call_request::{CallRequest, unsuitable};
 use super::{Snapshot, TaskReporter};
 use crate::clock::Clock;
 use crate::port::{CallContext, Model, Tool};
+use crate::tool_call::call_tool_within;
 
 /// One attempt at the work of a node, or at a call of its agent.
 pub struct NodeCall {
@@ -182,7 +183,7 @@ impl NodeCall {
             seed,
             ..self.cx.clone()
         };
-        let outcome = within(spec.timeout, &cx, tool.call(arguments, &cx)).await;
+        let outcome = call_tool_within(tool, arguments, spec.timeout, &cx).await;
         asked.end(&pending, || outcome.clone().map(CallOutcome::Json)).await?;
         asked.returned(&pending.key, &outcome, false);
         outcome
@@ -234,22 +235,6 @@ fn stored_verdict(verdict: HostVerdict) -> CallOutcome<Json> {
         HostVerdict::Approve => Json::Bool(true),
         HostVerdict::Refuse(reason) => reason.map_or(Json::Null, Json::String),
     })
-}
-
-async fn within(
-    timeout: Option<Duration>,
-    cx: &CallContext,
-    call: impl Future<Output = ToolOutcome>,
-) -> ToolOutcome {
-    let Some(timeout) = timeout else { return call.await };
-    let clock = Arc::clone(&cx.clock);
-    tokio::select! {
-        biased;
-        outcome = call => outcome,
-        () = clock.sleep(timeout) => {
-            Err(Fault::new(FaultCode::ToolTimeout, "the tool took too long"))
-        }
-    }
 }
 
 fn earlier(one: Option<Time>, other: Option<Time>) -> Option<Time> {

@@ -17,7 +17,7 @@ use crate::host::Host;
 
 /// The message of a panic.
 #[derive(Debug)]
-pub(super) struct CaughtPanic(String);
+pub(crate) struct CaughtPanic(String);
 
 impl CaughtPanic {
     pub(super) fn of(payload: &(dyn Any + Send)) -> Self {
@@ -32,6 +32,11 @@ impl CaughtPanic {
         Fault::new(FaultCode::NodePanicked, message).with("panic", self.0)
     }
 
+    /// Its text.
+    pub(crate) fn into_text(self) -> String {
+        self.0
+    }
+
     fn of_rule(self, what: &str, number: u32) -> Fault {
         let message = format!("the host's {what} panicked, number: {number}");
         Fault::new(FaultCode::RulePanicked, message).with("panic", self.0)
@@ -39,7 +44,7 @@ impl CaughtPanic {
 }
 
 /// Runs a future to its end or its panic.
-pub(super) async fn contained<T>(work: impl Future<Output = T>) -> Result<T, CaughtPanic> {
+pub(crate) async fn contained<T>(work: impl Future<Output = T>) -> Result<T, CaughtPanic> {
     let mut work = pin!(work);
     // After a panic the future is dropped and never polled again.
     poll_fn(|cx| match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(cx))) {

@@ -17,7 +17,7 @@ use super::task_set::TaskFuture;
 use crate::clock::Clock;
 use crate::host::{Host, NodeCall, Snapshot, TaskReporter, TaskSignal};
 use crate::port::{CallContext, ReplyChunk};
-use crate::redact;
+use crate::tool_call::call_tool;
 
 /// What all calls of a session have in common.
 pub(super) struct CallServices {
@@ -142,7 +142,7 @@ where
     H: Host + ?Sized,
 {
     let tool = host.tool(call, &invocation.call.name)?;
-    redact::clean_outcome(tool.call(invocation.arguments, &call.cx).await)
+    call_tool(&*tool, invocation.arguments, &call.cx).await
 }
 
 /// Passes pieces of replies from a call on to the run.

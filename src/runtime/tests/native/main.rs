@@ -10,4 +10,5 @@ mod limits;
 mod panics;
 mod snapshots;
 mod support;
+mod tool_calls;
 mod watching;

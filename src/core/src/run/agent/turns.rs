@@ -18,7 +18,7 @@ use crate::message::ToolCall;
 use crate::model::ModelReply;
 use crate::seed::KeySeed;
 use crate::task::{Task, TaskId, TaskInput, TaskOutcome, TaskWork};
-use crate::tool::ToolOutcome;
+use crate::tool::{ToolOutcome, timed_out};
 use crate::value::Value;
 
 impl<V: Value> Run<V> {
@@ -227,8 +227,7 @@ impl<V: Value> Run<V> {
         let call = self.scopes.agent(scope).and_then(|agent| agent.calls.get(slot as usize));
         if let Some(&AgentCall { kind: CallKind::Tool(position), .. }) = call {
             let name = self.call_of(scope, position).map_or("", |call| &call.name);
-            let message = format!("the tool took too long: {name}");
-            let fault = Fault::new(FaultCode::ToolTimeout, message);
+            let fault = timed_out(name);
             self.resolve_call(scope, slot, TaskOutcome::Returned(Err(fault)));
         }
     }

@@ -36,6 +36,13 @@ where
     Arc::new(Made { spec, code: Box::new(move |arguments, cx| Box::pin(code(arguments, cx))) })
 }
 
+impl Made {
+    /// The same code, declared otherwise.
+    pub(crate) fn with_spec(self, spec: ToolSpec) -> Self {
+        Self { spec, ..self }
+    }
+}
+
 /// A tool whose calls are approved for Lyon alone.
 pub(crate) struct Guarded(Made);
 

@@ -1,0 +1,1 @@
+"""The built-in tools: a module with a typed function for each family of native tools."""

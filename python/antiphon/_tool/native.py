@@ -1,0 +1,85 @@
+"""A native tool as a tool: the engine calls it without Python, and code calls it like any other."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from antiphon._content import decode_tool_result
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from antiphon._antiphon import NativeTool
+    from antiphon._schema import JsonSchema
+    from antiphon._tool.approval import ToolCall
+    from antiphon._tool.context import ToolContext
+    from antiphon._tool.options import ToolOptions
+
+
+class NativeBody:
+    """A native tool, with the name and the time-out that its `Tool` gives it."""
+
+    is_method = False
+    is_async = False
+    context_type: Any = None
+
+    def __init__(self, handle: NativeTool) -> None:
+        spec = handle.spec
+        self.handle = handle
+        self.function: Any = handle
+        self.name = self.origin = str(spec["name"])
+        self.description = str(spec["description"])
+        self.parameters: JsonSchema = spec["parameters"]
+        self.timeout: float | None = spec["timeout"]
+
+    def options(self) -> ToolOptions:
+        """The options with which the tool declares itself."""
+        spec = self.handle.spec
+        return {
+            "timeout": spec["timeout"],
+            "max_calls": spec["max_calls"],
+            "approval": self._decide if spec["approval"] == "host" else spec["approval"] != "none",
+            "idempotent": spec["idempotent"],
+            "cache": spec["cache"],
+            "side_effect": spec["side_effect"],
+            "max_result": spec["max_result"],
+        }
+
+    def check(self, arguments: Mapping[str, Any]) -> None:
+        """Validates the arguments by the schema.
+
+        Raises:
+            ValidationError: an argument does not fit (``invalid_value``).
+        """
+        self.handle.read(dict(arguments))
+
+    def invoke(self, arguments: Mapping[str, Any], context: ToolContext[Any] | None) -> Any:
+        """Validates the arguments, calls the tool and waits.
+
+        Raises:
+            ValidationError: as `check`.
+            AntiphonError: the tool took too long (``tool_timeout``), or has failed.
+        """
+        value = self.handle.call(dict(arguments), **self._about(context))
+        return decode_tool_result(value)
+
+    async def ainvoke(self, arguments: Mapping[str, Any], context: ToolContext[Any] | None) -> Any:
+        """`invoke` on the caller's event loop."""
+        value = await self.handle.acall(dict(arguments), **self._about(context))
+        return decode_tool_result(value)
+
+    def _about(self, context: ToolContext[Any] | None) -> dict[str, Any]:
+        limit = math.inf if self.timeout is None else self.timeout
+        if context is None:
+            return {"timeout": limit}
+        if context.deadline is not None:
+            left = (context.deadline - datetime.now(UTC)).total_seconds()
+            limit = min(limit, max(left, 0.0))
+        key, call_id = context.idempotency_key, context.call_id
+        return {"timeout": limit, "call_id": call_id, "idempotency_key": key}
+
+    def _decide(self, call: ToolCall) -> bool | str:
+        decision: bool | str = self.handle.approve(dict(call.arguments))
+        return decision
