@@ -3,9 +3,11 @@
 //!
 //! | module | holds |
 //! |---|---|
+//! | [`document`] | the text of documents with positions: HTML, Markdown, office files, tables |
 //! | [`typed`] | a tool made of a Rust type for its arguments and one async function |
 //! | [`registry`](mod@registry) | all tools by name, with the schemas of their settings |
 
+pub mod document;
 #[cfg(feature = "echo")]
 pub mod echo;
 pub mod registry;

@@ -1,0 +1,260 @@
+//! HTML to canonical text. The walk has no recursion, so that deeply nested elements cannot exhaust the stack.
+
+use std::cell::Cell;
+
+use super::text::{DocumentHeading, DocumentText};
+use super::writer::TextWriter;
+
+mod element;
+mod nesting;
+mod tree;
+
+use element::{Role, role_of};
+pub use nesting::{MAX_NESTING, nests_deeper, without_tags};
+use tree::{HtmlNode, HtmlTree, NodeContent, NodeIndex, ROOT};
+
+/// Titles that only repeat how to link to their place.
+const PERMALINKS: [&str; 4] = ["¶", "#", "§", "🔗"];
+
+/// The text of an HTML page: its main part if it marks one, without navigation, scripts and forms, at most
+/// `limit` characters.
+///
+/// ```
+/// use antiphon_tools::document::html_text;
+/// let page = html_text("<h1 id=top>Tea</h1><p>Boil <b>water</b>.<script>x</script>", 1000);
+/// assert_eq!(page.text, "# Tea\n\nBoil water.\n");
+/// assert_eq!(page.headings[0].anchor.as_deref(), Some("top"));
+/// ```
+pub fn html_text(html: &str, limit: usize) -> DocumentText {
+    // A parser compares each tag with all that are open, which takes forever if there are many.
+    if nests_deeper(html, MAX_NESTING) {
+        let mut writer = TextWriter::new(limit);
+        writer.text(&without_tags(html));
+        return writer.finish(None);
+    }
+    let tree = HtmlTree::parse(html);
+    let title = tree.find(|node| node.name() == "title").map(|node| gather(&tree, node));
+    let mut found = DocumentText::default();
+    if let Some(main) = main_part(&tree) {
+        found = HtmlWalk::new(&tree, limit).run(main);
+    }
+    if found.text.trim().is_empty() {
+        let body = tree.find(|node| node.name() == "body").unwrap_or(ROOT);
+        found = HtmlWalk::new(&tree, limit).run(body);
+    }
+    found.title = title.filter(|title| !title.is_empty()).or_else(|| {
+        found
+            .headings
+            .iter()
+            .find(|heading| heading.level == 1)
+            .map(|heading| heading.title.clone())
+    });
+    found
+}
+
+/// The element that holds what the page is about.
+fn main_part(tree: &HtmlTree) -> Option<NodeIndex> {
+    let is_main = |node: &HtmlNode| node.name() == "main" || node.attribute("role") == Some("main");
+    tree.find(is_main).or_else(|| {
+        let articles = Cell::new(0);
+        let is_second = |node: &HtmlNode| {
+            articles.set(articles.get() + usize::from(node.name() == "article"));
+            articles.get() == 2
+        };
+        // A page of several articles is about all of them.
+        if tree.find(is_second).is_none() {
+            tree.find(|node| node.name() == "article")
+        } else {
+            None
+        }
+    })
+}
+
+/// What is left to do of a walk.
+enum WalkStep {
+    Enter(NodeIndex),
+    /// The end of an element, and where its text began.
+    Leave(Role, usize),
+}
+
+/// A walk over the nodes of a page.
+struct HtmlWalk<'t> {
+    tree: &'t HtmlTree,
+    writer: TextWriter,
+    /// How many `pre` elements are open.
+    verbatim: usize,
+    /// The open lists; the number of the next item in ordered ones.
+    lists: Vec<Option<usize>>,
+    /// How many cells the row has so far.
+    cells: usize,
+    /// An id, and the position at which it was seen.
+    anchor: Option<(String, usize)>,
+}
+
+impl<'t> HtmlWalk<'t> {
+    fn new(tree: &'t HtmlTree, limit: usize) -> Self {
+        let writer = TextWriter::new(limit);
+        Self { tree, writer, verbatim: 0, lists: Vec::new(), cells: 0, anchor: None }
+    }
+
+    fn run(mut self, root: NodeIndex) -> DocumentText {
+        let mut steps = vec![WalkStep::Enter(root)];
+        while let Some(step) = steps.pop() {
+            if self.writer.is_full() {
+                break;
+            }
+            match step {
+                WalkStep::Enter(index) => self.enter(index, &mut steps),
+                WalkStep::Leave(role, start) => self.leave(role, start),
+            }
+        }
+        self.writer.finish(None)
+    }
+
+    fn enter(&mut self, index: NodeIndex, steps: &mut Vec<WalkStep>) {
+        let Some(node) = self.tree.get(index) else { return };
+        let role = match &node.content {
+            NodeContent::Text(text) if self.verbatim > 0 => return self.writer.verbatim(text),
+            NodeContent::Text(text) => return self.writer.text(text),
+            NodeContent::Element { .. } => role_of(node),
+            NodeContent::Other if index == ROOT => Role::Inline,
+            NodeContent::Other => return,
+        };
+        match role {
+            Role::Skip => return,
+            Role::Image => return self.writer.text(node.attribute("alt").unwrap_or_default()),
+            Role::Heading(level) => {
+                let anchor = self.anchor_for(id_of(node));
+                let title = gather(self.tree, index);
+                return self.writer.heading(level, &title, anchor);
+            }
+            _ => {}
+        }
+        let start = self.begin(role, index, node);
+        steps.push(WalkStep::Leave(role, start));
+        self.tree.push_children(index, |child| steps.push(WalkStep::Enter(child)));
+    }
+
+    /// Opens an element; returns where its text begins.
+    fn begin(&mut self, role: Role, index: NodeIndex, node: &HtmlNode) -> usize {
+        match role {
+            Role::Block | Role::Table => self.writer.block(),
+            Role::Line => self.writer.line(),
+            Role::Code => {
+                self.writer.block();
+                self.writer.text("```");
+                self.writer.line();
+                self.verbatim += 1;
+            }
+            Role::List(ordered) => {
+                self.break_list();
+                self.lists.push(ordered.then_some(1));
+            }
+            Role::Item => self.begin_item(),
+            Role::Row => {
+                self.writer.line();
+                self.cells = 0;
+            }
+            Role::Cell => {
+                if self.cells > 0 {
+                    self.writer.text(" | ");
+                }
+                self.cells += 1;
+            }
+            Role::Term => return self.begin_term(index, node),
+            Role::Link | Role::Inline | Role::Image | Role::Skip | Role::Heading(_) => {}
+        }
+        let start = self.writer.position();
+        if let Some(id) = id_of(node) {
+            self.anchor = Some((id, start));
+        }
+        start
+    }
+
+    fn begin_term(&mut self, index: NodeIndex, node: &HtmlNode) -> usize {
+        let anchor = self.anchor_for(id_of(node));
+        let start = self.writer.position();
+        if anchor.is_some() {
+            self.writer.note_heading(
+                DocumentHeading::TERM,
+                &gather(self.tree, index),
+                start,
+                anchor,
+            );
+        }
+        start
+    }
+
+    fn break_list(&mut self) {
+        if self.lists.is_empty() {
+            self.writer.block();
+        } else {
+            self.writer.line();
+        }
+    }
+
+    fn begin_item(&mut self) {
+        self.writer.line();
+        let indent = "  ".repeat(self.lists.len().saturating_sub(1).min(8));
+        let mark = match self.lists.last_mut() {
+            Some(Some(number)) => {
+                let mark = format!("{indent}{number}. ");
+                *number += 1;
+                mark
+            }
+            _ => format!("{indent}- "),
+        };
+        self.writer.verbatim(&mark);
+    }
+
+    fn leave(&mut self, role: Role, start: usize) {
+        match role {
+            Role::Block | Role::Table | Role::Term => self.writer.block(),
+            Role::Code => {
+                self.verbatim = self.verbatim.saturating_sub(1);
+                self.writer.line();
+                self.writer.text("```");
+                self.writer.block();
+            }
+            Role::List(_) => {
+                self.lists.pop();
+                self.break_list();
+            }
+            Role::Item | Role::Row => self.writer.line(),
+            Role::Link => self.writer.link(start),
+            _ => {}
+        }
+    }
+
+    /// The id of a heading: its own, or that of an element which begins with it.
+    fn anchor_for(&mut self, own: Option<String>) -> Option<String> {
+        self.writer.block();
+        let here = self.writer.position();
+        let around = self.anchor.take().filter(|(_, at)| at.abs_diff(here) <= 2);
+        own.or_else(|| around.map(|(id, _)| id))
+    }
+}
+
+/// The text below a node, on one line.
+fn gather(tree: &HtmlTree, root: NodeIndex) -> String {
+    let mut text = String::new();
+    let mut pending = vec![root];
+    while let Some(index) = pending.pop() {
+        match tree.get(index) {
+            Some(HtmlNode { content: NodeContent::Text(found), .. })
+                if !PERMALINKS.contains(&found.trim()) =>
+            {
+                text.push_str(found);
+            }
+            Some(node) if index == root || role_of(node) != Role::Skip => {
+                tree.push_children(index, |child| pending.push(child));
+            }
+            _ => {}
+        }
+    }
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn id_of(node: &HtmlNode) -> Option<String> {
+    node.attribute("id").filter(|id| !id.is_empty()).map(str::to_owned)
+}

@@ -1,0 +1,119 @@
+//! HTML to canonical text.
+
+use antiphon_tools::document::{CharRange, DocumentText, html_text};
+use proptest::prelude::*;
+
+fn text(html: &str) -> String {
+    html_text(html, 100_000).text
+}
+
+#[test]
+fn blocks_lists_and_tables_stand_on_their_own_lines() {
+    let page = "<body><p>One\n  two</p><ul><li>a<li>b<ol><li>c</ol></ul><table><tr><th>x<th>y<tr><td>1<td>2</table>";
+    assert_eq!(text(page), "One two\n\n- a\n- b\n  1. c\n\nx | y\n1 | 2\n");
+}
+
+#[test]
+fn code_keeps_its_white_space() {
+    assert_eq!(
+        text("<p>See<pre>def f():\n    pass</pre>."),
+        "See\n\n```\ndef f():\n    pass\n```\n\n.\n"
+    );
+}
+
+#[test]
+fn scripts_forms_navigation_and_hidden_text_are_left_out() {
+    let page = "<nav>Menu</nav><script>alert(1)</script><style>p{}</style><form>Search</form>\
+                <div class='sphinxsidebar'>Side</div><p hidden>secret</p>\
+                <span style='display: none'>trick</span><p>Text</p><footer>(c)</footer>";
+    assert_eq!(text(page), "Text\n");
+}
+
+#[test]
+fn the_main_part_of_a_page_is_its_text() {
+    assert_eq!(text("<header>Site</header><main><p>Body</p></main><aside>Ads</aside>"), "Body\n");
+    assert_eq!(text("<p>Site</p><div role=main><p>Body</p></div>"), "Body\n");
+    assert_eq!(text("<main></main><p>All outside</p>"), "All outside\n");
+    assert_eq!(text("<p>x</p><article>Body</article>"), "Body\n");
+    assert_eq!(text("<article>One</article><article>Two</article>"), "One\n\nTwo\n");
+}
+
+#[test]
+fn headings_and_terms_have_positions_and_anchors() {
+    let page = "<title>T</title><section id=os><h1>os<a class=headerlink href='#os'>¶</a></h1>\
+                <dl><dt id=os.getcwd>os.getcwd()<dd><p>The folder.</p></dl></section>";
+    let page = html_text(page, 1000);
+    assert_eq!(page.text, "# os\n\nos.getcwd()\n\nThe folder.\n");
+    let [os, getcwd] = page.headings.as_slice() else { panic!("{:?}", page.headings) };
+    assert_eq!((os.title.as_str(), os.anchor.as_deref(), os.start), ("os", Some("os"), 0));
+    assert_eq!((getcwd.level, getcwd.anchor.as_deref(), getcwd.start), (7, Some("os.getcwd"), 6));
+    assert_eq!(page.heading_path(20), ["os", "os.getcwd()"]);
+    assert_eq!(page.title.as_deref(), Some("T"));
+}
+
+#[test]
+fn positions_count_characters() {
+    let page = html_text("<p>Größe 🦀</p><h2>Maße</h2><p>Länge</p>", 1000);
+    let start = page.headings[0].start;
+    assert_eq!(page.slice(CharRange { start, end: start + 7 }), "## Maße");
+}
+
+#[test]
+fn links_are_known_by_their_ranges() {
+    let page = html_text("<ul><li><a href=a>First</a><li><a href=b>Second</a></ul>", 1000);
+    let linked: Vec<_> = page.links.iter().map(|link| page.slice(*link)).collect();
+    assert_eq!(linked, ["First", "Second"]);
+}
+
+#[test]
+fn a_text_beyond_the_limit_is_cut_and_said_to_be() {
+    let page = html_text("<p>abcdef</p>", 3);
+    assert_eq!((page.text.trim_end(), page.truncated), ("abc", true));
+}
+
+#[test]
+fn a_page_nested_a_hundred_thousand_deep_still_has_its_text() {
+    for tag in ["div", "b", "table><tr><td", "a href=x", "font size=1", "svg"] {
+        let page = format!("<p>before{}inside", format!("<{tag}>").repeat(100_000));
+        let page = text(&page);
+        assert!(page.contains("before") && page.contains("inside"), "{tag}");
+    }
+}
+
+#[test]
+fn many_tags_that_are_never_closed_take_linear_time() {
+    let page = "<p>x<li>y<td>z".repeat(10_000);
+    assert!(text(&page).contains("xyz") || text(&page).contains('y'));
+}
+
+fn holds_its_promises(page: &DocumentText) {
+    let length = page.text.chars().count();
+    assert!(!page.text.chars().any(|c| c.is_control() && c != '\n' && c != '\t'));
+    for heading in &page.headings {
+        assert!(heading.start <= length && !heading.title.is_empty());
+    }
+    for link in &page.links {
+        assert!(link.start < link.end && link.end <= length, "{link:?} of {length}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_text_is_read(html in "(<[a-z/]{0,8}[ a-z='\"]{0,9}>|[a-z ]{0,5}|\\PC{0,3}){0,60}", limit in 0_usize..400) {
+        holds_its_promises(&html_text(&html, limit));
+    }
+
+    #[test]
+    fn the_titles_of_headings_stand_where_they_say(parts in proptest::collection::vec("[a-zä🦀]{1,6}", 1..20)) {
+        let html: String = parts.iter().enumerate().map(|(i, part)| match i % 3 {
+            0 => format!("<h2>{part}</h2>"),
+            1 => format!("<dl><dt id=x>{part}</dl>"),
+            _ => format!("<p>{part}"),
+        }).collect();
+        let page = html_text(&html, 10_000);
+        for heading in &page.headings {
+            let line = page.slice(CharRange { start: heading.start, end: usize::MAX }).lines().next().unwrap();
+            prop_assert_eq!(line.trim_start_matches("## "), &heading.title);
+        }
+    }
+}
