@@ -550,6 +550,20 @@ class Event:
         """
 
 @final
+class GatedCall:
+    """
+    A call that a gate has let through.
+    """
+    def cancel(self, /) -> None:
+        """
+        The call was cancelled, which says nothing about the tool.
+        """
+    def finish(self, /, failed: bool) -> None:
+        """
+        The call has ended: `failed` says whether the tool could not be reached.
+        """
+
+@final
 class History:
     """
     What a thread held at its checkpoints, newest first, read as far as it is asked for.
@@ -864,6 +878,10 @@ class NativeTool:
     def description(self, /) -> str:
         """
         What it does, as models read it.
+        """
+    def gated(self, /, gate: ToolGate) -> NativeTool:
+        """
+        The same tool behind a gate.
         """
     @property
     def name(self, /) -> str:
@@ -1708,6 +1726,31 @@ class ThreadSummary:
         """
 
 @final
+class ToolGate:
+    """
+    What all calls of one tool share: how many may be under way at once, and a circuit breaker.
+    """
+    def __new__(cls, /, name: str, *, timeout: float | None = None, breaker: tuple[int, float] | None = None, max_concurrency: int | None = None) -> ToolGate:
+        """
+        A gate for the tool of that name. `timeout` is that of a call, in seconds; `breaker` is the
+        number of failures in a row that open the circuit, and the seconds for which it stays open.
+        """
+    def aenter(self, /, note: Any) -> Any:
+        """
+        `enter` on the caller's event loop.
+        """
+    def enter(self, /, note: Any) -> GatedCall:
+        """
+        Waits until a call may be made. `note` is called with a name and a dict for each new phase
+        of the circuit that this call learns of. Raises `tool_circuit_open`.
+        """
+    def status(self, /) -> dict:
+        """
+        The calls under way (`running`), those of them that have exceeded their time-out
+        (`overdue`), and the `phase` and `failures` of the breaker.
+        """
+
+@final
 class TurnInput:
     """
     The input of a run on a thread that may be new.
@@ -1796,6 +1839,12 @@ def enclosing_context() -> Context | None:
     """
     The context of the node that the caller runs for, if there is one. A node that
     has ended is none: what its tasks start after that is nobody's.
+    """
+
+def error_in_result(result: dict) -> str | None:
+    """
+    The message of a tool's result that says that the call has failed, such as `{"error": "..."}`;
+    none if it is a result.
     """
 
 def markdown_html(text: str, /) -> str:

@@ -97,6 +97,39 @@ def is_transient(error: BaseException) -> bool:
     return not isinstance(error, (*_DEFECTS, OSError))
 
 
+_UNREACHED = {"model_transport", "timeout", "tool_transport"}
+_CLIENTS = {"aiohttp", "httpcore", "httpx", "requests", "urllib", "urllib3"}
+_LOST = {
+    "ClientConnectionError",
+    "ConnectionError",
+    "HTTPError",
+    "NetworkError",
+    "Timeout",
+    "TimeoutException",
+    "TransportError",
+    "URLError",
+}
+"""Classes of HTTP clients for lost connections and time-outs; few derive from Python's own."""
+
+
+def is_unreachable(error: BaseException) -> bool:
+    """Whether a service could not be reached or took too long, rather than refused.
+
+    Unlike `is_transient` it is false for exceptions of unknown kinds.
+    """
+    if isinstance(error, AntiphonError):
+        return error.category in _UNREACHED
+    if isinstance(error, ConnectionError | TimeoutError):
+        return True
+    status = _status(error) if isinstance(error, Exception) else None
+    if status is not None:
+        return status >= _SERVER_ERROR or status == _TOO_MANY
+    return any(
+        kind.__name__ in _LOST and kind.__module__.partition(".")[0] in _CLIENTS
+        for kind in type(error).__mro__
+    )
+
+
 def _status(error: Exception) -> int | None:
     """The HTTP status on errors of httpx, requests and provider SDKs."""
     for holder in (getattr(error, "response", None), error):

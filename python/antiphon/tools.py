@@ -21,20 +21,29 @@ from __future__ import annotations
 import copy
 import functools
 import types
-from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypedDict, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 
 from antiphon._json_values import encode_result
 from antiphon._keywords import check_keywords
-from antiphon._tool.approval import Approval, ToolCall
+from antiphon._tool.approval import Approval, ToolCall, approval_kind
+from antiphon._tool.bodies import body_of
 from antiphon._tool.context import ToolContext
-from antiphon._tool.function import FunctionBody
-from antiphon._tool.langchain import LangChainBody, as_structured_tool, is_langchain_tool
+from antiphon._tool.gate import (
+    GATE_OPTIONS,
+    CircuitBreaker,
+    acall_gated,
+    breaker_spec,
+    call_gated,
+    read_gate,
+)
+from antiphon._tool.langchain import as_structured_tool, is_langchain_tool
 from antiphon._tool.native import NativeBody
 from antiphon._tool.options import (
     MAX_RESULT,
     CallOptions,
     SideEffect,
     ToolOptions,
+    ToolSpec,
     check_list,
     check_name,
     check_options,
@@ -48,12 +57,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from typing import Unpack
 
-    from antiphon._antiphon import NativeTool, RetryPolicy
+    from antiphon._antiphon import NativeTool, RetryPolicy, ToolGate
     from antiphon._schema import JsonSchema
     from antiphon._tool.lifespan import HasLifespan
 
 __all__ = [
     "Approval",
+    "CircuitBreaker",
     "FunctionTool",
     "Tool",
     "ToolCall",
@@ -71,21 +81,6 @@ _APART = {"name", "retry"}
 _OPTIONS = tuple(option for option in ToolOptions.__annotations__ if option not in _APART)
 
 
-class ToolSpec(TypedDict):
-    """A tool as the engine sees it."""
-
-    name: str
-    description: str
-    parameters: JsonSchema
-    side_effect: SideEffect
-    idempotent: bool
-    cache: bool | None
-    timeout: float | None
-    max_calls: int | None
-    approval: Literal["none", "person", "host"]
-    max_result: int
-
-
 class Tool:
     """A tool for models: a Python callable, or a LangChain tool.
 
@@ -100,6 +95,10 @@ class Tool:
         description: for the model. Default: the docstring without its sections.
         timeout: the time limit of one call, in seconds, further attempts included. Default: no
             separate limit.
+        max_concurrency: the limit of calls that are under way at once, in all runs of the process
+            together; further calls wait, within `timeout`. Default: no limit.
+        breaker: a `CircuitBreaker`, which refuses calls for a while after failures in a row, in
+            all runs of the process; ``True`` for the default one. Default: none.
         retry: a `RetryPolicy`, or how many attempts, after exceptions that a further attempt may
             not meet, such as lost connections. Only for tools that are `idempotent` or have no
             side effects. All attempts have the same idempotency key, and count as one call; the
@@ -128,6 +127,8 @@ class Tool:
     name: str
     description: str
     timeout: float | None
+    max_concurrency: int | None
+    breaker: CircuitBreaker | bool
     retry: RetryPolicy | int | None
     max_calls: int | None
     approval: Approval
@@ -143,6 +144,8 @@ class Tool:
         name: str | None = None,
         description: str | None = None,
         timeout: float | None = None,
+        max_concurrency: int | None = None,
+        breaker: CircuitBreaker | bool = False,
         retry: RetryPolicy | int | None = None,
         max_calls: int | None = None,
         approval: Approval = False,
@@ -153,7 +156,9 @@ class Tool:
     ) -> None:
         self.toolset: HasLifespan | None = None
         """The toolset that it belongs to."""
-        self._body = _body_of(function)
+        self.gate: ToolGate | None = None
+        """What all calls share: a limit of concurrency, a circuit breaker."""
+        self._body = body_of(function, Tool)
         made = isinstance(self._body, SchemaBody | NativeBody)
         called: Any = self._body.function if made else function
         copied = ("__dict__",) if isinstance(called, types.FunctionType) else ()
@@ -163,6 +168,8 @@ class Tool:
                 "name": name,
                 "description": description,
                 "timeout": timeout,
+                "max_concurrency": max_concurrency,
+                "breaker": breaker,
                 "retry": retry,
                 "max_calls": max_calls,
                 "approval": approval,
@@ -173,7 +180,7 @@ class Tool:
             }
         )
 
-    def _set_options(self, options: Mapping[str, Any]) -> None:
+    def _set_options(self, options: Mapping[str, Any], gate: ToolGate | None = None) -> None:
         """Checks all options and sets them."""
         body, name, description = self._body, options["name"], options["description"]
         self.name = check_name(body.name if name is None else name, body.origin)
@@ -186,8 +193,9 @@ class Tool:
         repeatable = self.idempotent or self.side_effect in {"none", "read"}
         self._retry = read_tool_retry(self.name, self.retry, self.timeout, repeatable=repeatable)
         body.name = self.name
+        self.gate = gate or read_gate(self.name, self.timeout, self.breaker, self.max_concurrency)
         if isinstance(body, NativeBody):
-            body.timeout = self.timeout
+            body.apply(self.timeout, self.gate)
 
     @classmethod
     def from_callable(
@@ -296,7 +304,16 @@ class Tool:
         own: Any = {option: getattr(self, option) for option in _KEYWORDS}
         made = copy.copy(self)
         made._body = copy.copy(self._body)  # noqa: SLF001 - of the same class
-        made._set_options({**own, **options})  # noqa: SLF001
+        shares = all(own[option] == options.get(option, own[option]) for option in GATE_OPTIONS)
+        made._set_options({**own, **options}, self.gate if shares else None)  # noqa: SLF001
+        return made
+
+    def ungated(self) -> Tool:
+        """The tool for a caller that has passed its gate."""
+        if self.gate is None or self.native is not None:
+            return self
+        made = copy.copy(self)
+        made.gate = None
         return made
 
     @property
@@ -322,7 +339,7 @@ class Tool:
 
     @property
     def spec(self) -> ToolSpec:
-        """The tool as the engine and the model see it; ``timeout`` in seconds."""
+        """The tool as the engine and the model see it; times in seconds."""
         return {
             "name": self.name,
             "description": self.description,
@@ -331,8 +348,10 @@ class Tool:
             "idempotent": self.idempotent,
             "cache": self.cache,
             "timeout": self.timeout,
+            "max_concurrency": self.max_concurrency,
+            "breaker": breaker_spec(self.breaker),
             "max_calls": self.max_calls,
-            "approval": _approves(self.approval),
+            "approval": approval_kind(self.approval),
             "max_result": self.max_result,
         }
 
@@ -369,6 +388,12 @@ class Tool:
                 code="tool_unbound",
                 hint="take it from an instance: `thing.method`, not `Thing.method`",
             )
+        if self.gate is None or isinstance(self._body, NativeBody):
+            return self._invoke(arguments, context)
+        gated = acall_gated if self.is_async else call_gated
+        return gated(self.gate, self.name, lambda: self._invoke(arguments, context))
+
+    def _invoke(self, arguments: Mapping[str, Any], context: ToolContext | None) -> Any:
         if self._retry is None:
             return self._body.invoke(arguments, context)
         return self._retry.call(lambda numbered: self._body.invoke(arguments, numbered), context)
@@ -424,7 +449,7 @@ class FunctionTool(Tool, Generic[_P, _R]):
         method = types.MethodType(self._body.function, instance)
         bound = copy.copy(self)
         functools.update_wrapper(bound, method, updated=())
-        bound._body = _body_of(method)  # noqa: SLF001 - of the same class
+        bound._body = body_of(method, Tool)  # noqa: SLF001 - of the same class
         bound._body.name = self.name  # noqa: SLF001
         return bound
 
@@ -442,6 +467,8 @@ def tool(
     name: str | None = None,
     description: str | None = None,
     timeout: float | None = None,
+    max_concurrency: int | None = None,
+    breaker: CircuitBreaker | bool = False,
     retry: RetryPolicy | int | None = None,
     max_calls: int | None = None,
     approval: Approval = False,
@@ -469,26 +496,3 @@ def tool(function: Callable[..., Any] | None = None, /, **options: Unpack[ToolOp
     if function is None:
         return lambda wrapped: FunctionTool(wrapped, **options)
     return FunctionTool(function, **options)
-
-
-def _approves(approval: Approval) -> Literal["none", "person", "host"]:
-    if isinstance(approval, bool):
-        return "person" if approval else "none"
-    return "host"
-
-
-def _body_of(function: Any) -> FunctionBody | LangChainBody | NativeBody | SchemaBody:
-    if isinstance(function, SchemaBody | NativeBody):
-        return function
-    if is_langchain_tool(function):
-        return LangChainBody(function)
-    if isinstance(function, staticmethod):
-        function = function.__func__
-    if not callable(function) or isinstance(function, Tool):
-        raise ValidationError(
-            f"a tool must be callable: {type(function).__name__}",
-            code="tool_function",
-            details={"type": type(function).__name__},
-            hint="pass a function, a `Tool` or a LangChain tool",
-        )
-    return FunctionBody(function)

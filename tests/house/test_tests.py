@@ -17,6 +17,7 @@ INSIDE = frozenset(
     {
         "tests/bench/boxed.py",
         "tests/bench/rows/sandbox.py",
+        "tests/bench/rows/tools.py",
         "tests/checkpoint/test_cancelled_calls.py",
         "tests/checkpoint/test_langgraph_writers.py",
         "tests/checkpoint/test_registry.py",
@@ -48,6 +49,7 @@ INSIDE = frozenset(
         "tests/systems/test_local_model.py",
         "tests/test_errors.py",
         "tests/tools/test_approved_arguments.py",
+        "tests/tools/test_circuit_breaker.py",
         "tests/tools/test_docstring.py",
         "tests/tools/test_encode.py",
         "tests/tools/test_encode_tables.py",

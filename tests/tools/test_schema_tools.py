@@ -56,7 +56,7 @@ def test_wrong_arguments_lead_the_model_to_another_call() -> None:
     read = ask(Tool.from_schema("population", CITY, inhabitants), {"town": "Lyon"})
     assert read == (
         'error: the arguments for "population" do not fit, and it was not called.\n'
-        '1. `/town`: expected no such field, found "Lyon"\n'
+        '1. `/town`: expected no such field; the fields are `city`, `year`, found "Lyon"\n'
         "2. `/city`: expected a value, the field is required, found nothing\n"
         "Paths are JSON pointers into the arguments. "
         'Call "population" again, with corrected arguments.'

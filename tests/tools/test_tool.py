@@ -85,6 +85,8 @@ def test_a_bare_decorator_makes_a_tool_from_hints_and_docstring() -> None:
         "cache": None,
         "approval": "none",
         "timeout": None,
+        "max_concurrency": None,
+        "breaker": None,
         "max_calls": None,
         "max_result": 20_000,
     }

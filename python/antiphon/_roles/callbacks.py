@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable, Iterable
 
-    from antiphon._antiphon import ModelCall, NativeTool
+    from antiphon._antiphon import ModelCall, NativeTool, ToolGate
 
 
 class Cancellable(Protocol):
@@ -111,15 +111,21 @@ def _approving(tool: Tool) -> Callable[..., Any] | None:
 class ToolCallback:
     """A tool as the engine calls it for a role."""
 
-    __slots__ = ("tool",)
+    __slots__ = ("_ungated", "tool")
 
     def __init__(self, tool: Tool) -> None:
         self.tool = tool
+        self._ungated = tool.ungated()
 
     @property
     def native(self) -> NativeTool | None:
         """The native tool, which a ready system calls in place of this."""
         return None if self.tool.native is None else self.tool.native.handle
+
+    @property
+    def gate(self) -> ToolGate | None:
+        """The gate, which a ready system passes before it calls this."""
+        return self.tool.gate
 
     def __call__(
         self, arguments: dict[str, Any], about: dict[str, Any], caller: CallerContext | None = None
@@ -134,4 +140,4 @@ class ToolCallback:
             thread=None if caller is None else caller.thread,
             resource=None if caller is None else resource_of(self.tool, caller),
         )
-        return encode_tool_result(call_tool(self.tool, arguments, context))
+        return encode_tool_result(call_tool(self._ungated, arguments, context))

@@ -6,7 +6,7 @@ import inspect
 import math
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from antiphon._event_loop import run_blocking
 from antiphon._sync_async import Routine, call_any
@@ -43,6 +43,13 @@ Approve: TypeAlias = Callable[[ToolCall], bool | str | Awaitable[bool | str]]
 
 Approval: TypeAlias = bool | Approve
 """False: no approval; true: by a person; or a function that decides at once."""
+
+
+def approval_kind(approval: Approval) -> Literal["none", "person", "host"]:
+    """Who decides, as the engine sees it."""
+    if isinstance(approval, bool):
+        return "person" if approval else "none"
+    return "host"
 
 
 class Approvable(Protocol):

@@ -7,11 +7,12 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from antiphon._content import decode_tool_result
+from antiphon._tool.gate import CircuitBreaker
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from antiphon._antiphon import NativeTool
+    from antiphon._antiphon import NativeTool, ToolGate
     from antiphon._schema import JsonSchema
     from antiphon._tool.approval import ToolCall
     from antiphon._tool.context import ToolContext
@@ -27,18 +28,25 @@ class NativeBody:
 
     def __init__(self, handle: NativeTool) -> None:
         spec = handle.spec
-        self.handle = handle
+        self.handle = self._ungated = handle
         self.function: Any = handle
         self.name = self.origin = str(spec["name"])
         self.description = str(spec["description"])
         self.parameters: JsonSchema = spec["parameters"]
         self.timeout: float | None = spec["timeout"]
 
+    def apply(self, timeout: float | None, gate: ToolGate | None) -> None:
+        """Sets the time-out of calls, and the gate that they pass."""
+        self.timeout = timeout
+        self.handle = self._ungated if gate is None else self._ungated.gated(gate)
+
     def options(self) -> ToolOptions:
         """The options with which the tool declares itself."""
         spec = self.handle.spec
         return {
             "timeout": spec["timeout"],
+            "max_concurrency": spec["max_concurrency"],
+            "breaker": CircuitBreaker(**spec["breaker"]) if spec["breaker"] else False,
             "max_calls": spec["max_calls"],
             "approval": self._decide if spec["approval"] == "host" else spec["approval"] != "none",
             "idempotent": spec["idempotent"],

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, get_args
 
+from antiphon._tool.gate import BreakerSpec, CircuitBreaker
 from antiphon._validation import LARGEST_COUNT, is_count, is_seconds
 from antiphon.errors import ValidationError
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from antiphon._antiphon import RetryPolicy
+    from antiphon._schema import JsonSchema
     from antiphon._tool.approval import Approval
 
 SideEffect: TypeAlias = Literal["none", "read", "write", "external"]
@@ -28,6 +30,8 @@ class CallOptions(TypedDict, total=False):
     """The keyword arguments of `Tool` that are about its calls; see there."""
 
     timeout: float | None
+    max_concurrency: int | None
+    breaker: CircuitBreaker | bool
     retry: RetryPolicy | int | None
     max_calls: int | None
     approval: Approval
@@ -42,6 +46,23 @@ class ToolOptions(CallOptions, total=False):
 
     name: str | None
     description: str | None
+
+
+class ToolSpec(TypedDict):
+    """A tool as the engine sees it."""
+
+    name: str
+    description: str
+    parameters: JsonSchema
+    side_effect: SideEffect
+    idempotent: bool
+    cache: bool | None
+    timeout: float | None
+    max_concurrency: int | None
+    breaker: BreakerSpec | None
+    max_calls: int | None
+    approval: Literal["none", "person", "host"]
+    max_result: int
 
 
 def check_name(name: Any, origin: str) -> str:
@@ -104,6 +125,11 @@ _CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
         "a finite number of seconds above zero",
     ),
     "max_calls": (lambda value: value is None or is_count(value), _COUNT),
+    "max_concurrency": (lambda value: value is None or is_count(value), _COUNT),
+    "breaker": (
+        lambda value: isinstance(value, bool | CircuitBreaker),
+        "true, false or a `CircuitBreaker`",
+    ),
     "approval": (_is_approval, "true, false or a function of the call"),
     "idempotent": (lambda value: isinstance(value, bool), "true or false"),
     "cache": (lambda value: value is None or isinstance(value, bool), "true or false"),

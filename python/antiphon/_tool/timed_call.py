@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import inspect
-from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, Protocol
 
+from antiphon._antiphon import error_in_result
 from antiphon._event_loop import run_blocking
-from antiphon.errors import RunTimeout
+from antiphon._json_values import encode_or
+from antiphon._tool.worker_thread import call_on_thread
+from antiphon.errors import RunTimeout, ToolError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Awaitable, Mapping
 
     from antiphon._tool.context import ToolContext
     from antiphon._tool.native import NativeBody
@@ -45,27 +46,28 @@ def call_tool(tool: TimedTool, arguments: dict[str, Any], context: ToolContext[A
 
     Raises:
         RunTimeout: it took longer than it may (``tool_timeout``).
+        ToolError: its result says that the call has failed (``tool_failed``).
     """
-    if not tool.is_async and (tool.timeout is None or tool.native is not None):
-        value = tool.call(arguments, context)
-        return run_blocking(value) if inspect.isawaitable(value) else value
+    return _checked(tool, _call(tool, arguments, context))
+
+
+def _call(tool: TimedTool, arguments: dict[str, Any], context: ToolContext[Any]) -> Any:
     if tool.is_async:
         return run_blocking(
             tool.call(arguments, context), timeout=tool.timeout, late=lambda: _late(tool)
         )
-    with_variables = copy_context().run
-    pool = ThreadPoolExecutor(1, "antiphon-tool")
+    if tool.timeout is None or tool.native is not None:
+        value = tool.call(arguments, context)
+        return run_blocking(value) if inspect.isawaitable(value) else value
+    # A call that is stuck keeps its thread, not the caller.
+    future = call_on_thread(tool.call, arguments, context)
     try:
-        future = pool.submit(with_variables, tool.call, arguments, context)
         return future.result(tool.timeout)
     except TimeoutError:
         # The tool itself may raise the same.
         if future.done():
             raise
         raise _late(tool) from None
-    finally:
-        # A call that is stuck keeps its thread, not the caller.
-        pool.shutdown(wait=False)
 
 
 async def acall_tool(
@@ -76,18 +78,31 @@ async def acall_tool(
 
     if tool.native is not None:
         return await tool.native.ainvoke(arguments, context)
+    waiting: Awaitable[Any]
     if tool.is_async:
         waiting = tool.call(arguments, context)
-    else:
+    elif tool.timeout is None:
         waiting = asyncio.to_thread(tool.call, arguments, context)
+    else:
+        waiting = asyncio.wrap_future(call_on_thread(tool.call, arguments, context))
     try:
         async with asyncio.timeout(tool.timeout) as limit:
             value = await waiting
-            return await value if inspect.isawaitable(value) else value
+            return _checked(tool, await value if inspect.isawaitable(value) else value)
     except TimeoutError:
         if not limit.expired():
             raise
         raise _late(tool) from None
+
+
+def _checked(tool: TimedTool, value: Any) -> Any:
+    """The result of a call, unless it says that the call has failed."""
+    if type(value) is dict and (len(value) == 1 or "jsonrpc" in value or "isError" in value):
+        encoded = encode_or(value, None)
+        message = None if encoded is None else error_in_result(encoded)
+        if message is not None:
+            raise ToolError(message, code="tool_failed", details={"tool": tool.name})
+    return value
 
 
 def _late(tool: TimedTool) -> RunTimeout:

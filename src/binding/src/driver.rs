@@ -1,5 +1,6 @@
 //! Runs, and the threads and event loops that drive them.
 
+pub(crate) mod abandoned;
 pub(crate) mod begin_subrun;
 pub(crate) mod blocking;
 pub(crate) mod call_queue;

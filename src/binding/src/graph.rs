@@ -22,5 +22,6 @@ pub(crate) mod rules;
 pub(crate) mod script;
 pub(crate) mod task_context;
 pub(crate) mod tool;
+pub(crate) mod tool_gate;
 pub(crate) mod turn_input;
 pub(crate) mod update;

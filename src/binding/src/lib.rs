@@ -39,7 +39,8 @@ mod _antiphon {
             limits::Limits,
             model::Model,
             task_context::Context,
-            tool::{NativeTool, open_tools, tool_families},
+            tool::{NativeTool, error_in_result, open_tools, tool_families},
+            tool_gate::{PyGatedCall, PyToolGate},
             turn_input::TurnInput,
         },
         sandbox::{

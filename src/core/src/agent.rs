@@ -15,6 +15,7 @@ use crate::tool::ToolSpec;
 mod conversation;
 mod feedback;
 mod pending;
+mod truncation;
 
 pub use conversation::{AgentStep, Conversation};
 pub use pending::CallAction;

@@ -15,13 +15,16 @@
 //! | [`event`], [`notice`] | what a watcher sees; what a host can show with values |
 //! | [`message`], [`content`], [`model`], [`tool`], [`schema`] | what passes between agents, models and tools |
 //! | [`approval`] | calls of tools that somebody has to approve of |
+//! | [`breaker`] | a tool that keeps failing is left alone for a while |
 //! | [`reply`] | the port to structured output: parsers of replies, one for each schema |
 //! | [`fault`], [`time`] | how something fails, and where; instants |
+//! | [`nearest`] | the name that was meant, for errors about a misspelt one |
 //! | [`excerpt`] | shortened texts and values for errors and prompts |
 //! | [`settings`](mod@settings) | settings that arrive as JSON |
 
 pub mod agent;
 pub mod approval;
+pub mod breaker;
 pub mod budget;
 pub mod channel;
 pub mod checkpoint;
@@ -34,6 +37,7 @@ pub mod fault;
 pub mod graph;
 pub mod message;
 pub mod model;
+pub mod nearest;
 pub mod notice;
 pub mod reply;
 pub mod retry;

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use crate::approval::Approval;
+use crate::breaker::BreakerPolicy;
 use crate::fault::{Fault, FaultCode};
 
 /// The side effects of a tool.
@@ -45,6 +46,12 @@ pub struct ToolSpec {
     /// The longest one call may take.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Duration>,
+    /// How many of its calls may be under way at once, of all agents and runs together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_concurrency: Option<u32>,
+    /// When it is left alone because it keeps failing, of all agents and runs together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub breaker: Option<BreakerPolicy>,
     /// How many calls one agent run may make of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_calls: Option<u32>,
@@ -79,6 +86,8 @@ impl ToolSpec {
             idempotent: false,
             cache: None,
             timeout: None,
+            max_concurrency: None,
+            breaker: None,
             max_calls: None,
             approval: Approval::None,
             max_result: Self::MAX_RESULT,
@@ -94,11 +103,37 @@ pub fn timed_out(name: &str) -> Fault {
 /// The outcome of a call: a value, or a fault that the model reads.
 pub type ToolOutcome = Result<Json, Fault>;
 
-/// Whether a call has succeeded: an object with nothing but `error` is a failure.
-pub fn succeeded(outcome: &ToolOutcome) -> bool {
-    match outcome {
-        Ok(Json::Object(fields)) => fields.len() != 1 || !fields.contains_key("error"),
-        Ok(_) => true,
-        Err(_) => false,
+/// The outcome, with a value that says that the call has failed as the failure that it is. Such
+/// values are an object with nothing but `error`, a reply of JSON-RPC with an `error`, and a result
+/// of MCP with `isError`. The value stays with the fault, as detail `result`.
+///
+/// # Errors
+/// The fault of `outcome`, or `tool_failed` with the message of the value.
+pub fn settle(outcome: ToolOutcome) -> ToolOutcome {
+    let value = outcome?;
+    match error_in(&value) {
+        Some(message) => Err(Fault::new(FaultCode::ToolFailed, message).with("result", value)),
+        None => Ok(value),
     }
+}
+
+/// Whether a call has succeeded; see [`settle`].
+pub fn succeeded(outcome: &ToolOutcome) -> bool {
+    outcome.as_ref().is_ok_and(|value| error_in(value).is_none())
+}
+
+/// The message of a value that says that a call has failed; see [`settle`].
+pub fn error_in(value: &Json) -> Option<String> {
+    let fields = value.as_object()?;
+    if fields.get("isError") == Some(&Json::Bool(true)) {
+        let texts = fields.get("content").and_then(Json::as_array).into_iter().flatten();
+        let texts: Vec<_> = texts.filter_map(|part| part.get("text")?.as_str()).collect();
+        return Some(if texts.is_empty() { value.to_string() } else { texts.join("\n") });
+    }
+    let error = fields.get("error").filter(|error| !error.is_null())?;
+    let is_all = fields.len() == 1 || fields.contains_key("jsonrpc");
+    is_all.then(|| match error.get("message").unwrap_or(error) {
+        Json::String(text) if !text.trim().is_empty() => text.clone(),
+        _ => error.to_string(),
+    })
 }

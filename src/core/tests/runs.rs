@@ -15,6 +15,7 @@ mod agent {
     mod model;
     mod output;
     mod replays;
+    mod results;
     mod tools;
 }
 mod engine {

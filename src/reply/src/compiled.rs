@@ -12,6 +12,7 @@ use crate::coerce::{Coerced, coerce};
 use crate::defaults::{fill, has_defaults};
 use crate::depth::{self, measure};
 use crate::rules::SchemaRules;
+use crate::suggest::suggest;
 
 /// Compiles JSON schemas.
 #[derive(Clone, Copy, Debug, Default)]
@@ -53,7 +54,7 @@ impl ReplyParser for CompiledSchema {
         if self.inner.rules.fits(value) {
             return Ok(());
         }
-        Err(self.inner.rules.violations(value))
+        Err(self.suggested(self.inner.rules.violations(value)))
     }
 }
 
@@ -74,9 +75,18 @@ impl CompiledSchema {
     /// [`depth::LIMIT`] levels deep.
     pub(crate) fn fit(&self, value: Json) -> Result<Coerced, Vec<Violation>> {
         let rules = &self.inner.rules;
-        let (value, coerced) =
-            if rules.fits(&value) { (value, Vec::new()) } else { coerce(rules, value)? };
+        let (value, coerced) = if rules.fits(&value) {
+            (value, Vec::new())
+        } else {
+            coerce(rules, value).map_err(|violations| self.suggested(violations))?
+        };
         Ok((self.complete(value), coerced))
+    }
+
+    /// The violations, with the fields that were meant.
+    fn suggested(&self, mut violations: Vec<Violation>) -> Vec<Violation> {
+        suggest(&self.inner.schema.json, &mut violations);
+        violations
     }
 
     /// Fills in defaults, unless the schema's own defaults break it.

@@ -6,6 +6,8 @@ use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
 use jsonschema::{JsonType, ValidationError};
 use serde_json::Value as Json;
 
+use crate::suggest::UNKNOWN;
+
 /// Adds what `error` means to `violations`: one for each field that is missing
 /// or not allowed, and for a choice the errors of its likeliest branch.
 pub(crate) fn explain(error: &ValidationError<'_>, violations: &mut Vec<Violation>) {
@@ -18,7 +20,7 @@ pub(crate) fn explain(error: &ValidationError<'_>, violations: &mut Vec<Violatio
         Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
             for name in unexpected {
                 let found = error.instance().get(name).map_or_else(|| quoted(name), describe);
-                violations.push(Violation::new(child(path, name), "no such field", found));
+                violations.push(Violation::new(child(path, name), UNKNOWN, found));
             }
         }
         Kind::AnyOf { context } | Kind::OneOfNotValid { context } => {

@@ -43,6 +43,7 @@ mod passage;
 mod repair;
 mod rules;
 mod strict;
+mod suggest;
 mod token;
 mod unescape;
 

@@ -13,6 +13,7 @@ mod reply {
     mod properties;
     mod refusal;
     mod schemas;
+    mod suggestions;
     mod truncation;
 }
 

@@ -7,6 +7,7 @@
 //! | [`host`] | the code of a graph's builder, as the native driver calls it |
 //! | [`native`] | the driver for runs whose code is Rust; [`cancellation`] cancels them |
 //! | [`tool_call`] | calls of tools, with what holds for all of them |
+//! | [`tool_gate`] | what the calls of one tool share: a limit of concurrency, a circuit breaker |
 //! | [`watch`] | who watches a run |
 //! | [`store`] | the port for what must outlive a process |
 //! | [`thread_ref`] | the port to the threads that keep runs |
@@ -28,6 +29,7 @@ pub mod start;
 pub mod store;
 pub mod thread_ref;
 pub mod tool_call;
+pub mod tool_gate;
 pub mod watch;
 
 pub use cancellation::CancellationToken;
@@ -35,9 +37,10 @@ pub use clock::{Clock, ManualClock, SystemClock};
 pub use committer::RunCommitter;
 pub use host::{Host, NodeCall, Snapshot, TaskReporter};
 pub use native::{DriveOutcome, Driver};
-pub use port::{CallContext, Model, ReplyChunk, Tool, UserContext};
+pub use port::{CallContext, CallNotes, Model, ReplyChunk, Tool, UserContext};
 pub use start::{Answers, DurableRun, StartMode, StartedRun};
 pub use store::Store;
 pub use thread_ref::{OpenedThread, RunOrigin, ThreadContents, ThreadLease, ThreadRef};
 pub use tool_call::{CheckedTool, call_tool, call_tool_within};
+pub use tool_gate::{GateStatus, GatedCall, GatedTool, ToolGate};
 pub use watch::{Recorder, Subscription, Watcher, subscribe};

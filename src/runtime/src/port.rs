@@ -60,7 +60,12 @@ pub struct CallContext {
     pub idempotency_key: Option<String>,
     /// Seeds the pauses between transport attempts.
     pub seed: antiphon_core::Seed,
+    /// Adds an event to the trace of the run, with a name and its data; `None` outside of runs.
+    pub notes: Option<CallNotes>,
 }
+
+/// Adds events to the trace of a run, from any thread.
+pub type CallNotes = Arc<dyn Fn(&'static str, Json) + Send + Sync>;
 
 impl CallContext {
     /// A call with no deadline that nobody watches.
@@ -72,6 +77,7 @@ impl CallContext {
             call_id: None,
             idempotency_key: None,
             seed: antiphon_core::Seed::default(),
+            notes: None,
         }
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use antiphon_core::reply::{ReplyParser, SchemaCompiler};
-use antiphon_core::tool::timed_out;
+use antiphon_core::tool::{settle, timed_out};
 use antiphon_core::{Fault, FaultCode, Schema, ToolOutcome};
 use serde_json::Value as Json;
 
@@ -14,7 +14,8 @@ use crate::port::{CallContext, Tool};
 use crate::redact;
 
 /// Calls a tool with arguments that satisfy its schema. A panic is a fault `tool_panicked`, which
-/// the model reads like any other; known secrets are masked. The driver applies the time-out.
+/// the model reads like any other; a value that is an error is a failure; known secrets are masked.
+/// The driver applies the time-out.
 ///
 /// # Errors
 /// The tool's own fault, or `tool_panicked`.
@@ -28,7 +29,7 @@ pub async fn call_tool(tool: &dyn Tool, arguments: Json, cx: &CallContext) -> To
             .hint(hint)
             .with("panic", panic.into_text()))
     });
-    redact::clean_outcome(outcome)
+    redact::clean_outcome(settle(outcome))
 }
 
 /// The same, for at most `timeout`. A call that takes longer is dropped.
@@ -67,6 +68,12 @@ impl CheckedTool {
         let schema = Schema::new(&spec.name, spec.parameters.clone());
         let arguments = schemas.compile(&schema)?;
         Ok(Self { tool, arguments })
+    }
+
+    /// Another form of the tool, with the same arguments.
+    #[must_use]
+    pub fn replaced(&self, tool: Arc<dyn Tool>) -> Self {
+        Self { tool, arguments: Arc::clone(&self.arguments) }
     }
 
     /// The tool.

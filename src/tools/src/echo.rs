@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use antiphon_core::{Content, ContentPart, Fault, FaultCode, Media, SideEffect, ToolOutcome};
+use antiphon_core::{
+    Category, Content, ContentPart, Fault, FaultCode, Media, SideEffect, ToolOutcome,
+};
 use antiphon_runtime::{CallContext, Tool};
 use async_trait::async_trait;
 use schemars::JsonSchema;
@@ -106,7 +108,7 @@ impl ToolFunction for Fail {
         match given.kind.as_str() {
             "lost" => {
                 let message = "the connection was lost";
-                Err(Fault::new(FaultCode::SandboxCrashed, message))
+                Err(Fault::foreign(Category::ToolTransport, "lost", message))
             }
             "payload" => Ok(json!({"error": "the archive is closed"})),
             "panic" => panic!("fell over"),

@@ -12,6 +12,7 @@ from bench.rows import (
     sandbox,
     state,
     stream,
+    tools,
 )
 
 ROWS: tuple[Row, ...] = (
@@ -25,4 +26,5 @@ ROWS: tuple[Row, ...] = (
     *kept.ROWS,
     *process.ROWS,
     *sandbox.ROWS,
+    *tools.ROWS,
 )

@@ -22,6 +22,8 @@ pub(crate) struct QueuedCall {
 #[derive(Default)]
 pub(crate) struct CallQueue {
     waiting: Mutex<VecDeque<QueuedCall>>,
+    /// Calls that threads of the pool make now, and whether they were given up.
+    begun: Mutex<Vec<(TaskId, bool)>>,
     /// Whether a worker has been sent for.
     summoned: AtomicBool,
     /// Whether it is on its way, rather than busy elsewhere.
@@ -58,6 +60,29 @@ impl CallQueue {
         drop(waiting);
         // The calls are dropped with no lock held, because that may run code of a user.
         withdrawn.into_iter().map(|call| call.id).collect()
+    }
+
+    fn begun(&self) -> MutexGuard<'_, Vec<(TaskId, bool)>> {
+        self.begun.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A thread of the pool makes this call.
+    pub(crate) fn begin(&self, id: TaskId) {
+        self.begun().push((id, false));
+    }
+
+    /// Gives a call up; returns whether a thread of the pool is inside it.
+    pub(crate) fn abandon(&self, id: TaskId) -> bool {
+        let mut begun = self.begun();
+        let found = begun.iter_mut().find(|(begun, is_abandoned)| *begun == id && !is_abandoned);
+        found.map(|(_, is_abandoned)| *is_abandoned = true).is_some()
+    }
+
+    /// The call has returned; says whether it was given up.
+    pub(crate) fn finish(&self, id: TaskId) -> bool {
+        let mut begun = self.begun();
+        let position = begun.iter().position(|(begun, _)| *begun == id);
+        position.is_some_and(|position| begun.swap_remove(position).1)
     }
 
     /// Drops all calls that no thread has begun.

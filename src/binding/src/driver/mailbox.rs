@@ -60,6 +60,8 @@ pub(crate) struct MailboxContent {
     pub(crate) answers: Vec<(TaskId, Answer)>,
     pub(crate) emitted: Vec<Emission>,
     pub(crate) chunks: Vec<(TaskId, ReplyChunk)>,
+    /// Events of tasks, by their names.
+    pub(crate) notes: Vec<(TaskId, &'static str, serde_json::Value)>,
     /// Calls of tasks that nobody will say any more what came of.
     pub(crate) abandoned: Vec<(TaskId, u32)>,
     /// Signs that tasks are alive.
@@ -77,6 +79,7 @@ impl MailboxContent {
             && self.emitted.is_empty()
             && self.chunks.is_empty()
             && self.heartbeats.is_empty()
+            && self.notes.is_empty()
             && self.abandoned.is_empty()
             && self.cancel.is_none()
             && !self.woken

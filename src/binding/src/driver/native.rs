@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use antiphon_core::task::{Task, TaskId, TaskOutcome, TaskWork};
 use antiphon_core::{Fault, FaultCode};
-use antiphon_runtime::{CallContext, Clock, Model, ReplyChunk, SystemClock, Tool, call_tool};
+use antiphon_runtime::{
+    CallContext, CallNotes, Clock, Model, ReplyChunk, SystemClock, Tool, call_tool,
+};
 use pyo3::prelude::*;
 use tokio::sync::mpsc;
 
@@ -66,8 +68,9 @@ pub(crate) fn start(
     let Some(callee) = callee else { return Some(task) };
     let (chunks, pieces) = mpsc::unbounded_channel();
     let chunks = run.get().settings.is_live.then_some(chunks);
-    let cx = CallContext { chunks, ..context(state, &task) };
     let (id, mailbox) = (task.id, Arc::clone(&run.get().mailbox));
+    let notes = Some(notes(Arc::clone(&mailbox), id));
+    let cx = CallContext { chunks, notes, ..context(state, &task) };
     let runtime = match NativeRuntime::here() {
         Ok(runtime) => runtime,
         Err(fault) => {
@@ -112,6 +115,14 @@ fn context(state: &RunState, task: &Task<Object>) -> CallContext {
         },
         _ => cx,
     }
+}
+
+/// Passes events of a call on to its run.
+fn notes(mailbox: Arc<Mailbox>, id: TaskId) -> CallNotes {
+    Arc::new(move |name, data| {
+        let post = |py: Python<'_>| mailbox.post(py, |mail| mail.notes.push((id, name, data)));
+        exit_gate::enter(post);
+    })
 }
 
 /// Passes pieces of a reply on to the run as they come.

@@ -53,7 +53,11 @@ fn work(run: &Bound<'_, PyAny>) {
     }
     while let Some(call) = take(run, |_| true) {
         let guard = ForkGuard::new();
+        this.calls.begin(call.id);
         let answer = (call.make)(py);
+        if this.calls.finish(call.id) {
+            CALLERS.here().reclaim_thread();
+        }
         guard.check(py, answer.raised());
         this.mailbox.post(py, |mail| mail.answers.push((call.id, answer)));
     }

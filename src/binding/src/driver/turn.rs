@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use antiphon_core::effect::Effect;
+use antiphon_core::event::EventKind;
 use antiphon_core::graph::Heartbeat;
 use antiphon_core::task::{Failure, Task, TaskId, TaskOutcome};
 use antiphon_core::{Fault, FaultCode};
@@ -13,6 +14,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use smallvec::SmallVec;
 
+use crate::driver::abandoned;
 use crate::driver::fork_guard;
 use crate::driver::mailbox::{Answer, Mailbox};
 use crate::driver::native;
@@ -113,7 +115,7 @@ impl RunState {
                 }
                 Effect::Cancel(ids) => {
                     let withdrawn = run.get().calls.withdraw(&ids);
-                    let stopped = self.stop(ids, &withdrawn);
+                    let stopped = self.stop(run, ids, &withdrawn);
                     if !stopped.is_empty() {
                         return Ok(Next::Cancel(stopped));
                     }
@@ -223,6 +225,9 @@ impl RunState {
             self.machine.record_heartbeat(id, Heartbeat::Progress, self.now);
             native::note(self, id, chunk);
         }
+        for (id, name, data) in mail.notes {
+            self.machine.note(id, EventKind::Custom, name, data);
+        }
         for emitted in mail.emitted {
             self.machine.record_heartbeat(emitted.id, Heartbeat::Progress, self.now);
             self.emit(py, emitted)?;
@@ -239,7 +244,12 @@ impl RunState {
 
     /// What stops the given tasks. A call that a thread makes continues if the run waits for it.
     /// The others are answered for at once, and their own answers are ignored.
-    fn stop(&mut self, ids: Vec<TaskId>, withdrawn: &[TaskId]) -> Vec<(TaskId, TaskHandle)> {
+    fn stop(
+        &mut self,
+        run: &Bound<'_, Run>,
+        ids: Vec<TaskId>,
+        withdrawn: &[TaskId],
+    ) -> Vec<(TaskId, TaskHandle)> {
         let mut stopped = Vec::new();
         for id in ids {
             match self.handles.remove(&id) {
@@ -250,8 +260,10 @@ impl RunState {
                     self.handles.insert(id, pooled);
                 }
                 given_up => {
-                    if let Some(TaskHandle::Native(task)) = given_up {
-                        task.abort();
+                    match given_up {
+                        Some(TaskHandle::Native(task)) => task.abort(),
+                        Some(TaskHandle::Pooled) => abandoned::give_up(self, run, id),
+                        _ => {}
                     }
                     let fault = Fault::new(FaultCode::TaskCancelled, "the task was cancelled");
                     self.machine.resolve(id, TaskOutcome::failed(fault), self.now);

@@ -38,11 +38,15 @@ struct State {
     runs: VecDeque<(Py<PyWeakrefReference>, Work)>,
     idle: usize,
     threads: usize,
+    /// Threads inside calls that were given up: they count against no limit, and nothing waits for
+    /// them.
+    abandoned: usize,
 }
 
 impl WorkerPool {
     const fn new() -> Self {
-        let state = State { closed: false, runs: VecDeque::new(), idle: 0, threads: 0 };
+        let state =
+            State { closed: false, runs: VecDeque::new(), idle: 0, threads: 0, abandoned: 0 };
         let (wanted, rested) = (Condvar::new(), Condvar::new());
         Self { state: Mutex::new(state), wanted, rested }
     }
@@ -66,9 +70,13 @@ impl WorkerPool {
             self.wanted.notify_one();
             return true;
         }
-        if state.threads >= most {
+        if state.threads.saturating_sub(state.abandoned) >= most {
             return false;
         }
+        self.start_thread(state)
+    }
+
+    fn start_thread(&'static self, mut state: MutexGuard<'_, State>) -> bool {
         state.threads += 1;
         drop(state);
         let started = std::thread::Builder::new().name("antiphon".into()).spawn(|| self.work());
@@ -77,6 +85,24 @@ impl WorkerPool {
             self.lock().threads -= 1;
         }
         started.is_ok()
+    }
+
+    /// One of the threads is inside a call that nobody waits for any more, perhaps for ever; another
+    /// one takes its place if it is needed. Returns how many there are of the kind.
+    pub(crate) fn abandon_thread(&'static self) -> usize {
+        let mut state = self.lock();
+        state.abandoned += 1;
+        let abandoned = state.abandoned;
+        if !state.runs.is_empty() && state.idle == 0 && !state.closed {
+            self.start_thread(state);
+        }
+        abandoned
+    }
+
+    /// Such a call has returned.
+    pub(crate) fn reclaim_thread(&self) {
+        let mut state = self.lock();
+        state.abandoned = state.abandoned.saturating_sub(1);
     }
 
     /// The life of a worker. It stays known to the interpreter throughout, which
@@ -115,7 +141,7 @@ impl WorkerPool {
         let mut state = self.lock();
         state.closed = true;
         state.runs.clear();
-        let working = |state: &mut State| state.idle < state.threads;
+        let working = |state: &mut State| state.idle + state.abandoned < state.threads;
         let waited = self.rested.wait_timeout_while(state, grace, working);
         drop(waited.unwrap_or_else(PoisonError::into_inner));
     }

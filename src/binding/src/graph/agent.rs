@@ -21,6 +21,7 @@ use crate::graph::call_kind::CallKind;
 use crate::graph::model::{Model, reply_of};
 use crate::graph::options::Keywords;
 use crate::graph::tool::NativeTool;
+use crate::graph::tool_gate::policy;
 use crate::value::json;
 use crate::value::object::Object;
 
@@ -223,7 +224,13 @@ pub(crate) fn tool_spec(spec: &Bound<'_, PyDict>) -> PyResult<ToolSpec> {
     let fields = spec.copy()?;
     let timeout = fields.call_method1("pop", ("timeout", spec.py().None()))?;
     let timeout = timeout.extract::<Option<f64>>()?.map(|given| seconds("timeout", given));
-    Ok(ToolSpec { timeout: timeout.transpose()?, ..json::read(&fields)? })
+    let breaker = fields.call_method1("pop", ("breaker", spec.py().None()))?;
+    let breaker = breaker.extract::<Option<Bound<'_, PyDict>>>()?.map(|given| {
+        let item = |name: &str| given.as_any().get_item(name);
+        policy((item("failures")?.extract()?, item("cooldown")?.extract()?))
+    });
+    let (timeout, breaker) = (timeout.transpose()?, breaker.transpose()?);
+    Ok(ToolSpec { timeout, breaker, ..json::read(&fields)? })
 }
 
 /// What a tool receives about the call besides its arguments.

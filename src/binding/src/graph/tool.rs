@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use antiphon_core::approval::HostVerdict;
+use antiphon_core::tool::error_in;
 use antiphon_core::{Fault, FaultCode, ToolOutcome};
 use antiphon_reply::JsonSchemas;
-use antiphon_runtime::{CallContext, CheckedTool, SystemClock, Tool};
+use antiphon_runtime::{CallContext, CheckedTool, GatedTool, SystemClock, Tool};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -15,6 +16,7 @@ use serde_json::{Map, Value as Json};
 use crate::driver::seeds;
 use crate::driver::wait::{awaitable_result, block_on_native};
 use crate::fault::{seconds, to_exception};
+use crate::graph::tool_gate::PyToolGate;
 use crate::value::json;
 
 /// A tool whose code is native. Agents and ready systems call it without Python.
@@ -42,10 +44,24 @@ impl NativeTool {
         let spec = self.tool().spec();
         let dict = pythonize::pythonize(py, spec)?;
         dict.set_item("timeout", spec.timeout.map(|timeout| timeout.as_secs_f64()))?;
+        let breaker = spec.breaker.map(|policy| {
+            let breaker = PyDict::new(py);
+            breaker.set_item("failures", policy.failures)?;
+            breaker.set_item("cooldown", policy.cooldown.as_secs_f64())?;
+            PyResult::Ok(breaker)
+        });
+        dict.set_item("breaker", breaker.transpose()?)?;
+        dict.set_item("max_concurrency", spec.max_concurrency)?;
         dict.set_item("cache", spec.cache)?;
         dict.set_item("max_calls", spec.max_calls)?;
         dict.set_item("approval", pythonize::pythonize(py, &spec.approval)?)?;
         Ok(dict)
+    }
+
+    /// The same tool behind a gate.
+    fn gated(&self, gate: &PyToolGate) -> Self {
+        let gated = GatedTool::new(Arc::clone(self.tool()), Arc::clone(gate.gate()));
+        Self(self.0.replaced(Arc::new(gated)))
     }
 
     /// The arguments as the tool gets them: validated, with defaults, and converted where that is
@@ -156,6 +172,13 @@ pub(crate) fn open_tools(family: &str, settings: &Bound<'_, PyDict>) -> PyResult
     let entry = antiphon_tools::find(family).map_err(raise)?;
     let opened = entry.open(&read_settings(family, settings)?).map_err(raise)?;
     opened.into_iter().map(|tool| NativeTool::new(tool).map_err(raise)).collect()
+}
+
+/// The message of a tool's result that says that the call has failed, such as `{"error": "..."}`;
+/// none if it is a result.
+#[pyfunction]
+pub(crate) fn error_in_result(result: &Bound<'_, PyDict>) -> PyResult<Option<String>> {
+    Ok(error_in(&json::read(result)?))
 }
 
 /// All families of built-in tools, each as a dict with its name, its description, and the JSON

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use antiphon_core::ToolSpec;
 use antiphon_runtime::sandbox::Sandbox;
-use antiphon_runtime::{Model as ModelPort, Tool};
+use antiphon_runtime::{GatedTool, Model as ModelPort, Tool};
 use antiphon_systems::{RoleImplementation, RoleModel, SystemResourcesBuilder};
 use pyo3::exceptions::PyValueError;
 use pyo3::intern;
@@ -16,6 +16,7 @@ use crate::graph::builder::NodeOptions;
 use crate::graph::model::Model;
 use crate::graph::options::Keywords;
 use crate::graph::tool::NativeTool;
+use crate::graph::tool_gate::PyToolGate;
 use crate::sandbox::native_sandbox::NativeSandbox;
 use crate::system::ported::{CallableModel, CallableRole, CallableTool, OverriddenTool};
 use crate::system::ported_sandbox::PortedSandbox;
@@ -125,8 +126,13 @@ fn tools(given: &Bound<'_, PyAny>) -> PyResult<Tools> {
         if let Ok(native) = native.cast::<NativeTool>() {
             return Ok(overridden(native.get(), spec, approve));
         }
+        let gate = call.bind(given.py()).getattr(intern!(given.py(), "gate"))?;
         let call = Arc::new(call);
-        Ok(Arc::new(CallableTool { spec, call, approve, user_context: None }) as Arc<dyn Tool>)
+        let tool = Arc::new(CallableTool { spec, call, approve, user_context: None });
+        Ok(match gate.cast::<PyToolGate>() {
+            Ok(gate) => Arc::new(GatedTool::new(tool, Arc::clone(gate.get().gate()))),
+            Err(_) => tool as Arc<dyn Tool>,
+        })
     };
     list.into_iter().map(tool).collect()
 }

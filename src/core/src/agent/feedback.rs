@@ -1,5 +1,6 @@
 //! The only sentences in Rust that a model reads: errors of its last step, and what it can do.
 
+use super::truncation::{ShownText, excerpt, truncate};
 use crate::content::{Content, ContentPart};
 use crate::fault::Fault;
 use crate::reply::UnreadableReply;
@@ -47,14 +48,16 @@ pub(super) fn result(outcome: &Result<Json, Fault>, limit: usize) -> (Content, b
         return shortened(content, limit);
     }
     let text = match outcome {
-        Ok(Json::String(text)) => text.clone(),
-        Ok(value) => value.to_string(),
+        Ok(value) => {
+            let ShownText { text, cut } = excerpt(value, limit);
+            return (Content::Text(text), cut);
+        }
         Err(fault) => match &fault.hint {
             Some(hint) => format!("error: {}\nhint: {hint}", fault.message),
             None => format!("error: {}", fault.message),
         },
     };
-    let (text, cut) = truncate(text, limit);
+    let ShownText { text, cut } = truncate(text, limit);
     (Content::Text(text), cut)
 }
 
@@ -69,18 +72,13 @@ fn shortened(content: Content, limit: usize) -> (Content, bool) {
             return Some(part);
         }
         let first = !std::mem::replace(&mut cut, true);
-        let text = truncate(text.into_owned(), std::mem::take(&mut left)).0;
-        first.then_some(ContentPart::Text { text })
+        let room = std::mem::take(&mut left);
+        let shown = match &part {
+            ContentPart::Data { value } => excerpt(value, room),
+            _ => truncate(text.into_owned(), room),
+        };
+        first.then_some(ContentPart::Text { text: shown.text })
     };
     let parts = content.into_parts().into_iter().filter_map(shorten).collect();
     (Content::Parts(parts), cut)
-}
-
-fn truncate(text: String, limit: usize) -> (String, bool) {
-    let length = text.chars().count();
-    if length <= limit {
-        return (text, false);
-    }
-    let kept: String = text.chars().take(limit).collect();
-    (format!("{kept}\n[truncated: {limit} of {length} characters]"), true)
 }

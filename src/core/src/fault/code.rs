@@ -164,6 +164,7 @@ codes! {
     ThreadEmpty = "thread_empty" => Validation,
     ThreadInvalid = "thread_invalid" => Validation,
     ThreadTaken = "thread_taken" => Validation,
+    ToolCircuitOpen = "tool_circuit_open" => Tool,
     ToolFailed = "tool_failed" => Tool,
     ToolFamilyUnknown = "tool_family_unknown" => Validation,
     ToolPanicked = "tool_panicked" => Internal,

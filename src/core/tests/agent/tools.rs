@@ -176,7 +176,7 @@ fn a_long_result_is_cut_and_marked() {
     let script = script(vec![asks(&["one"]), says("done")], |_| Ok(json!("ééééé")));
     let mut play = play(&graph, script);
     play.complete();
-    assert_eq!(results(&requests(&play)[1]), ["éééé\n[truncated: 4 of 5 characters]"]);
+    assert_eq!(results(&requests(&play)[1]), ["éééé\n[truncated: 1 of 5 characters were cut]"]);
     assert_eq!(play.of_kind(EventKind::ToolResult)[0].data["truncated"], true);
 }
 
@@ -193,7 +193,7 @@ fn a_result_of_parts_is_read_as_parts_and_only_its_texts_are_shortened() {
     let mut play = play(&graph, script);
     play.complete();
     let messages = &requests(&play)[1].messages;
-    let cut = text("of the\n[truncated: 6 of 13 characters]");
+    let cut = text("of the\n[truncated: 7 of 13 characters were cut]");
     assert_eq!(json!(messages.last().unwrap().content), json!([text("a plot"), image, cut]));
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::task::Poll;
 
+use antiphon_core::event::EventKind;
 use antiphon_core::run::Run;
 use antiphon_core::task::{Task, TaskId, TaskInput, TaskOutcome, TaskWork, ToolInvocation};
 use antiphon_core::{Fault, ModelRequest, Time};
@@ -58,6 +59,9 @@ impl CallServices {
         let mut cx = CallContext::new(Arc::clone(&self.clock));
         cx.deadline = task.deadline;
         cx.seed = run.seed_of(id);
+        let reporter = TaskReporter::new(id, self.signals.clone());
+        let notes = reporter.clone();
+        cx.notes = Some(Arc::new(move |name, data| notes.note(EventKind::Custom, name, data)));
         match &task.work {
             TaskWork::Tool(invocation) | TaskWork::Approve(invocation) => {
                 cx.call_id = Some(invocation.call.id.clone());
@@ -77,7 +81,7 @@ impl CallServices {
             answers: run.answers(origin.scope, origin.slot).to_vec(),
             handles: handled.map(|(node, fault)| (node, fault.clone())),
             cx,
-            reporter: TaskReporter::new(id, self.signals.clone()),
+            reporter,
             calls: AtomicU64::new(0),
         })
     }

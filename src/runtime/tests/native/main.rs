@@ -4,6 +4,7 @@
 
 mod agents;
 mod answers;
+mod approved_arguments;
 mod cancellation;
 mod concurrency;
 mod limits;
@@ -11,4 +12,5 @@ mod panics;
 mod snapshots;
 mod support;
 mod tool_calls;
+mod tool_gates;
 mod watching;

@@ -18,7 +18,7 @@ use crate::message::ToolCall;
 use crate::model::ModelReply;
 use crate::seed::KeySeed;
 use crate::task::{Task, TaskId, TaskInput, TaskOutcome, TaskWork};
-use crate::tool::{ToolOutcome, timed_out};
+use crate::tool::{ToolOutcome, settle, timed_out};
 use crate::value::Value;
 
 impl<V: Value> Run<V> {
@@ -153,7 +153,7 @@ impl<V: Value> Run<V> {
                     TaskOutcome::Failed(failure) => Err(failure.fault),
                     _ => Err(misplaced()),
                 };
-                self.take_result(scope, position, &outcome);
+                self.take_result(scope, position, &settle(outcome));
             }
             (CallKind::Approval(position), TaskOutcome::Decided(decision)) => {
                 self.take_verdict(scope, position, decision);
