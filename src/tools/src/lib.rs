@@ -5,8 +5,10 @@
 //! |---|---|
 //! | [`document`] | the text of documents with positions: HTML, Markdown, office files, tables |
 //! | [`typed`] | a tool made of a Rust type for its arguments and one async function |
+//! | [`calculator`] | arithmetic, units, dates, statistics |
 //! | [`registry`](mod@registry) | all tools by name, with the schemas of their settings |
 
+pub mod calculator;
 pub mod document;
 #[cfg(feature = "echo")]
 pub mod echo;

@@ -11,6 +11,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value as Json, json};
 
+use crate::calculator::Calculator;
+
 /// Makes the tools of a family from their settings.
 type OpenFamily = fn(&Json) -> Result<Vec<Arc<dyn Tool>>, Fault>;
 
@@ -75,6 +77,7 @@ impl fmt::Debug for ToolEntry {
 /// All families of tools, in the order of their names.
 pub fn registry() -> &'static [ToolEntry] {
     const ALL: &[ToolEntry] = &[
+        ToolEntry::of::<Calculator>(),
         #[cfg(feature = "echo")]
         ToolEntry::of::<crate::echo::EchoTools>(),
     ];

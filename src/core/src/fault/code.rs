@@ -62,6 +62,7 @@ codes! {
     AttachmentNotText = "attachment_not_text" => Validation,
     AttachmentTooLarge = "attachment_too_large" => Validation,
     BudgetExhausted = "budget_exhausted" => Budget,
+    CalculationFailed = "calculation_failed" => Tool,
     CallInvalid = "call_invalid" => Validation,
     CheckpointCorrupt = "checkpoint_corrupt" => State,
     CheckpointEncrypted = "checkpoint_encrypted" => State,

@@ -2,5 +2,6 @@
 
 #![cfg(test)]
 
+mod calculator;
 mod document;
 mod typed;
