@@ -4,12 +4,14 @@
 //! | module | holds |
 //! |---|---|
 //! | [`document`] | the text of documents with positions: HTML, Markdown, office files, tables |
+//! | [`document_search`] | search in a folder of documents |
 //! | [`typed`] | a tool made of a Rust type for its arguments and one async function |
 //! | [`calculator`] | arithmetic, units, dates, statistics |
 //! | [`registry`](mod@registry) | all tools by name, with the schemas of their settings |
 
 pub mod calculator;
 pub mod document;
+pub mod document_search;
 #[cfg(feature = "echo")]
 pub mod echo;
 pub mod registry;

@@ -12,6 +12,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value as Json, json};
 
 use crate::calculator::Calculator;
+use crate::document_search::DocumentSearchTools;
 
 /// Makes the tools of a family from their settings.
 type OpenFamily = fn(&Json) -> Result<Vec<Arc<dyn Tool>>, Fault>;
@@ -78,6 +79,7 @@ impl fmt::Debug for ToolEntry {
 pub fn registry() -> &'static [ToolEntry] {
     const ALL: &[ToolEntry] = &[
         ToolEntry::of::<Calculator>(),
+        ToolEntry::of::<DocumentSearchTools>(),
         #[cfg(feature = "echo")]
         ToolEntry::of::<crate::echo::EchoTools>(),
     ];

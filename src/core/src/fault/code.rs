@@ -69,6 +69,8 @@ codes! {
     CheckpointMisfit = "checkpoint_misfit" => State,
     CheckpointPlain = "checkpoint_plain" => State,
     CheckpointUnknown = "checkpoint_unknown" => State,
+    DocumentIndexUnavailable = "document_index_unavailable" => Tool,
+    DocumentUnknown = "document_unknown" => Tool,
     GraphInvalid = "graph_invalid" => Validation,
     HostIncomplete = "host_incomplete" => Internal,
     InputInvalid = "input_invalid" => Validation,

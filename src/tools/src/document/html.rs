@@ -152,13 +152,11 @@ impl<'t> HtmlWalk<'t> {
             }
             Role::Item => self.begin_item(),
             Role::Row => {
-                self.writer.line();
+                self.writer.end_line();
                 self.cells = 0;
             }
             Role::Cell => {
-                if self.cells > 0 {
-                    self.writer.text(" | ");
-                }
+                self.writer.cell(self.cells == 0);
                 self.cells += 1;
             }
             Role::Term => return self.begin_term(index, node),
@@ -194,7 +192,6 @@ impl<'t> HtmlWalk<'t> {
     }
 
     fn begin_item(&mut self) {
-        self.writer.line();
         let indent = "  ".repeat(self.lists.len().saturating_sub(1).min(8));
         let mark = match self.lists.last_mut() {
             Some(Some(number)) => {
@@ -204,7 +201,7 @@ impl<'t> HtmlWalk<'t> {
             }
             _ => format!("{indent}- "),
         };
-        self.writer.verbatim(&mark);
+        self.writer.item(&mark);
     }
 
     fn leave(&mut self, role: Role, start: usize) {
@@ -220,7 +217,7 @@ impl<'t> HtmlWalk<'t> {
                 self.lists.pop();
                 self.break_list();
             }
-            Role::Item | Role::Row => self.writer.line(),
+            Role::Item | Role::Row => self.writer.end_line(),
             Role::Link => self.writer.link(start),
             _ => {}
         }

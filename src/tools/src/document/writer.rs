@@ -13,12 +13,21 @@ pub(super) struct TextWriter {
     breaks: usize,
     /// A space that the next text on this line begins with.
     space: bool,
+    /// The line has only the mark of an item or a cell, whose text stands behind it.
+    marked: bool,
 }
 
 impl TextWriter {
     /// A text of at most `limit` characters.
     pub(super) fn new(limit: usize) -> Self {
-        Self { document: DocumentText::default(), length: 0, limit, breaks: 0, space: false }
+        Self {
+            document: DocumentText::default(),
+            length: 0,
+            limit,
+            breaks: 0,
+            space: false,
+            marked: false,
+        }
     }
 
     /// The position that the next text will have.
@@ -37,14 +46,43 @@ impl TextWriter {
 
     /// The next text stands on a new line.
     pub(super) fn line(&mut self) {
+        if self.marked {
+            return;
+        }
         self.breaks = self.breaks.max(1);
         self.space = false;
     }
 
     /// The next text begins a new block.
     pub(super) fn block(&mut self) {
+        if self.marked {
+            return;
+        }
         self.breaks = 2;
         self.space = false;
+    }
+
+    /// The mark of an item; what follows stands on the same line, also if it is a paragraph.
+    pub(super) fn item(&mut self, mark: &str) {
+        self.end_line();
+        self.write(mark);
+        self.marked = true;
+    }
+
+    /// The mark between two cells of a row, none before the first; what follows stands on the same line.
+    pub(super) fn cell(&mut self, first: bool) {
+        if !first {
+            (self.breaks, self.space) = (0, true);
+            self.write("|");
+            self.space = true;
+        }
+        self.marked = true;
+    }
+
+    /// Ends a row or an item, also an empty one.
+    pub(super) fn end_line(&mut self) {
+        self.marked = false;
+        self.line();
     }
 
     /// Text whose white space is collapsed.
@@ -125,6 +163,7 @@ impl TextWriter {
     }
 
     fn write(&mut self, text: &str) {
+        self.marked = false;
         self.flush();
         for character in text.chars() {
             self.push(character);

@@ -4,4 +4,5 @@
 
 mod calculator;
 mod document;
+mod document_search;
 mod typed;

@@ -14,6 +14,12 @@ fn blocks_lists_and_tables_stand_on_their_own_lines() {
 }
 
 #[test]
+fn paragraphs_in_items_and_cells_stay_on_their_line() {
+    let page = "<ul><li><p>a</p><p>more</p></li><li>b</li></ul><table><tr><td><p>1</p></td><td><p>2</p></table>";
+    assert_eq!(text(page), "- a\n\nmore\n\n- b\n\n1 | 2\n");
+}
+
+#[test]
 fn code_keeps_its_white_space() {
     assert_eq!(
         text("<p>See<pre>def f():\n    pass</pre>."),
