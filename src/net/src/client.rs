@@ -70,6 +70,15 @@ impl HttpClient {
         exchange(self.client(url)?, request).await
     }
 
+    /// The client under these settings for a library that sends its own requests to `url`: it
+    /// follows no redirects either, and verifies certificates the same way.
+    ///
+    /// # Errors
+    /// [`HttpError::Setup`].
+    pub fn raw(&self, url: &Url) -> Result<Client, HttpError> {
+        self.client(url).cloned()
+    }
+
     fn client(&self, url: &Url) -> Result<&Client, HttpError> {
         let Pools { options, remote, loopback } = &*self.pools;
         let client = if url.scheme() == "http" && is_this_machine(url) {

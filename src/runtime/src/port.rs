@@ -9,7 +9,7 @@ use antiphon_core::approval::HostVerdict;
 use antiphon_core::event::EventKind;
 use antiphon_core::{Fault, ModelReply, ModelRequest, Time, ToolOutcome, ToolSpec};
 use async_trait::async_trait;
-use serde_json::{Value as Json, json};
+use serde_json::{Number, Value as Json, json};
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::clock::Clock;
@@ -28,6 +28,15 @@ pub enum ReplyChunk {
         /// How long the call waits before it asks again.
         delay: Duration,
     },
+    /// A tool reports how far it is.
+    Progress {
+        /// What is done so far.
+        done: Number,
+        /// What there is to do, if that is known.
+        total: Option<Number>,
+        /// What it does now.
+        message: Option<String>,
+    },
 }
 
 impl ReplyChunk {
@@ -39,6 +48,10 @@ impl ReplyChunk {
                 let delay = u64::try_from(delay.as_millis()).unwrap_or(u64::MAX);
                 let data = json!({"code": code, "attempt": attempt, "delay_ms": delay});
                 (EventKind::Retry, "transport", data)
+            }
+            Self::Progress { done, total, message } => {
+                let data = json!({"done": done, "total": total, "message": message});
+                (EventKind::Custom, "progress", data)
             }
         }
     }

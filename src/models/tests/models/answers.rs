@@ -86,7 +86,7 @@ pub(crate) fn chunks(receiver: &mut UnboundedReceiver<ReplyChunk>) -> Vec<ReplyC
 pub(crate) fn texts(receiver: &mut UnboundedReceiver<ReplyChunk>) -> Vec<String> {
     let text = |chunk| match chunk {
         ReplyChunk::Text(text) => Some(text),
-        ReplyChunk::Retry { .. } => None,
+        ReplyChunk::Retry { .. } | ReplyChunk::Progress { .. } => None,
     };
     chunks(receiver).into_iter().filter_map(text).collect()
 }

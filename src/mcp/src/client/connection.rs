@@ -1,0 +1,318 @@
+//! One connection to a server.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use antiphon_core::Fault;
+use antiphon_runtime::CallContext;
+use rmcp::model::{
+    CallToolRequest, CallToolRequestParams, CallToolResult, ClientRequest, DiscoverRequest,
+    DiscoverRequestParams, InputRequest, InputRequiredResult, InputResponses, ListToolsResult,
+    PaginatedRequestParams, PingRequest, ProtocolVersion, ServerResult,
+};
+use rmcp::service::{
+    ClientLifecycleMode, ClientServiceExt, PeerRequestOptions, RequestHandle, RoleClient,
+    RunningService,
+};
+use serde_json::json;
+
+use super::active_calls::ActiveCallGuard;
+use super::failure::{CallFailure, handshake_failed, of_handshake, reply_invalid};
+use super::handler::PeerHandler;
+use super::http;
+use super::oauth::ServerAuthorization;
+use super::session::McpServices;
+use super::stderr_tail::StderrTail;
+use super::stdio::StdioTransport;
+use super::target::ServerTarget;
+
+/// How often a server may ask for further input during one call.
+const ROUNDS: usize = 10;
+/// How long a silent server may take to answer a ping.
+const PROBE: Duration = Duration::from_secs(5);
+/// How long a connection may take to close: its process is told to end, and killed.
+const CLOSING: Duration = Duration::from_secs(8);
+
+/// What a connection is made with.
+pub(super) struct ConnectionSpec {
+    pub(super) target: ServerTarget,
+    pub(super) roots: Vec<String>,
+    pub(super) timeout: Duration,
+    pub(super) connect_timeout: Duration,
+    pub(super) http: antiphon_net::HttpClient,
+    pub(super) authorization: Option<ServerAuthorization>,
+}
+
+/// A server that has completed its handshake.
+pub(super) struct Connection {
+    server: String,
+    timeout: Duration,
+    service: tokio::sync::Mutex<Option<RunningService<RoleClient, PeerHandler>>>,
+    peer: rmcp::Peer<RoleClient>,
+    handler: PeerHandler,
+    pub(super) stderr: StderrTail,
+    /// It does not answer any more.
+    dead: AtomicBool,
+    /// Held while a server that let a call time out is asked whether it is alive.
+    probing: Arc<tokio::sync::Mutex<()>>,
+}
+
+impl Connection {
+    /// Connects with the newest revision, or with an older one if the server knows no newer.
+    pub(super) async fn open(spec: &ConnectionSpec, services: McpServices) -> Result<Self, Fault> {
+        let server = spec.target.name();
+        let stderr = StderrTail::default();
+        let handler = PeerHandler::new(&server, &spec.roots, services);
+        let modes = [
+            ClientLifecycleMode::Auto {
+                preferred_versions: vec![ProtocolVersion::LATEST],
+                legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
+            },
+            // Some servers of older revisions do not even survive the question.
+            ClientLifecycleMode::Initialize,
+        ];
+        let connect = async {
+            let mut failed = None;
+            for mode in modes {
+                match begin(spec, handler.clone(), &stderr, mode).await {
+                    Ok(service) => return Ok(service),
+                    Err((fault, true)) => failed = failed.or(Some(fault)),
+                    Err((fault, false)) => return Err(fault),
+                }
+            }
+            Err(failed.unwrap_or_else(|| handshake_failed(&server, "no revision fits", &stderr)))
+        };
+        let service = tokio::time::timeout(spec.connect_timeout, connect).await;
+        let service = service.unwrap_or_else(|_| {
+            let cause = format!("it took longer than {} s", spec.connect_timeout.as_secs_f64());
+            Err(handshake_failed(&server, &cause, &stderr))
+        })?;
+        let peer = service.peer().clone();
+        let service = tokio::sync::Mutex::new(Some(service));
+        Ok(Self {
+            server,
+            timeout: spec.timeout,
+            service,
+            peer,
+            handler,
+            stderr,
+            dead: AtomicBool::new(false),
+            probing: Arc::default(),
+        })
+    }
+
+    /// The revision of the protocol that is spoken.
+    pub(super) fn revision(&self) -> String {
+        let info = self.peer.peer_info();
+        info.map_or_else(String::new, |info| info.protocol_version.to_string())
+    }
+
+    /// How often the server's list of tools has changed.
+    pub(super) fn changes(&self) -> u64 {
+        self.handler.changes.load(Ordering::Acquire)
+    }
+
+    /// Whether it can carry calls. Waits for the end of a probe.
+    pub(super) async fn is_alive(&self) -> bool {
+        drop(self.probing.lock().await);
+        !self.dead.load(Ordering::Acquire) && !self.peer.is_transport_closed()
+    }
+
+    /// One page of the list of tools.
+    pub(super) async fn page(
+        &self,
+        cursor: Option<String>,
+    ) -> Result<ListToolsResult, CallFailure> {
+        let params = PaginatedRequestParams::default().with_cursor(cursor);
+        let listing = self.peer.list_tools(Some(params));
+        match tokio::time::timeout(self.timeout, listing).await {
+            Ok(Ok(page)) => Ok(page),
+            Ok(Err(error)) => Err(CallFailure::of(&self.server, &error)),
+            Err(_) => Err(CallFailure::TimedOut),
+        }
+    }
+
+    /// Calls a tool. Drives all rounds in which the server wants to know more.
+    pub(super) async fn call(
+        self: &Arc<Self>,
+        mut params: CallToolRequestParams,
+        cx: &CallContext,
+    ) -> Result<CallToolResult, CallFailure> {
+        for _ in 0..ROUNDS {
+            let result = self.request(params.clone(), cx).await?;
+            let asked = match result {
+                ServerResult::CallToolResult(result) => return Ok(result),
+                ServerResult::EmptyResult(_) => return Ok(CallToolResult::default()),
+                ServerResult::InputRequiredResult(asked) => asked,
+                _ => return Err(self.nonsense("it is no result of a tool")),
+            };
+            params.request_state = asked.request_state.clone();
+            params.input_responses = Some(self.input(asked).await);
+        }
+        Err(self.nonsense("it asks for input again and again"))
+    }
+
+    /// What the server wants to know, by its names.
+    async fn input(&self, asked: InputRequiredResult) -> InputResponses {
+        let mut responses = InputResponses::new();
+        for (name, request) in asked.input_requests.unwrap_or_default() {
+            let response = match request {
+                InputRequest::Elicitation(request) => {
+                    json!(self.handler.elicit(&request.params, None).await)
+                }
+                InputRequest::CreateMessage(request) => {
+                    match self.handler.sample(request.params).await {
+                        Ok(reply) => json!(reply),
+                        Err(error) => json!({"error": error}),
+                    }
+                }
+                InputRequest::ListRoots(_) => json!(self.handler.roots()),
+                _ => continue,
+            };
+            responses.insert(name, response);
+        }
+        responses
+    }
+
+    async fn request(
+        self: &Arc<Self>,
+        params: CallToolRequestParams,
+        cx: &CallContext,
+    ) -> Result<ServerResult, CallFailure> {
+        let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
+        let sending = self.handler.sending.lock().await;
+        let options = PeerRequestOptions::no_options();
+        let sent = self.peer.send_cancellable_request(request, options).await;
+        let handle = sent.map_err(|error| CallFailure::of(&self.server, &error))?;
+        let active = self.handler.calls.add(&handle.progress_token, handle.id.clone(), cx);
+        drop(sending);
+        let abandoned = AbandonedCall { connection: self, handle: Some(handle) };
+        abandoned.result(active, cx).await
+    }
+
+    /// Asks in the background whether the server is alive, and gives it up if it is not.
+    fn probe(self: &Arc<Self>) {
+        let connection = Arc::clone(self);
+        let Ok(probing) = Arc::clone(&self.probing).try_lock_owned() else { return };
+        tokio::spawn(async move {
+            let request = if connection.revision() >= ProtocolVersion::NO_INITIALIZE.to_string() {
+                ClientRequest::DiscoverRequest(DiscoverRequest::new(DiscoverRequestParams {}))
+            } else {
+                ClientRequest::PingRequest(PingRequest::default())
+            };
+            let limit = PROBE.min(connection.timeout);
+            let answer = tokio::time::timeout(limit, connection.peer.send_request(request)).await;
+            // An error is an answer too.
+            let alive = matches!(answer, Ok(Ok(_) | Err(rmcp::ServiceError::McpError(_))));
+            if !alive {
+                connection.dead.store(true, Ordering::Release);
+            }
+            drop(probing);
+            if !alive {
+                connection.close().await;
+            }
+        });
+    }
+
+    /// Ends it: the process and its children are gone, or the session is deleted.
+    pub(super) async fn close(&self) {
+        self.dead.store(true, Ordering::Release);
+        let service = self.service.lock().await.take();
+        if let Some(mut service) = service {
+            // What does not end in time is killed when it is dropped.
+            let _ = service.close_with_timeout(CLOSING).await;
+        }
+    }
+
+    fn nonsense(&self, cause: &str) -> CallFailure {
+        CallFailure::Final(reply_invalid(&self.server, cause))
+    }
+}
+
+async fn begin(
+    spec: &ConnectionSpec,
+    handler: PeerHandler,
+    stderr: &StderrTail,
+    mode: ClientLifecycleMode,
+) -> Result<RunningService<RoleClient, PeerHandler>, (Fault, bool)> {
+    let begun = match &spec.target {
+        ServerTarget::Process(target) => {
+            let transport = StdioTransport::start(target, stderr);
+            let transport = transport.map_err(|fault| (fault, false))?;
+            handler.serve_with_lifecycle(transport, mode).await
+        }
+        ServerTarget::Address(target) => {
+            let client = http::client(&spec.http, target).map_err(|fault| (fault, false))?;
+            if let Some(authorization) = &spec.authorization {
+                let client = authorization.client(client).await;
+                let client = client.map_err(|fault| (fault, false))?;
+                let transport = http::transport(client, target);
+                let transport = transport.map_err(|fault| (fault, false))?;
+                handler.serve_with_lifecycle(transport, mode).await
+            } else {
+                let transport = http::transport(client, target);
+                let transport = transport.map_err(|fault| (fault, false))?;
+                handler.serve_with_lifecycle(transport, mode).await
+            }
+        }
+    };
+    match begun {
+        Ok(service) => Ok(service),
+        Err(error) => {
+            stderr.settle().await;
+            Err(of_handshake(&spec.target.name(), &error, stderr))
+        }
+    }
+}
+
+/// A call that is under way. If it is dropped before its result is there, its server is told to
+/// stop, and asked whether it is alive.
+struct AbandonedCall<'a> {
+    connection: &'a Arc<Connection>,
+    handle: Option<RequestHandle<RoleClient>>,
+}
+
+impl AbandonedCall<'_> {
+    async fn result(
+        mut self,
+        mut active: ActiveCallGuard,
+        cx: &CallContext,
+    ) -> Result<ServerResult, CallFailure> {
+        let mut left = self.connection.timeout;
+        loop {
+            let Some(handle) = &mut self.handle else { return Err(CallFailure::TimedOut) };
+            let waits = *active.open_questions.borrow_and_update() > 0;
+            let since = cx.clock.now();
+            tokio::select! {
+                biased;
+                result = &mut handle.rx => {
+                    self.handle = None;
+                    let lost = Err(rmcp::ServiceError::TransportClosed);
+                    let result = result.unwrap_or(lost);
+                    return result.map_err(|error| CallFailure::of(&self.connection.server, &error));
+                }
+                () = cx.clock.sleep(left), if !waits => return Err(CallFailure::TimedOut),
+                changed = active.open_questions.changed() => {
+                    if changed.is_err() {
+                        return Err(CallFailure::TimedOut);
+                    }
+                    if !waits {
+                        left = left.saturating_sub(cx.clock.now().since(since));
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Drop for AbandonedCall<'_> {
+    fn drop(&mut self) {
+        let Some(handle) = self.handle.take() else { return };
+        // Outside of a runtime there is nobody left to tell.
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(handle.cancel(Some("nobody waits for the result".to_owned())));
+            self.connection.probe();
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! What a server asks a person while one of its tools works.
+
+use antiphon_core::Fault;
+use async_trait::async_trait;
+use rmcp::model::{ElicitRequestParams, ElicitResult, ElicitationAction};
+use serde_json::{Value as Json, json};
+
+/// A question of a server. Its texts come from the server, and are not to be trusted.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ElicitationQuestion {
+    /// The server, as faults call it.
+    pub server: String,
+    /// What it asks.
+    pub message: String,
+    /// The schema of the answer, an object of plain fields; none if the person is to visit `url`.
+    pub schema: Option<Json>,
+    /// The address that the person is to visit. Nothing opens it.
+    pub url: Option<String>,
+}
+
+impl ElicitationQuestion {
+    pub(super) fn of(server: &str, params: &ElicitRequestParams) -> Option<Self> {
+        let server = server.to_owned();
+        match params {
+            ElicitRequestParams::FormElicitationParams { message, requested_schema, .. } => {
+                let (message, schema) = (message.clone(), Some(json!(requested_schema)));
+                Some(Self { server, message, schema, url: None })
+            }
+            ElicitRequestParams::UrlElicitationParams { message, url, .. } => {
+                let (message, url) = (message.clone(), Some(url.clone()));
+                Some(Self { server, message, schema: None, url })
+            }
+            _ => None,
+        }
+    }
+
+    /// The question as the value of an interrupt.
+    pub fn as_json(&self) -> Json {
+        let (kind, server, message) = ("elicitation", &self.server, &self.message);
+        match &self.url {
+            Some(url) => json!({"type": kind, "server": server, "question": message, "url": url}),
+            None => {
+                json!({"type": kind, "server": server, "question": message, "schema": self.schema})
+            }
+        }
+    }
+}
+
+/// A person's answer.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ElicitationAnswer {
+    /// The values that were asked for; null for an address that was visited.
+    Accept(Json),
+    /// The person does not answer; the tool may go on.
+    Decline,
+    /// The person wants the tool to stop.
+    Cancel,
+}
+
+impl ElicitationAnswer {
+    /// Reads the answer to an interrupt: null and false decline, an object with `action` and
+    /// `content` is taken as it is, and any other value is the answer itself. If `question` asks
+    /// for one field only, a plain value is the value of that field.
+    pub fn read(question: &ElicitationQuestion, answer: &Json) -> Self {
+        if matches!(answer, Json::Null | Json::Bool(false)) && !asks_for_boolean(question) {
+            return Self::Decline;
+        }
+        let action = answer.get("action").and_then(Json::as_str);
+        match (action, answer) {
+            (Some("accept"), answer) => {
+                Self::Accept(answer.get("content").cloned().unwrap_or(Json::Null))
+            }
+            (Some("decline"), _) => Self::Decline,
+            (Some("cancel"), _) => Self::Cancel,
+            (_, Json::Object(_)) => Self::Accept(answer.clone()),
+            (_, plain) => Self::Accept(match only_field(question) {
+                Some(name) => json!({name: plain}),
+                None => plain.clone(),
+            }),
+        }
+    }
+
+    pub(super) fn into_result(self) -> ElicitResult {
+        match self {
+            Self::Accept(Json::Null) => ElicitResult::new(ElicitationAction::Accept),
+            Self::Accept(content) => {
+                ElicitResult::new(ElicitationAction::Accept).with_content(content)
+            }
+            Self::Decline => ElicitResult::new(ElicitationAction::Decline),
+            Self::Cancel => ElicitResult::new(ElicitationAction::Cancel),
+        }
+    }
+}
+
+fn only_field(question: &ElicitationQuestion) -> Option<&str> {
+    let fields = question.schema.as_ref()?.get("properties")?.as_object()?;
+    let mut names = fields.keys();
+    names.next().filter(|_| names.next().is_none()).map(String::as_str)
+}
+
+fn asks_for_boolean(question: &ElicitationQuestion) -> bool {
+    let schema = question.schema.as_ref();
+    let kind = only_field(question)
+        .and_then(|name| schema?.get("properties")?.get(name)?.get("type")?.as_str());
+    kind == Some("boolean")
+}
+
+/// Answers the questions of servers. Without one, servers are told that nobody can be asked.
+#[async_trait]
+pub trait ElicitationHandler: Send + Sync {
+    /// Asks a person, and waits.
+    ///
+    /// # Errors
+    /// Nobody could be asked; the server reads that the question was cancelled.
+    async fn ask(&self, question: ElicitationQuestion) -> Result<ElicitationAnswer, Fault>;
+}

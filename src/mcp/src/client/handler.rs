@@ -1,0 +1,150 @@
+//! What the client answers to its server.
+#![expect(deprecated, reason = "servers of all revisions but the newest use sampling and roots")]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rmcp::ErrorData;
+use rmcp::handler::client::ClientHandler;
+use rmcp::model::{
+    ClientCapabilities, ClientConfig, CreateMessageRequestParams, CreateMessageResult,
+    ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationCapability,
+    FormElicitationCapability, Implementation, ListRootsResult, ProgressNotificationParam,
+    ProtocolVersion, Root, UrlElicitationCapability,
+};
+use rmcp::service::{InboundStreamOrigin, NotificationContext, RequestContext, RoleClient};
+
+use super::active_calls::{ActiveCalls, OpenQuestion};
+use super::elicitation::ElicitationQuestion;
+use super::sampling;
+use super::session::McpServices;
+
+/// The client's side of one connection.
+#[derive(Clone)]
+pub(super) struct PeerHandler {
+    server: Arc<str>,
+    roots: Arc<[String]>,
+    services: McpServices,
+    pub(super) calls: ActiveCalls,
+    /// Counts the changes of the server's list of tools.
+    pub(super) changes: Arc<AtomicU64>,
+    /// Held while a call is sent, so that no message about it comes before it is known.
+    pub(super) sending: Arc<tokio::sync::Mutex<()>>,
+}
+
+impl PeerHandler {
+    pub(super) fn new(server: &str, roots: &[String], services: McpServices) -> Self {
+        Self {
+            server: server.into(),
+            roots: roots.into(),
+            services,
+            calls: ActiveCalls::default(),
+            changes: Arc::default(),
+            sending: Arc::default(),
+        }
+    }
+
+    pub(super) async fn elicit(
+        &self,
+        params: &ElicitRequestParams,
+        origin: Option<&InboundStreamOrigin>,
+    ) -> ElicitResult {
+        let handler = self.services.elicitation.as_ref();
+        let question = ElicitationQuestion::of(&self.server, params);
+        let Some((handler, question)) = handler.zip(question) else {
+            return ElicitResult::new(ElicitationAction::Decline);
+        };
+        let id = match origin {
+            Some(InboundStreamOrigin::OutboundRequest(id)) => Some(id),
+            _ => None,
+        };
+        drop(self.sending.lock().await);
+        let open = OpenQuestion::during(self.calls.asking(id));
+        let answer = handler.ask(question).await;
+        drop(open);
+        match answer {
+            Ok(answer) => answer.into_result(),
+            Err(fault) => {
+                tracing::warn!(server = &*self.server, %fault, "a question was not answered");
+                ElicitResult::new(ElicitationAction::Cancel)
+            }
+        }
+    }
+}
+
+impl PeerHandler {
+    /// Asks the model that the server may ask.
+    pub(super) async fn sample(
+        &self,
+        params: CreateMessageRequestParams,
+    ) -> Result<CreateMessageResult, ErrorData> {
+        let Some(model) = &self.services.model else {
+            return Err(ErrorData::invalid_request("sampling is not allowed here", None));
+        };
+        sampling::answer(&**model, params).await
+    }
+
+    /// The folders that the server works in.
+    pub(super) fn roots(&self) -> ListRootsResult {
+        ListRootsResult::new(self.roots.iter().map(Root::new).collect())
+    }
+}
+
+impl ClientHandler for PeerHandler {
+    async fn create_message(
+        &self,
+        params: CreateMessageRequestParams,
+        _context: RequestContext<RoleClient>,
+    ) -> Result<CreateMessageResult, ErrorData> {
+        self.sample(params).await
+    }
+
+    async fn list_roots(
+        &self,
+        _context: RequestContext<RoleClient>,
+    ) -> Result<ListRootsResult, ErrorData> {
+        Ok(self.roots())
+    }
+
+    async fn create_elicitation(
+        &self,
+        request: ElicitRequestParams,
+        context: RequestContext<RoleClient>,
+    ) -> Result<ElicitResult, ErrorData> {
+        Ok(self.elicit(&request, context.extensions.get::<InboundStreamOrigin>()).await)
+    }
+
+    async fn on_progress(
+        &self,
+        params: ProgressNotificationParam,
+        _context: NotificationContext<RoleClient>,
+    ) {
+        drop(self.sending.lock().await);
+        if let Some(call) = self.calls.by_token(&params.progress_token) {
+            call.report(&params);
+        }
+    }
+
+    async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {
+        self.changes.fetch_add(1, Ordering::Release);
+    }
+
+    fn get_info(&self) -> ClientConfig {
+        let mut capabilities = ClientCapabilities::default();
+        if self.services.elicitation.is_some() {
+            let mut elicitation = ElicitationCapability::default();
+            elicitation.form = Some(FormElicitationCapability::default());
+            elicitation.url = Some(UrlElicitationCapability::default());
+            capabilities.elicitation = Some(elicitation);
+        }
+        if self.services.model.is_some() {
+            capabilities.sampling = Some(rmcp::model::SamplingCapability::default());
+        }
+        if !self.roots.is_empty() {
+            capabilities.roots = Some(rmcp::model::RootsCapabilities::default());
+        }
+        let client = Implementation::new("antiphon", env!("CARGO_PKG_VERSION"));
+        ClientConfig::new(capabilities, client)
+            .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
+    }
+}
