@@ -7,6 +7,7 @@
 //! | [`document_search`] | search in a folder of documents |
 //! | [`typed`] | a tool made of a Rust type for its arguments and one async function |
 //! | [`calculator`] | arithmetic, units, dates, statistics |
+//! | [`files`] | files below one folder, which no path leads out of |
 //! | [`registry`](mod@registry) | all tools by name, with the schemas of their settings |
 
 pub mod calculator;
@@ -14,6 +15,7 @@ pub mod document;
 pub mod document_search;
 #[cfg(feature = "echo")]
 pub mod echo;
+pub mod files;
 pub mod registry;
 pub mod typed;
 

@@ -13,6 +13,7 @@ use serde_json::{Value as Json, json};
 
 use crate::calculator::Calculator;
 use crate::document_search::DocumentSearchTools;
+use crate::files::FileTools;
 
 /// Makes the tools of a family from their settings.
 type OpenFamily = fn(&Json) -> Result<Vec<Arc<dyn Tool>>, Fault>;
@@ -82,6 +83,7 @@ pub fn registry() -> &'static [ToolEntry] {
         ToolEntry::of::<DocumentSearchTools>(),
         #[cfg(feature = "echo")]
         ToolEntry::of::<crate::echo::EchoTools>(),
+        ToolEntry::of::<FileTools>(),
     ];
     ALL
 }

@@ -5,4 +5,5 @@
 mod calculator;
 mod document;
 mod document_search;
+mod files;
 mod typed;
