@@ -5,6 +5,9 @@
 //! |---|---|
 //! | [`document`] | the text of documents with positions: HTML, Markdown, office files, tables |
 //! | [`document_search`] | search in a folder of documents |
+//! | [`http_api`] | calls of APIs that a catalogue describes |
+//! | [`sql`] | read-only queries of SQLite and PostgreSQL |
+//! | [`secret_text`] | settings whose values are secret |
 //! | [`typed`] | a tool made of a Rust type for its arguments and one async function |
 //! | [`calculator`] | arithmetic, units, dates, statistics |
 //! | [`files`] | files below one folder, which no path leads out of |
@@ -16,8 +19,12 @@ pub mod document_search;
 #[cfg(feature = "echo")]
 pub mod echo;
 pub mod files;
+pub mod http_api;
 pub mod registry;
+pub mod secret_text;
+pub mod sql;
 pub mod typed;
 
 pub use registry::{ToolEntry, find, registry};
+pub use secret_text::SecretText;
 pub use typed::{ToolFunction, TypedTool};

@@ -14,6 +14,8 @@ use serde_json::{Value as Json, json};
 use crate::calculator::Calculator;
 use crate::document_search::DocumentSearchTools;
 use crate::files::FileTools;
+use crate::http_api::HttpApiTools;
+use crate::sql::SqlTools;
 
 /// Makes the tools of a family from their settings.
 type OpenFamily = fn(&Json) -> Result<Vec<Arc<dyn Tool>>, Fault>;
@@ -84,6 +86,8 @@ pub fn registry() -> &'static [ToolEntry] {
         #[cfg(feature = "echo")]
         ToolEntry::of::<crate::echo::EchoTools>(),
         ToolEntry::of::<FileTools>(),
+        ToolEntry::of::<HttpApiTools>(),
+        ToolEntry::of::<SqlTools>(),
     ];
     ALL
 }
@@ -103,7 +107,36 @@ pub fn find(name: &str) -> Result<&'static ToolEntry, Fault> {
 
 fn open<F: ToolFamily>(given: &Json) -> Result<Vec<Arc<dyn Tool>>, Fault> {
     let label = format!("the tools `{}`", F::NAME);
-    F::open(settings::read(given, &label, FaultCode::ToolSettingInvalid)?)
+    let settings = settings::read(given, &label, FaultCode::ToolSettingInvalid);
+    F::open(settings.map_err(|fault| without_inner_texts(fault, given))?)
+}
+
+/// The fault without texts of objects and lists in the settings, which it may quote: some of them
+/// are secrets.
+fn without_inner_texts(mut fault: Fault, given: &Json) -> Fault {
+    let mut texts = Vec::new();
+    for value in given.as_object().into_iter().flat_map(|fields| fields.values()) {
+        if value.is_object() || value.is_array() {
+            collect_texts(value, &mut texts);
+        }
+    }
+    for text in texts.into_iter().filter(|text| text.chars().count() >= 4) {
+        fault.message = fault.message.replace(text, "***");
+    }
+    fault
+}
+
+fn collect_texts<'s>(value: &'s Json, texts: &mut Vec<&'s str>) {
+    match value {
+        Json::String(text) => texts.push(text),
+        Json::Array(items) => items.iter().for_each(|item| collect_texts(item, texts)),
+        // The name of a variant is no secret, and says what is wrong.
+        Json::Object(fields) => fields
+            .iter()
+            .filter(|(key, _)| *key != "type")
+            .for_each(|(_, value)| collect_texts(value, texts)),
+        Json::Null | Json::Bool(_) | Json::Number(_) => {}
+    }
 }
 
 fn schema<T: JsonSchema>() -> Json {

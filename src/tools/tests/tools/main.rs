@@ -6,4 +6,6 @@ mod calculator;
 mod document;
 mod document_search;
 mod files;
+mod http_api;
+mod sql;
 mod typed;

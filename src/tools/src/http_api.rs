@@ -1,0 +1,40 @@
+//! HTTP APIs that are described by a catalogue of endpoints.
+//!
+//! A model chooses an endpoint of the catalogue and gives its parameters; it never writes a URL, a
+//! host or a header that identifies somebody. Where a request may go is decided by the base URL
+//! of the settings and by the address policy.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`catalogue`], [`openapi`] | the endpoints, read from YAML or from an OpenAPI document |
+//! | [`scoring`] | the endpoints that fit a question best |
+//! | [`call`] | a call of an endpoint: parameters checked, escaped and put in their places |
+//! | [`auth`], [`token`] | who calls: keys, passwords, and tokens that are fetched and renewed |
+//! | [`adjustment`] | parameters that are added after the server has asked for them |
+//! | [`client`], [`reply`] | the exchange, and what comes back |
+//! | [`settings`], [`family`] | the tools |
+
+pub mod adjustment;
+pub mod auth;
+pub mod call;
+pub mod catalogue;
+pub mod client;
+pub mod family;
+mod fault;
+pub mod openapi;
+pub mod reply;
+pub mod scoring;
+pub mod settings;
+pub mod token;
+
+pub use adjustment::AdjustmentRule;
+pub use auth::{ApiPrincipal, AuthProfile, KeyLocation, TokenGrant};
+pub use call::{ApiCall, PreparedCall};
+pub use catalogue::{
+    ApiCatalogue, ApiEndpoint, ApiParameter, ApiSection, ApiSnippet, ParameterLocation,
+};
+pub use client::{ApiExchange, ApiOptions, HttpApi};
+pub use family::HttpApiTools;
+pub use reply::{ApiReply, ReplyContent, ReplyLimits};
+pub use scoring::ScoringMode;
+pub use settings::HttpApiSettings;

@@ -1,0 +1,433 @@
+//! The exchange with an API.
+
+use std::time::Duration;
+
+use antiphon_core::{Fault, Time};
+use antiphon_net::{
+    AddressPolicy, GuardedClient, GuardedOptions, HttpError, HttpReply, HttpRequest, Method,
+    Redactor, RedirectRefusal, Secret, Url, redirect, retry_after, within, without_secrets,
+};
+use antiphon_runtime::CallContext;
+use serde_json::{Map, Value as Json};
+
+use super::adjustment::{self, AdjustmentRule};
+use super::auth::{ApiPrincipal, AuthProfile, KeyLocation, basic};
+use super::call::{ApiCall, PreparedCall};
+use super::catalogue::{ApiCatalogue, ApiEndpoint};
+use super::fault;
+use super::reply::{ApiReply, ReplyLimits};
+use super::token::{TokenCache, TokenRequest};
+
+/// How many redirects within the API are followed.
+const REDIRECTS: usize = 3;
+
+/// The longest pause that a server may ask for.
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+
+/// The pause before a repetition that the server did not ask for.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// How much of an error reply is read, in bytes, and told, in characters.
+const ERROR_BYTES: usize = 64_000;
+const ERROR_CHARACTERS: usize = 1_000;
+
+/// Limits of calls.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ApiOptions {
+    /// The longest that one call may take, repetitions included; 30 seconds.
+    pub timeout: Duration,
+    /// The most requests of one call; 3.
+    pub max_requests: usize,
+    /// The largest reply in bytes; 5,000,000.
+    pub max_bytes: usize,
+    /// What of a reply is kept.
+    pub reply: ReplyLimits,
+    /// Parameters to add when an error with status 400 or 422 asks for them.
+    pub adjustments: Vec<AdjustmentRule>,
+    /// Values of parameters that are added when such an error names them.
+    pub known_values: Map<String, Json>,
+}
+
+impl Default for ApiOptions {
+    fn default() -> Self {
+        Self {
+            timeout: Duration::from_secs(30),
+            max_requests: 3,
+            max_bytes: 5_000_000,
+            reply: ReplyLimits::default(),
+            adjustments: Vec::new(),
+            known_values: Map::new(),
+        }
+    }
+}
+
+/// A call that succeeded.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ApiExchange {
+    /// The reply.
+    pub reply: ApiReply,
+    /// The URL without query.
+    pub url: String,
+    /// How many requests were sent.
+    pub requests: usize,
+    /// What happened on the way: a token that was renewed, parameters that were added.
+    pub notes: Vec<String>,
+}
+
+/// An API that can be called.
+#[derive(Debug)]
+pub struct HttpApi {
+    catalogue: ApiCatalogue,
+    base: Url,
+    auth: AuthProfile,
+    client: GuardedClient,
+    tokens: TokenCache,
+    options: ApiOptions,
+}
+
+impl HttpApi {
+    /// An API at `base_url`, or else at the address in its catalogue. Connects to nothing.
+    ///
+    /// # Errors
+    /// A `Validation` fault `tool_setting_invalid`: there is no usable address, or the auth
+    /// profile is incomplete.
+    pub fn new(
+        catalogue: ApiCatalogue,
+        base_url: Option<&str>,
+        auth: AuthProfile,
+        policy: AddressPolicy,
+        options: ApiOptions,
+    ) -> Result<Self, Fault> {
+        auth.check()?;
+        let hint = "set `base_url` to an http or https URL such as https://api.example.com/v1";
+        let text = base_url.or(catalogue.base_url.as_deref());
+        let text = text.ok_or_else(|| fault::setting("`base_url` is missing", hint))?;
+        let base = Url::parse(text).ok().filter(|url| {
+            let is_web = matches!(url.scheme(), "http" | "https") && url.has_host();
+            is_web && url.username().is_empty() && url.password().is_none()
+        });
+        let base = base.ok_or_else(|| {
+            let problem = "`base_url` must be an http or https URL without user and password";
+            fault::setting(problem, hint)
+        })?;
+        // Redirects are followed here, because an API must not send its caller elsewhere.
+        let guarded = GuardedOptions { max_redirects: 0, ..GuardedOptions::default() };
+        let client = GuardedClient::new(policy, guarded);
+        for secret in auth.secrets() {
+            antiphon_runtime::redact::register(secret.expose());
+        }
+        Ok(Self { catalogue, base, auth, client, tokens: TokenCache::default(), options })
+    }
+
+    /// Its endpoints.
+    pub const fn catalogue(&self) -> &ApiCatalogue {
+        &self.catalogue
+    }
+
+    /// Calls an endpoint of the catalogue for a principal.
+    ///
+    /// A 401 renews a fetched token once. A 400 or 422 adds parameters once, by the rules of the
+    /// options. Methods that only read are repeated once after a lost connection, 429, 502, 503
+    /// and 504. Redirects are followed within the origin of the API.
+    ///
+    /// # Errors
+    /// `api_call_invalid`, `api_call_rejected`, `api_unauthorized`, `api_token_failed`,
+    /// `api_server_failed`, `api_timeout`, and those of [`HttpError`]. No fault contains a secret.
+    pub async fn call(
+        &self,
+        endpoint: &ApiEndpoint,
+        call: ApiCall,
+        principal: &ApiPrincipal,
+        cx: &CallContext,
+    ) -> Result<ApiExchange, Fault> {
+        let left = cx.deadline.map(|deadline| deadline.since(cx.clock.now()));
+        let limit = left.map_or(self.options.timeout, |left| left.min(self.options.timeout));
+        let until = cx.clock.now() + limit;
+        let mut attempt = CallAttempt {
+            api: self,
+            endpoint,
+            call,
+            auth: principal.auth(&self.auth),
+            principal,
+            cx,
+            until,
+            token: None,
+            secrets: principal.auth(&self.auth).secrets(),
+            requests: 0,
+            notes: Vec::new(),
+            is_renewed: false,
+            is_adjusted: false,
+            is_repeated: false,
+        };
+        let outcome = within(cx.clock.as_ref(), Some(limit), attempt.run()).await;
+        outcome.unwrap_or_else(|| Err(fault::timeout(&endpoint.id(), limit.as_secs_f64())))
+    }
+}
+
+/// One call, with what its repetitions have used up.
+struct CallAttempt<'c> {
+    api: &'c HttpApi,
+    endpoint: &'c ApiEndpoint,
+    call: ApiCall,
+    auth: &'c AuthProfile,
+    principal: &'c ApiPrincipal,
+    cx: &'c CallContext,
+    until: Time,
+    token: Option<Secret>,
+    secrets: Vec<Secret>,
+    requests: usize,
+    notes: Vec<String>,
+    is_renewed: bool,
+    is_adjusted: bool,
+    is_repeated: bool,
+}
+
+/// How a call goes on after a reply.
+enum NextStep {
+    Finish(HttpReply),
+    Repeat,
+    Fail(Fault),
+}
+
+impl CallAttempt<'_> {
+    async fn run(&mut self) -> Result<ApiExchange, Fault> {
+        loop {
+            let prepared = PreparedCall::new(self.endpoint, &self.call, &self.api.base)?;
+            let request = self.request(&prepared).await?;
+            let url = without_secrets(request.url());
+            match self.send(request).await {
+                Ok(reply) => match self.judge(reply).await {
+                    NextStep::Finish(reply) => return self.finish(reply, url).await,
+                    NextStep::Repeat => {}
+                    NextStep::Fail(fault) => return Err(fault),
+                },
+                Err(error) if self.may_repeat() && is_transient(&error) => {
+                    self.is_repeated = true;
+                    self.pause(PAUSE).await;
+                }
+                Err(error) => return Err(self.clean(Fault::from(error))),
+            }
+        }
+    }
+
+    /// The request with what identifies the caller.
+    async fn request(&mut self, prepared: &PreparedCall<'_>) -> Result<HttpRequest, Fault> {
+        let method = Method::from_bytes(self.endpoint.method.as_bytes())
+            .map_err(|_| HttpError::BadMethod(self.endpoint.method.clone()))?;
+        let mut url = prepared.url().clone();
+        let auth = if self.endpoint.requires_auth { self.auth } else { &AuthProfile::None };
+        if let AuthProfile::ApiKey { name, key, location: KeyLocation::Query } = auth {
+            url.query_pairs_mut().append_pair(name, key.secret().expose());
+        }
+        let mut request = HttpRequest::new(method, url)
+            .header("accept", "application/json, text/csv;q=0.9, text/*;q=0.8, */*;q=0.1")?;
+        for (name, value) in prepared.headers() {
+            request = request.header(name, value)?;
+        }
+        if let Some(body) = prepared.body() {
+            request = request.body(body.to_owned()).header("content-type", "application/json")?;
+        }
+        if let Some(key) = &self.cx.idempotency_key
+            && !self.endpoint.is_read()
+        {
+            request = request.header("idempotency-key", key)?;
+        }
+        let header = match auth {
+            AuthProfile::None | AuthProfile::ApiKey { location: KeyLocation::Query, .. } => None,
+            AuthProfile::Bearer { token } => Some(bearer(token.secret())),
+            AuthProfile::Basic { user, password } => {
+                let login = basic(user, password.secret());
+                Some(("authorization", Secret::new(format!("Basic {}", login.expose()))))
+            }
+            AuthProfile::ApiKey { name, key, .. } => Some((name.as_str(), key.secret().clone())),
+            AuthProfile::Token { .. } => Some(bearer(&self.fetch_token(None).await?)),
+        };
+        match header {
+            Some((name, value)) => Ok(request.secret_header(name, &value)?),
+            None => Ok(request),
+        }
+    }
+
+    /// The token of the principal; after `refused`, another one.
+    async fn fetch_token(&mut self, refused: Option<Secret>) -> Result<Secret, Fault> {
+        if let (None, Some(token)) = (&refused, &self.token) {
+            return Ok(token.clone());
+        }
+        let request = TokenRequest {
+            client: &self.api.client,
+            clock: self.cx.clock.as_ref(),
+            principal: self.principal.name(),
+            auth: self.auth,
+        };
+        let token = self.api.tokens.token(&request, refused.as_ref()).await?;
+        antiphon_runtime::redact::register(token.expose());
+        self.secrets.push(token.clone());
+        self.token = Some(token.clone());
+        Ok(token)
+    }
+
+    /// Sends a request, and follows redirects within the origin of the API.
+    async fn send(&mut self, request: HttpRequest) -> Result<HttpReply, HttpError> {
+        self.requests += 1;
+        let mut request = request;
+        for _ in 0..=REDIRECTS {
+            let reply = self.api.client.send(&request).await?;
+            let status = reply.status();
+            let location = reply.header("location").filter(|_| (300..400).contains(&status));
+            let Some(location) = location else { return Ok(reply) };
+            let next = redirect::follow(&request, status, location)?;
+            if next.url().origin() != self.api.base.origin() {
+                let method = request.method().to_string();
+                let to = without_secrets(next.url());
+                return Err(RedirectRefusal::OtherOrigin { method, to }.into());
+            }
+            request = next;
+        }
+        Err(RedirectRefusal::TooMany { limit: REDIRECTS }.into())
+    }
+
+    async fn judge(&mut self, reply: HttpReply) -> NextStep {
+        let status = reply.status();
+        if (200..300).contains(&status) || status == 304 {
+            return NextStep::Finish(reply);
+        }
+        let asked = retry_after(|name| reply.header(name), self.cx.clock.now());
+        let said = reply.beginning(ERROR_BYTES).await;
+        let said = String::from_utf8_lossy(&said).into_owned();
+        match status {
+            401 if self.may_renew() => match self.renew().await {
+                Ok(true) => return NextStep::Repeat,
+                Ok(false) => {}
+                Err(fault) => return NextStep::Fail(fault),
+            },
+            400 | 422 if self.may_adjust() && self.adjust(&said) => return NextStep::Repeat,
+            429 | 502..=504 if self.may_repeat() => {
+                let pause = asked.unwrap_or(PAUSE);
+                let left = self.until.since(self.cx.clock.now());
+                if pause < left && pause <= LONGEST_PAUSE {
+                    self.is_repeated = true;
+                    self.pause(pause).await;
+                    return NextStep::Repeat;
+                }
+            }
+            _ => {}
+        }
+        NextStep::Fail(self.failure(status, &said, asked))
+    }
+
+    const fn may_send(&self) -> bool {
+        self.requests < self.api.options.max_requests
+    }
+
+    /// A method that changes something may have done so, whatever the connection says.
+    fn may_repeat(&self) -> bool {
+        self.may_send() && !self.is_repeated && self.endpoint.is_read()
+    }
+
+    const fn may_adjust(&self) -> bool {
+        self.may_send() && !self.is_adjusted
+    }
+
+    fn may_renew(&self) -> bool {
+        self.may_send() && !self.is_renewed && self.token.is_some()
+    }
+
+    /// Whether there is another token now.
+    async fn renew(&mut self) -> Result<bool, Fault> {
+        self.is_renewed = true;
+        let refused = self.token.clone();
+        let token = self.fetch_token(refused.clone()).await?;
+        let is_new = refused.is_none_or(|refused| refused.expose() != token.expose());
+        if is_new {
+            self.notes.push("the token was renewed after status 401".to_owned());
+        }
+        Ok(is_new)
+    }
+
+    /// Whether the server's message asks for something that is known.
+    fn adjust(&mut self, said: &str) -> bool {
+        let options = &self.api.options;
+        let now = self.cx.clock.now();
+        let (rules, known) = (&options.adjustments, &options.known_values);
+        let added = adjustment::adjust(&mut self.call, self.endpoint, rules, known, (said, now));
+        self.is_adjusted = true;
+        if !added.is_empty() {
+            let added = added.join(", ");
+            self.notes
+                .push(format!("parameters were added after the server asked for them: {added}"));
+        }
+        !added.is_empty()
+    }
+
+    fn failure(&self, status: u16, said: &str, asked: Option<Duration>) -> Fault {
+        let id = self.endpoint.id();
+        let said = self.excerpt(said);
+        let mut fault = match status {
+            401 | 403 => fault::unauthorized(&id, status, &said),
+            429 | 500.. => fault::server_failed(&id, status, &said),
+            _ => fault::rejected(&id, status, &said, self.advice()),
+        };
+        if let Some(asked) = asked {
+            fault = fault.retry_after(asked);
+        }
+        fault.with("requests", self.requests)
+    }
+
+    /// What the model can change in its next call.
+    fn advice(&self) -> String {
+        let declared = self.endpoint.parameters.iter().map(|parameter| {
+            let mark = if parameter.required { " (required)" } else { "" };
+            format!("{}{mark}", parameter.name)
+        });
+        let declared: Vec<_> = declared.take(30).collect();
+        if declared.is_empty() {
+            return "change the call as the server's message says, or choose another endpoint"
+                .to_owned();
+        }
+        format!(
+            "change the parameters as the server's message says; declared are {}",
+            declared.join(", ")
+        )
+    }
+
+    /// The beginning of what a server says, in one line and without secrets.
+    fn excerpt(&self, said: &str) -> String {
+        let cleaned = self.redactor().clean(said);
+        let words: Vec<_> = cleaned.split_whitespace().collect();
+        let line: String =
+            words.join(" ").chars().filter(|c| !c.is_control()).take(ERROR_CHARACTERS).collect();
+        if line.is_empty() { "no message".to_owned() } else { line }
+    }
+
+    fn clean(&self, mut fault: Fault) -> Fault {
+        fault.message = self.redactor().clean(&fault.message);
+        fault
+    }
+
+    fn redactor(&self) -> Redactor {
+        Redactor::new(self.secrets.iter().cloned())
+    }
+
+    async fn pause(&self, pause: Duration) {
+        self.cx.clock.sleep(pause).await;
+    }
+
+    async fn finish(&mut self, reply: HttpReply, url: String) -> Result<ApiExchange, Fault> {
+        let status = reply.status();
+        let content_type = reply.header("content-type").unwrap_or_default().to_owned();
+        let body = reply.body(self.api.options.max_bytes).await;
+        let body = body.map_err(|error| self.clean(Fault::from(error)))?;
+        let limits = &self.api.options.reply;
+        let reply = ApiReply::read(status, &content_type, &body, limits, &self.redactor());
+        let notes = std::mem::take(&mut self.notes);
+        Ok(ApiExchange { reply, url: self.redactor().clean(&url), requests: self.requests, notes })
+    }
+}
+
+fn bearer(token: &Secret) -> (&'static str, Secret) {
+    ("authorization", Secret::new(format!("Bearer {}", token.expose())))
+}
+
+const fn is_transient(error: &HttpError) -> bool {
+    matches!(error, HttpError::Unreachable { .. } | HttpError::Cut { .. })
+}

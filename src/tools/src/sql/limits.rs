@@ -1,0 +1,23 @@
+//! Limits of one query.
+
+use std::time::Duration;
+
+/// Limits of one query. A result beyond them is cut and says so; a query beyond the time is
+/// cancelled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QueryLimits {
+    /// The most rows; 1,000.
+    pub rows: usize,
+    /// The most characters of a text, or bytes of a blob, in one cell; 2,000.
+    pub cell: usize,
+    /// The most bytes of all cells together; 1,000,000.
+    pub bytes: usize,
+    /// The longest that the query may run; 30 seconds.
+    pub timeout: Duration,
+}
+
+impl Default for QueryLimits {
+    fn default() -> Self {
+        Self { rows: 1_000, cell: 2_000, bytes: 1_000_000, timeout: Duration::from_secs(30) }
+    }
+}

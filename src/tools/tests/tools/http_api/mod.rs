@@ -1,0 +1,8 @@
+//! HTTP APIs behind a catalogue, against servers on loopback that lie.
+
+mod calls;
+mod catalogue;
+mod exchange;
+mod openapi;
+mod server;
+mod tools;

@@ -1,0 +1,9 @@
+//! Read-only SQL: what may be asked, and what cannot happen whatever is asked.
+
+mod check;
+mod connection;
+mod corpus;
+mod mutation;
+mod postgres;
+mod sqlite;
+mod tools;
