@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any
 
 from antiphon._tool.lifespan import read_lifespan
 from antiphon._tool.options import check_list, check_name
+from antiphon._tool.tool import Tool
 from antiphon.errors import ValidationError
-from antiphon.tools import Tool
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

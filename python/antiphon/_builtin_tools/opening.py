@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from antiphon._antiphon import open_tools
+from antiphon._tool.tool import Tool
 from antiphon.errors import ValidationError
-from antiphon.tools import Tool
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

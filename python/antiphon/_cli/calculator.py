@@ -1,4 +1,4 @@
-"""The sandbox as the calculator of a system that has an expert."""
+"""The calculator of a system that has an expert: a sandbox, or the built-in one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def calculator(
     options: argparse.Namespace, system: type[System[Any]], view: ProgressView | None
 ) -> dict[str, Any]:
-    """The tools of the expert: a sandbox, wherever this machine offers one with isolation.
+    """The tools of the expert: a sandbox, or the built-in calculator on a machine without one.
 
     Args:
         options: ``no_tools`` asks for none.
@@ -27,10 +27,11 @@ def calculator(
     if options.no_tools or "expert_tools" not in inspect.signature(system).parameters:
         return {}
     from antiphon.sandbox import compute
+    from antiphon.tools import calculator as builtin_calculator
 
     try:
         return {"expert_tools": [compute()]}
     except SandboxUnavailable as error:
         if view is not None:
-            view.say(f"the expert has no calculator: {error.message}")
-        return {}
+            view.say(f"the expert calculates without Python: {error.message}")
+        return {"expert_tools": [builtin_calculator()]}

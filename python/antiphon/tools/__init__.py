@@ -1,0 +1,39 @@
+"""Tools: functions that a model may call, and the built-in ones.
+
+Example:
+    >>> @tool(side_effect="none", timeout=5)
+    ... def area(width: float, height: float) -> float:
+    ...     '''Area of a rectangle.
+    ...
+    ...     Args:
+    ...         width: in metres.
+    ...         height: in metres.
+    ...     '''
+    ...     return width * height
+    >>> area(2, 3)
+    6
+    >>> area.parameters["properties"]["width"]
+    {'type': 'number', 'description': 'in metres.'}
+"""
+
+from __future__ import annotations
+
+from antiphon._builtin_tools.calculator import calculator
+from antiphon._json_values import encode_result
+from antiphon._tool.approval import Approval, ToolCall
+from antiphon._tool.context import ToolContext
+from antiphon._tool.gate import CircuitBreaker
+from antiphon._tool.tool import FunctionTool, Tool, ToolSpec, tool
+
+__all__ = [
+    "Approval",
+    "CircuitBreaker",
+    "FunctionTool",
+    "Tool",
+    "ToolCall",
+    "ToolContext",
+    "ToolSpec",
+    "calculator",
+    "encode_result",
+    "tool",
+]
