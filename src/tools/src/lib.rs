@@ -8,6 +8,7 @@
 //! | [`http_api`] | calls of APIs that a catalogue describes |
 //! | [`sql`] | read-only queries of SQLite and PostgreSQL |
 //! | [`secret_text`] | settings whose values are secret |
+//! | [`web_search`] | search on the web |
 //! | [`typed`] | a tool made of a Rust type for its arguments and one async function |
 //! | [`calculator`] | arithmetic, units, dates, statistics |
 //! | [`files`] | files below one folder, which no path leads out of |
@@ -24,6 +25,7 @@ pub mod registry;
 pub mod secret_text;
 pub mod sql;
 pub mod typed;
+pub mod web_search;
 
 pub use registry::{ToolEntry, find, registry};
 pub use secret_text::SecretText;

@@ -16,6 +16,7 @@ use crate::document_search::DocumentSearchTools;
 use crate::files::FileTools;
 use crate::http_api::HttpApiTools;
 use crate::sql::SqlTools;
+use crate::web_search::WebSearchTools;
 
 /// Makes the tools of a family from their settings.
 type OpenFamily = fn(&Json) -> Result<Vec<Arc<dyn Tool>>, Fault>;
@@ -88,6 +89,7 @@ pub fn registry() -> &'static [ToolEntry] {
         ToolEntry::of::<FileTools>(),
         ToolEntry::of::<HttpApiTools>(),
         ToolEntry::of::<SqlTools>(),
+        ToolEntry::of::<WebSearchTools>(),
     ];
     ALL
 }

@@ -7,5 +7,9 @@ mod document;
 mod document_search;
 mod files;
 mod http_api;
+#[expect(dead_code, reason = "tests of the client count connections, these do not")]
+#[path = "../../../net/tests/net/server.rs"]
+mod server;
 mod sql;
 mod typed;
+mod web_search;
