@@ -858,7 +858,7 @@ class NativeTool:
     A tool whose code is native. Agents and ready systems call it without Python.
     """
     def __repr__(self, /) -> str: ...
-    def acall(self, /, arguments: Any, *, timeout: float | None = None, call_id: str | None = None, idempotency_key: str | None = None) -> Any:
+    def acall(self, /, arguments: Any, **options: Any) -> Any:
         """
         `call` on the caller's event loop; cancelling its task drops the call.
         """
@@ -867,12 +867,13 @@ class NativeTool:
         The tool's own decision about a call, if its spec says that the host approves: true, false,
         or the reason against it.
         """
-    def call(self, /, arguments: Any, *, timeout: float | None = None, call_id: str | None = None, idempotency_key: str | None = None) -> Any:
+    def call(self, /, arguments: Any, **options: Any) -> Any:
         """
         Calls the tool and waits for its result, a JSON value. Ctrl-C drops the call.
 
-        `timeout` is in seconds, infinite for none. Default: that of the tool. Raises
-        `invalid_value`, `tool_timeout`, or the failure of the tool.
+        `options` are `timeout` in seconds, infinite for none (by default that of the tool),
+        `call_id`, `idempotency_key`, and `note`, which is called with the name and the data of
+        each event of the call. Raises `invalid_value`, `tool_timeout`, or the failure of the tool.
         """
     @property
     def description(self, /) -> str:

@@ -120,11 +120,12 @@ def test_faults_are_the_exceptions_of_the_package() -> None:
 
 
 def test_an_image_is_an_image_and_stays_one_for_the_model() -> None:
-    text, image = opened("plot").call({})
+    text, table, image = opened("plot").call({})
     assert text == "a plot"
+    assert table == {"row_count": 1, "columns": ["city", "people"], "rows": [["Lyon", 520774]]}
     assert isinstance(image, Image)
     [content], _ = read_by_model([opened("plot")], called("plot", {}))
-    assert [part["type"] for part in content] == ["text", "image"]
+    assert [part["type"] for part in content] == ["text", "data", "image"]
     retried = opened("plot").with_options(retry=2)
     assert read_by_model([retried], called("plot", {}))[0] == [content]
 
@@ -242,6 +243,15 @@ def test_options_can_be_overridden_one_by_one() -> None:
     assert repr(own) == "Tool('wait')"
     with pytest.raises(ValidationError, match="timeot"):
         hang.with_options(timeot=2)  # type: ignore[call-arg]
+
+
+def test_the_limits_that_a_native_tool_declares_are_its_defaults() -> None:
+    fail = opened("fail")
+    assert fail.spec["breaker"] == {"failures": 50, "cooldown": 30.0}
+    assert fail.max_concurrency == 4
+    assert fail.gate is not None
+    own = fail.with_options(breaker=False, max_concurrency=None)
+    assert (own.gate, own.spec["breaker"]) == (None, None)
 
 
 def test_retries_are_made_in_python() -> None:

@@ -101,7 +101,7 @@ def call_gated(gate: ToolGate, name: str, invoke: Callable[[], Any]) -> Any:
         ToolError: the circuit is open (``tool_circuit_open``).
     """
     in_node = enclosing_context() is not None
-    entered = gate.enter(_note(name))
+    entered = gate.enter(note_circuit(name))
     try:
         _check_wanted(name, in_node=in_node)
         result = invoke()
@@ -116,7 +116,7 @@ def call_gated(gate: ToolGate, name: str, invoke: Callable[[], Any]) -> Any:
 
 async def acall_gated(gate: ToolGate, name: str, invoke: Callable[[], Awaitable[Any]]) -> Any:
     """Calls an async tool through a gate; waiting for it blocks no thread."""
-    entered = await gate.aenter(_note(name))
+    entered = await gate.aenter(note_circuit(name))
     return await _awaited(entered, invoke())
 
 
@@ -147,7 +147,8 @@ def _check_wanted(name: str, *, in_node: bool) -> None:
         raise RunCancelled(f"the call was given up before it began: {name}", code="task_cancelled")
 
 
-def _note(name: str) -> Callable[[str, dict[str, Any]], None]:
+def note_circuit(name: str) -> Callable[[str, dict[str, Any]], None]:
+    """Takes notes of a circuit's phases: for the log, and the trace of the enclosing node."""
     ctx = enclosing_context()
 
     def note(event: str, data: dict[str, Any]) -> None:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from antiphon._content import decode_tool_result
-from antiphon._tool.gate import CircuitBreaker
+from antiphon._tool.gate import CircuitBreaker, note_circuit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -80,13 +80,14 @@ class NativeBody:
 
     def _about(self, context: ToolContext[Any] | None) -> dict[str, Any]:
         limit = math.inf if self.timeout is None else self.timeout
+        note = {} if self.handle is self._ungated else {"note": note_circuit(self.name)}
         if context is None:
-            return {"timeout": limit}
+            return {"timeout": limit, **note}
         if context.deadline is not None:
             left = (context.deadline - datetime.now(UTC)).total_seconds()
             limit = min(limit, max(left, 0.0))
         key, call_id = context.idempotency_key, context.call_id
-        return {"timeout": limit, "call_id": call_id, "idempotency_key": key}
+        return {"timeout": limit, "call_id": call_id, "idempotency_key": key, **note}
 
     def _decide(self, call: ToolCall) -> bool | str:
         decision: bool | str = self.handle.approve(dict(call.arguments))

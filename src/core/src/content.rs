@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 
 use crate::checkpoint::digest;
 
@@ -107,6 +107,11 @@ impl ContentPart {
         Self::Text { text: text.into() }
     }
 
+    /// A table as data: its columns, the rows that are shown, and how many rows there are in all.
+    pub fn table(columns: &[String], rows: &[Vec<Json>], row_count: usize) -> Self {
+        Self::Data { value: json!({"row_count": row_count, "columns": columns, "rows": rows}) }
+    }
+
     /// The part as text; `None` for an image and for a file of bytes. A file of text stands
     /// between tags that nothing in it can close.
     pub fn as_text(&self) -> Option<Cow<'_, str>> {
@@ -135,6 +140,24 @@ impl Content {
         (!parts.is_empty()).then_some(Self::Parts(parts))
     }
 
+    /// The content as the result of a tool; the inverse of [`Content::of_result`]. A text alone is
+    /// the text itself.
+    ///
+    /// ```
+    /// use antiphon_core::{Content, ContentPart, Media, ToolOutcome};
+    /// let plot = ContentPart::Image(Media::base64("image/png", "iVBORw0KGgo="));
+    /// let rows = vec![vec!["Lyon".into(), 520_774.into()]];
+    /// let table = ContentPart::table(&["city".into(), "people".into()], &rows, 1);
+    /// let outcome: ToolOutcome = Ok(Content::from(vec![table, plot]).into_result());
+    /// # assert!(Content::of_result(&outcome.unwrap()).is_some());
+    /// ```
+    pub fn into_result(self) -> Json {
+        match self {
+            Self::Text(text) => Json::String(text),
+            Self::Parts(_) => json!({"content": self}),
+        }
+    }
+
     /// The texts, one per line if there are several; images and files have none.
     pub fn text(&self) -> Cow<'_, str> {
         match self {
@@ -158,7 +181,7 @@ impl Content {
     pub(crate) fn digest(&self) -> u64 {
         match self {
             Self::Text(text) => digest(text.as_bytes()),
-            Self::Parts(_) => digest(serde_json::json!(self).to_string().as_bytes()),
+            Self::Parts(_) => digest(json!(self).to_string().as_bytes()),
         }
     }
 

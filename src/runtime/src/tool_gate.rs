@@ -264,17 +264,6 @@ impl GatedTool {
     pub fn new(tool: Arc<dyn Tool>, gate: Arc<ToolGate>) -> Self {
         Self { tool, gate }
     }
-
-    /// The tool with a gate of its own, as its spec declares it; the tool itself if that declares
-    /// no limits.
-    pub fn declared(tool: Arc<dyn Tool>) -> Arc<dyn Tool> {
-        let spec = tool.spec();
-        if spec.breaker.is_none() && spec.max_concurrency.is_none() {
-            return tool;
-        }
-        let gate = ToolGate::new(&spec.name, spec.timeout, spec.breaker, spec.max_concurrency);
-        Arc::new(Self::new(tool, gate))
-    }
 }
 
 #[async_trait]

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use antiphon_core::breaker::BreakerPolicy;
 use antiphon_core::{
     Category, Content, ContentPart, Fault, FaultCode, Media, SideEffect, ToolOutcome,
 };
@@ -37,7 +38,11 @@ impl ToolFamily for EchoTools {
         Ok(vec![
             Arc::new(TypedTool::new("echo", "Repeats a text.", pure, echo)),
             Arc::new(TypedTool::new("hang", "Never answers.", SideEffect::Read, Hang)),
-            Arc::new(TypedTool::new("fail", "Fails as it is told to.", SideEffect::Read, Fail)),
+            Arc::new(
+                TypedTool::new("fail", "Fails as it is told to.", SideEffect::Read, Fail)
+                    .max_concurrency(4)
+                    .breaker(BreakerPolicy { failures: 50, ..BreakerPolicy::default() }),
+            ),
             Arc::new(TypedTool::new("plot", "Answers with an image.", pure, Plot)),
             Arc::new(TypedTool::new("about_call", "Tells about its call.", pure, AboutCall)),
         ])
@@ -125,7 +130,9 @@ impl ToolFunction for Plot {
 
     async fn call(&self, _given: NoArguments, _cx: &CallContext) -> ToolOutcome {
         let image = ContentPart::Image(Media::base64("image/png", "iVBORw0KGgo="));
-        Ok(json!({"content": Content::from(vec![ContentPart::text("a plot"), image])}))
+        let rows = vec![vec!["Lyon".into(), 520_774.into()]];
+        let table = ContentPart::table(&["city".to_owned(), "people".to_owned()], &rows, 1);
+        Ok(Content::from(vec![ContentPart::text("a plot"), table, image]).into_result())
     }
 }
 

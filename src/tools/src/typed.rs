@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use antiphon_core::breaker::BreakerPolicy;
 use antiphon_core::{Fault, FaultCode, SideEffect, ToolOutcome, ToolSpec};
 use antiphon_runtime::{CallContext, Tool};
 use async_trait::async_trait;
@@ -83,6 +84,20 @@ impl<F: ToolFunction> TypedTool<F> {
     #[must_use]
     pub fn max_result(mut self, characters: usize) -> Self {
         self.spec.max_result = characters;
+        self
+    }
+
+    /// Sets how many calls may be under way at once, of all agents and runs together.
+    #[must_use]
+    pub const fn max_concurrency(mut self, calls: u32) -> Self {
+        self.spec.max_concurrency = Some(calls);
+        self
+    }
+
+    /// Sets when the tool is left alone because it keeps failing; for one that talks to one service.
+    #[must_use]
+    pub const fn breaker(mut self, policy: BreakerPolicy) -> Self {
+        self.spec.breaker = Some(policy);
         self
     }
 

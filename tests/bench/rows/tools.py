@@ -6,34 +6,29 @@ from time import perf_counter
 from typing import Any
 
 from antiphon import Agent, Orchestrator, tool
-from antiphon._antiphon import tool_families
-from antiphon._builtin_tools.opening import open_family
+from antiphon._builtin_tools.opening import open_tool
 from antiphon.models import scripted
 from bench.engine import RUNNER, Engine
 from bench.row import Row, Sample, awaited, sync
 
 CALLS = 50
-ARGUMENTS = {"text": "ab", "times": 2}
+ARGUMENTS = {"expression": "1 + 1"}
 LANGCHAIN = "langchain"
 
 
-def repeat(text: str, times: int) -> str:
-    """Repeats a text."""
-    return text * times
+def calculate(expression: str) -> str:
+    """Calculates."""
+    return expression
 
 
-async def arepeat(text: str, times: int) -> str:
-    """Repeats a text."""
-    return text * times
+async def acalculate(expression: str) -> str:
+    """Calculates."""
+    return expression
 
 
 def native() -> Any:
-    """A native tool that does the same; only builds for tests have it."""
-    if all(family["name"] != "echo" for family in tool_families()):
-        return None
-    return next(one for one in open_family("echo") if one.name == "echo").with_options(
-        name="repeat"
-    )
+    """A native tool with the same argument."""
+    return open_tool("calculator")
 
 
 def in_loop(
@@ -44,8 +39,7 @@ def in_loop(
     def row(engine: Engine) -> Sample | None:
         if not engine.ours:
             return react(make(), is_async=is_async)
-        made = make()
-        return None if made is None else agent(made, is_async=is_async)
+        return agent(make(), is_async=is_async)
 
     return row
 
@@ -78,7 +72,7 @@ def agent(made: Any, *, is_async: bool) -> Sample:
 
 def react(made: Any, *, is_async: bool) -> Sample | None:
     """The same loop as LangGraph's prebuilt agent, around a model that follows a script."""
-    if made is None or not find_spec("langgraph.prebuilt"):
+    if not find_spec("langgraph.prebuilt"):
         return None
     from langchain_core.language_models.fake_chat_models import FakeMessagesListChatModel
     from langchain_core.messages import AIMessage, ToolMessage
@@ -131,15 +125,15 @@ def invoked(*, is_async: bool = False) -> Sample | None:
     from langchain_core.tools import StructuredTool
 
     if is_async:
-        atool = StructuredTool.from_function(coroutine=arepeat)
+        atool = StructuredTool.from_function(coroutine=acalculate)
         return amany(lambda: atool.ainvoke(ARGUMENTS))
-    made = StructuredTool.from_function(repeat)
+    made = StructuredTool.from_function(calculate)
     return many(lambda: made.invoke(ARGUMENTS))
 
 
 def called() -> Sample:
     """The function alone."""
-    return many(lambda: repeat(**ARGUMENTS))  # type: ignore[arg-type]
+    return many(lambda: calculate(**ARGUMENTS))
 
 
 ROWS = (
@@ -158,7 +152,7 @@ ROWS = (
         "µs",
         CALLS,
         floor=lambda _: called(),
-        engine=in_loop(lambda: tool(side_effect="none")(repeat)),
+        engine=in_loop(lambda: tool(side_effect="none")(calculate)),
         beside={LANGCHAIN: invoked},
     ),
     Row(
@@ -166,8 +160,8 @@ ROWS = (
         "call of an async function",
         "µs",
         CALLS,
-        floor=lambda _: amany(lambda: arepeat(**ARGUMENTS)),  # type: ignore[arg-type]
-        engine=in_loop(lambda: tool(side_effect="none")(arepeat), is_async=True),
+        floor=lambda _: amany(lambda: acalculate(**ARGUMENTS)),
+        engine=in_loop(lambda: tool(side_effect="none")(acalculate), is_async=True),
         beside={LANGCHAIN: lambda: invoked(is_async=True)},
     ),
 )

@@ -16,7 +16,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::fault::{seconds, to_exception};
+use crate::fault::{known, seconds, to_exception};
 use crate::graph::call_kind::CallKind;
 use crate::graph::model::{Model, reply_of};
 use crate::graph::options::Keywords;
@@ -290,6 +290,11 @@ pub(crate) fn decision(value: &Bound<'_, PyAny>) -> PyResult<HostVerdict> {
 pub(crate) fn tool_failed(py: Python<'_>, error: &PyErr) -> TaskOutcome<Object> {
     let value = error.value(py);
     let kind = value.get_type().name().map_or_else(|_| "Exception".into(), |name| name.to_string());
-    let fault = Fault::new(FaultCode::ToolFailed, format!("{kind}: {value}"));
+    let message = format!("{kind}: {value}");
+    // Our own exceptions keep their code, which the trace shows.
+    let fault = match known(value) {
+        Some((category, code)) => Fault::foreign(category, &code, message),
+        None => Fault::new(FaultCode::ToolFailed, message),
+    };
     TaskOutcome::Returned(redact::clean_outcome(Err(fault.with("type", kind))))
 }

@@ -16,7 +16,8 @@ use serde_json::{Map, Value as Json};
 use crate::driver::seeds;
 use crate::driver::wait::{awaitable_result, block_on_native};
 use crate::fault::{seconds, to_exception};
-use crate::graph::tool_gate::PyToolGate;
+use crate::graph::options::Keywords;
+use crate::graph::tool_gate::{PyToolGate, notes};
 use crate::value::json;
 
 /// A tool whose code is native. Agents and ready systems call it without Python.
@@ -74,32 +75,29 @@ impl NativeTool {
 
     /// Calls the tool and waits for its result, a JSON value. Ctrl-C drops the call.
     ///
-    /// `timeout` is in seconds, infinite for none. Default: that of the tool. Raises
-    /// `invalid_value`, `tool_timeout`, or the failure of the tool.
-    #[pyo3(signature = (arguments, *, timeout=None, call_id=None, idempotency_key=None))]
+    /// `options` are `timeout` in seconds, infinite for none (by default that of the tool),
+    /// `call_id`, `idempotency_key`, and `note`, which is called with the name and the data of
+    /// each event of the call. Raises `invalid_value`, `tool_timeout`, or the failure of the tool.
+    #[pyo3(signature = (arguments, **options))]
     fn call<'py>(
         &self,
         arguments: &Bound<'py, PyAny>,
-        timeout: Option<f64>,
-        call_id: Option<String>,
-        idempotency_key: Option<String>,
+        options: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = arguments.py();
-        let call = self.begin(arguments, timeout, (call_id, idempotency_key))?;
+        let call = self.begin(arguments, options)?;
         let outcome = block_on_native(py, call)?;
         Ok(pythonize::pythonize(py, &outcome.map_err(|fault| to_exception(py, &fault))?)?)
     }
 
     /// `call` on the caller's event loop; cancelling its task drops the call.
-    #[pyo3(signature = (arguments, *, timeout=None, call_id=None, idempotency_key=None))]
+    #[pyo3(signature = (arguments, **options))]
     fn acall<'py>(
         &self,
         arguments: &Bound<'py, PyAny>,
-        timeout: Option<f64>,
-        call_id: Option<String>,
-        idempotency_key: Option<String>,
+        options: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let call = self.begin(arguments, timeout, (call_id, idempotency_key))?;
+        let call = self.begin(arguments, options)?;
         let convert = |py: Python<'_>, value: Json| Ok(pythonize::pythonize(py, &value)?.unbind());
         awaitable_result(arguments.py(), call, convert)
     }
@@ -108,7 +106,7 @@ impl NativeTool {
     /// or the reason against it.
     fn approve(&self, py: Python<'_>, arguments: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
         let (tool, arguments) = (Arc::clone(self.tool()), json::read::<Json>(arguments)?);
-        let decide = async move { tool.approve(&arguments, &call_alone(None, None)).await };
+        let decide = async move { tool.approve(&arguments, &call_alone()).await };
         let verdict = block_on_native(py, decide)?;
         let decided = match verdict.map_err(|fault| to_exception(py, &fault))? {
             HostVerdict::Approve => Json::Bool(true),
@@ -136,12 +134,17 @@ impl NativeTool {
     fn begin(
         &self,
         arguments: &Bound<'_, PyAny>,
-        timeout: Option<f64>,
-        (call_id, idempotency_key): (Option<String>, Option<String>),
+        options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<impl Future<Output = ToolOutcome> + Send + 'static> {
         let (tool, arguments) = (self.0.clone(), json::read::<Json>(arguments)?);
-        let timeout = limit(timeout, self.tool().spec().timeout)?;
-        let cx = call_alone(call_id, idempotency_key);
+        let options = Keywords::new(options, &["timeout", "call_id", "idempotency_key", "note"])?;
+        let timeout = limit(options.get("timeout")?, self.tool().spec().timeout)?;
+        let cx = CallContext {
+            call_id: options.get("call_id")?,
+            idempotency_key: options.get("idempotency_key")?,
+            notes: options.get::<Py<PyAny>>("note")?.map(notes),
+            ..call_alone()
+        };
         Ok(async move { tool.call(&arguments, timeout, &cx).await })
     }
 }
@@ -156,10 +159,9 @@ fn limit(given: Option<f64>, own: Option<Duration>) -> PyResult<Option<Duration>
 }
 
 /// The context of a call outside of any run.
-fn call_alone(call_id: Option<String>, idempotency_key: Option<String>) -> CallContext {
+fn call_alone() -> CallContext {
     let seed = seeds::draw(None);
-    let clock = Arc::new(SystemClock::new());
-    CallContext { seed, call_id, idempotency_key, ..CallContext::new(clock) }
+    CallContext { seed, ..CallContext::new(Arc::new(SystemClock::new())) }
 }
 
 /// Opens the tools of a family by its name in the registry. Connects to nothing.

@@ -104,7 +104,7 @@ pub(crate) fn policy((failures, cooldown): (u32, f64)) -> PyResult<BreakerPolicy
 }
 
 /// A callable that takes notes. What it raises is nobody's concern: the call goes on.
-fn notes(callable: Py<PyAny>) -> CallNotes {
+pub(crate) fn notes(callable: Py<PyAny>) -> CallNotes {
     Arc::new(move |name, data| {
         exit_gate::enter(|py| {
             let noted = pythonize::pythonize(py, &data)
