@@ -72,3 +72,93 @@ def test_a_process_that_ran_a_graph_ends_cleanly(impl: Impl, case: str) -> None:
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_process_ends_while_its_threads_are_busy(name: str) -> None:
     assert failures(name, rounds=2) == []
+
+
+WATCHED = """
+import atexit, threading
+
+asked, closed, shown = threading.Event(), threading.Event(), threading.Event()
+
+def last():
+    closed.set()
+    assert shown.wait(60), "the second event was not shown"
+    print("last")
+
+atexit.register(last)  # runs after that of antiphon, which is registered by its import
+
+from antiphon.systems import ReviewLoop
+
+def reply(request):
+    asked.set()
+    threading.Event().wait()
+
+def watch(event):
+    if closed.is_set():
+        shown.set()
+    asked.wait()
+    closed.wait()
+
+def ask():
+    ReviewLoop(reply).run("?", watch=watch)
+
+threading.Thread(target=ask, daemon=True).start()
+asked.wait()
+"""
+
+AT_EXIT = """
+import atexit
+
+@atexit.register
+def last():
+    try:
+        print("result", {call})
+    except Exception as error:
+        print(f"error {{error}}")
+
+import asyncio
+from support.states import Plain
+from antiphon.graph import START, Send, StateGraph
+from antiphon.systems import ReviewLoop
+
+def node(i):
+    return None
+
+def fan(**options):
+    builder = StateGraph(Plain).add_node("n", node, **options)
+    return builder.add_conditional_edges(START, lambda s: [Send("n", i) for i in range(3)]).compile()
+
+system = ReviewLoop(lambda request: "")
+"""
+
+LAST_CALLS = {
+    'fan().invoke({"a": 1})': "result {'a': 1}",
+    'list(fan().stream({"a": 1}))': "error the run was cancelled: the interpreter is exiting",
+    'fan(timeout=60).invoke({"a": 1})': "error the run was cancelled: the interpreter is exiting",
+    'asyncio.run(fan().ainvoke({"a": 1}))': (
+        "error the run was cancelled: the interpreter is exiting"
+    ),
+    'system.run("?").outcome': "result cancelled",
+    'asyncio.run(system.arun("?"))': "error the interpreter is exiting",
+}
+
+
+def output_of(program: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=TESTS,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout.strip()
+
+
+def test_an_event_is_shown_on_a_thread_while_the_process_exits() -> None:
+    assert output_of(WATCHED) == "last"
+
+
+@pytest.mark.parametrize("call", LAST_CALLS)
+def test_a_call_at_exit_does_not_wait_for_threads_that_are_gone(call: str) -> None:
+    assert output_of(AT_EXIT.format(call=call)) == LAST_CALLS[call]

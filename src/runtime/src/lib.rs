@@ -15,11 +15,13 @@
 //! | [`committer`] | from the commits of a run to its thread |
 //! | [`redact`] | removes known secrets from what models and tools say |
 //! | [`sandbox`] | the port for code that nobody trusts |
+//! | [`fork_fence`] | keeps forks of the process apart from native threads |
 //! | [`clock`] | system time, and time that a test moves by hand |
 
 pub mod cancellation;
 pub mod clock;
 pub mod committer;
+pub mod fork_fence;
 pub mod host;
 pub mod native;
 pub mod port;

@@ -48,6 +48,7 @@ pub(crate) fn drive(run: &Bound<'_, Run>, goal: Goal) -> PyResult<Option<Py<PyAn
             }
             Next::Cancel(stopped) => this.cancel_tasks(py, stopped)?,
             Next::Wait(limit) => {
+                pool::cancel_at_exit(run);
                 let limit = limit.map_or(SIGNAL_INTERVAL, |limit| limit.min(SIGNAL_INTERVAL));
                 this.mailbox.wait(py, limit.max(Duration::from_micros(100)));
             }

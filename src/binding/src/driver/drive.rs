@@ -16,6 +16,7 @@ use pyo3::{PyTraverseError, PyVisit};
 use crate::driver::coroutine::NodeCoroutine;
 use crate::driver::fork_guard::ForkGuard;
 use crate::driver::mailbox::Answer;
+use crate::driver::pool;
 use crate::driver::run::{Goal, Run};
 use crate::driver::step::{self, StepOutcome, raised_by};
 use crate::driver::task_handle::TaskHandle;
@@ -332,7 +333,9 @@ impl Stepper<'_> {
         let event_loop = self.event_loop(py)?;
         let future = event_loop.call_method0(intern!(py, "create_future"))?;
         let wake = Py::new(py, Wake { future: future.clone().unbind() })?.into_any();
-        let this = self.drive.run.bind(py).get();
+        let run = self.drive.run.bind(py);
+        pool::cancel_at_exit(run);
+        let this = run.get();
         if !this.mailbox.on_arrival(event_loop.clone().unbind(), wake.clone_ref(py)) {
             return Ok(CallProgress::Nothing);
         }

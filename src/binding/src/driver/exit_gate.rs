@@ -2,12 +2,13 @@
 //! called us: a gate that keeps ours out of it, and lets those that are inside Python
 //! code end there, see [`ffi::hide_frames`].
 
+use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
 
-use crate::driver::fork_fence::FenceGuard;
+use crate::driver::fork_fence::FENCE;
 use crate::driver::thread_id::thread_id;
 use crate::driver::worker_pool;
 use crate::ffi;
@@ -22,12 +23,29 @@ const DELAY: Duration = Duration::from_secs(10);
 
 const PAUSE: Duration = Duration::from_millis(1);
 
+/// Why work that needs other threads is refused, see [`is_exiting_here`].
+pub(crate) const REASON: &str = "the interpreter is exiting";
+
 static CLOSED: AtomicBool = AtomicBool::new(false);
 /// Threads between a look at the gate and the interpreter. An interpreter that goes
 /// down meanwhile may take away what a thread needs to come in.
 static ENTERING: AtomicUsize = AtomicUsize::new(0);
 /// The thread that ends the interpreter, by its [`thread_id`].
 static CLOSER: AtomicUsize = AtomicUsize::new(0);
+
+thread_local! {
+    /// This thread is inside the interpreter and polls a future.
+    static POLLS_INSIDE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Restores [`POLLS_INSIDE`].
+struct PollGuard(bool);
+
+impl Drop for PollGuard {
+    fn drop(&mut self) {
+        POLLS_INSIDE.set(self.0);
+    }
+}
 
 struct EntryGuard;
 
@@ -73,10 +91,27 @@ fn close_gate(py: Python<'_>) {
     ffi::hide_frames();
 }
 
+/// Polls a future on a thread that is inside the interpreter. What it polls may enter it, as it
+/// would on a native thread. To keep it out would not work: it holds the interpreter, which the
+/// thread that closes the gate waits for.
+pub(crate) fn poll_inside<T>(_: Python<'_>, poll: impl FnOnce() -> T) -> T {
+    let _guard = PollGuard(POLLS_INSIDE.replace(true));
+    poll()
+}
+
+/// Whether this thread runs functions at the end of the interpreter. It can count neither on
+/// workers nor on native threads that would enter.
+pub(crate) fn is_exiting_here() -> bool {
+    CLOSED.load(Ordering::SeqCst) && CLOSER.load(Ordering::SeqCst) == thread_id()
+}
+
 /// Enters the interpreter, on a thread that Python does not know; nothing if it is
 /// going down.
 pub(crate) fn enter<T>(work: impl FnOnce(Python<'_>) -> T) -> Option<T> {
-    let fence = FenceGuard::begin();
+    if POLLS_INSIDE.get() {
+        return Python::try_attach(work);
+    }
+    let fence = FENCE.guard();
     let entering = EntryGuard::begin();
     if CLOSED.load(Ordering::SeqCst) {
         return None;

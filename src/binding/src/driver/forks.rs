@@ -4,7 +4,8 @@ use antiphon_stores::process;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::driver::{exit_gate, fork_fence, wait};
+use crate::driver::fork_fence::FENCE;
+use crate::driver::{exit_gate, wait};
 
 /// Has every fork that Python makes announce itself. Code of other languages that forks has
 /// to tell Python so before it calls it.
@@ -27,17 +28,18 @@ pub(crate) fn install(py: Python<'_>) -> PyResult<()> {
 #[pyfunction]
 fn prepare_fork(py: Python<'_>) {
     // A guard may be kept by a thread that waits for the interpreter.
-    wait::release(py, fork_fence::close);
+    // After a wait in vain the fork happens all the same, see `ForkFence`.
+    wait::release(py, || FENCE.close());
 }
 
 #[pyfunction]
 fn leave_fork() {
-    fork_fence::open();
+    FENCE.open();
 }
 
 #[pyfunction]
 fn enter_child() {
     process::entered();
-    fork_fence::open_in_child();
+    FENCE.open_in_child();
     exit_gate::open_in_child();
 }

@@ -5,6 +5,7 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use antiphon_core::Fault;
+use antiphon_runtime::fork_fence::FencedTask;
 use antiphon_stores::process::{self, forked};
 use pyo3::prelude::*;
 use pyo3_async_runtimes::TaskLocals;
@@ -13,7 +14,7 @@ use pyo3_async_runtimes::tokio::get_runtime;
 use tokio::task::{JoinError, JoinHandle};
 
 use crate::driver::exit_gate;
-use crate::driver::fork_fence::FencedTask;
+use crate::driver::fork_fence::FENCE;
 use crate::fault::to_exception;
 
 /// The process that the runtime belongs to; 0 before it is there.
@@ -43,7 +44,7 @@ impl NativeRuntime {
     where
         F: Future<Output: Send + 'static> + Send + 'static,
     {
-        self.0.spawn(FencedTask::new(task))
+        self.0.spawn(FencedTask::new(&FENCE, task))
     }
 }
 
@@ -55,7 +56,7 @@ impl Runtime for NativeRuntime {
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        get_runtime().spawn(FencedTask::new(task))
+        get_runtime().spawn(FencedTask::new(&FENCE, task))
     }
 
     fn spawn_blocking<F>(work: F) -> JoinHandle<()>

@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyWeakrefReference;
 
 use crate::driver::call_queue::QueuedCall;
+use crate::driver::exit_gate;
 use crate::driver::fork_guard::ForkGuard;
 use crate::driver::run::Run;
 use crate::driver::worker_pool::CALLERS;
@@ -39,6 +40,15 @@ pub(crate) fn take(run: &Bound<'_, Run>, fits: impl Fn(&QueuedCall) -> bool) -> 
         summon(run);
     }
     Some(call)
+}
+
+/// Cancels a run that is about to wait for calls of the pool while the interpreter exits: no
+/// worker would come.
+pub(crate) fn cancel_at_exit(run: &Bound<'_, Run>) {
+    let this = run.get();
+    if exit_gate::is_exiting_here() && !this.calls.is_empty() {
+        this.mailbox.post(run.py(), |mail| mail.cancel = Some(exit_gate::REASON.to_owned()));
+    }
 }
 
 /// Makes the calls of a run until none is left.

@@ -26,7 +26,8 @@ pub(crate) fn block_on<T>(py: Python<'_>, work: impl Future<Output = T>) -> PyRe
     let waker = Waker::from(Arc::clone(&signal));
     let mut work = pin!(work);
     loop {
-        if let Poll::Ready(done) = work.as_mut().poll(&mut Context::from_waker(&waker)) {
+        let mut cx = Context::from_waker(&waker);
+        if let Poll::Ready(done) = exit_gate::poll_inside(py, || work.as_mut().poll(&mut cx)) {
             return Ok(done);
         }
         release(py, || signal.wait());
@@ -92,6 +93,9 @@ where
     T: for<'py> IntoPyObject<'py> + Send + 'static,
 {
     NativeRuntime::for_python(py)?;
+    if exit_gate::is_exiting_here() {
+        return Err(PyRuntimeError::new_err(exit_gate::REASON));
+    }
     pyo3_async_runtimes::generic::future_into_py::<NativeRuntime, _, _>(py, work)
 }
 

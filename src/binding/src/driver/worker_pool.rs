@@ -8,7 +8,7 @@ use antiphon_stores::process::PerProcess;
 use pyo3::prelude::*;
 use pyo3::types::{PyWeakrefMethods, PyWeakrefReference};
 
-use crate::driver::fork_fence::FenceGuard;
+use crate::driver::exit_gate;
 
 /// Threads that make calls of nodes.
 pub(crate) static CALLERS: PerProcess<WorkerPool> =
@@ -64,6 +64,9 @@ impl WorkerPool {
         most: usize,
     ) -> bool {
         let mut state = self.lock();
+        if state.closed {
+            return false;
+        }
         state.runs.push_back((run.clone().unbind(), work));
         if state.idle >= state.runs.len() {
             drop(state);
@@ -108,16 +111,14 @@ impl WorkerPool {
     /// The life of a worker. It stays known to the interpreter throughout, which
     /// makes coming back cheap.
     fn work(&self) {
-        let fence = FenceGuard::begin();
-        Python::attach(|py| {
-            drop(fence);
+        exit_gate::enter_or_park(|py| {
             loop {
                 let (run, work) = py.detach(|| self.next_run());
                 if let Some(run) = run.bind(py).upgrade() {
                     work(&run);
                 }
             }
-        });
+        })
     }
 
     fn next_run(&self) -> (Py<PyWeakrefReference>, Work) {

@@ -29,6 +29,9 @@ where
 {
     let events = EventFeed::subscribe(py, &mut session, watch.as_ref());
     let token = session.cancel.get_or_insert_with(CancellationToken::new).clone();
+    if exit_gate::is_exiting_here() {
+        token.cancel(exit_gate::REASON);
+    }
     let mut answer = NativeRuntime::for_python(py)?.start(ask(session));
     let watched = match events {
         Some(events) => block_on(py, events.show_until(&mut answer)),
