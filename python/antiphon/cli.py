@@ -29,10 +29,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     prepare()
     try:
-        parser = command_line()
-        options = parser.parse_args(arguments)
-        if problem := find_misuse(options):
-            parser.error(problem)
+        options, unknown = command_line().parse_known_args(arguments)
+        if problem := find_misuse(options, unknown):
+            options.fail(problem)
         code = _run(options)
         sys.stdout.flush()
     except AntiphonError as error:

@@ -350,7 +350,14 @@ class Result(RunResult, Generic[OutputT, StateT]):
     state: StateT
     team: str
     _CALLED = "team"
+
     _IF_UNANSWERED = 'return a text or `{"answer": ...}` from `act`, or `ctx.end(answer)`'
+
+    if not TYPE_CHECKING:
+
+        def __class_getitem__(cls, _: Any) -> type[Self]:
+            """The class itself, because pydantic reads the fields of a dataclass's alias."""
+            return cls
 
     @classmethod
     def of(cls, error: BaseException) -> Result[Any, Any] | None:

@@ -633,7 +633,7 @@ class TestValues:
     """Loaded values equal the stored ones."""
 
     @pytest.mark.parametrize("name", VALUES)
-    def test_a_value_comes_back_as_itself(self, saver: AntiphonSaver, name: str) -> None:
+    def test_a_value_is_restored_with_its_type(self, saver: AntiphonSaver, name: str) -> None:
         where = put(saver, {"x": VALUES[name], "list": [VALUES[name]]})
         saver.put_writes(where, [("x", VALUES[name])], "task")
         found = saver.get_tuple(where)
@@ -644,7 +644,7 @@ class TestValues:
             assert type(back) is type(VALUES[name])
         assert found.checkpoint["channel_values"]["list"] == [VALUES[name]]
 
-    def test_numpy_arrays_come_back_as_they_were(self, saver: AntiphonSaver) -> None:
+    def test_numpy_arrays_are_restored(self, saver: AntiphonSaver) -> None:
         array = np.arange(12).reshape(3, 4)
         put(saver, {"x": array})
         back = values(saver)["x"]
@@ -652,7 +652,7 @@ class TestValues:
         assert (back == array).all()
 
     @pytest.mark.parametrize("kind", [str, int, float, dict, list])
-    def test_a_subclass_of_a_plain_type_comes_backplain(
+    def test_a_subclass_of_a_plain_type_is_restored_as_that_type(
         self, saver: AntiphonSaver, kind: Any
     ) -> None:
         special = type("Special", (kind,), {})()

@@ -138,7 +138,7 @@ def card() -> Card:
     ],
     ids=repr,
 )
-def test_what_a_schema_mentions_comes_back_as_it_was(value: Any) -> None:
+def test_types_that_a_schema_mentions_are_restored(value: Any) -> None:
     made = again(value)
     assert made == value
     assert repr(made) == repr(value)

@@ -39,7 +39,7 @@ from support.stored_values import VALUES, restored
     ],
     ids=lambda array: f"{array.dtype.str}{list(array.shape)}",
 )
-def test_an_array_comes_back_as_it_was(array: np.ndarray[Any, Any]) -> None:
+def test_an_array_is_restored_unchanged(array: np.ndarray[Any, Any]) -> None:
     made = restored(array)
     np.testing.assert_array_equal(made, array, strict=True)
     assert made.dtype.str == array.dtype.str
@@ -118,7 +118,7 @@ def cells() -> pd.DataFrame:
         pd.DataFrame({"x": [1, 2]}, index=pd.date_range("2026", periods=2, freq="D")),
     ],
 )
-def test_a_frame_of_pandas_comes_back_as_it_was(frame: pd.DataFrame) -> None:
+def test_a_frame_of_pandas_is_restored_unchanged(frame: pd.DataFrame) -> None:
     frame.attrs["source"] = "here"
     made = restored(frame)
     assert_frame_equal(made, frame, check_freq=True, check_column_type=True)
@@ -129,7 +129,7 @@ def test_a_frame_of_pandas_comes_back_as_it_was(frame: pd.DataFrame) -> None:
             assert [type(cell) for cell in made.iloc[:, place]] == kinds
 
 
-def test_series_indexes_and_scalars_of_pandas_come_back() -> None:
+def test_series_indexes_and_scalars_of_pandas_are_restored() -> None:
     series = pd.Series(["a", "b"], index=pd.RangeIndex(2, 6, 2, name="i"), name="s")
     assert_series_equal(restored(series), series)
     index = pd.CategoricalIndex(["a", "b"], name="c")
@@ -145,7 +145,7 @@ def test_series_indexes_and_scalars_of_pandas_come_back() -> None:
     assert restored(pd.NA) is pd.NA
 
 
-def test_a_frame_that_came_back_can_be_changed() -> None:
+def test_a_restored_frame_can_be_changed() -> None:
     made = restored(cells())
     made.loc[0, "numbers"] = 7
     assert made["numbers"].tolist() == [7, 2, 3]
@@ -166,7 +166,7 @@ def test_a_column_without_a_form_is_refused(column: Any) -> None:
     assert caught.value.code == "value_unstorable"
 
 
-def test_tables_of_polars_come_back_as_they_were() -> None:
+def test_tables_of_polars_are_restored_unchanged() -> None:
     frame = pl.DataFrame(
         {
             "a": [1, None, 3],
@@ -182,7 +182,7 @@ def test_tables_of_polars_come_back_as_they_were() -> None:
         VALUES.pack(pl.DataFrame({"o": [object()]}))
 
 
-def test_tables_of_arrow_come_back_as_they_were() -> None:
+def test_tables_of_arrow_are_restored_unchanged() -> None:
     table = pa.table(
         {"a": pa.chunked_array([[1, 2], [None]]), "b": [[1], None, []]}
     ).replace_schema_metadata({"k": "v"})

@@ -61,7 +61,7 @@ data: st.SearchStrategy[Any] = (
 
 
 @given(data)
-def test_data_of_the_standard_library_comes_back_as_it_was(value: Any) -> None:
+def test_data_of_the_standard_library_is_restored(value: Any) -> None:
     made = restored(value)
     assert made == value
     assert repr(made) == repr(value)
@@ -101,14 +101,14 @@ def test_data_of_the_standard_library_comes_back_as_it_was(value: Any) -> None:
     ],
     ids=repr,
 )
-def test_a_value_comes_back_as_it_was(value: Any) -> None:
+def test_a_value_is_restored_unchanged(value: Any) -> None:
     made = restored(value)
     assert repr(made) == repr(value)
     if not isinstance(value, Overwrite):
         assert made == value or value != value  # noqa: PLR0124  # a NaN
 
 
-def test_a_command_comes_back_with_all_it_says() -> None:
+def test_a_command_is_restored_with_all_fields() -> None:
     command: Command[Any] = Command(
         graph=Command.PARENT, update={"a": 1}, resume=2, goto=[Send("b", 3)], only=True, end=True
     )
@@ -134,7 +134,7 @@ messages: list[BaseMessage] = [
 
 
 @pytest.mark.parametrize("message", messages, ids=lambda message: type(message).__name__)
-def test_messages_of_langchain_come_back_whole(message: BaseMessage) -> None:
+def test_messages_of_langchain_are_restored(message: BaseMessage) -> None:
     made = restored(message)
     assert made == message
     assert made.model_dump() == message.model_dump()
@@ -145,12 +145,12 @@ def test_a_message_takes_hardly_more_than_its_text() -> None:
     assert len(VALUES.pack(HumanMessage("x" * 200))) < 200 + 60
 
 
-def test_a_document_of_langchain_comes_back() -> None:
+def test_a_document_of_langchain_is_restored() -> None:
     document = Document("text", metadata={"page": 3})
     assert restored(document) == document
 
 
-def test_exceptions_of_python_come_back_as_they_were() -> None:
+def test_exceptions_of_python_are_restored() -> None:
     error = FileNotFoundError(2, "no such file", "/x")
     error.add_note("a note")
     made = restored(error)
@@ -159,7 +159,7 @@ def test_exceptions_of_python_come_back_as_they_were() -> None:
     assert [repr(part) for part in group.exceptions] == ["ValueError(1)", "KeyError('k')"]
 
 
-def test_exceptions_of_antiphon_come_back_with_code_and_details() -> None:
+def test_exceptions_of_antiphon_are_restored_with_code_and_details() -> None:
     made = restored(ToolError("no", code="city_unknown", details={"city": "x"}, hint="ask again"))
     assert (made.code, made.details, made.hint) == ("city_unknown", {"city": "x"}, "ask again")
     assert restored(GraphRecursionError("far")).code == "graph_recursion_limit"
@@ -171,7 +171,7 @@ class OutOfStock(Exception):
         self.left = left
 
 
-def test_an_exception_that_is_not_registered_comes_back_as_data() -> None:
+def test_an_unregistered_exception_is_restored_as_data() -> None:
     made = VALUES.unpack(VALUES.pack(OutOfStock("tea", 2)))
     assert type(made) is StoredException
     assert made.message == "only 2 of tea"
@@ -179,7 +179,7 @@ def test_an_exception_that_is_not_registered_comes_back_as_data() -> None:
     assert restored(made).args == made.args
 
 
-def test_an_exception_that_is_registered_comes_back_as_itself() -> None:
+def test_a_registered_exception_is_restored_with_its_class() -> None:
     registry = Registry()
     registry.register(OutOfStock)
     values = Values(registry)

@@ -58,7 +58,7 @@ def shape(value: Any) -> Any:
 
 
 @given(values)
-def test_a_value_comes_back_as_it_was(value: object) -> None:
+def test_a_value_is_restored_unchanged(value: object) -> None:
     assert shape(restored(value)) == shape(value)
 
 
@@ -66,12 +66,12 @@ def test_a_value_comes_back_as_it_was(value: object) -> None:
     "number",
     [0, -1, 2**31, 2**63 - 1, 2**63, -(2**63), -(2**63) - 1, 2**64 - 1, 2**64, -(2**64), 2**5000],
 )
-def test_whole_numbers_of_any_size_come_back(number: int) -> None:
+def test_integers_of_any_size_are_restored(number: int) -> None:
     assert restored(number) == number
 
 
 @pytest.mark.parametrize("size", [0, 254, 255, 256, 65_535, 65_536, 100_000])
-def test_containers_of_any_size_come_back(size: int) -> None:
+def test_containers_of_any_size_are_restored(size: int) -> None:
     for kind in (list, tuple, set, frozenset):
         assert restored(kind(range(size))) == kind(range(size))
     assert restored(dict.fromkeys(range(size))) == dict.fromkeys(range(size))

@@ -107,15 +107,23 @@ def test_a_key_that_is_refused_is_no_model(tmp_path: Path, antiphon: Antiphon) -
         (["q", "--out", "out"], "--out requires --batch"),
         (["q", "--redo-failed"], "--redo-failed requires --batch"),
         ([], "a question is required"),
-        (["--batch", "absent", "--out", "out"], "cannot be read"),
+        (["q", "--hats"], "unrecognized arguments: --hats"),
+        (["q", "--concurrency", "x"], "--concurrency"),
     ],
 )
-def test_what_does_not_go_together_is_a_wrong_usage(
+def test_a_usage_error_prints_the_usage_of_its_command(
     arguments: list[str], message: str, antiphon: Antiphon
 ) -> None:
     done = antiphon("ask", *arguments)
     assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("usage: antiphon ask ")
     assert message in done.stderr
+
+
+def test_a_file_of_questions_that_cannot_be_read_is_a_wrong_usage(antiphon: Antiphon) -> None:
+    done = antiphon("ask", "--batch", "absent", "--out", "out")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "cannot be read" in done.stderr
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGINT to send there")

@@ -40,7 +40,7 @@ def test_invoke_of_async_nodes_works_inside_a_running_loop(impl: Impl) -> None:
 
 
 @pytest.mark.only("antiphon")
-def test_a_failure_of_such_a_run_comes_back(impl: Impl) -> None:
+def test_a_failure_of_a_nested_run_is_raised_in_the_node(impl: Impl) -> None:
     async def fail(state: Any) -> None:
         await asyncio.sleep(0)
         raise ValueError("mine")

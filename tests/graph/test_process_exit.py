@@ -125,7 +125,8 @@ def node(i):
 
 def fan(**options):
     builder = StateGraph(Plain).add_node("n", node, **options)
-    return builder.add_conditional_edges(START, lambda s: [Send("n", i) for i in range(3)]).compile()
+    sends = lambda state: [Send("n", i) for i in range(3)]
+    return builder.add_conditional_edges(START, sends).compile()
 
 system = ReviewLoop(lambda request: "")
 """

@@ -62,7 +62,7 @@ class Outer(TypedDict, total=False):
     log: Annotated[list[str], extend]
 
 
-def test_only_keys_that_the_outer_state_has_come_back_and_reducers_merge_nothing_twice() -> None:
+def test_only_keys_of_the_outer_state_are_returned_and_reducers_merge_nothing_twice() -> None:
     class Logs(Agent):
         def act(self, state: Any, ctx: AgentContext) -> dict[str, Any]:
             return {"log": ["x"]}

@@ -122,6 +122,14 @@ def test_a_model_as_router_that_names_no_agent_receives_the_agents() -> None:
     assert '{"next": "reports" | "finish"}' in str(caught.value)
 
 
+def test_the_error_of_a_function_as_router_says_that_it_is_called_as_a_model() -> None:
+    with pytest.raises(ModelOutputError, match="a function as `router=` is called as a model"):
+        Orchestrator([Reports()], router=lambda state: "reports").run("q")
+    with pytest.raises(ModelOutputError) as caught:
+        Orchestrator([Reports()], router=scripted(["reports"] * 2)).run("q")
+    assert "a function" not in str(caught.value)
+
+
 # Limits
 
 

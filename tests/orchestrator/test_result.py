@@ -297,3 +297,14 @@ def test_pydantic_writes_a_result_as_its_dict_and_accepts_its_class_only() -> No
 
     reply = json.loads(Reply(result=result()).model_dump_json())
     assert reply["result"]["outcome"] == "answered"
+
+
+def test_pydantic_reads_over_the_type_arguments_of_a_result() -> None:
+    class Reply(pydantic.BaseModel):
+        result: Result[int, dict[str, Any]]
+
+    reply = json.loads(Reply(result=result()).model_dump_json())
+    assert reply["result"]["outcome"] == "answered"
+    adapter: pydantic.TypeAdapter[Any] = pydantic.TypeAdapter(list[Result[int]])
+    one = result()
+    assert adapter.validate_python([one])[0] is one

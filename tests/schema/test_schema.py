@@ -786,7 +786,7 @@ VALIDATOR = jsonschema.Draft202012Validator(CONTRACT.schema)
 
 
 @given(EVERYTHING)
-def test_what_is_encoded_fits_its_schema_and_comes_back_equal(value: Everything) -> None:
+def test_an_encoded_value_fits_its_schema_and_decodes_to_an_equal_value(value: Everything) -> None:
     text = json.dumps(encode_result(value), allow_nan=False)
     decoded = json.loads(text)
     VALIDATOR.validate(decoded)

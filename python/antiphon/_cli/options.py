@@ -30,8 +30,11 @@ def command_line() -> argparse.ArgumentParser:
     """The parser of all commands."""
     parser = argparse.ArgumentParser(prog="antiphon", description=antiphon.__doc__)
     parser.add_argument("--version", action=_Version, help="print the version")
+    parser.set_defaults(fail=parser.error)
     commands = parser.add_subparsers(dest="command", required=True, metavar="command")
-    _add_ask(commands.add_parser("ask", help="ask a ready system", epilog=_EXITS))
+    ask = commands.add_parser("ask", help="ask a ready system", epilog=_EXITS)
+    ask.set_defaults(fail=ask.error)
+    _add_ask(ask)
     _add_json(commands.add_parser("doctor", help="check sandboxes, models, store"))
     commands.add_parser("models", help="list models and the default")
     stored = commands.add_parser("runs", help="manage stored threads", epilog=_EXITS_OF_RUNS)
@@ -39,8 +42,10 @@ def command_line() -> argparse.ArgumentParser:
     return parser
 
 
-def find_misuse(options: argparse.Namespace) -> str | None:
-    """Why the options cannot be combined, if they cannot."""
+def find_misuse(options: argparse.Namespace, unknown: Sequence[str]) -> str | None:
+    """Why the options cannot be combined, or which is unknown; ``None`` if all is well."""
+    if unknown:
+        return f"unrecognized arguments: {' '.join(unknown)}"
     if options.command != "ask":
         return None
     is_batch = options.batch is not None

@@ -142,7 +142,7 @@ def assemble(settings: Settings) -> Assembled:
         schemas,
         tools=tuple(tool for spec in everyone for tool in spec.tools),
         needy=_needy(everyone),
-        expected={router.name: expected_of(listed)} if router else {},
+        expected={router.name: expected_of(router, listed)} if router else {},
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import warnings
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -380,10 +381,16 @@ def _led(own: str | Callable[..., Any], task: str) -> str | Callable[..., Any]:
     return lambda state, ctx: f"{own(state, ctx)}\n\n{task}"
 
 
-def expected_of(specs: Sequence[Spec]) -> str:
+def expected_of(router: Spec, specs: Sequence[Spec]) -> str:
     """The reply that a router expects of its model, for its error."""
     names = " | ".join(f'"{name}"' for name in (*(spec.name for spec in specs), FINISH))
-    return f'the router expects {{"next": {names}}}'
+    expected = f'the router expects {{"next": {names}}}'
+    if not inspect.isroutine(router.model):
+        return expected
+    return (
+        f"{expected}; a function as `router=` is called as a model, with a request: "
+        "to choose by the state, pass an agent whose `act` returns a name"
+    )
 
 
 def _listing(specs: Sequence[Spec]) -> str:

@@ -169,6 +169,8 @@ def answers_to(questions: Sequence[Question], given: Any, outcome: str | None) -
         raise ValidationError(
             f"the run is not waiting for an answer; its outcome is: {outcome}",
             code="answer_invalid",
+            hint="to continue its conversation, ask another question in its thread: "
+            "`run(question, thread=...)`",
         )
     ids = [question.id for question in questions]
     if isinstance(given, dict) and given and set(given) <= set(ids):

@@ -51,7 +51,7 @@ def test_an_input_is_a_local_only_once_it_is_assigned_anew() -> None:
     assert once("right = 3", inputs=inputs)["locals"] == {"right": 3}
 
 
-def test_only_what_is_wanted_comes_back() -> None:
+def test_only_wanted_values_are_returned() -> None:
     outcome = once("x = 1\nx", want=[])
     assert "value" not in outcome
     assert outcome["locals"] == {}

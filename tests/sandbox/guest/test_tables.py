@@ -69,7 +69,7 @@ def test_a_table_of_the_host_is_a_data_frame(worker: Worker) -> None:
     assert outcome["tables"] == []
 
 
-def test_the_value_comes_back_as_a_table(worker: Worker) -> None:
+def test_a_frame_is_returned_as_a_table(worker: Worker) -> None:
     code = "df.assign(double=df.n * 2)[['city', 'double']].head(2)"
     outcome = worker.run(code, tables={"df": stream_of(_TABLE)})
     assert outcome["value"] == {"$": "table", "name": "value"}

@@ -101,7 +101,7 @@ def same(left: Any, right: Any) -> bool:
 
 @settings(max_examples=150)
 @given(_VALUES)
-def test_a_value_comes_back_as_it_went(worker: Worker, value: Any) -> None:
+def test_a_value_is_returned_unchanged(worker: Worker, value: Any) -> None:
     outcome = worker.run("value", inputs={"value": encode(value)}, want=["value"])
     assert outcome.get("value_error") is None
     back = decode(outcome["value"])
@@ -110,20 +110,20 @@ def test_a_value_comes_back_as_it_went(worker: Worker, value: Any) -> None:
 
 @settings(max_examples=50)
 @given(st.datetimes(timezones=_ZONES))
-def test_a_time_zone_comes_back_as_its_offset(value: dt.datetime) -> None:
+def test_a_time_zone_is_returned_as_its_offset(value: dt.datetime) -> None:
     back = decode(encode(value))
     assert back.replace(tzinfo=None) == value.replace(tzinfo=None)
     assert back.utcoffset() == value.utcoffset()
 
 
 @pytest.mark.parametrize("text", ["nan", "inf", "-inf"])
-def test_numbers_that_json_lacks_come_back(text: str) -> None:
+def test_numbers_that_json_lacks_are_returned(text: str) -> None:
     back = decode(encode([float(text), complex(float(text), 1)]))
     assert repr(back) == repr([float(text), complex(float(text), 1)])
 
 
 @pytest.mark.parametrize("text", ["NaN", "-Infinity", "1E+400", "-0", "sNaN12", "0E-30"])
-def test_decimals_come_back_to_the_letter(text: str) -> None:
+def test_decimals_are_returned_with_all_digits(text: str) -> None:
     assert str(decode(encode(decimal.Decimal(text)))) == text
 
 
@@ -166,7 +166,7 @@ def test_kin_of_plain_values_come_as_those(worker: Worker, code: str, expected: 
 
 @pytest.mark.parametrize("name", ["bool", "int8", "uint64", "float16", "float64", "complex128"])
 @pytest.mark.parametrize("shape", [(), (0,), (3,), (2, 3), (2, 0, 3)])
-def test_arrays_come_back_with_type_and_shape(
+def test_arrays_are_returned_with_type_and_shape(
     worker: Worker, name: str, shape: tuple[int, ...]
 ) -> None:
     array = (np.arange(math.prod(shape)) % 2).astype(name).reshape(shape)
@@ -250,7 +250,7 @@ def test_encoding_keeps_to_the_budget_of_nodes(value: Any, limits: dict[str, int
         encode(value, **limits)
 
 
-def test_a_long_integer_within_the_limit_comes_back() -> None:
+def test_a_long_integer_within_the_limit_is_returned() -> None:
     assert decode(encode(10**4299)) == 10**4299
 
 
