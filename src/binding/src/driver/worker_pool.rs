@@ -118,7 +118,7 @@ impl WorkerPool {
                     work(&run);
                 }
             }
-        })
+        });
     }
 
     fn next_run(&self) -> (Py<PyWeakrefReference>, Work) {
