@@ -10,7 +10,11 @@ import pytest
 import antiphon.tools
 from antiphon._antiphon import tool_families
 
-_FACES: dict[str, dict[str, str]] = {"calculator": {}}
+_FACES: dict[str, dict[str, str]] = {
+    "calculator": {},
+    "http_api": {},
+    "sql": {"url": "database"},
+}
 """Families with a function of their name, and parameters that have another name there."""
 _OWN = {"prefix"}
 """Parameters of the toolset, not of the family."""

@@ -19,6 +19,8 @@ Example:
 from __future__ import annotations
 
 from antiphon._builtin_tools.calculator import calculator
+from antiphon._builtin_tools.http_api import http_api
+from antiphon._builtin_tools.sql import sql
 from antiphon._json_values import encode_result
 from antiphon._tool.approval import Approval, ToolCall
 from antiphon._tool.context import ToolContext
@@ -35,5 +37,7 @@ __all__ = [
     "ToolSpec",
     "calculator",
     "encode_result",
+    "http_api",
+    "sql",
     "tool",
 ]

@@ -1,0 +1,81 @@
+"""Read-only SQL as tools."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from antiphon._builtin_tools.opening import open_family
+from antiphon.toolset import Toolset
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def sql(
+    database: str | os.PathLike[str],
+    *,
+    tables: Sequence[str] | None = None,
+    functions: Sequence[str] | None = None,
+    schema: str | None = None,
+    system_tables: bool = False,
+    max_rows: int = 1_000,
+    max_cell: int = 2_000,
+    max_bytes: int = 1_000_000,
+    timeout: float = 30,
+    connect_timeout: float = 10,
+    prefix: str = "",
+) -> Toolset:
+    """Tools that read a SQLite or PostgreSQL database: `sql_tables`, `sql_schema`, `sql_query`.
+
+    Two layers keep queries of a model from changing anything, and each holds alone: a query is
+    parsed and must be one ``SELECT`` of allowed tables and functions, and the connection cannot
+    write. Values are bound to placeholders (``:name``, ``$1``).
+
+    Args:
+        database: the path of a SQLite file; ``sqlite:///relative.db`` or
+            ``sqlite:////absolute.db``; or ``postgresql://user:password@host:5432/database`` with
+            the options ``sslmode`` (``disable``, ``prefer``, ``require``, ``verify-full``) and
+            ``sslrootcert``.
+        tables: the tables and views that may be read, such as ``orders`` or ``audit.log``. A
+            view may read tables that are not in the list. Default: all outside of the system
+            catalogues.
+        functions: further functions that a query may call, such as those of an extension.
+        schema: the PostgreSQL schema of tables that are named without one. Default: ``public``.
+        system_tables: whether the system catalogues may be read.
+        max_rows: the rows of a result; further ones are left out, and the result says so.
+        max_cell: the characters of a text, or the bytes of a blob, in one cell.
+        max_bytes: the bytes of all cells of a result.
+        timeout: the time limit of a query, in seconds.
+        connect_timeout: the time limit of connecting, in seconds.
+        prefix: what the names of the tools begin with, for several databases.
+
+    Returns:
+        The three tools. Nothing is opened before the first call.
+
+    Raises:
+        ValidationError: a setting is wrong, or there is no such file
+            (``tool_setting_invalid``).
+
+    Example:
+        >>> import sqlite3
+        >>> with sqlite3.connect("cities.db") as connection:
+        ...     _ = connection.execute("create table cities as select 'Lyon' as name, 5 as rank")
+        >>> tables, schema, query = sql("cities.db").tools
+        >>> text = "select rank from cities where name = :name"
+        >>> query.call({"query": text, "parameters": {"name": "Lyon"}})["rows"]
+        [[5]]
+    """
+    settings = {
+        "url": os.fspath(database),
+        "tables": None if tables is None else list(tables),
+        "functions": None if functions is None else list(functions),
+        "schema": schema,
+        "system_tables": system_tables,
+        "max_rows": max_rows,
+        "max_cell": max_cell,
+        "max_bytes": max_bytes,
+        "timeout": timeout,
+        "connect_timeout": connect_timeout,
+    }
+    return Toolset(open_family("sql", settings), prefix=prefix)

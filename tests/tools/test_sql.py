@@ -1,0 +1,91 @@
+"""`antiphon.tools.sql`: settings, calls and errors, as Python sees them."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import TYPE_CHECKING
+
+import pytest
+
+from antiphon import Agent, Orchestrator
+from antiphon.errors import PolicyError, ToolError, ValidationError
+from antiphon.models import scripted
+from antiphon.tools import sql
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    path = tmp_path / "shop.db"
+    with sqlite3.connect(path) as connection:
+        connection.executescript(
+            """create table orders (id integer primary key, region text, amount numeric);
+            insert into orders values (1, 'north', 25.5), (2, 'south', 9007199254740993);
+            create table salaries (name text)"""
+        )
+    connection.close()
+    return path
+
+
+def test_a_path_and_urls_name_the_same_file(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(shop.parent)
+    for database in (shop, str(shop), f"sqlite:///{shop}", "sqlite:///shop.db", "shop.db"):
+        tools = sql(database, tables=["orders"]).tools
+        assert [tool.name for tool in tools] == ["sql_tables", "sql_schema", "sql_query"]
+        assert [tool.side_effect for tool in tools] == ["read"] * 3
+        found = tools[0].call({})
+        assert [table["name"] for table in found["tables"]] == ["orders"]
+
+
+def test_cells_keep_every_digit(shop: Path) -> None:
+    query = sql(shop).tools[2]
+    rows = query.call({"query": "select amount from orders where id = $1", "parameters": [2]})
+    assert rows["rows"] == [[9007199254740993]]
+
+
+def test_errors_have_classes_of_their_own(shop: Path) -> None:
+    query = sql(shop, tables=["orders"]).tools[2]
+    for text, error, code in [
+        ("drop table orders", PolicyError, "query_refused"),
+        ("select * from salaries", PolicyError, "query_table_forbidden"),
+        ("select colour from orders", ToolError, "query_failed"),
+    ]:
+        with pytest.raises(error) as caught:
+            query.call({"query": text})
+        assert caught.value.code == code
+    with pytest.raises(ValidationError) as caught:
+        query.call({"query": "select 1 as one", "parameters": [1]})
+    assert caught.value.code == "query_parameters_invalid"
+
+
+def test_a_model_reads_why_its_query_was_refused(shop: Path) -> None:
+    calls = [{"name": "shop_sql_query", "arguments": {"query": "delete from orders"}}]
+    model = scripted([{"tool_calls": calls}, "I may only read."])
+    agent = Agent(name="analyst", model=model, tools=[sql(shop, prefix="shop_")])
+    assert Orchestrator([agent]).run("Delete all orders.").answer == "I may only read."
+    assert "it is not a SELECT but: DELETE" in model.requests[1]["messages"][-1]["content"]
+
+
+def test_no_password_appears_in_an_error() -> None:
+    with pytest.raises(ValidationError) as caught:
+        sql("mysql://ada:hunter2@host/shop")
+    assert "hunter2" not in f"{caught.value!r} {caught.value} {caught.value.details}"
+    tables = sql("postgresql://ada:hunter2@127.0.0.1:1/shop").tools[0]
+    assert "hunter2" not in repr(tables)
+    with pytest.raises(Exception, match="cannot be reached") as lost:
+        tables.call({})
+    assert "hunter2" not in f"{lost.value!r} {lost.value}"
+
+
+def test_wrong_settings_are_named(shop: Path) -> None:
+    for settings, message in [
+        ({"tables": []}, "`tables` allows no table"),
+        ({"timeout": 0}, "`timeout` must be"),
+        ({"max_rows": 0}, "`max_rows` must be"),
+        ({"schema": "shop"}, "SQLite has no schemas"),
+    ]:
+        with pytest.raises(ValidationError, match=message) as caught:
+            sql(shop, **settings)  # type: ignore[arg-type]
+        assert caught.value.code == "tool_setting_invalid"
