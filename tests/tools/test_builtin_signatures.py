@@ -12,6 +12,7 @@ from antiphon._antiphon import tool_families
 
 _FACES: dict[str, dict[str, str]] = {
     "calculator": {},
+    "files": {},
     "http_api": {},
     "sql": {"url": "database"},
 }

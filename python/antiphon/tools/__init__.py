@@ -19,6 +19,7 @@ Example:
 from __future__ import annotations
 
 from antiphon._builtin_tools.calculator import calculator
+from antiphon._builtin_tools.files import files
 from antiphon._builtin_tools.http_api import http_api
 from antiphon._builtin_tools.sql import sql
 from antiphon._json_values import encode_result
@@ -37,6 +38,7 @@ __all__ = [
     "ToolSpec",
     "calculator",
     "encode_result",
+    "files",
     "http_api",
     "sql",
     "tool",
