@@ -8,6 +8,7 @@
 //! | [`html`] | HTML to canonical text |
 //! | [`markdown`] | Markdown and plain text |
 //! | [`office`] | Word, `PowerPoint` and `OpenDocument` texts |
+//! | [`pdf`] | PDF files |
 //! | [`table`] | workbooks and CSV files |
 //! | [`read`] | any of them, with limits |
 
@@ -17,6 +18,7 @@ pub mod format;
 pub mod html;
 pub mod markdown;
 pub mod office;
+pub mod pdf;
 pub mod read;
 pub mod table;
 pub mod text;
@@ -24,6 +26,6 @@ mod writer;
 
 pub use charset::{DecodedText, decode};
 pub use format::DocumentFormat;
-pub use html::html_text;
+pub use html::{HtmlArticle, PageLink, html_article, html_text};
 pub use read::{DocumentLimits, DocumentRefusal, read_document};
 pub use text::{CharRange, DocumentHeading, DocumentText};

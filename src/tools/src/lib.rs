@@ -3,6 +3,9 @@
 //!
 //! | module | holds |
 //! |---|---|
+//! | [`browser`] | a headless Chromium behind the address policy |
+//! | [`download`] | files of the web into a folder |
+//! | [`page_reader`] | web pages and documents as text that can be quoted |
 //! | [`document`] | the text of documents with positions: HTML, Markdown, office files, tables |
 //! | [`document_search`] | search in a folder of documents |
 //! | [`http_api`] | calls of APIs that a catalogue describes |
@@ -14,17 +17,21 @@
 //! | [`files`] | files below one folder, which no path leads out of |
 //! | [`registry`](mod@registry) | all tools by name, with the schemas of their settings |
 
+pub mod browser;
 pub mod calculator;
 pub mod document;
 pub mod document_search;
+pub mod download;
 #[cfg(feature = "echo")]
 pub mod echo;
 pub mod files;
 pub mod http_api;
+pub mod page_reader;
 pub mod registry;
 pub mod secret_text;
 pub mod sql;
 pub mod typed;
+mod web;
 pub mod web_search;
 
 pub use registry::{ToolEntry, find, registry};

@@ -84,10 +84,12 @@ pub fn registry() -> &'static [ToolEntry] {
     const ALL: &[ToolEntry] = &[
         ToolEntry::of::<Calculator>(),
         ToolEntry::of::<DocumentSearchTools>(),
+        ToolEntry::of::<crate::download::Download>(),
         #[cfg(feature = "echo")]
         ToolEntry::of::<crate::echo::EchoTools>(),
         ToolEntry::of::<FileTools>(),
         ToolEntry::of::<HttpApiTools>(),
+        ToolEntry::of::<crate::page_reader::PageReading>(),
         ToolEntry::of::<SqlTools>(),
         ToolEntry::of::<WebSearchTools>(),
     ];

@@ -2,13 +2,17 @@
 
 use std::cell::Cell;
 
-use super::text::{DocumentHeading, DocumentText};
+use super::text::{CharRange, DocumentHeading, DocumentText};
 use super::writer::TextWriter;
 
+mod article;
+mod density;
 mod element;
+mod metadata;
 mod nesting;
 mod tree;
 
+pub use article::{HtmlArticle, PageLink, html_article};
 use element::{Role, role_of};
 pub use nesting::{MAX_NESTING, nests_deeper, without_tags};
 use tree::{HtmlNode, HtmlTree, NodeContent, NodeIndex, ROOT};
@@ -28,9 +32,7 @@ const PERMALINKS: [&str; 4] = ["¶", "#", "§", "🔗"];
 pub fn html_text(html: &str, limit: usize) -> DocumentText {
     // A parser compares each tag with all that are open, which takes forever if there are many.
     if nests_deeper(html, MAX_NESTING) {
-        let mut writer = TextWriter::new(limit);
-        writer.text(&without_tags(html));
-        return writer.finish(None);
+        return flat_text(html, limit);
     }
     let tree = HtmlTree::parse(html);
     let title = tree.find(|node| node.name() == "title").map(|node| gather(&tree, node));
@@ -50,6 +52,13 @@ pub fn html_text(html: &str, limit: usize) -> DocumentText {
             .map(|heading| heading.title.clone())
     });
     found
+}
+
+/// The text of a page that is nested too deeply to be parsed.
+fn flat_text(html: &str, limit: usize) -> DocumentText {
+    let mut writer = TextWriter::new(limit);
+    writer.text(&without_tags(html));
+    writer.finish(None)
 }
 
 /// The element that holds what the page is about.
@@ -74,7 +83,7 @@ fn main_part(tree: &HtmlTree) -> Option<NodeIndex> {
 enum WalkStep {
     Enter(NodeIndex),
     /// The end of an element, and where its text began.
-    Leave(Role, usize),
+    Leave(Role, usize, NodeIndex),
 }
 
 /// A walk over the nodes of a page.
@@ -89,15 +98,22 @@ struct HtmlWalk<'t> {
     cells: usize,
     /// An id, and the position at which it was seen.
     anchor: Option<(String, usize)>,
+    /// The texts of links, and where these lead.
+    targets: Vec<(CharRange, String)>,
 }
 
 impl<'t> HtmlWalk<'t> {
     fn new(tree: &'t HtmlTree, limit: usize) -> Self {
         let writer = TextWriter::new(limit);
-        Self { tree, writer, verbatim: 0, lists: Vec::new(), cells: 0, anchor: None }
+        let (lists, targets) = (Vec::new(), Vec::new());
+        Self { tree, writer, verbatim: 0, lists, cells: 0, anchor: None, targets }
     }
 
-    fn run(mut self, root: NodeIndex) -> DocumentText {
+    fn run(self, root: NodeIndex) -> DocumentText {
+        self.run_with_links(root).0
+    }
+
+    fn run_with_links(mut self, root: NodeIndex) -> (DocumentText, Vec<(CharRange, String)>) {
         let mut steps = vec![WalkStep::Enter(root)];
         while let Some(step) = steps.pop() {
             if self.writer.is_full() {
@@ -105,10 +121,10 @@ impl<'t> HtmlWalk<'t> {
             }
             match step {
                 WalkStep::Enter(index) => self.enter(index, &mut steps),
-                WalkStep::Leave(role, start) => self.leave(role, start),
+                WalkStep::Leave(role, start, index) => self.leave(role, start, index),
             }
         }
-        self.writer.finish(None)
+        (self.writer.finish(None), self.targets)
     }
 
     fn enter(&mut self, index: NodeIndex, steps: &mut Vec<WalkStep>) {
@@ -131,7 +147,7 @@ impl<'t> HtmlWalk<'t> {
             _ => {}
         }
         let start = self.begin(role, index, node);
-        steps.push(WalkStep::Leave(role, start));
+        steps.push(WalkStep::Leave(role, start, index));
         self.tree.push_children(index, |child| steps.push(WalkStep::Enter(child)));
     }
 
@@ -204,7 +220,7 @@ impl<'t> HtmlWalk<'t> {
         self.writer.item(&mark);
     }
 
-    fn leave(&mut self, role: Role, start: usize) {
+    fn leave(&mut self, role: Role, start: usize, index: NodeIndex) {
         match role {
             Role::Block | Role::Table | Role::Term => self.writer.block(),
             Role::Code => {
@@ -218,7 +234,16 @@ impl<'t> HtmlWalk<'t> {
                 self.break_list();
             }
             Role::Item | Role::Row => self.writer.end_line(),
-            Role::Link => self.writer.link(start),
+            Role::Link => {
+                self.writer.link(start);
+                let range = CharRange { start, end: self.writer.written() };
+                let node = self.tree.get(index);
+                if let Some(target) = node.and_then(|node| node.attribute("href"))
+                    && !range.is_empty()
+                {
+                    self.targets.push((range, target.to_owned()));
+                }
+            }
             _ => {}
         }
     }

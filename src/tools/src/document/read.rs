@@ -2,7 +2,7 @@
 
 use super::format::DocumentFormat;
 use super::text::DocumentText;
-use super::{charset, html, markdown, office, table};
+use super::{charset, html, markdown, office, pdf, table};
 
 /// What one document may cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,7 +67,7 @@ pub fn read_document(
         DocumentFormat::Pptx => office::pptx_text(bytes, limits)?,
         DocumentFormat::OpenDocument => office::open_document_text(bytes, limits)?,
         DocumentFormat::Workbook => table::workbook_text(bytes, limits)?,
-        DocumentFormat::Pdf => return Err(DocumentRefusal::Unsupported("pdf")),
+        DocumentFormat::Pdf => pdf::pdf_text(bytes, limits)?,
     };
     if document.text.trim().is_empty() { Err(DocumentRefusal::Empty) } else { Ok(document) }
 }

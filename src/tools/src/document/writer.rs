@@ -39,6 +39,11 @@ impl TextWriter {
         }
     }
 
+    /// The characters that are written.
+    pub(super) const fn written(&self) -> usize {
+        self.length
+    }
+
     /// Whether the limit was reached: whatever follows is dropped.
     pub(super) const fn is_full(&self) -> bool {
         self.document.truncated

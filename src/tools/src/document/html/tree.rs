@@ -75,6 +75,11 @@ impl HtmlTree {
         parse_document(sink, ParseOpts::default()).one(html)
     }
 
+    /// How many nodes it has.
+    pub(super) fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
     pub(super) fn get(&self, index: NodeIndex) -> Option<&HtmlNode> {
         self.nodes.get(index)
     }

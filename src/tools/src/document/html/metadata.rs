@@ -1,0 +1,96 @@
+//! What a page says about itself: title, author, date.
+
+use serde_json::Value as Json;
+
+use super::gather;
+use super::tree::{HtmlNode, HtmlTree};
+
+/// The most characters of a fact.
+const LONGEST: usize = 300;
+
+/// Facts about a page, in its own words.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct PageMetadata {
+    pub(super) title: Option<String>,
+    pub(super) byline: Option<String>,
+    pub(super) published: Option<String>,
+}
+
+impl PageMetadata {
+    /// Reads `meta` elements, JSON-LD, and marks in the text, in this order.
+    pub(super) fn read(tree: &HtmlTree) -> Self {
+        let linked = linked_data(tree);
+        let datum = |key| linked.iter().find_map(|object| text_of(object.get(key)?));
+        let title = meta(tree, &["og:title", "twitter:title", "dc.title"])
+            .or_else(|| element(tree, |node| node.name() == "title"));
+        let byline = meta(tree, &["author", "article:author", "dc.creator"])
+            .filter(|author| !author.starts_with("http"))
+            .or_else(|| datum("author"))
+            .or_else(|| element(tree, |node| node.attribute("rel") == Some("author")))
+            .or_else(|| element(tree, |node| node.attribute("itemprop") == Some("author")));
+        let published = meta(tree, &["article:published_time", "date", "dc.date", "pubdate"])
+            .or_else(|| datum("datePublished"))
+            .or_else(|| attribute(tree, "time", "datetime"));
+        Self { title, byline, published }
+    }
+}
+
+/// The content of the first `meta` element with one of these names, the first name first.
+fn meta(tree: &HtmlTree, names: &[&str]) -> Option<String> {
+    names.iter().find_map(|wanted| {
+        let named = |node: &HtmlNode| {
+            let name = ["name", "property", "itemprop"].iter().find_map(|key| node.attribute(key));
+            node.name() == "meta" && name.is_some_and(|name| name.eq_ignore_ascii_case(wanted))
+        };
+        tidy(tree.get(tree.find(named)?)?.attribute("content")?)
+    })
+}
+
+fn element(tree: &HtmlTree, test: impl Fn(&HtmlNode) -> bool) -> Option<String> {
+    tidy(&gather(tree, tree.find(test)?))
+}
+
+fn attribute(tree: &HtmlTree, name: &str, key: &str) -> Option<String> {
+    let found = tree.find(|node| node.name() == name && node.attribute(key).is_some())?;
+    tidy(tree.get(found)?.attribute(key)?)
+}
+
+/// The objects of the page's first JSON-LD block.
+fn linked_data(tree: &HtmlTree) -> Vec<Json> {
+    let block = tree.find(|node| {
+        node.name() == "script" && node.attribute("type") == Some("application/ld+json")
+    });
+    let text = block.map(|index| gather(tree, index)).unwrap_or_default();
+    // The parser refuses deep nesting.
+    match serde_json::from_str(&text) {
+        Ok(Json::Array(objects)) => objects,
+        Ok(Json::Object(mut fields)) => match fields.remove("@graph") {
+            Some(Json::Array(objects)) => objects,
+            _ => vec![Json::Object(fields)],
+        },
+        _ => Vec::new(),
+    }
+}
+
+/// A text, the name of an object, or those of a list.
+fn text_of(value: &Json) -> Option<String> {
+    match value {
+        Json::String(text) => tidy(text),
+        Json::Object(fields) => fields.get("name").and_then(Json::as_str).and_then(tidy),
+        Json::Array(values) => {
+            let one = |value: &Json| match value {
+                Json::Array(_) => None,
+                value => text_of(value),
+            };
+            tidy(&values.iter().filter_map(one).collect::<Vec<_>>().join(", "))
+        }
+        _ => None,
+    }
+}
+
+/// One line of bounded length; `None` if nothing is left.
+fn tidy(text: &str) -> Option<String> {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let line: String = line.chars().filter(|c| !c.is_control()).take(LONGEST).collect();
+    (!line.is_empty()).then_some(line)
+}
