@@ -19,7 +19,9 @@ SCENARIOS = tomllib.loads(Path(__file__).with_name("scenarios.toml").read_text(e
 
 
 def example(name: str) -> Path:
-    command = ["cargo", "build", "--locked", "--quiet", "-p", "antiphon-mcp", "--example", name]
+    # As `make test-rust` builds it: other features would mean another build of most crates.
+    tested = ["--workspace", "--exclude", "antiphon-binding", "--features", "antiphon-systems/echo"]
+    command = ["cargo", "build", "--locked", "--quiet", *tested, "--example", name]
     subprocess.run(command, cwd=ROOT, check=True)
     return ROOT / "target" / "debug" / "examples" / name
 

@@ -59,10 +59,10 @@ def sql(
 
     Example:
         >>> import sqlite3
-        >>> with sqlite3.connect("cities.db") as connection:
-        ...     _ = connection.execute("create table cities as select 'Lyon' as name, 5 as rank")
-        >>> tables, schema, query = sql("cities.db").tools
-        >>> text = "select rank from cities where name = :name"
+        >>> with sqlite3.connect("places.db") as connection:
+        ...     _ = connection.execute("create table places as select 'Lyon' as name, 5 as rank")
+        >>> tables, schema, query = sql("places.db").tools
+        >>> text = "select rank from places where name = :name"
         >>> query.call({"query": text, "parameters": {"name": "Lyon"}})["rows"]
         [[5]]
     """

@@ -79,6 +79,6 @@ mod _antiphon {
     #[pymodule_init]
     fn init(module: &pyo3::Bound<'_, pyo3::types::PyModule>) -> pyo3::PyResult<()> {
         crate::driver::forks::install(module.py())?;
-        crate::driver::exit_gate::install(module.py())
+        crate::driver::exit_gate::install(module.py(), crate::driver::worker_pool::close)
     }
 }

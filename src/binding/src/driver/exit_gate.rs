@@ -3,6 +3,7 @@
 //! code end there, see [`ffi::hide_frames`].
 
 use std::cell::Cell;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
@@ -10,7 +11,6 @@ use pyo3::prelude::*;
 
 use crate::driver::fork_fence::FENCE;
 use crate::driver::thread_id::thread_id;
-use crate::driver::worker_pool;
 use crate::ffi;
 
 /// How long the end of the interpreter waits for threads of ours that are on their way
@@ -32,6 +32,8 @@ static CLOSED: AtomicBool = AtomicBool::new(false);
 static ENTERING: AtomicUsize = AtomicUsize::new(0);
 /// The thread that ends the interpreter, by its [`thread_id`].
 static CLOSER: AtomicUsize = AtomicUsize::new(0);
+/// Ends the workers, given the time until which they are waited for.
+static CLOSE_WORKERS: OnceLock<fn(Instant)> = OnceLock::new();
 
 thread_local! {
     /// This thread is inside the interpreter and polls a future.
@@ -66,7 +68,8 @@ impl Drop for EntryGuard {
 ///
 /// # Errors
 /// What Python raises if it has no `atexit`.
-pub(crate) fn install(py: Python<'_>) -> PyResult<()> {
+pub(crate) fn install(py: Python<'_>, close_workers: fn(Instant)) -> PyResult<()> {
+    CLOSE_WORKERS.get_or_init(|| close_workers);
     let close = wrap_pyfunction!(close_gate, py)?;
     py.import("atexit")?.call_method1("register", (close,)).map(|_| ())
 }
@@ -82,7 +85,9 @@ fn close_gate(py: Python<'_>) {
     CLOSER.store(thread_id(), Ordering::SeqCst);
     let until = Instant::now() + GRACE;
     py.detach(|| {
-        worker_pool::close(until);
+        if let Some(close_workers) = CLOSE_WORKERS.get() {
+            close_workers(until);
+        }
         CLOSED.store(true, Ordering::SeqCst);
         while ENTERING.load(Ordering::SeqCst) > 0 && Instant::now() < until {
             std::thread::sleep(PAUSE);
