@@ -58,10 +58,11 @@ def sql(
             (``tool_setting_invalid``).
 
     Example:
-        >>> import sqlite3
-        >>> with sqlite3.connect("places.db") as connection:
+        >>> import sqlite3, tempfile
+        >>> path = tempfile.mkdtemp() + "/places.db"
+        >>> with sqlite3.connect(path) as connection:
         ...     _ = connection.execute("create table places as select 'Lyon' as name, 5 as rank")
-        >>> tables, schema, query = sql("places.db").tools
+        >>> tables, schema, query = sql(path).tools
         >>> text = "select rank from places where name = :name"
         >>> query.call({"query": text, "parameters": {"name": "Lyon"}})["rows"]
         [[5]]
