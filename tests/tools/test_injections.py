@@ -143,9 +143,9 @@ def _offer(
     @tool(side_effect="read")
     def remote_result() -> str:
         """What a server elsewhere has."""
-        return text
+        return str(text)
 
-    remote = remote_result
+    remote: Tool = remote_result
     reading: dict[str, Any] = {"name": "remote_result", "arguments": {}}
     column = "what"
     match attempt["carrier"]:
