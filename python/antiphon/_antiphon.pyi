@@ -56,6 +56,26 @@ class Builder:
         """
 
 @final
+class CallClient:
+    """
+    The client that waits for a call, as the code that serves the call sees it.
+    """
+    def ask(self, /, message: str, schema: Any | None = None) -> Any:
+        """
+        Asks the person behind the client: an awaitable of the answer, `None` if it is declined.
+        `schema` is that of the answer. Raises `mcp_client_silent`.
+        """
+    @property
+    def can_ask(self, /) -> bool:
+        """
+        Whether a person can be asked through the client.
+        """
+    def report(self, /, done: float, total: float | None = None, message: str | None = None) -> None:
+        """
+        Tells the client how far the call is; does not wait. `done` must grow.
+        """
+
+@final
 class CancellationToken:
     """
     Cancels the question or the run of a sandbox that has it. What a question did until then stays
@@ -750,6 +770,68 @@ class ModelCall:
         """
 
 @final
+class NativeMcpClient:
+    """
+    A client of one MCP server. It connects when it is needed.
+    """
+    def __new__(cls, /, settings: dict, *, elicit: Any | None = None, sampling: Model | None = None) -> NativeMcpClient:
+        """
+        Checks the settings; starts nothing. `elicit` answers the questions of the server: it gets
+        a dict, on a thread of its own. The server may ask `sampling`, a model. Raises
+        `tool_setting_invalid`.
+        """
+    def close(self, /) -> None:
+        """
+        Ends the connection: its process is gone when this returns. The next call would connect
+        again.
+        """
+    def connect(self, /) -> None:
+        """
+        Connects, unless it is connected. Ctrl-C stops waiting. Raises `mcp_unreachable`,
+        `mcp_handshake_failed`, `mcp_unauthorized`.
+        """
+    def revision(self, /) -> str | None:
+        """
+        The revision of the protocol that is spoken; `None` while nothing is connected.
+        """
+    @property
+    def server(self, /) -> str:
+        """
+        The program, or the address without secrets.
+        """
+    def tools(self, /) -> list[NativeTool]:
+        """
+        Connects, and returns the tools that were chosen. Raises as `connect`, and
+        `mcp_tool_unknown`, `mcp_reply_invalid`, `tool_timeout`.
+        """
+
+@final
+class NativeMcpServer:
+    """
+    A server over HTTP, until it is stopped.
+    """
+    @staticmethod
+    def start(tools: Sequence[tuple[dict, Any]], settings: dict, port: int) -> NativeMcpServer:
+        """
+        Listens on a port; 0 for any that is free. Each of `tools` is a dict with `name`,
+        `description`, `parameters`, `side_effect` and `idempotent`, with the function that starts
+        its calls. Raises `tool_setting_invalid`, `mcp_server_failed`.
+        """
+    def stop(self, /) -> None:
+        """
+        Stops it: sessions and calls end.
+        """
+    @property
+    def url(self, /) -> str:
+        """
+        The address for clients on this machine.
+        """
+    def wait(self, /) -> None:
+        """
+        Waits until it is stopped, or for Ctrl-C.
+        """
+
+@final
 class NativeSandbox:
     """
     An engine that runs code in workers of this machine. It starts nothing
@@ -858,7 +940,7 @@ class NativeTool:
     A tool whose code is native. Agents and ready systems call it without Python.
     """
     def __repr__(self, /) -> str: ...
-    def acall(self, /, arguments: Any, **options: Any) -> Any:
+    def acall(self, /, arguments: Any, **options) -> Any:
         """
         `call` on the caller's event loop; cancelling its task drops the call.
         """
@@ -867,7 +949,7 @@ class NativeTool:
         The tool's own decision about a call, if its spec says that the host approves: true, false,
         or the reason against it.
         """
-    def call(self, /, arguments: Any, **options: Any) -> Any:
+    def call(self, /, arguments: Any, **options) -> Any:
         """
         Calls the tool and waits for its result, a JSON value. Ctrl-C drops the call.
 
@@ -1944,6 +2026,11 @@ def sandbox_table(stream: bytes) -> tuple[int, int]:
 def select(state: dict, keys: Incomplete) -> Any:
     """
     What is to be seen of a state: all of it, one key's bare value, or some keys.
+    """
+
+def serve_mcp_stdio(tools: Sequence[tuple[dict, Any]], settings: dict) -> None:
+    """
+    Serves over standard input and output until the input ends. Raises as `NativeMcpServer.start`.
     """
 
 def set_thread_limit(limit: int) -> None:

@@ -1,4 +1,4 @@
-"""The command line: ``antiphon ask``, ``doctor``, ``models`` and ``runs``."""
+"""The command line: ``antiphon ask``, ``doctor``, ``mcp``, ``models`` and ``runs``."""
 
 from __future__ import annotations
 
@@ -58,6 +58,10 @@ def _run(options: argparse.Namespace) -> int:
         from antiphon._cli.doctor import doctor
 
         return doctor(as_json=options.json)
+    if options.command == "mcp":
+        from antiphon._cli.mcp import serve
+
+        return serve(options)
     if options.command == "runs":
         from antiphon._cli.runs import runs
 

@@ -37,6 +37,7 @@ def command_line() -> argparse.ArgumentParser:
     _add_ask(ask)
     _add_json(commands.add_parser("doctor", help="check sandboxes, models, store"))
     commands.add_parser("models", help="list models and the default")
+    _add_mcp(commands.add_parser("mcp", help="serve agents and tools to MCP clients"))
     stored = commands.add_parser("runs", help="manage stored threads", epilog=_EXITS_OF_RUNS)
     _add_runs(stored)
     return parser
@@ -84,6 +85,23 @@ def _add_ask(ask: argparse.ArgumentParser) -> None:
         "--concurrency", type=int, metavar="N", help="concurrent questions; default: 8"
     )
     batch.add_argument("--redo-failed", action="store_true", help="ask unanswered questions again")
+
+
+def _add_mcp(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "target",
+        nargs="+",
+        metavar="MODULE:ATTRIBUTE",
+        help="an agent, orchestrator, ready system, tool, toolset or function",
+    )
+    parser.add_argument(
+        "--http", type=count, metavar="PORT", help="serve over HTTP; default: over standard input"
+    )
+    parser.add_argument("--host", default="127.0.0.1", help="the address to listen on")
+    parser.add_argument(
+        "--allow-host", action="append", metavar="NAME", help="a further name of the server"
+    )
+    parser.add_argument("--name", default="antiphon", help="what the server is called")
 
 
 def _add_model(parser: argparse.ArgumentParser) -> None:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 import sys
 from difflib import get_close_matches
-from pathlib import Path
 from re import fullmatch
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +13,7 @@ from antiphon._cli.ask import checked_settings, system_of
 from antiphon._cli.calculator import calculator
 from antiphon._cli.exit_codes import Exit, after
 from antiphon._cli.store import open_store
+from antiphon._cli.target import import_object
 from antiphon._cli.terminal import line, tell, write
 from antiphon._json_values import encode_or
 from antiphon._model.default_model import choose, open_model
@@ -127,40 +126,19 @@ def _graph(graph: CompiledGraph, options: argparse.Namespace) -> Exit:
 
 
 def _import_team(target: str) -> Orchestrator | CompiledGraph | System[Any]:
-    module, colon, path = target.partition(":")
-    if not (module and colon and path):
+    if ":" not in target:
         raise ValidationError(
             f"`--team` takes `module:attribute` or a ready system: {target}",
             code="team_unknown",
             hint=f"the ready systems are {', '.join(systems())}",
         )
-    sys.path.insert(0, str(Path.cwd()))
-    try:
-        found: Any = importlib.import_module(module)
-        for name in path.split("."):
-            found = getattr(found, name)
-    except AttributeError as error:
-        raise ValidationError(f"{error}: {target}", code="team_unknown") from error
-    except ModuleNotFoundError as error:
-        # What a module of theirs lacks is theirs to see.
-        if (error.name or "") not in _parents(module):
-            raise
-        raise ValidationError(
-            f"module not found in this folder or installed: {error.name}",
-            code="team_unknown",
-            hint="run the command where the module is, or install it",
-        ) from error
+    found = import_object(target, "--team")
     if not isinstance(found, Orchestrator | CompiledGraph | System):
         raise ValidationError(
             f"`{target}` is not an orchestrator, compiled graph or system: {type(found).__name__}",
             code="team_unknown",
         )
     return found
-
-
-def _parents(module: str) -> set[str]:
-    parts = module.split(".")
-    return {".".join(parts[: place + 1]) for place in range(len(parts))}
 
 
 def _answers(

@@ -9,6 +9,7 @@ mod driver;
 mod fault;
 mod ffi;
 mod graph;
+mod mcp;
 mod sandbox;
 mod system;
 mod thread;
@@ -42,6 +43,10 @@ mod _antiphon {
             tool::{NativeTool, error_in_result, open_tools, tool_families},
             tool_gate::{PyGatedCall, PyToolGate},
             turn_input::TurnInput,
+        },
+        mcp::{
+            client::NativeMcpClient,
+            server::{CallClient, NativeMcpServer, serve_mcp_stdio},
         },
         sandbox::{
             attachments::{sandbox_figure, sandbox_json, sandbox_outcome, sandbox_table},

@@ -25,6 +25,7 @@ mod http;
 mod listing;
 mod names;
 mod oauth;
+mod progress_transport;
 mod sampling;
 mod schemas;
 mod session;

@@ -12,9 +12,10 @@ use rmcp::model::{
     PaginatedRequestParams, PingRequest, ProtocolVersion, ServerResult,
 };
 use rmcp::service::{
-    ClientLifecycleMode, ClientServiceExt, PeerRequestOptions, RequestHandle, RoleClient,
-    RunningService,
+    ClientInitializeError, ClientLifecycleMode, ClientServiceExt, PeerRequestOptions,
+    RequestHandle, RoleClient, RunningService,
 };
+use rmcp::transport::Transport;
 use serde_json::json;
 
 use super::active_calls::ActiveCallGuard;
@@ -22,9 +23,9 @@ use super::failure::{CallFailure, handshake_failed, of_handshake, reply_invalid}
 use super::handler::PeerHandler;
 use super::http;
 use super::oauth::ServerAuthorization;
+use super::progress_transport::ProgressTransport;
 use super::session::McpServices;
-use super::stderr_tail::StderrTail;
-use super::stdio::StdioTransport;
+use super::stdio::{ServerProcess, StdioTransport};
 use super::target::ServerTarget;
 
 /// How often a server may ask for further input during one call.
@@ -51,7 +52,7 @@ pub(super) struct Connection {
     service: tokio::sync::Mutex<Option<RunningService<RoleClient, PeerHandler>>>,
     peer: rmcp::Peer<RoleClient>,
     handler: PeerHandler,
-    pub(super) stderr: StderrTail,
+    pub(super) process: ServerProcess,
     /// It does not answer any more.
     dead: AtomicBool,
     /// Held while a server that let a call time out is asked whether it is alive.
@@ -62,7 +63,8 @@ impl Connection {
     /// Connects with the newest revision, or with an older one if the server knows no newer.
     pub(super) async fn open(spec: &ConnectionSpec, services: McpServices) -> Result<Self, Fault> {
         let server = spec.target.name();
-        let stderr = StderrTail::default();
+        let process = ServerProcess::default();
+        let stderr = &process.stderr;
         let handler = PeerHandler::new(&server, &spec.roots, services);
         let modes = [
             ClientLifecycleMode::Auto {
@@ -75,18 +77,18 @@ impl Connection {
         let connect = async {
             let mut failed = None;
             for mode in modes {
-                match begin(spec, handler.clone(), &stderr, mode).await {
+                match begin(spec, handler.clone(), &process, mode).await {
                     Ok(service) => return Ok(service),
                     Err((fault, true)) => failed = failed.or(Some(fault)),
                     Err((fault, false)) => return Err(fault),
                 }
             }
-            Err(failed.unwrap_or_else(|| handshake_failed(&server, "no revision fits", &stderr)))
+            Err(failed.unwrap_or_else(|| handshake_failed(&server, "no revision fits", stderr)))
         };
         let service = tokio::time::timeout(spec.connect_timeout, connect).await;
         let service = service.unwrap_or_else(|_| {
             let cause = format!("it took longer than {} s", spec.connect_timeout.as_secs_f64());
-            Err(handshake_failed(&server, &cause, &stderr))
+            Err(handshake_failed(&server, &cause, stderr))
         })?;
         let peer = service.peer().clone();
         let service = tokio::sync::Mutex::new(Some(service));
@@ -96,7 +98,7 @@ impl Connection {
             service,
             peer,
             handler,
-            stderr,
+            process,
             dead: AtomicBool::new(false),
             probing: Arc::default(),
         })
@@ -116,7 +118,8 @@ impl Connection {
     /// Whether it can carry calls. Waits for the end of a probe.
     pub(super) async fn is_alive(&self) -> bool {
         drop(self.probing.lock().await);
-        !self.dead.load(Ordering::Acquire) && !self.peer.is_transport_closed()
+        let is_given_up = self.dead.load(Ordering::Acquire) || self.process.has_ended();
+        !is_given_up && !self.peer.is_transport_closed()
     }
 
     /// One page of the list of tools.
@@ -233,14 +236,14 @@ impl Connection {
 async fn begin(
     spec: &ConnectionSpec,
     handler: PeerHandler,
-    stderr: &StderrTail,
+    process: &ServerProcess,
     mode: ClientLifecycleMode,
 ) -> Result<RunningService<RoleClient, PeerHandler>, (Fault, bool)> {
     let begun = match &spec.target {
         ServerTarget::Process(target) => {
-            let transport = StdioTransport::start(target, stderr);
+            let transport = StdioTransport::start(target, process);
             let transport = transport.map_err(|fault| (fault, false))?;
-            handler.serve_with_lifecycle(transport, mode).await
+            serve(handler, transport, mode).await
         }
         ServerTarget::Address(target) => {
             let client = http::client(&spec.http, target).map_err(|fault| (fault, false))?;
@@ -249,21 +252,30 @@ async fn begin(
                 let client = client.map_err(|fault| (fault, false))?;
                 let transport = http::transport(client, target);
                 let transport = transport.map_err(|fault| (fault, false))?;
-                handler.serve_with_lifecycle(transport, mode).await
+                serve(handler, transport, mode).await
             } else {
                 let transport = http::transport(client, target);
                 let transport = transport.map_err(|fault| (fault, false))?;
-                handler.serve_with_lifecycle(transport, mode).await
+                serve(handler, transport, mode).await
             }
         }
     };
     match begun {
         Ok(service) => Ok(service),
         Err(error) => {
-            stderr.settle().await;
-            Err(of_handshake(&spec.target.name(), &error, stderr))
+            process.stderr.settle().await;
+            Err(of_handshake(&spec.target.name(), &error, &process.stderr))
         }
     }
+}
+
+async fn serve<T: Transport<RoleClient> + 'static>(
+    handler: PeerHandler,
+    transport: T,
+    mode: ClientLifecycleMode,
+) -> Result<RunningService<RoleClient, PeerHandler>, ClientInitializeError> {
+    let transport = ProgressTransport::new(transport, handler.clone());
+    handler.serve_with_lifecycle(transport, mode).await
 }
 
 /// A call that is under way. If it is dropped before its result is there, its server is told to

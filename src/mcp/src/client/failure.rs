@@ -4,6 +4,8 @@ use antiphon_core::{Fault, FaultCode};
 use antiphon_runtime::redact;
 use rmcp::ServiceError;
 use rmcp::service::ClientInitializeError;
+use rmcp::transport::streamable_http_client::StreamableHttpError;
+use std::error::Error as _;
 
 use super::stderr_tail::StderrTail;
 
@@ -136,26 +138,43 @@ fn with_stderr(fault: Fault, stderr: &StderrTail) -> Fault {
 
 /// Whether no connection was made, so that the server knows nothing of the request.
 fn never_sent(error: &(dyn std::error::Error + 'static)) -> bool {
+    http_error(error).is_some_and(reqwest::Error::is_connect)
+}
+
+/// The failed exchange of HTTP at the bottom of a failure. The library does not name it as the
+/// source of its own error.
+fn http_error<'e>(error: &'e (dyn std::error::Error + 'static)) -> Option<&'e reqwest::Error> {
     let mut cause = Some(error);
     while let Some(error) = cause {
-        if error.downcast_ref::<reqwest::Error>().is_some_and(reqwest::Error::is_connect) {
-            return true;
+        if let Some(StreamableHttpError::Client(found)) = error.downcast_ref() {
+            return Some(found);
+        }
+        if let Some(found) = error.downcast_ref() {
+            return Some(found);
         }
         cause = error.source();
     }
-    false
+    None
 }
 
+/// The cause at the bottom of a failure. A failed exchange of HTTP names the whole address, which
+/// may hold a key, and so only its own cause is told.
 fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
+    let http = http_error(error);
+    if let Some(status) = http.and_then(reqwest::Error::status) {
+        return format!("it answered with the status {status}");
+    }
     let mut cause = error;
-    // A failed exchange of HTTP names the whole URL, which may hold a key.
+    if let Some(http) = http {
+        match http.source() {
+            Some(inner) => cause = inner,
+            None => return "the exchange failed".to_owned(),
+        }
+    }
     while let Some(inner) = cause.source() {
         cause = inner;
     }
-    match cause.downcast_ref::<reqwest::Error>().and_then(reqwest::Error::status) {
-        Some(status) => format!("it answered with the status {status}"),
-        None => cause.to_string(),
-    }
+    cause.to_string()
 }
 
 /// A server's words: bounded, on one line, and without known secrets.

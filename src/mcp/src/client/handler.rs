@@ -84,6 +84,14 @@ impl PeerHandler {
         sampling::answer(&**model, params).await
     }
 
+    /// Tells a call about its progress.
+    pub(super) async fn report(&self, progress: &ProgressNotificationParam) {
+        drop(self.sending.lock().await);
+        if let Some(call) = self.calls.by_token(&progress.progress_token) {
+            call.report(progress);
+        }
+    }
+
     /// The folders that the server works in.
     pub(super) fn roots(&self) -> ListRootsResult {
         ListRootsResult::new(self.roots.iter().map(Root::new).collect())
@@ -112,17 +120,6 @@ impl ClientHandler for PeerHandler {
         context: RequestContext<RoleClient>,
     ) -> Result<ElicitResult, ErrorData> {
         Ok(self.elicit(&request, context.extensions.get::<InboundStreamOrigin>()).await)
-    }
-
-    async fn on_progress(
-        &self,
-        params: ProgressNotificationParam,
-        _context: NotificationContext<RoleClient>,
-    ) {
-        drop(self.sending.lock().await);
-        if let Some(call) = self.calls.by_token(&params.progress_token) {
-            call.report(&params);
-        }
     }
 
     async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {

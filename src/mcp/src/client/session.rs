@@ -232,7 +232,7 @@ impl McpSession {
             result = connection.call(params, cx).await;
         }
         if matches!(&result, Err(CallFailure::Lost { .. })) {
-            connection.stderr.settle().await;
+            connection.process.stderr.settle().await;
         }
         let result = result.map_err(|failure| self.fault(failure, &tool.spec.name, &connection))?;
         content::outcome(&tool.spec.name, result)
@@ -246,7 +246,7 @@ impl McpSession {
                 unreachable(&server, &cause).with("tool", tool)
             }
             CallFailure::Lost { sent: true, cause } => {
-                connection_lost(&server, &cause, &connection.stderr).with("tool", tool)
+                connection_lost(&server, &cause, &connection.process.stderr).with("tool", tool)
             }
             CallFailure::TimedOut => {
                 let seconds = self.spec.timeout.as_secs_f64();

@@ -1,6 +1,8 @@
 //! A server as a child process that speaks over its standard input and output.
 
 use std::process::Stdio;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::Duration;
 
 use antiphon_core::{Fault, FaultCode};
@@ -33,8 +35,28 @@ const INHERITED: [&str; 12] = [
 const LONGEST: usize = 16 * 1024 * 1024;
 /// How long a process may take to end once its input has ended, and once more when it is told to.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// Looks whether a process has ended, and leaves its entry in the table of processes.
+const LOOK: WaitIdOptions =
+    WaitIdOptions::EXITED.union(WaitIdOptions::NOHANG).union(WaitIdOptions::NOWAIT);
 /// How often it is asked whether it has ended.
 const TICK: Duration = Duration::from_millis(10);
+
+/// What a connection knows of the process of its server; nothing for a server over HTTP.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ServerProcess {
+    pub(super) stderr: StderrTail,
+    /// The number of the process; 0 before it is started.
+    leader: Arc<AtomicI32>,
+}
+
+impl ServerProcess {
+    /// Whether it has been started and is gone. The end of its output is noticed a little later,
+    /// and what is written to it until then is lost.
+    pub(super) fn has_ended(&self) -> bool {
+        let Some(leader) = Pid::from_raw(self.leader.load(Ordering::Acquire)) else { return false };
+        !matches!(waitid(WaitId::Pid(leader), LOOK), Ok(None))
+    }
+}
 
 /// The transport to a child process, which leads a process group of its own. The whole group is
 /// killed when it is closed or dropped: launchers such as `npx` leave their children behind.
@@ -45,7 +67,7 @@ pub(super) struct StdioTransport {
 
 impl StdioTransport {
     /// Starts the process.
-    pub(super) fn start(target: &ProcessTarget, stderr: &StderrTail) -> Result<Self, Fault> {
+    pub(super) fn start(target: &ProcessTarget, process: &ServerProcess) -> Result<Self, Fault> {
         let mut command = Command::new(&target.program);
         command.args(&target.arguments).env_clear().process_group(0).kill_on_drop(true);
         let inherited = INHERITED.iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
@@ -60,7 +82,9 @@ impl StdioTransport {
         let Some(((stdin, stdout), errors)) = pipes else {
             return Err(not_started(target, &std::io::Error::other("it has no pipes")));
         };
-        stderr.follow(errors);
+        process.stderr.follow(errors);
+        let leader = group.leader().map_or(0, Pid::as_raw_pid);
+        process.leader.store(leader, Ordering::Release);
         let pipes = AsyncRwTransport::new(stdout, stdin).with_max_line_length(LONGEST);
         Ok(Self { pipes, group })
     }
@@ -131,9 +155,8 @@ impl Drop for ProcessGroup {
 
 /// Waits for the end of a process; false if it does not come. Its entry remains.
 async fn has_ended(leader: Pid) -> bool {
-    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     let ended = async {
-        while let Ok(None) = waitid(WaitId::Pid(leader), options) {
+        while let Ok(None) = waitid(WaitId::Pid(leader), LOOK) {
             tokio::time::sleep(TICK).await;
         }
     };

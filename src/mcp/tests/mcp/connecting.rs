@@ -132,3 +132,30 @@ fn no_secret_is_printed() {
     let shown = format!("{settings:?} {:?}", McpClient::new(settings.clone()).unwrap());
     assert!(!shown.contains("sk-123") && !shown.contains("pass"), "{shown}");
 }
+
+#[tokio::test]
+async fn an_address_where_nobody_listens_is_unreachable_and_its_key_is_not_told() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    drop(listener);
+    let server = format!("http://127.0.0.1:{port}/mcp?k=a-b");
+    let fault =
+        client(McpSettings { server, ..McpSettings::default() }).connect().await.unwrap_err();
+    assert_eq!(fault.code, FaultCode::McpUnreachable);
+    assert!(fault.message.contains("refused") && !fault.message.contains("a-b"), "{fault}");
+}
+
+#[tokio::test]
+async fn a_server_that_has_died_between_calls_is_started_again() {
+    let folder = Folder::new("died-between");
+    let client = client(scripted(&["--log", &folder.path("log")]));
+    call(&client, "write").await.unwrap();
+    let pid =
+        folder.read("log").lines().next().and_then(|it| it.split(' ').nth(1)).unwrap().to_owned();
+    std::process::Command::new("kill").args(["-KILL", &pid]).status().unwrap();
+    until(|| !is_running(&pid)).await;
+    // Not a repeated call: it was never sent to the dead one.
+    assert_eq!(call(&client, "write").await.unwrap(), json!("hello"));
+    client.close().await;
+    assert_eq!(folder.starts("log"), 2);
+}

@@ -1,0 +1,1 @@
+"""Agents, teams, systems and tools as tools of an MCP server."""

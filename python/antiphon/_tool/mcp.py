@@ -1,0 +1,110 @@
+"""The toolset of an MCP server: its connection, and who uses it."""
+
+from __future__ import annotations
+
+import inspect
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from antiphon._antiphon import Model, NativeMcpClient
+from antiphon._event_loop import run_blocking
+from antiphon.errors import ValidationError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from antiphon._antiphon import NativeTool
+
+
+class McpServer:
+    """A client of one server that is open while somebody uses it.
+
+    Args:
+        settings: those of the native client, by name.
+        elicit: as `Toolset.mcp`.
+        sampling: as `Toolset.mcp`.
+    """
+
+    def __init__(
+        self,
+        settings: Mapping[str, Any],
+        *,
+        elicit: Callable[[dict[str, Any]], Any] | None,
+        sampling: str | Model | None,
+    ) -> None:
+        given = {key: value for key, value in settings.items() if value is not None}
+        model = _opened(sampling)
+        answer = None if elicit is None else _answering(elicit)
+        self.client = NativeMcpClient(given, elicit=answer, sampling=model)
+        self._users = 0
+        self._lock = threading.Lock()
+
+    def tools(self) -> list[NativeTool]:
+        """Connects, and reads the list of tools. The connection waits for its first user."""
+        return self.client.tools()
+
+    def open(self) -> None:
+        """Connects for one more user."""
+        with self._lock:
+            self.client.connect()
+            self._users += 1
+
+    def close(self) -> None:
+        """Ends the connection with its last user."""
+        with self._lock:
+            self._users -= 1
+            if self._users == 0:
+                self.client.close()
+
+    @contextmanager
+    def opened(self) -> Iterator[McpServer]:
+        """The lifespan of its toolset."""
+        self.open()
+        try:
+            yield self
+        finally:
+            self.close()
+
+
+def read_server(server: Any) -> dict[str, Any]:
+    """A URL or a command line, or a list of the program and its arguments.
+
+    Raises:
+        ValidationError: it is neither (``tool_setting_invalid``).
+    """
+    if isinstance(server, str):
+        return {"server": server}
+    if isinstance(server, list | tuple) and all(isinstance(word, str) for word in server):
+        return {"command": list(server)}
+    raise ValidationError(
+        f"an MCP server is a URL, a command line or a list of words: {type(server).__name__}",
+        code="tool_setting_invalid",
+        hint='for instance `Toolset.mcp("npx -y @modelcontextprotocol/server-memory")`',
+    )
+
+
+def _opened(sampling: str | Model | None) -> Model | None:
+    if isinstance(sampling, str):
+        from antiphon._model.opening import open_any
+
+        return open_any(sampling, {})
+    if sampling is None or isinstance(sampling, Model):
+        return sampling
+    raise ValidationError(
+        f"`sampling` must be a model or its name: {type(sampling).__name__}",
+        code="tool_setting_invalid",
+    )
+
+
+def _answering(elicit: Callable[[dict[str, Any]], Any]) -> Callable[[dict[str, Any]], Any]:
+    if not callable(elicit):
+        raise ValidationError(
+            f"`elicit` must be a function: {type(elicit).__name__}", code="tool_setting_invalid"
+        )
+
+    def answer(question: dict[str, Any]) -> Any:
+        found = elicit(question)
+        return run_blocking(found) if inspect.isawaitable(found) else found
+
+    return answer

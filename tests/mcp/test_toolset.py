@@ -1,0 +1,137 @@
+"""`Toolset.mcp`: the tools of a server in Python."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from antiphon import Agent, Orchestrator, Toolset
+from antiphon.errors import ToolError, ToolTransportError, ValidationError
+from antiphon.models import scripted as model_of
+
+
+def calls(name: str, text: str = "hello") -> list[Any]:
+    return [{"tool_calls": [{"name": name, "arguments": {"text": text}}]}, "Done."]
+
+
+def starts(log: Path) -> int:
+    return log.read_text(encoding="utf-8").count("started")
+
+
+def test_an_agent_calls_a_tool_of_a_server(scripted: list[str], tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    tools = Toolset.mcp([*scripted, "--log", str(log)], prefix="srv_", tools=["echo"])
+    model = model_of(calls("srv_echo"))
+    team = Orchestrator([Agent(name="clerk", model=model, tools=[tools])])
+    assert team.run("Say hello.").answer == "Done."
+    assert model.requests[1]["messages"][-1]["content"] == "hello"
+    assert tools.protocol is None
+    assert starts(log) == 1
+
+
+def test_an_async_run_opens_and_closes_it_too(scripted: list[str]) -> None:
+    tools = Toolset.mcp(scripted)
+    model = model_of(calls("echo"))
+    agent = Agent(name="clerk", model=model, tools=[tools])
+    assert asyncio.run(agent.arun("Say hello.")).answer == "Done."
+    assert tools.protocol is None
+
+
+def test_it_stays_open_between_runs_within_a_with_block(
+    scripted: list[str], tmp_path: Path
+) -> None:
+    log = tmp_path / "log"
+    with Toolset.mcp([*scripted, "--log", str(log)]) as tools:
+        for _ in range(2):
+            Agent(name="clerk", model=model_of(calls("echo")), tools=[tools]).run("Say hello.")
+        spoken = tools.protocol
+    assert (spoken, tools.protocol) == ("2025-11-25", None)
+    assert starts(log) == 1
+
+
+def test_a_tool_is_called_without_a_run(scripted: list[str]) -> None:
+    with Toolset.mcp(scripted) as tools:
+        by_name = {tool.name: tool for tool in tools.tools}
+        assert by_name["echo"].call({"text": "hi"}) == "hi"
+        assert by_name["structured"].call({}) == {"people": 520_774}
+        with pytest.raises(ToolError, match="no such city"):
+            by_name["fail"].call({})
+
+
+def test_images_of_a_tool_reach_the_model(scripted: list[str]) -> None:
+    model = model_of(calls("media"))
+    with Toolset.mcp(scripted, tools=["media"]) as tools:
+        Agent(name="clerk", model=model, tools=[tools]).run("Draw.")
+    kinds = [part["type"] for part in model.requests[1]["messages"][-1]["content"]]
+    assert "image" in kinds
+
+
+def test_progress_is_an_event_of_the_run(scripted: list[str]) -> None:
+    seen: list[Any] = []
+    with Toolset.mcp(scripted) as tools:
+        agent = Agent(name="clerk", model=model_of(calls("progress")), tools=[tools])
+        agent.run("Work.", watch=seen.append)
+    shown = [event for event in seen if event.kind == "custom" and event.name == "progress"]
+    steps = sorted(event.data["message"] for event in shown)
+    assert steps == ["step 1", "step 2"]
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_function_answers_the_questions_of_a_server(
+    scripted: list[str], *, is_async: bool
+) -> None:
+    asked: list[Any] = []
+
+    def answer(question: dict[str, Any]) -> Any:
+        asked.append(question)
+        return {"sure": True}
+
+    async def answer_later(question: dict[str, Any]) -> Any:
+        return answer(question)
+
+    with Toolset.mcp(scripted, elicit=answer_later if is_async else answer) as tools:
+        ask = next(tool for tool in tools.tools if tool.name == "ask")
+        assert '"sure": true' in ask.call({})
+    assert asked[0]["question"] == "Really?"
+
+
+def test_a_server_asks_the_model_that_it_may_ask(scripted: list[str]) -> None:
+    with Toolset.mcp(scripted, sampling=model_of(["42"])) as tools:
+        sample = next(tool for tool in tools.tools if tool.name == "sample")
+        assert '"text": "42"' in sample.call({})
+
+
+def test_calls_wait_for_approval(scripted: list[str]) -> None:
+    tools = Toolset.mcp(scripted, tools=["write"], approval=True)
+    team = Orchestrator([Agent(name="clerk", model=model_of(calls("write")), tools=[tools])])
+    paused = team.run("Write.")
+    assert paused.outcome == "paused"
+    assert team.resume(paused, True).answer == "Done."
+
+
+def test_a_server_that_cannot_be_started_is_named() -> None:
+    with pytest.raises(ToolTransportError, match="no-such-program") as caught:
+        Agent(name="clerk", model=model_of([]), tools=[Toolset.mcp("no-such-program")]).run("Hi.")
+    assert caught.value.code == "mcp_unreachable"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "complaint"),
+    [
+        (42, {}, "a URL, a command line"),
+        ("", {}, "`server` must be a URL"),
+        ("run", {"timeout": 0}, "`timeout` must be"),
+        ("run", {"headers": {"X": "y"}}, "`headers` are for"),
+        ("run", {"elicit": 42}, "`elicit` must be"),
+        ("run", {"sampling": 42}, "`sampling` must be"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(
+    arguments: Any, options: dict[str, Any], complaint: str
+) -> None:
+    with pytest.raises(ValidationError, match=complaint) as caught:
+        Toolset.mcp(arguments, **options)
+    assert caught.value.code == "tool_setting_invalid"
