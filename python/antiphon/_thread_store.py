@@ -107,7 +107,8 @@ def saver_of(given: Any) -> Saver | None:
     named = _SCHEME.match(given)
     found = named[0] if named else "no scheme"
     # A plain path cannot hold a password.
-    meant = f'; did you mean "sqlite:{given}"?' if _PATH.fullmatch(given) else ""
+    url = "memory:" if given == "memory" else f"sqlite:{given}"
+    meant = f'; did you mean "{url}"?' if _PATH.fullmatch(given) else ""
     raise ValueError(
         "a checkpointer's URL is `memory:`, `sqlite:` and a file, or `postgres://` and a database,"
         f" found: {found}{meant}"

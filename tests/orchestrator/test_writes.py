@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 from dataclasses import dataclass
 from typing import Annotated, Any, TypedDict
 
@@ -141,9 +142,10 @@ def test_a_coroutine_that_nobody_awaited_is_named() -> None:
     assert "await" in str(caught.value.hint)
 
 
-def test_a_checkpointer_without_a_scheme_is_offered_one() -> None:
-    with pytest.raises(ValidationError, match=r'did you mean "sqlite:a\.db"'):
-        Orchestrator([Returns(None)], checkpointer="a.db")
+@pytest.mark.parametrize(("given", "meant"), [("a.db", "sqlite:a.db"), ("memory", "memory:")])
+def test_a_checkpointer_without_a_scheme_is_offered_one(given: str, meant: str) -> None:
+    with pytest.raises(ValidationError, match=f'did you mean "{re.escape(meant)}"'):
+        Orchestrator([Returns(None)], checkpointer=given)
 
 
 def test_a_missing_argument_names_the_method_alone() -> None:
