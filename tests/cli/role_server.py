@@ -72,13 +72,9 @@ class _Handler(BaseHTTPRequestHandler):
         if self.status != 200:
             self._send(json.dumps({"error": {"message": "no"}}).encode(), "application/json")
             return
-        # A role with tools gets no schema; of these roles that is the expert.
-        response_format = body.get("response_format")
-        role = response_format["json_schema"]["name"] if response_format else "answer"
-        text = json.dumps(self.replies[role])
         usage = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
         key = "delta" if body.get("stream") else "message"
-        choice = {"index": 0, key: {"role": "assistant", "content": text}, "finish_reason": "stop"}
+        choice = {"index": 0, key: self._message(body), "finish_reason": "stop"}
         reply = {"id": "1", "model": "roles", "choices": [choice], "usage": usage}
         if body.get("stream"):
             self._send(
@@ -86,6 +82,21 @@ class _Handler(BaseHTTPRequestHandler):
             )
         else:
             self._send(json.dumps(reply).encode(), "application/json")
+
+    def _message(self, body: dict[str, Any]) -> dict[str, Any]:
+        # A role with tools gets no schema: the expert, and the researcher if there are documents.
+        response_format = body.get("response_format")
+        role = response_format["json_schema"]["name"] if response_format else "answer"
+        tools = [tool["function"]["name"] for tool in body.get("tools", ())]
+        if "search_documents" in tools:
+            results = [one["content"] for one in body["messages"] if one["role"] == "tool"]
+            if not results:
+                query = json.dumps({"query": "capital of Peru"})
+                function = {"name": "search_documents", "arguments": query}
+                call = {"index": 0, "id": "c", "type": "function", "function": function}
+                return {"role": "assistant", "content": None, "tool_calls": [call]}
+            role = "finding"
+        return {"role": "assistant", "content": json.dumps(self.replies[role])}
 
     def _send(self, content: bytes, kind: str) -> None:
         try:

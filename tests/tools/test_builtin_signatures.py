@@ -10,13 +10,15 @@ import pytest
 import antiphon.tools
 from antiphon._antiphon import tool_families
 
-_FACES: dict[str, dict[str, str]] = {
+_FACES: dict[str, dict[str, str | None]] = {
     "calculator": {},
+    "document_search": {"indexing": None},
     "files": {},
     "http_api": {},
     "sql": {"url": "database"},
+    "web_search": {},
 }
-"""Families with a function of their name, and parameters that have another name there."""
+"""Families with a function of their name, and settings that have another name there, or none."""
 _OWN = {"prefix"}
 """Parameters of the toolset, not of the family."""
 
@@ -27,8 +29,10 @@ def test_a_function_has_all_settings_with_their_defaults(name: str) -> None:
     settings: dict[str, Any] = family["settings_schema"].get("properties", {})
     parameters = inspect.signature(getattr(antiphon.tools, name)).parameters
     renamed = {_FACES[name].get(setting, setting): schema for setting, schema in settings.items()}
+    renamed.pop(None, None)
     assert set(parameters) - _OWN == set(renamed)
     for parameter, schema in renamed.items():
+        assert parameter is not None
         default = parameters[parameter].default
         if default is inspect.Parameter.empty or default in (None, ()):
             continue

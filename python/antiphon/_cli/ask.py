@@ -9,9 +9,9 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from antiphon._attachment import read_file
-from antiphon._cli.calculator import calculator
 from antiphon._cli.exit_codes import Exit, after
 from antiphon._cli.progress import ProgressView
+from antiphon._cli.role_tools import role_tools
 from antiphon._cli.store import create_store
 from antiphon._cli.terminal import write
 from antiphon._model.default_model import choose, open_model
@@ -44,9 +44,9 @@ def ask(options: argparse.Namespace) -> Exit:
     choice = choose(options.model, os.environ)
     with ProgressView(sys.stderr) as view:
         view.say(f"model: {choice.description}")
+        tools = role_tools(options, system_of(options), view)
         with ProgressBar() as bar, open_model(choice, bar) as model:
             kept = _kept(options)
-            tools = calculator(options, system_of(options), view)
             system = system_of(options)(model, **settings, **kept, **tools)
             result = system.run(question, watch=view, thread=options.thread, **given)
         _report(view, result)

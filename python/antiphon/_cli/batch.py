@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from antiphon._batch_file import open_questions
 from antiphon._cli.ask import checked_settings, system_of
-from antiphon._cli.calculator import calculator
 from antiphon._cli.exit_codes import Exit
 from antiphon._cli.progress import ProgressView
+from antiphon._cli.role_tools import role_tools
 from antiphon._cli.store import create_store
 from antiphon._cli.terminal import tell, write
 from antiphon._model.default_model import choose, open_model
@@ -46,8 +46,8 @@ def batch(options: argparse.Namespace) -> Exit:
     concurrency = usual if options.concurrency is None else options.concurrency
     with ProgressView(sys.stderr) as view, _batch_store(options.store, output) as saver:
         view.say(f"model: {choice.description}")
+        tools = role_tools(options, system_of(options), view)
         with ProgressBar() as bar, open_model(choice, bar) as model:
-            tools = calculator(options, system_of(options), view)
             system = system_of(options)(model, **settings, checkpointer=saver, **tools)
             report = system.batch_file(
                 questions,

@@ -110,6 +110,9 @@ def _add_model(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--set", action="append", metavar="KEY=VALUE", help="such as retry_limit=3")
     parser.add_argument(
+        "--docs", metavar="FOLDER", help="documents that the system may search and read"
+    )
+    parser.add_argument(
         "--no-tools", action="store_true", help="do not let the expert compute in a sandbox"
     )
 

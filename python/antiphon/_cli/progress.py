@@ -88,6 +88,11 @@ class ProgressView:
                 self._stream.write(f"{indent}{one}\n")
             self._stream.flush()
 
+    def show(self, work: str) -> None:
+        """Shows on the live line what goes on; elsewhere nothing."""
+        if self._live:
+            self._begin(work)
+
     def __call__(self, event: Event) -> None:
         """Shows an event."""
         if event.kind == "chunk":

@@ -10,8 +10,8 @@ from re import fullmatch
 from typing import TYPE_CHECKING, Any
 
 from antiphon._cli.ask import checked_settings, system_of
-from antiphon._cli.calculator import calculator
 from antiphon._cli.exit_codes import Exit, after
+from antiphon._cli.role_tools import role_tools
 from antiphon._cli.store import open_store
 from antiphon._cli.target import import_object
 from antiphon._cli.terminal import line, tell, write
@@ -37,11 +37,18 @@ def resume(options: argparse.Namespace) -> Exit:
 
     Raises:
         ValidationError: there is nothing of that name (``team_unknown``), the answers are none,
-            or the thread is empty.
+            the thread is empty, or ``--docs`` is given for a team with tools of its own
+            (``input_invalid``).
         AntiphonError: the run failed.
     """
     if ":" not in options.team and options.team.replace("-", "_") in systems():
         return _ready_system(options)
+    if options.docs is not None:
+        raise ValidationError(
+            f"`--docs` is for ready systems; a team has its own tools: {options.team}",
+            code="input_invalid",
+            hint="give the team `antiphon.tools.document_search(folder)`",
+        )
     found = _import_team(options.team)
     if isinstance(found, Orchestrator):
         return _team(found, options)
@@ -74,8 +81,8 @@ def _ready_system(options: argparse.Namespace) -> Exit:
     options.system = options.team
     settings = checked_settings(options)
     choice = choose(options.model, os.environ)
+    tools = role_tools(options, system_of(options), None)
     with open_store(options.store) as saver, ProgressBar() as bar, open_model(choice, bar) as model:
-        tools = calculator(options, system_of(options), None)
         system = system_of(options)(model, checkpointer=saver, **settings, **tools)
         return _system(system, options)
 

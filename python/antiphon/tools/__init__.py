@@ -19,9 +19,11 @@ Example:
 from __future__ import annotations
 
 from antiphon._builtin_tools.calculator import calculator
+from antiphon._builtin_tools.document_search import document_search
 from antiphon._builtin_tools.files import files
 from antiphon._builtin_tools.http_api import http_api
 from antiphon._builtin_tools.sql import sql
+from antiphon._builtin_tools.web_search import web_search
 from antiphon._json_values import encode_result
 from antiphon._tool.approval import Approval, ToolCall
 from antiphon._tool.context import ToolContext
@@ -37,9 +39,11 @@ __all__ = [
     "ToolContext",
     "ToolSpec",
     "calculator",
+    "document_search",
     "encode_result",
     "files",
     "http_api",
     "sql",
     "tool",
+    "web_search",
 ]

@@ -1,0 +1,76 @@
+"""The tools that a command gives to the roles of a system."""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING, Any
+
+from antiphon._cli.calculator import calculator
+from antiphon._cli.terminal import tell
+from antiphon.errors import ValidationError
+
+if TYPE_CHECKING:
+    import argparse
+
+    from antiphon._cli.progress import ProgressView
+    from antiphon.systems import System
+    from antiphon.toolset import Toolset
+
+_EXPECTED = {"no document", "symbolic link", "broken link"}
+"""Why files are left out that nobody expects to be read."""
+_MOST_REASONS = 4
+_PARAMETERS = ("research_tools", "tools")
+"""Where a system takes tools that look things up; the first one that it has."""
+
+
+def role_tools(
+    options: argparse.Namespace, system: type[System[Any]], view: ProgressView | None
+) -> dict[str, Any]:
+    """The tools of a system by parameter: a calculator, and those of the folder ``--docs``.
+
+    Args:
+        options: ``docs`` names a folder; ``no_tools`` asks for no calculator.
+        system: the system.
+        view: shows how indexing goes on, and that the machine has no sandbox.
+
+    Raises:
+        ValidationError: the system takes no tools (``input_invalid``), or there is no such folder
+            (``tool_setting_invalid``).
+        ToolError: the folder cannot be indexed (``document_index_unavailable``).
+    """
+    tools = calculator(options, system, view)
+    if options.docs is None:
+        return tools
+    accepted = inspect.signature(system).parameters
+    parameter = next((name for name in _PARAMETERS if name in accepted), None)
+    if parameter is None:
+        raise ValidationError(
+            f"the system does not accept documents: {options.system}", code="input_invalid"
+        )
+    return {**tools, parameter: [_documents(options.docs, view)]}
+
+
+def _documents(folder: str, view: ProgressView | None) -> Toolset:
+    from antiphon._builtin_tools.document_search import indexed_folder
+
+    say = tell if view is None else view.say
+
+    def watch(report: dict[str, Any]) -> None:
+        if not report["left"]:
+            for text in _summary(report):
+                say(text)
+        elif view is not None:
+            view.show(f"documents: {report['files'] - report['left']} of {report['files']} indexed")
+
+    return indexed_folder(folder, watch)
+
+
+def _summary(report: dict[str, Any]) -> list[str]:
+    """What can be searched, and what can not."""
+    left_out = [
+        f"documents left out, {reason}: {files['count']}, for instance {files['examples'][0]}"
+        for reason, files in report["skipped"].items()
+        if reason not in _EXPECTED
+    ]
+    notes = [f"documents: {note}" for note in report["notes"]]
+    return [f"documents: {report['documents']}", *notes, *left_out[:_MOST_REASONS]]

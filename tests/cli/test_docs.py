@@ -1,0 +1,109 @@
+"""The option ``--docs``: a folder of documents that a system may search and read."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from antiphon.systems import systems
+from cli.role_server import RoleServer
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from cli.conftest import Antiphon
+
+QUESTION = "What is the capital of Peru?"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "atlas"
+    folder.mkdir()
+    (folder / "peru.md").write_text("# Peru\n\nThe capital of Peru is Lima.\n")
+    (folder / "damaged.docx").write_bytes(b"no archive")
+    (folder / "photo.jpg").write_bytes(b"\xff\xd8")
+    return folder
+
+
+def _found(server: RoleServer) -> dict[str, Any]:
+    """The result of the search, as the model of the researcher was told it."""
+    messages = [one for body in server.bodies for one in body["messages"]]
+    [content] = {one["content"] for one in messages if one["role"] == "tool"}
+    found: dict[str, Any] = json.loads(content[content.index("{") : content.rindex("}") + 1])
+    return found
+
+
+def test_the_researcher_searches_the_folder(
+    folder: Path, tmp_path: Path, antiphon: Antiphon
+) -> None:
+    cache = str(tmp_path / "cache")
+    with RoleServer() as server:
+        asked = ("ask", QUESTION, "--docs", str(folder))
+        done = antiphon(*asked, url=server.url, XDG_CACHE_HOME=cache)
+        found = _found(server)
+    assert (done.returncode, done.stdout) == (0, "Lima\n"), done.stderr
+    assert found["results"][0]["path"] == "peru.md"
+    assert "The capital of Peru is Lima." in found["results"][0]["passage"]
+    lines = done.stderr.splitlines()
+    assert "documents: 1" in lines
+    left_out = [one for one in lines if one.startswith("documents left out, ")]
+    assert left_out == ["documents left out, damaged: 1, for instance damaged.docx"]
+    assert "  tool search_documents" in lines
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "damaged.docx",
+        "peru.md",
+        "photo.jpg",
+    ]
+
+
+def test_a_batch_searches_it_too(folder: Path, tmp_path: Path, antiphon: Antiphon) -> None:
+    questions, output = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
+    questions.write_text(json.dumps({"task_id": "a", "question": QUESTION}) + "\n")
+    given = ("ask", "--batch", str(questions), "--out", str(output), "--docs", str(folder))
+    with RoleServer() as server:
+        done = antiphon(*given, url=server.url, XDG_CACHE_HOME=str(tmp_path / "cache"))
+        assert _found(server)["results"][0]["path"] == "peru.md"
+    assert (done.returncode, done.stdout) == (0, "1 answered, 0 failed, 0 done before\n")
+
+
+def test_a_folder_that_does_not_exist_is_refused_before_a_model_is_asked(
+    tmp_path: Path, antiphon: Antiphon
+) -> None:
+    with RoleServer() as server:
+        done = antiphon("ask", QUESTION, "--docs", str(tmp_path / "absent"), url=server.url)
+        assert not server.bodies
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "`folder` must be an existing folder" in done.stderr
+
+
+def test_systems_without_tools_and_teams_refuse_documents(
+    folder: Path, tmp_path: Path, antiphon: Antiphon
+) -> None:
+    if "echo" in systems():
+        with RoleServer() as server:
+            asked = ("ask", "hi", "--system", "echo", "--docs", str(folder))
+            done = antiphon(*asked, url=server.url)
+        assert done.returncode == 2, done.stderr
+        assert "the system does not accept documents: echo" in done.stderr
+    store = f"sqlite:{tmp_path / 'runs.db'}"
+    resume = ("runs", "resume", "t", "--team", "team:team", "--store", store)
+    done = antiphon(*resume, "--docs", str(folder))
+    assert "`--docs` is for ready systems" in done.stderr
+    assert done.returncode != 0
+
+
+def test_a_run_is_resumed_with_its_documents(
+    folder: Path, tmp_path: Path, antiphon: Antiphon
+) -> None:
+    kept = ("--store", f"sqlite:{tmp_path / 'runs.db'}")
+    cache = str(tmp_path / "cache")
+    with RoleServer() as server:
+        asked = ("ask", QUESTION, "--docs", str(folder), *kept, "--thread", "t")
+        assert antiphon(*asked, url=server.url, XDG_CACHE_HOME=cache).returncode == 0
+        resume = ("runs", "resume", "t", "--team", "review-loop", "--docs", str(folder), *kept)
+        done = antiphon(*resume, url=server.url, XDG_CACHE_HOME=cache)
+    assert (done.returncode, done.stdout) == (0, "Lima\n"), done.stderr
+    assert "documents: 1" in done.stderr
