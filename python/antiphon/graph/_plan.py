@@ -40,7 +40,14 @@ class GraphPlan:
     limits: Limits = field(default_factory=Limits)
     tracks_progress: bool = False
     schemas: tuple[Any, ...] = ()
+    output_keys: list[str] | None = field(init=False, repr=False, compare=False)
+    """The keys that ``invoke`` returns; ``None`` for the whole state."""
     _registries: list[Registry] = field(default_factory=list, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        keys = self.output.channels
+        shown = None if ROOT in keys or set(keys) == self.keys else list(keys)
+        object.__setattr__(self, "output_keys", shown)
 
     def registry(self) -> Registry:
         """The types that a thread of the graph may hold."""
@@ -53,12 +60,6 @@ class GraphPlan:
         if registry.settled:
             self._registries.append(registry)
         return registry
-
-    @property
-    def output_keys(self) -> list[str] | None:
-        """The keys that ``invoke`` returns; ``None`` for the whole state."""
-        keys = self.output.channels
-        return None if ROOT in keys or set(keys) == self.keys else list(keys)
 
     @property
     def is_plain(self) -> bool:
