@@ -83,25 +83,27 @@ test-quick: setup ## pytest without what takes many seconds or installs packages
 test-local: setup ## Ask the local models: downloads 0.5 and 1.1 GB once
 	$(BIN)/python -m pytest -m local_model tests/local tests/systems
 
+# A test of these sizes may take longer than one of the suite.
+LONG := -o faulthandler_timeout=7200
 KILLS ?= 500
 test-kills: setup ## Kill processes at random instants, KILLS times (500), and see that nothing is lost
-	ANTIPHON_KILLS=$(KILLS) $(BIN)/python -m pytest tests/checkpoint/test_kill.py
+	ANTIPHON_KILLS=$(KILLS) $(BIN)/python -m pytest $(LONG) tests/checkpoint/test_kill.py
 
 # More than two hours in all; ARGS selects: `make test-torture ARGS='-k bit_flips'`.
 TORTURED := tests/torture tests/sandbox/test_packages.py tests/sandbox/guest/test_sound.py \
 	tests/checkpoint/test_robustness.py
 test-torture: setup ## Run the long sizes of tests: faults, kills, lost power, forgeries, races, hostile replies
-	ANTIPHON_TORTURE=1 $(BIN)/python -m pytest $(TORTURED) $(ARGS)
+	ANTIPHON_TORTURE=1 $(BIN)/python -m pytest $(LONG) $(TORTURED) $(ARGS)
 
 RUNS ?= 10000
 test-runs: setup ## Run RUNS jobs (10,000) of all kinds in one sandbox, and see that nothing is left behind
-	ANTIPHON_RUNS=$(RUNS) $(BIN)/python -m pytest tests/sandbox/leaks
+	ANTIPHON_RUNS=$(RUNS) $(BIN)/python -m pytest $(LONG) tests/sandbox/leaks
 
 # The extra is 98 MB, and its first use on a machine compiles for minutes.
 test-wasm: setup ## Install the extra `wasm`, and run the sandbox's tests with it, all attempts included
 	$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["wasm"])' \
 		| xargs $(BIN)/python -m pip install --quiet
-	$(BIN)/python -m pytest tests/sandbox -k wasm
+	$(BIN)/python -m pytest $(LONG) tests/sandbox -k wasm
 
 test-versions: setup ## The tests with the oldest and the newest versions of packages and Python (ARGS='--quick oldest')
 	$(BIN)/python -m tests.versions $(ARGS)
