@@ -27,7 +27,6 @@ INSIDE = frozenset(
         "tests/graph/test_langchain_imports.py",
         "tests/graph/test_long_node_drivers.py",
         "tests/graph/test_long_nodes.py",
-        "tests/house/test_builtin_tools.py",
         "tests/local/test_server.py",
         "tests/sandbox/corpus/engines.py",
         "tests/sandbox/guest/test_decode.py",

@@ -169,7 +169,7 @@ def _offer(
         remote,
         *open_family("files", {"root": str(world.root)}),
         *open_family("sql", settings),
-        *open_family("page_reader", reader),
+        *open_family("read_page", reader),
     ]
     return offered, reading
 

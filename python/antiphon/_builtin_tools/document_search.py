@@ -27,10 +27,10 @@ def document_search(
 ) -> Toolset:
     r"""Tools that search the documents of a folder: `search_documents` and `read_document`.
 
-    Documents are HTML, Markdown, text, Word, PowerPoint, OpenDocument, Excel and CSV files.
-    `search_documents` finds passages with their path and position; `read_document` reads a document
-    part by part. The first call builds an index in the cache, later ones read what has changed.
-    Hidden files are left out, and damaged ones; nothing is written to the folder.
+    Documents are HTML, Markdown, text, PDF, Word, PowerPoint, OpenDocument, Excel and CSV files.
+    `search_documents` finds passages with their path and position; `read_document` reads a
+    document part by part. The first call builds an index in the cache, later ones read what has
+    changed. Hidden files are left out, and damaged ones; nothing is written to the folder.
 
     Args:
         folder: the folder; its subfolders are included.

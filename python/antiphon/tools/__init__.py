@@ -20,8 +20,10 @@ from __future__ import annotations
 
 from antiphon._builtin_tools.calculator import calculator
 from antiphon._builtin_tools.document_search import document_search
+from antiphon._builtin_tools.download import download
 from antiphon._builtin_tools.files import files
 from antiphon._builtin_tools.http_api import http_api
+from antiphon._builtin_tools.read_page import read_page
 from antiphon._builtin_tools.sql import sql
 from antiphon._builtin_tools.web_search import web_search
 from antiphon._json_values import encode_result
@@ -40,9 +42,11 @@ __all__ = [
     "ToolSpec",
     "calculator",
     "document_search",
+    "download",
     "encode_result",
     "files",
     "http_api",
+    "read_page",
     "sql",
     "tool",
     "web_search",

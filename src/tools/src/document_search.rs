@@ -82,7 +82,7 @@ impl Default for DocumentSearchSettings {
 impl ToolFamily for DocumentSearchTools {
     const NAME: &'static str = "document_search";
     const DESCRIPTION: &'static str =
-        "Search and read a folder of documents: HTML, Markdown, text, office files.";
+        "Search and read a folder of documents: HTML, Markdown, text, PDF, office files.";
     type Settings = DocumentSearchSettings;
 
     fn open(settings: DocumentSearchSettings) -> Result<Vec<Arc<dyn Tool>>, Fault> {

@@ -7,7 +7,6 @@
 //! | [`transfer`] | one file: requests, resuming, and its way into the folder |
 
 pub mod file_name;
-mod folder;
 mod part;
 pub mod settings;
 mod tool;

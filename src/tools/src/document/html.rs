@@ -8,6 +8,7 @@ use super::writer::TextWriter;
 mod article;
 mod density;
 mod element;
+mod form;
 mod metadata;
 mod nesting;
 mod tree;
@@ -20,7 +21,7 @@ use tree::{HtmlNode, HtmlTree, NodeContent, NodeIndex, ROOT};
 /// Titles that only repeat how to link to their place.
 const PERMALINKS: [&str; 4] = ["¶", "#", "§", "🔗"];
 
-/// The text of an HTML page: its main part if it marks one, without navigation, scripts and forms, at most
+/// The text of an HTML page: its main part if it marks one, without navigation, scripts and fields of forms, at most
 /// `limit` characters.
 ///
 /// ```
@@ -98,6 +99,10 @@ struct HtmlWalk<'t> {
     cells: usize,
     /// An id, and the position at which it was seen.
     anchor: Option<(String, usize)>,
+    /// The open lists of terms; the index of the heading of the last term of each.
+    terms: Vec<Option<usize>>,
+    /// How many remarks are open: their headings are no headings of the page.
+    remarks: usize,
     /// The texts of links, and where these lead.
     targets: Vec<(CharRange, String)>,
 }
@@ -105,8 +110,17 @@ struct HtmlWalk<'t> {
 impl<'t> HtmlWalk<'t> {
     fn new(tree: &'t HtmlTree, limit: usize) -> Self {
         let writer = TextWriter::new(limit);
-        let (lists, targets) = (Vec::new(), Vec::new());
-        Self { tree, writer, verbatim: 0, lists, cells: 0, anchor: None, targets }
+        Self {
+            tree,
+            writer,
+            verbatim: 0,
+            lists: Vec::new(),
+            cells: 0,
+            anchor: None,
+            terms: Vec::new(),
+            remarks: 0,
+            targets: Vec::new(),
+        }
     }
 
     fn run(self, root: NodeIndex) -> DocumentText {
@@ -139,7 +153,7 @@ impl<'t> HtmlWalk<'t> {
         match role {
             Role::Skip => return,
             Role::Image => return self.writer.text(node.attribute("alt").unwrap_or_default()),
-            Role::Heading(level) => {
+            Role::Heading(level) if self.remarks == 0 => {
                 let anchor = self.anchor_for(id_of(node));
                 let title = gather(self.tree, index);
                 return self.writer.heading(level, &title, anchor);
@@ -154,7 +168,15 @@ impl<'t> HtmlWalk<'t> {
     /// Opens an element; returns where its text begins.
     fn begin(&mut self, role: Role, index: NodeIndex, node: &HtmlNode) -> usize {
         match role {
-            Role::Block | Role::Table => self.writer.block(),
+            Role::Block | Role::Table | Role::Heading(_) => self.writer.block(),
+            Role::Remark => {
+                self.writer.block();
+                self.remarks += 1;
+            }
+            Role::Terms => {
+                self.writer.block();
+                self.terms.push(None);
+            }
             Role::Line => self.writer.line(),
             Role::Code => {
                 self.writer.block();
@@ -176,7 +198,7 @@ impl<'t> HtmlWalk<'t> {
                 self.cells += 1;
             }
             Role::Term => return self.begin_term(index, node),
-            Role::Link | Role::Inline | Role::Image | Role::Skip | Role::Heading(_) => {}
+            Role::Link | Role::Inline | Role::Image | Role::Skip => {}
         }
         let start = self.writer.position();
         if let Some(id) = id_of(node) {
@@ -188,7 +210,11 @@ impl<'t> HtmlWalk<'t> {
     fn begin_term(&mut self, index: NodeIndex, node: &HtmlNode) -> usize {
         let anchor = self.anchor_for(id_of(node));
         let start = self.writer.position();
+        self.end_term();
         if anchor.is_some() {
+            if let Some(open) = self.terms.last_mut() {
+                *open = Some(self.writer.headings());
+            }
             self.writer.note_heading(
                 DocumentHeading::TERM,
                 &gather(self.tree, index),
@@ -197,6 +223,13 @@ impl<'t> HtmlWalk<'t> {
             );
         }
         start
+    }
+
+    /// What the last term of the innermost list stands for ends here.
+    fn end_term(&mut self) {
+        if let Some(index) = self.terms.last_mut().and_then(Option::take) {
+            self.writer.end_heading(index);
+        }
     }
 
     fn break_list(&mut self) {
@@ -222,7 +255,16 @@ impl<'t> HtmlWalk<'t> {
 
     fn leave(&mut self, role: Role, start: usize, index: NodeIndex) {
         match role {
-            Role::Block | Role::Table | Role::Term => self.writer.block(),
+            Role::Block | Role::Table | Role::Term | Role::Heading(_) => self.writer.block(),
+            Role::Remark => {
+                self.writer.block();
+                self.remarks = self.remarks.saturating_sub(1);
+            }
+            Role::Terms => {
+                self.writer.block();
+                self.end_term();
+                self.terms.pop();
+            }
             Role::Code => {
                 self.verbatim = self.verbatim.saturating_sub(1);
                 self.writer.line();

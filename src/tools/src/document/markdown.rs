@@ -29,7 +29,7 @@ pub fn plain_text(text: &str, limit: usize) -> DocumentText {
 /// use antiphon_tools::document::markdown::markdown_text;
 /// let page = markdown_text("# Tea\n\n## Green tea\n\nSteep for *two* minutes.\n", 1000);
 /// assert_eq!(page.title.as_deref(), Some("Tea"));
-/// assert_eq!(page.heading_path(20), ["Tea", "Green tea"]);
+/// assert_eq!(page.headings_at(20).last().unwrap().title, "Green tea");
 /// ```
 pub fn markdown_text(text: &str, limit: usize) -> DocumentText {
     let mut document = plain_text(text, limit);
@@ -96,6 +96,7 @@ impl HeadingReader {
         let title = title.trim().trim_end_matches('#').trim_end();
         if !title.is_empty() {
             self.headings.push(DocumentHeading {
+                end: None,
                 level,
                 title: title.to_owned(),
                 start,

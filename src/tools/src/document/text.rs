@@ -38,11 +38,23 @@ pub struct DocumentHeading {
     /// The fragment of a URL that leads to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub anchor: Option<String>,
+    /// Where the explanation of a defined term ends, in characters. A heading ends at the next one of its level or
+    /// above.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end: Option<usize>,
 }
 
 impl DocumentHeading {
     /// The level of a defined term, below all headings.
     pub const TERM: u8 = 7;
+
+    /// Whether it has ended where a later one begins. Terms may explain each other within.
+    fn is_over(&self, later: &Self) -> bool {
+        match self.end {
+            Some(end) if later.level == Self::TERM => end <= later.start,
+            _ => self.level >= later.level,
+        }
+    }
 }
 
 /// What a document says, as text that can be quoted: every quotation is a range of it.
@@ -70,16 +82,17 @@ impl DocumentText {
         slice(&self.text, range)
     }
 
-    /// The titles of the headings that lead to a position, from the outermost.
-    pub fn heading_path(&self, position: usize) -> Vec<&str> {
+    /// The headings and terms that lead to a position, from the outermost.
+    pub fn headings_at(&self, position: usize) -> Vec<&DocumentHeading> {
         let mut path: Vec<&DocumentHeading> = Vec::new();
         for heading in self.headings.iter().take_while(|heading| heading.start <= position) {
-            while path.last().is_some_and(|last| last.level >= heading.level) {
+            while path.last().is_some_and(|last| last.is_over(heading)) {
                 path.pop();
             }
             path.push(heading);
         }
-        path.into_iter().map(|heading| heading.title.as_str()).collect()
+        path.retain(|heading| heading.end.is_none_or(|end| end > position));
+        path
     }
 }
 

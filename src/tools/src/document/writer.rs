@@ -143,7 +143,20 @@ impl TextWriter {
             title.split(is_space).filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
         let title: String = title.chars().filter(|c| !c.is_control()).collect();
         if !title.is_empty() {
-            self.document.headings.push(DocumentHeading { level, title, start, anchor });
+            self.document.headings.push(DocumentHeading { level, title, start, anchor, end: None });
+        }
+    }
+
+    /// How many headings are noted.
+    pub(super) const fn headings(&self) -> usize {
+        self.document.headings.len()
+    }
+
+    /// What a term stands for ends before the next text.
+    pub(super) fn end_heading(&mut self, index: usize) {
+        let end = self.position();
+        if let Some(heading) = self.document.headings.get_mut(index) {
+            heading.end = Some(end);
         }
     }
 

@@ -49,7 +49,14 @@ pub(super) fn divide(document: &DocumentText) -> Vec<DocumentChunk> {
 fn section_ends(document: &DocumentText) -> Vec<usize> {
     let mut ends: Vec<usize> = Vec::new();
     let mut level = 0;
+    let mut over = ends_of_terms(document).into_iter().peekable();
     for heading in &document.headings {
+        while let Some(end) = over.next_if(|end| *end <= heading.start) {
+            if heading.start - end >= SMALL && ends.last().is_none_or(|last| *last < end) {
+                ends.push(end);
+                level = DocumentHeading::TERM;
+            }
+        }
         let last = ends.last().copied().unwrap_or_default();
         let small = heading.start.saturating_sub(last) < SMALL;
         if heading.start > last && !(small && heading.level > level) {
@@ -57,6 +64,18 @@ fn section_ends(document: &DocumentText) -> Vec<usize> {
             level = heading.level;
         }
     }
+    let last = ends.last().copied().unwrap_or_default();
+    let length = document.text.chars().count();
+    ends.extend(over.filter(|end| *end > last && *end + SMALL <= length));
+    ends.dedup();
+    ends
+}
+
+/// Where explanations of terms end, in order.
+fn ends_of_terms(document: &DocumentText) -> Vec<usize> {
+    let mut ends: Vec<usize> = document.headings.iter().filter_map(|one| one.end).collect();
+    ends.sort_unstable();
+    ends.dedup();
     ends
 }
 
@@ -83,9 +102,9 @@ fn describe(document: &DocumentText, range: CharRange, body: &str) -> DocumentCh
         heading.start >= range.start && heading.start < range.end.min(range.start + SMALL)
     };
     let place = document.headings.iter().rfind(within).map_or(range.start, |heading| heading.start);
-    let path = document.heading_path(place);
+    let path = document.headings_at(place);
     let skipped = path.len().saturating_sub(PATH);
-    let anchor = document.headings.iter().take_while(|heading| heading.start <= place).last();
+    let anchor = path.iter().rev().find_map(|heading| heading.anchor.clone());
     let linked: usize = document
         .links
         .iter()
@@ -96,12 +115,20 @@ fn describe(document: &DocumentText, range: CharRange, body: &str) -> DocumentCh
     let links = (linked as f64 / visible as f64).min(1.0);
     DocumentChunk {
         range,
-        heading: path.into_iter().skip(skipped).collect::<Vec<_>>().join(" › "),
-        anchor: anchor.and_then(|heading| heading.anchor.clone()),
+        heading: path.into_iter().skip(skipped).map(name).collect::<Vec<_>>().join(" › "),
+        anchor,
         links,
         body: body.to_owned(),
         has_signs: has_signs(body),
     }
+}
+
+/// The title of a heading. The parameters of a function are part of the text: they do not say what it is about.
+fn name(heading: &DocumentHeading) -> &str {
+    let title = heading.title.as_str();
+    let (name, _) = title.split_once('(').unwrap_or((title, ""));
+    let is_function = heading.level == DocumentHeading::TERM && !name.trim().is_empty();
+    if is_function { name.trim_end() } else { title }
 }
 
 /// The byte at which the first part of a section ends.

@@ -13,6 +13,9 @@ const FIELDS: [(f64, f64); 3] = [(1.6, 60.0), (3.0, 70.0), (1.0, 900.0)];
 const SATURATION: f64 = 1.2;
 const LENGTH_PENALTY: f64 = 0.6;
 
+/// What a word counts that only other parts of the document have.
+const AROUND: f64 = 0.5;
+
 /// The words of a query, as ranking sees them.
 pub(super) struct RankedWords {
     /// All words once, in lower case.
@@ -21,6 +24,12 @@ pub(super) struct RankedWords {
     pub(super) rarity: Vec<f64>,
     /// Words that followed each other in one term, such as the parts of a name, by their indices.
     pub(super) phrases: Vec<Vec<usize>>,
+}
+
+/// How well a part fits by itself, and which words of the query it has.
+pub(super) struct ScoredPart {
+    pub(super) value: f64,
+    pub(super) words: Vec<bool>,
 }
 
 impl RankedWords {
@@ -71,9 +80,9 @@ impl RankedWords {
     }
 
     /// The score of a part by where the words stand in its title, headings and text; each with its length.
-    pub(super) fn score(&self, fields: [(&[WordMark], usize); 3]) -> f64 {
+    pub(super) fn score(&self, fields: [(&[WordMark], usize); 3]) -> ScoredPart {
         let mut total = 0.0;
-        let mut covered = 0.0;
+        let mut words = Vec::new();
         for (word, rarity) in self.rarity.iter().enumerate() {
             let frequency: f64 = fields
                 .iter()
@@ -81,11 +90,25 @@ impl RankedWords {
                 .map(|(field, weights)| frequency(word, *field, weights))
                 .sum();
             total += rarity * frequency * (SATURATION + 1.0) / (frequency + SATURATION);
-            covered += if frequency > 0.0 { *rarity } else { 0.0 };
+            words.push(frequency > 0.0);
         }
-        let all: f64 = self.rarity.iter().sum();
-        let coverage = if all > 0.0 { covered / all } else { 0.0 };
-        total * (0.35 + 0.65 * coverage) * self.closeness(fields.map(|(marks, _)| marks))
+        ScoredPart { value: total * self.closeness(fields.map(|(marks, _)| marks)), words }
+    }
+
+    /// A factor by the words that a part has, and those that other parts of its document have: what a section is
+    /// about is often said around it.
+    pub(super) fn coverage(&self, own: &[bool], around: &[bool]) -> f64 {
+        let has = |words: &[bool], word: usize| words.get(word).copied().unwrap_or_default();
+        let (mut covered, mut all) = (0.0, 0.0);
+        for (word, rarity) in self.rarity.iter().enumerate() {
+            all += rarity;
+            covered += match (has(own, word), has(around, word)) {
+                (true, _) => *rarity,
+                (false, true) => AROUND * rarity,
+                (false, false) => 0.0,
+            };
+        }
+        0.35 + 0.65 * if all > 0.0 { covered / all } else { 0.0 }
     }
 
     /// Words that follow each other as in the query are worth more, most of all in a heading.

@@ -74,6 +74,10 @@ struct Candidate {
     found: FoundPassage,
     document: i64,
     shingles: HashSet<u64>,
+    /// The words of the query that it has.
+    words: Vec<bool>,
+    /// What adds to the score and what multiplies it, whatever words its document has.
+    extra: (f64, f64),
 }
 
 /// A search over one state of the index.
@@ -108,6 +112,7 @@ impl<'i> IndexSearch<'i> {
         self.find_words(&mut ids)?;
         self.find_signs(&mut ids)?;
         let mut candidates = self.rank(&ids, &words)?;
+        weigh_documents(&mut candidates, &words);
         candidates.sort_by(|one, other| {
             other
                 .found
@@ -296,7 +301,7 @@ impl<'i> IndexSearch<'i> {
             || -> rusqlite::Result<[String; 3]> { Ok([row.get(0)?, row.get(1)?, row.get(2)?]) };
         let [title, heading, body] = fields.map_or_else(plain, Ok)?.map(|field| words.read(&field));
         let length = |text: &str| text.chars().count();
-        let mut score = words.score([
+        let score = words.score([
             (&title.1, length(&title.0)),
             (&heading.1, length(&heading.0)),
             (&body.1, length(&body.0)),
@@ -306,11 +311,10 @@ impl<'i> IndexSearch<'i> {
         rarity.resize(words.words.len() + self.parsed.signs.len(), 4.0);
         let mut seen: Vec<usize> = signs.iter().map(|mark| mark.word).collect();
         seen.dedup();
-        score +=
-            seen.iter().map(|word| rarity.get(*word).copied().unwrap_or_default()).sum::<f64>();
+        let extra = seen.iter().map(|word| rarity.get(*word).copied().unwrap_or_default()).sum();
         let links: f64 = row.get(8)?;
         // A part that only leads to others is seldom the answer.
-        score *= 1.0 - 0.6 * links * links;
+        let factor = 1.0 - 0.6 * links * links;
         let start = usize::try_from(row.get::<_, i64>(6)?).unwrap_or_default();
         let mut marks = body.1;
         marks.extend(signs);
@@ -327,9 +331,11 @@ impl<'i> IndexSearch<'i> {
             range: shifted(within),
             matches: marks.iter().map(|mark| shifted(mark.range)).collect(),
             also_in: Vec::new(),
-            score,
+            score: score.value,
         };
-        Ok(Candidate { found, document: row.get(3)?, shingles: shingles(&body.0) })
+        let shingles = shingles(&body.0);
+        let document = row.get(3)?;
+        Ok(Candidate { found, document, shingles, words: score.words, extra: (extra, factor) })
     }
 
     /// Where runs of characters without spaces stand.
@@ -346,6 +352,24 @@ impl<'i> IndexSearch<'i> {
             }
         }
         marks
+    }
+}
+
+/// Completes the scores by the words that the found parts of each document have together.
+fn weigh_documents(candidates: &mut [Candidate], words: &RankedWords) {
+    let mut documents: HashMap<i64, Vec<bool>> = HashMap::new();
+    for candidate in &*candidates {
+        let all =
+            documents.entry(candidate.document).or_insert_with(|| vec![false; words.words.len()]);
+        for (known, own) in all.iter_mut().zip(&candidate.words) {
+            *known |= own;
+        }
+    }
+    for candidate in candidates {
+        let around = documents.get(&candidate.document).map(Vec::as_slice).unwrap_or_default();
+        let coverage = words.coverage(&candidate.words, around);
+        let (extra, factor) = candidate.extra;
+        candidate.found.score = (candidate.found.score * coverage + extra) * factor;
     }
 }
 

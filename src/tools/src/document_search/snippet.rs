@@ -36,7 +36,8 @@ pub(super) fn passage(text: &str, marks: &[WordMark], rarity: &[f64]) -> CharRan
     CharRange { start, end: end - tail }
 }
 
-/// What a passage that begins with the first mark shows: rare words more than common ones, each once.
+/// What a passage that begins with the first mark shows: rare words more than common ones, each once, and more if
+/// they stand close together.
 fn value(marks: &[WordMark], rarity: &[f64]) -> f64 {
     let Some(first) = marks.first() else { return 0.0 };
     let mut seen = Vec::new();
@@ -45,9 +46,16 @@ fn value(marks: &[WordMark], rarity: &[f64]) -> f64 {
         .map(|mark| {
             let again = seen.contains(&mark.word);
             seen.push(mark.word);
-            rarity.get(mark.word).copied().unwrap_or(1.0) * if again { 0.05 } else { 1.0 }
+            let distance = length(mark.range.start - first.range.start) / length(LENGTH);
+            let weight = if again { 0.05 } else { 1.0 };
+            rarity.get(mark.word).copied().unwrap_or(1.0) * weight * (1.0 - 0.5 * distance)
         })
         .sum()
+}
+
+#[expect(clippy::cast_precision_loss, reason = "some hundred characters")]
+const fn length(characters: usize) -> f64 {
+    characters as f64
 }
 
 /// Where the line or the sentence begins that a character belongs to.

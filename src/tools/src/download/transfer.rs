@@ -1,8 +1,6 @@
 //! The transfer of one file.
 
 use std::io;
-use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
 use antiphon_core::{Fault, FaultCode};
@@ -13,9 +11,9 @@ use antiphon_runtime::Clock;
 use serde::Serialize;
 
 use super::file_name::{proposed_name, safe_file_name};
-use super::folder::DownloadFolder;
 use super::part::{OpenPart, storage_failed};
 use super::settings::DownloadSettings;
+use crate::files::Root;
 use crate::web::{above_zero, address_policy, check_status, parse_url, time_limit};
 
 /// How often a transfer that breaks is continued within one call.
@@ -29,7 +27,7 @@ const CONTINUATIONS: usize = 3;
 #[derive(Debug)]
 pub struct Downloader {
     client: GuardedClient,
-    folder: Arc<DownloadFolder>,
+    root: Root,
     types: Vec<String>,
     timeout: Duration,
     max_bytes: u64,
@@ -60,16 +58,11 @@ impl Downloader {
     /// `tool_setting_invalid`.
     pub fn new(settings: &DownloadSettings) -> Result<Self, Fault> {
         let policy = address_policy(&settings.allow, &settings.ports)?;
-        let folder = DownloadFolder::open(Path::new(&settings.root)).map_err(|error| {
-            let message =
-                format!("`root` is no folder that can be opened ({error}): {}", settings.root);
-            Fault::new(FaultCode::ToolSettingInvalid, message)
-        })?;
         // Parts of a compressed reply could not be continued.
         let options = GuardedOptions { decompress: false, ..GuardedOptions::default() };
         Ok(Self {
             client: GuardedClient::new(policy, options),
-            folder: Arc::new(folder),
+            root: Root::open(&settings.root)?,
             types: settings.types.iter().map(|kind| kind.to_ascii_lowercase()).collect(),
             timeout: time_limit(settings.timeout)?,
             max_bytes: above_zero("max_bytes", settings.max_bytes)?,
@@ -114,7 +107,7 @@ impl Downloader {
         sha256: Option<&str>,
         clock: &dyn Clock,
     ) -> Result<DownloadReport, Fault> {
-        let mut part = OpenPart::open(Arc::clone(&self.folder), url, self.max_bytes).await?;
+        let mut part = OpenPart::open(self.root.clone(), url, self.max_bytes).await?;
         let mut left = CONTINUATIONS;
         let reply = loop {
             let before = part.length;
@@ -161,7 +154,7 @@ impl Downloader {
         let mut reply = self.client.send(&request).await?;
         if reply.status() == 416 || (reply.status() == 206 && !continues(&reply, part.length)) {
             // The server does not have the rest of what we have: from the beginning.
-            part.reset(None).await?;
+            part.reset(None).await.map_err(AttemptFailure::Final)?;
             let request = HttpRequest::get(url.clone()).header("accept-encoding", "identity")?;
             reply = self.client.send(&request).await?;
         }
@@ -169,7 +162,7 @@ impl Downloader {
         let facts = ReplyFacts::read(&reply);
         self.check_type(&facts).map_err(AttemptFailure::Useless)?;
         if reply.status() != 206 {
-            part.reset(validator_of(&reply)).await?;
+            part.reset(validator_of(&reply)).await.map_err(AttemptFailure::Final)?;
         }
         let too_large = || AttemptFailure::Useless(too_large(self.max_bytes));
         let announced = reply.content_length().unwrap_or_default();
@@ -226,7 +219,7 @@ impl From<HttpError> for AttemptFailure {
 
 impl From<io::Error> for AttemptFailure {
     fn from(error: io::Error) -> Self {
-        Self::Final(storage_failed(&error))
+        Self::Final(storage_failed(&error.to_string()))
     }
 }
 

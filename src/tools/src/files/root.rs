@@ -17,6 +17,10 @@ use cap_std::fs::{Dir, File, Metadata, OpenOptions};
 
 use super::relative_path::RelativePath;
 
+mod exclusive;
+
+use exclusive::name_file;
+
 /// Distinguishes the temporary files of this process.
 static TEMPORARY: AtomicU64 = AtomicU64::new(0);
 
@@ -218,29 +222,10 @@ impl AtomicFile {
     /// # Errors
     /// A fault `file_exists` or `file_unusable`; nothing has changed then.
     pub fn commit(mut self, overwrite: bool) -> Result<(), Fault> {
-        let path = self.path.clone();
-        let name = path.name().to_owned();
-        let fail = |error: io::Error| failure(&path, &error);
         if let Some(file) = self.file.take() {
-            file.sync_all().map_err(fail)?;
+            file.sync_all().map_err(|error| failure(&self.path, &error))?;
         }
-        match self.parent.symlink_metadata(&name) {
-            Ok(found) if found.is_dir() => return Err(not_a_file(&path, "a folder")),
-            Ok(_) if !overwrite => return Err(exists(&path)),
-            _ => {}
-        }
-        if !overwrite {
-            // A link fails if the name has been taken since; where there are no links, the
-            // look above is all there is.
-            match self.parent.hard_link(&self.temporary, &self.parent, &name) {
-                Ok(()) => return Ok(()),
-                Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-                    return Err(exists(&path));
-                }
-                Err(_) => {}
-            }
-        }
-        self.parent.rename(&self.temporary, &self.parent, &name).map_err(fail)
+        name_file(&self.parent, &self.temporary, &self.path, overwrite)
     }
 }
 

@@ -1,4 +1,4 @@
-//! The settings of `page_reader`.
+//! The settings of `read_page`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,7 +16,7 @@ pub enum RenderKind {
     Always,
 }
 
-/// The settings of `page_reader`.
+/// The settings of `read_page`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct PageReaderSettings {

@@ -26,7 +26,7 @@ const DESCRIPTION: &str = "Reads a web page, PDF or text file and returns its te
 pub struct PageReading;
 
 impl ToolFamily for PageReading {
-    const NAME: &'static str = "page_reader";
+    const NAME: &'static str = "read_page";
     const DESCRIPTION: &'static str = "The text of web pages and documents, with positions.";
     type Settings = PageReaderSettings;
 

@@ -2,6 +2,6 @@
 
 mod article;
 mod browser;
-mod pdf;
+pub(crate) mod pdf;
 mod quote;
 mod reading;

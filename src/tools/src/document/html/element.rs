@@ -12,7 +12,11 @@ pub(super) enum Role {
     Image,
     Line,
     Block,
+    /// A block beside the text, such as a note or a quotation.
+    Remark,
     Heading(u8),
+    /// A list of terms with what they stand for: `dl`.
+    Terms,
     /// A term that is defined: `dt`.
     Term,
     Code,
@@ -25,13 +29,13 @@ pub(super) enum Role {
 }
 
 /// Elements that show nothing, or that a reader operates.
-const SKIPPED: [&str; 24] = [
+const SKIPPED: [&str; 23] = [
     "script", "style", "noscript", "template", "head", "title", "nav", "footer", "svg", "math",
     "canvas", "iframe", "object", "embed", "audio", "video", "button", "select", "input",
-    "textarea", "form", "dialog", "datalist", "link",
+    "textarea", "dialog", "datalist", "link",
 ];
 
-const BLOCKS: [&str; 22] = [
+const BLOCKS: [&str; 18] = [
     "p",
     "div",
     "section",
@@ -40,14 +44,10 @@ const BLOCKS: [&str; 22] = [
     "body",
     "html",
     "header",
-    "aside",
-    "blockquote",
-    "figure",
     "figcaption",
     "details",
     "summary",
     "address",
-    "dl",
     "dd",
     "hr",
     "fieldset",
@@ -72,6 +72,9 @@ const NAVIGATION: [&str; 12] = [
     "skip-link",
 ];
 
+/// Classes of remarks that documentation tools write as plain `div`s.
+const REMARKS: [&str; 6] = ["admonition", "note", "tip", "warning", "caution", "important"];
+
 const ROLES: [&str; 5] = ["navigation", "banner", "contentinfo", "search", "dialog"];
 
 /// What to do with an element.
@@ -81,6 +84,8 @@ pub(super) fn role_of(node: &HtmlNode) -> Role {
         return Role::Skip;
     }
     match name {
+        "form" if node.is_text_form => Role::Block,
+        "form" => Role::Skip,
         "a" if node.attribute("href").is_some() => Role::Link,
         "br" => Role::Line,
         "img" => Role::Image,
@@ -90,6 +95,9 @@ pub(super) fn role_of(node: &HtmlNode) -> Role {
         "h4" => Role::Heading(4),
         "h5" => Role::Heading(5),
         "h6" => Role::Heading(6),
+        "aside" | "blockquote" | "figure" => Role::Remark,
+        "div" if has_class(node, &REMARKS) => Role::Remark,
+        "dl" => Role::Terms,
         "dt" => Role::Term,
         "pre" | "listing" | "xmp" => Role::Code,
         "ul" | "menu" | "dir" => Role::List(false),
@@ -116,7 +124,11 @@ fn is_navigation(node: &HtmlNode) -> bool {
     if node.attribute("role").is_some_and(|role| ROLES.contains(&role)) {
         return true;
     }
-    let classes = node.attribute("class").unwrap_or_default().split_ascii_whitespace();
     let container = matches!(node.name(), "div" | "ul" | "ol" | "a" | "aside" | "span" | "p");
-    container && classes.into_iter().any(|class| NAVIGATION.contains(&class))
+    container && has_class(node, &NAVIGATION)
+}
+
+fn has_class(node: &HtmlNode, known: &[&str]) -> bool {
+    let classes = node.attribute("class").unwrap_or_default();
+    classes.split_ascii_whitespace().any(|class| known.contains(&class))
 }

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use std::cell::{Ref, RefCell};
 use std::sync::LazyLock;
 
+use super::form::mark_forms;
 use html5ever::interface::{ElementFlags, NodeOrText, QuirksMode, TreeSink};
 use html5ever::tendril::{StrTendril, TendrilSink};
 use html5ever::{Attribute, ParseOpts, QualName, local_name, ns, parse_document};
@@ -38,11 +39,21 @@ pub(super) struct HtmlNode {
     pub(super) next: Option<NodeIndex>,
     pub(super) first: Option<NodeIndex>,
     pub(super) last: Option<NodeIndex>,
+    /// Whether it is a form that holds text of the page.
+    pub(super) is_text_form: bool,
 }
 
 impl HtmlNode {
     const fn new(content: NodeContent) -> Self {
-        Self { content, parent: None, previous: None, next: None, first: None, last: None }
+        Self {
+            content,
+            parent: None,
+            previous: None,
+            next: None,
+            first: None,
+            last: None,
+            is_text_form: false,
+        }
     }
 
     /// The local name; empty if it is no element.
@@ -72,7 +83,9 @@ pub(super) struct HtmlTree {
 impl HtmlTree {
     pub(super) fn parse(html: &str) -> Self {
         let sink = NodeListBuilder { nodes: RefCell::new(vec![HtmlNode::new(NodeContent::Other)]) };
-        parse_document(sink, ParseOpts::default()).one(html)
+        let mut tree = parse_document(sink, ParseOpts::default()).one(html);
+        mark_forms(&mut tree);
+        tree
     }
 
     /// How many nodes it has.
@@ -94,6 +107,13 @@ impl HtmlTree {
             self.push_children(index, |child| pending.push(child));
         }
         None
+    }
+
+    /// Notes that a form holds text of the page.
+    pub(super) fn mark_form(&mut self, index: NodeIndex) {
+        if let Some(node) = self.nodes.get_mut(index) {
+            node.is_text_form = true;
+        }
     }
 
     /// Pushes the children of a node on a stack, the first one on top.

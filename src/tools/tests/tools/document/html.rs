@@ -3,6 +3,10 @@
 use antiphon_tools::document::{CharRange, DocumentText, html_text};
 use proptest::prelude::*;
 
+fn path(page: &DocumentText, position: usize) -> Vec<&str> {
+    page.headings_at(position).into_iter().map(|heading| heading.title.as_str()).collect()
+}
+
 fn text(html: &str) -> String {
     html_text(html, 100_000).text
 }
@@ -36,6 +40,21 @@ fn scripts_forms_navigation_and_hidden_text_are_left_out() {
 }
 
 #[test]
+fn a_form_around_the_text_of_a_page_hides_none_of_it() {
+    let field =
+        "<label>Your name</label> <input value=x><select><option>Mr</select><button>Go</button>";
+    let tea = "Steep green tea for two minutes, and black tea for four; then take the leaves out.";
+    let page = format!("<form id=aspnetForm>{field}<h1>Tea</h1><p>{tea}</p></form>");
+    assert_eq!(text(&page), format!("Your name\n\n# Tea\n\n{tea}\n"));
+    let fields = format!("<p>{tea}</p><form><p>Newsletter</p>{field}</form>");
+    assert_eq!(text(&fields), format!("{tea}\n"));
+    let links = format!("<p>{tea}</p><form><p><a href=x>{tea}</a></p></form>");
+    assert_eq!(text(&links), format!("{tea}\n"));
+    let nested = format!("<form><div></form><form>{field}<p>{tea}</p></div></form>");
+    assert!(text(&nested).contains(tea), "{}", text(&nested));
+}
+
+#[test]
 fn the_main_part_of_a_page_is_its_text() {
     assert_eq!(text("<header>Site</header><main><p>Body</p></main><aside>Ads</aside>"), "Body\n");
     assert_eq!(text("<p>Site</p><div role=main><p>Body</p></div>"), "Body\n");
@@ -53,8 +72,32 @@ fn headings_and_terms_have_positions_and_anchors() {
     let [os, getcwd] = page.headings.as_slice() else { panic!("{:?}", page.headings) };
     assert_eq!((os.title.as_str(), os.anchor.as_deref(), os.start), ("os", Some("os"), 0));
     assert_eq!((getcwd.level, getcwd.anchor.as_deref(), getcwd.start), (7, Some("os.getcwd"), 6));
-    assert_eq!(page.heading_path(20), ["os", "os.getcwd()"]);
+    assert_eq!(path(&page, 20), ["os", "os.getcwd()"]);
     assert_eq!(page.title.as_deref(), Some("T"));
+}
+
+#[test]
+fn a_term_ends_with_what_it_stands_for() {
+    let page = "<h1>os</h1><dl><dt id=a>a()<dd>One.<dl><dt id=a.b>b()<dd>Two.</dl>Still a.\
+                <dt id=c>c()<dd>Three.</dl><p>After all.</p>";
+    let page = html_text(page, 1000);
+    let of = |quote: &str| {
+        let byte = page.text.find(quote).unwrap();
+        path(&page, page.text[..byte].chars().count())
+    };
+    assert_eq!(of("One."), ["os", "a()"]);
+    assert_eq!(of("Two."), ["os", "a()", "b()"]);
+    assert_eq!(of("Still a."), ["os", "a()"]);
+    assert_eq!(of("Three."), ["os", "c()"]);
+    assert_eq!(of("After all."), ["os"]);
+}
+
+#[test]
+fn the_heading_of_a_remark_is_text() {
+    let page = "<h1>Tea</h1><div class=note><h3>Note</h3><p>Hot.</p></div><aside><h2>Ads</h2></aside><p>More.</p>";
+    let page = html_text(page, 1000);
+    assert_eq!(page.text, "# Tea\n\nNote\n\nHot.\n\nAds\n\nMore.\n");
+    assert_eq!(page.headings.len(), 1);
 }
 
 #[test]
@@ -97,6 +140,7 @@ fn holds_its_promises(page: &DocumentText) {
     assert!(!page.text.chars().any(|c| c.is_control() && c != '\n' && c != '\t'));
     for heading in &page.headings {
         assert!(heading.start <= length && !heading.title.is_empty());
+        assert!(heading.end.is_none_or(|end| end >= heading.start));
     }
     for link in &page.links {
         assert!(link.start < link.end && link.end <= length, "{link:?} of {length}");

@@ -66,6 +66,49 @@ fn a_heading_counts_more_than_the_text() {
 }
 
 #[test]
+fn the_parameters_of_a_function_are_not_what_it_is_about() {
+    let page = "<dl><dt id=a>parse(date_string, format)<dd>Reads a date from a string in a format.\
+                <dt id=b>date.write(format)<dd>Returns the date as a string in a format.</dl>";
+    let folder = DocumentFolder::new(&[("dates.html", page)]);
+    let found = search(&folder.index(), "format a date as a string");
+    let headings: Vec<&str> = found.iter().map(|one| one.heading.as_str()).collect();
+    assert_eq!(headings[0], "date.write");
+    assert!(found[0].passage.contains("(format)"), "{}", found[0].passage);
+}
+
+#[test]
+fn text_after_a_list_of_terms_belongs_to_the_section_around_it() {
+    let text = "The kettle is descaled with vinegar, which is left in it for an hour. ".repeat(4);
+    let page = format!("<h1 id=k>Kettles</h1><dl><dt id=e>Error<dd>It leaks.</dl><p>{text}</p>");
+    let folder = DocumentFolder::new(&[("kettle.html", &page)]);
+    let found = search(&folder.index(), "vinegar").remove(0);
+    assert_eq!((found.heading.as_str(), found.anchor.as_deref()), ("Kettles", Some("k")));
+}
+
+#[test]
+fn a_section_is_worth_more_if_its_document_has_the_other_words() {
+    let filler =
+        "Nothing else is said about it in this part of the book, however long it is. ".repeat(12);
+    let section = format!("## Levels\n\nIsolation has four levels. {filler}\n\n");
+    let about = format!("# Transactions\n\nWhat a transaction sees.\n\n{filler}\n\n{section}");
+    let beside = format!("# Buildings\n\nWhat a building needs.\n\n{filler}\n\n{section}");
+    let folder =
+        DocumentFolder::new(&[("a.md", &beside), ("b.md", &about.replace("four", "some"))]);
+    let found = search(&folder.index(), "sees isolation levels");
+    let section = found.iter().find(|one| one.heading.contains("Levels")).unwrap();
+    assert_eq!(section.path, "b.md");
+}
+
+#[test]
+fn a_passage_is_where_the_words_stand_close_together() {
+    let far = format!("A line here. {} a file there. ", "Something else is said. ".repeat(8));
+    let text = format!("{far}\n\n{}\n\nRead a line of the file.\n", "More is said. ".repeat(15));
+    let folder = DocumentFolder::new(&[("a.txt", &text)]);
+    let found = search(&folder.index(), "line of a file").remove(0);
+    assert!(found.passage.contains("Read a line of the file."), "{}", found.passage);
+}
+
+#[test]
 fn a_table_of_contents_comes_after_the_section() {
     let folder = DocumentFolder::new(&[
         (

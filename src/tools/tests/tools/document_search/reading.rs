@@ -1,9 +1,12 @@
 //! Reading documents part by part.
 
+use std::sync::atomic::AtomicBool;
+
 use antiphon_tools::document::CharRange;
 use antiphon_tools::document_search::PageRequest;
 
-use super::folder::DocumentFolder;
+use super::folder::{DocumentFolder, search};
+use crate::page_reader::pdf;
 
 fn part(path: &str, start: Option<usize>, characters: usize) -> PageRequest {
     PageRequest { path: path.to_owned(), start, characters }
@@ -54,4 +57,25 @@ fn paths_outside_of_the_index_are_unknown() {
     }
     let fault = index.read(&part("tea.html", None, 100)).unwrap_err();
     assert_eq!(fault.hint.as_deref(), Some("similar paths are guide/tea.md"));
+}
+
+#[test]
+fn pages_of_a_pdf_are_found_cited_and_read() {
+    let page = |text: &str| format!("BT /A 12 Tf 72 700 Td ({text}) Tj ET");
+    let contents = [page("Green tea is old."), page("Steep it for two minutes.")];
+    let contents: Vec<&str> = contents.iter().map(String::as_str).collect();
+    let folder = DocumentFolder::new(&[("damaged.pdf", "%PDF-1.7 nothing")]);
+    folder.write("tea.pdf", &pdf::bytes(pdf::file(&contents, &[])));
+    let index = folder.index();
+    let found = search(&index, "steep for how many minutes?").remove(0);
+    assert_eq!((found.path.as_str(), found.anchor.as_deref()), ("tea.pdf", Some("page=2")));
+    assert_eq!((found.title.as_deref(), found.heading.as_str()), (Some("On tea"), "Page 2"));
+    assert_eq!(found.passage, "Steep it for two minutes.");
+    let read = index.read(&part("tea.pdf#page=2", None, 100)).unwrap();
+    assert_eq!(
+        (read.text.as_str(), read.range.start),
+        ("Steep it for two minutes.\n", found.range.start)
+    );
+    let report = index.refresh(None, &AtomicBool::new(false)).unwrap();
+    assert_eq!((report.documents, report.skipped["damaged"].count), (1, 1));
 }

@@ -272,6 +272,31 @@ async fn time_is_bounded_and_a_second_transfer_of_the_same_file_is_refused() {
     assert_eq!(second.unwrap_err().code, "download_busy");
 }
 
+#[tokio::test]
+async fn links_in_the_place_of_a_part_lead_nowhere() {
+    let outside = TempDir::new().unwrap();
+    let target = outside.path().join("target");
+    for is_symbolic in [true, false] {
+        let folder = TempDir::new().unwrap();
+        let server = WebServer::start(ranged).await;
+        let url = server.url("/a");
+        std::fs::write(&target, "outside").unwrap();
+        let known = antiphon_tools::page_reader::text_id(&url);
+        for name in [
+            format!(".antiphon-{}.part", &known[..32]),
+            format!(".antiphon-{}.part-of", &known[..32]),
+        ] {
+            let path = folder.path().join(name);
+            if is_symbolic { symlink(&target, path) } else { std::fs::hard_link(&target, path) }
+                .unwrap();
+        }
+        let report = call(&*tool(folder.path(), json!({})), json!({"url": url})).await.unwrap();
+        assert_eq!((&report["bytes"], &report["resumed_from"]), (&json!(20), &json!(0)));
+        assert_eq!(text(&folder, "a"), BODY);
+        assert_eq!(std::fs::read_to_string(&target).unwrap(), "outside");
+    }
+}
+
 #[test]
 fn a_folder_that_is_none_is_refused() {
     for root in ["", "/no/such/folder", "/dev/null"] {

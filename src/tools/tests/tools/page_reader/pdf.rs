@@ -7,7 +7,7 @@ use lopdf::{Dictionary, Document, Object, ObjectId, Stream, dictionary};
 use proptest::prelude::*;
 
 /// A file with a page for each content; `forms` are those that pages may draw as `/F0`, `/F1`, …
-fn file(contents: &[&str], forms: &[&str]) -> Document {
+pub(crate) fn file(contents: &[&str], forms: &[&str]) -> Document {
     let mut file = Document::with_version("1.7");
     let pages = file.new_object_id();
     let font = file.add_object(dictionary! {
@@ -50,7 +50,7 @@ fn file(contents: &[&str], forms: &[&str]) -> Document {
     file
 }
 
-fn bytes(mut file: Document) -> Vec<u8> {
+pub(crate) fn bytes(mut file: Document) -> Vec<u8> {
     let mut bytes = Vec::new();
     file.save_to(&mut bytes).unwrap();
     bytes

@@ -16,7 +16,7 @@ pub(super) fn tool(settings: Json) -> Arc<dyn Tool> {
     for (key, value) in settings {
         all[key] = value;
     }
-    find("page_reader").unwrap().open(&all).unwrap().remove(0)
+    find("read_page").unwrap().open(&all).unwrap().remove(0)
 }
 
 pub(super) async fn call(tool: &dyn Tool, arguments: Json) -> Result<Json, Fault> {
@@ -187,7 +187,7 @@ async fn a_silent_server_costs_one_time_limit() {
 #[tokio::test]
 async fn the_address_policy_holds_for_the_page_and_its_redirects() {
     let server = WebServer::with(WebAnswer::html("<p>inside")).await;
-    let closed = find("page_reader").unwrap().open(&json!({})).unwrap().remove(0);
+    let closed = find("read_page").unwrap().open(&json!({})).unwrap().remove(0);
     let fault = call(&*closed, json!({"url": server.url("/")})).await.unwrap_err();
     assert_eq!(fault.code, "address_refused");
     assert!(server.requests().is_empty());
@@ -215,9 +215,9 @@ fn settings_that_cannot_be_used_are_refused() {
         json!({"unknown": 1}),
         json!({"render": "sometimes"}),
     ] {
-        let fault = find("page_reader").unwrap().open(&settings).err().unwrap();
+        let fault = find("read_page").unwrap().open(&settings).err().unwrap();
         assert_eq!(fault.code, "tool_setting_invalid", "{settings}");
     }
     let missing = json!({"render": "always", "browser": "/no/such/program"});
-    assert_eq!(find("page_reader").unwrap().open(&missing).err().unwrap().code, "browser_missing");
+    assert_eq!(find("read_page").unwrap().open(&missing).err().unwrap().code, "browser_missing");
 }
