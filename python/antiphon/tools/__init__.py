@@ -26,6 +26,7 @@ from antiphon._builtin_tools.http_api import http_api
 from antiphon._builtin_tools.read_page import read_page
 from antiphon._builtin_tools.sql import sql
 from antiphon._builtin_tools.web_search import web_search
+from antiphon._builtin_tools.write_pdf import write_pdf
 from antiphon._json_values import encode_result
 from antiphon._tool.approval import Approval, ToolCall
 from antiphon._tool.context import ToolContext
@@ -50,4 +51,5 @@ __all__ = [
     "sql",
     "tool",
     "web_search",
+    "write_pdf",
 ]

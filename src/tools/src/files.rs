@@ -94,7 +94,7 @@ const MOVE: &str = "Moves or renames a file or folder.";
 const DELETE: &str = "Deletes a file or folder.";
 
 /// Runs what waits for a disk where it delays nobody else.
-async fn blocking<T: Send + 'static>(
+pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Fault> + Send + 'static,
 ) -> Result<T, Fault> {
     match tokio::task::spawn_blocking(work).await {

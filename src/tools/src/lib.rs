@@ -8,6 +8,7 @@
 //! | [`page_reader`] | web pages and documents as text that can be quoted |
 //! | [`document`] | the text of documents with positions: HTML, Markdown, office files, tables |
 //! | [`document_search`] | search in a folder of documents |
+//! | [`pdf_writer`] | PDF files from text and Markdown |
 //! | [`http_api`] | calls of APIs that a catalogue describes |
 //! | [`sql`] | read-only queries of SQLite and PostgreSQL |
 //! | [`secret_text`] | settings whose values are secret |
@@ -27,6 +28,7 @@ pub mod echo;
 pub mod files;
 pub mod http_api;
 pub mod page_reader;
+pub mod pdf_writer;
 pub mod registry;
 pub mod secret_text;
 pub mod sql;

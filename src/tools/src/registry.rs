@@ -92,6 +92,7 @@ pub fn registry() -> &'static [ToolEntry] {
         ToolEntry::of::<crate::page_reader::PageReading>(),
         ToolEntry::of::<SqlTools>(),
         ToolEntry::of::<WebSearchTools>(),
+        ToolEntry::of::<crate::pdf_writer::WritePdf>(),
     ];
     ALL
 }

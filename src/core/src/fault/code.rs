@@ -147,6 +147,7 @@ codes! {
     PageUnreadable = "page_unreadable" => Tool,
     ParentMissing = "parent_missing" => State,
     PathRefused = "path_refused" => Policy,
+    PdfUnwritable = "pdf_unwritable" => Tool,
     ProcessForked = "process_forked" => Internal,
     PromptInvalid = "prompt_invalid" => Validation,
     PromptUnknown = "prompt_unknown" => Validation,

@@ -9,6 +9,7 @@ mod download;
 mod files;
 mod http_api;
 mod page_reader;
+mod pdf_writer;
 #[expect(dead_code, reason = "tests of the client count connections, these do not")]
 #[path = "../../../net/tests/net/server.rs"]
 mod server;

@@ -1,0 +1,74 @@
+"""PDF files from text and Markdown."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Literal
+
+from antiphon._builtin_tools.opening import open_tool
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from antiphon._tool.tool import Tool
+
+
+def write_pdf(
+    root: str | os.PathLike[str],
+    *,
+    fonts: Sequence[str | os.PathLike[str]] = (),
+    system_fonts: bool = True,
+    page_size: Literal["a4", "letter"] = "a4",
+    font_size: float = 10.5,
+    page_numbers: bool = True,
+    max_pages: int = 500,
+    max_file_size: int = 10_000_000,
+) -> Tool:
+    r"""A tool `write_pdf` that writes Markdown or plain text as a PDF file.
+
+    Markdown has headings, which also are the outline of the file, paragraphs, emphasis, lists,
+    task lists, quotes, code, links, rules, tables whose header is repeated on each page, and
+    images of the folder (PNG, JPEG, GIF, WebP). HTML is shown as text, and nothing is loaded from
+    a network. Text runs in both directions. The result has the keys ``path``, ``size``, ``pages``
+    and, if no font has some characters, ``missing_characters``.
+
+    Args:
+        root: the folder; it must exist, and no path leads out of it. Give the same one to
+            `files`, and an agent turns what it has written into a PDF file.
+        fonts: font files (TrueType, OpenType, collections). The family of the first is that of
+            the text, the others are used for characters that it lacks. Built in are Noto Sans
+            and Noto Sans Mono for Latin, Greek and Cyrillic, and DejaVu Sans for symbols,
+            Hebrew, Arabic, Armenian and Georgian.
+        system_fonts: whether fonts of this machine are used for characters that no other font
+            has. Without, the same text makes the same file on each machine.
+        page_size: the size of the paper.
+        font_size: the size of the text, in points.
+        page_numbers: whether pages have numbers.
+        max_pages: the pages of a file.
+        max_file_size: the bytes of a file that is written, and of a text or image that is read.
+
+    Returns:
+        The tool, with the side effect ``write``.
+
+    Raises:
+        ValidationError: a setting is wrong, there is no such folder, or a file holds no font
+            (``tool_setting_invalid``).
+
+    Example:
+        >>> import tempfile
+        >>> write = write_pdf(tempfile.mkdtemp())
+        >>> text = "# Tea\n\n| Tea | Minutes |\n|---|---:|\n| green | 2 |\n"
+        >>> write.call({"path": "tea.pdf", "content": text})["pages"]
+        1
+    """
+    settings = {
+        "root": os.fspath(root),
+        "fonts": [os.fspath(font) for font in fonts],
+        "system_fonts": system_fonts,
+        "page_size": page_size,
+        "font_size": font_size,
+        "page_numbers": page_numbers,
+        "max_pages": max_pages,
+        "max_file_size": max_file_size,
+    }
+    return open_tool("write_pdf", settings)

@@ -1,0 +1,74 @@
+//! Pagination before they are drawn: what stands where.
+
+use std::rc::Rc;
+
+use krilla::image::Image;
+
+use super::typesetter::{Colour, Typeset};
+
+/// The measures of all pages, in points from the upper left corner.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Frame {
+    pub(super) width: f32,
+    pub(super) height: f32,
+    pub(super) margin: f32,
+}
+
+impl Frame {
+    pub(super) const fn new((width, height): (f32, f32)) -> Self {
+        Self { width, height, margin: 56.7 }
+    }
+
+    pub(super) const fn bottom(&self) -> f32 {
+        self.height - self.margin
+    }
+
+    /// The height that a page has for text.
+    pub(super) const fn room(&self) -> f32 {
+        self.bottom() - self.margin
+    }
+}
+
+/// A rectangle, by its upper left corner.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Area {
+    pub(super) x: f32,
+    pub(super) y: f32,
+    pub(super) width: f32,
+    pub(super) height: f32,
+}
+
+/// One thing on a page.
+pub(super) enum Mark {
+    /// A line of a text, with the left edge of the text and the upper edge of the line.
+    Line {
+        text: Rc<Typeset>,
+        line: usize,
+        x: f32,
+        y: f32,
+    },
+    Fill {
+        area: Area,
+        colour: Colour,
+    },
+    Image {
+        image: Image,
+        area: Area,
+    },
+}
+
+/// An entry of the outline.
+#[derive(Clone, Debug)]
+pub(super) struct Bookmark {
+    pub(super) title: String,
+    pub(super) level: u8,
+    pub(super) page: usize,
+    pub(super) y: f32,
+}
+
+/// The pages of a document.
+#[derive(Default)]
+pub(super) struct Pagination {
+    pub(super) pages: Vec<Vec<Mark>>,
+    pub(super) bookmarks: Vec<Bookmark>,
+}

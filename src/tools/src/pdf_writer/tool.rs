@@ -1,0 +1,250 @@
+//! The tool `write_pdf`.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use antiphon_core::{Fault, FaultCode, SideEffect, ToolOutcome};
+use antiphon_runtime::{CallContext, Tool};
+use async_trait::async_trait;
+use krilla::image::Image;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value as Json, json};
+
+use super::blocks::{Block, characters};
+use super::flow::Flow;
+use super::fonts::Fonts;
+use super::page::{Frame, Mark, Pagination};
+use super::settings::WritePdfSettings;
+use super::typesetter::{GREY, TextStyle, Typesetter};
+use super::{drawing, markdown};
+use crate::files::{RelativePath, Root, blocking};
+use crate::registry::ToolFamily;
+use crate::typed::{ToolFunction, TypedTool};
+
+const DESCRIPTION: &str = "Writes a PDF file from Markdown (headings, lists, tables, code, links, images of the folder) or \
+    plain text, given as `content` or read from the file `source`. It returns the number of pages, and characters that no \
+    font has.";
+
+/// The most pixels of an image: what a page shows has far fewer.
+const MAX_PIXELS: u64 = 50_000_000;
+/// How many missing characters a result names.
+const MAX_MISSING: usize = 50;
+
+/// The family of one tool, `write_pdf`.
+#[derive(Debug)]
+pub struct WritePdf;
+
+impl ToolFamily for WritePdf {
+    const NAME: &'static str = "write_pdf";
+    const DESCRIPTION: &'static str = "Writes text and Markdown as PDF files.";
+    type Settings = WritePdfSettings;
+
+    fn open(settings: WritePdfSettings) -> Result<Vec<Arc<dyn Tool>>, Fault> {
+        let writer = Writer::open(settings)?;
+        let function = WritePdfFile(Arc::new(writer));
+        let tool = TypedTool::new("write_pdf", DESCRIPTION, SideEffect::Write, function);
+        Ok(vec![Arc::new(tool)])
+    }
+}
+
+/// How a text is written.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum TextFormat {
+    #[default]
+    Markdown,
+    Text,
+}
+
+/// The arguments of `write_pdf`.
+#[derive(Deserialize, JsonSchema)]
+struct WritePdfArguments {
+    /// The path of the PDF file, relative to the root: reports/summary.pdf. Missing folders are made.
+    path: String,
+    /// The whole text.
+    #[serde(default)]
+    content: Option<String>,
+    /// The path of a text file to read instead of `content`.
+    #[serde(default)]
+    source: Option<String>,
+    /// How the text is written.
+    #[serde(default)]
+    format: TextFormat,
+    /// The title in the properties of the file; by default the first heading.
+    #[serde(default)]
+    title: Option<String>,
+    /// Whether to replace a file that exists.
+    #[serde(default)]
+    overwrite: bool,
+}
+
+struct WritePdfFile(Arc<Writer>);
+
+#[async_trait]
+impl ToolFunction for WritePdfFile {
+    type Arguments = WritePdfArguments;
+
+    async fn call(&self, arguments: WritePdfArguments, _: &CallContext) -> ToolOutcome {
+        let writer = self.0.clone();
+        blocking(move || writer.write(&arguments)).await
+    }
+}
+
+struct Writer {
+    root: Root,
+    fonts: Fonts,
+    settings: WritePdfSettings,
+}
+
+impl Writer {
+    fn open(settings: WritePdfSettings) -> Result<Self, Fault> {
+        if settings.root.is_empty() {
+            let fault = Fault::new(FaultCode::ToolSettingInvalid, "`root` must name a folder: ''");
+            return Err(fault.hint("pass the folder that files are written to"));
+        }
+        if !(4.0..=40.0).contains(&settings.font_size) {
+            let message = format!("`font_size` must lie between 4 and 40: {}", settings.font_size);
+            return Err(Fault::new(FaultCode::ToolSettingInvalid, message));
+        }
+        if settings.max_pages == 0 {
+            let message = "`max_pages` must be positive: 0";
+            return Err(Fault::new(FaultCode::ToolSettingInvalid, message));
+        }
+        Ok(Self {
+            root: Root::open(&settings.root)?,
+            fonts: Fonts::load(&settings.fonts)?,
+            settings,
+        })
+    }
+
+    fn write(&self, arguments: &WritePdfArguments) -> ToolOutcome {
+        let path = pdf_path(&arguments.path)?;
+        let content = self.content(arguments)?;
+        let blocks = match arguments.format {
+            TextFormat::Markdown => markdown::read(&content)?,
+            TextFormat::Text => vec![Block::Lines { text: content, code: false }],
+        };
+        let title = arguments.title.clone().or_else(|| first_heading(&blocks));
+        let (pages, missing) = self.set(&blocks)?;
+        let bytes = drawing::draw(&pages, self.frame(), title.as_deref())?;
+        let mut file = self.root.create(&path, self.settings.max_file_size)?;
+        file.write(&bytes)?;
+        file.commit(arguments.overwrite)?;
+        let mut result = json!({
+            "path": path.as_str(),
+            "size": bytes.len(),
+            "pages": pages.pages.len(),
+        });
+        if let Some(fields) = result.as_object_mut().filter(|_| !missing.is_empty()) {
+            fields.insert("missing_characters".to_owned(), missing_characters(&missing));
+            let note = "no font has these characters, and the file shows boxes for them: replace them and write the file anew";
+            fields.insert("note".to_owned(), note.into());
+        }
+        Ok(result)
+    }
+
+    fn content(&self, arguments: &WritePdfArguments) -> Result<String, Fault> {
+        let limit = self.settings.max_file_size;
+        match (&arguments.content, &arguments.source) {
+            (Some(content), None) if content.len() as u64 <= limit => Ok(content.clone()),
+            (Some(_), None) => {
+                let message = format!("`content` has more than {limit} bytes");
+                Err(Fault::new(FaultCode::FileTooLarge, message))
+            }
+            (None, Some(source)) => {
+                let path = RelativePath::parse(source)?;
+                String::from_utf8(self.root.read(&path, limit)?).map_err(|_| {
+                    let message = format!("the file is not a text in UTF-8: {path}");
+                    Fault::new(FaultCode::FileNotText, message)
+                })
+            }
+            _ => {
+                let message = "exactly one of `content` and `source` must be given";
+                Err(Fault::new(FaultCode::InvalidValue, message)
+                    .hint("pass the text as `content`, or the path of a text file as `source`"))
+            }
+        }
+    }
+
+    const fn frame(&self) -> Frame {
+        Frame::new(self.settings.page_size.points())
+    }
+
+    /// Sets all blocks on pages, and says which characters no font has.
+    fn set(&self, blocks: &[Block]) -> Result<(Pagination, BTreeMap<char, usize>), Fault> {
+        let mut fonts = self.fonts.clone();
+        if self.settings.system_fonts {
+            fonts.complete(&characters(blocks));
+        }
+        let mut typesetter = Typesetter::new(fonts);
+        let read_image = |path: &str| self.image(path);
+        let WritePdfSettings { font_size, max_pages, .. } = self.settings;
+        let flow = Flow::new(&mut typesetter, self.frame(), font_size, max_pages, &read_image);
+        let mut pages = flow.set(blocks)?;
+        if self.settings.page_numbers {
+            add_page_numbers(&mut pages, &mut typesetter, self.frame(), font_size);
+        }
+        Ok((pages, typesetter.into_missing()))
+    }
+
+    /// An image of the root.
+    fn image(&self, path: &str) -> Result<Image, Fault> {
+        let unusable = |reason: &str| {
+            let message = format!("an image cannot be used ({reason}): {path}");
+            Fault::new(FaultCode::PdfUnwritable, message)
+                .hint("name a PNG, JPEG, GIF or WebP file of the folder")
+        };
+        let decoded = percent_encoding::percent_decode_str(path).decode_utf8_lossy();
+        let data = self.root.read(&RelativePath::parse(&decoded)?, self.settings.max_file_size)?;
+        let read = match data.as_slice() {
+            [0x89, b'P', b'N', b'G', ..] => Image::from_png,
+            [0xff, 0xd8, ..] => Image::from_jpeg,
+            [b'G', b'I', b'F', b'8', ..] => Image::from_gif,
+            [b'R', b'I', b'F', b'F', ..] => Image::from_webp,
+            _ => return Err(unusable("not an image")),
+        };
+        let image = read(data.into(), true).map_err(|error| unusable(&error))?;
+        let (width, height) = image.size();
+        if u64::from(width) * u64::from(height) > MAX_PIXELS {
+            return Err(unusable("more than 50 million pixels"));
+        }
+        Ok(image)
+    }
+}
+
+fn pdf_path(path: &str) -> Result<RelativePath, Fault> {
+    let path = RelativePath::parse(path)?;
+    let name = path.name();
+    if name.len() > 4 && name.to_lowercase().ends_with(".pdf") {
+        return Ok(path);
+    }
+    let message = format!("the name of a PDF file must end with `.pdf`: {path}");
+    Err(Fault::new(FaultCode::InvalidValue, message).hint("write for instance reports/summary.pdf"))
+}
+
+fn first_heading(blocks: &[Block]) -> Option<String> {
+    blocks.iter().find_map(|block| match block {
+        Block::Heading { text, .. } if !text.is_blank() => Some(text.text.trim().to_owned()),
+        _ => None,
+    })
+}
+
+fn add_page_numbers(pages: &mut Pagination, typesetter: &mut Typesetter, frame: Frame, size: f32) {
+    let count = pages.pages.len();
+    let style = TextStyle { colour: GREY, ..TextStyle::text(size * 0.85) };
+    for (index, page) in pages.pages.iter_mut().enumerate() {
+        let number = format!("{} / {count}", index + 1);
+        let text = Rc::new(typesetter.set(&number.as_str().into(), style, None));
+        let x = (frame.width - text.layout.width()) / 2.0;
+        page.push(Mark::Line { text, line: 0, x, y: frame.bottom() + frame.margin * 0.35 });
+    }
+}
+
+fn missing_characters(missing: &BTreeMap<char, usize>) -> Json {
+    let named = missing.iter().take(MAX_MISSING).map(|(c, count)| {
+        json!({"character": c.to_string(), "code": format!("U+{:04X}", u32::from(*c)), "count": count})
+    });
+    named.collect()
+}
