@@ -20,7 +20,6 @@ from antiphon.graph import (
     get_stream_writer,
     interrupt,
 )
-from antiphon.models import scripted
 from support.oracle import Impl, Run
 from support.states import Plain
 from support.waiting import ENOUGH
@@ -401,23 +400,3 @@ def test_the_current_call_does_not_leave_its_node(impl: Impl) -> None:
     assert graph.invoke({}, {"configurable": {"who": "me"}}) == {"answer": "me"}
     with pytest.raises(RuntimeError, match="no node is running here"):
         get_config()
-
-
-@pytest.mark.only("antiphon")
-def test_a_tool_of_a_declared_agent_that_asks_ends_the_run(impl: Impl) -> None:
-    del impl
-
-    @tool
-    def asks() -> str:
-        """Asks in a tool."""
-        return str(interrupt("may I?"))
-
-    class Declared(Agent):
-        """Calls its tool."""
-
-        model = scripted([{"tool_calls": [{"name": "asks", "arguments": {}}]}, "went on"])
-        tools = (asks,)
-
-    with pytest.raises(StateError) as raised:
-        Orchestrator([Declared()]).run("q")
-    assert raised.value.code == "question_misplaced"

@@ -6,10 +6,12 @@ import copy
 import hashlib
 import json
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from antiphon._antiphon import Proposal
 from antiphon._node.calls import Call, call_of, known_call, perform
+from antiphon._node.human_input import ask
 from antiphon._sync_async import Operation, Routine
 from antiphon._tool.approval import (
     ToolCall,
@@ -105,6 +107,7 @@ def tool_context(
         idempotency_key=key,
         attempt=ctx.attempt,
         deadline=None if at is None else datetime.fromtimestamp(at, UTC),
+        _ask=partial(ask, ctx),
         **about,
     )
 

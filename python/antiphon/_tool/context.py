@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from antiphon._type_params import ContextT, Generic
-from antiphon.errors import ToolError, ValidationError
+from antiphon.errors import StateError, ToolError, ValidationError
 
 if TYPE_CHECKING:
     import logging
@@ -54,6 +54,33 @@ class ToolContext(Generic[ContextT]):
     agent: str | None = None
     thread: str | None = None
     resource: Any = field(default=None, repr=False, compare=False)
+    _ask: Callable[[Any], Any] | None = field(default=None, repr=False, compare=False)
+
+    def ask(self, question: Any) -> Any:
+        """Asks a person, and pauses the run until the answer arrives.
+
+        The tool is then called again from its first line, with the same idempotency key, and its
+        questions are answered in the order of the calls. Ask before the tool changes anything.
+
+        Args:
+            question: any value that the run can store.
+
+        Returns:
+            The answer.
+
+        Raises:
+            Interrupted: there is no answer yet. Let it pass.
+            StateError: the tool is called outside of a team or graph, or by a ready system
+                (``question_misplaced``).
+        """
+        if self._ask is None:
+            raise StateError(
+                f"a tool cannot ask a person where no team or graph calls it: {self.name}",
+                code="question_misplaced",
+                details={"tool": self.name},
+                hint="call the tool in a run of an `Orchestrator` or a graph",
+            )
+        return self._ask(question)
 
     @property
     def logger(self) -> logging.Logger:

@@ -15,6 +15,7 @@ use crate::tool::ToolSpec;
 mod conversation;
 mod feedback;
 mod pending;
+mod tool_calls;
 mod truncation;
 
 pub use conversation::{AgentStep, Conversation};

@@ -16,6 +16,7 @@ mod agent {
     mod output;
     mod replays;
     mod results;
+    mod tool_questions;
     mod tools;
 }
 mod engine {

@@ -50,12 +50,12 @@ impl Call {
         let mut cx = TaskContext::new(run.clone().unbind(), task.id, Arc::clone(&node.name));
         cx.attempt = task.attempt;
         cx.deadline = task.deadline;
+        cx.answers = state.machine.answers(task.id.scope, task.id.slot);
         let Some(call) = &entry.call else {
             let Some(agent) = entry.agent.as_deref() else { return Ok(None) };
             return AgentInvocation { engine: &engine, task, agent }.call(state, cx);
         };
         let mut variables = None;
-        cx.answers = state.machine.answers(task.id.scope, task.id.slot).to_vec();
         let input = Some(state.input(&engine, task)?.unbind());
         let on_enter = run.get().settings.on_enter.as_ref();
         let (cx, arguments) = if entry.wants_ctx || on_enter.is_some() {

@@ -22,6 +22,8 @@ pub(super) struct PendingToolCall {
     pub(super) state: CallState,
     /// It was refused.
     pub(super) declined: bool,
+    /// Its tool has asked a question.
+    pub(super) has_asked: bool,
     /// The arguments that replaced those of the model.
     pub(super) changed: Option<String>,
 }
@@ -34,12 +36,14 @@ pub(super) enum CallState {
     Deciding(Box<ToolInvocation>),
     Ready(Box<ToolInvocation>),
     Out,
+    /// Its tool waits for the answer to a question.
+    Asking,
     Answered(Content, bool),
 }
 
 impl PendingToolCall {
     pub(super) const fn new(call: ToolCall, state: CallState) -> Self {
-        Self { call, state, declined: false, changed: None }
+        Self { call, state, declined: false, has_asked: false, changed: None }
     }
 
     /// Starts it, or asks the host about it, if that is due.
@@ -80,6 +84,23 @@ impl PendingToolCall {
                 spent.unwrap_or(CallState::Ready(invocation))
             }
         };
+    }
+
+    /// Its tool asks a question.
+    pub(super) fn ask(&mut self) {
+        self.state = CallState::Asking;
+        self.has_asked = true;
+    }
+
+    pub(super) const fn is_asking(&self) -> bool {
+        matches!(self.state, CallState::Asking)
+    }
+
+    /// Makes it again, if its tool waits for an answer.
+    pub(super) fn make_again(&mut self, invocation: ToolInvocation) {
+        if self.is_asking() {
+            self.state = CallState::Ready(Box::new(invocation));
+        }
     }
 
     /// Sets its result, as the model reads it.

@@ -85,6 +85,14 @@ pub struct CallJournal<V> {
     pub failed: bool,
 }
 
+impl<V> CallRecord<V> {
+    /// Whether an ended call is stored. The intent of a call with side effects was stored, so its
+    /// interruption must be stored too; a repeatable call has no intent.
+    pub(crate) const fn is_stored(&self) -> bool {
+        !(self.call.repeatable && matches!(self.outcome, Some(CallOutcome::Interrupted)))
+    }
+}
+
 impl Call {
     /// Whether this is the same call as another one.
     pub fn is(&self, other: &Self) -> bool {

@@ -3,6 +3,7 @@
 mod approvals;
 mod calls;
 mod state;
+mod tool_questions;
 mod trace;
 mod turns;
 

@@ -157,11 +157,8 @@ impl<V: Value> Run<V> {
             return None;
         }
         let call_record = record.tracker().close(index, outcome)?;
-        // The intent of a call with side effects was stored, so its interruption must be stored
-        // too; a repeatable call has no intent.
-        let stored = !(call_record.call.repeatable
-            && matches!(call_record.outcome, Some(CallOutcome::Interrupted)));
-        let commit = if stored { self.commit_of_call(scope, slot, call_record) } else { None };
+        let is_stored = call_record.is_stored();
+        let commit = if is_stored { self.commit_of_call(scope, slot, call_record) } else { None };
         // The outcome is stored before the question: a resumed task that is answered comes past
         // this call first, and must know its outcome.
         self.after_call(scope, slot);

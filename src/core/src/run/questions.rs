@@ -161,9 +161,15 @@ impl<V: Value> Run<V> {
     }
 
     /// The answers of a task so far.
-    pub fn answers(&self, scope: u32, slot: u32) -> &[V] {
+    pub fn answers(&self, scope: u32, slot: u32) -> Vec<V> {
+        if let Some(agent) = self.scopes.agent(scope) {
+            let seed = self.scopes.get(scope).map(|scope| scope.seed);
+            return seed.map_or_else(Vec::new, |seed| agent.answers(seed, slot));
+        }
         let record = self.scopes.frame(scope).and_then(|frame| frame.records.get(slot as usize));
-        record.and_then(|record| record.extra.as_ref()).map_or(&[], |extra| &extra.answers)
+        record
+            .and_then(|record| record.extra.as_ref())
+            .map_or_else(Vec::new, |extra| extra.answers.clone())
     }
 
     /// The answer to a question of a subrun, if there is one.

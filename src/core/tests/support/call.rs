@@ -37,7 +37,7 @@ impl Call<'_> {
     }
 
     pub(crate) fn answers(&self) -> Vec<Value> {
-        self.run.answers(self.task.id.scope, self.task.id.slot).to_vec()
+        self.run.answers(self.task.id.scope, self.task.id.slot)
     }
 
     /// The code of the failure that this task handles, and whose it is.

@@ -78,7 +78,7 @@ impl CallServices {
             deadline: task.deadline,
             input: run.input_of(id).cloned().unwrap_or(TaskInput::State),
             state: Snapshot::of(graph, state),
-            answers: run.answers(origin.scope, origin.slot).to_vec(),
+            answers: run.answers(origin.scope, origin.slot),
             handles: handled.map(|(node, fault)| (node, fault.clone())),
             cx,
             reporter,

@@ -1,4 +1,4 @@
-//! Tool calls of an agent that need approval.
+//! Questions about the tool calls of an agent, and those that need approval.
 
 use serde_json::Value as Json;
 
@@ -7,7 +7,7 @@ use super::super::scope::Scopes;
 use super::state::{AgentScope, CallKind, OpenQuestion};
 use crate::agent::Conversation;
 use crate::approval::{Decision, HostVerdict, Schemas, refused};
-use crate::checkpoint::{CommitChange, TaskKey, digest};
+use crate::checkpoint::{CommitChange, TaskKey};
 use crate::effect::Question;
 use crate::event::{EventKind, Level};
 use crate::fault::{Fault, FaultCode};
@@ -19,32 +19,32 @@ use crate::value::Value;
 impl<V: Value> AgentScope<V> {
     /// Restores an answer.
     pub(in crate::run) fn restore_answer(&mut self, call: TaskKey, answer: V) {
-        self.approvals.answers.insert(call.key, answer);
+        self.questions.answers.insert(call.key, answer);
     }
 
     /// Restores an open question; the agent waits for its answer.
     pub(in crate::run) fn restore_question(&mut self, call: TaskKey, question: Question<V>) {
-        self.approvals.awaits_answer = true;
-        self.approvals.open.push(OpenQuestion { call, question, stored: true });
+        self.questions.awaits_answer = true;
+        self.questions.open.push(OpenQuestion { call, question, stored: true });
     }
 
     pub(in crate::run) const fn is_awaiting_answer(&self) -> bool {
-        self.approvals.awaits_answer
+        self.questions.awaits_answer
     }
 
     pub(in crate::run) fn questions(&self) -> impl Iterator<Item = &Question<V>> {
-        self.approvals.open.iter().map(|open| &open.question)
+        self.questions.open.iter().map(|open| &open.question)
     }
 
     /// Takes the answer to one of its questions; returns the call that it is about.
     fn accept_answer(&mut self, id: &str, answer: &V) -> Option<TaskKey> {
-        let place = self.approvals.open.iter().position(|open| open.question.id == id)?;
-        let call = self.approvals.open.remove(place).call;
-        self.approvals.answers.insert(call.key, answer.clone());
-        self.approvals.awaits_answer = false;
+        let place = self.questions.open.iter().position(|open| open.question.id == id)?;
+        let call = self.questions.open.remove(place).call;
+        self.questions.answers.insert(call.key, answer.clone());
+        self.questions.awaits_answer = false;
         // A stored answer supersedes the stored questions of this agent, so that those still
         // open have to be stored again.
-        self.approvals.open.iter_mut().for_each(|open| open.stored = false);
+        self.questions.open.iter_mut().for_each(|open| open.stored = false);
         Some(call)
     }
 
@@ -53,7 +53,7 @@ impl<V: Value> AgentScope<V> {
         let Some(conversation) = &mut self.conversation else { return false };
         let mut decided = false;
         for &(position, seed) in proposed {
-            let answer = self.approvals.answers.get(&seed.number()).and_then(V::to_json);
+            let answer = self.questions.answers.get(&seed.number()).and_then(V::to_json);
             let word = conversation.proposal(position).zip(answer);
             // An answer counts only for the very call that was shown: if the arguments have
             // changed since, the person is asked again.
@@ -116,14 +116,15 @@ impl<V: Value> Run<V> {
         self.log_denied(scope, position);
     }
 
-    /// Asks a person to approve calls, except those that have an answer.
-    pub(super) fn propose(&mut self, scope: u32) {
+    /// Asks a person to approve calls, and what tools ask, except what has an answer.
+    pub(super) fn ask_person(&mut self, scope: u32) {
         let mut proposed = self.proposed(scope);
         // Calls that an earlier process began come first: if the tool has few calls left, the
         // others are denied, not these, whose outcome may be recorded.
         proposed.sort_by_cached_key(|(position, _)| !self.was_started(scope, *position));
         let Some(agent) = self.scopes.agent_mut(scope) else { return };
-        if agent.decide_by_answers(&proposed, self.queue.schemas) {
+        let continues = agent.make_answered_again();
+        if agent.decide_by_answers(&proposed, self.queue.schemas) || continues {
             for (position, _) in proposed {
                 self.log_denied(scope, position);
             }
@@ -133,11 +134,12 @@ impl<V: Value> Run<V> {
             return self.activate(scope);
         }
         let Some(agent) = self.scopes.agent_mut(scope) else { return };
+        proposed.extend(agent.asked());
         let is_due = |open: &OpenQuestion<V>| {
             proposed.iter().any(|(_, seed)| seed.number() == open.call.key)
         };
-        agent.approvals.open.retain(is_due);
-        agent.approvals.awaits_answer = true;
+        agent.questions.open.retain(is_due);
+        agent.questions.awaits_answer = true;
         for (position, seed) in proposed {
             self.ask_about(scope, position, seed);
         }
@@ -150,9 +152,7 @@ impl<V: Value> Run<V> {
         let Some(agent) = self.scopes.agent(scope) else { return Vec::new() };
         let proposals = agent.conversation.iter().flat_map(Conversation::proposals);
         let proposed = proposals.map(|(position, invocation)| {
-            let place = agent.call_position(CallKind::Tool(position)).seed(seed);
-            let call = place.named(&invocation.call.name);
-            (position, call.child(digest(invocation.call.arguments.as_bytes())))
+            (position, agent.question_seed(seed, position, &invocation.call))
         });
         proposed.collect()
     }
@@ -219,7 +219,7 @@ impl<V: Value> Run<V> {
         let (commits, before) = (self.queue.commits, self.queue.trace_position());
         let path = self.scopes.path(scope, 0).iter().map(ToString::to_string).collect();
         let Some(agent) = self.scopes.agent_mut(scope) else { return };
-        let open = agent.approvals.open.iter_mut().find(|open| open.call.key == call.key);
+        let open = agent.questions.open.iter_mut().find(|open| open.call.key == call.key);
         let is_new = open.is_none();
         let question = match open {
             Some(open) if open.stored || !commits => return,
@@ -228,16 +228,12 @@ impl<V: Value> Run<V> {
                 open.question.clone()
             }
             None => {
-                let Some(proposal) =
-                    agent.conversation.as_ref().and_then(|it| it.proposal(position))
-                else {
-                    return;
-                };
+                let Some(value) = agent.question_value(position) else { return };
                 let id = format!("{:016x}{:016x}", seed.child(1).number(), seed.child(2).number());
-                let question = Question { id, path, value: V::from_json(proposal.question()) };
+                let question = Question { id, path, value };
                 let open = OpenQuestion { call, question: question.clone(), stored: true };
-                agent.approvals.open.push(open);
-                self.log_proposal(scope, position, &question);
+                agent.questions.open.push(open);
+                self.log_question(scope, position, &question);
                 question
             }
         };
@@ -249,7 +245,7 @@ impl<V: Value> Run<V> {
         }
     }
 
-    fn log_proposal(&mut self, scope: u32, position: usize, question: &Question<V>) {
+    fn log_question(&mut self, scope: u32, position: usize, question: &Question<V>) {
         let call = (CallKind::Tool(position), EventKind::Interrupt, Level::Info);
         self.log_call(scope, call, |event| {
             event.data.insert("id".into(), question.id.clone().into());
@@ -269,7 +265,7 @@ impl<V: Value> Run<V> {
         }
     }
 
-    /// Answers a question about an agent's call; returns whether there was one.
+    /// Answers a question about an agent's call or of its tool; returns whether there was one.
     pub(in crate::run) fn answer_agent(&mut self, id: &str, answer: &V) -> bool {
         let indices = self.scopes.indices();
         let found = indices.into_iter().find_map(|scope| {

@@ -4,7 +4,9 @@ use super::super::call_tracker::{CallTracker, KnownCall};
 use super::super::frame::TaskRecord;
 use super::super::machine::Run;
 use super::state::{AgentScope, CallKind, misplaced};
-use crate::checkpoint::{Call, CallOutcome, Callee, digest, diverged, key, unknown_outcome};
+use crate::checkpoint::{
+    Call, CallOutcome, CallRecord, Callee, digest, diverged, key, unknown_outcome,
+};
 use crate::fault::{Category, Fault};
 use crate::message::ToolCall;
 use crate::model::ModelRequest;
@@ -140,8 +142,8 @@ impl<V: Value> Run<V> {
             return;
         };
         let record = self.scopes.record(parent, slot);
-        if let Some(call_record) = record.and_then(|record| record.tracker().close(index, outcome))
-        {
+        let closed = record.and_then(|record| record.tracker().close(index, outcome));
+        if let Some(call_record) = closed.filter(CallRecord::is_stored) {
             let commit = self.commit_of_call(parent, slot, call_record);
             self.queue.pending_commits.extend(commit);
         }
@@ -202,6 +204,7 @@ fn stored_outcome<V>(outcome: &TaskOutcome<V>) -> Option<CallOutcome<V>> {
         TaskOutcome::Replied(reply) => Some(CallOutcome::Reply(reply.clone())),
         TaskOutcome::Returned(Ok(value)) => Some(CallOutcome::Json(value.clone())),
         TaskOutcome::Returned(Err(fault)) => Some(CallOutcome::Failed(fault.clone())),
+        TaskOutcome::Ask(_) => Some(CallOutcome::Interrupted),
         // A cancelled call has no outcome.
         TaskOutcome::Failed(failure) => {
             let stopped = matches!(failure.fault.category, Category::Cancelled | Category::Budget);

@@ -22,8 +22,8 @@ pub(in crate::run) struct AgentScope<V> {
     pub(super) replays: bool,
     /// The number of messages that its events show.
     pub(super) traced: usize,
-    /// Questions about calls, and their answers.
-    pub(super) approvals: Approvals<V>,
+    /// Questions about calls and of their tools, and the answers.
+    pub(super) questions: CallQuestions<V>,
 }
 
 /// A call of the loop, which is a task.
@@ -62,7 +62,7 @@ impl<V> AgentScope<V> {
             result: None,
             replays: false,
             traced: 0,
-            approvals: Approvals::new(),
+            questions: CallQuestions::new(),
         }
     }
 
@@ -104,14 +104,24 @@ impl CallPosition {
     }
 }
 
-/// Questions about the calls of an agent, and their answers.
+/// Questions about the calls of an agent and of their tools, and the answers.
 #[derive(Debug)]
-pub(in crate::run) struct Approvals<V> {
+pub(in crate::run) struct CallQuestions<V> {
     /// Whether the agent waits for an answer.
     pub(super) awaits_answer: bool,
     pub(super) open: Vec<OpenQuestion<V>>,
-    /// Answers, by the keys of the calls.
+    /// What the tools of calls ask, by the positions of the calls.
+    pub(super) asked: BTreeMap<usize, ToolQuestion<V>>,
+    /// Answers, by the keys of the questions.
     pub(super) answers: BTreeMap<u64, V>,
+}
+
+/// What the tool of a call asks.
+#[derive(Debug)]
+pub(super) struct ToolQuestion<V> {
+    /// The seed of its key.
+    pub(super) seed: Seed,
+    pub(super) value: V,
 }
 
 /// A question that waits for its answer.
@@ -123,9 +133,14 @@ pub(super) struct OpenQuestion<V> {
     pub(super) stored: bool,
 }
 
-impl<V> Approvals<V> {
+impl<V> CallQuestions<V> {
     const fn new() -> Self {
-        Self { awaits_answer: false, open: Vec::new(), answers: BTreeMap::new() }
+        Self {
+            awaits_answer: false,
+            open: Vec::new(),
+            asked: BTreeMap::new(),
+            answers: BTreeMap::new(),
+        }
     }
 }
 

@@ -25,7 +25,7 @@ impl<V: Value> Run<V> {
     /// Advances an agent loop as far as possible without the driver.
     pub(in crate::run) fn advance_agent(&mut self, scope: u32) {
         let Some(agent) = self.scopes.agent_mut(scope) else { return };
-        if agent.approvals.awaits_answer {
+        if agent.questions.awaits_answer {
             return;
         }
         if let Some(result) = agent.result.take() {
@@ -52,7 +52,7 @@ impl<V: Value> Run<V> {
                 // A denied call is answered already and opens nothing.
                 self.activate(scope);
             }
-            AgentStep::Wait => self.propose(scope),
+            AgentStep::Wait => self.ask_person(scope),
             AgentStep::Conclude(conclusion) => {
                 self.hand_out_call(scope, CallKind::Close, TaskWork::Close(conclusion), None);
             }
@@ -75,7 +75,8 @@ impl<V: Value> Run<V> {
         if self.replay_result(scope, position, &invocation) {
             return;
         }
-        let denied = self.spend(scope, 0, BudgetCharge::Tool).is_err();
+        let denied = !self.is_made_again(scope, position)
+            && self.spend(scope, 0, BudgetCharge::Tool).is_err();
         let Some(agent) = self.scopes.agent_mut(scope) else { return };
         if denied {
             if let Some(conversation) = &mut agent.conversation {
@@ -86,7 +87,9 @@ impl<V: Value> Run<V> {
         let name = &invocation.call.name;
         let tool = agent.spec.tools.iter().find(|tool| tool.spec.name == *name);
         let timeout = tool.and_then(|tool| tool.spec.timeout);
-        self.log_tool_call(scope, position, || invocation.arguments.clone());
+        if !self.is_call_logged(scope, position) {
+            self.log_tool_call(scope, position, || invocation.arguments.clone());
+        }
         self.hand_out_call(
             scope,
             CallKind::Tool(position),
@@ -143,6 +146,9 @@ impl<V: Value> Run<V> {
 
     pub(super) fn apply_outcome(&mut self, scope: u32, kind: CallKind, outcome: TaskOutcome<V>) {
         match (kind, outcome) {
+            (CallKind::Tool(position), TaskOutcome::Ask(value)) => {
+                self.ask_for_tool(scope, position, value);
+            }
             // As an error for the model, the question would never be asked.
             (_, TaskOutcome::Ask(_) | TaskOutcome::Relay(..)) => {
                 self.set_result(scope, Err(question_misplaced()));
@@ -273,9 +279,9 @@ impl<V: Value> Scopes<V> {
     }
 }
 
-/// Only the code of a node can ask: a declared agent would have to call its tool again.
+/// Only the code of a node or of a tool can ask: the others are not made again with the answer.
 fn question_misplaced() -> Fault {
-    let message = "a tool of a declared agent cannot ask a question";
+    let message = "a model of a declared agent, or a run within one of its tools, asked a question";
     Fault::new(FaultCode::QuestionMisplaced, message)
-        .hint("declare the tool with `approval=True`, or call it from an agent's own `act`")
+        .hint("ask with `interrupt` in the tool itself, or in an agent's own `act`")
 }

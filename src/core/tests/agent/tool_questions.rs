@@ -1,0 +1,237 @@
+//! Tools of agents that ask a person before they return.
+
+use std::sync::{Arc, Mutex};
+
+use antiphon_core::SideEffect::{External, Read};
+use antiphon_core::agent::AgentTool;
+use antiphon_core::approval::Approval;
+use antiphon_core::event::EventKind;
+use antiphon_core::graph::Graph;
+use antiphon_core::model::ModelReply;
+use antiphon_core::task::{TaskOutcome, TaskWork};
+use serde_json::{Value, json};
+
+use super::approvals::{folded, needs, resumed, stored};
+use super::model::{asks, graph, invocations, requests, results, says, script, tool, with};
+use crate::support::{Call, Script, play};
+
+/// The tools that were called, each with the answers that it found.
+type Calls = Arc<Mutex<Vec<(String, Vec<Value>)>>>;
+
+/// Its tools ask as many questions as `wanted` says, and return the answers.
+fn asker(
+    tools: Vec<AgentTool>,
+    replies: Vec<ModelReply>,
+    wanted: fn(&str) -> usize,
+) -> (Arc<Graph<Value>>, Script, Calls) {
+    let calls = Calls::default();
+    let seen = Arc::clone(&calls);
+    let rest = script(replies, |_| Ok(Value::Null));
+    let asking = Script::new().node("agent", move |call: &mut Call<'_>| {
+        let TaskWork::Tool(invocation) = &call.task.work else {
+            return rest.outcome("agent", call);
+        };
+        let (name, answers) = (invocation.call.name.clone(), call.answers());
+        seen.lock().unwrap().push((name.clone(), answers.clone()));
+        if answers.len() < wanted(&name) {
+            return TaskOutcome::Ask(json!([name, answers.len()]));
+        }
+        TaskOutcome::Returned(Ok(json!({"of": invocation.arguments["city"], "answers": answers})))
+    });
+    (graph(with(tools)).build().unwrap(), asking, calls)
+}
+
+fn made(calls: &Calls) -> Vec<(String, Vec<Value>)> {
+    calls.lock().unwrap().clone()
+}
+
+fn once(_: &str) -> usize {
+    1
+}
+
+#[test]
+fn the_call_is_made_again_with_the_answer_and_counts_once() {
+    let (graph, script, calls) =
+        asker(vec![tool("book", External)], vec![asks(&["book"]), says("done")], once);
+    let mut play = play(&graph, script);
+    let questions = play.pauses();
+    let [question] = questions.as_slice() else { panic!("{questions:?}") };
+    assert_eq!((&question.value, &question.path), (&json!(["book", 0]), &vec!["agent".to_owned()]));
+    play.run.answer(&question.id, json!("a window"), play.now).unwrap();
+    assert_eq!(play.complete()["text"], "done");
+    assert_eq!(
+        made(&calls),
+        [("book".to_owned(), vec![]), ("book".to_owned(), vec![json!("a window")])]
+    );
+    let read = results(&requests(&play)[1]);
+    assert_eq!(read, [r#"{"of":"Lyon","answers":["a window"]}"#]);
+    assert_eq!(play.run.budget().spent().tool_calls, 1);
+    let invocations = invocations(&play);
+    assert_eq!(invocations[0], invocations[1], "with the same arguments and key");
+    let of = |kind| play.of_kind(kind).len();
+    let events = [EventKind::ToolCall, EventKind::Interrupt, EventKind::ToolResult].map(of);
+    assert_eq!(events, [1, 1, 1]);
+}
+
+#[test]
+fn several_questions_of_a_call_are_answered_in_order() {
+    let (graph, script, calls) =
+        asker(vec![tool("book", Read)], vec![asks(&["book"]), says("done")], |_| 3);
+    let mut play = play(&graph, script);
+    for nth in 0..3 {
+        let questions = play.pauses();
+        assert_eq!(questions.len(), 1);
+        assert_eq!(questions[0].value, json!(["book", nth]));
+        play.run.answer(&questions[0].id, json!(nth * 10), play.now).unwrap();
+    }
+    play.complete();
+    assert_eq!(made(&calls).last().unwrap().1, [json!(0), json!(10), json!(20)]);
+    assert_eq!(play.run.budget().spent().tool_calls, 1);
+}
+
+#[test]
+fn questions_of_one_turn_are_asked_together_and_only_answered_calls_are_made_again() {
+    let tools = vec![tool("one", Read), tool("two", Read), tool("quick", Read)];
+    let turns = vec![asks(&["one", "quick", "two"]), says("done")];
+    let (graph, script, calls) = asker(tools, turns, |name| usize::from(name != "quick"));
+    let mut play = play(&graph, script);
+    let questions = play.pauses();
+    let values: Vec<_> = questions.iter().map(|question| question.value.clone()).collect();
+    assert_eq!(values, [json!(["one", 0]), json!(["two", 0])]);
+    play.run.answer(&questions[1].id, json!("second"), play.now).unwrap();
+    let left = play.pauses();
+    assert_eq!(left, questions[..1]);
+    play.run.answer(&left[0].id, json!("first"), play.now).unwrap();
+    play.complete();
+    let names: Vec<_> = made(&calls).into_iter().map(|(name, _)| name).collect();
+    assert_eq!(names, ["one", "quick", "two", "two", "one"]);
+}
+
+#[test]
+fn calls_with_equal_arguments_ask_separately() {
+    let turns = vec![asks(&["one", "one"]), asks(&["one"]), says("done")];
+    let (graph, script, calls) = asker(vec![tool("one", Read)], turns, once);
+    let mut play = play(&graph, script);
+    let questions = play.pauses();
+    assert_eq!(questions.len(), 2);
+    for (question, answer) in questions.iter().zip(["first", "second"]) {
+        play.run.answer(&question.id, json!(answer), play.now).unwrap();
+    }
+    let again = play.pauses();
+    assert!(!questions.iter().any(|known| known.id == again[0].id));
+    play.run.answer(&again[0].id, json!("third"), play.now).unwrap();
+    play.complete();
+    let read = results(requests(&play).last().unwrap());
+    for (read, answer) in read.iter().zip(["first", "second", "third"]) {
+        assert!(read.contains(answer), "{read}");
+    }
+    assert_eq!(made(&calls).len(), 6);
+}
+
+#[test]
+fn a_call_with_side_effects_waits_for_the_answer_of_one_before_it() {
+    let tools = vec![tool("one", External), tool("two", External)];
+    let turns = vec![asks(&["one", "two"]), says("done")];
+    let (graph, script, calls) = asker(tools, turns, |name| usize::from(name == "one"));
+    let mut play = play(&graph, script);
+    let questions = play.pauses();
+    assert_eq!(made(&calls).len(), 1);
+    play.run.answer(&questions[0].id, json!("yes"), play.now).unwrap();
+    play.complete();
+    let names: Vec<_> = made(&calls).into_iter().map(|(name, _)| name).collect();
+    assert_eq!(names, ["one", "one", "two"]);
+}
+
+#[test]
+fn another_process_continues_with_the_answer() {
+    for side_effect in [Read, External] {
+        let turns = || vec![asks(&["book"]), says("done")];
+        let (graph, script, _) = asker(vec![tool("book", side_effect)], turns(), |_| 2);
+        let mut play = stored(&graph, script);
+        let questions = play.pauses();
+        let (_, script, calls) = asker(vec![tool("book", side_effect)], turns(), |_| 2);
+        let recovered = folded(&graph, &play);
+        assert!(recovered.is_paused());
+        let mut later = resumed(&graph, script, recovered, &[(&questions[0], json!("one"))]);
+        let second = later.pauses();
+        assert_eq!(second[0].value, json!(["book", 1]));
+        assert_eq!(made(&calls), [("book".to_owned(), vec![json!("one")])]);
+        later.run.answer(&second[0].id, json!("two"), later.now).unwrap();
+        assert_eq!(later.complete()["text"], "done");
+        assert_eq!(made(&calls).last().unwrap().1, [json!("one"), json!("two")]);
+        assert_eq!(later.run.budget().spent().tool_calls, 1);
+        assert_eq!(later.run.budget().spent().model_calls, 2, "no reply is asked for twice");
+    }
+}
+
+/// Only calls without side effects can wait at once.
+#[test]
+fn another_process_asks_again_what_is_not_answered() {
+    let tools = || vec![tool("one", Read), tool("two", Read)];
+    let turns = || vec![asks(&["one", "two"]), says("done")];
+    let (graph, script, _) = asker(tools(), turns(), once);
+    let mut play = stored(&graph, script);
+    let questions = play.pauses();
+    let (_, script, calls) = asker(tools(), turns(), once);
+    let recovered = folded(&graph, &play);
+    let mut later = resumed(&graph, script, recovered, &[(&questions[1], json!("second"))]);
+    assert_eq!(later.pauses(), questions[..1], "it keeps its id");
+    later.run.answer(&questions[0].id, json!("first"), later.now).unwrap();
+    later.complete();
+    assert_eq!(made(&calls).iter().filter(|(name, _)| name == "two").count(), 1);
+    let read = results(&requests(&later)[0]);
+    assert!(read[0].contains("first") && read[1].contains("second"), "{read:?}");
+}
+
+#[test]
+fn a_call_is_approved_once_although_its_tool_asks() {
+    let tools = vec![needs(Approval::Person, "pay", External)];
+    let (graph, script, calls) = asker(tools, vec![asks(&["pay"]), says("done")], once);
+    let mut play = play(&graph, script);
+    let proposal = play.pauses();
+    assert_eq!(proposal[0].value["type"], "antiphon.approval");
+    let change = json!({"approve": true, "args": {"city": "Rome"}});
+    play.run.answer(&proposal[0].id, change, play.now).unwrap();
+    let question = play.pauses();
+    assert_eq!(question[0].value, json!(["pay", 0]));
+    play.run.answer(&question[0].id, json!("yes"), play.now).unwrap();
+    play.complete();
+    assert_eq!(made(&calls).len(), 2);
+    let read = results(&requests(&play)[1]);
+    assert!(read[0].contains(r#""of":"Rome""#), "the changed arguments stay: {}", read[0]);
+}
+
+#[test]
+fn a_tool_that_may_be_called_once_may_ask() {
+    let mut limited = tool("book", Read);
+    limited.spec.max_calls = Some(1);
+    let turns = vec![asks(&["book"]), says("done")];
+    let (graph, script, _) = asker(vec![limited], turns, once);
+    let mut play = play(&graph, script);
+    let question = play.pauses();
+    play.run.answer(&question[0].id, json!("yes"), play.now).unwrap();
+    assert_eq!(play.complete()["uses"], json!([["book", true]]));
+}
+
+#[test]
+fn a_model_that_asks_ends_the_run() {
+    let graph = graph(with(vec![])).build().unwrap();
+    let rest = script(vec![says("done")], |_| Ok(Value::Null));
+    let script = Script::new().node("agent", move |call: &mut Call<'_>| match &call.task.work {
+        TaskWork::Model(_) => TaskOutcome::Ask(json!("why?")),
+        _ => rest.outcome("agent", call),
+    });
+    assert_eq!(play(&graph, script).fails().code, "question_misplaced");
+}
+
+#[test]
+fn a_run_within_a_tool_that_asks_ends_the_run() {
+    let turns = vec![asks(&["outer"]), says("done")];
+    let graph = graph(with(vec![tool("outer", Read)])).build().unwrap();
+    let rest = script(turns, |_| Ok(Value::Null));
+    let script = Script::new().node("agent", move |call: &mut Call<'_>| match &call.task.work {
+        TaskWork::Tool(_) => TaskOutcome::Relay("id".into(), json!("why?")),
+        _ => rest.outcome("agent", call),
+    });
+    assert_eq!(play(&graph, script).fails().code, "question_misplaced");
+}
