@@ -40,7 +40,7 @@ HOUSE = {
     "stores": Room(),
     "sandbox": Room(),
     "queue": Room(),
-    "systems": Room(_PORTS | {"reply"}, _PYTHON | _HTTP | _SQL),
+    "systems": Room(_PORTS | {"markdown", "reply"}, _PYTHON | _HTTP | _SQL),
     "server": Room(_PORTS | _ADAPTERS | {"markdown", "reply", "systems"}),
     "binding": Room(_PORTS | _ADAPTERS | {"markdown", "reply", "systems", "server"}, frozenset()),
 }

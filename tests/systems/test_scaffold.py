@@ -309,6 +309,7 @@ def test_a_prompt_that_cannot_be_used_is_refused_before_a_model_is_looked_for(
 
 
 def test_signatures_name_the_settings_of_the_schema() -> None:
+    from antiphon.systems.agentic_search import AgenticSearchSettings
     from antiphon.systems.computation import ComputationSettings
     from antiphon.systems.review_loop import ReviewLoopSettings
 
@@ -316,6 +317,7 @@ def test_signatures_name_the_settings_of_the_schema() -> None:
     for name, settings in (
         ("review_loop", ReviewLoopSettings),
         ("computation", ComputationSettings),
+        ("agentic_search", AgenticSearchSettings),
     ):
         assert set(settings.__annotations__) == set(known[name].config_schema["properties"]), name
 

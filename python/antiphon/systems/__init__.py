@@ -20,6 +20,17 @@ Example:
 from antiphon._batch_file import BatchReport, LineProblem
 from antiphon._roles import RoleContext
 from antiphon.systems._system import System
+from antiphon.systems.agentic_search import AgenticSearch
+from antiphon.systems.agentic_search_result import (
+    AgenticSearchResult,
+    ExecutionPlan,
+    FailedTask,
+    GatheredInformation,
+    SearchSource,
+    SearchTask,
+    TaskError,
+    TaskResult,
+)
 from antiphon.systems.computation import Computation
 from antiphon.systems.computation_result import (
     ComputationAttempt,
@@ -34,21 +45,30 @@ from antiphon.systems.review_loop_result import ReviewLoopResult
 from antiphon.systems.stream import AsyncSystemStream, SystemStream
 
 __all__ = [
+    "AgenticSearch",
+    "AgenticSearchResult",
     "AsyncSystemStream",
     "BatchReport",
     "Computation",
     "ComputationAttempt",
     "ComputationResult",
     "ComputationSource",
+    "ExecutionPlan",
+    "FailedTask",
+    "GatheredInformation",
     "LineProblem",
     "RejectedWording",
     "ReviewLoop",
     "ReviewLoopResult",
     "RoleContext",
+    "SearchSource",
+    "SearchTask",
     "System",
     "SystemInfo",
     "SystemResult",
     "SystemStream",
+    "TaskError",
+    "TaskResult",
     "find",
     "systems",
 ]

@@ -17,7 +17,7 @@ use serde_json::Value as Json;
 
 use crate::node::{NodeContext, NodeExit, StateView};
 use crate::patch::Patch;
-use crate::reply::RoleReply;
+use crate::reply::{AnyReplyParser, RoleReply};
 use crate::role::{RoleImplementation, RoleModel, Roles};
 use crate::role_schema::narrow;
 use crate::state::declare;
@@ -90,6 +90,8 @@ pub struct SystemBuilder<S: System> {
     defaults: RoleDefaults,
     error: Option<ChannelId>,
     table: CodeTable<S>,
+    /// Of the role that is being added.
+    accepts_any_reply: bool,
 }
 
 /// The code of a graph, by node and by router.
@@ -112,7 +114,8 @@ impl<S: System> SystemBuilder<S> {
         let table =
             CodeTable { nodes: BTreeMap::new(), roles: BTreeMap::new(), routers: Vec::new() };
         let defaults = RoleDefaults { temperature: None, max_reasks: 1, tool_timeout: None };
-        Ok(Self { graph, roles: roles.clone(), defaults, error, table })
+        let roles = roles.clone();
+        Ok(Self { graph, roles, defaults, error, table, accepts_any_reply: false })
     }
 
     /// Settings of the roles that are added afterwards.
@@ -148,6 +151,21 @@ impl<S: System> SystemBuilder<S> {
         self.graph.add_node(Node { name: name.into(), work, policy });
         self.table.roles.insert(name.into(), node);
         Ok(self)
+    }
+
+    /// As [`SystemBuilder::role`], for a node that can work with any reply of a model: one that
+    /// does not fit the schema reaches it as the text of its last message, with no value. Nothing
+    /// is asked again.
+    ///
+    /// # Errors
+    /// As [`SystemBuilder::role`].
+    pub fn role_of_any_reply(&mut self, name: &str, node: RoleNode<S>) -> Result<&mut Self, Fault> {
+        let defaults = self.defaults;
+        self.defaults = RoleDefaults { max_reasks: 0, ..defaults };
+        self.accepts_any_reply = true;
+        let added = self.role(name, node).map(drop);
+        (self.defaults, self.accepts_any_reply) = (defaults, false);
+        added.map(|()| self)
     }
 
     /// After `source` comes `target`; either may be `START` or `END`.
@@ -216,9 +234,14 @@ impl<S: System> SystemBuilder<S> {
             Some(own) => narrow(node.schema.clone(), own, node.role)?,
             None => node.schema.clone(),
         };
+        let parser = CompiledSchema::compile(&schema)?;
         Ok(AgentSpec {
             tools,
-            output: Some(Arc::new(CompiledSchema::compile(&schema)?)),
+            output: Some(if self.accepts_any_reply {
+                Arc::new(AnyReplyParser(parser))
+            } else {
+                Arc::new(parser)
+            }),
             temperature: model.temperature.or(temperature),
             max_output_tokens: model.max_output_tokens,
             max_reasks,

@@ -14,9 +14,11 @@ pub const TAGS: &[&str] = &[
     "expert_reasoning",
     "expert_step",
     "facts",
+    "failed_task",
     "file",
     "function",
     "inputs",
+    "missing",
     "not_known",
     "printed",
     "question",
@@ -24,9 +26,12 @@ pub const TAGS: &[&str] = &[
     "research_result",
     "research_step",
     "result",
+    "task_result",
     "text",
     "to_review",
+    "tool",
     "tool_call",
+    "turn",
 ];
 
 /// Inputs of a prompt, each between its tags, in the order of adding.

@@ -133,11 +133,8 @@ impl<S: System> Host for SystemHost<S> {
         let roles = &self.scope.system.resources().roles;
         let tool = roles.tools(role).iter().find(|tool| tool.spec().name == name);
         let tool = tool.ok_or_else(|| no_code(call))?;
-        let scope = roles.owner(role, tool);
-        let bound = self.scope.user_context.as_ref().and_then(|context| tool.bind(context));
-        let tool = bound.unwrap_or_else(|| Arc::clone(tool));
-        let cached = self.scope.tools.before(tool, scope, call.reporter.clone());
-        Ok(Arc::new(EscapedTool(cached)))
+        let owner = roles.owner(role, tool);
+        Ok(Arc::new(EscapedTool(self.scope.tool_of_run(tool, owner, &call.reporter))))
     }
 
     fn route(&self, router: u32, view: &View<'_, Json>) -> Result<Destinations<Json>, Fault> {

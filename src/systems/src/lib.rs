@@ -4,6 +4,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`review_loop`] | a question, planned, researched and answered; a critic after each product |
+//! | [`agentic_search`] | a question, answered with tools by two model requests |
 //! | [`computation`] | a question, answered by code that a sandbox runs |
 //! | [`system`] | the traits of a system |
 //! | [`mod@registry`] | all systems by name, with their schemas |
@@ -14,8 +15,10 @@
 //! | [`config`], [`reply`] | reading settings, and the replies of roles |
 //! | [`tool_cache`] | the results of tools in a run |
 //! | [`figures`] | numbers, dates and units in sentences, compared by code |
+//! | [`html`] | HTML that models write, made safe, and as Markdown or text |
 //! | [`template`], [`delimited_input`] | filling prompts, and untrusted text in them |
 
+pub mod agentic_search;
 pub mod base64_bytes;
 pub mod builder;
 pub mod computation;
@@ -27,6 +30,7 @@ pub mod echo;
 mod escaped_tool;
 pub mod figures;
 mod host;
+pub mod html;
 pub mod node;
 pub mod patch;
 pub mod prompts;

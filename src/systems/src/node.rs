@@ -5,7 +5,7 @@ use std::sync::Arc;
 use antiphon_core::command::{Destination, Destinations, Send as Sent};
 use antiphon_core::state::View;
 use antiphon_core::{Fault, FaultCode};
-use antiphon_runtime::{NodeCall, UserContext};
+use antiphon_runtime::{NodeCall, TaskReporter, Tool, UserContext};
 use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 
@@ -26,6 +26,21 @@ pub struct RunScope<S: System> {
     pub run_id: Arc<str>,
     pub(crate) tools: Arc<ToolCache>,
     pub(crate) user_context: Option<UserContext>,
+}
+
+impl<S: System> RunScope<S> {
+    /// A tool as this run calls it: with what the caller passed, and the results of the run
+    /// before it. `owner` tells tools of one name apart.
+    pub(crate) fn tool_of_run(
+        &self,
+        tool: &Arc<dyn Tool>,
+        owner: &str,
+        reporter: &TaskReporter,
+    ) -> Arc<dyn Tool> {
+        let bound = self.user_context.as_ref().and_then(|context| tool.bind(context));
+        let tool = bound.unwrap_or_else(|| Arc::clone(tool));
+        self.tools.before(tool, owner, reporter.clone())
+    }
 }
 
 /// One execution of a node: the state as it was when the superstep began, and the way back to
@@ -67,6 +82,11 @@ impl<S: System> NodeContext<S> {
     /// The answers to what the node asked so far, in that order.
     pub fn answers(&self) -> &[Json] {
         &self.call.answers
+    }
+
+    /// A tool of the system, for [`NodeCall::invoke`].
+    pub fn tool(&self, tool: &Arc<dyn Tool>) -> Arc<dyn Tool> {
+        self.scope.tool_of_run(tool, S::NAME, &self.call.reporter)
     }
 
     /// Adds an event to the trace at once; [`Patch::note`] adds one when the node is done.

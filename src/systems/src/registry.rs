@@ -86,6 +86,7 @@ impl SystemEntry {
 /// All ready systems, in the order of their names.
 pub fn registry() -> &'static [SystemEntry] {
     const ALL: &[SystemEntry] = &[
+        SystemEntry::of::<crate::agentic_search::AgenticSearch>(),
         SystemEntry::of::<crate::computation::Computation>(),
         #[cfg(feature = "echo")]
         SystemEntry::of::<crate::echo::Echo>(),

@@ -1,7 +1,9 @@
 //! What a role replies: parts of its schema, and reading a reply that has passed it.
 
 use antiphon_core::agent::ToolCallRecord;
-use antiphon_core::{Fault, FaultCode, Message};
+use antiphon_core::reply::{ParseLevel, ParsedReply, ReplyParser, UnreadableReply, Violation};
+use antiphon_core::{Fault, FaultCode, Message, Schema};
+use antiphon_reply::CompiledSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Value as Json, json};
 
@@ -26,6 +28,26 @@ impl RoleReply {
             let message = format!("the reply does not match the schema of its role: {error}");
             Fault::new(FaultCode::RoleReplyInvalid, message)
         })
+    }
+}
+
+/// A parser that takes a reply which does not fit as null: its text is in the conversation.
+#[derive(Debug)]
+pub(crate) struct AnyReplyParser(pub(crate) CompiledSchema);
+
+impl ReplyParser for AnyReplyParser {
+    fn schema(&self) -> &Schema {
+        self.0.schema()
+    }
+
+    fn parse_text(&self, text: &str, truncated: bool) -> Result<ParsedReply, UnreadableReply> {
+        let unfit =
+            |_| ParsedReply { value: Json::Null, level: ParseLevel::Strict, coerced: Vec::new() };
+        Ok(self.0.parse_text(text, truncated).unwrap_or_else(unfit))
+    }
+
+    fn validate(&self, value: &Json) -> Result<(), Vec<Violation>> {
+        self.0.validate(value)
     }
 }
 

@@ -8,8 +8,9 @@ use antiphon_core::{Fault, FaultCode};
 use antiphon_runtime::sandbox::Sandbox;
 use antiphon_runtime::{Model, Tool};
 
-use crate::prompts::{PromptSpec, Prompts};
-use crate::role::{RoleImplementation, RoleModel, RoleSpec, Roles};
+use crate::prompts::Prompts;
+use crate::role::{RoleImplementation, RoleModel, Roles, check_tool_names};
+use crate::system::System;
 
 /// Collects the resources that a caller gives to a system.
 ///
@@ -51,7 +52,7 @@ impl SystemResourcesBuilder {
         self
     }
 
-    /// The tools of one role.
+    /// The tools of one role, or those of the system itself under its own name.
     #[must_use]
     pub fn tools(mut self, role: &str, tools: impl IntoIterator<Item = Arc<dyn Tool>>) -> Self {
         self.tools.insert(role.to_owned(), tools.into_iter().collect());
@@ -74,15 +75,16 @@ impl SystemResourcesBuilder {
     /// Checks the resources against the roles and prompts of a system.
     ///
     /// # Errors
-    /// As [`Roles`] and [`Prompts`] find.
-    pub(crate) fn resolve(
-        self,
-        roles: &'static [RoleSpec],
-        prompts: &'static [PromptSpec],
-    ) -> Result<SystemResources, Fault> {
+    /// As [`Roles`] and [`Prompts`] find; `role_tools_invalid` for two tools of the system with
+    /// the same name.
+    pub(crate) fn resolve<S: System>(mut self) -> Result<SystemResources, Fault> {
+        let tools = if S::CALLS_TOOLS { self.tools.remove(S::NAME) } else { None };
+        let tools = tools.unwrap_or_default();
+        check_tool_names(S::NAME, &tools)?;
         Ok(SystemResources {
-            roles: Roles::resolve(roles, self.model.as_ref(), self.roles, self.tools)?,
-            prompts: Prompts::resolve(prompts, self.prompts)?,
+            roles: Roles::resolve(S::ROLES, self.model.as_ref(), self.roles, self.tools)?,
+            prompts: Prompts::resolve(S::PROMPTS, self.prompts)?,
+            tools,
             sandbox: self.sandbox,
         })
     }
@@ -95,6 +97,8 @@ pub struct SystemResources {
     pub roles: Roles,
     /// The prompts.
     pub prompts: Prompts,
+    /// The tools that the system itself calls.
+    pub tools: Vec<Arc<dyn Tool>>,
     /// Where code that a model writes is run.
     pub sandbox: Option<Arc<dyn Sandbox>>,
 }

@@ -295,11 +295,16 @@ fn check_tools(entry: &Entry) -> Result<(), Fault> {
         let message = format!("tools were given to a role that is {kind}: {role}");
         return Err(invalid(message).hint("give the tools to that code or agent instead"));
     }
-    let tools = entry.tools_of_model();
+    check_tool_names(role, entry.tools_of_model())
+}
+
+/// Whether the tools of a role, or of a system, have different names.
+pub(crate) fn check_tool_names(owner: &str, tools: &[Arc<dyn Tool>]) -> Result<(), Fault> {
     for (index, tool) in tools.iter().enumerate() {
         let name = &tool.spec().name;
         if tools.iter().take(index).any(|earlier| earlier.spec().name == *name) {
-            return Err(invalid(format!("two tools of the {role} have the same name: {name}")));
+            let message = format!("two tools of the {owner} have the same name: {name}");
+            return Err(Fault::new(FaultCode::RoleToolsInvalid, message));
         }
     }
     Ok(())

@@ -98,7 +98,7 @@ impl<S: System> SystemRunner<S> {
     /// `schema_invalid` for the arguments of a tool.
     pub fn new(config: S::Config, resources: SystemResourcesBuilder) -> Result<Self, Fault> {
         config.check()?;
-        let system = S::new(config, resources.resolve(S::ROLES, S::PROMPTS)?)?;
+        let system = S::new(config, resources.resolve::<S>()?)?;
         let mut builder = SystemBuilder::new(&system.resources().roles)?;
         system.build(&mut builder)?;
         let (graph, code) = builder.build()?;
@@ -275,7 +275,8 @@ impl<S: System> SystemRunner<S> {
         Ok((started, Arc::new(input)))
     }
 
-    /// What the run starts with. What a thread held before is not for it.
+    /// What the run starts with. What a thread held before is not for it, but for the fields that
+    /// the system keeps.
     fn update(
         &self,
         start: &SystemStart<S::Input>,
@@ -292,7 +293,7 @@ impl<S: System> SystemRunner<S> {
             let Some(id) = self.graph.channel_id(&channel.name) else { continue };
             let op = match fields.remove(&*channel.name).filter(|value| !value.is_null()) {
                 Some(value) => WriteOp::Replace(value),
-                None if is_held => WriteOp::Reset,
+                None if is_held && !S::KEPT_FIELDS.contains(&&*channel.name) => WriteOp::Reset,
                 None => continue,
             };
             update.writes.push(Write { channel: id, op });

@@ -31,6 +31,11 @@ pub trait System: Sized + Send + Sync + 'static {
     const ROLES: &'static [RoleSpec];
     /// The prompts that its roles read.
     const PROMPTS: &'static [PromptSpec];
+    /// Whether the system itself calls tools, beside those of its roles. They are given under its
+    /// name.
+    const CALLS_TOOLS: bool = false;
+    /// The fields of the state that a new question in the same thread starts with.
+    const KEPT_FIELDS: &'static [&'static str] = &[];
 
     /// The settings.
     type Config: SystemConfig;

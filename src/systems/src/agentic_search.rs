@@ -1,0 +1,122 @@
+//! System 3: answers a question with tools at a fixed price. One model request plans calls of
+//! tools, no model is involved while they run, and one model request puts their results into an
+//! answer, as `docs/systems/agentic-search.md` specifies.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`config`] | settings |
+//! | [`input`] | the question |
+//! | [`state`] | the state of a question |
+//! | [`plan`] | the tasks, and what came of them |
+//! | [`source`] | what an answer relies on |
+//! | [`outcome`] | the output |
+
+use std::sync::Arc;
+
+use antiphon_core::{Fault, FaultCode};
+
+mod catalogue;
+pub mod config;
+mod conversation;
+mod discovery;
+mod execute;
+mod fallback;
+mod graph;
+mod history;
+pub mod input;
+pub mod outcome;
+pub mod plan;
+mod planning;
+mod reference;
+pub mod source;
+pub mod state;
+mod synthesis;
+mod wave;
+
+pub use config::Config;
+pub use input::SearchInput;
+pub use outcome::{GatheredInformation, SearchAnswer};
+pub use plan::{ExecutionPlan, PlanSource, SearchTask, TaskError, TaskErrorKind, TaskStatus};
+pub use source::SearchSource;
+pub use state::{FinalResponse, HistoryTurn, SearchOutcome, State};
+
+use self::catalogue::ToolCatalogue;
+use crate::builder::SystemBuilder;
+use crate::prompts::PromptSpec;
+use crate::resources::SystemResources;
+use crate::result::Outcome;
+use crate::role::{RoleImplementation, RoleSpec};
+use crate::session::Session;
+use crate::system::{Conclusion, Finished, System};
+
+/// The agentic search, for a [`SystemRunner`](crate::SystemRunner).
+pub struct AgenticSearch {
+    config: Config,
+    resources: SystemResources,
+    catalogue: ToolCatalogue,
+}
+
+impl System for AgenticSearch {
+    const NAME: &'static str = "agentic_search";
+    const DESCRIPTION: &'static str =
+        "Answers a question with tools: one model request plans their calls, one words the answer.";
+    const ROLES: &'static [RoleSpec] = graph::ROLES;
+    const PROMPTS: &'static [PromptSpec] = conversation::PROMPTS;
+    const CALLS_TOOLS: bool = true;
+    const KEPT_FIELDS: &'static [&'static str] = &[State::conversation_history.name()];
+
+    type Config = Config;
+    type Input = SearchInput;
+    type State = State;
+    type Output = SearchAnswer;
+    type RunData = ();
+
+    fn new(config: Config, resources: SystemResources) -> Result<Self, Fault> {
+        for role in graph::ROLES {
+            refuse_loops(&resources, role.name)?;
+        }
+        let catalogue = ToolCatalogue::of(&resources.tools)?;
+        Ok(Self { config, resources, catalogue })
+    }
+
+    fn config(&self) -> &Config {
+        &self.config
+    }
+
+    fn resources(&self) -> &SystemResources {
+        &self.resources
+    }
+
+    fn build(&self, graph: &mut SystemBuilder<Self>) -> Result<(), Fault> {
+        graph::build(&self.config, graph)
+    }
+
+    fn open(&self, _: &Arc<SearchInput>, _: &Session) {}
+
+    fn completed_outcome(state: &State) -> Outcome {
+        match state.search_outcome {
+            Some(SearchOutcome::Answered | SearchOutcome::AnsweredPartial) => Outcome::Answered,
+            Some(_) if state.is_budget_spent => Outcome::Budget,
+            Some(SearchOutcome::FallbackHtml | SearchOutcome::NoTools) => Outcome::NoAnswer,
+            Some(SearchOutcome::Error) | None => Outcome::Error,
+        }
+    }
+
+    fn conclude(&self, finished: &mut Finished<'_, Self>) -> Conclusion<SearchAnswer> {
+        outcome::conclude(finished)
+    }
+}
+
+/// Whether a role makes one request: an agent with tools would make more.
+fn refuse_loops(resources: &SystemResources, role: &str) -> Result<(), Fault> {
+    let RoleImplementation::Model(model) = resources.roles.implementation(role)? else {
+        return Ok(());
+    };
+    if model.tools.as_ref().is_none_or(Vec::is_empty) {
+        return Ok(());
+    }
+    let message = format!("an agent with tools makes more than one request as the {role}");
+    Err(Fault::new(FaultCode::RoleToolsInvalid, message)
+        .with("role", role)
+        .hint("give the tools to the search: its plan calls them"))
+}

@@ -1,0 +1,137 @@
+//! The tools of a search, each with the parser of its arguments.
+
+use std::sync::Arc;
+
+use antiphon_core::{Fault, FaultCode, SideEffect, ToolSpec};
+use antiphon_reply::JsonSchemas;
+use antiphon_runtime::{CheckedTool, Tool};
+use serde_json::{Map, Value as Json, json};
+
+/// What models call the text that is looked for.
+const QUERY: [&str; 5] = ["query", "q", "text", "search", "question"];
+
+/// The tools of a search, in the order in which they were given.
+#[derive(Debug, Default)]
+pub(super) struct ToolCatalogue {
+    tools: Vec<CheckedTool>,
+}
+
+/// Arguments that fit, and whether they had to be changed for it.
+pub(super) struct CheckedArguments {
+    pub(super) value: Json,
+    pub(super) is_repaired: bool,
+}
+
+impl ToolCatalogue {
+    /// # Errors
+    /// A `Validation` fault `schema_invalid` for the arguments of a tool.
+    pub(super) fn of(tools: &[Arc<dyn Tool>]) -> Result<Self, Fault> {
+        let checked = tools.iter().map(|tool| CheckedTool::new(Arc::clone(tool), &JsonSchemas));
+        Ok(Self { tools: checked.collect::<Result<_, _>>()? })
+    }
+
+    pub(super) fn tools(&self) -> impl Iterator<Item = &Arc<dyn Tool>> {
+        self.tools.iter().map(CheckedTool::tool)
+    }
+
+    pub(super) fn get(&self, name: &str) -> Option<&CheckedTool> {
+        self.tools.iter().find(|tool| tool.tool().spec().name == name)
+    }
+
+    /// The arguments as the tool gets them. Unknown ones are dropped where the tool allows none,
+    /// and a text to look for that is missing is the question.
+    ///
+    /// # Errors
+    /// As [`CheckedTool::read`].
+    pub(super) fn check(
+        &self,
+        name: &str,
+        arguments: &Json,
+        question: &str,
+    ) -> Result<CheckedArguments, Fault> {
+        let Some(tool) = self.get(name) else {
+            return Err(unknown(name));
+        };
+        let first = match tool.read(arguments) {
+            Ok(value) => return Ok(CheckedArguments { value, is_repaired: false }),
+            Err(fault) => fault,
+        };
+        let repaired = repaired(&tool.tool().spec().parameters, arguments, question);
+        let value = repaired.and_then(|repaired| tool.read(&repaired).ok()).ok_or(first)?;
+        Ok(CheckedArguments { value, is_repaired: true })
+    }
+
+    /// The call of a plan that no model has made: the first of these tools that takes a question
+    /// alone, one without side effects before others.
+    pub(super) fn fallback(&self, enabled: &[String], question: &str) -> Option<(String, Json)> {
+        let specs = self.tools.iter().map(|tool| tool.tool().spec());
+        let enabled: Vec<_> = specs.filter(|spec| enabled.contains(&spec.name)).collect();
+        let looks = |effect: SideEffect| matches!(effect, SideEffect::None | SideEffect::Read);
+        let (first, others): (Vec<&ToolSpec>, Vec<&ToolSpec>) =
+            enabled.iter().copied().partition(|spec| looks(spec.side_effect));
+        let mut fitting = first.iter().chain(&others).filter_map(|spec| {
+            let arguments = question_alone(&spec.parameters, question);
+            let checked = self.check(&spec.name, &arguments, question).ok()?;
+            Some((spec.name.clone(), checked.value))
+        });
+        let unfit = || {
+            let spec = enabled.first()?;
+            Some((spec.name.clone(), question_alone(&spec.parameters, question)))
+        };
+        fitting.next().or_else(unfit)
+    }
+}
+
+/// The fault of a tool that does not exist.
+pub(super) fn unknown(name: &str) -> Fault {
+    Fault::new(FaultCode::McpToolUnknown, format!("there is no such tool: {name}"))
+}
+
+fn properties(schema: &Json) -> Option<&Map<String, Json>> {
+    schema.get("properties").and_then(Json::as_object)
+}
+
+fn required(schema: &Json) -> Vec<&str> {
+    let names = schema.get("required").and_then(Json::as_array);
+    names.into_iter().flatten().filter_map(Json::as_str).collect()
+}
+
+fn is_text(schema: &Json) -> bool {
+    match schema.get("type") {
+        Some(Json::String(kind)) => kind == "string",
+        Some(Json::Array(kinds)) => kinds.iter().any(|kind| kind == "string"),
+        _ => false,
+    }
+}
+
+fn repaired(schema: &Json, arguments: &Json, question: &str) -> Option<Json> {
+    let mut fields = arguments.as_object()?.clone();
+    let known = properties(schema)?;
+    if schema.get("additionalProperties") == Some(&Json::Bool(false)) {
+        fields.retain(|name, _| known.contains_key(name));
+    }
+    for name in required(schema) {
+        let is_query = QUERY.contains(&name) && known.get(name).is_some_and(is_text);
+        if is_query && fields.get(name).is_none_or(Json::is_null) {
+            fields.insert(name.to_owned(), question.into());
+        }
+    }
+    Some(Json::Object(fields))
+}
+
+/// Arguments with the question, and with 10 as `size` if there is such an argument.
+fn question_alone(schema: &Json, question: &str) -> Json {
+    let mut arguments = Map::new();
+    let Some(known) = properties(schema) else { return json!({"query": question}) };
+    let is_known = |name: &&str| known.get(*name).is_some_and(is_text);
+    let named = QUERY.iter().copied().find(is_known);
+    let needed = || required(schema).into_iter().find(is_known);
+    let any = || known.keys().map(String::as_str).find(is_known);
+    if let Some(name) = named.or_else(needed).or_else(any) {
+        arguments.insert(name.to_owned(), question.into());
+    }
+    if known.contains_key("size") {
+        arguments.insert("size".to_owned(), 10.into());
+    }
+    Json::Object(arguments)
+}

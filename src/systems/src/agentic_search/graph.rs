@@ -1,0 +1,185 @@
+//! The graph: discover, plan, run tasks in waves, answer.
+
+use antiphon_core::Fault;
+use antiphon_core::command::Destinations;
+use antiphon_core::graph::{END, START};
+use serde_json::{Value as Json, json};
+
+use super::AgenticSearch;
+use super::config::{Config, NoToolsPolicy};
+use super::conversation::{
+    answer_schema, answering, answering_brief, plan_schema, planning, planning_brief,
+};
+use super::discovery::{discover, initialize};
+use super::execute::{check, execute, schedule};
+use super::fallback::{fallback_plan, plan, respond};
+use super::history::save;
+use super::plan::{PlanSource, TaskStatus, moment};
+use super::planning::PlanReply;
+use super::state::{SearchOutcome, State};
+use super::synthesis::conclude;
+use crate::builder::{RoleDefaults, RoleNode, SystemBuilder};
+use crate::node::{NodeContext, StateView, fan_out, goto};
+use crate::patch::Patch;
+use crate::reply::RoleReply;
+use crate::role::RoleSpec;
+
+const INITIALIZE: &str = "initialize_search";
+const DISCOVER: &str = "discover_tools";
+const PLAN: &str = "create_execution_plan";
+/// The plan without the planner.
+const FALLBACK_PLAN: &str = "fallback_plan";
+const SCHEDULE: &str = "schedule_tasks";
+const EXECUTE: &str = "execute_task";
+const GATHER: &str = "gather_information";
+const SYNTHESIZE: &str = "synthesize";
+/// The answer without the synthesiser.
+const FALLBACK: &str = "fallback_response";
+const SAVE: &str = "save_history";
+
+/// The roles, in the order in which they work.
+pub(super) const ROLES: &[RoleSpec] = &[
+    RoleSpec { name: "planner", description: "Plans the calls of tools.", has_tools: false },
+    RoleSpec { name: "synthesiser", description: "Words the answer.", has_tools: false },
+];
+
+/// Adds everything to the graph.
+pub(super) fn build(
+    config: &Config,
+    graph: &mut SystemBuilder<AgenticSearch>,
+) -> Result<(), Fault> {
+    // A reply that does not fit is worked with: asking again would be a further request.
+    let temperature = config.temperature;
+    graph.defaults(RoleDefaults { temperature, max_reasks: 0, tool_timeout: None });
+    graph.node(INITIALIZE, initialize).node(DISCOVER, discover);
+    graph.role(PLAN, planner())?.node(FALLBACK_PLAN, plan);
+    graph.node(SCHEDULE, schedule).node(EXECUTE, execute).node(GATHER, gather);
+    graph.role_of_any_reply(SYNTHESIZE, synthesiser(config))?;
+    graph.node(FALLBACK, respond).node(SAVE, save);
+    graph.edge(START, INITIALIZE).edge(INITIALIZE, DISCOVER);
+    let on_no_tools = config.on_no_tools;
+    let found = [("tools", PLAN), ("none", FALLBACK), ("answer", SYNTHESIZE)];
+    graph.branch(DISCOVER, "found", &found, move |view| {
+        let is_empty = view.get(State::enabled_tools)?.is_empty();
+        Ok(goto(match (is_empty, on_no_tools) {
+            (false, _) => "tools",
+            (true, NoToolsPolicy::Canned) => "none",
+            (true, NoToolsPolicy::Model) => "answer",
+        }))
+    });
+    let planned = [("tasks", SCHEDULE), ("over", SAVE)];
+    graph.branch(PLAN, "planned", &planned, has_tasks).on_error_goto(PLAN, FALLBACK_PLAN);
+    graph.branch(FALLBACK_PLAN, "planned", &planned, has_tasks);
+    graph.branch(SCHEDULE, "wave", &[("run", EXECUTE), ("gather", GATHER)], wave);
+    graph.edge(EXECUTE, SCHEDULE).edge(GATHER, SYNTHESIZE);
+    let answered = [("over", SAVE), ("again", PLAN), ("none", FALLBACK)];
+    graph.branch(SYNTHESIZE, "answered", &answered, answered_by);
+    graph.on_error_goto(SYNTHESIZE, FALLBACK);
+    graph.branch(FALLBACK, "kept", &[("save", SAVE), ("end", END)], |view| {
+        let outcome = view.get(State::search_outcome)?;
+        Ok(goto(if outcome == Some(SearchOutcome::NoTools) { "end" } else { "save" }))
+    });
+    graph.edge(SAVE, END).on_budget(FALLBACK);
+    Ok(())
+}
+
+/// Whether there is something to do before the answer.
+fn has_tasks(view: &StateView<'_, '_>) -> Result<Destinations<Json>, Fault> {
+    Ok(goto(if view.get(State::final_response)?.is_some() { "over" } else { "tasks" }))
+}
+
+/// The tasks of the wave, in their order.
+fn wave(view: &StateView<'_, '_>) -> Result<Destinations<Json>, Fault> {
+    let wave = view.get(State::wave)?;
+    if wave.is_empty() {
+        return Ok(goto("gather"));
+    }
+    Ok(fan_out(EXECUTE, wave.iter().map(|task| json!(task))))
+}
+
+fn answered_by(view: &StateView<'_, '_>) -> Result<Destinations<Json>, Fault> {
+    let is_answered = view.get(State::final_response)?.is_some();
+    let is_draft = view.get(State::draft_response)?.is_some();
+    Ok(goto(match (is_answered, is_draft) {
+        (true, _) => "over",
+        (false, true) => "again",
+        (false, false) => "none",
+    }))
+}
+
+fn planner() -> RoleNode<AgenticSearch> {
+    RoleNode {
+        role: "planner",
+        schema: plan_schema(),
+        max_tool_calls: 0,
+        begin: |_| {},
+        conversation: |cx| planning(cx.system(), &cx.state, cx.call.cx.clock.now()),
+        brief: |cx| Ok(planning_brief(&cx.system().config, &cx.state)),
+        conclude: planned,
+    }
+}
+
+/// Takes over the plan of the planner, as far as it holds together.
+fn planned(cx: &NodeContext<AgenticSearch>, mut reply: RoleReply) -> Result<Patch<State>, Fault> {
+    let PlanReply { reasoning, tasks } = reply.read()?;
+    let now = moment(cx.call.cx.clock.now());
+    let mut plan = cx.state.plan();
+    let was_empty = tasks.is_empty();
+    let (tasks, notes) = check(cx, &plan, &now).tasks(tasks);
+    let mut patch = Patch::default();
+    let mut steps = notes.move_into(&mut patch);
+    // An empty plan says that the conversation holds the answer, if there is one.
+    let is_answerable = was_empty && !cx.state.conversation_history.is_empty();
+    if tasks.is_empty() && !(is_answerable && cx.state.draft_response.is_none()) {
+        let reason =
+            if was_empty { "the plan has no task" } else { "no task of the plan can be used" };
+        patch.set(State::thinking_steps, steps);
+        fallback_plan(cx, reason, &mut patch);
+        return Ok(patch);
+    }
+    plan.reasoning = reasoning.unwrap_or_default();
+    plan.plan_created_at = now;
+    plan.source = PlanSource::Model;
+    let data = json!({"source": plan.source, "reasoning": plan.reasoning, "tasks": tasks});
+    steps.insert(0, format!("Plan: {}", plan.reasoning));
+    let line = |task: &super::plan::SearchTask| {
+        format!("{}. {}: {}", task.task_number, task.tool_name, task.description)
+    };
+    steps.extend(tasks.iter().map(line));
+    plan.tasks.extend(tasks);
+    patch
+        .note("plan_created", data)
+        .set(State::current_turn_iteration_count, cx.state.current_turn_iteration_count + 1)
+        .set(State::execution_plan, Some(plan))
+        .reset(State::draft_response)
+        .set(State::thinking_steps, steps);
+    Ok(patch)
+}
+
+/// Counts what was found, before the answer is asked for.
+async fn gather(cx: NodeContext<AgenticSearch>) -> Result<Patch<State>, Fault> {
+    let plan = cx.state.plan();
+    let completed = plan.with_status(TaskStatus::Completed).count();
+    let failed = plan.with_status(TaskStatus::Failed).count();
+    let sources = plan.sources_used();
+    let step = format!("{completed} results, {failed} failures, from: {}", sources.join(", "));
+    let data = json!({"completed": completed, "failed": failed, "sources_used": sources});
+    let mut patch = Patch::default();
+    patch
+        .note("information_gathered", data)
+        .set(State::has_synthesis, true)
+        .set(State::thinking_steps, [step]);
+    Ok(patch)
+}
+
+fn synthesiser(config: &Config) -> RoleNode<AgenticSearch> {
+    RoleNode {
+        role: "synthesiser",
+        schema: answer_schema(config),
+        max_tool_calls: 0,
+        begin: |_| {},
+        conversation: |cx| answering(cx.system(), &cx.state, cx.call.cx.clock.now()),
+        brief: |cx| Ok(answering_brief(&cx.state)),
+        conclude,
+    }
+}

@@ -1,0 +1,146 @@
+//! From the reply of the synthesiser to an answer, whatever it looks like. Nothing is asked again.
+
+use antiphon_core::{Fault, Message};
+use serde::Deserialize;
+use serde_json::json;
+
+use super::AgenticSearch;
+use super::plan::TaskStatus;
+use super::source::{SearchSource, passages};
+use super::state::{FinalResponse, SearchOutcome, State};
+use crate::html::{escape, first_element, has_element, sanitize, to_markdown};
+use crate::node::NodeContext;
+use crate::patch::Patch;
+use crate::reply::RoleReply;
+
+/// What the synthesiser replies.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct AnswerReply {
+    reasoning: Option<String>,
+    response_content: String,
+    sources: Option<Vec<usize>>,
+    sufficient: Option<bool>,
+    missing: Option<String>,
+}
+
+/// Takes a reply over as the answer, or as a draft if it says that something is missing and
+/// another plan is allowed. Of a reply that holds no answer nothing is taken over.
+pub(super) fn conclude(
+    cx: &NodeContext<AgenticSearch>,
+    mut reply: RoleReply,
+) -> Result<Patch<State>, Fault> {
+    let mut patch = Patch::default();
+    let said = reply.messages.last().map(|message: &Message| message.content.text().into_owned());
+    let is_read = reply.value.as_ref().is_some_and(|value| !value.is_null());
+    let (answer, level) = if is_read {
+        (Some(reply.read::<AnswerReply>()?), 1)
+    } else {
+        rescued(&said.unwrap_or_default())
+    };
+    if level > 1 {
+        patch.note("synthesis_fallback", json!({"level": level}));
+    }
+    let Some(answer) = answer else { return Ok(patch) };
+    let response = response(cx, &answer, &mut patch);
+    let config = &cx.system().config;
+    let may_replan = cx.state.current_turn_iteration_count < config.max_turn_iterations;
+    if may_replan && config.replans() && answer.sufficient == Some(false) {
+        let missing = answer.missing.unwrap_or_default();
+        patch
+            .note("answer_insufficient", json!({"missing": missing}))
+            .set(State::thinking_steps, [format!("Something is missing: {missing}")])
+            .set(State::missing, missing)
+            .set(State::draft_response, Some(response));
+        return Ok(patch);
+    }
+    deliver(&cx.state, response, &mut patch);
+    Ok(patch)
+}
+
+/// Takes an answer over.
+pub(super) fn deliver(state: &State, response: FinalResponse, patch: &mut Patch<State>) {
+    let has_failed = state.plan().with_status(TaskStatus::Failed).next().is_some();
+    let outcome = if has_failed { SearchOutcome::AnsweredPartial } else { SearchOutcome::Answered };
+    let chars = response.response_content.chars().count();
+    patch
+        .note("response_generated", json!({"chars": chars}))
+        .set(State::thinking_steps, [format!("The answer has {chars} characters")])
+        .set(State::search_outcome, Some(outcome))
+        .set(State::final_response, Some(response))
+        .reset(State::error);
+}
+
+/// An answer in a reply that is no JSON of the form: its HTML, or its text; and the level of the
+/// ladder at which it was found.
+fn rescued(said: &str) -> (Option<AnswerReply>, u8) {
+    let said = said.trim();
+    let is_json = said.starts_with(['{', '[']) || said.starts_with("```json");
+    let found =
+        |content: String| Some(AnswerReply { response_content: content, ..AnswerReply::default() });
+    if let Some(html) = first_element(said) {
+        let html = if is_json { unescaped(html) } else { html.to_owned() };
+        return (found(html), 2);
+    }
+    if said.is_empty() || is_json {
+        return (None, 4);
+    }
+    (found(said.to_owned()), 3)
+}
+
+/// HTML out of a JSON text that is cut off.
+fn unescaped(html: &str) -> String {
+    let end = html.rfind("\",").filter(|_| !html.ends_with('>')).unwrap_or(html.len());
+    let html = html.get(..end).unwrap_or(html);
+    html.replace("\\\"", "\"").replace("\\n", "\n").replace("\\/", "/").replace("\\t", "\t")
+}
+
+/// A text that a model wrote as safe HTML: Markdown becomes HTML, HTML is sanitised.
+fn safe_html(content: &str) -> String {
+    if has_element(content) {
+        return sanitize(content);
+    }
+    sanitize(&antiphon_markdown::to_html(content))
+}
+
+fn response(
+    cx: &NodeContext<AgenticSearch>,
+    answer: &AnswerReply,
+    patch: &mut Patch<State>,
+) -> FinalResponse {
+    let mut html = safe_html(answer.response_content.trim());
+    if html.trim().is_empty() {
+        // Nothing of it may be shown as HTML.
+        html = format!("<p>{}</p>", escape(answer.response_content.trim()));
+    }
+    let response_content = html.trim().to_owned();
+    FinalResponse {
+        markdown: to_markdown(&response_content),
+        response_content,
+        reasoning: answer.reasoning.clone().unwrap_or_default(),
+        information_used: used(cx, answer.sources.as_deref(), patch),
+    }
+}
+
+/// The sources that the answer names; all if it names none. Numbers without a result are left out.
+fn used(
+    cx: &NodeContext<AgenticSearch>,
+    named: Option<&[usize]>,
+    patch: &mut Patch<State>,
+) -> Vec<SearchSource> {
+    let plan = cx.state.plan();
+    let all: Vec<SearchSource> =
+        passages(&plan).iter().flat_map(|task| task.sources(|_| true)).collect();
+    let named = named.unwrap_or_default();
+    let unknown: Vec<usize> = named
+        .iter()
+        .filter(|number| all.iter().all(|source| source.number != **number))
+        .copied()
+        .collect();
+    if !unknown.is_empty() {
+        patch.note("sources_dropped", json!({"numbers": unknown}));
+    }
+    let chosen: Vec<SearchSource> =
+        all.iter().filter(|source| named.contains(&source.number)).cloned().collect();
+    if chosen.is_empty() { all } else { chosen }
+}

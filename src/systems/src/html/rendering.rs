@@ -1,0 +1,320 @@
+//! Sanitised HTML as Markdown and as plain text.
+
+use super::entity::decode;
+use super::token::{HtmlToken, tokens};
+
+/// The HTML as Markdown. It must be sanitised.
+///
+/// ```
+/// use antiphon_systems::html::to_markdown;
+/// let html = "<h3>Tea</h3><p>Steep <strong>2</strong> minutes.</p><ul><li>green</li></ul>";
+/// assert_eq!(to_markdown(html), "### Tea\n\nSteep **2** minutes.\n\n- green");
+/// ```
+pub fn to_markdown(html: &str) -> String {
+    render(html, true)
+}
+
+/// The HTML as plain text: without tags, a line for each block. It must be sanitised.
+///
+/// ```
+/// use antiphon_systems::html::to_text;
+/// assert_eq!(to_text("<p>a &lt; <b>b</b></p><p>c</p>"), "a < b\nc");
+/// ```
+pub fn to_text(html: &str) -> String {
+    render(html, false)
+}
+
+fn render(html: &str, is_markdown: bool) -> String {
+    let mut writer = HtmlRenderer { is_markdown, ..HtmlRenderer::default() };
+    for placed in tokens(html) {
+        match placed.token {
+            HtmlToken::Text(text) => writer.text(&decode(text)),
+            HtmlToken::Open { name, attributes, .. } => writer.open(name, attributes),
+            HtmlToken::Close(name) => writer.close(name),
+            HtmlToken::Other => {}
+        }
+    }
+    writer.finish()
+}
+
+/// A list that is open, with the number of its next item if it is ordered.
+struct OpenList {
+    next: Option<usize>,
+}
+
+#[derive(Default)]
+struct HtmlRenderer {
+    is_markdown: bool,
+    out: String,
+    /// New lines that the next text begins with: 0 to 2.
+    lines: usize,
+    lists: Vec<OpenList>,
+    quotes: usize,
+    preformatted: usize,
+    links: Vec<String>,
+    cells: usize,
+    is_first_row: bool,
+    /// What stands before the next text, such as the mark of an item.
+    mark: String,
+    needs_space: bool,
+}
+
+impl HtmlRenderer {
+    fn open(&mut self, name: &str, attributes: &str) {
+        match name {
+            "br" => self.break_line(1),
+            "hr" => {
+                self.break_line(2);
+                self.sign("---");
+                self.break_line(2);
+            }
+            "h1" | "h2" | "h3" | "h4" | "h5" | "h6" => {
+                self.break_line(2);
+                let level = name.trim_start_matches('h').parse().unwrap_or(3);
+                self.mark_block(&format!("{} ", "#".repeat(level)));
+            }
+            "ul" => self.open_list(None),
+            "ol" => self.open_list(Some(1)),
+            "li" => self.open_item(),
+            "blockquote" => {
+                self.break_line(2);
+                self.quotes += 1;
+            }
+            "pre" => {
+                self.break_line(2);
+                self.sign("```");
+                self.preformatted += 1;
+                self.break_line(1);
+            }
+            "table" => {
+                self.break_line(2);
+                self.is_first_row = true;
+            }
+            "tr" => {
+                self.break_line(1);
+                self.cells = 0;
+            }
+            "td" | "th" => {
+                if self.is_markdown {
+                    self.sign(if self.cells == 0 { "| " } else { " | " });
+                } else if self.cells > 0 {
+                    self.needs_space = true;
+                }
+                self.cells += 1;
+            }
+            "a" => {
+                self.links.push(attribute(attributes, "href").unwrap_or_default());
+                if self.links.last().is_some_and(|link| !link.is_empty()) {
+                    self.inline_mark("[");
+                }
+            }
+            "strong" | "b" => self.inline_mark("**"),
+            "em" | "i" => self.inline_mark("*"),
+            "code" if self.preformatted == 0 => self.inline_mark("`"),
+            name if is_block(name) => self.break_line(2),
+            _ => {}
+        }
+    }
+
+    fn close(&mut self, name: &str) {
+        match name {
+            "ul" | "ol" => {
+                self.lists.pop();
+                self.break_line(if self.lists.is_empty() { 2 } else { 1 });
+            }
+            "li" => {
+                self.mark.clear();
+                self.break_line(1);
+            }
+            "blockquote" => {
+                self.break_line(2);
+                self.quotes = self.quotes.saturating_sub(1);
+            }
+            "pre" => {
+                self.preformatted = self.preformatted.saturating_sub(1);
+                if !self.out.ends_with('\n') {
+                    self.break_line(1);
+                }
+                self.sign("```");
+                self.break_line(2);
+            }
+            "tr" => {
+                if self.is_markdown && self.cells > 0 {
+                    self.sign(" |");
+                    if std::mem::take(&mut self.is_first_row) {
+                        self.break_line(1);
+                        self.sign(&"| --- ".repeat(self.cells));
+                        self.sign("|");
+                    }
+                }
+                self.break_line(1);
+            }
+            "a" => {
+                let link = self.links.pop().unwrap_or_default();
+                if !link.is_empty() {
+                    self.close_mark(&format!("]({link})"));
+                }
+            }
+            "strong" | "b" => self.close_mark("**"),
+            "em" | "i" => self.close_mark("*"),
+            "code" if self.preformatted == 0 => self.close_mark("`"),
+            "h1" | "h2" | "h3" | "h4" | "h5" | "h6" => self.break_line(2),
+            name if is_block(name) => self.break_line(2),
+            _ => {}
+        }
+    }
+
+    fn text(&mut self, text: &str) {
+        if self.preformatted > 0 {
+            for (number, line) in text.split('\n').enumerate() {
+                if number > 0 {
+                    self.lines = 0;
+                    self.new_line();
+                }
+                if !line.is_empty() {
+                    self.put(line);
+                }
+            }
+            return;
+        }
+        if text.starts_with(char::is_whitespace) {
+            self.needs_space = true;
+        }
+        for word in text.split_whitespace() {
+            self.word(word);
+            self.needs_space = true;
+        }
+        self.needs_space =
+            text.ends_with(char::is_whitespace) || (self.needs_space && text.trim().is_empty());
+    }
+
+    fn word(&mut self, word: &str) {
+        if !self.is_markdown {
+            return self.put(word);
+        }
+        let mut escaped = String::with_capacity(word.len());
+        for sign in word.chars() {
+            if matches!(sign, '*' | '`' | '[' | '<') || (sign == '|' && self.cells > 0) {
+                escaped.push('\\');
+            }
+            escaped.push(sign);
+        }
+        self.put(&escaped);
+    }
+
+    fn open_list(&mut self, next: Option<usize>) {
+        self.break_line(if self.lists.is_empty() { 2 } else { 1 });
+        self.lists.push(OpenList { next });
+    }
+
+    fn open_item(&mut self) {
+        self.break_line(1);
+        let depth = self.lists.len().saturating_sub(1);
+        let mark = match self.lists.last_mut() {
+            Some(OpenList { next: Some(number) }) => {
+                *number += 1;
+                format!("{}. ", *number - 1)
+            }
+            _ => "- ".to_owned(),
+        };
+        self.mark = format!("{}{mark}", "  ".repeat(depth));
+    }
+
+    /// A mark at the beginning of a block.
+    fn mark_block(&mut self, mark: &str) {
+        if self.is_markdown {
+            mark.clone_into(&mut self.mark);
+        }
+    }
+
+    /// A mark before words; the space before the words stands before it.
+    fn inline_mark(&mut self, mark: &str) {
+        if self.is_markdown {
+            self.put(mark);
+            self.needs_space = false;
+        }
+    }
+
+    /// A mark after words; the space after the words stands behind it.
+    fn close_mark(&mut self, mark: &str) {
+        if self.is_markdown {
+            let spaced = std::mem::take(&mut self.needs_space);
+            self.put(mark);
+            self.needs_space = spaced;
+        }
+    }
+
+    /// A sign that only Markdown has.
+    fn sign(&mut self, sign: &str) {
+        if self.is_markdown {
+            self.needs_space = false;
+            self.put(sign);
+        }
+    }
+
+    fn break_line(&mut self, lines: usize) {
+        let lines = if self.is_markdown { lines } else { 1 };
+        self.lines = self.lines.max(lines);
+        self.needs_space = false;
+    }
+
+    fn new_line(&mut self) {
+        self.out.push('\n');
+        if self.is_markdown {
+            self.out.push_str(&"> ".repeat(self.quotes));
+        }
+    }
+
+    fn put(&mut self, text: &str) {
+        let lines = std::mem::take(&mut self.lines);
+        if self.out.is_empty() {
+            if self.is_markdown {
+                self.out.push_str(&"> ".repeat(self.quotes));
+            }
+        } else if lines > 0 {
+            for _ in 0..lines {
+                self.new_line();
+            }
+        } else if std::mem::take(&mut self.needs_space) && !self.out.ends_with([' ', '\n']) {
+            self.out.push(' ');
+        }
+        self.needs_space = false;
+        self.out.push_str(&std::mem::take(&mut self.mark));
+        self.out.push_str(text);
+    }
+
+    fn finish(self) -> String {
+        let lines: Vec<&str> = self.out.lines().map(str::trim_end).collect();
+        lines.join("\n").trim_end().to_owned()
+    }
+}
+
+fn is_block(name: &str) -> bool {
+    const BLOCKS: [&str; 17] = [
+        "address",
+        "article",
+        "aside",
+        "caption",
+        "center",
+        "dd",
+        "details",
+        "div",
+        "dl",
+        "dt",
+        "figcaption",
+        "figure",
+        "footer",
+        "header",
+        "p",
+        "section",
+        "summary",
+    ];
+    BLOCKS.contains(&name)
+}
+
+/// The value of an attribute, as the sanitiser writes it.
+fn attribute(attributes: &str, name: &str) -> Option<String> {
+    let (_, after) = attributes.split_once(&format!(" {name}=\""))?;
+    let (value, _) = after.split_once('"')?;
+    Some(decode(value).into_owned())
+}

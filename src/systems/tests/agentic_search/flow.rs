@@ -1,0 +1,182 @@
+//! From the question to the answer, and without tools.
+
+use antiphon_systems::Outcome;
+use antiphon_systems::agentic_search::{
+    Config, PlanSource, SearchInput, SearchOutcome, TaskStatus,
+};
+use serde_json::json;
+
+use crate::scene::{Scene, answer, fails, plan, says, task};
+
+/// AS-01 of `docs/systems/agentic-search.md`.
+#[tokio::test]
+async fn two_tasks_take_two_requests_and_two_calls_and_tell_their_steps_in_order() {
+    let (stories, notes) = (says("stories", "12 stories"), says("notes", "5 notes"));
+    let played = Scene::new(&json!({}))
+        .tool(&stories)
+        .tool(&notes)
+        .planner([plan(&[task("stories", "upstream"), task("notes", "upstream tag")])])
+        .synthesiser([answer("<p>There are <strong>17</strong>.</p>")])
+        .ask("How many stories have upstream?")
+        .await;
+    assert_eq!(played.spent(), (2, 2));
+    let output = &played.result.output;
+    assert_eq!(played.result.outcome, Outcome::Answered);
+    assert_eq!(output.search_outcome, SearchOutcome::Answered);
+    assert_eq!(output.html, "<p>There are <strong>17</strong>.</p>");
+    assert_eq!(output.answer, "There are **17**.");
+    assert_eq!(output.execution_plan.as_ref().unwrap().source, PlanSource::Model);
+    assert_eq!(
+        output.thinking_steps,
+        [
+            "Question: How many stories have upstream?",
+            "2 tools can be used: stories, notes",
+            "Plan: look it up",
+            "1. stories: upstream",
+            "2. notes: upstream tag",
+            "Task 1: stories({\"query\":\"upstream\"})",
+            "Result of task 1: 12 stories",
+            "Task 2: notes({\"query\":\"upstream tag\"})",
+            "Result of task 2: 5 notes",
+            "2 results, 0 failures, from: stories, notes",
+            "The answer has 37 characters",
+        ]
+    );
+    let gathered = &output.gathered_information;
+    assert_eq!(gathered.sources_used, ["stories", "notes"]);
+    assert_eq!(gathered.task_results[1].result, json!("5 notes"));
+    assert_eq!(gathered.summary.as_deref(), Some("There are **17**."));
+}
+
+/// AS-02 of `docs/systems/agentic-search.md`.
+#[tokio::test]
+async fn five_tasks_take_two_requests_too() {
+    let stories = says("stories", "12 stories");
+    let tasks: Vec<_> = (0..5).map(|number| task("stories", &format!("part {number}"))).collect();
+    let played = Scene::new(&json!({}))
+        .tool(&stories)
+        .planner([plan(&tasks)])
+        .synthesiser([answer("<p>Many.</p>")])
+        .ask("How many?")
+        .await;
+    assert_eq!(played.spent(), (2, 5));
+    assert_eq!(played.result.state.current_task_index, 5);
+}
+
+/// AS-08 of `docs/systems/agentic-search.md`.
+#[tokio::test]
+async fn a_task_that_fails_is_told_and_the_others_are_answered_from() {
+    let (broken, notes) = (fails("stories"), says("notes", "5 notes"));
+    let played = Scene::new(&json!({}))
+        .tool(&broken)
+        .tool(&notes)
+        .planner([plan(&[task("stories", "upstream"), task("notes", "upstream")])])
+        .synthesiser([answer("<p>At least 5.</p>")])
+        .ask("How many?")
+        .await;
+    let states: Vec<TaskStatus> = played.tasks().iter().map(|task| task.status).collect();
+    assert_eq!(states, [TaskStatus::Failed, TaskStatus::Completed]);
+    assert_eq!(played.result.output.search_outcome, SearchOutcome::AnsweredPartial);
+    assert_eq!(played.result.outcome, Outcome::Answered);
+    let prompt = played.read_by("synthesiser");
+    assert!(prompt.contains("<failed_task number=\"1\">"), "{prompt}");
+    assert!(prompt.contains("the index is closed"), "{prompt}");
+}
+
+/// AS-10 of `docs/systems/agentic-search.md`.
+#[tokio::test]
+async fn an_answer_is_asked_for_when_all_tasks_fail() {
+    let broken = fails("stories");
+    let played = Scene::new(&json!({}))
+        .tool(&broken)
+        .planner([plan(&[task("stories", "a"), task("stories", "b")])])
+        .synthesiser([answer("<p>Nothing could be found.</p>")])
+        .ask("How many?")
+        .await;
+    assert_eq!(played.spent(), (2, 2));
+    let output = &played.result.output;
+    assert_eq!(output.error_message.as_deref(), Some("all tasks have failed"));
+    assert_eq!(output.answer, "Nothing could be found.");
+    assert_eq!(output.search_outcome, SearchOutcome::AnsweredPartial);
+}
+
+/// AS-12 of `docs/systems/agentic-search.md`.
+#[tokio::test]
+async fn without_a_tool_no_model_is_asked() {
+    let stories = says("stories", "12 stories");
+    let enabled = SearchInput {
+        enabled_tools: vec!["nothing".to_owned()],
+        ..SearchInput::from("What is <b>?")
+    };
+    for (scene, input) in [
+        (Scene::new(&json!({})).tool(&stories), enabled),
+        (Scene::new(&json!({})), SearchInput::from("What is <b>?")),
+    ] {
+        let played = scene.ask(input).await;
+        assert_eq!(played.spent(), (0, 0));
+        assert_eq!(played.result.outcome, Outcome::NoAnswer);
+        assert_eq!(played.result.output.search_outcome, SearchOutcome::NoTools);
+        assert!(played.html().contains("What is &lt;b&gt;?"), "{}", played.html());
+        assert_eq!(played.result.output.answer, "");
+        assert!(played.result.reason.is_some());
+        assert_eq!(played.result.state.conversation_history, [], "it is no turn");
+    }
+}
+
+#[tokio::test]
+async fn a_model_may_answer_without_tools_where_that_is_wanted() {
+    let played = Scene::new(&json!({"on_no_tools": "model"}))
+        .synthesiser([answer("<p>Hello.</p>")])
+        .ask("Hello?")
+        .await;
+    assert_eq!(played.spent(), (1, 0));
+    assert_eq!(played.result.output.answer, "Hello.");
+}
+
+#[tokio::test]
+async fn only_enabled_tools_are_planned_with_and_unknown_names_are_told() {
+    let (stories, notes) = (says("stories", "12"), says("notes", "5"));
+    let input = SearchInput {
+        enabled_tools: vec!["notes".to_owned(), "pages".to_owned()],
+        ..SearchInput::from("How many?")
+    };
+    let played = Scene::new(&json!({}))
+        .tool(&stories)
+        .tool(&notes)
+        .planner([plan(&[task("stories", "a"), task("notes", "b")])])
+        .synthesiser([answer("<p>5.</p>")])
+        .ask(input)
+        .await;
+    assert_eq!(
+        played.notes("tools_discovered"),
+        [json!({"count": 1, "names": ["notes"], "unknown_enabled": ["pages"]})]
+    );
+    assert!(!played.read_by("planner").contains("Searches stories."));
+    assert_eq!(stories.calls().len(), 0);
+    assert_eq!(played.tasks().len(), 1);
+}
+
+#[tokio::test]
+async fn a_blank_question_is_refused_before_anything_is_asked() {
+    let mut scene = Scene::new(&json!({})).tool(&says("stories", "12"));
+    let (system, model) = scene.system();
+    let refused = system.ask(" ", scene.session()).await.unwrap_err();
+    assert_eq!(refused.code, "question_blank");
+    assert!(model.requests().is_empty());
+}
+
+#[test]
+fn settings_out_of_range_are_refused_by_name() {
+    for (setting, name) in [
+        (json!({"max_tasks": 0}), "max_tasks"),
+        (json!({"max_turn_iterations": 0}), "max_turn_iterations"),
+        (json!({"temperature": 3}), "temperature"),
+        (json!({"tool_timeout_s": 0}), "tool_timeout_s"),
+        (json!({"question_timeout_s": -1}), "question_timeout_s"),
+        (json!({"registry": "x"}), "registry"),
+    ] {
+        let fault = Config::from_json(&setting).unwrap_err();
+        assert_eq!(fault.code, "system_setting_invalid");
+        assert!(fault.message.contains(name), "{}", fault.message);
+    }
+}

@@ -1,0 +1,17 @@
+//! The agentic search: plans, waves of tasks, answers, conversations.
+
+#![expect(clippy::unwrap_used, reason = "clippy does not see that the stage is only set in tests")]
+
+mod approvals;
+mod counting;
+mod flow;
+mod hostile;
+mod html;
+mod iterations;
+mod plans;
+mod prompts;
+mod references;
+mod scene;
+mod synthesis;
+mod threads;
+mod waves;

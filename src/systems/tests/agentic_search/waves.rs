@@ -1,0 +1,208 @@
+//! How tasks follow each other.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use antiphon_core::{Category, Fault};
+use antiphon_runtime::Clock;
+use antiphon_systems::Outcome;
+use antiphon_systems::agentic_search::{SearchOutcome, TaskErrorKind, TaskStatus};
+use serde_json::{Value as Json, json};
+
+use crate::scene::{FakeTool, Scene, answer, fails, plan, says, task};
+
+fn slow(name: &str, milliseconds: u64) -> Arc<FakeTool> {
+    let own = name.to_owned();
+    let mut tool = FakeTool::search(name, move |_| Ok(json!(format!("from {own}"))));
+    tool.delay = Duration::from_millis(milliseconds);
+    Arc::new(tool)
+}
+
+fn statuses(tasks: &[antiphon_systems::agentic_search::SearchTask]) -> Vec<TaskStatus> {
+    tasks.iter().map(|task| task.status).collect()
+}
+
+/// AS-22 of `docs/systems/agentic-search.md`.
+#[tokio::test]
+async fn tasks_run_at_the_same_time_and_are_told_in_their_order() {
+    let tools = [slow("a", 300), slow("b", 100), slow("c", 200)];
+    let scene = tools.iter().fold(Scene::new(&json!({})), Scene::tool);
+    let clock = scene.clock.clone();
+    let played = scene
+        .planner([plan(&[task("a", "1"), task("b", "2"), task("c", "3")])])
+        .synthesiser([answer("<p>abc</p>")])
+        .ask("What?")
+        .await;
+    assert_eq!(clock.now().as_micros(), 300_000, "as long as the slowest");
+    let results: Vec<_> = played.tasks().iter().map(|task| task.result.clone().unwrap()).collect();
+    assert_eq!(results, ["from a", "from b", "from c"]);
+    let steps = &played.result.output.thinking_steps;
+    let results = steps.iter().filter(|step| step.starts_with("Result"));
+    assert!(results.map(|step| &step[15..16]).eq(["1", "2", "3"]), "{steps:?}");
+    assert_eq!(played.notes("wave"), [json!({"numbers": [1, 2, 3]})]);
+}
+
+#[tokio::test]
+async fn a_wave_has_at_most_as_many_tasks_as_allowed() {
+    let stories = slow("a", 100);
+    let tasks: Vec<Json> = (1..=5).map(|number| task("a", &number.to_string())).collect();
+    let scene = Scene::new(&json!({"max_parallel_tasks": 2})).tool(&stories);
+    let clock = scene.clock.clone();
+    let played = scene.planner([plan(&tasks)]).synthesiser([answer("<p>a</p>")]).ask("What?").await;
+    assert_eq!(clock.now().as_micros(), 300_000);
+    let waves: Vec<Json> =
+        played.notes("wave").iter().map(|wave| wave["numbers"].clone()).collect();
+    assert_eq!(waves, [json!([1, 2]), json!([3, 4]), json!([5])]);
+}
+
+/// AS-23 of `docs/systems/agentic-search.md`.
+#[tokio::test]
+async fn a_failure_stops_further_tasks_where_that_is_wanted() {
+    let (broken, notes) = (fails("stories"), says("notes", "5 notes"));
+    let played = Scene::new(&json!({"execution": "sequential", "stop_on_error": true}))
+        .tool(&broken)
+        .tool(&notes)
+        .planner([plan(&[task("stories", "a"), task("notes", "b")])])
+        .synthesiser([answer("<p>Nothing.</p>")])
+        .ask("What?")
+        .await;
+    assert_eq!(statuses(played.tasks()), [TaskStatus::Failed, TaskStatus::Pending]);
+    assert_eq!(played.result.state.current_task_index, 0);
+    assert_eq!((played.spent(), notes.calls().len()), ((2, 1), 0));
+    assert_eq!(played.result.output.answer, "Nothing.");
+}
+
+/// AS-24 of `docs/systems/agentic-search.md`.
+#[tokio::test]
+async fn a_task_gets_a_value_of_the_task_it_depends_on() {
+    let found = json!({"results": [{"path": "a.md", "text": "Tea."}], "count": 3});
+    let search = Arc::new(FakeTool::search("search", move |_| Ok(found.clone())));
+    let read = says("read", "the page");
+    let second = json!({
+        "tool_name": "read",
+        "tool_arguments": {"query": "{{task_1.results.0.path}}", "size": "{{ task_1.result.count }}"},
+        "depends_on": [1],
+    });
+    let played = Scene::new(&json!({}))
+        .tool(&search)
+        .tool(&read)
+        .planner([plan(&[task("search", "tea"), second.clone()])])
+        .synthesiser([answer("<p>Tea.</p>")])
+        .ask("What?")
+        .await;
+    assert_eq!(read.calls(), [json!({"query": "a.md", "size": 3})]);
+    assert_eq!(played.notes("wave").len(), 2);
+    assert_eq!(played.tasks()[1].depends_on, [1]);
+
+    let broken = fails("search");
+    let played = Scene::new(&json!({}))
+        .tool(&broken)
+        .tool(&read)
+        .planner([plan(&[task("search", "tea"), second])])
+        .synthesiser([answer("<p>Nothing.</p>")])
+        .ask("What?")
+        .await;
+    assert_eq!(statuses(played.tasks()), [TaskStatus::Failed, TaskStatus::Failed]);
+    assert_eq!(played.tasks()[1].error.as_ref().unwrap().kind, TaskErrorKind::DependencyFailed);
+    assert_eq!(read.calls().len(), 1, "it was not called again");
+}
+
+#[tokio::test]
+async fn a_reference_that_leads_nowhere_fails_its_task_alone() {
+    let stories = says("stories", "12 stories");
+    let lost = task("stories", "{{task_1.results.7}}");
+    let played = Scene::new(&json!({}))
+        .tool(&stories)
+        .planner([plan(&[task("stories", "a"), lost, task("stories", "c")])])
+        .synthesiser([answer("<p>12.</p>")])
+        .ask("What?")
+        .await;
+    let error = played.tasks()[1].error.as_ref().unwrap();
+    assert_eq!(error.kind, TaskErrorKind::ReferenceError);
+    assert!(error.message.ends_with("{{task_1.results.7}}"), "{}", error.message);
+    assert_eq!(stories.calls().len(), 2);
+}
+
+/// AS-25 of `docs/systems/agentic-search.md`.
+#[tokio::test]
+async fn equal_tasks_are_one_call() {
+    // Also of a tool that changes the world.
+    let mut tool = FakeTool::search("stories", |_| Ok(json!("12 stories")));
+    tool.spec.side_effect = antiphon_core::SideEffect::External;
+    let stories = Arc::new(tool);
+    let padded = json!({"tool_name": "stories", "tool_arguments": {"query": "a", "size": "3"}});
+    let plain = json!({"tool_name": "stories", "tool_arguments": {"size": 3, "query": "a"}});
+    let played = Scene::new(&json!({}))
+        .tool(&stories)
+        .planner([plan(&[padded, plain, task("stories", "b")])])
+        .synthesiser([answer("<p>12.</p>")])
+        .ask("What?")
+        .await;
+    assert_eq!(stories.calls().len(), 2);
+    let [first, second, _] = played.tasks() else { panic!("three tasks") };
+    assert_eq!(first.result, second.result);
+    assert_eq!(second.shares_result_of, Some(1));
+    assert_eq!(statuses(played.tasks()), [TaskStatus::Completed; 3]);
+    let prompt = played.read_by("synthesiser");
+    assert_eq!(prompt.matches("12 stories").count(), 2, "{prompt}");
+}
+
+/// AS-26 of `docs/systems/agentic-search.md`.
+#[tokio::test]
+async fn a_call_that_takes_too_long_fails_alone() {
+    let (never, notes) = (slow("never", 1_000_000), says("notes", "5 notes"));
+    let scene = Scene::new(&json!({})).tool(&never).tool(&notes);
+    let clock = scene.clock.clone();
+    let played = scene
+        .planner([plan(&[task("never", "a"), task("notes", "b")])])
+        .synthesiser([answer("<p>5.</p>")])
+        .ask("What?")
+        .await;
+    assert_eq!(clock.now().as_micros(), 60_000_000);
+    assert_eq!(played.tasks()[0].error.as_ref().unwrap().kind, TaskErrorKind::Timeout);
+    assert_eq!(statuses(played.tasks()), [TaskStatus::Failed, TaskStatus::Completed]);
+    assert_eq!(played.result.output.search_outcome, SearchOutcome::AnsweredPartial);
+}
+
+#[tokio::test]
+async fn a_question_whose_time_is_over_tells_what_was_found() {
+    let (never, notes) = (slow("never", 1_000_000), says("notes", "5 notes"));
+    let settings = json!({"question_timeout_s": 10, "max_parallel_tasks": 1});
+    let played = Scene::new(&settings)
+        .tool(&never)
+        .tool(&notes)
+        .planner([plan(&[task("notes", "b"), task("never", "a")])])
+        .ask("What?")
+        .await;
+    assert_eq!(played.result.outcome, Outcome::Budget);
+    assert_eq!(played.result.output.search_outcome, SearchOutcome::FallbackHtml);
+    assert!(played.html().contains("5 notes"), "{}", played.html());
+    assert_eq!(statuses(played.tasks()), [TaskStatus::Completed, TaskStatus::Failed]);
+    assert_eq!(played.result.error.as_ref().unwrap().code, "budget_exhausted");
+    assert_eq!(played.spent().0, 1, "no time is left for the synthesis");
+}
+
+#[tokio::test]
+async fn failures_of_servers_have_the_names_of_the_specification() {
+    for (code, kind) in [
+        (-32_601, TaskErrorKind::UnknownTool),
+        (-32_602, TaskErrorKind::InvalidArguments),
+        (-32_603, TaskErrorKind::ToolError),
+        (-32_000, TaskErrorKind::ToolError),
+        (-32_001, TaskErrorKind::Auth),
+        (-32_003, TaskErrorKind::Auth),
+    ] {
+        let tool = Arc::new(FakeTool::search("stories", move |_| {
+            let fault =
+                Fault::foreign(Category::Tool, "tool_failed", "the server refused the call");
+            Err(fault.with("rpc_code", code))
+        }));
+        let played = Scene::new(&json!({}))
+            .tool(&tool)
+            .planner([plan(&[task("stories", "a")])])
+            .synthesiser([answer("<p>Nothing.</p>")])
+            .ask("What?")
+            .await;
+        assert_eq!(played.tasks()[0].error.as_ref().unwrap().kind, kind, "{code}");
+    }
+}

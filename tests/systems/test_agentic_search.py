@@ -1,0 +1,198 @@
+"""The agentic search from Python."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from antiphon import Agent, Tool, ToolContext
+from antiphon.errors import AntiphonError, ValidationError
+from antiphon.models import scripted
+from antiphon.systems import AgenticSearch, AgenticSearchResult
+
+
+def stories(query: str, size: int = 5) -> dict[str, Any]:
+    """Search the stories."""
+    hits = [{"title": "Upstream", "url": "https://a.example/1", "text": f"{query}: 12 of {size}"}]
+    return {"results": hits, "total": 12}
+
+
+def broken(query: str) -> str:
+    """Search the archive."""
+    raise RuntimeError(f"the archive is closed: {query}")
+
+
+def task(tool: str, **arguments: Any) -> dict[str, Any]:
+    return {"tool_name": tool, "tool_arguments": arguments}
+
+
+def plan(*tasks: dict[str, Any]) -> dict[str, Any]:
+    return {"json": {"reasoning": "look it up", "tasks": list(tasks)}}
+
+
+def words(html: str, *sources: int) -> dict[str, Any]:
+    return {"json": {"reasoning": "found", "response_content": html, "sources": list(sources)}}
+
+
+def answered(*, tools: Any = (stories,), **options: Any) -> AgenticSearchResult:
+    model = scripted([plan(task("stories", query="upstream")), words("<p><b>12</b>.</p>", 1)])
+    return AgenticSearch(model, tools=tools, **options).run("How many?")
+
+
+def test_a_result_has_the_answer_its_sources_and_the_tasks() -> None:
+    result = answered()
+    assert (result.outcome, result.search_outcome) == ("answered", "answered")
+    assert (result.answer, result.html) == ("**12**.", "<p><b>12</b>.</p>")
+    assert (result.usage.model_calls, result.usage.tool_calls) == (2, 1)
+    (source,) = result.sources
+    assert (source.title, source.location) == ("Upstream", "https://a.example/1")
+    assert source.excerpt == "upstream: 12 of 5"
+    assert result.execution_plan is not None
+    (made,) = result.execution_plan.tasks
+    assert (made.status, made.tool_arguments) == ("completed", {"query": "upstream", "size": 5})
+    assert isinstance(made.finished_at, datetime)
+    assert result.gathered_information.sources_used == ("stories",)
+    assert result.thinking_steps[0] == "Question: How many?"
+    assert not result.is_followup
+    written = json.loads(result.to_json())
+    assert written["execution_plan"]["tasks"][0]["finished_at"] == made.finished_at.isoformat()
+    assert written["answer"] == "**12**."
+    assert written["sources"][0]["number"] == 1
+    assert "1 sources" in result._repr_mimebundle_()["text/html"]
+
+
+def test_a_task_that_fails_is_part_of_the_result() -> None:
+    model = scripted(
+        [plan(task("broken", query="x"), task("stories", query="y")), words("<p>a</p>")]
+    )
+    result = AgenticSearch(model, tools=[stories, broken]).run("How many?")
+    assert result.search_outcome == "answered_partial"
+    (lost,) = result.gathered_information.failed
+    assert lost.error is not None
+    assert lost.error.type == "ToolError"
+    assert "the archive is closed: x" in lost.error.message
+
+
+def test_without_an_answer_the_html_tells_what_was_found() -> None:
+    model = scripted([plan(task("stories", query="upstream")), ""])
+    result = AgenticSearch(model, tools=[stories]).run("How <many>?")
+    assert (result.outcome, result.answer) == ("no_answer", None)
+    assert result.search_outcome == "fallback_html"
+    assert "How &lt;many&gt;?" in result.html
+    assert "12 of 5" in result.html
+    with pytest.raises(AntiphonError, match="could not be put into an answer"):
+        result.raise_for_outcome()
+
+
+def test_no_tool_is_no_answer() -> None:
+    result = AgenticSearch(scripted([])).run("How many?")
+    assert (result.outcome, result.search_outcome) == ("no_answer", "no_tools")
+    assert result.reason == "no tool was given"
+    named = AgenticSearch(scripted([]), tools=[stories]).run("How many?", enabled_tools=["x"])
+    assert named.reason == "none of the enabled tools exists: x"
+
+
+def test_a_thread_is_a_conversation() -> None:
+    model = scripted(
+        [
+            plan(task("stories", query="upstream")),
+            words("<p>12.</p>"),
+            plan(),
+            words("<p>As I said: 12.</p>"),
+        ]
+    )
+    search = AgenticSearch(model, tools=[stories], checkpointer="memory:")
+    search.run("How many?", thread="session")
+    second = search.run("How many again?", thread="session")
+    assert second.is_followup
+    assert second.answer == "As I said: 12."
+    assert "answer: 12." in model.requests[2]["messages"][-1]["content"]
+    history = search.state("session").state["conversation_history"]
+    assert [turn["response"] for turn in history] == ["12.", "As I said: 12."]
+    assert not search.run("Alone?", thread="another").is_followup
+
+
+def test_roles_are_functions_agents_and_models() -> None:
+    seen: list[dict[str, Any]] = []
+
+    def planner(brief: dict[str, Any]) -> dict[str, Any]:
+        seen.append(brief)
+        return {"tasks": [task("stories", query=brief["question"])]}
+
+    def synthesiser(brief: dict[str, Any]) -> dict[str, Any]:
+        seen.append(brief)
+        return {"response_content": f"**{len(brief['results'])}** results"}
+
+    result = AgenticSearch(planner=planner, synthesiser=synthesiser, tools=[stories]).run("Many?")
+    assert result.answer == "**1** results"
+    assert seen[0]["tools"][0]["name"] == "stories"
+    assert seen[0]["schema"]["required"] == ["tasks"]
+    assert seen[1]["results"][0]["text"] == "Many?: 12 of 5"
+    agent = Agent(name="words", model=scripted([words("<p>a</p>")]), instructions="Be kind.")
+    assert AgenticSearch(planner=planner, synthesiser=agent, tools=[stories]).run("q").answer == "a"
+    looping = Agent(name="loop", model=scripted([]), tools=[stories])
+    with pytest.raises(ValidationError, match="more than one request as the planner") as caught:
+        AgenticSearch(scripted([]), planner=looping, tools=[stories])
+    assert caught.value.code == "role_tools_invalid"
+
+
+def test_tools_reach_the_context_of_the_run() -> None:
+    def secret(query: str, ctx: ToolContext[str]) -> str:
+        """Look behind the curtain."""
+        return f"{ctx.context} {query}"
+
+    model = scripted([plan(task("secret", query="x")), words("<p>a</p>")])
+    result = AgenticSearch(model, tools=[secret]).run("What?", context="ada")
+    assert result.gathered_information.task_results[0].result == "ada x"
+
+
+def test_a_call_waits_for_a_person_and_goes_on_with_the_answer() -> None:
+    calls: list[str] = []
+
+    def pay(query: str) -> str:
+        """Buy it."""
+        calls.append(query)
+        return "bought"
+
+    model = scripted([plan(task("pay", query="tea")), words("<p>Bought.</p>")])
+    tools = [Tool(pay, approval=True)]
+    search = AgenticSearch(model, tools=tools, checkpointer="memory:")
+    paused = search.run("Buy tea.", thread="t")
+    assert (paused.outcome, paused.questions[0].value["tool"], calls) == ("paused", "pay", [])
+    result = search.resume("t", True)
+    assert (result.answer, calls) == ("Bought.", ["tea"])
+
+
+def test_it_streams_and_awaits() -> None:
+    def search() -> AgenticSearch:
+        model = scripted([plan(task("stories", query="upstream")), words("<p>12.</p>")])
+        return AgenticSearch(model, tools=[stories])
+
+    with search().stream("How many?") as stream:
+        names = [event.name for event in stream if event.kind == "custom"]
+    assert names[:3] == ["session_started", "tools_discovered", "plan_created"]
+    assert stream.result.answer == "12."
+    assert asyncio.run(search().arun("How many?")).answer == "12."
+
+
+def test_wrong_arguments_are_refused() -> None:
+    search = AgenticSearch(scripted([]), tools=[stories])
+    with pytest.raises(ValidationError, match="must be a list of names: stories"):
+        search.run("q", enabled_tools="stories")
+    with pytest.raises(ValidationError, match="two tools have the same name: stories"):
+        AgenticSearch(scripted([]), tools=[stories, stories])
+    with pytest.raises(ValidationError, match="unknown setting of the agentic search: max_task"):
+        AgenticSearch(scripted([]), max_task=1)  # type: ignore[call-arg]
+
+
+def test_a_model_that_is_down_is_asked_twice_and_the_results_are_listed() -> None:
+    fault = {"category": "model_transport", "code": "model_unreachable", "message": "it is down"}
+    model = scripted([{"fault": fault}, {"fault": fault}])
+    result = AgenticSearch(model, tools=[stories]).run("upstream")
+    assert len(model.requests) == 2
+    assert result.search_outcome == "fallback_html"
+    assert "upstream: 12 of 10" in result.html
