@@ -5,9 +5,11 @@ from bench.rows import (
     beside,
     chain,
     concurrent,
+    documents,
     fanout,
     invoke,
     kept,
+    mcp,
     process,
     sandbox,
     state,
@@ -27,4 +29,6 @@ ROWS: tuple[Row, ...] = (
     *process.ROWS,
     *sandbox.ROWS,
     *tools.ROWS,
+    *mcp.ROWS,
+    *documents.ROWS,
 )
