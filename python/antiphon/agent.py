@@ -72,8 +72,8 @@ class Agent(
         instructions: the system prompt: a text, or a function, sync or async, that takes the
             context (`antiphon.RunContext`), or the state and the context, and returns it.
             Default: none.
-        tools: functions, `Tool`s, LangChain tools or `Toolset`s that the model may call;
-            methods of the agent are bound to it.
+        tools: functions, `Tool`s, `Toolset`s, or LangChain's tools or toolkits, that the model
+            may call; methods of the agent are bound to it.
         output: the type of the answer: a pydantic model, dataclass, TypedDict, another type
             hint, or a JSON schema as a dict. Default: text.
         reads: keys of the state that the prompt includes as data.

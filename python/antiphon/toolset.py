@@ -18,6 +18,7 @@ from __future__ import annotations
 import copy
 from typing import TYPE_CHECKING, Any
 
+from antiphon._tool.langchain import is_toolkit
 from antiphon._tool.lifespan import read_lifespan
 from antiphon._tool.mcp import McpServer, read_server
 from antiphon._tool.options import check_list, check_name
@@ -152,16 +153,16 @@ class Toolset:
 
     @classmethod
     def flatten(cls, given: Iterable[Any]) -> list[Any]:
-        """A list of tools and toolsets, with the tools of the toolsets in their place.
+        """A list of tools, toolsets and LangChain toolkits, with the tools in their place.
 
         Raises:
             ValidationError: it is no list (``tool_function``).
         """
-        return [
-            tool
+        members = (
+            one.tools if isinstance(one, cls) else one.get_tools() if is_toolkit(one) else [one]
             for one in check_list(given)
-            for tool in (one.tools if isinstance(one, cls) else [one])
-        ]
+        )
+        return [tool for some in members for tool in some]
 
     def _own(self, given: Tool, prefix: str) -> Tool:
         own = copy.copy(given)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
+from antiphon._content import decode_tool_result, encode_tool_result, is_content, read_parts
 from antiphon._tool.context import ToolContext
 from antiphon._tool.lifespan import resource_of
 from antiphon._tool.timed_call import acall_tool, call_tool
-from antiphon.errors import ToolError, ValidationError
+from antiphon.errors import StateError, ToolError, ValidationError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,6 +26,15 @@ def is_langchain_tool(value: Any) -> bool:
         and hasattr(value, "tool_call_schema")
         and callable(getattr(value, "invoke", None))
         and callable(getattr(value, "ainvoke", None))
+    )
+
+
+def is_toolkit(value: Any) -> bool:
+    """Whether it has what LangChain's toolkits have."""
+    return (
+        not isinstance(value, type)
+        and not callable(value)
+        and callable(getattr(value, "get_tools", None))
     )
 
 
@@ -87,10 +98,10 @@ def as_structured_tool(tool: Any) -> Any:
         raise ImportError(message, name=error.name) from error
 
     def call(**arguments: Any) -> Any:
-        return call_tool(tool, arguments, _context_of_call(tool))
+        return _blocks(call_tool(tool, arguments, _context_of_call(tool)))
 
     async def acall(**arguments: Any) -> Any:
-        return await acall_tool(tool, arguments, _context_of_call(tool))
+        return _blocks(await acall_tool(tool, arguments, _context_of_call(tool)))
 
     return StructuredTool(
         name=tool.name,
@@ -133,10 +144,36 @@ def _is_async(tool: Any) -> bool:
     return owner is not None and not owner.__module__.startswith("langchain_core.")
 
 
+def _blocks(value: Any) -> Any:
+    """A result as LangChain's messages take it: images and files as standard content blocks."""
+    if not is_content(value):
+        return value
+    return [
+        {"type": "text", "text": json.dumps(part["value"], ensure_ascii=False)}
+        if part["type"] == "data"
+        else part
+        for part in encode_tool_result(value)["content"]
+    ]
+
+
+_BLOCKS = {"text", "image", "image_url", "file"}
+
+
 def _content(name: str, reply: Any) -> Any:
-    """What the model shall read, from a LangChain tool message."""
+    """What the model shall read, from a LangChain tool message: a text, or content parts."""
     if getattr(reply, "type", None) != "tool":
         return reply  # a graph's `Command`, for instance
     if getattr(reply, "status", "success") == "error":
         raise ToolError(str(reply.content), code="tool_failed", details={"tool": name})
-    return reply.content
+    content = reply.content
+    if not isinstance(content, list) or not content or not all(map(_is_block, content)):
+        return content
+    try:
+        parts = read_parts(content)
+    except StateError:
+        return content  # blocks of another meaning, which are data
+    return parts if isinstance(parts, str) else decode_tool_result({"content": parts})
+
+
+def _is_block(part: Any) -> bool:
+    return isinstance(part, dict) and part.get("type") in _BLOCKS
