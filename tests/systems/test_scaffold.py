@@ -15,7 +15,7 @@ from antiphon import Budget
 from antiphon.checkpoint import MemorySaver
 from antiphon.errors import AntiphonError, BudgetError, StateError, ValidationError
 from antiphon.models import scripted
-from antiphon.systems import Computation, ReviewLoop, System, find, systems
+from antiphon.systems import Computation, DataAnalyst, ReviewLoop, System, find, systems
 
 SAID = {"json": {"said": "hello"}}
 
@@ -228,6 +228,7 @@ def test_an_unknown_name_is_answered_with_those_there_are() -> None:
     assert "review_loop" in str(caught.value.hint)
     assert {"computation", "review_loop"} <= set(systems())
     assert (find("review_loop"), find("computation")) == (ReviewLoop, Computation)
+    assert find("data_analyst") is DataAnalyst
 
 
 @pytest.fixture
@@ -311,6 +312,7 @@ def test_a_prompt_that_cannot_be_used_is_refused_before_a_model_is_looked_for(
 def test_signatures_name_the_settings_of_the_schema() -> None:
     from antiphon.systems.agentic_search import AgenticSearchSettings
     from antiphon.systems.computation import ComputationSettings
+    from antiphon.systems.data_analyst import DataAnalystSettings
     from antiphon.systems.review_loop import ReviewLoopSettings
 
     known = systems()
@@ -318,6 +320,7 @@ def test_signatures_name_the_settings_of_the_schema() -> None:
         ("review_loop", ReviewLoopSettings),
         ("computation", ComputationSettings),
         ("agentic_search", AgenticSearchSettings),
+        ("data_analyst", DataAnalystSettings),
     ):
         assert set(settings.__annotations__) == set(known[name].config_schema["properties"]), name
 

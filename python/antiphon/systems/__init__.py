@@ -38,15 +38,28 @@ from antiphon.systems.computation_result import (
     ComputationSource,
     RejectedWording,
 )
+from antiphon.systems.data_analyst import DataAnalyst
+from antiphon.systems.data_analyst_result import (
+    AgentError,
+    AgentRequest,
+    AgentResult,
+    OrchestratorResponse,
+    PlannerDecision,
+    TraceEvent,
+)
 from antiphon.systems.registry import SystemInfo, find, systems
 from antiphon.systems.result import SystemResult
 from antiphon.systems.review_loop import ReviewLoop
 from antiphon.systems.review_loop_result import ReviewLoopResult
 from antiphon.systems.stream import AsyncSystemStream, SystemStream
+from antiphon.systems.tabular import TabularResult
 
 __all__ = [
     "AgenticSearch",
     "AgenticSearchResult",
+    "AgentError",
+    "AgentRequest",
+    "AgentResult",
     "AsyncSystemStream",
     "BatchReport",
     "Computation",
@@ -56,7 +69,10 @@ __all__ = [
     "ExecutionPlan",
     "FailedTask",
     "GatheredInformation",
+    "DataAnalyst",
     "LineProblem",
+    "OrchestratorResponse",
+    "PlannerDecision",
     "RejectedWording",
     "ReviewLoop",
     "ReviewLoopResult",
@@ -69,6 +85,8 @@ __all__ = [
     "SystemStream",
     "TaskError",
     "TaskResult",
+    "TabularResult",
+    "TraceEvent",
     "find",
     "systems",
 ]

@@ -36,6 +36,8 @@ pub use sandbox_runner::SandboxRunner;
 pub use state::State;
 pub use task::Task;
 
+pub(crate) use value_text::said;
+
 use crate::builder::SystemBuilder;
 use crate::prompts::PromptSpec;
 use crate::resources::SystemResources;

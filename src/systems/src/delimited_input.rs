@@ -7,8 +7,11 @@ use std::fmt::Write as _;
 /// The tags between which the systems put text. `tests/review_loop/delimiting.rs` holds the list
 /// against the sources.
 pub const TAGS: &[&str] = &[
+    "agent_result",
     "code",
+    "documentation",
     "earlier_result",
+    "endpoints",
     "error",
     "expert_answer",
     "expert_reasoning",
@@ -21,11 +24,13 @@ pub const TAGS: &[&str] = &[
     "missing",
     "not_known",
     "printed",
+    "query",
     "question",
     "reasoning",
     "research_result",
     "research_step",
     "result",
+    "tables",
     "task_result",
     "text",
     "to_review",

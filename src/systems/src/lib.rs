@@ -6,6 +6,7 @@
 //! | [`review_loop`] | a question, planned, researched and answered; a critic after each product |
 //! | [`agentic_search`] | a question, answered with tools by two model requests |
 //! | [`computation`] | a question, answered by code that a sandbox runs |
+//! | [`data_analyst`] | a question, answered by a SQL agent, an API agent and a computation |
 //! | [`system`] | the traits of a system |
 //! | [`mod@registry`] | all systems by name, with their schemas |
 //! | [`runner`], [`session`], [`result`] | starting, resuming and concluding a question |
@@ -23,6 +24,7 @@ pub mod base64_bytes;
 pub mod builder;
 pub mod computation;
 pub mod config;
+pub mod data_analyst;
 pub mod delimited_input;
 pub mod drawing;
 #[cfg(feature = "echo")]

@@ -88,6 +88,7 @@ pub fn registry() -> &'static [SystemEntry] {
     const ALL: &[SystemEntry] = &[
         SystemEntry::of::<crate::agentic_search::AgenticSearch>(),
         SystemEntry::of::<crate::computation::Computation>(),
+        SystemEntry::of::<crate::data_analyst::DataAnalyst>(),
         #[cfg(feature = "echo")]
         SystemEntry::of::<crate::echo::Echo>(),
         SystemEntry::of::<crate::review_loop::ReviewLoop>(),

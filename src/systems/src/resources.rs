@@ -54,8 +54,8 @@ impl SystemResourcesBuilder {
 
     /// The tools of one role, or those of the system itself under its own name.
     #[must_use]
-    pub fn tools(mut self, role: &str, tools: impl IntoIterator<Item = Arc<dyn Tool>>) -> Self {
-        self.tools.insert(role.to_owned(), tools.into_iter().collect());
+    pub fn tools(mut self, name: &str, tools: impl IntoIterator<Item = Arc<dyn Tool>>) -> Self {
+        self.tools.insert(name.to_owned(), tools.into_iter().collect());
         self
     }
 

@@ -123,7 +123,7 @@ fn words(question: &str) -> Vec<String> {
 }
 
 /// Whether a word stands for a part of a column's name: one begins as the other does.
-fn names(word: &str, column: &str) -> bool {
+pub(crate) fn names(word: &str, column: &str) -> bool {
     let lower = column.to_lowercase();
     let alike = |part: &str| {
         let shared = part.chars().zip(word.chars()).take_while(|(one, other)| one == other).count();

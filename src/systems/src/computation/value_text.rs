@@ -162,7 +162,7 @@ fn is_missing(value: &Json) -> bool {
 }
 
 /// A text that says something: models also write `none` where a field is to be empty.
-pub(super) fn said(text: &str) -> Option<&str> {
+pub(crate) fn said(text: &str) -> Option<&str> {
     const NOTHING: [&str; 8] = ["", "none", "nothing", "null", "n/a", "no", "empty", "-"];
     let text = text.trim();
     let bare = text.trim_end_matches('.').to_lowercase();

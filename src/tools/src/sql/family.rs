@@ -229,6 +229,9 @@ struct RunQueryArguments {
     /// Values of the placeholders: a list for $1, $2 or ?, an object for :name.
     #[serde(default)]
     parameters: QueryParameterValues,
+    /// Whether the query is only checked and not run; no by default.
+    #[serde(default)]
+    check_only: bool,
 }
 
 /// The values of placeholders as a model writes them.
@@ -258,6 +261,10 @@ impl ToolFunction for RunQuery {
     async fn call(&self, arguments: RunQueryArguments, _cx: &CallContext) -> ToolOutcome {
         let Self(shared) = self;
         let query = shared.database.check(&arguments.query)?;
+        if arguments.check_only {
+            let tables: Vec<_> = query.tables().iter().map(|table| shared.short(table)).collect();
+            return Ok(json!({"query": query.text(), "tables": tables}));
+        }
         let parameters = QueryParameters::from(arguments.parameters);
         Ok(shared.database.execute(&query, &parameters, &shared.limits).await?.to_json())
     }

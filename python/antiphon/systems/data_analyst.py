@@ -1,0 +1,379 @@
+"""The data analyst: a database, an API and code, as a planner chooses."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypedDict, Unpack
+
+from antiphon._roles import RoleSpec, as_tools
+from antiphon.errors import AntiphonError, SandboxUnavailable, ValidationError
+from antiphon.sandbox import Sandbox
+from antiphon.sandbox.engines import runner_of
+from antiphon.systems._system import System
+from antiphon.systems.data_analyst_result import AgentRequest, OrchestratorResponse
+from antiphon.tools import encode_result, sql
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Iterable, Sequence
+
+    from antiphon._thread_store import Durability
+    from antiphon._watch.watcher import Watch
+    from antiphon.budget import Budget
+    from antiphon.checkpoint import Saver
+    from antiphon.models import Model
+    from antiphon.systems.stream import AsyncSystemStream, SystemStream
+    from antiphon.toolset import Toolset
+
+__all__ = ["AgentRequestOptions", "DataAnalyst", "DataAnalystSettings"]
+
+_REPLIES = {
+    "planner": ("agents", "rationale", "confidence", "depends_on"),
+    "sql_writer": ("sql", "missing"),
+    "sql_reviewer": ("sql",),
+    "sql_answerer": ("answer",),
+    "api_planner": ("make_request", "method", "path"),
+    "api_answerer": ("answer",),
+    "coder": ("python", "explain", "reasoning", "missing"),
+    "summariser": ("answer", "highlights", "fits"),
+    "composer": ("answer",),
+}
+_SPEAKING = {"sql_writer", "sql_reviewer", "sql_answerer", "api_answerer", "composer"}
+
+
+class DataAnalystSettings(TypedDict, total=False):
+    """The settings of a data analyst; docs/guides/data-analyst.md describes each."""
+
+    keywords: Mapping[str, Sequence[str]]
+    keyword_mode: Literal["substring", "word"]
+    add_preferred: bool
+    fallback_confidence: float
+    descriptions: Mapping[str, str]
+    max_tables: int
+    max_sql_attempts: int
+    check_query: bool
+    preview_rows: int
+    force_attempt: bool
+    max_computation_attempts: int
+    packages: Sequence[str]
+    max_parallel_agents: int
+    require_dependencies: bool
+    agent_timeout_s: float
+    max_answer_attempts: int
+    compose_single: bool
+    fill_hours: bool
+    temperature: float | None
+    max_reasks: int
+    question_timeout_s: float
+
+
+class AgentRequestOptions(TypedDict, total=False):
+    """What a question can come with; `antiphon.systems.AgentRequest` describes each."""
+
+    prefer_agents: Sequence[str | None]
+    disable_agents: Sequence[str | None]
+    max_turns: int | None
+    include_data: bool
+    trace: bool
+    system_prompt: str | None
+
+
+class DataAnalyst(System[OrchestratorResponse]):
+    """Answers questions about data: a planner chooses a SQL agent, an API agent, a computation.
+
+    Queries of a model are parsed and can only read. Each answer in words is compared with the rows
+    by code: it states no number, unit or date that was not found. What one agent finds is there for
+    the computation after it. One object serves any number of questions, also concurrently.
+
+    Args:
+        model: the model of every role that has no implementation, as for `ReviewLoop`.
+        database: the path of a SQLite file, a URL ``postgresql://…``, or the tools of
+            `antiphon.tools.sql` with limits of their own. Default: none.
+        api: the tools of `antiphon.tools.http_api`. Default: none.
+        sandbox: where code is run; ``False`` for nowhere. Default: a new `Sandbox`, with pandas and
+            numpy if they are installed; none on a machine that has no engine.
+        planner: the implementation of the role that chooses agents: an `antiphon.Agent`, a name,
+            a model, or a function as for `ReviewLoop`; returns ``{"agents": [...]}``.
+        sql_writer: returns ``{"sql": ...}``, or says in ``missing`` what no table holds.
+        sql_reviewer: returns ``{"sql": ...}``, the query as it should be run.
+        sql_answerer: returns ``{"answer": ...}``.
+        api_planner: returns ``{"make_request": ..., "method": ..., "path": ...}``.
+        api_answerer: returns ``{"answer": ...}``.
+        coder: as the `planner` of `Computation`.
+        summariser: as that of `Computation`.
+        composer: returns ``{"answer": ...}``.
+        prompts: texts or paths that replace prompts, by their names in `System.prompts`.
+        checkpointer: the store of the questions' threads, as for `ReviewLoop`.
+        durability: as for `ReviewLoop`.
+        budget: as for `ReviewLoop`.
+        **settings: ``max_sql_attempts`` (4), ``check_query`` (``True``: a model reviews each
+            query), ``descriptions`` (what tables and columns mean, by ``table`` and
+            ``table.column``), ``preview_rows`` (5 rows that models see), ``max_parallel_agents``
+            (1), ``compose_single`` (``True``), ``question_timeout_s`` (180);
+            docs/guides/data-analyst.md lists all.
+
+    Raises:
+        ValidationError: a setting or a tool is invalid (``system_setting_invalid``,
+            ``tool_setting_invalid``), or there is no model (``model_unavailable``).
+        AuthError: the provider requires a key, and none was found (``model_key_missing``).
+
+    Example:
+        >>> import sqlite3, tempfile
+        >>> from antiphon.models import scripted
+        >>> path = tempfile.mkdtemp() + "/shop.db"
+        >>> with sqlite3.connect(path) as connection:
+        ...     _ = connection.execute("create table orders as select 1 as id, 9.5 as net_eur")
+        >>> model = scripted(
+        ...     [
+        ...         {"json": {"sql": "SELECT sum(net_eur) AS net_eur FROM orders"}},
+        ...         {"json": {"answer": "Orders came to 9.50 euros."}},
+        ...     ]
+        ... )
+        >>> analyst = DataAnalyst(model, database=path, check_query=False, compose_single=False)
+        >>> found = analyst.run("What do orders come to?")
+        >>> found.answer, found.data.rows
+        ('Orders came to 9.50 euros.', ({'net_eur': 9.5},))
+    """
+
+    name = "data_analyst"
+    _result = OrchestratorResponse
+    _roles: ClassVar[Mapping[str, RoleSpec]] = {
+        name: RoleSpec(name, replies, speaks=name in _SPEAKING, view=dict)
+        for name, replies in _REPLIES.items()
+    }
+
+    def __init__(
+        self,
+        model: str | Sequence[str | Model] | Model | None = None,
+        *,
+        database: str | os.PathLike[str] | Toolset | Iterable[Any] | None = None,
+        api: Toolset | Iterable[Any] | None = None,
+        sandbox: Sandbox | Literal[False] | None = None,
+        planner: Any = None,
+        sql_writer: Any = None,
+        sql_reviewer: Any = None,
+        sql_answerer: Any = None,
+        api_planner: Any = None,
+        api_answerer: Any = None,
+        coder: Any = None,
+        summariser: Any = None,
+        composer: Any = None,
+        prompts: Mapping[str, str | os.PathLike[str]] | None = None,
+        checkpointer: Saver | str | None = None,
+        durability: Durability = "async",
+        budget: Budget | None = None,
+        **settings: Unpack[DataAnalystSettings],
+    ) -> None:
+        self._sandbox = _sandbox(sandbox)
+        if self._sandbox is not None:
+            settings.setdefault("packages", list(self._sandbox.packages))
+        super().__init__(
+            model,
+            roles={
+                "planner": planner,
+                "sql_writer": sql_writer,
+                "sql_reviewer": sql_reviewer,
+                "sql_answerer": sql_answerer,
+                "api_planner": api_planner,
+                "api_answerer": api_answerer,
+                "coder": coder,
+                "summariser": summariser,
+                "composer": composer,
+            },
+            prompts=prompts,
+            checkpointer=checkpointer,
+            durability=durability,
+            budget=budget,
+            parts={"database": database, "api": api},
+            **settings,
+        )
+
+    def run(
+        self,
+        question: str | AgentRequest,
+        *,
+        facts: Mapping[str, Any] | None = None,
+        thread: str | None = None,
+        context: Any = None,
+        watch: Watch = None,
+        **options: Unpack[AgentRequestOptions],
+    ) -> OrchestratorResponse:
+        """Answer a question and wait for it, as `System.run`.
+
+        Args:
+            question: the question; or an `AgentRequest`, which has the other fields too.
+            facts: what models should know besides, such as the tenant, as JSON values. They
+                become part of prompts: pass no secrets. The time is added.
+            thread: as in `System.run`.
+            context: for the code of roles and tools, as in `System.run`.
+            watch: as in `System.run`.
+            **options: the fields of an `AgentRequest`: ``prefer_agents``, ``disable_agents``,
+                ``max_turns``, ``include_data``, ``trace``, ``system_prompt``.
+
+        Raises:
+            ValidationError: as `System.run`; or an agent is unknown, or a key of `facts` names a
+                secret (``input_invalid``).
+            StateError: as `System.run`.
+        """
+        text, fields = _request(question, facts, options)
+        return super().run(text, **fields, thread=thread, context=context, watch=watch)
+
+    async def arun(
+        self,
+        question: str | AgentRequest,
+        *,
+        facts: Mapping[str, Any] | None = None,
+        thread: str | None = None,
+        context: Any = None,
+        watch: Watch = None,
+        **options: Unpack[AgentRequestOptions],
+    ) -> OrchestratorResponse:
+        """Answer a question, awaited, as `System.arun`.
+
+        Args:
+            question: as in `run`.
+            facts: as in `run`.
+            thread: as in `run`.
+            context: as in `run`.
+            watch: as in `System.arun`.
+            **options: as in `run`.
+        """
+        text, fields = _request(question, facts, options)
+        return await super().arun(text, **fields, thread=thread, context=context, watch=watch)
+
+    def stream(
+        self,
+        question: str | AgentRequest,
+        *,
+        facts: Mapping[str, Any] | None = None,
+        thread: str | None = None,
+        context: Any = None,
+        watch: Watch = None,
+        **options: Unpack[AgentRequestOptions],
+    ) -> SystemStream[OrchestratorResponse]:
+        """Answer a question event by event, as `System.stream`.
+
+        Args:
+            question: as in `run`.
+            facts: as in `run`.
+            thread: as in `run`.
+            context: as in `run`.
+            watch: as in `System.stream`.
+            **options: as in `run`.
+        """
+        text, fields = _request(question, facts, options)
+        return super().stream(text, **fields, thread=thread, context=context, watch=watch)
+
+    def astream(
+        self,
+        question: str | AgentRequest,
+        *,
+        facts: Mapping[str, Any] | None = None,
+        thread: str | None = None,
+        context: Any = None,
+        watch: Watch = None,
+        **options: Unpack[AgentRequestOptions],
+    ) -> AsyncSystemStream[OrchestratorResponse]:
+        """`stream` for ``async for``.
+
+        Args:
+            question: as in `run`.
+            facts: as in `run`.
+            thread: as in `run`.
+            context: as in `run`.
+            watch: as in `System.stream`.
+            **options: as in `run`.
+        """
+        text, fields = _request(question, facts, options)
+        return super().astream(text, **fields, thread=thread, context=context, watch=watch)
+
+    def _parts(
+        self, known: Mapping[str, dict[str, Any]], parts: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        del known
+        tools = [_database(parts["database"]), parts["api"]]
+        own = as_tools(tool for given in tools if given for tool in _listed(given))
+        found: dict[str, Any] = {"tools": {self.name: own}}
+        if self._sandbox is not None:
+            found["sandbox"] = runner_of(self._sandbox).engine
+        return found
+
+    def _input(
+        self, question: Any, *data: Any, facts: Mapping[str, Any] | None = None, **options: Any
+    ) -> dict[str, Any]:
+        unknown = options.keys() - AgentRequestOptions.__annotations__.keys()
+        if data or unknown:
+            given = ", ".join([*map(repr, data), *sorted(unknown)])
+            raise TypeError(f"a data analyst takes a question and its options, and got: {given}")
+        return {"question": {"question": question, "context": _plain_facts(facts), **options}}
+
+    def _call_options(self, loop: asyncio.AbstractEventLoop | None) -> dict[str, Any]:
+        return {} if self._sandbox is None else {"call": runner_of(self._sandbox).calls(loop)}
+
+
+def _request(
+    question: str | AgentRequest,
+    facts: Mapping[str, Any] | None,
+    options: Mapping[str, Any],
+) -> tuple[str, dict[str, Any]]:
+    """The text of a question, and the fields of its request."""
+    if not isinstance(question, AgentRequest):
+        return question, {"facts": facts, **options}
+    if facts is not None or options:
+        raise ValidationError(
+            "an `AgentRequest` has all fields of the question, and others were given beside it: "
+            + ", ".join([*(["facts"] if facts is not None else []), *options]),
+            code="input_invalid",
+        )
+    fields = {name: getattr(question, name) for name in AgentRequestOptions.__annotations__}
+    return question.question, {"facts": question.context, **fields}
+
+
+def _plain_facts(facts: Mapping[str, Any] | None) -> dict[str, Any]:
+    if facts is not None and not isinstance(facts, Mapping):
+        raise ValidationError(
+            f"`facts` must be a dict of JSON values by name: {type(facts).__name__}",
+            code="input_invalid",
+            hint='pass `facts={"tenant": "north"}`',
+        )
+    try:
+        plain = encode_result(dict(facts or {}))
+        json.dumps(plain)
+    except (TypeError, ValueError, AntiphonError) as error:
+        raise ValidationError(
+            f"`facts` must hold JSON values: {error}",
+            code="input_invalid",
+            hint="pass text, numbers, lists or dicts of them",
+        ) from error
+    return dict(plain)
+
+
+def _database(given: Any) -> Any:
+    is_place = isinstance(given, str | os.PathLike)
+    return sql(given) if is_place else given
+
+
+def _listed(tools: Any) -> list[Any]:
+    return list(tools) if isinstance(tools, list | tuple) else [tools]
+
+
+def _sandbox(given: Sandbox | Literal[False] | None) -> Sandbox | None:
+    if isinstance(given, Sandbox):
+        return given
+    if given is False:
+        return None
+    if given is not None:
+        raise ValidationError(
+            f"`sandbox` must be a Sandbox, or False: {type(given).__name__}",
+            code="system_setting_invalid",
+            hint='pass `Sandbox(packages=["pandas"])`',
+        )
+    from importlib.util import find_spec
+
+    packages = [name for name in ("numpy", "pandas", "pyarrow") if find_spec(name)]
+    try:
+        return Sandbox(packages=packages)
+    except SandboxUnavailable:
+        return None

@@ -1,0 +1,183 @@
+//! The answer: composed by a model from what the agents have found, and compared with it by code;
+//! or without a model.
+
+use antiphon_core::command::Destinations;
+use antiphon_core::{Fault, Message, Schema};
+use serde::Deserialize;
+use serde_json::{Value as Json, json};
+
+use super::DataAnalyst;
+use super::agent_result::AgentResult;
+use super::grounding;
+use super::request::AgentName;
+use super::state::State;
+use super::trace_event::{TraceEventKind, event};
+use crate::builder::RoleNode;
+use crate::computation::RejectedWording;
+use crate::delimited_input::DelimitedInput;
+use crate::figures::FigureEvidence;
+use crate::node::{NodeContext, StateView, goto};
+use crate::patch::Patch;
+use crate::reply::{RoleReply, object, text};
+
+#[derive(Deserialize)]
+struct AnswerReply {
+    answer: String,
+}
+
+/// Composes the answer.
+pub(super) fn composer() -> RoleNode<DataAnalyst> {
+    RoleNode {
+        role: "composer",
+        schema: Schema::new("answer", object(&json!({"answer": text()}))),
+        max_tool_calls: 0,
+        begin: |_| {},
+        conversation: composing,
+        brief: |cx| {
+            let rows = cx.system().config.preview_rows;
+            let found: Vec<Json> = cx.state.results().map(|result| brief(result, rows)).collect();
+            let (request, context) = (cx.input(), &cx.state.context);
+            Ok(json!({
+                "question": request.question, "facts": context, "results": found,
+                "guidance": request.system_prompt, "rejected": cx.state.rejected,
+            }))
+        },
+        conclude: composed,
+    }
+}
+
+fn brief(result: &AgentResult, rows: usize) -> Json {
+    json!({
+        "agent": result.agent,
+        "status": result.status,
+        "answer": result.answer,
+        "failure": result.error.as_ref().map(super::agent_result::AgentError::public_text),
+        "table": result.tabular.as_ref().map(|table| table.preview(rows)),
+    })
+}
+
+fn composing(cx: &NodeContext<DataAnalyst>) -> Result<Vec<Message>, Fault> {
+    let guidance = match cx.input().system_prompt.as_deref().map(str::trim) {
+        None | Some("") => String::new(),
+        Some(guidance) => format!("\n{guidance}\n"),
+    };
+    let fields = [("guidance", guidance.as_str())];
+    let instructions = cx.system().resources.instructions("composer", "composer", &fields)?;
+    let rows = cx.system().config.preview_rows;
+    let mut delimited = DelimitedInput::new();
+    for result in cx.state.results() {
+        delimited.add_named("agent_result", result.agent.as_str(), &found_text(result, rows));
+    }
+    delimited.add("facts", &json!(cx.state.context).to_string());
+    delimited.add("question", &cx.input().question);
+    let opening = delimited.then("Answer the question from what was found.");
+    let mut messages = vec![Message::system(instructions), Message::user(opening)];
+    messages.extend(grounding::again(&cx.state.rejected));
+    Ok(messages)
+}
+
+/// What an agent has found, for the model. Its errors are for the trace.
+fn found_text(result: &AgentResult, rows: usize) -> String {
+    let mut parts = Vec::new();
+    match (&result.answer, &result.error) {
+        (Some(answer), _) => parts.push(answer.clone()),
+        (None, Some(error)) => parts.push(format!("Nothing was found: {}.", error.public_text())),
+        (None, None) => {}
+    }
+    let table = result.tabular.as_ref().map(|table| table.preview(rows));
+    parts.extend(table.filter(|table| !table.is_empty()));
+    parts.join("\n")
+}
+
+fn composed(cx: &NodeContext<DataAnalyst>, mut reply: RoleReply) -> Result<Patch<State>, Fault> {
+    let AnswerReply { answer } = reply.read()?;
+    let mut patch = Patch::default();
+    let differences = grounding::differences(&evidence(cx), &answer, None);
+    if differences.is_empty() {
+        let data = json!({"fallback": false});
+        let said = event(cx, AgentName::Composer, TraceEventKind::Result, "composed", data);
+        patch.set(State::answer, Some(answer)).set(State::trace, [said]);
+        return Ok(patch);
+    }
+    let wording = RejectedWording { answer, differences };
+    let refused = grounding::rejected(cx, AgentName::Composer, &wording);
+    patch.set(State::rejected, [wording]).set(State::trace, [refused]);
+    Ok(patch)
+}
+
+/// All that the answer may state.
+fn evidence(cx: &NodeContext<DataAnalyst>) -> FigureEvidence {
+    let mut known = grounding::asked(cx);
+    let rows = cx.system().config.preview_rows;
+    for result in cx.state.results() {
+        known.text(result.answer.as_deref().unwrap_or_default());
+        if let Some(table) = &result.tabular {
+            table.add_evidence(&mut known, rows);
+        }
+    }
+    known
+}
+
+/// Composes the answer without a model.
+pub(super) async fn compose_plainly(cx: NodeContext<DataAnalyst>) -> Result<Patch<State>, Fault> {
+    let state = &cx.state;
+    let is_fallback = !needs_no_model(state.results(), state.compose_single);
+    let data = json!({"fallback": is_fallback});
+    let said = event(&cx, AgentName::Composer, TraceEventKind::Result, "composed", data);
+    let mut patch = Patch::default();
+    patch
+        .set(State::answer, Some(plain_answer(state)))
+        .set(State::composer_fallback, is_fallback)
+        .set(State::trace, [said]);
+    Ok(patch)
+}
+
+/// Whether there is nothing for a model to compose: no agent has worked, or a single one whose
+/// answer is delivered as it is.
+pub(super) fn needs_no_model<'r>(
+    mut results: impl Iterator<Item = &'r AgentResult>,
+    compose_single: bool,
+) -> bool {
+    match (results.next(), results.next()) {
+        (None, _) => true,
+        (Some(only), None) => !compose_single && only.is_success(),
+        _ => false,
+    }
+}
+
+fn plain_answer(state: &State) -> String {
+    let plan = state.plan();
+    if plan.is_empty() {
+        let why = state.planner.as_ref().map_or("", |planner| &planner.rationale);
+        return format!("The question was not worked on: {why}.");
+    }
+    let mut sentences = Vec::new();
+    for result in state.results() {
+        let name = result.agent.as_str();
+        match (&result.answer, &result.error) {
+            (Some(answer), _) if plan.len() == 1 => sentences.push(answer.clone()),
+            (Some(answer), _) => sentences.push(format!("{name}: {answer}")),
+            (None, Some(error)) => {
+                sentences.push(format!("{name} has no answer: {}.", error.public_text()));
+            }
+            (None, None) => {}
+        }
+    }
+    for (place, agent) in plan.iter().enumerate() {
+        if state.result(place).is_none() {
+            sentences.push(format!("{} was not finished in time.", agent.as_str()));
+        }
+    }
+    sentences.join("\n")
+}
+
+/// Where the question goes after words were composed.
+pub(super) fn next(view: &StateView<'_, '_>, most: usize) -> Result<Destinations<Json>, Fault> {
+    Ok(goto(if view.get(State::answer)?.is_some() {
+        "over"
+    } else if view.get(State::rejected)?.len() < most {
+        "again"
+    } else {
+        "plain"
+    }))
+}

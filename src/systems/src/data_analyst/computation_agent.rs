@@ -1,0 +1,266 @@
+//! The computation agent: the ready system `computation` within a node, with the rows of the agents
+//! that have worked before as its inputs.
+
+use std::sync::Arc;
+
+use antiphon_core::budget::{BudgetCharge, Limits};
+use antiphon_core::event::{Event, EventKind};
+use antiphon_core::{Fault, FaultCode, ModelReply, ModelRequest};
+use antiphon_runtime::sandbox::GuestFaultKind;
+use antiphon_runtime::{CallContext, Model, TaskReporter, Watcher};
+use async_trait::async_trait;
+use serde_json::{Map, Value as Json, json};
+
+use super::agent_result::{AgentError, AgentExecutionStatus, AgentResult};
+use super::failure::ends_run;
+use super::request::AgentName;
+use super::tabular::TabularResult;
+use super::trace_event::{TraceEvent, TraceEventKind, event, failure};
+use super::{DataAnalyst, State, dispatch, milliseconds};
+use crate::computation::{self, Answer, Computation, Task};
+use crate::node::NodeContext;
+use crate::patch::Patch;
+use crate::prompts::ModelTier;
+use crate::resources::SystemResourcesBuilder;
+use crate::result::{Outcome, SystemResult};
+use crate::role::RoleImplementation;
+use crate::runner::SystemRunner;
+use crate::session::Session;
+
+/// The roles of the computation with those of the analyst that play them, and their prompts.
+const ROLES: [(&str, &str); 2] = [("planner", "coder"), ("summariser", "summariser")];
+/// What code assigns rows to, and its result.
+const OUTPUTS: [&str; 2] = ["table", "result"];
+
+/// Has the question computed.
+pub(super) async fn compute(cx: NodeContext<DataAnalyst>) -> Result<Patch<State>, Fault> {
+    let begun = cx.call.cx.clock.now();
+    let note = json!({"inputs": inputs(&cx).keys().collect::<Vec<_>>()});
+    let mut trace =
+        vec![event(&cx, AgentName::Computation, TraceEventKind::Decision, "plan started", note)];
+    let mut result = match run(&cx).await {
+        Ok(computed) => result_of(&cx, computed, &mut trace)?,
+        Err(fault) if ends_run(&fault) => return Err(fault),
+        Err(fault) => {
+            trace.push(failure(&cx, AgentName::Computation, &fault));
+            failed(AgentError::of(&fault))
+        }
+    };
+    let latency = cx.call.cx.clock.now().since(begun).as_micros();
+    result.latency_ms = Some(milliseconds(u64::try_from(latency).unwrap_or(u64::MAX)));
+    result.trace = trace;
+    Ok(dispatch::finish(&cx, result))
+}
+
+fn failed(error: AgentError) -> AgentResult {
+    AgentResult::unanswered(AgentName::Computation, AgentExecutionStatus::Failed, error)
+}
+
+/// Runs the computation, its model calls counted as those of the analyst.
+async fn run(
+    cx: &NodeContext<DataAnalyst>,
+) -> Result<SystemResult<Answer, computation::State>, Fault> {
+    let config = &cx.system().config;
+    let settings = computation::Config {
+        max_attempts: config.max_computation_attempts,
+        temperature: config.temperature,
+        max_reasks: config.max_reasks,
+        packages: config.packages.clone(),
+        question_timeout_s: config.agent_timeout_s,
+        ..computation::Config::default()
+    };
+    let system = SystemRunner::<Computation>::new(settings, resources(cx)?)?;
+    let task = Task {
+        facts: cx.state.context.clone(),
+        inputs: inputs(cx),
+        ..Task::new(&cx.input().question)
+    };
+    let session = Session {
+        seed: cx.call.cx.seed,
+        run_id: cx.scope.run_id.to_string(),
+        limits: Limits { wall_time: cx.call.remaining(), ..Limits::default() },
+        watchers: vec![Arc::new(PassedOn(cx.call.reporter.clone()))],
+        user_context: cx.scope.user_context.clone(),
+        host_calls: cx.data().host_calls.clone(),
+        ..Session::new(Arc::clone(&cx.call.cx.clock))
+    };
+    Box::pin(system.ask(task, session)).await
+}
+
+fn resources(cx: &NodeContext<DataAnalyst>) -> Result<SystemResourcesBuilder, Fault> {
+    let own = &cx.system().resources;
+    let mut resources = SystemResourcesBuilder::new().sandbox(own.require_sandbox()?);
+    for (role, played_by) in ROLES {
+        let implementation = match own.roles.implementation(played_by)?.clone() {
+            RoleImplementation::Model(mut model) => {
+                let reporter = cx.call.reporter.clone();
+                model.model =
+                    Arc::new(CountedModel { model: model.model, reporter, role: played_by });
+                RoleImplementation::Model(model)
+            }
+            code @ RoleImplementation::Code(_) => code,
+        };
+        resources = resources.role(role, implementation);
+        for tier in [ModelTier::Small, ModelTier::Large] {
+            let text = own.prompts.text(played_by, tier)?.into_owned();
+            resources = resources.prompt(&format!("{role}.{}", tier.as_str()), text);
+        }
+    }
+    Ok(resources)
+}
+
+/// The rows that others have found, as variables: `sql_rows`, `api_docs_rows`.
+fn inputs(cx: &NodeContext<DataAnalyst>) -> Map<String, Json> {
+    let tables = cx.state.results().filter(|result| result.is_success());
+    let named = tables.filter_map(|result| {
+        let rows = result.tabular.as_ref()?.rows.iter().map(tagged).collect();
+        Some((format!("{}_rows", result.agent.as_str()), Json::Array(rows)))
+    });
+    named.collect()
+}
+
+/// A row as the sandbox takes it; a column called `$` would mark a value of another kind.
+fn tagged(row: &Map<String, Json>) -> Json {
+    let tagged_cell = |cell: &Json| match cell {
+        Json::Object(fields) => tagged(fields),
+        other => other.clone(),
+    };
+    if row.contains_key("$") {
+        let pairs: Vec<Json> =
+            row.iter().map(|(key, cell)| json!([key, tagged_cell(cell)])).collect();
+        return json!({"$": "dict", "v": pairs});
+    }
+    Json::Object(row.iter().map(|(key, cell)| (key.clone(), tagged_cell(cell))).collect())
+}
+
+fn result_of(
+    cx: &NodeContext<DataAnalyst>,
+    computed: SystemResult<Answer, computation::State>,
+    trace: &mut Vec<TraceEvent>,
+) -> Result<AgentResult, Fault> {
+    let SystemResult { output, outcome, reason, error, .. } = computed;
+    for attempt in &output.attempts {
+        let plan = json!({"reasoning": attempt.reasoning, "python": attempt.python});
+        trace.push(event(cx, AgentName::Computation, TraceEventKind::Message, "plan", plan));
+        if let Some(fault) = &attempt.fault {
+            let data = json!({"stage": "run", "error": fault.message});
+            trace.push(event(cx, AgentName::Computation, TraceEventKind::Error, "attempt", data));
+        }
+    }
+    if let Some(fault) = error.clone().filter(|fault| outcome != Outcome::Budget && ends_run(fault))
+    {
+        return Err(fault);
+    }
+    if outcome == Outcome::Cancelled {
+        return Err(Fault::new(FaultCode::RunCancelled, "the computation was cancelled"));
+    }
+    if outcome != Outcome::Answered {
+        let error = unanswered(outcome, &output, reason, error.as_ref());
+        let data = json!({"stage": "computation", "error": error.message, "type": error.kind});
+        trace.push(event(cx, AgentName::Computation, TraceEventKind::Error, "failed", data));
+        return Ok(failed(error));
+    }
+    let stdout = output.computed.as_ref().map(|computed| computed.stdout.clone());
+    trace.push(event(
+        cx,
+        AgentName::Computation,
+        TraceEventKind::Result,
+        "computed",
+        json!({"stdout": stdout}),
+    ));
+    Ok(succeeded(output))
+}
+
+fn unanswered(
+    outcome: Outcome,
+    output: &Answer,
+    reason: Option<String>,
+    fault: Option<&Fault>,
+) -> AgentError {
+    let reason = reason.unwrap_or_default();
+    match (outcome, output.attempts.last().and_then(|last| last.fault.as_ref()), fault) {
+        (Outcome::NoAnswer, ..) => AgentError::new("NotInData", reason),
+        (Outcome::Budget, ..) => AgentError::new("Timeout", "the computation took too long"),
+        (Outcome::RetryLimit, Some(last), _) => {
+            let kind = match last.kind {
+                GuestFaultKind::TimeLimit => "SandboxTimeout",
+                GuestFaultKind::MemoryLimit => "SandboxMemory",
+                GuestFaultKind::PythonError | GuestFaultKind::SyntaxError => "ComputationError",
+                _ => "SandboxViolation",
+            };
+            AgentError::new(kind, last.message.clone())
+        }
+        (_, _, Some(fault)) => AgentError::of(fault),
+        _ => AgentError::new("ComputationError", reason),
+    }
+}
+
+fn succeeded(output: Answer) -> AgentResult {
+    let mut answer = output.answer;
+    for fact in &output.highlights {
+        answer.push('\n');
+        answer.push_str(fact);
+    }
+    let mut result = AgentResult::succeeded(AgentName::Computation, answer);
+    let Some(computed) = output.computed else { return result };
+    let of_arrow = |name: &str| {
+        let mut tables = computed.tables.iter();
+        tables
+            .find(|(known, _)| known == name)
+            .map(|(_, bytes)| TabularResult::of_arrow(bytes.clone()))
+    };
+    let of_rows = |name: &str| computed.locals.get(name).and_then(TabularResult::of_maps);
+    result.tabular = OUTPUTS.iter().find_map(|name| of_rows(name).or_else(|| of_arrow(name)));
+    result.figures = computed.figures;
+    result
+}
+
+/// A model whose calls the question of the analyst pays for.
+struct CountedModel {
+    model: Arc<dyn Model>,
+    reporter: TaskReporter,
+    /// The role of the analyst, which its requests name.
+    role: &'static str,
+}
+
+#[async_trait]
+impl Model for CountedModel {
+    fn name(&self) -> &str {
+        self.model.name()
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.model.names()
+    }
+
+    async fn call(&self, request: &ModelRequest, cx: &CallContext) -> Result<ModelReply, Fault> {
+        self.reporter.request(BudgetCharge::Model).await?;
+        let mut request = request.clone();
+        request.tags.insert("role".to_owned(), self.role.to_owned());
+        let reply = self.model.call(&request, cx).await?;
+        self.reporter.charge(reply.usage);
+        Ok(reply)
+    }
+}
+
+/// Shows the calls and events of the computation as those of its node.
+struct PassedOn(TaskReporter);
+
+impl Watcher for PassedOn {
+    fn see(&self, event: &Arc<Event>) {
+        let is_shown = matches!(
+            event.kind,
+            EventKind::ModelCall
+                | EventKind::ModelReply
+                | EventKind::OutputRepaired
+                | EventKind::Custom
+        );
+        if is_shown {
+            self.0.note(event.kind, event.name.to_string(), Json::Object(event.data.clone()));
+        }
+    }
+
+    fn wants_chunks(&self) -> bool {
+        false
+    }
+}

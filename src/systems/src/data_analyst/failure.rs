@@ -1,0 +1,31 @@
+//! Which failures an agent has, and which end the question.
+
+use antiphon_core::{Category, Fault, FaultCode};
+
+use super::DataAnalyst;
+use crate::node::NodeContext;
+
+/// Whether a fault is none of the agent's, so that the run has to end with it.
+pub(super) fn ends_run(fault: &Fault) -> bool {
+    matches!(fault.category, Category::Budget | Category::Cancelled | Category::State)
+}
+
+/// Whether another query may well succeed after this fault.
+pub(super) const fn is_mended_by_another_query(code: &FaultCode) -> bool {
+    matches!(
+        code,
+        FaultCode::QueryRefused
+            | FaultCode::QueryTableForbidden
+            | FaultCode::QueryFailed
+            | FaultCode::QueryParametersInvalid
+            | FaultCode::QueryTimeout
+            // What a database behind other tools says, for instance those of an MCP server.
+            | FaultCode::ToolFailed
+    )
+}
+
+/// Why a role of an agent has left nothing behind.
+pub(super) fn lost(cx: &NodeContext<DataAnalyst>) -> Fault {
+    let unknown = || Fault::new(FaultCode::RoleFailed, "a role has failed");
+    cx.state.error.clone().unwrap_or_else(unknown)
+}

@@ -1,0 +1,67 @@
+//! Whether words state only numbers, units and dates that stand in the rows that were found.
+
+use antiphon_core::Message;
+use serde_json::{Value as Json, json};
+
+use super::DataAnalyst;
+use super::request::AgentName;
+use super::tabular::TabularResult;
+use super::trace_event::{TraceEvent, TraceEventKind, event};
+use crate::computation::RejectedWording;
+use crate::delimited_input::{DelimitedInput, escape};
+use crate::figures::{FigureEvidence, FigureMismatch};
+use crate::node::NodeContext;
+
+/// What to do about an answer that states what was not found.
+const AGAIN: &str = "Word the answer again. State only numbers, units and dates that are in the \
+                     results or in the question.";
+
+/// What an answer may state because it was asked.
+pub(super) fn asked(cx: &NodeContext<DataAnalyst>) -> FigureEvidence {
+    let mut known = FigureEvidence::new();
+    known.text(&cx.input().question);
+    for value in cx.state.context.values() {
+        match value {
+            Json::String(text) => known.text(text),
+            other => known.text(&other.to_string()),
+        };
+    }
+    known
+}
+
+/// What an answer states that is not known, and what of a table with a single number it leaves
+/// out.
+pub(super) fn differences(
+    known: &FigureEvidence,
+    answer: &str,
+    table: Option<&TabularResult>,
+) -> Vec<String> {
+    let mut found = known.mismatches(answer);
+    let single = table.and_then(TabularResult::single_cell).and_then(Json::as_f64);
+    if let Some(number) = single.filter(|number| !known.states(answer, *number)) {
+        found.push(FigureMismatch::Missing(number.to_string()));
+    }
+    found.iter().map(FigureMismatch::to_string).collect()
+}
+
+/// The messages that ask for other words: what was said, and how it differs.
+pub(super) fn again(rejected: &[RejectedWording]) -> Vec<Message> {
+    let mut messages = Vec::new();
+    for RejectedWording { answer, differences } in rejected {
+        let earlier = json!({ "answer": answer }).to_string();
+        messages.push(Message::assistant(escape(&earlier).into_owned()));
+        let mut delimited = DelimitedInput::new();
+        delimited.add("error", &differences.join("\n"));
+        messages.push(Message::user(delimited.then(AGAIN)));
+    }
+    messages
+}
+
+/// The event of words that were rejected.
+pub(super) fn rejected(
+    cx: &NodeContext<DataAnalyst>,
+    agent: AgentName,
+    rejected: &RejectedWording,
+) -> TraceEvent {
+    event(cx, agent, TraceEventKind::Error, "wording rejected", json!(rejected))
+}

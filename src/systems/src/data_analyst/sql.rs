@@ -1,0 +1,19 @@
+//! The SQL agent: finds the tables that a question is about, has a query written, checked, reviewed
+//! and run, and its rows put into words.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`work`] | what is known while it works |
+//! | [`schema_linking`] | the tables that a question is about, by words |
+//! | `schema`, `value_lookup` | the node that reads the schema, and the values that a question names |
+//! | `query` | the nodes that check and run a query |
+//! | `roles` | the models that write, review and answer |
+
+pub(super) mod query;
+pub(super) mod roles;
+pub(super) mod schema;
+pub mod schema_linking;
+pub(super) mod value_lookup;
+pub mod work;
+
+pub use work::{SqlAttempt, SqlWork};

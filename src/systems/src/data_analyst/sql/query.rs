@@ -1,0 +1,192 @@
+//! The nodes that check a query and run it.
+
+use antiphon_core::command::Destinations;
+use antiphon_core::{Fault, FaultCode};
+use serde_json::{Value as Json, json};
+
+use super::work::{SqlAttempt, SqlWork};
+use crate::data_analyst::DataAnalyst;
+use crate::data_analyst::agent_result::{AgentError, AgentExecutionStatus, AgentResult};
+use crate::data_analyst::failure::{ends_run, is_mended_by_another_query, lost};
+use crate::data_analyst::request::AgentName;
+use crate::data_analyst::state::State;
+use crate::data_analyst::tabular::TabularResult;
+use crate::data_analyst::trace_event::{TraceEventKind, event, failure};
+use crate::node::{NodeContext, StateView, goto};
+use crate::patch::Patch;
+
+/// Checks the query that was written, before anything else is done with it.
+pub(in crate::data_analyst) async fn check(
+    cx: NodeContext<DataAnalyst>,
+) -> Result<Patch<State>, Fault> {
+    let mut work = cx.state.sql.clone();
+    if work.query.is_empty() {
+        let error = AgentError::new("NoQuery", "the reply has no query");
+        fail(&cx, &mut work, error, 0.0);
+    } else if let Err(fault) = call(&cx, json!({"query": work.query, "check_only": true})).await {
+        reject(&cx, &mut work, fault, 0.0)?;
+    }
+    Ok(patch(work))
+}
+
+/// Runs the query, which is checked again on the way.
+pub(in crate::data_analyst) async fn run(
+    cx: NodeContext<DataAnalyst>,
+) -> Result<Patch<State>, Fault> {
+    let mut work = cx.state.sql.clone();
+    let repeated = work.attempts.iter().find(|earlier| earlier.query == work.query);
+    if let Some(error) = repeated.and_then(|earlier| earlier.error.clone()) {
+        fail(&cx, &mut work, error, 0.0);
+        return Ok(patch(work));
+    }
+    let begun = cx.call.cx.clock.now();
+    let outcome = call(&cx, json!({"query": work.query})).await;
+    let latency_ms = cx.call.cx.clock.now().since(begun).as_secs_f64() * 1e3;
+    match outcome {
+        Ok(found) => match TabularResult::read(&found) {
+            Some(table) => succeed(&cx, &mut work, table, latency_ms),
+            None => work.error = Some(AgentError::new("ProtocolError", "the rows cannot be read")),
+        },
+        Err(fault) => reject(&cx, &mut work, fault, latency_ms)?,
+    }
+    Ok(patch(work))
+}
+
+async fn call(cx: &NodeContext<DataAnalyst>, arguments: Json) -> Result<Json, Fault> {
+    let tool = cx.system().tool("sql_query").ok_or_else(|| {
+        let message = "no database is connected";
+        Fault::new(FaultCode::DatabaseUnreachable, message)
+    })?;
+    cx.call.invoke(cx.tool(tool).as_ref(), arguments).await
+}
+
+fn patch(work: SqlWork) -> Patch<State> {
+    let mut patch = Patch::default();
+    patch.set(State::sql, work);
+    patch
+}
+
+fn succeed(
+    cx: &NodeContext<DataAnalyst>,
+    work: &mut SqlWork,
+    table: TabularResult,
+    latency_ms: f64,
+) {
+    let attempt = work.attempts.len() + 1;
+    let data = json!({
+        "query": work.query, "row_count": table.row_count, "elapsed_ms": latency_ms,
+    });
+    work.trace.push(event(cx, AgentName::Sql, TraceEventKind::Tool, "query", data));
+    let data = json!({"attempt": attempt, "row_count": table.row_count});
+    work.trace.push(event(cx, AgentName::Sql, TraceEventKind::Message, "succeeded", data));
+    work.attempts.push(SqlAttempt {
+        attempt,
+        query: work.query.clone(),
+        row_count: Some(table.row_count),
+        success: true,
+        error: None,
+        latency_ms,
+    });
+    work.table = Some(table);
+}
+
+/// Takes a fault as a failed attempt, or as the failure of the agent if no other query mends it.
+fn reject(
+    cx: &NodeContext<DataAnalyst>,
+    work: &mut SqlWork,
+    fault: Fault,
+    latency_ms: f64,
+) -> Result<(), Fault> {
+    if ends_run(&fault) {
+        return Err(fault);
+    }
+    let mut error = AgentError::of(&fault);
+    if let Some(hint) = fault.hint.as_deref().filter(|_| is_mended_by_another_query(&fault.code)) {
+        error = error.with("hint", hint);
+    }
+    if is_mended_by_another_query(&fault.code) {
+        fail(cx, work, error, latency_ms);
+    } else {
+        work.trace.push(failure(cx, AgentName::Sql, &fault));
+        work.error = Some(error);
+    }
+    Ok(())
+}
+
+/// Counts a failed attempt, and gives up after the last one.
+fn fail(cx: &NodeContext<DataAnalyst>, work: &mut SqlWork, error: AgentError, latency_ms: f64) {
+    let config = &cx.system().config;
+    let data = json!({
+        "attempt": work.attempts.len() + 1, "query": work.query, "error": error.message,
+        "type": error.kind,
+    });
+    work.trace.push(event(cx, AgentName::Sql, TraceEventKind::Error, "attempt", data));
+    work.fail(error, latency_ms);
+    let now = cx.call.cx.clock.now().as_micros();
+    let is_late = u128::from(now - work.started.min(now)) >= config.agent_timeout().as_micros();
+    if is_late {
+        let message = "the agent took longer than `agent_timeout_s`";
+        work.error =
+            Some(AgentError::new("Timeout", message).with("attempts", json!(work.attempts)));
+    } else if work.attempts.len() >= config.max_sql_attempts {
+        let last = work.attempts.last().and_then(|last| last.error.clone());
+        let message = last.map_or_else(String::new, |last| last.message);
+        let error = AgentError::new("QueryError", message);
+        work.error = Some(error.with("attempts", json!(work.attempts)));
+    }
+}
+
+/// Where a query goes once it was written, checked or run.
+pub(in crate::data_analyst) fn next(
+    view: &StateView<'_, '_>,
+    has_review: bool,
+) -> Result<Destinations<Json>, Fault> {
+    let work = view.get(State::sql)?;
+    Ok(goto(if work.table.is_some() {
+        "answered"
+    } else if work.error.is_some() {
+        "over"
+    } else if work.query.is_empty() {
+        "again"
+    } else if has_review && !work.is_reviewed {
+        "review"
+    } else {
+        "run"
+    }))
+}
+
+/// Makes the result of the agent of all that it has come to.
+pub(in crate::data_analyst) async fn conclude(
+    cx: NodeContext<DataAnalyst>,
+) -> Result<Patch<State>, Fault> {
+    let mut work = cx.state.sql.clone();
+    // A model that cannot put rows into words takes them away from nobody.
+    if work.is_open() {
+        let lost = lost(&cx);
+        work.trace.push(failure(&cx, AgentName::Sql, &lost));
+        work.error = Some(AgentError::of(&lost));
+    }
+    let answer = work.answer.clone().or_else(|| Some(plain_answer(work.table.as_ref()?)));
+    let latency = cx.call.cx.clock.now().as_micros().saturating_sub(work.started);
+    let mut result = match work.error {
+        Some(error) => AgentResult::unanswered(AgentName::Sql, AgentExecutionStatus::Failed, error),
+        None => AgentResult::succeeded(AgentName::Sql, answer.unwrap_or_default()),
+    };
+    result.tabular = work.table.filter(|_| result.is_success());
+    result.latency_ms = Some(crate::data_analyst::milliseconds(latency));
+    result.trace = work.trace;
+    Ok(crate::data_analyst::dispatch::finish(&cx, result))
+}
+
+/// Rows in words without a model.
+fn plain_answer(table: &TabularResult) -> String {
+    const MOST: usize = 5;
+    if let Some(cell) = table.single_cell() {
+        let name = table.columns.first().map_or("", String::as_str);
+        return format!("{name}: {}", crate::data_analyst::tabular::shown(cell));
+    }
+    match table.row_count {
+        0 => "The query found no rows.".to_owned(),
+        rows => format!("The query found {rows} rows.\n{}", table.preview(MOST)),
+    }
+}

@@ -1,0 +1,234 @@
+//! The models of the SQL agent: one writes queries, one reviews them, one puts rows into words.
+
+use antiphon_core::{Fault, Message, Schema};
+use serde::Deserialize;
+use serde_json::{Value as Json, json};
+
+use super::work::{SqlAttempt, SqlWork};
+use crate::builder::RoleNode;
+use crate::computation::RejectedWording;
+use crate::data_analyst::DataAnalyst;
+use crate::data_analyst::agent_result::AgentError;
+use crate::data_analyst::grounding::{self, rejected};
+use crate::data_analyst::request::AgentName;
+use crate::data_analyst::state::State;
+use crate::data_analyst::trace_event::{TraceEventKind, event};
+use crate::delimited_input::{DelimitedInput, cut, escape};
+use crate::node::NodeContext;
+use crate::patch::Patch;
+use crate::reply::{RoleReply, object, text};
+
+/// The longest error that a model reads, in characters.
+const LONGEST_ERROR: usize = 600;
+/// A reviewed query with no more characters is none, whatever the original was.
+const SHORTEST_REVIEW: usize = 20;
+
+#[derive(Deserialize)]
+struct QueryReply {
+    #[serde(default)]
+    missing: Option<String>,
+    #[serde(default)]
+    sql: String,
+}
+
+#[derive(Deserialize)]
+struct ReviewReply {
+    sql: String,
+}
+
+#[derive(Deserialize)]
+struct AnswerReply {
+    answer: String,
+}
+
+/// Writes a query; sees how earlier ones went wrong.
+pub(in crate::data_analyst) fn writer() -> RoleNode<DataAnalyst> {
+    let fields = json!({"missing": {"type": ["string", "null"]}, "sql": {"type": "string"}});
+    let mut schema = object(&fields);
+    if let Some(fields) = schema.as_object_mut() {
+        fields.insert("required".to_owned(), json!(["sql"]));
+    }
+    RoleNode {
+        role: "sql_writer",
+        schema: Schema::new("query", schema),
+        max_tool_calls: 0,
+        begin: |_| {},
+        conversation: writing,
+        brief: |cx| {
+            let SqlWork { dialect, tables, attempts, .. } = &cx.state.sql;
+            Ok(json!({
+                "question": cx.input().question, "facts": cx.state.context, "dialect": dialect,
+                "tables": tables, "attempts": attempts,
+            }))
+        },
+        conclude: written,
+    }
+}
+
+fn writing(cx: &NodeContext<DataAnalyst>) -> Result<Vec<Message>, Fault> {
+    let SqlWork { dialect, tables, attempts, .. } = &cx.state.sql;
+    let fields = [("dialect", dialect.as_str())];
+    let instructions = cx.system().resources.instructions("sql_writer", "sql_writer", &fields)?;
+    let mut delimited = DelimitedInput::new();
+    delimited.add("tables", tables);
+    delimited.add("facts", &json!(cx.state.context).to_string());
+    delimited.add("question", &cx.input().question);
+    let opening = delimited.then("Write the query that answers the question.");
+    let mut messages = vec![Message::system(instructions), Message::user(opening)];
+    for SqlAttempt { query, error, .. } in attempts {
+        let Some(error) = error else { continue };
+        let earlier = json!({"missing": "", "sql": query}).to_string();
+        messages.push(Message::assistant(escape(&earlier).into_owned()));
+        let mut wrong = error.message.clone();
+        if let Some(hint) = error.details.get("hint").and_then(Json::as_str) {
+            wrong.push('\n');
+            wrong.push_str(hint);
+        }
+        let mut delimited = DelimitedInput::new();
+        delimited.add("error", &cut(&wrong, LONGEST_ERROR));
+        let again =
+            "Write the whole query again without that mistake, from the tables that are listed.";
+        messages.push(Message::user(delimited.then(again)));
+    }
+    Ok(messages)
+}
+
+fn written(cx: &NodeContext<DataAnalyst>, mut reply: RoleReply) -> Result<Patch<State>, Fault> {
+    let QueryReply { missing, sql } = reply.read()?;
+    let mut work = cx.state.sql.clone();
+    let missing = missing.as_deref().and_then(crate::computation::said);
+    if let Some(missing) = missing {
+        let message = format!("the database does not hold what is asked for: {missing}");
+        let data = json!({"missing": missing});
+        work.trace.push(event(cx, AgentName::Sql, TraceEventKind::Decision, "not in data", data));
+        work.error = Some(AgentError::new("NotInData", message));
+    } else {
+        work.query = extract(&sql);
+        work.is_reviewed = false;
+        let data = json!({"query": work.query, "attempt": work.attempts.len() + 1});
+        work.trace.push(event(cx, AgentName::Sql, TraceEventKind::Decision, "query", data));
+    }
+    Ok(patch(work))
+}
+
+fn patch(work: SqlWork) -> Patch<State> {
+    let mut patch = Patch::default();
+    patch.set(State::sql, work);
+    patch
+}
+
+/// The query in a text: within a fence, else from the first word of a query on.
+///
+/// Models put a query into prose although they are asked for the query alone.
+fn extract(given: &str) -> String {
+    let fenced = given.split("```").nth(1).map(|code| {
+        let code = code.trim_start();
+        code.strip_prefix("sql").or_else(|| code.strip_prefix("SQL")).unwrap_or(code)
+    });
+    let code = fenced.unwrap_or(given).trim();
+    let upper = code.to_ascii_uppercase();
+    let is_query = |word: &str| upper.starts_with(word);
+    let start = if is_query("SELECT") || is_query("WITH") || fenced.is_some() {
+        Some(0)
+    } else {
+        let found = ["SELECT ", "WITH "].iter().filter_map(|word| upper.find(word)).min();
+        // Anything else stays as it is: the check says what is wrong with it.
+        found.or_else(|| (!code.is_empty()).then_some(0))
+    };
+    let code = start.and_then(|start| code.get(start..)).unwrap_or_default();
+    code.trim().trim_end_matches(';').trim_end().to_owned()
+}
+
+/// Reviews a query before it is run.
+pub(in crate::data_analyst) fn reviewer() -> RoleNode<DataAnalyst> {
+    RoleNode {
+        role: "sql_reviewer",
+        schema: Schema::new("review", object(&json!({"sql": text()}))),
+        max_tool_calls: 0,
+        begin: |_| {},
+        conversation: |cx| {
+            let SqlWork { dialect, tables, query, .. } = &cx.state.sql;
+            let fields = [("dialect", dialect.as_str())];
+            let resources = &cx.system().resources;
+            let instructions = resources.instructions("sql_reviewer", "sql_reviewer", &fields)?;
+            let mut delimited = DelimitedInput::new();
+            delimited.add("tables", tables);
+            delimited.add("question", &cx.input().question).add("query", query);
+            let opening = delimited.then("Review the query.");
+            Ok(vec![Message::system(instructions), Message::user(opening)])
+        },
+        brief: |cx| {
+            let SqlWork { dialect, tables, query, .. } = &cx.state.sql;
+            let question = &cx.input().question;
+            Ok(json!({"question": question, "dialect": dialect, "tables": tables, "query": query}))
+        },
+        conclude: |cx, mut reply| {
+            let ReviewReply { sql } = reply.read()?;
+            let mut work = cx.state.sql.clone();
+            let reviewed = extract(&sql);
+            let is_kept = is_degraded(&reviewed, &work.query);
+            let data = json!({"query": reviewed, "kept_original": is_kept});
+            work.trace.push(event(cx, AgentName::Sql, TraceEventKind::Message, "review", data));
+            if !is_kept {
+                work.query = reviewed;
+            }
+            work.is_reviewed = true;
+            Ok(patch(work))
+        },
+    }
+}
+
+/// Whether a reviewer has thrown the query away instead of correcting it.
+fn is_degraded(reviewed: &str, original: &str) -> bool {
+    let length = reviewed.chars().count();
+    let is_trivial = reviewed.to_lowercase().starts_with("select 1") && length <= SHORTEST_REVIEW;
+    // A short query may be right if the original is as short.
+    let half = original.chars().count() / 2;
+    is_trivial || length < half.max(SHORTEST_REVIEW).min(original.chars().count())
+}
+
+/// Puts the rows into words.
+pub(in crate::data_analyst) fn answerer() -> RoleNode<DataAnalyst> {
+    RoleNode {
+        role: "sql_answerer",
+        schema: Schema::new("answer", object(&json!({"answer": text()}))),
+        max_tool_calls: 0,
+        begin: |_| {},
+        conversation: |cx| {
+            let SqlWork { query, table, rejected, .. } = &cx.state.sql;
+            let config = &cx.system().config;
+            let resources = &cx.system().resources;
+            let instructions = resources.instructions("sql_answerer", "sql_answerer", &[])?;
+            let preview = table.as_ref().map(|table| table.preview(config.preview_rows));
+            let mut delimited = DelimitedInput::new();
+            delimited.add("question", &cx.input().question).add("query", query);
+            delimited.add("result", &preview.unwrap_or_default());
+            let opening = delimited.then("Answer the question from the result.");
+            let mut messages = vec![Message::system(instructions), Message::user(opening)];
+            messages.extend(grounding::again(rejected));
+            Ok(messages)
+        },
+        brief: |cx| {
+            let SqlWork { query, table, rejected, .. } = &cx.state.sql;
+            let table = table.as_ref().map(|table| table.preview(cx.system().config.preview_rows));
+            let question = &cx.input().question;
+            Ok(json!({"question": question, "query": query, "result": table, "rejected": rejected}))
+        },
+        conclude: |cx, mut reply| {
+            let AnswerReply { answer } = reply.read()?;
+            let mut work = cx.state.sql.clone();
+            let Some(table) = &work.table else { return Ok(patch(work)) };
+            let mut known = grounding::asked(cx);
+            table.add_evidence(&mut known, cx.system().config.preview_rows);
+            let differences = grounding::differences(&known, &answer, Some(table));
+            if differences.is_empty() {
+                work.answer = Some(answer);
+            } else {
+                let wording = RejectedWording { answer, differences };
+                work.trace.push(rejected(cx, AgentName::Sql, &wording));
+                work.rejected.push(wording);
+            }
+            Ok(patch(work))
+        },
+    }
+}

@@ -1,0 +1,77 @@
+//! What is known while the SQL agent works.
+
+use serde::{Deserialize, Serialize};
+
+use crate::computation::RejectedWording;
+use crate::data_analyst::agent_result::AgentError;
+use crate::data_analyst::tabular::TabularResult;
+use crate::data_analyst::trace_event::TraceEvent;
+
+/// One query, and what came of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SqlAttempt {
+    /// Counts from 1.
+    pub attempt: usize,
+    /// The query; empty if there was none.
+    pub query: String,
+    /// How many rows it returned.
+    pub row_count: Option<usize>,
+    /// Whether it returned any result.
+    pub success: bool,
+    /// Why not.
+    pub error: Option<AgentError>,
+    /// How long the database took, in milliseconds.
+    pub latency_ms: f64,
+}
+
+/// What is known while the agent works.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SqlWork {
+    /// When it began, in microseconds since the epoch.
+    pub started: u64,
+    /// The dialect of the database.
+    pub dialect: String,
+    /// The tables that the question is about, described for a model.
+    pub tables: String,
+    /// The query that is to run next.
+    pub query: String,
+    /// Whether it was reviewed.
+    pub is_reviewed: bool,
+    /// The queries that were tried.
+    pub attempts: Vec<SqlAttempt>,
+    /// The rows of the last one.
+    pub table: Option<TabularResult>,
+    /// The rows in words.
+    pub answer: Option<String>,
+    /// Words that differed from the rows, and were not delivered.
+    pub rejected: Vec<RejectedWording>,
+    /// Why there is no answer.
+    pub error: Option<AgentError>,
+    /// What happened.
+    pub trace: Vec<TraceEvent>,
+}
+
+impl SqlWork {
+    /// Whether a query is to be written: there is neither a result nor a failure that another
+    /// query does not mend.
+    pub(crate) const fn is_open(&self) -> bool {
+        self.table.is_none() && self.error.is_none()
+    }
+
+    /// Counts a query that failed.
+    pub(crate) fn fail(&mut self, error: AgentError, latency_ms: f64) {
+        let (attempt, query) = (self.attempts.len() + 1, std::mem::take(&mut self.query));
+        let row_count = None;
+        let error = Some(error);
+        self.attempts.push(SqlAttempt {
+            attempt,
+            query,
+            row_count,
+            success: false,
+            error,
+            latency_ms,
+        });
+        self.is_reviewed = false;
+    }
+}

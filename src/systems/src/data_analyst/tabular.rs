@@ -1,0 +1,189 @@
+//! Rows that an agent has found, with values that JSON can hold.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Number, Value as Json};
+
+use crate::base64_bytes::Base64Bytes;
+use crate::delimited_input::cut;
+use crate::figures::FigureEvidence;
+
+/// The longest cell that a model sees, in characters.
+const LONGEST_CELL: usize = 200;
+
+/// A table: its columns, and a map of cells for each row.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct TabularResult {
+    /// The names of the columns, from left to right.
+    pub columns: Vec<String>,
+    /// The rows; empty if `arrow` holds them.
+    pub rows: Vec<Map<String, Json>>,
+    /// How many rows there are; more than `rows` if those were left out.
+    pub row_count: usize,
+    /// Whether the source has more rows than these.
+    pub truncated: bool,
+    /// The rows as an Arrow IPC stream, if they came as one.
+    #[schemars(with = "Option<String>")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub arrow: Option<Base64Bytes>,
+}
+
+impl TabularResult {
+    /// The rows of a tool: `columns` with names and types, `rows` as lists or as maps. None if it
+    /// is nothing of that kind, such as a row that is shorter than the columns.
+    pub fn read(table: &Json) -> Option<Self> {
+        let (names, types) = read_columns(table.get("columns")?.as_array()?)?;
+        let rows = table.get("rows").or_else(|| table.get("data"))?.as_array()?;
+        let row = |cells: &Json| -> Option<Map<String, Json>> {
+            let cells: Vec<&Json> = match cells {
+                Json::Array(cells) => cells.iter().collect(),
+                Json::Object(cells) => {
+                    names.iter().map(|name| cells.get(name)).collect::<Option<_>>()?
+                }
+                _ => return None,
+            };
+            let named = names.iter().zip(&types).zip(&cells);
+            let is_whole = cells.len() == names.len();
+            is_whole.then(|| {
+                named.map(|((name, kind), cell)| (name.clone(), plain(cell, kind))).collect()
+            })
+        };
+        let rows = rows.iter().map(row).collect::<Option<Vec<_>>>()?;
+        let truncated = table.get("truncated") == Some(&Json::Bool(true));
+        Some(Self { columns: names, row_count: rows.len(), rows, truncated, arrow: None })
+    }
+
+    /// Rows that code has made: a list of maps.
+    pub fn of_maps(rows: &Json) -> Option<Self> {
+        let rows: Vec<&Map<String, Json>> =
+            rows.as_array()?.iter().map(Json::as_object).collect::<Option<_>>()?;
+        let mut columns: Vec<String> = Vec::new();
+        for name in rows.iter().flat_map(|row| row.keys()) {
+            if !columns.contains(name) {
+                columns.push(name.clone());
+            }
+        }
+        let cell = |row: &Map<String, Json>, name: &String| {
+            (name.clone(), row.get(name).map_or(Json::Null, |cell| plain(cell, "")))
+        };
+        let rows: Vec<_> =
+            rows.iter().map(|row| columns.iter().map(|name| cell(row, name)).collect()).collect();
+        (!columns.is_empty()).then(|| Self {
+            columns,
+            row_count: rows.len(),
+            rows,
+            ..Self::default()
+        })
+    }
+
+    /// Rows that came as an Arrow IPC stream.
+    pub fn of_arrow(bytes: Base64Bytes) -> Self {
+        Self { arrow: Some(bytes), ..Self::default() }
+    }
+
+    /// The same without rows.
+    #[must_use]
+    pub fn without_rows(&self) -> Self {
+        Self { rows: Vec::new(), arrow: None, ..self.clone() }
+    }
+
+    /// The first rows as a model reads them: a line of names, and a line per row.
+    pub fn preview(&self, most: usize) -> String {
+        if self.columns.is_empty() {
+            return String::new();
+        }
+        let mut lines = vec![self.columns.join(" | ")];
+        for row in self.rows.iter().take(most) {
+            let cells =
+                self.columns.iter().map(|name| row.get(name).map_or_else(String::new, shown));
+            lines.push(cells.collect::<Vec<_>>().join(" | "));
+        }
+        let more = if self.truncated { "more than " } else { "" };
+        let noun = if self.row_count == 1 { "row" } else { "rows" };
+        lines.push(format!("({more}{} {noun} in all)", self.row_count));
+        lines.join("\n")
+    }
+
+    /// Adds what a model may state about the table, of which it sees the first rows.
+    pub(super) fn add_evidence(&self, known: &mut FigureEvidence, most: usize) {
+        for name in &self.columns {
+            known.name(name);
+        }
+        for cell in self.rows.iter().take(most).flat_map(|row| row.values()) {
+            match cell {
+                Json::Number(number) => {
+                    known.number(number.as_f64().unwrap_or(f64::NAN));
+                }
+                Json::Null | Json::Bool(_) => {}
+                other => {
+                    known.text(&shown(other));
+                }
+            }
+        }
+        known.text(&self.row_count.to_string());
+    }
+
+    /// The only cell, if there is one row with one column.
+    pub fn single_cell(&self) -> Option<&Json> {
+        match (&*self.columns, &*self.rows) {
+            ([name], [row]) => row.get(name),
+            _ => None,
+        }
+    }
+}
+
+fn read_columns(columns: &[Json]) -> Option<(Vec<String>, Vec<String>)> {
+    let text = |column: &Json, key: &str| column.get(key).and_then(Json::as_str).map(str::to_owned);
+    let (mut names, mut types): (Vec<String>, Vec<String>) = Default::default();
+    for column in columns {
+        let plain = column.as_str().map(str::to_owned);
+        let name = plain.or_else(|| text(column, "name"))?;
+        let mut unique = name.clone();
+        let mut number = 2;
+        while names.contains(&unique) {
+            unique = format!("{name}_{number}");
+            number += 1;
+        }
+        names.push(unique);
+        types.push(text(column, "type").unwrap_or_default().to_lowercase());
+    }
+    Some((names, types))
+}
+
+/// A cell: a decimal as a number if that is exact, and nothing in place of what is no number.
+fn plain(cell: &Json, kind: &str) -> Json {
+    let Json::String(text) = cell else { return cell.clone() };
+    let is_decimal = ["numeric", "decimal"].iter().any(|name| kind.starts_with(name));
+    let is_float = ["real", "double", "float"].iter().any(|name| kind.starts_with(name));
+    let may_be_number = is_decimal || is_float || kind.is_empty();
+    if may_be_number && matches!(&**text, "NaN" | "Infinity" | "-Infinity") {
+        return Json::Null;
+    }
+    if !is_decimal {
+        return cell.clone();
+    }
+    exact(text).map_or_else(|| cell.clone(), Json::Number)
+}
+
+/// The number that a decimal is, if no digit is lost.
+fn exact(text: &str) -> Option<Number> {
+    if let Ok(whole) = text.parse::<i64>() {
+        return Some(whole.into());
+    }
+    let number = text.parse::<f64>().ok()?;
+    let kept =
+        if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { text };
+    (number.to_string() == kept).then(|| Number::from_f64(number)).flatten()
+}
+
+/// A cell in one line.
+pub(super) fn shown(cell: &Json) -> String {
+    let text = match cell {
+        Json::Null => return "NULL".to_owned(),
+        Json::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    cut(&line, LONGEST_CELL).replace('\n', " ")
+}

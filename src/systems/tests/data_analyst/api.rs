@@ -1,0 +1,122 @@
+//! The API agent: its plan must match an endpoint.
+
+use antiphon_core::{Fault, FaultCode};
+use antiphon_systems::Outcome;
+use antiphon_systems::data_analyst::TraceEventKind;
+use serde_json::{Value as Json, json};
+
+use crate::scene::{Played, Scene, said};
+
+fn call(method: &str, path: &str) -> Json {
+    json!({"make_request": true, "method": method, "path": path, "reason": "it fits"})
+}
+
+fn orders() -> Json {
+    json!({"status": 200, "table": {"columns": [{"name": "id"}], "rows": [[7], [9]], "row_count": 2}})
+}
+
+async fn planned(plans: &[Json], reply: Json) -> Played {
+    Scene::new(&json!({"max_reasks": 0}))
+        .with_api([Ok(reply)])
+        .role("api_planner", plans.to_vec())
+        .role("api_answerer", [said("There are orders 7 and 9.")])
+        .role("composer", [said("Orders 7 and 9.")])
+        .ask("Which orders does the endpoint return?")
+        .await
+}
+
+#[tokio::test]
+async fn an_endpoint_is_called_as_planned_and_its_rows_are_the_data() {
+    let mut plan = call("get", "/v1/orders/:id");
+    plan["path_params"] = json!({"id": 7});
+    plan["query_params"] = json!({"open": true});
+    let played = planned(&[plan], orders()).await;
+    let calls = played.api.as_ref().unwrap().calls.lock().unwrap();
+    assert_eq!(calls[0]["path_parameters"], json!({"id": 7}));
+    assert_eq!((&calls[0]["method"], &calls[0]["query"]), (&json!("GET"), &json!({"open": true})));
+    assert_eq!(played.result.output.data.as_ref().unwrap().row_count, 2);
+    assert_eq!(played.answer(), "Orders 7 and 9.");
+    let tools = played.events(TraceEventKind::Tool);
+    assert_eq!(tools[0].1["status"], json!(200));
+}
+
+/// DA-18 of `docs/systems/data-analyst.md`.
+#[tokio::test]
+async fn a_catalogue_without_endpoints_is_missing_context() {
+    let scene = Scene::new(&json!({})).with_api([]).role("composer", [said("It is not known.")]);
+    *scene.api.as_ref().unwrap().endpoints.lock().unwrap() = json!([]);
+    let played = scene.ask("Which endpoint?").await;
+    assert_eq!(played.results(), [("api_docs", "failed".to_owned(), "MissingContext".to_owned())]);
+    assert_eq!(played.requests("api_planner").len(), 0);
+}
+
+/// DA-19 of `docs/systems/data-analyst.md`.
+#[tokio::test]
+async fn a_plan_that_matches_no_endpoint_is_asked_for_again_once_and_sends_nothing() {
+    for evil in [
+        "/v1/secrets",
+        "https://evil.example/v1/orders",
+        "/v1/../admin",
+        "/v1/orders#x",
+        "/v1/orders ",
+    ] {
+        let played = planned(&[call("GET", evil), call("GET", evil)], json!({})).await;
+        let failed = ("api_docs", "failed".to_owned(), "PlanningValidationError".to_owned());
+        assert_eq!(played.results(), [failed], "{evil}");
+        assert!(played.api.as_ref().unwrap().calls.lock().unwrap().is_empty(), "{evil} was sent");
+        let again = played.requests("api_planner")[1].messages.last().unwrap().content.to_string();
+        assert!(again.contains("no listed endpoint"), "{again}");
+    }
+    let mended = planned(&[call("GET", "/v2/orders"), call("GET", "/v1/orders")], orders()).await;
+    assert_eq!(mended.result.outcome, Outcome::Answered);
+}
+
+/// DA-24 of `docs/systems/data-analyst.md`.
+#[tokio::test]
+async fn a_read_that_the_documentation_does_not_describe_is_tried_and_others_are_declined() {
+    let declined = |method: &str, reason: &str| json!({"make_request": false, "method": method, "path": "/v1/orders", "failure_reason": reason});
+    let unclear = "the documentation does not specify the parameters";
+    let tried = planned(&[declined("GET", unclear)], orders()).await;
+    assert_eq!(tried.result.outcome, Outcome::Answered);
+    let notes = tried.events(TraceEventKind::Message);
+    assert!(notes.iter().any(|(text, _)| text.starts_with("tried although")), "{notes:?}");
+    for plan in [declined("GET", "orders are private"), declined("POST", unclear)] {
+        let played = planned(&[plan], json!({})).await;
+        assert_eq!(played.results()[0].2, "PlanningDeclined");
+    }
+}
+
+/// DA-26 of `docs/systems/data-analyst.md`; `tests/systems/test_data_analyst_api.py` sends one.
+#[tokio::test]
+async fn a_method_that_changes_something_needs_a_listed_endpoint_and_a_tool_that_may() {
+    let unlisted =
+        planned(&[call("DELETE", "/v1/orders"), call("DELETE", "/v1/orders")], json!({})).await;
+    assert_eq!(unlisted.results()[0].2, "PlanningValidationError");
+    let read_only = planned(&[call("POST", "/v1/orders")], json!({})).await;
+    assert_eq!(read_only.results()[0].2, "MethodNotAllowed");
+    let mut plan = call("POST", "/v1/orders");
+    plan["json_body"] = json!({"item": "lamp"});
+    let scene = Scene::new(&json!({}))
+        .with_api([Ok(json!({"status": 201, "data": {"id": 11}}))])
+        .role("api_planner", [plan])
+        .role("api_answerer", [said("Order 11 was made.")])
+        .role("composer", [said("Order 11 was made.")]);
+    *scene.api.as_ref().unwrap().writes.lock().unwrap() = true;
+    let played = scene.ask("Make an order at the endpoint").await;
+    let calls = played.api.as_ref().unwrap().calls.lock().unwrap();
+    assert_eq!(calls.len(), 1);
+    assert_eq!(calls[0]["body"], json!({"item": "lamp"}));
+}
+
+#[tokio::test]
+async fn a_failed_call_fails_the_agent_with_its_status() {
+    let fault = Fault::new(FaultCode::ApiCallRejected, "status 404").with("status", 404);
+    let played = Scene::new(&json!({}))
+        .with_api([Err(fault)])
+        .role("api_planner", [call("GET", "/v1/orders")])
+        .role("composer", [said("The API has no answer.")])
+        .ask("Which endpoint?")
+        .await;
+    let error = played.result.output.agent_results[0].error.as_ref().unwrap();
+    assert_eq!((error.kind.as_str(), &error.details["status"]), ("HttpError", &json!(404)));
+}

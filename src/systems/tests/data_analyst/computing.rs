@@ -1,0 +1,92 @@
+//! The computation agent: the system `computation` within the analyst.
+
+use antiphon_core::event::EventKind;
+use antiphon_runtime::sandbox::GuestFaultKind;
+use antiphon_systems::Outcome;
+use serde_json::{Value as Json, json};
+
+use crate::scene::{Scene, assigned, guest_failure, plan, said};
+
+fn code(python: &str) -> Json {
+    json!({"reasoning": "add them up", "python": python, "explain": "adds"})
+}
+
+fn worded(answer: &str) -> Json {
+    json!({"answer": answer, "highlights": []})
+}
+
+/// DA-29 of `docs/systems/data-analyst.md`; `tests/systems/test_data_analyst.py` runs real code.
+#[tokio::test]
+async fn code_has_the_rows_of_the_agents_before_it() {
+    let scene = Scene::new(&json!({}))
+        .with_sandbox([assigned(json!({"result": 42.0, "table": [{"region": "n", "net": 22.0}]}))])
+        .role("planner", [plan(&["sql", "computation"])])
+        .queries(&["SELECT region, net_eur FROM orders ORDER BY id"], "Three orders.")
+        .role("coder", [code("result = sum(row['net_eur'] for row in sql_rows)")])
+        .role("summariser", [worded("It is 42.")])
+        .role("composer", [said("It is 42.")]);
+    let jobs = scene.sandbox.as_ref().unwrap().jobs.clone();
+    let played = scene.ask("Count, then compare").await;
+    let first = jobs.lock().unwrap()[0].clone();
+    assert_eq!(first.inputs["sql_rows"][1], json!({"region": "s", "net_eur": 20.0}));
+    assert_eq!(played.result.outcome, Outcome::Answered);
+    let computed = &played.result.output.agent_results[1];
+    assert_eq!(computed.answer.as_deref(), Some("It is 42."));
+    assert_eq!(computed.tabular.as_ref().unwrap().columns, ["region", "net"]);
+    assert_eq!(
+        played.result.output.data.as_ref().unwrap().columns,
+        ["region", "net_eur"],
+        "the first table"
+    );
+}
+
+#[tokio::test]
+async fn a_row_that_looks_like_a_tagged_value_is_a_row() {
+    let scene = Scene::new(&json!({}))
+        .with_sandbox([assigned(json!({"result": 1}))])
+        .role("planner", [plan(&["sql", "computation"])])
+        .queries(&["SELECT 'object' AS \"$\", 2 AS v FROM orders LIMIT 1"], "One.")
+        .role("coder", [code("result = 1")])
+        .role("summariser", [worded("It is 1.")])
+        .role("composer", [said("It is 1.")]);
+    let jobs = scene.sandbox.as_ref().unwrap().jobs.clone();
+    scene.ask("Count, then compare").await;
+    let inputs = &jobs.lock().unwrap()[0].inputs;
+    assert_eq!(inputs["sql_rows"][0], json!({"$": "dict", "v": [["$", "object"], ["v", 2]]}));
+}
+
+/// DA-27 of `docs/systems/data-analyst.md`; `tests/systems/test_data_analyst.py` runs real code.
+/// DA-28 of `docs/systems/data-analyst.md`, likewise.
+#[tokio::test]
+async fn code_that_the_sandbox_refuses_is_tried_once_more_and_then_fails_by_its_kind() {
+    for (kind, expected) in [
+        (GuestFaultKind::Denied, "SandboxViolation"),
+        (GuestFaultKind::TimeLimit, "SandboxTimeout"),
+        (GuestFaultKind::MemoryLimit, "SandboxMemory"),
+        (GuestFaultKind::PythonError, "ComputationError"),
+    ] {
+        let played = Scene::new(&json!({}))
+            .with_sandbox([guest_failure(kind, "no"), guest_failure(kind, "no")])
+            .role("coder", [code("open('x')"), code("open('y')")])
+            .role("composer", [said("It could not be computed.")])
+            .ask("Compute and estimate it")
+            .await;
+        assert_eq!(played.results(), [("computation", "failed".to_owned(), expected.to_owned())]);
+        assert_eq!(played.result.outcome, Outcome::NoAnswer);
+    }
+}
+
+#[tokio::test]
+async fn calls_of_models_within_the_computation_count_and_are_shown() {
+    let played = Scene::new(&json!({"compose_single": false}))
+        .with_sandbox([assigned(json!({"result": 7}))])
+        .role("coder", [code("result = 7")])
+        .role("summariser", [worded("It is 7.")])
+        .ask("Compute it")
+        .await;
+    assert_eq!(played.answer(), "It is 7.");
+    assert_eq!(played.result.spent.model_calls, 2);
+    let shown = played.result.events.iter().filter(|event| event.kind == EventKind::ModelReply);
+    assert_eq!(shown.count(), 2);
+    assert!(played.result.events.iter().any(|event| &*event.name == "code_ran"));
+}

@@ -1,0 +1,16 @@
+//! The data analyst: planning, queries of a real SQLite database, calls, code, the composed answer.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "clippy does not see that the stage is only set in tests"
+)]
+
+mod api;
+mod composing;
+mod computing;
+mod planning;
+mod prompts;
+mod querying;
+mod running;
+mod scene;

@@ -1,0 +1,298 @@
+//! The SQL agent on a real SQLite database.
+
+use antiphon_core::{Fault, FaultCode};
+use antiphon_models::ScriptedReply;
+use antiphon_systems::Outcome;
+use antiphon_systems::data_analyst::{TabularResult, TraceEventKind};
+use serde_json::{Value as Json, json};
+
+use crate::scene::{Played, Scene, query, said};
+
+const COUNT: &str = "SELECT count(*) AS n FROM orders";
+
+/// A database question with these queries, which nobody reviews.
+async fn played(queries: &[&str]) -> Played {
+    let scene = Scene::new(&json!({"check_query": false}))
+        .role("sql_writer", queries.iter().map(|sql| query(sql)));
+    let scene = scene.role("sql_answerer", [said("There are 3.")]);
+    scene.role("composer", [said("That is all there is.")]).ask("How many orders?").await
+}
+
+/// DA-10 of `docs/systems/data-analyst.md`.
+#[tokio::test]
+async fn an_error_of_the_database_goes_back_to_the_model() {
+    let played = Scene::new(&json!({"check_query": false}))
+        .role("sql_writer", [query("SELECT sum(price) FROM orders"), query(COUNT)])
+        .role("sql_answerer", [said("There are 3.")])
+        .role("composer", [said("There are 3.")])
+        .ask("How many orders?")
+        .await;
+    assert_eq!(played.results()[0].1, "succeeded");
+    let second = &played.requests("sql_writer")[1].messages;
+    let feedback = second.last().unwrap().content.to_string();
+    assert!(feedback.contains("no such column: price"), "{feedback}");
+    let earlier = second[second.len() - 2].content.to_string();
+    assert!(earlier.contains("sum(price)"), "{earlier}");
+    let (message, failed) = &played.events(TraceEventKind::Error)[0];
+    assert_eq!((message.as_str(), &failed["attempt"]), ("attempt", &json!(1)));
+    let succeeded = played.events(TraceEventKind::Message);
+    assert!(
+        succeeded.iter().any(|(text, data)| text == "succeeded" && data["attempt"] == json!(2))
+    );
+    let query = played.events(TraceEventKind::Tool);
+    assert!(query.iter().any(|(text, data)| text == "query" && data["row_count"] == json!(1)));
+}
+
+/// DA-11 of `docs/systems/data-analyst.md`.
+#[tokio::test]
+async fn four_failed_queries_fail_the_agent_and_the_question_is_still_composed() {
+    let wrong = [
+        "SELECT a FROM orders",
+        "SELECT b FROM orders",
+        "SELECT c FROM orders",
+        "SELECT d FROM orders",
+    ];
+    let played = played(&wrong).await;
+    assert_eq!(played.ran(), wrong, "each was tried once");
+    assert_eq!(played.results(), [("sql", "failed".to_owned(), "QueryError".to_owned())]);
+    let error = played.result.output.agent_results[0].error.as_ref().unwrap();
+    assert_eq!(error.details["attempts"].as_array().unwrap().len(), 4);
+    assert_eq!(played.answer(), "That is all there is.");
+    assert_eq!(played.result.outcome, Outcome::NoAnswer);
+    let reason = played.result.reason.as_deref();
+    assert_eq!(reason, Some("sql: no query was found that the database accepts"));
+    let composer = played.requests("composer")[0].messages[1].content.to_string();
+    assert!(!composer.contains("no such column"), "errors are for the trace: {composer}");
+}
+
+#[tokio::test]
+async fn a_query_that_failed_is_not_run_again() {
+    let played = played(&["SELECT a FROM orders", "SELECT a FROM orders", COUNT]).await;
+    assert_eq!(played.ran(), ["SELECT a FROM orders", COUNT]);
+    assert_eq!(played.result.state.sql.attempts.len(), 3);
+}
+
+/// DA-12 of `docs/systems/data-analyst.md`.
+#[tokio::test]
+async fn what_does_not_only_read_never_reaches_the_database() {
+    for evil in [
+        "DELETE FROM orders",
+        "SELECT 1; DROP TABLE orders",
+        "WITH d AS (DELETE FROM orders RETURNING *) SELECT * FROM d",
+        "SELECT * INTO t FROM orders",
+        "SELECT load_extension('x')",
+        "/* x */ UPDATE orders SET net_eur = 0",
+        "PRAGMA writable_schema = 1",
+        "ATTACH DATABASE 'x' AS y",
+        "",
+    ] {
+        let played = played(&[evil, evil, evil, evil]).await;
+        assert_eq!(played.results()[0].1, "failed", "{evil}");
+        assert!(played.ran().is_empty(), "{evil} was run");
+        let attempts = &played.result.state.sql.attempts;
+        let kind = &attempts[0].error.as_ref().unwrap().kind;
+        assert_eq!(kind, if evil.is_empty() { "NoQuery" } else { "UnsafeQuery" }, "{evil}");
+    }
+}
+
+/// DA-13 of `docs/systems/data-analyst.md`.
+#[tokio::test]
+async fn a_word_in_a_name_or_a_text_is_no_statement() {
+    let sql = "SELECT updated_at, 'drop me' AS note FROM orders ORDER BY id";
+    let played = Scene::new(&json!({}))
+        .queries(&[sql], "Two were updated.")
+        .role("composer", [said("Two were updated.")])
+        .ask("Which orders?")
+        .await;
+    assert_eq!(played.ran(), [sql]);
+    let data = played.result.output.data.as_ref().unwrap();
+    assert_eq!(data.rows[0]["note"], "drop me");
+}
+
+/// DA-14 of `docs/systems/data-analyst.md`.
+#[tokio::test]
+async fn a_table_outside_the_list_is_refused_wherever_it_stands() {
+    for evil in [
+        "SELECT * FROM salaries",
+        "SELECT * FROM main.salaries",
+        "SELECT id FROM orders WHERE id IN (SELECT eur FROM salaries)",
+        "SELECT o.id FROM orders o JOIN salaries AS o2 ON o2.eur = o.id",
+        "WITH x AS (SELECT * FROM salaries) SELECT * FROM x",
+    ] {
+        let played = played(&[evil, evil, evil, evil]).await;
+        assert!(played.ran().is_empty(), "{evil} was run");
+        let kind = &played.result.state.sql.attempts[0].error.as_ref().unwrap().kind;
+        assert_eq!(kind, "TableNotAllowed", "{evil}");
+    }
+    let own = "WITH salaries AS (SELECT 3 AS eur) SELECT eur FROM salaries";
+    assert_eq!(played(&[own]).await.ran(), [own], "it is the CTE that is read");
+}
+
+/// DA-15 of `docs/systems/data-analyst.md`.
+#[tokio::test]
+async fn a_review_is_taken_only_if_it_is_a_query_that_may_run() {
+    let reviewed = |review: ScriptedReply| {
+        Scene::new(&json!({"max_reasks": 0, "max_sql_attempts": 1}))
+            .role("sql_writer", [query(COUNT)])
+            .role("sql_reviewer", [review])
+            .role("sql_answerer", [said("There are 3.")])
+            .role("composer", [said("There they are.")])
+            .ask("How many orders?")
+    };
+    let thrown_away = reviewed(json!({"sql": "select 1"}).into()).await;
+    assert_eq!(thrown_away.ran(), [COUNT]);
+    let corrected = "SELECT count(id) AS orders FROM orders";
+    assert_eq!(reviewed(json!({ "sql": corrected }).into()).await.ran(), [corrected]);
+    let evil = "DROP TABLE orders -- which is long enough";
+    let blocked = reviewed(json!({ "sql": evil }).into()).await;
+    assert_eq!(blocked.results()[0].1, "failed");
+    assert_eq!(blocked.result.state.sql.attempts[0].error.as_ref().unwrap().kind, "UnsafeQuery");
+    let down =
+        reviewed(ScriptedReply::fault(Fault::new(FaultCode::ModelUnreachable, "down"))).await;
+    assert_eq!(down.ran(), [COUNT], "without a reviewer the query is run as it was written");
+    assert_eq!(down.result.outcome, Outcome::Answered);
+}
+
+/// DA-16 of `docs/systems/data-analyst.md`.
+#[tokio::test]
+async fn a_database_that_cannot_be_reached_fails_the_agent_at_once() {
+    let scene = Scene::new(&json!({})).role("composer", [said("There is nothing.")]);
+    let fault =
+        Fault::new(FaultCode::DatabaseUnreachable, "the database `/secret/x` cannot be reached");
+    *scene.database.as_ref().unwrap().fault.lock().unwrap() = Some(fault);
+    let played = scene.ask("How many orders?").await;
+    assert_eq!(played.results(), [("sql", "failed".to_owned(), "DatabaseUnavailable".to_owned())]);
+    assert_eq!(played.requests("sql_writer").len(), 0);
+    let composer = played.requests("composer")[0].messages[1].content.to_string();
+    assert!(
+        composer.contains("could not be reached") && !composer.contains("/secret"),
+        "{composer}"
+    );
+}
+
+/// DA-17 of `docs/systems/data-analyst.md`.
+#[test]
+fn rows_as_lists_and_as_maps_are_the_same_table() {
+    let lists = json!({"columns": ["a", "b"], "data": [[1, "x"], [2, null]]});
+    let maps = json!({"columns": [{"name": "a"}, {"name": "b"}], "rows": [{"a": 1, "b": "x"}, {"b": null, "a": 2}]});
+    let read = |table: &Json| TabularResult::read(table).unwrap();
+    assert_eq!(read(&lists), read(&maps));
+    assert_eq!(read(&lists).row_count, 2);
+    let same = json!({"columns": ["a", "a", "a"], "rows": [[1, 2, 3]], "truncated": true});
+    assert_eq!(read(&same).columns, ["a", "a_2", "a_3"]);
+    assert!(read(&same).truncated);
+    for broken in [
+        json!({"columns": ["a"], "rows": [[1, 2]]}),
+        json!({"columns": ["a"], "rows": [{"b": 1}]}),
+        json!([1]),
+    ] {
+        assert_eq!(TabularResult::read(&broken), None, "{broken}");
+    }
+}
+
+#[tokio::test]
+async fn more_rows_than_the_limit_are_left_out_and_the_table_says_so() {
+    let sql = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1500) SELECT i FROM n";
+    let played = Scene::new(&json!({}))
+        .queries(&[sql], "Many.")
+        .role("composer", [said("Many.")])
+        .ask("Show all numbers")
+        .await;
+    let data = played.result.output.data.as_ref().unwrap();
+    assert_eq!((data.row_count, data.truncated), (1000, true));
+}
+
+/// DA-38 of `docs/systems/data-analyst.md`.
+#[test]
+fn cells_are_values_that_json_can_hold() {
+    let table = json!({
+        "columns": [
+            {"name": "price", "type": "numeric"}, {"name": "huge", "type": "numeric"},
+            {"name": "ratio", "type": "double precision"}, {"name": "day", "type": "date"},
+            {"name": "word", "type": "text"}, {"name": "raw", "type": "bytea"},
+        ],
+        "rows": [["1.10", "12345678901234567890.12", "NaN", "2026-01-02", "NaN", {"base64": "AA==", "bytes": 1}]],
+    });
+    let read = TabularResult::read(&table).unwrap();
+    let row = json!(read.rows[0]);
+    assert_eq!(row["price"], json!(1.1), "exact, so a number");
+    assert_eq!(row["huge"], json!("12345678901234567890.12"), "not exact as a number, so a text");
+    assert_eq!(row["ratio"], Json::Null);
+    assert_eq!(row["day"], json!("2026-01-02"));
+    assert_eq!(row["word"], json!("NaN"), "a text is a text");
+    assert_eq!(row["raw"], json!({"base64": "AA==", "bytes": 1}));
+}
+
+#[tokio::test]
+async fn what_the_database_lacks_is_said_without_a_query() {
+    let missing = json!({"missing": "the weather", "sql": ""});
+    let played = Scene::new(&json!({}))
+        .role("sql_writer", [missing])
+        .role("composer", [said("The weather is not known.")])
+        .ask("How was the weather?")
+        .await;
+    assert_eq!(played.results(), [("sql", "failed".to_owned(), "NotInData".to_owned())]);
+    let reason = "sql: the database does not hold what is asked for: the weather";
+    assert_eq!(played.result.reason.as_deref(), Some(reason));
+    assert!(played.ran().is_empty());
+}
+
+#[tokio::test]
+async fn the_writer_reads_columns_keys_values_and_descriptions() {
+    let settings =
+        json!({"descriptions": {"orders": "what was sold", "orders.net_eur": "net, in euros"}});
+    let played = Scene::new(&settings)
+        .queries(
+            &["SELECT sum(net_eur) AS net_eur FROM orders WHERE region = 'n'"],
+            "It was 22 euros.",
+        )
+        .role("composer", [said("It was 22 euros.")])
+        .ask("How much was sold in the North?")
+        .await;
+    let read = played.requests("sql_writer")[0].messages[1].content.to_string();
+    for part in [
+        "Table orders (3 rows): what was sold",
+        "- net_eur REAL: net, in euros",
+        "- region TEXT; one of 'n', 's'; refers to regions.code",
+        "- name TEXT; one of 'North', 'South'",
+        "1 | n | 10.5 | 2026-01-02",
+    ] {
+        assert!(read.contains(part), "{part} in {read}");
+    }
+    assert!(!read.contains("salaries"), "only tables that may be read");
+}
+
+#[tokio::test]
+async fn a_query_in_prose_or_a_fence_is_found() {
+    for written in [
+        "```sql\nSELECT count(*) AS n FROM orders;\n```",
+        "Here it is: SELECT count(*) AS n FROM orders",
+        "SELECT count(*) AS n FROM orders ; ",
+    ] {
+        assert_eq!(played(&[written]).await.ran(), [COUNT], "{written}");
+    }
+}
+
+#[tokio::test]
+async fn an_answer_states_only_what_stands_in_the_rows() {
+    let played = Scene::new(&json!({"check_query": false}))
+        .role("sql_writer", [query(COUNT)])
+        .role("sql_answerer", [said("There are 4 orders."), said("There are three orders.")])
+        .role("composer", [said("There are three.")])
+        .ask("How many orders?")
+        .await;
+    assert_eq!(
+        played.result.output.agent_results[0].answer.as_deref(),
+        Some("There are three orders.")
+    );
+    let again = played.requests("sql_answerer")[1].messages.last().unwrap().content.to_string();
+    assert!(again.contains("the number `4` is not in the result"), "{again}");
+    let twice = Scene::new(&json!({"check_query": false}))
+        .role("sql_writer", [query(COUNT)])
+        .role("sql_answerer", [said("There are 4 orders."), said("There are 5 orders.")])
+        .role("composer", [said("There are three.")])
+        .ask("How many orders?")
+        .await;
+    let answer = twice.result.output.agent_results[0].answer.as_deref();
+    assert_eq!(answer, Some("n: 3"), "the plain value, after two that were wrong");
+}

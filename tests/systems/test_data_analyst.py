@@ -1,0 +1,280 @@
+"""Questions about data: scripted models, a real SQLite file, a real sandbox."""
+
+from __future__ import annotations
+
+import asyncio
+import pickle
+import sqlite3
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from antiphon.checkpoint import MemorySaver
+from antiphon.errors import StateError, ValidationError
+from antiphon.models import scripted
+from antiphon.sandbox import Limits, Sandbox
+from antiphon.systems import (
+    AgentRequest,
+    AgentResult,
+    DataAnalyst,
+    OrchestratorResponse,
+    PlannerDecision,
+    TabularResult,
+    TraceEvent,
+)
+from antiphon.tools import sql
+from support.engines import probe
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+COUNT = {"json": {"sql": "SELECT count(*) AS n FROM orders"}}
+THREE = {"json": {"answer": "There are 3 orders."}}
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    """A database with three orders."""
+    path = tmp_path / "shop.db"
+    with sqlite3.connect(path) as connection:
+        connection.executescript(
+            "CREATE TABLE orders (id INTEGER PRIMARY KEY, region TEXT, net_eur REAL);"
+            "INSERT INTO orders VALUES (1, 'north', 10.5), (2, 'south', 20), (3, 'north', 11.5);"
+        )
+    return path
+
+
+@pytest.fixture
+def box() -> Any:
+    """A sandbox of the kind that this machine has."""
+    if not probe("process")["ok"]:
+        pytest.skip("this machine cannot isolate processes")
+    with Sandbox(engine="process", limits=Limits(wall=5)) as found:
+        yield found
+
+
+def analyst(shop: Path, replies: list[Any], **options: Any) -> DataAnalyst:
+    options = {"check_query": False, "compose_single": False, "sandbox": False, **options}
+    return DataAnalyst(scripted(replies), database=shop, **options)
+
+
+def test_a_question_is_answered_from_the_database_with_typed_values(shop: Path) -> None:
+    found = analyst(shop, [COUNT, THREE]).run("How many orders are there?", trace=True)
+    assert isinstance(found, OrchestratorResponse)
+    assert (found.outcome, found.answer) == ("answered", "There are 3 orders.")
+    assert found.sql == "SELECT count(*) AS n FROM orders"
+    assert isinstance(found.planner, PlannerDecision)
+    assert found.planner.chosen_agents == ("sql",)
+    (one,) = found.agent_results
+    assert isinstance(one, AgentResult)
+    assert (one.agent, one.status, one.error) == ("sql", "succeeded", None)
+    assert isinstance(found.data, TabularResult)
+    assert found.data.rows == ({"n": 3},)
+    assert found.trace_events
+    assert all(isinstance(event, TraceEvent) for event in found.trace_events)
+    kinds = {event.event_type for event in found.trace_events}
+    assert kinds == {"decision", "tool", "message", "result"}
+    assert found.metadata["agents"] == ["sql"]
+    assert found.to_dict()["data"] == {
+        "columns": ["n"],
+        "rows": [{"n": 3}],
+        "row_count": 1,
+        "truncated": False,
+    }
+    assert pickle.loads(pickle.dumps(found)).answer == found.answer
+
+
+def test_a_request_has_all_fields_of_a_question(shop: Path) -> None:
+    request = AgentRequest(
+        question="How many orders are there?",
+        context={"tenant": "north"},
+        prefer_agents=[" SQL ", None],
+        include_data=False,
+    )
+    found = analyst(shop, [COUNT, THREE]).run(request)
+    assert found.data is None
+    assert found.agent_results[0].tabular is not None
+    assert (found.agent_results[0].tabular.rows, len(found.agent_results[0].tabular)) == ((), 1)
+    assert found.state["context"]["tenant"] == "north"
+    with pytest.raises(ValidationError, match="`AgentRequest` has all fields"):
+        analyst(shop, []).run(request, trace=True)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"prefer_agents": ["foo"]}, "unknown agent: foo"),
+        ({"facts": {"api_token": "hunter2"}}, "api_token"),
+        ({"facts": [1]}, "`facts` must be a dict"),
+        ({"facts": {"x": object()}}, "JSON values"),
+        ({"max_turns": 0}, "`max_turns` must be at least 1"),
+        ({"max_turns": -1}, "invalid value"),
+    ],
+)
+def test_a_request_that_cannot_be_meant_is_refused(
+    shop: Path, options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ValidationError, match=message) as caught:
+        analyst(shop, []).run("How many?", **options)
+    assert caught.value.code == "input_invalid"
+    assert "hunter2" not in str(caught.value)
+
+
+def test_an_unknown_option_is_refused(shop: Path) -> None:
+    with pytest.raises(TypeError, match="tables"):
+        analyst(shop, []).run("How many?", tables=["orders"])  # type: ignore[call-arg]
+
+
+def test_parts_of_the_wrong_kind_are_refused(shop: Path) -> None:
+    with pytest.raises(ValidationError, match="there is no SQLite file") as missing:
+        DataAnalyst(scripted([]), database=shop.with_name("none.db"))
+    assert missing.value.code == "tool_setting_invalid"
+    with pytest.raises(ValidationError, match="`sandbox` must be a Sandbox"):
+        DataAnalyst(scripted([]), sandbox="yes")  # type: ignore[arg-type]
+
+
+def test_tools_with_limits_of_their_own_are_taken(shop: Path) -> None:
+    with sqlite3.connect(shop) as connection:
+        connection.execute("CREATE TABLE salaries AS SELECT 5000 AS eur")
+    query = {"json": {"sql": "SELECT eur FROM salaries"}}
+    replies = [query, query, query, query, {"json": {"answer": "That is not known."}}]
+    tools = sql(shop, tables=["orders"], prefix="shop_")
+    found = DataAnalyst(scripted(replies), database=tools, check_query=False, sandbox=False).run(
+        "Show the salaries"
+    )
+    assert (found.outcome, found.answer) == ("no_answer", "That is not known.")
+    error = found.agent_results[0].error
+    assert error is not None
+    assert error.details["attempts"][0]["error"]["type"] == "TableNotAllowed"
+    with pytest.raises(StateError, match="no query was found"):
+        found.raise_for_outcome()
+
+
+def test_a_table_becomes_a_frame_and_shows_itself(shop: Path) -> None:
+    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    query = {"json": {"sql": "SELECT region, net_eur, '<b>' AS note FROM orders ORDER BY id"}}
+    found = analyst(shop, [query, {"json": {"answer": "These."}}]).run("Show all orders")
+    assert found.data is not None
+    frame = found.data.to_pandas()
+    assert isinstance(frame, pandas.DataFrame)
+    assert frame["net_eur"].sum() == 42
+    assert isinstance(found.data.to_polars(), polars.DataFrame)
+    assert found.data.to_polars().columns == ["region", "net_eur", "note"]
+    html = found._repr_mimebundle_()["text/html"]
+    assert "&lt;b&gt;" in html
+    assert "south" in html
+    assert "SELECT region" in found._repr_mimebundle_()["text/plain"]
+
+
+def plan(python: str) -> dict[str, Any]:
+    return {"json": {"reasoning": "", "python": python, "explain": ""}}
+
+
+def words(answer: str) -> dict[str, Any]:
+    return {"json": {"answer": answer, "highlights": []}}
+
+
+def test_code_computes_with_the_rows_of_the_query(shop: Path, box: Sandbox) -> None:
+    """DA-29 of `docs/systems/data-analyst.md`."""
+    replies = [
+        {"json": {"agents": ["sql", "computation"]}},
+        {"json": {"sql": "SELECT region, net_eur FROM orders"}},
+        {"json": {"answer": "There are three orders."}},
+        plan("sum(row['net_eur'] for row in sql_rows)\nresult"),
+        plan("result = sum([row['net_eur'] for row in sql_rows])\ntable = sql_rows[:1]"),
+        words("They come to 42."),
+        {"json": {"answer": "Orders come to 42."}},
+    ]
+    found = analyst(shop, replies, sandbox=box).run("Count, then compare")
+    assert (found.outcome, found.answer) == ("answered", "Orders come to 42.")
+    computed = found.agent_results[1]
+    assert computed.tabular is not None
+    assert computed.tabular.rows == ({"region": "north", "net_eur": 10.5},)
+    assert found.usage.model_calls == 7
+
+
+def test_a_frame_of_the_code_is_a_table_and_stays_arrow(shop: Path) -> None:
+    pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    if not probe("process")["ok"]:
+        pytest.skip("this machine cannot isolate processes")
+    code = "import pandas as pd\ntable = pd.DataFrame({'n': range(2000)})\nresult = len(table)"
+    with Sandbox(engine="process", packages=["pandas", "pyarrow"]) as box:
+        replies = [plan(code), words("There are 2000.")]
+        found = analyst(shop, replies, sandbox=box).run("Compute it")
+    assert found.outcome == "answered", found.error
+    assert found.data is not None
+    assert (found.data.columns, len(found.data), len(found.data.rows)) == (("n",), 2000, 1000)
+    assert found.data.to_pandas()["n"].sum() == 1_999_000
+    assert "2,000 rows" in found.data._repr_html_()
+
+
+@pytest.mark.parametrize(
+    "code",
+    ["import socket\nsocket.create_connection(('1.1.1.1', 80))", "open('/etc/shadow').read()"],
+)
+def test_code_that_reaches_out_fails_and_harms_nothing(shop: Path, box: Sandbox, code: str) -> None:
+    """DA-27 of `docs/systems/data-analyst.md`."""
+    replies = [plan(code), plan(code), {"json": {"answer": "It was not computed."}}]
+    found = analyst(shop, replies, sandbox=box).run("Compute it")
+    assert found.outcome == "no_answer"
+    error = found.agent_results[0].error
+    assert error is not None
+    assert error.type in {"ComputationError", "SandboxViolation"}
+
+
+def test_endless_code_ends_and_others_go_on_meanwhile(shop: Path) -> None:
+    """DA-28 of `docs/systems/data-analyst.md`."""
+    if not probe("process")["ok"]:
+        pytest.skip("this machine cannot isolate processes")
+
+    async def both() -> tuple[OrchestratorResponse, OrchestratorResponse]:
+        with Sandbox(engine="process", limits=Limits(wall=1)) as box:
+            endless = [plan("while True: pass")] * 2
+            endless.append({"json": {"answer": "It took too long."}})
+            slow = analyst(shop, endless, sandbox=box).arun("Compute it")
+            quick = analyst(shop, [COUNT, THREE]).arun("How many orders are there?")
+            return await asyncio.gather(slow, quick)
+
+    slow, quick = asyncio.run(both())
+    assert quick.answer == "There are 3 orders."
+    error = slow.agent_results[0].error
+    assert error is not None
+    assert error.type == "SandboxTimeout"
+
+
+def test_streams_batches_and_threads_work_as_for_every_system(shop: Path) -> None:
+    stream = analyst(shop, [COUNT, THREE]).stream("How many orders are there?")
+    names = [event.name for event in stream]
+    assert "trace_event" in names
+    assert stream.result.answer == "There are 3 orders."
+    saver = MemorySaver()
+    kept = analyst(shop, [COUNT, THREE], checkpointer=saver)
+    first = kept.run("How many orders are there?", thread="q1")
+    again = analyst(shop, [], checkpointer=saver).resume("q1")
+    assert again.answer == first.answer
+    both = analyst(shop, [COUNT, THREE, COUNT, THREE]).batch(
+        ["How many orders?", "How many?"], concurrency=1
+    )
+    assert [one.answer for one in both] == ["There are 3 orders."] * 2
+
+
+def test_functions_can_have_the_roles(shop: Path) -> None:
+    seen: dict[str, Any] = {}
+
+    def write(brief: dict[str, Any]) -> dict[str, Any]:
+        seen.update(brief)
+        return {"sql": "SELECT count(*) AS n FROM orders"}
+
+    found = DataAnalyst(
+        scripted([]),
+        database=shop,
+        sandbox=False,
+        sql_writer=write,
+        sql_reviewer=lambda brief: {"sql": brief["query"]},
+        sql_answerer=lambda brief: {"answer": f"It is {brief['result'].splitlines()[1]}."},
+        composer=lambda brief: {"answer": brief["results"][0]["answer"]},
+    ).run("How many orders are there?")
+    assert found.answer == "It is 3."
+    assert "Table orders (3 rows)" in seen["tables"]
+    assert seen["dialect"] == "SQLite"
