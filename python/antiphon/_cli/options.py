@@ -113,6 +113,11 @@ def _add_model(parser: argparse.ArgumentParser) -> None:
         "--docs", metavar="FOLDER", help="documents that the system may search and read"
     )
     parser.add_argument(
+        "--db",
+        metavar="PATH",
+        help="a SQLite, CSV or Parquet file, or postgresql://…, for --system data-analyst",
+    )
+    parser.add_argument(
         "--no-tools", action="store_true", help="do not let the expert compute in a sandbox"
     )
 

@@ -26,10 +26,11 @@ _PARAMETERS = ("research_tools", "tools")
 def role_tools(
     options: argparse.Namespace, system: type[System[Any]], view: ProgressView | None
 ) -> dict[str, Any]:
-    """The tools of a system by parameter: a calculator, and those of the folder ``--docs``.
+    """The tools of a system by parameter: a calculator, and those of ``--docs`` and ``--db``.
 
     Args:
-        options: ``docs`` names a folder; ``no_tools`` asks for no calculator.
+        options: ``docs`` names a folder, and ``db`` a database; ``no_tools`` asks for no
+            calculator.
         system: the system.
         view: shows how indexing goes on, and that the machine has no sandbox.
 
@@ -38,7 +39,7 @@ def role_tools(
             (``tool_setting_invalid``).
         ToolError: the folder cannot be indexed (``document_index_unavailable``).
     """
-    tools = calculator(options, system, view)
+    tools = {**calculator(options, system, view), **_database(options, system)}
     if options.docs is None:
         return tools
     accepted = inspect.signature(system).parameters
@@ -48,6 +49,18 @@ def role_tools(
             f"the system does not accept documents: {options.system}", code="input_invalid"
         )
     return {**tools, parameter: [_documents(options.docs, view)]}
+
+
+def _database(options: argparse.Namespace, system: type[System[Any]]) -> dict[str, Any]:
+    if options.db is None:
+        return {}
+    if "database" not in inspect.signature(system).parameters:
+        raise ValidationError(
+            f"the system does not accept a database: {options.system}",
+            code="input_invalid",
+            hint="choose one that does: --system data-analyst",
+        )
+    return {"database": options.db}
 
 
 def _documents(folder: str, view: ProgressView | None) -> Toolset:

@@ -11,6 +11,7 @@ from antiphon._roles import RoleSpec, as_tools
 from antiphon.errors import AntiphonError, SandboxUnavailable, ValidationError
 from antiphon.sandbox import Sandbox
 from antiphon.sandbox.engines import runner_of
+from antiphon.systems._frames import FILES, read_table, stored_frames
 from antiphon.systems._system import System
 from antiphon.systems.data_analyst_result import AgentRequest, OrchestratorResponse
 from antiphon.tools import encode_result, sql
@@ -89,8 +90,12 @@ class DataAnalyst(System[OrchestratorResponse]):
 
     Args:
         model: the model of every role that has no implementation, as for `ReviewLoop`.
-        database: the path of a SQLite file, a URL ``postgresql://…``, or the tools of
-            `antiphon.tools.sql` with limits of their own. Default: none.
+        database: the path of a SQLite file, or of a CSV, TSV or Parquet file, which becomes a
+            table of its name; a URL ``postgresql://…``; or the tools of `antiphon.tools.sql` with
+            limits of their own. Default: none.
+        frames: data frames by the names of their tables, in place of a database: of pandas or
+            polars, dicts of columns, or lists of dicts. They are copied into a temporary SQLite
+            file when the object is made.
         api: the tools of `antiphon.tools.http_api`. Default: none.
         sandbox: where code is run; ``False`` for nowhere. Default: a new `Sandbox`, with pandas and
             numpy if they are installed; none on a machine that has no engine.
@@ -149,6 +154,7 @@ class DataAnalyst(System[OrchestratorResponse]):
         model: str | Sequence[str | Model] | Model | None = None,
         *,
         database: str | os.PathLike[str] | Toolset | Iterable[Any] | None = None,
+        frames: Mapping[str, Any] | None = None,
         api: Toolset | Iterable[Any] | None = None,
         sandbox: Sandbox | Literal[False] | None = None,
         planner: Any = None,
@@ -186,7 +192,7 @@ class DataAnalyst(System[OrchestratorResponse]):
             checkpointer=checkpointer,
             durability=durability,
             budget=budget,
-            parts={"database": database, "api": api},
+            parts={"database": self._database(database, frames), "api": api},
             **settings,
         )
 
@@ -289,11 +295,27 @@ class DataAnalyst(System[OrchestratorResponse]):
         text, fields = _request(question, facts, options)
         return super().astream(text, **fields, thread=thread, context=context, watch=watch)
 
+    def _database(self, given: Any, frames: Mapping[str, Any] | None) -> Any:
+        """The tools of the database."""
+        if frames is not None:
+            if given is not None:
+                raise ValidationError(
+                    "`database` and `frames` cannot be given both",
+                    code="input_invalid",
+                    hint="write the frames into the database",
+                )
+            return sql(stored_frames(frames, self))
+        if not isinstance(given, str | os.PathLike):
+            return given
+        if os.fspath(given).lower().endswith(FILES):
+            return sql(stored_frames(read_table(given), self))
+        return sql(given)
+
     def _parts(
         self, known: Mapping[str, dict[str, Any]], parts: Mapping[str, Any]
     ) -> dict[str, Any]:
         del known
-        tools = [_database(parts["database"]), parts["api"]]
+        tools = [parts["database"], parts["api"]]
         own = as_tools(tool for given in tools if given for tool in _listed(given))
         found: dict[str, Any] = {"tools": {self.name: own}}
         if self._sandbox is not None:
@@ -348,11 +370,6 @@ def _plain_facts(facts: Mapping[str, Any] | None) -> dict[str, Any]:
             hint="pass text, numbers, lists or dicts of them",
         ) from error
     return dict(plain)
-
-
-def _database(given: Any) -> Any:
-    is_place = isinstance(given, str | os.PathLike)
-    return sql(given) if is_place else given
 
 
 def _listed(tools: Any) -> list[Any]:

@@ -1,0 +1,244 @@
+"""Data frames and files of tables, as a SQLite file that lives as long as its owner."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import sqlite3
+import tempfile
+import weakref
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime, time
+from itertools import chain, islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from antiphon.errors import ValidationError
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterable, Iterator
+
+__all__ = ["FILES", "read_table", "stored_frames"]
+
+FILES = (".csv", ".tsv", ".parquet")
+"""Endings of files that hold one table each."""
+_INFERRED = 10_000
+"""Rows of a text file by which the types of its columns are found."""
+
+_Table = tuple[list[str], "Iterable[Sequence[Any]]"]
+
+
+def stored_frames(frames: Any, owner: object) -> Path:
+    """Write each frame as a table of a new SQLite file, which goes with its owner.
+
+    Raises:
+        ValidationError: a frame or its name cannot be used (``input_invalid``).
+    """
+    if not isinstance(frames, Mapping) or not frames:
+        raise ValidationError(
+            f"`frames` must be a dict of data frames by name: {type(frames).__name__}",
+            code="input_invalid",
+            hint='pass `frames={"sales": frame}`',
+        )
+    folder = tempfile.mkdtemp(prefix="antiphon-frames-")
+    weakref.finalize(owner, _remove, folder)
+    path = Path(folder) / "frames.db"
+    connection = sqlite3.connect(path)
+    try:
+        with connection:
+            for name, frame in frames.items():
+                _write(connection, name, _table(name, frame))
+    finally:
+        connection.close()
+    return path
+
+
+def read_table(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """The table of a CSV, TSV or Parquet file, by the name of the file.
+
+    Raises:
+        ValidationError: the file cannot be read (``input_invalid``).
+    """
+    file = Path(path)
+    try:
+        if file.suffix.lower() == ".parquet":
+            return {file.stem: _parquet(file)}
+        delimiter = "\t" if file.suffix.lower() == ".tsv" else ","
+        with file.open(encoding="utf-8-sig", newline="") as lines:
+            rows = list(csv.reader(lines, delimiter=delimiter, strict=True))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise ValidationError(
+            f"the file of a table cannot be read: {file}: {error}", code="input_invalid"
+        ) from error
+    if not rows:
+        raise ValidationError(f"the file of a table is empty: {file}", code="input_invalid")
+    names, cells = rows[0], [row for row in rows[1:] if row]
+    for number, row in enumerate(cells, start=2):
+        if len(row) != len(names):
+            raise ValidationError(
+                f"row {number} of the file has {len(row)} cells, and its header "
+                f"{len(names)}: {file}",
+                code="input_invalid",
+            )
+    kinds = [_kind(row[at] for row in islice(cells, _INFERRED)) for at in range(len(names))]
+    columns = {
+        name: [_typed(row[at], kind) for row in cells]
+        for at, (name, kind) in enumerate(zip(_distinct(names), kinds, strict=True))
+    }
+    return {file.stem: columns}
+
+
+def _parquet(file: Path) -> Any:
+    try:
+        import polars as pl
+    except ModuleNotFoundError:
+        pass
+    else:
+        return pl.read_parquet(file)
+    try:
+        import pandas as pd
+
+        return pd.read_parquet(file)
+    except ImportError as error:
+        raise ValidationError(
+            f"a Parquet file needs polars, or pandas and pyarrow: {file}",
+            code="input_invalid",
+            hint="pip install polars",
+        ) from error
+
+
+def _kind(cells: Iterable[str]) -> type[int | float | str]:
+    """The narrowest type of texts; one without values is a text."""
+    kind: type[int | float | str] = int
+    has_value = False
+    for cell in filter(None, cells):
+        has_value = True
+        # A leading zero is a part of a code.
+        if cell != "0" and cell.lstrip("+-").startswith("0") and cell.lstrip("+-0")[:1] != ".":
+            return str
+        while kind is not str and _typed(cell, kind) is cell:
+            kind = float if kind is int else str
+    return kind if has_value else str
+
+
+def _typed(cell: str, kind: type[int | float | str]) -> Any:
+    """A cell of that type, the text itself if it has another; nothing if it is empty."""
+    if not cell:
+        return None
+    try:
+        value = kind(cell) if "_" not in cell else cell
+    except ValueError:
+        return cell
+    return value if not isinstance(value, float) or math.isfinite(value) else cell
+
+
+def _table(name: str, frame: Any) -> _Table:
+    """The names of the columns, and the rows."""
+    if hasattr(frame, "iter_rows") and hasattr(frame, "columns"):
+        return [str(column) for column in frame.columns], frame.iter_rows()
+    if hasattr(frame, "itertuples") and hasattr(frame, "columns"):
+        columns = [str(column) for column in frame.columns]
+        return columns, frame.itertuples(index=False, name=None)
+    if isinstance(frame, Mapping):
+        columns = [str(column) for column in frame]
+        return columns, zip(*frame.values(), strict=True)
+    if isinstance(frame, Sequence) and frame and all(isinstance(row, Mapping) for row in frame):
+        keys = list(dict.fromkeys(chain.from_iterable(frame)))
+        return [str(key) for key in keys], ([row.get(key) for key in keys] for row in frame)
+    raise ValidationError(
+        f"`frames` must hold data frames, dicts of columns or lists of dicts; `{name}` is "
+        f"something else: {type(frame).__name__}",
+        code="input_invalid",
+        hint="pass a pandas or polars DataFrame",
+    )
+
+
+def _write(connection: sqlite3.Connection, name: Any, table: _Table) -> None:
+    names, rows = table
+    if not isinstance(name, str) or not name.strip() or "\0" in name:
+        raise ValidationError(f"the name of a frame must be a text: {name!r}", code="input_invalid")
+    if not names:
+        raise ValidationError(f"a frame has no columns: {name}", code="input_invalid")
+    try:
+        first, rest = _split(rows)
+        columns = ", ".join(
+            f"{_quoted(column)} {_declared(row[at] for row in first)}"
+            for at, column in enumerate(_distinct(names))
+        )
+        connection.execute(f"CREATE TABLE {_quoted(name)} ({columns})")
+        places = ", ".join("?" * len(names))
+        insert = f"INSERT INTO {_quoted(name)} VALUES ({places})"  # noqa: S608 - quoted
+        connection.executemany(insert, chain(first, rest))
+    except (sqlite3.Error, OverflowError, ValueError) as error:
+        raise ValidationError(
+            f"the frame `{name}` cannot be stored: {error}", code="input_invalid"
+        ) from error
+
+
+def _split(rows: Iterable[Sequence[Any]]) -> tuple[list[list[Any]], Iterator[list[Any]]]:
+    """The first rows, by which types are found, and the others, with cells of SQLite."""
+    cells = ([_cell(value) for value in row] for row in rows)
+    return list(islice(cells, _INFERRED)), cells
+
+
+def _declared(cells: Iterable[Any]) -> str:
+    """The type of a column in SQLite."""
+    kinds = {type(cell) for cell in cells if cell is not None}
+    if kinds <= {int}:
+        return "INTEGER" if kinds else "TEXT"
+    if kinds <= {int, float}:
+        return "REAL"
+    return "BLOB" if kinds == {bytes} else "TEXT"
+
+
+def _cell(value: Any) -> Any:
+    """A value as SQLite stores it: dates as ISO texts, lists and dicts as JSON."""
+    if value is None or isinstance(value, str | bytes):
+        return value
+    if isinstance(value, bool | int | float):
+        return _number(value)
+    # NaT is a datetime, and not equal to itself; NA is equal to nothing.
+    if type(value).__name__ in {"NaTType", "NAType"}:
+        return None
+    if isinstance(value, datetime):
+        return value.isoformat(" ")
+    return _other(value)
+
+
+def _number(value: Any) -> Any:
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else None
+    whole = int(value)
+    return whole if -(2**63) <= whole < 2**63 else str(whole)
+
+
+def _other(value: Any) -> Any:
+    if isinstance(value, date | time):
+        return value.isoformat()
+    if isinstance(value, list | tuple | dict):
+        return json.dumps(value, default=str, ensure_ascii=False)
+    plain = value.item() if hasattr(value, "item") else str(value)
+    return plain if isinstance(plain, str) else _cell(plain)
+
+
+def _distinct(names: Iterable[str]) -> list[str]:
+    """Names that differ also for SQLite, which ignores their case."""
+    found: list[str] = []
+    for given in names:
+        name, number = given or "column", 2
+        while name.lower() in {one.lower() for one in found}:
+            name, number = f"{given or 'column'}_{number}", number + 1
+        found.append(name)
+    return found
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _remove(folder: str) -> None:
+    import shutil
+
+    shutil.rmtree(folder, ignore_errors=True)

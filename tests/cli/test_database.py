@@ -1,0 +1,81 @@
+"""The option ``--db``: a database, or a file of a table, that a system may query."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from cli.role_server import RoleServer
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from cli.conftest import Antiphon
+
+COUNT = {"sql": "SELECT count(*) AS n FROM orders"}
+REPLIES: dict[str, Any] = {
+    "query": COUNT,
+    "review": COUNT,
+    "answer": {"answer": "There are 2 orders."},
+}
+QUESTION = ("ask", "--system", "data-analyst", "How many orders are there?")
+
+
+@pytest.fixture(params=["orders.db", "orders.csv", "orders.tsv"])
+def orders(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """Two orders, in a file of each kind."""
+    path: Path = tmp_path / request.param
+    if path.suffix == ".db":
+        with sqlite3.connect(path) as connection:
+            connection.execute("CREATE TABLE orders AS SELECT 1 AS id UNION SELECT 2")
+    else:
+        separator = "," if path.suffix == ".csv" else "\t"
+        path.write_text(f"id{separator}net_eur\n1{separator}10.5\n2{separator}\n")
+    return path
+
+
+def test_a_question_is_answered_from_a_file(orders: Path, antiphon: Antiphon) -> None:
+    with RoleServer(**REPLIES) as server:
+        done = antiphon(*QUESTION, "--db", str(orders), url=server.url)
+        read = json.dumps(server.bodies)
+    assert (done.returncode, done.stdout) == (0, "There are 2 orders.\n"), done.stderr
+    assert "Table orders (2 rows)" in read
+
+
+def test_the_object_has_query_and_rows(orders: Path, antiphon: Antiphon) -> None:
+    with RoleServer(**REPLIES) as server:
+        done = antiphon(*QUESTION, "--db", str(orders), "--json", url=server.url)
+    found = json.loads(done.stdout)
+    assert (found["answer"], found["sql"]) == ("There are 2 orders.", COUNT["sql"])
+    assert found["data"]["rows"] == [{"n": 2}]
+
+
+def test_a_batch_queries_it_too(orders: Path, tmp_path: Path, antiphon: Antiphon) -> None:
+    questions, output = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
+    questions.write_text(json.dumps({"task_id": "a", "question": QUESTION[-1]}) + "\n")
+    given = ("ask", "--system", "data-analyst", "--db", str(orders))
+    with RoleServer(**REPLIES) as server:
+        done = antiphon(*given, "--batch", str(questions), "--out", str(output), url=server.url)
+    assert (done.returncode, done.stdout) == (0, "1 answered, 0 failed, 0 done before\n")
+    assert json.loads(output.read_text())["model_answer"] == "There are 2 orders."
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--system", "data-analyst", "--db", "absent.db"), "there is no SQLite file"),
+        (("--system", "data-analyst", "--db", "absent.csv"), "cannot be read"),
+        (("--db", "orders.db"), "does not accept a database"),
+    ],
+)
+def test_a_database_that_cannot_be_had_is_refused_before_a_model_is_asked(
+    antiphon: Antiphon, arguments: tuple[str, ...], message: str
+) -> None:
+    with RoleServer(**REPLIES) as server:
+        done = antiphon("ask", "How many?", *arguments, url=server.url)
+        assert not server.bodies
+    assert (done.returncode, done.stdout) == (2, "")
+    assert message in done.stderr

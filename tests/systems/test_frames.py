@@ -1,0 +1,149 @@
+"""Data frames and files of tables in place of a database."""
+
+from __future__ import annotations
+
+import gc
+import sqlite3
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from antiphon.errors import ValidationError
+from antiphon.models import scripted
+from antiphon.systems import DataAnalyst
+
+
+def asked(sql: str, **options: Any) -> list[dict[str, Any]]:
+    """The rows of a query."""
+    replies = [{"json": {"sql": sql}}, {"json": {"answer": "These."}}]
+    analyst = DataAnalyst(
+        scripted(replies), sandbox=False, check_query=False, compose_single=False, **options
+    )
+    found = analyst.run("Show them")
+    assert found.data is not None, found.to_dict()
+    return list(found.data.rows)
+
+
+def test_frames_of_pandas_and_polars_are_tables() -> None:
+    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    frames = {
+        "sales": pandas.DataFrame({"region": ["n", "s", None], "net": [1.5, float("nan"), 2.5]}),
+        "regions": polars.DataFrame({"code": ["n", "s"], "name": ["North", "South"]}),
+    }
+    sql = "SELECT name, net FROM sales JOIN regions ON code = region ORDER BY name"
+    assert asked(sql, frames=frames) == [
+        {"name": "North", "net": 1.5},
+        {"name": "South", "net": None},
+    ]
+    assert asked("SELECT sum(net) AS net FROM sales", frames=frames) == [{"net": 4}]
+
+
+def test_dicts_of_columns_and_lists_of_dicts_are_tables() -> None:
+    frames = {
+        "columns": {"a": [1, 2], "b": ["x", "y"]},
+        "rows": [{"a": 1}, {"a": 2, "c": [1, {"d": 2}]}],
+    }
+    assert asked("SELECT sum(a) AS a FROM columns", frames=frames) == [{"a": 3}]
+    last = asked("SELECT a, c FROM rows ORDER BY a DESC LIMIT 1", frames=frames)
+    assert last == [{"a": 2, "c": '[1, {"d": 2}]'}]
+
+
+def test_cells_keep_their_meaning() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(
+        {
+            "flag": [True, False],
+            "at": [pandas.Timestamp("2026-01-02 03:04:05"), pandas.NaT],
+            "whole": pandas.array([1, None], dtype="Int64"),
+            "huge": [2**70, 1],
+        }
+    )
+    more = {
+        "day": [date(2026, 1, 2)],
+        "price": [Decimal("1.10")],
+        "utc": [datetime(2026, 1, 2, tzinfo=UTC)],
+    }
+    rows = asked("SELECT flag, at, whole, huge FROM t", frames={"t": frame})
+    assert rows == [
+        {"flag": 1, "at": "2026-01-02 03:04:05", "whole": 1, "huge": str(2**70)},
+        {"flag": 0, "at": None, "whole": None, "huge": "1"},
+    ]
+    (row,) = asked("SELECT day, price, utc FROM t", frames={"t": more})
+    assert row == {"day": "2026-01-02", "price": "1.10", "utc": "2026-01-02 00:00:00+00:00"}
+
+
+def test_names_are_quoted_and_told_apart() -> None:
+    evil = 'x"; DROP TABLE "a'
+    frames = {"a": [{evil: 1, "Id": 2, "id": 3}], evil: [{"b": 1}]}
+    sql = 'SELECT "x""; DROP TABLE ""a" AS e, "Id" AS i, "id_2" AS j FROM a'
+    assert asked(sql, frames=frames) == [{"e": 1, "i": 2, "j": 3}]
+
+
+@pytest.mark.parametrize(
+    ("frames", "message"),
+    [
+        ({}, "`frames` must be a dict"),
+        ([1], "`frames` must be a dict"),
+        ({"t": 3}, "`t` is something else: int"),
+        ({"t": []}, "`t` is something else: list"),
+        ({"": [{"a": 1}]}, "the name of a frame must be a text"),
+        ({"t": {}}, "a frame has no columns: t"),
+        ({"sqlite_x": [{"a": 1}]}, "cannot be stored"),
+        ({"t": {"a": [1], "b": []}}, "cannot be stored"),
+    ],
+)
+def test_what_is_no_frame_is_refused(frames: Any, message: str) -> None:
+    with pytest.raises(ValidationError, match=message) as caught:
+        DataAnalyst(scripted([]), frames=frames, sandbox=False)
+    assert caught.value.code == "input_invalid"
+
+
+def test_a_database_and_frames_cannot_be_given_both(tmp_path: Path) -> None:
+    with pytest.raises(ValidationError, match="cannot be given both"):
+        DataAnalyst(scripted([]), frames={"t": [{"a": 1}]}, database=tmp_path / "x.db")
+
+
+def test_types_of_a_text_file_are_found(tmp_path: Path) -> None:
+    path = tmp_path / "mixed.csv"
+    path.write_text(
+        'id,zip,net,note,none\n1,01234,1.5,a,\n2,98765,2,,\n-3,00001,-0.5,"b, c",\n', "utf-8-sig"
+    )
+    rows = asked("SELECT * FROM mixed ORDER BY id", database=path)
+    assert rows[0] == {"id": -3, "zip": "00001", "net": -0.5, "note": "b, c", "none": None}
+    assert rows[2] == {"id": 2, "zip": "98765", "net": 2, "note": None, "none": None}
+
+
+def test_a_parquet_file_is_a_table(tmp_path: Path) -> None:
+    polars = pytest.importorskip("polars")
+    polars.DataFrame({"n": [1, 2, 3]}).write_parquet(tmp_path / "numbers.parquet")
+    rows = asked("SELECT sum(n) AS n FROM numbers", database=tmp_path / "numbers.parquet")
+    assert rows == [{"n": 6}]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("", "is empty"), ("a,b\n1\n", "row 2 of the file has 1 cells"), ('a\n"x', "cannot be read")],
+)
+def test_a_file_that_is_no_table_is_refused(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "broken.csv"
+    path.write_text(text)
+    with pytest.raises(ValidationError, match=message) as caught:
+        DataAnalyst(scripted([]), database=path, sandbox=False)
+    assert caught.value.code == "input_invalid"
+
+
+def test_the_temporary_file_goes_with_its_analyst(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    analyst = DataAnalyst(scripted([]), frames={"t": [{"a": 1}]}, sandbox=False)
+    (path,) = tmp_path.glob("antiphon-frames-*/frames.db")
+    with sqlite3.connect(path) as connection:
+        assert connection.execute("SELECT a FROM t").fetchall() == [(1,)]
+    connection.close()
+    del analyst
+    gc.collect()
+    assert list(tmp_path.iterdir()) == []
