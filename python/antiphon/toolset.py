@@ -184,8 +184,10 @@ class McpToolset(Toolset):
 
     def __init__(self, server: McpServer, approval: Approval) -> None:
         super().__init__([], lifespan=server.opened)
-        self._server = server
-        self._approval = approval
+        self.server = server
+        """The connection; for the engine."""
+        self.approval = approval
+        """Whether calls wait for approval; for the engine."""
         self._read = False
 
     @property
@@ -208,22 +210,22 @@ class McpToolset(Toolset):
         Raises:
             AntiphonError: as `tools`.
         """
-        options: Any = {"approval": self._approval} if self._approval else {}
-        made = [Tool.from_native(handle, **options) for handle in self._server.tools()]
+        options: Any = {"approval": self.approval} if self.approval else {}
+        made = [Tool.from_native(handle, **options) for handle in self.server.tools()]
         self._tools = tuple(self._own(one, "") for one in made)
         self._read = True
 
     @property
     def protocol(self) -> str | None:
         """The revision of the protocol that is spoken; ``None`` while nothing is connected."""
-        return self._server.client.revision()
+        return self.server.client.revision()
 
     def close(self) -> None:
         """Ends the connection now. The next use would connect again."""
-        self._server.client.close()
+        self.server.client.close()
 
     def __enter__(self) -> Self:
-        self._server.open()
+        self.server.open()
         return self
 
     def __exit__(
@@ -232,12 +234,12 @@ class McpToolset(Toolset):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._server.close()
+        self.server.close()
 
     async def __aenter__(self) -> Self:
         import asyncio  # it takes 20 ms
 
-        await asyncio.to_thread(self._server.open)
+        await asyncio.to_thread(self.server.open)
         return self
 
     async def __aexit__(
@@ -248,7 +250,7 @@ class McpToolset(Toolset):
     ) -> None:
         import asyncio  # it takes 20 ms
 
-        await asyncio.to_thread(self._server.close)
+        await asyncio.to_thread(self.server.close)
 
     def __repr__(self) -> str:
-        return f"Toolset.mcp({self._server.client.server!r})"
+        return f"Toolset.mcp({self.server.client.server!r})"

@@ -50,6 +50,16 @@ class McpServer:
             self.client.connect()
             self._users += 1
 
+    @contextmanager
+    def used(self) -> Iterator[McpServer]:
+        """As `opened`, for a run that connects by itself when it needs to."""
+        with self._lock:
+            self._users += 1
+        try:
+            yield self
+        finally:
+            self.close()
+
     def close(self) -> None:
         """Ends the connection with its last user."""
         with self._lock:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypedDict, Unpack
 
 from antiphon._roles import RoleSpec, as_tools
+from antiphon._tool.lifespan import Lifespans
 from antiphon.errors import ValidationError
+from antiphon.systems._registry import read_registries
 from antiphon.systems._system import System
 from antiphon.systems.agentic_search_result import AgenticSearchResult
 
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from antiphon.checkpoint import Saver
     from antiphon.models import Model
     from antiphon.systems.stream import AsyncSystemStream, SystemStream
+    from antiphon.toolset import McpToolset
 
 __all__ = ["AgenticSearch", "AgenticSearchSettings"]
 
@@ -29,6 +32,8 @@ class AgenticSearchSettings(TypedDict, total=False):
     max_tasks: int
     execution: Literal["parallel", "sequential"]
     max_parallel_tasks: int
+    tools_cache_s: float
+    discover_timeout_s: float
     stop_on_error: bool
     max_turn_iterations: int
     tool_timeout_s: float
@@ -43,6 +48,7 @@ class AgenticSearchSettings(TypedDict, total=False):
     thinking_result_chars: int
     guidance: str
     on_no_tools: Literal["canned", "model"]
+    session_concurrency: Literal["wait", "reject"]
 
 
 class AgenticSearch(System[AgenticSearchResult]):
@@ -59,6 +65,11 @@ class AgenticSearch(System[AgenticSearchResult]):
         tools: what the plan may call: functions, `Tool`s, LangChain tools or
             `antiphon.Toolset`s, such as ``Toolset.mcp(url)`` or
             `antiphon.tools.document_search`.
+        registry: MCP servers whose tools are looked up by each question: `Toolset.mcp`, the URL
+            or the command line of one, or a list of them. A server that cannot be reached is no
+            exception: the question has the outcome ``no_answer`` if there is no other tool. The
+            list is kept for ``tools_cache_s`` (60) seconds, or until the server tells of a
+            change.
         planner: the implementation of the role: an `antiphon.Agent` without tools, a model's
             name, a model, or a function of the brief (a dict with ``question``, ``tools``,
             ``history``, ``tasks``, ``missing`` and ``schema``), which returns ``{"reasoning":
@@ -113,6 +124,7 @@ class AgenticSearch(System[AgenticSearchResult]):
         model: str | Sequence[str | Model] | Model | None = None,
         *,
         tools: Iterable[Any] = (),
+        registry: str | McpToolset | Iterable[str | McpToolset] = (),
         planner: Any = None,
         synthesiser: Any = None,
         prompts: Mapping[str, str | os.PathLike[str]] | None = None,
@@ -121,6 +133,7 @@ class AgenticSearch(System[AgenticSearchResult]):
         budget: Budget | None = None,
         **settings: Unpack[AgenticSearchSettings],
     ) -> None:
+        self._registries = read_registries(registry)
         super().__init__(
             model,
             roles={"planner": planner, "synthesiser": synthesiser},
@@ -229,7 +242,12 @@ class AgenticSearch(System[AgenticSearchResult]):
         self, known: Mapping[str, dict[str, Any]], parts: Mapping[str, Any]
     ) -> dict[str, Any]:
         del known
-        return {"tools": {self.name: as_tools(parts["tools"])}}
+        clients = [one.client for one in self._registries]
+        return {"tools": {self.name: as_tools(parts["tools"])}, "registries": clients}
+
+    def _lifespans(self, options: Mapping[str, Any]) -> Lifespans:
+        tools = (tool for own in self._tools.values() for tool in own)
+        return Lifespans([*tools, *self._registries], options["user_context"])
 
     def _input(
         self, question: Any, *, enabled_tools: Sequence[str] = (), file: Any = None

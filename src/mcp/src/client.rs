@@ -26,6 +26,7 @@ mod listing;
 mod names;
 mod oauth;
 mod progress_transport;
+mod registry;
 mod sampling;
 mod schemas;
 mod session;

@@ -3,7 +3,7 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`port`] | the traits that adapters implement: [`Model`], [`Tool`] |
+//! | [`port`] | the traits that adapters implement: [`Model`], [`Tool`], [`ToolRegistry`] |
 //! | [`host`] | the code of a graph's builder, as the native driver calls it |
 //! | [`native`] | the driver for runs whose code is Rust; [`cancellation`] cancels them |
 //! | [`tool_call`] | calls of tools, with what holds for all of them |
@@ -39,7 +39,7 @@ pub use clock::{Clock, ManualClock, SystemClock};
 pub use committer::RunCommitter;
 pub use host::{Host, NodeCall, Snapshot, TaskReporter};
 pub use native::{DriveOutcome, Driver};
-pub use port::{CallContext, CallNotes, Model, ReplyChunk, Tool, UserContext};
+pub use port::{CallContext, CallNotes, Model, ReplyChunk, Tool, ToolRegistry, UserContext};
 pub use start::{Answers, DurableRun, StartMode, StartedRun};
 pub use store::Store;
 pub use thread_ref::{OpenedThread, RunOrigin, ThreadContents, ThreadLease, ThreadRef};

@@ -146,5 +146,21 @@ pub trait Tool: Send + Sync {
     async fn call(&self, arguments: Json, cx: &CallContext) -> ToolOutcome;
 }
 
+/// Tools that are known only while a run works, such as those of a server.
+#[async_trait]
+pub trait ToolRegistry: Send + Sync {
+    /// What people call it; nothing in it is secret.
+    fn name(&self) -> String;
+
+    /// Its tools, in its order. A list that is older than `max_age` is read anew.
+    ///
+    /// # Errors
+    /// Why there is no list.
+    async fn tools(&self, max_age: Duration) -> Result<Vec<Arc<dyn Tool>>, Fault>;
+
+    /// Forgets its list: the next one is read anew.
+    async fn forget(&self);
+}
+
 /// What the caller of a run passes to the code that works in it; it is never stored.
 pub type UserContext = Arc<dyn Any + Send + Sync>;

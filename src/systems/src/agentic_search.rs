@@ -9,9 +9,11 @@
 //! | [`state`] | the state of a question |
 //! | [`plan`] | the tasks, and what came of them |
 //! | [`source`] | what an answer relies on |
+//! | [`tools`] | the tools of one run |
 //! | [`outcome`] | the output |
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use antiphon_core::{Fault, FaultCode};
 
@@ -31,16 +33,18 @@ mod reference;
 pub mod source;
 pub mod state;
 mod synthesis;
+pub mod tools;
 mod wave;
 
-pub use config::Config;
+pub use config::{Config, SessionPolicy};
 pub use input::SearchInput;
 pub use outcome::{GatheredInformation, SearchAnswer};
 pub use plan::{ExecutionPlan, PlanSource, SearchTask, TaskError, TaskErrorKind, TaskStatus};
 pub use source::SearchSource;
 pub use state::{FinalResponse, HistoryTurn, SearchOutcome, State};
 
-use self::catalogue::ToolCatalogue;
+use self::catalogue::parser_of;
+use self::tools::SearchTools;
 use crate::builder::SystemBuilder;
 use crate::prompts::PromptSpec;
 use crate::resources::SystemResources;
@@ -53,7 +57,6 @@ use crate::system::{Conclusion, Finished, System};
 pub struct AgenticSearch {
     config: Config,
     resources: SystemResources,
-    catalogue: ToolCatalogue,
 }
 
 impl System for AgenticSearch {
@@ -69,14 +72,16 @@ impl System for AgenticSearch {
     type Input = SearchInput;
     type State = State;
     type Output = SearchAnswer;
-    type RunData = ();
+    type RunData = SearchTools;
 
     fn new(config: Config, resources: SystemResources) -> Result<Self, Fault> {
         for role in graph::ROLES {
             refuse_loops(&resources, role.name)?;
         }
-        let catalogue = ToolCatalogue::of(&resources.tools)?;
-        Ok(Self { config, resources, catalogue })
+        for tool in &resources.tools {
+            parser_of(tool.spec())?;
+        }
+        Ok(Self { config, resources })
     }
 
     fn config(&self) -> &Config {
@@ -91,7 +96,14 @@ impl System for AgenticSearch {
         graph::build(&self.config, graph)
     }
 
-    fn open(&self, _: &Arc<SearchInput>, _: &Session) {}
+    fn thread_patience(&self) -> Option<Duration> {
+        let waits = self.config.session_concurrency == SessionPolicy::Wait;
+        waits.then(|| self.config.question_timeout())
+    }
+
+    fn open(&self, _: &Arc<SearchInput>, _: &Session) -> SearchTools {
+        SearchTools::new(&self.config, &self.resources)
+    }
 
     fn completed_outcome(state: &State) -> Outcome {
         match state.search_outcome {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use antiphon_core::{Fault, FaultCode};
 use antiphon_runtime::sandbox::Sandbox;
-use antiphon_runtime::{Model, Tool};
+use antiphon_runtime::{Model, Tool, ToolRegistry};
 
 use crate::prompts::Prompts;
 use crate::role::{RoleImplementation, RoleModel, Roles, check_tool_names};
@@ -28,6 +28,7 @@ pub struct SystemResourcesBuilder {
     model: Option<RoleModel>,
     roles: BTreeMap<String, RoleImplementation>,
     tools: BTreeMap<String, Vec<Arc<dyn Tool>>>,
+    registries: Vec<Arc<dyn ToolRegistry>>,
     prompts: BTreeMap<String, String>,
     sandbox: Option<Arc<dyn Sandbox>>,
 }
@@ -59,6 +60,13 @@ impl SystemResourcesBuilder {
         self
     }
 
+    /// Where the system finds further tools while it runs.
+    #[must_use]
+    pub fn registry(mut self, registry: Arc<dyn ToolRegistry>) -> Self {
+        self.registries.push(registry);
+        self
+    }
+
     /// A text in place of a prompt, see [`Prompts::resolve`].
     #[must_use]
     pub fn prompt(mut self, name: &str, text: impl Into<String>) -> Self {
@@ -76,15 +84,20 @@ impl SystemResourcesBuilder {
     ///
     /// # Errors
     /// As [`Roles`] and [`Prompts`] find; `role_tools_invalid` for two tools of the system with
-    /// the same name.
+    /// the same name, and for a registry of tools that the system does not call.
     pub(crate) fn resolve<S: System>(mut self) -> Result<SystemResources, Fault> {
         let tools = if S::CALLS_TOOLS { self.tools.remove(S::NAME) } else { None };
         let tools = tools.unwrap_or_default();
         check_tool_names(S::NAME, &tools)?;
+        if let Some(registry) = self.registries.first().filter(|_| !S::CALLS_TOOLS) {
+            let message = format!("the system calls no tools of a registry: {}", registry.name());
+            return Err(Fault::new(FaultCode::RoleToolsInvalid, message));
+        }
         Ok(SystemResources {
             roles: Roles::resolve(S::ROLES, self.model.as_ref(), self.roles, self.tools)?,
             prompts: Prompts::resolve(S::PROMPTS, self.prompts)?,
             tools,
+            registries: self.registries,
             sandbox: self.sandbox,
         })
     }
@@ -99,6 +112,8 @@ pub struct SystemResources {
     pub prompts: Prompts,
     /// The tools that the system itself calls.
     pub tools: Vec<Arc<dyn Tool>>,
+    /// Where it finds further tools while it runs.
+    pub registries: Vec<Arc<dyn ToolRegistry>>,
     /// Where code that a model writes is run.
     pub sandbox: Option<Arc<dyn Sandbox>>,
 }

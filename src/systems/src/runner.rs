@@ -30,11 +30,13 @@ use crate::system::{Conclusion, Finished, RunEnding, System, SystemConfig, Syste
 use crate::tool_cache::ToolCache;
 
 mod edit;
+mod opening;
 mod paused;
 mod spent_budget;
 
 pub use paused::PausedRun;
 
+use opening::open_thread;
 use spent_budget::{limit_name, spent_budget, spent_dimension};
 
 /// A system, ready for any number of questions at once.
@@ -227,7 +229,8 @@ impl<S: System> SystemRunner<S> {
             let started = DurableRun::detached(&self.graph, update, options, now);
             return Ok((started, Arc::new(input_of(start))));
         };
-        let opened = thread.open(Arc::clone(&self.graph)).await?;
+        let patience = self.system.thread_patience();
+        let opened = open_thread(&**thread, &self.graph, (patience, session)).await?;
         if matches!(start, SystemStart::Resume(_)) && opened.contents.is_none() {
             opened.lease.close().await?;
             return Err(empty(thread.name()));

@@ -3,6 +3,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use antiphon_core::budget::{BudgetDimension, Limits};
 use antiphon_core::{Fault, FaultCode};
@@ -65,6 +66,11 @@ pub trait System: Sized + Send + Sync + 'static {
     /// # Errors
     /// A fault of a reply schema or of the arguments of a tool.
     fn build(&self, graph: &mut SystemBuilder<Self>) -> Result<(), Fault>;
+
+    /// How long a question waits for another one that holds its thread; none if it fails at once.
+    fn thread_patience(&self) -> Option<Duration> {
+        None
+    }
 
     /// Opens what one run holds beside its state. Must not block.
     fn open(&self, input: &Arc<Self::Input>, session: &Session) -> Self::RunData;

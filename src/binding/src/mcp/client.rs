@@ -22,7 +22,7 @@ use crate::value::json;
 /// A client of one MCP server. It connects when it is needed.
 #[pyclass(module = "antiphon._antiphon", frozen)]
 #[derive(Debug)]
-pub(crate) struct NativeMcpClient(McpClient);
+pub(crate) struct NativeMcpClient(pub(crate) McpClient);
 
 #[pymethods]
 impl NativeMcpClient {

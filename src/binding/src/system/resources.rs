@@ -1,4 +1,4 @@
-//! The resources of a system as Python gives them: roles, tools, prompts and a sandbox.
+//! The resources of a system as Python gives them: roles, tools, registries, prompts and a sandbox.
 
 use std::sync::Arc;
 
@@ -17,6 +17,7 @@ use crate::graph::model::Model;
 use crate::graph::options::Keywords;
 use crate::graph::tool::NativeTool;
 use crate::graph::tool_gate::PyToolGate;
+use crate::mcp::client::NativeMcpClient;
 use crate::sandbox::native_sandbox::NativeSandbox;
 use crate::system::ported::{CallableModel, CallableRole, CallableTool, OverriddenTool};
 use crate::system::ported_sandbox::PortedSandbox;
@@ -44,7 +45,8 @@ type Tools = Vec<Arc<dyn Tool>>;
 
 /// Reads the resources of a system.
 pub(crate) fn read(given: &Bound<'_, PyDict>) -> PyResult<SystemResourcesBuilder> {
-    let fields = Keywords::new(Some(given), &["roles", "tools", "prompts", "sandbox"])?;
+    let fields =
+        Keywords::new(Some(given), &["roles", "tools", "registries", "prompts", "sandbox"])?;
     let mut resources = SystemResourcesBuilder::new();
     for (name, role) in fields.get::<Bound<'_, PyDict>>("roles")?.iter().flatten() {
         resources = resources.role(&name.extract::<String>()?, actor(role.cast::<PyDict>()?)?);
@@ -59,6 +61,9 @@ pub(crate) fn read(given: &Bound<'_, PyDict>) -> PyResult<SystemResourcesBuilder
         };
         known.push((list, tools.clone()));
         resources = resources.tools(&name.extract::<String>()?, tools);
+    }
+    for client in fields.get::<Vec<Bound<'_, NativeMcpClient>>>("registries")?.unwrap_or_default() {
+        resources = resources.registry(Arc::new(client.get().0.clone()));
     }
     for (name, text) in fields.get::<Bound<'_, PyDict>>("prompts")?.iter().flatten() {
         resources = resources.prompt(&name.extract::<String>()?, text.extract::<String>()?);

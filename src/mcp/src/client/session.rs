@@ -1,6 +1,7 @@
 //! The client: one server, which is connected when it is needed and reconnected when it is lost.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use antiphon_core::{Fault, FaultCode, ToolOutcome};
 use antiphon_net::HttpClient;
@@ -93,10 +94,24 @@ impl McpClient {
     /// # Errors
     /// As [`Self::connect`], and `mcp_tool_unknown`, `mcp_reply_invalid`, `tool_timeout`.
     pub async fn tools(&self) -> Result<Vec<Arc<McpTool>>, Fault> {
-        let listed = self.session.listed().await?;
+        self.tools_within(Duration::MAX).await
+    }
+
+    /// As [`Self::tools`]; a list that is older than `max_age` is read anew, for servers that do
+    /// not tell of changes.
+    ///
+    /// # Errors
+    /// As [`Self::tools`].
+    pub async fn tools_within(&self, max_age: Duration) -> Result<Vec<Arc<McpTool>>, Fault> {
+        let listed = self.session.listed(max_age).await?;
         let tools =
             listed.iter().map(|listed| McpTool::new(Arc::clone(&self.session), listed.clone()));
         Ok(tools.map(Arc::new).collect())
+    }
+
+    /// Forgets the list of tools: the next one is read from the server.
+    pub async fn forget_tools(&self) {
+        self.session.state.lock().await.tools = None;
     }
 
     /// The revision of the protocol that is spoken; `None` while nothing is connected.
@@ -126,8 +141,15 @@ pub(super) struct McpSession {
 #[derive(Default)]
 struct SessionState {
     connection: Option<Arc<Connection>>,
-    /// The tools, with the number of changes of the server's list when they were read.
-    tools: Option<(u64, Arc<[ListedTool]>)>,
+    tools: Option<KnownTools>,
+}
+
+/// The list of tools as it was read.
+struct KnownTools {
+    /// How often the server's list had changed before.
+    changes: u64,
+    read_at: Instant,
+    tools: Arc<[ListedTool]>,
 }
 
 impl std::fmt::Debug for McpSession {
@@ -183,14 +205,16 @@ impl McpSession {
         self.connected().await
     }
 
-    async fn listed(&self) -> Result<Arc<[ListedTool]>, Fault> {
+    async fn listed(&self, max_age: Duration) -> Result<Arc<[ListedTool]>, Fault> {
         let connection = self.connected().await?;
         let changes = connection.changes();
-        if let Some((known, tools)) = &self.state.lock().await.tools
-            && *known == changes
+        if let Some(known) = &self.state.lock().await.tools
+            && known.changes == changes
+            && known.read_at.elapsed() <= max_age
         {
-            return Ok(Arc::clone(tools));
+            return Ok(Arc::clone(&known.tools));
         }
+        let read_at = Instant::now();
         let server = self.spec.target.name();
         let read = match listing::read(&connection).await {
             Err(CallFailure::Lost { .. }) => {
@@ -200,7 +224,8 @@ impl McpSession {
         };
         let tools = read.map_err(|failure| self.fault(failure, "tools/list", &connection))?;
         let listed: Arc<[ListedTool]> = self.selection.of(&server, &tools)?.into();
-        self.state.lock().await.tools = Some((changes, Arc::clone(&listed)));
+        let known = KnownTools { changes, read_at, tools: Arc::clone(&listed) };
+        self.state.lock().await.tools = Some(known);
         Ok(listed)
     }
 

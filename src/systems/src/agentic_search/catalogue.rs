@@ -1,19 +1,18 @@
-//! The tools of a search, each with the parser of its arguments.
+//! The tools of a question, and arguments that fit them.
 
-use std::sync::Arc;
-
-use antiphon_core::{Fault, FaultCode, SideEffect, ToolSpec};
-use antiphon_reply::JsonSchemas;
-use antiphon_runtime::{CheckedTool, Tool};
+use antiphon_core::reply::ReplyParser;
+use antiphon_core::{Fault, FaultCode, Schema, SideEffect, ToolSpec};
+use antiphon_reply::CompiledSchema;
 use serde_json::{Map, Value as Json, json};
 
 /// What models call the text that is looked for.
 const QUERY: [&str; 5] = ["query", "q", "text", "search", "question"];
 
-/// The tools of a search, in the order in which they were given.
-#[derive(Debug, Default)]
-pub(super) struct ToolCatalogue {
-    tools: Vec<CheckedTool>,
+/// The tools that a question may use, in their order, as the state keeps them: code that checks a
+/// plan needs no connection to their servers.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ToolCatalogue<'s> {
+    pub(super) specs: &'s [ToolSpec],
 }
 
 /// Arguments that fit, and whether they had to be changed for it.
@@ -22,64 +21,59 @@ pub(super) struct CheckedArguments {
     pub(super) is_repaired: bool,
 }
 
-impl ToolCatalogue {
-    /// # Errors
-    /// A `Validation` fault `schema_invalid` for the arguments of a tool.
-    pub(super) fn of(tools: &[Arc<dyn Tool>]) -> Result<Self, Fault> {
-        let checked = tools.iter().map(|tool| CheckedTool::new(Arc::clone(tool), &JsonSchemas));
-        Ok(Self { tools: checked.collect::<Result<_, _>>()? })
-    }
-
-    pub(super) fn tools(&self) -> impl Iterator<Item = &Arc<dyn Tool>> {
-        self.tools.iter().map(CheckedTool::tool)
-    }
-
-    pub(super) fn get(&self, name: &str) -> Option<&CheckedTool> {
-        self.tools.iter().find(|tool| tool.tool().spec().name == name)
-    }
-
+impl ToolCatalogue<'_> {
     /// The arguments as the tool gets them. Unknown ones are dropped where the tool allows none,
     /// and a text to look for that is missing is the question.
     ///
     /// # Errors
-    /// As [`CheckedTool::read`].
+    /// A `Validation` fault `invalid_value` that lists every place that does not fit.
     pub(super) fn check(
         &self,
         name: &str,
         arguments: &Json,
         question: &str,
     ) -> Result<CheckedArguments, Fault> {
-        let Some(tool) = self.get(name) else {
-            return Err(unknown(name));
+        let spec = self.specs.iter().find(|spec| spec.name == name);
+        let spec = spec.ok_or_else(|| unknown(name))?;
+        let parser = parser_of(spec)?;
+        let read = |arguments: &Json| {
+            let parsed = parser.parse_arguments(&arguments.to_string());
+            parsed.map(|parsed| parsed.value).map_err(|unfit| unfit.into_argument_fault(name))
         };
-        let first = match tool.read(arguments) {
+        let first = match read(arguments) {
             Ok(value) => return Ok(CheckedArguments { value, is_repaired: false }),
             Err(fault) => fault,
         };
-        let repaired = repaired(&tool.tool().spec().parameters, arguments, question);
-        let value = repaired.and_then(|repaired| tool.read(&repaired).ok()).ok_or(first)?;
+        let repaired = repaired(&spec.parameters, arguments, question);
+        let value = repaired.and_then(|repaired| read(&repaired).ok()).ok_or(first)?;
         Ok(CheckedArguments { value, is_repaired: true })
     }
 
     /// The call of a plan that no model has made: the first of these tools that takes a question
     /// alone, one without side effects before others.
-    pub(super) fn fallback(&self, enabled: &[String], question: &str) -> Option<(String, Json)> {
-        let specs = self.tools.iter().map(|tool| tool.tool().spec());
-        let enabled: Vec<_> = specs.filter(|spec| enabled.contains(&spec.name)).collect();
+    pub(super) fn fallback(&self, question: &str) -> Option<(String, Json)> {
         let looks = |effect: SideEffect| matches!(effect, SideEffect::None | SideEffect::Read);
         let (first, others): (Vec<&ToolSpec>, Vec<&ToolSpec>) =
-            enabled.iter().copied().partition(|spec| looks(spec.side_effect));
+            self.specs.iter().partition(|spec| looks(spec.side_effect));
         let mut fitting = first.iter().chain(&others).filter_map(|spec| {
             let arguments = question_alone(&spec.parameters, question);
             let checked = self.check(&spec.name, &arguments, question).ok()?;
             Some((spec.name.clone(), checked.value))
         });
         let unfit = || {
-            let spec = enabled.first()?;
+            let spec = self.specs.first()?;
             Some((spec.name.clone(), question_alone(&spec.parameters, question)))
         };
         fitting.next().or_else(unfit)
     }
+}
+
+/// The parser of the arguments of a tool.
+///
+/// # Errors
+/// A `Validation` fault `schema_invalid`.
+pub(super) fn parser_of(spec: &ToolSpec) -> Result<CompiledSchema, Fault> {
+    CompiledSchema::compile(&Schema::new(&spec.name, spec.parameters.clone()))
 }
 
 /// The fault of a tool that does not exist.

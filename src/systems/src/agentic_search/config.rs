@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-use crate::config::{at_least_one, check_temperature, read, seconds};
+use crate::config::{at_least_one, check_temperature, invalid, read, seconds};
 use crate::system::SystemConfig;
 
 /// How a question is searched for. Keys that do not exist are errors.
@@ -34,6 +34,11 @@ pub struct Config {
     /// Plans per question, each followed by one synthesis. With 1, the default, a question makes
     /// two model requests; with more, the synthesis may say that something is missing.
     pub max_turn_iterations: u32,
+    /// Seconds for which the tools of a registry are known, by default 60; a change that it tells
+    /// counts at once.
+    pub tools_cache_s: f64,
+    /// Seconds that a registry may take to list its tools, by default 10.
+    pub discover_timeout_s: f64,
     /// Seconds a call of a tool may take that sets no limit itself, by default 60.
     pub tool_timeout_s: f64,
     /// Seconds a question may take, by default 120.
@@ -58,6 +63,8 @@ pub struct Config {
     pub guidance: String,
     /// What happens without tools.
     pub on_no_tools: NoToolsPolicy,
+    /// What happens to a question whose thread another one holds.
+    pub session_concurrency: SessionPolicy,
 }
 
 /// How tasks follow each other.
@@ -82,6 +89,17 @@ pub enum NoToolsPolicy {
     Model,
 }
 
+/// What happens to a question whose thread another one holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SessionPolicy {
+    /// It waits, at most as long as a question may take.
+    #[default]
+    Wait,
+    /// It fails with `thread_busy`.
+    Reject,
+}
+
 impl Default for Config {
     fn default() -> Self {
         Self {
@@ -90,6 +108,8 @@ impl Default for Config {
             max_parallel_tasks: 5,
             stop_on_error: false,
             max_turn_iterations: 1,
+            tools_cache_s: 60.0,
+            discover_timeout_s: 10.0,
             tool_timeout_s: 60.0,
             question_timeout_s: 120.0,
             temperature: None,
@@ -102,6 +122,7 @@ impl Default for Config {
             thinking_result_chars: 100_000,
             guidance: String::new(),
             on_no_tools: NoToolsPolicy::Canned,
+            session_concurrency: SessionPolicy::Wait,
         }
     }
 }
@@ -118,6 +139,21 @@ impl Config {
     /// The longest call of a tool that sets no limit itself.
     pub fn tool_timeout(&self) -> Duration {
         seconds("tool_timeout_s", self.tool_timeout_s).unwrap_or(Duration::MAX)
+    }
+
+    /// The longest a question may take, and wait for another one in its thread.
+    pub(super) fn question_timeout(&self) -> Duration {
+        seconds("question_timeout_s", self.question_timeout_s).unwrap_or(Duration::MAX)
+    }
+
+    /// How long the tools of a registry are known.
+    pub(super) fn tools_cache(&self) -> Duration {
+        Duration::try_from_secs_f64(self.tools_cache_s).unwrap_or_default()
+    }
+
+    /// How long a registry may take.
+    pub(super) fn discover_timeout(&self) -> Duration {
+        seconds("discover_timeout_s", self.discover_timeout_s).unwrap_or(Duration::MAX)
     }
 
     /// The most tasks that start together.
@@ -150,6 +186,11 @@ impl SystemConfig for Config {
             at_least_one(key, count as u64)?;
         }
         check_temperature(self.temperature)?;
+        if Duration::try_from_secs_f64(self.tools_cache_s).is_err() {
+            let given = self.tools_cache_s;
+            return Err(invalid(format!("`tools_cache_s` must be a time in seconds: {given}")));
+        }
+        seconds("discover_timeout_s", self.discover_timeout_s)?;
         seconds("tool_timeout_s", self.tool_timeout_s)?;
         seconds("question_timeout_s", self.question_timeout_s)?;
         Ok(())

@@ -4,7 +4,9 @@ use antiphon_core::{Fault, ToolSpec};
 use serde_json::json;
 
 use super::AgenticSearch;
+use super::catalogue::parser_of;
 use super::state::State;
+use super::tools::DiscoveredTools;
 use crate::node::NodeContext;
 use crate::patch::Patch;
 
@@ -28,11 +30,28 @@ pub(super) async fn initialize(cx: NodeContext<AgenticSearch>) -> Result<Patch<S
     Ok(patch)
 }
 
-/// Finds the tools that may be used, in the order in which they were given.
+/// Finds the tools that may be used: those that were given, then those of registries, each in
+/// their order. A registry without a list takes only its own tools away.
 pub(super) async fn discover(cx: NodeContext<AgenticSearch>) -> Result<Patch<State>, Fault> {
+    let mut patch = Patch::default();
+    let DiscoveredTools { tools, failed } = cx.data().discover(&cx.call.cx.clock).await;
+    let mut steps = Vec::new();
+    for (registry, fault) in &failed {
+        steps.push(format!("There are no tools of {registry}: {}", fault.message));
+        let data = json!({"registry": registry, "code": fault.code, "message": fault.message});
+        patch.note("discovery_failed", data);
+    }
+    let mut specs = Vec::new();
+    for tool in &tools {
+        match parser_of(tool.spec()) {
+            Ok(_) => specs.push(tool.spec().clone()),
+            Err(fault) => {
+                let data = json!({"tool": tool.spec().name, "reason": fault.message});
+                patch.note("tool_unusable", data);
+            }
+        }
+    }
     let wanted = &cx.input().enabled_tools;
-    let specs: Vec<ToolSpec> =
-        cx.system().catalogue.tools().map(|tool| tool.spec().clone()).collect();
     let is_known = |name: &&String| specs.iter().any(|spec| spec.name == **name);
     let unknown: Vec<&String> = wanted.iter().filter(|name| !is_known(name)).collect();
     let is_enabled = |spec: &ToolSpec| wanted.is_empty() || wanted.contains(&spec.name);
@@ -40,18 +59,18 @@ pub(super) async fn discover(cx: NodeContext<AgenticSearch>) -> Result<Patch<Sta
     let names: Vec<String> = enabled.iter().map(|spec| spec.name.clone()).collect();
     let data = json!({"count": names.len(), "names": names, "unknown_enabled": unknown});
     let first = names.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
-    let mut steps = vec![match names.len() {
+    steps.push(match names.len() {
         0 => "No tool can be used".to_owned(),
         1 => format!("1 tool can be used: {first}"),
         count => format!("{count} tools can be used: {first}"),
-    }];
+    });
     steps.extend(unknown.iter().map(|name| format!("There is no tool of the name {name}")));
-    let mut patch = Patch::default();
+    let failure = failed.into_iter().next().map(|(_, fault)| fault);
     if names.is_empty() {
-        let message = if wanted.is_empty() {
-            "no tool was given".to_owned()
-        } else {
-            format!("none of the enabled tools exists: {}", wanted.join(", "))
+        let message = match &failure {
+            Some(fault) => fault.message.clone(),
+            None if wanted.is_empty() => "no tool was given".to_owned(),
+            None => format!("none of the enabled tools exists: {}", wanted.join(", ")),
         };
         patch.set(State::error_message, Some(message));
     }
@@ -59,6 +78,7 @@ pub(super) async fn discover(cx: NodeContext<AgenticSearch>) -> Result<Patch<Sta
         .note("tools_discovered", data)
         .set(State::enabled_tools, names)
         .set(State::available_tools, enabled)
+        .set(State::discovery_error, failure)
         .set(State::thinking_steps, steps);
     Ok(patch)
 }

@@ -9,7 +9,7 @@ use serde_json::{Value as Json, json};
 use std::sync::Arc;
 
 use super::AgenticSearch;
-use super::catalogue::unknown;
+use super::catalogue::ToolCatalogue;
 use super::plan::{ExecutionPlan, TaskError, TaskRecord, TaskStart, TaskStatus, moment};
 use super::planning::PlanCheck;
 use super::source::result_text;
@@ -25,10 +25,9 @@ pub(super) fn check<'c>(
     plan: &ExecutionPlan,
     now: &'c str,
 ) -> PlanCheck<'c> {
-    let AgenticSearch { config, catalogue, .. } = cx.system();
+    let config = &cx.system().config;
     PlanCheck {
-        catalogue,
-        enabled: &cx.state.enabled_tools,
+        catalogue: ToolCatalogue { specs: &cx.state.available_tools },
         question: &cx.state.query,
         max_tasks: config.max_tasks,
         last: plan.tasks.last().map_or(0, |task| task.task_number),
@@ -115,11 +114,11 @@ async fn call(
     name: &str,
     mut arguments: Json,
 ) -> Result<CallProgress, Fault> {
-    let AgenticSearch { config, catalogue, .. } = cx.system();
-    let Some(checked) = catalogue.get(name) else {
-        return Ok(CallProgress::Ended(Err(unknown(name))));
+    let tool = match cx.data().tool(name, cx).await {
+        Ok(tool) => tool,
+        Err(fault) => return Ok(CallProgress::Ended(Err(fault))),
     };
-    let spec = checked.tool().spec();
+    let spec = tool.spec();
     if spec.approval == Approval::Person {
         let proposal = Proposal::new(name, arguments.clone(), spec.parameters.clone());
         let Some(answer) = cx.answers().first() else {
@@ -133,8 +132,11 @@ async fn call(
             }
         }
     }
-    let tool = PlannedTool::new(cx.tool(checked.tool()), config.tool_timeout());
-    let outcome = cx.call.invoke(&tool, arguments).await;
+    let planned = PlannedTool::new(cx.tool(&tool), cx.system().config.tool_timeout());
+    let outcome = cx.call.invoke(&planned, arguments).await;
+    if let Err(fault) = &outcome {
+        cx.data().forget_if_unknown(&TaskError::of(fault)).await;
+    }
     match outcome {
         Err(fault) if ends_run(&fault) => Err(fault),
         outcome => Ok(CallProgress::Ended(outcome)),

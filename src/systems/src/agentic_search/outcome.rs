@@ -85,8 +85,11 @@ pub(super) fn conclude(finished: &mut Finished<'_, AgenticSearch>) -> Conclusion
     let Finished { state, ending, fault, .. } = finished;
     let outcome = ending.outcome().unwrap_or_else(|| AgenticSearch::completed_outcome(state));
     let reason = state.error_message.clone().filter(|_| outcome == Outcome::NoAnswer);
-    let error: Option<Fault> =
-        fault.take().or_else(|| state.error.clone()).or_else(|| state.plan_error.clone());
+    let error: Option<Fault> = fault
+        .take()
+        .or_else(|| state.error.clone())
+        .or_else(|| state.plan_error.clone())
+        .or_else(|| state.discovery_error.clone());
     let response = state.final_response.clone().unwrap_or_default();
     let is_answered = outcome == Outcome::Answered;
     let FinalResponse { response_content, markdown, reasoning, information_used } = response;

@@ -33,8 +33,7 @@ pub(super) struct PlannedTask {
 
 /// What a plan is checked against.
 pub(super) struct PlanCheck<'c> {
-    pub(super) catalogue: &'c ToolCatalogue,
-    pub(super) enabled: &'c [String],
+    pub(super) catalogue: ToolCatalogue<'c>,
     pub(super) question: &'c str,
     pub(super) max_tasks: usize,
     /// The number of the last task of earlier plans.
@@ -97,7 +96,7 @@ impl PlanCheck<'_> {
         let given = planned.len();
         let mut known: Vec<(usize, PlannedTask)> = (1..).zip(planned).collect();
         known.retain(|(_, task)| {
-            let is_known = self.enabled.contains(&task.tool_name);
+            let is_known = self.catalogue.specs.iter().any(|spec| spec.name == task.tool_name);
             if !is_known {
                 let data =
                     json!({"tool": task.tool_name, "reason": "no enabled tool has this name"});
@@ -188,7 +187,7 @@ impl PlanCheck<'_> {
 
     /// The plan of one task that no model has made, if there is a tool.
     pub(super) fn fallback(&self) -> Option<SearchTask> {
-        let (tool_name, tool_arguments) = self.catalogue.fallback(self.enabled, self.question)?;
+        let (tool_name, tool_arguments) = self.catalogue.fallback(self.question)?;
         Some(SearchTask {
             task_number: self.last + 1,
             description: "fallback".to_owned(),

@@ -161,7 +161,8 @@ pub(super) fn plain_value(result: &Json) -> Cow<'_, Json> {
     }
     match result {
         Json::String(text) => json_in(text).map_or(Cow::Borrowed(result), Cow::Owned),
-        Json::Object(fields) if fields.contains_key("jsonrpc") => {
+        // A reply of JSON-RPC, or what the SDK of MCP makes of a plain value.
+        Json::Object(fields) if fields.len() == 1 || fields.contains_key("jsonrpc") => {
             fields.get("result").map_or(Cow::Borrowed(result), plain_value)
         }
         Json::Object(fields) => match fields.get("structuredContent") {

@@ -49,6 +49,8 @@ state! {
         [Set] error_message: Option<String>,
         /// Whether time or calls were spent before the answer.
         [Set] is_budget_spent: bool,
+        /// Why a registry has no tools.
+        [Set] discovery_error: Option<Fault>,
         /// Why the last plan is not the planner's.
         [Set] plan_error: Option<Fault>,
         /// Why the synthesis has no answer.

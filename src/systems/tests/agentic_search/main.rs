@@ -11,6 +11,7 @@ mod iterations;
 mod plans;
 mod prompts;
 mod references;
+mod registry;
 mod scene;
 mod synthesis;
 mod threads;

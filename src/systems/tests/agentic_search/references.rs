@@ -51,6 +51,7 @@ async fn values_are_found_in_what_servers_put_around_them() {
         json!({"content": [{"type": "data", "value": {"id": 7}}]}),
         json!({"content": [], "structuredContent": {"id": 7}}),
         json!({"jsonrpc": "2.0", "id": 1, "result": {"id": 7}}),
+        json!({"result": {"id": 7}}),
     ] {
         assert_eq!(sent(result.clone(), "{{task_1.id}}").await, Some(json!(7)), "{result}");
     }

@@ -11,7 +11,7 @@ use antiphon_systems::{Outcome, Session, SystemResult, SystemRunner};
 use serde_json::{Value as Json, json};
 use tokio::sync::Notify;
 
-use crate::scene::{FakeTool, Scene, answer, plan, says, task};
+use crate::scene::{FakeTool, Scene, answer, in_time, plan, says, task};
 
 fn store() -> Arc<dyn Store> {
     Arc::new(MemoryStore::new(Arc::new(ManualClock::default())))
@@ -77,6 +77,42 @@ async fn a_new_session_has_no_history() {
     let result = turn(&system, &store(), "How many?").await;
     assert!(!result.output.is_followup);
     assert_eq!(result.state.conversation_history.len(), 1);
+}
+
+/// AS-31 of `docs/systems/agentic-search.md`.
+#[tokio::test]
+async fn two_questions_at_once_in_one_thread_run_one_after_the_other() {
+    let mut tool = FakeTool::search("stories", |_| Ok(json!("12")));
+    tool.delay = std::time::Duration::from_secs(3);
+    let tool = Arc::new(tool);
+    let plans = [plan(&[task("stories", "a")]), plan(&[task("stories", "b")])];
+    let answers = [answer("<p>12.</p>"), answer("<p>13.</p>")];
+    let stage = |settings: &Json| {
+        let scene = Scene::new(settings).tool(&tool);
+        scene.planner(plans.clone()).synthesiser(answers.clone())
+    };
+    let mut scene = stage(&json!({}));
+    let (system, _) = scene.system();
+    let store = store();
+    let session = |scene: &Scene| Session { thread: Some(thread(&store)), ..scene.session() };
+    let both = async {
+        tokio::join!(system.ask("First?", session(&scene)), system.ask("Second?", session(&scene)))
+    };
+    let (first, second) = in_time(&scene.clock, Box::pin(both)).await;
+    let turns = |result: SystemResult<SearchAnswer, State>| -> Vec<String> {
+        result.state.conversation_history.into_iter().map(|turn| turn.query).collect()
+    };
+    assert_eq!(turns(first.unwrap()), ["First?"]);
+    assert_eq!(turns(second.unwrap()), ["First?", "Second?"]);
+
+    let mut scene = stage(&json!({"session_concurrency": "reject"}));
+    let (system, _) = scene.system();
+    let both = async {
+        tokio::join!(system.ask("First?", session(&scene)), system.ask("Second?", session(&scene)))
+    };
+    let (first, second) = in_time(&scene.clock, Box::pin(both)).await;
+    assert_eq!(first.unwrap().outcome, Outcome::Answered);
+    assert_eq!(second.unwrap_err().code, "thread_busy");
 }
 
 #[tokio::test]
