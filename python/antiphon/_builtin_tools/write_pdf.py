@@ -45,7 +45,8 @@ def write_pdf(
         font_size: the size of the text, in points.
         page_numbers: whether pages have numbers.
         max_pages: the pages of a file.
-        max_file_size: the bytes of a file that is written, and of a text or image that is read.
+        max_file_size: the bytes of a file that is written, and of an image that is read. A text
+            has 2,000,000 at most.
 
     Returns:
         The tool, with the side effect ``write``.

@@ -22,7 +22,8 @@ pub struct WritePdfSettings {
     pub page_numbers: bool,
     /// The most pages of a file.
     pub max_pages: usize,
-    /// The most bytes of a file that is written, and of a text or image that is read.
+    /// The most bytes of a file that is written, and of an image that is read. A text has at most
+    /// 2,000,000 in any case.
     pub max_file_size: u64,
 }
 

@@ -9,7 +9,7 @@ use antiphon_runtime::{CallContext, Tool};
 use async_trait::async_trait;
 use krilla::image::Image;
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 
 use super::blocks::{Block, characters};
@@ -27,6 +27,8 @@ const DESCRIPTION: &str = "Writes a PDF file from Markdown (headings, lists, tab
     plain text, given as `content` or read from the file `source`. It returns the number of pages, and characters that no \
     font has.";
 
+/// The most bytes of a text: it is set as a whole, which takes 150 times its size.
+const MAX_TEXT: u64 = 2_000_000;
 /// The most pixels of an image: what a page shows has far fewer.
 const MAX_PIXELS: u64 = 50_000_000;
 /// How many missing characters a result names.
@@ -50,7 +52,7 @@ impl ToolFamily for WritePdf {
 }
 
 /// How a text is written.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum TextFormat {
     #[default]
@@ -146,7 +148,7 @@ impl Writer {
     }
 
     fn content(&self, arguments: &WritePdfArguments) -> Result<String, Fault> {
-        let limit = self.settings.max_file_size;
+        let limit = self.settings.max_file_size.min(MAX_TEXT);
         match (&arguments.content, &arguments.source) {
             (Some(content), None) if content.len() as u64 <= limit => Ok(content.clone()),
             (Some(_), None) => {

@@ -59,6 +59,9 @@ async fn sizes_are_bounded() {
     assert_eq!(desk.code(json!({"path": "a.pdf", "content": long})).await, "pdf_unwritable");
     let large = "x".repeat(100_001);
     assert_eq!(desk.code(json!({"path": "a.pdf", "content": large})).await, "file_too_large");
+    let unlimited = Desk::with(&json!({"max_file_size": 100_000_000}));
+    let huge = "x".repeat(2_000_001);
+    assert_eq!(unlimited.code(json!({"path": "a.pdf", "content": huge})).await, "file_too_large");
     let deep = "> ".repeat(500) + "x";
     assert_eq!(desk.code(json!({"path": "a.pdf", "content": deep})).await, "pdf_unwritable");
     let nested = (0..15).fold(String::new(), |text, depth| {

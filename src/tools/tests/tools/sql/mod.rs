@@ -6,4 +6,5 @@ mod corpus;
 mod mutation;
 mod postgres;
 mod sqlite;
+mod tls;
 mod tools;

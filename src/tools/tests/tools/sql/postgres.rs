@@ -78,7 +78,16 @@ impl TestServer {
     }
 
     fn analyst_url(&self) -> String {
-        let (_, place) = self.base.rsplit_once('@').unwrap();
+        self.analyst_url_at(&self.place())
+    }
+
+    /// Host and port.
+    pub(super) fn place(&self) -> String {
+        self.base.rsplit_once('@').unwrap().1.to_owned()
+    }
+
+    /// The same login at another host and port, which lead to the server.
+    pub(super) fn analyst_url_at(&self, place: &str) -> String {
         let Self { login, name, .. } = self;
         format!("postgresql://{login}:word-of-{login}@{place}/{name}")
     }
