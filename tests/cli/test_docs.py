@@ -59,6 +59,24 @@ def test_the_researcher_searches_the_folder(
     ]
 
 
+def test_the_agentic_search_plans_a_search_and_names_the_document(
+    folder: Path, tmp_path: Path, antiphon: Antiphon
+) -> None:
+    task = {"tool_name": "search_documents", "tool_arguments": {"query": "capital of Peru"}}
+    plan = {"reasoning": "the atlas", "tasks": [task]}
+    answer = {"reasoning": "", "response_content": "<p>It is <b>Lima</b>.</p>", "sources": [1]}
+    asked = ("ask", QUESTION, "--system", "agentic-search", "--docs", str(folder), "--json")
+    with RoleServer(plan=plan, answer=answer) as server:
+        done = antiphon(*asked, url=server.url, XDG_CACHE_HOME=str(tmp_path / "cache"))
+        assert len(server.bodies) == 2, "a plan and an answer"
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["answer"] == "It is **Lima**."
+    (source,) = found["sources"]
+    assert source["location"].startswith("peru.md")
+    assert "The capital of Peru is Lima." in source["excerpt"]
+
+
 def test_a_batch_searches_it_too(folder: Path, tmp_path: Path, antiphon: Antiphon) -> None:
     questions, output = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
     questions.write_text(json.dumps({"task_id": "a", "question": QUESTION}) + "\n")

@@ -12,6 +12,7 @@ from bench.rows import (
     mcp,
     process,
     sandbox,
+    search,
     state,
     stream,
     tools,
@@ -31,4 +32,5 @@ ROWS: tuple[Row, ...] = (
     *tools.ROWS,
     *mcp.ROWS,
     *documents.ROWS,
+    *search.ROWS,
 )

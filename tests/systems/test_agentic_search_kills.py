@@ -1,0 +1,51 @@
+"""A process that searches is killed, and another one goes on: AS-28, no effect happens twice."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+VICTIM = Path(__file__).with_name("lost_search.py")
+TESTS = str(Path(__file__).parents[1])
+
+
+def run(folder: Path, dies_at: int) -> tuple[int, dict[str, Any] | None]:
+    command = [sys.executable, str(VICTIM), "runs.db", "journal", str(dies_at)]
+    environment = {**os.environ, "PYTHONPATH": TESTS}
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, check=False)
+    assert done.returncode in (0, -signal.SIGKILL), done.stderr.decode()
+    return done.returncode, json.loads(done.stdout) if done.returncode == 0 else None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dies_at", [1, 2, 3, 4, 5])
+def test_a_killed_search_goes_on_without_repeating_an_effect(tmp_path: Path, dies_at: int) -> None:
+    """AS-28 of docs/systems/agentic-search.md."""
+    code, _ = run(tmp_path, dies_at)
+    assert code == -signal.SIGKILL
+    code, result = run(tmp_path, 0)
+    assert code == 0
+    assert result is not None
+    journal = Counter((tmp_path / "journal").read_text(encoding="utf-8").splitlines())
+    effects = {line: count for line, count in journal.items() if line.startswith("write")}
+    assert set(effects.values()) <= {1}, "no call is made twice"
+    assert "write b" in effects or dies_at > 1
+    tasks = result["execution_plan"]["tasks"]
+    written = {task["tool_arguments"]["text"] for task in tasks if task["status"] == "completed"}
+    lost = [task for task in tasks if task["status"] == "failed"]
+    assert len(written) + len(lost) == 3
+    for task in lost:
+        assert task["error"]["type"] in ("UnknownOutcome", "DependencyFailed")
+    if dies_at == 1:
+        assert not lost, "the planner is asked again, and everything happens once"
+    if dies_at == 5:
+        assert result["answer"] == "3 written, 0 lost"
+        assert journal["planner 1"] == 1, "the plan is not asked for again"
