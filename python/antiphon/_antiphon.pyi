@@ -774,11 +774,11 @@ class NativeMcpClient:
     """
     A client of one MCP server. It connects when it is needed.
     """
-    def __new__(cls, /, settings: dict, *, elicit: Any | None = None, sampling: Model | None = None) -> NativeMcpClient:
+    def __new__(cls, /, settings: dict, *, elicit: Any | None = None, asks: bool = False, sampling: Model | None = None) -> NativeMcpClient:
         """
         Checks the settings; starts nothing. `elicit` answers the questions of the server: it gets
-        a dict, on a thread of its own. The server may ask `sampling`, a model. Raises
-        `tool_setting_invalid`.
+        a dict, on a thread of its own. With `asks`, the run that makes a call asks them. The server
+        may ask `sampling`, a model. Raises `tool_setting_invalid`.
         """
     def close(self, /) -> None:
         """
@@ -954,8 +954,9 @@ class NativeTool:
         Calls the tool and waits for its result, a JSON value. Ctrl-C drops the call.
 
         `options` are `timeout` in seconds, infinite for none (by default that of the tool),
-        `call_id`, `idempotency_key`, and `note`, which is called with the name and the data of
-        each event of the call. Raises `invalid_value`, `tool_timeout`, or the failure of the tool.
+        `call_id`, `idempotency_key`, the `answers` to its questions so far, if it can ask, and
+        `note`, which is called with the name and the data of each event of the call. Raises
+        `invalid_value`, `tool_timeout`, `question_asked`, or the failure of the tool.
         """
     @property
     def description(self, /) -> str:

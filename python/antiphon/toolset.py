@@ -16,7 +16,7 @@ Example:
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from antiphon._tool.langchain import is_toolkit
 from antiphon._tool.lifespan import read_lifespan
@@ -99,7 +99,7 @@ class Toolset:
         timeout: float = 60,
         connect_timeout: float = 30,
         approval: Approval = False,
-        elicit: Callable[[dict[str, Any]], Any] | None = None,
+        elicit: Callable[[dict[str, Any]], Any] | Literal["ask"] | None = None,
         sampling: str | Model | None = None,
         roots: Sequence[str | Path] = (),
         oauth: Mapping[str, Any] | None = None,
@@ -123,7 +123,8 @@ class Toolset:
             approval: as that of `Tool`, for all of them. Default: calls need none.
             elicit: answers questions of the server: a function, sync or async, of a dict with
                 ``question`` and either ``schema`` or ``url``. It returns a dict of the values, the
-                value of the only field, or ``None`` to decline. Default: all are declined.
+                value of the only field, or ``None`` to decline. With ``"ask"`` the run pauses with
+                the question, and makes the call again with the answer. Default: all are declined.
             sampling: a model that the server may ask, or its name. Default: it may ask none.
             roots: folders that the server is told to work in.
             oauth: ``client_id``, ``client_secret`` and ``scopes`` of a client of the server's

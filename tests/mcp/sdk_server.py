@@ -49,6 +49,19 @@ def fail(text: str) -> str:
     raise ValueError(f"no such city: {text}")
 
 
+class Beds(BaseModel):
+    beds: int
+
+
+@server.tool()
+async def book(city: str, ctx: Context) -> str:
+    """Asks for the number of beds."""
+    found = await ctx.elicit(f"beds in {city}?", Beds)
+    if found.action != "accept":
+        return found.action
+    return f"{found.data.beds} beds in {city}"
+
+
 @server.tool()
 async def slow(steps: int, ctx: Context) -> str:
     """Reports each step."""

@@ -7,14 +7,15 @@ import signal
 import socket
 import subprocess
 import sys
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from antiphon import Toolset
+from antiphon import Agent, Orchestrator, Toolset
 from antiphon.errors import AntiphonError, RunTimeout, ToolError
+from antiphon.models import scripted
 from antiphon.toolset import McpToolset
 from support.mcp_peers import sdk_environment
 from support.mcp_servers import SDK_SERVER, tool_of
@@ -28,9 +29,9 @@ MAJORS = pytest.mark.parametrize("major", ["1", "2"])
 REVISIONS = {"1": "2025-11-25", "2": "2026-07-28"}
 
 
-def over_pipes(major: str, timeout: float = 60) -> McpToolset:
+def over_pipes(major: str, timeout: float = 60, **options: Any) -> McpToolset:
     command = [sys.executable, str(SDK_SERVER), "stdio"]
-    return Toolset.mcp(command, env=sdk_environment(major), timeout=timeout)
+    return Toolset.mcp(command, env=sdk_environment(major), timeout=timeout, **options)
 
 
 @contextmanager
@@ -74,6 +75,25 @@ def test_a_server_over_pipes(major: str) -> None:
         assert tool_of(tools, "city").call({"name": "Lyon"}) == {"name": "Lyon", "people": 520_774}
         with pytest.raises(ToolError, match=r"no such city: Ys|Error executing tool fail"):
             tool_of(tools, "fail").call({"text": "Ys"})
+
+
+@pytest.mark.parametrize("transport", ["pipes", "http"])
+def test_a_run_pauses_with_the_question_of_a_server(transport: str) -> None:
+    # Version 2 cannot ask during a call in its newest revision.
+    with ExitStack() as stack:
+        if transport == "http":
+            tools = Toolset.mcp(stack.enter_context(over_http("1"))[0], elicit="ask")
+        else:
+            tools = over_pipes("1", elicit="ask")
+        asked = {"tool_calls": [{"name": "book", "arguments": {"city": "Lyon"}}]}
+        model = scripted([asked, "Booked."])
+        team = Orchestrator([Agent(name="clerk", model=model, tools=[tools])])
+        paused = team.run("a room")
+        (question,) = paused.questions
+        assert question.value["question"] == "beds in Lyon?"
+        assert question.value["schema"]["properties"]["beds"]["type"] == "integer"
+        assert team.resume(paused, 2).answer == "Booked."
+        assert "2 beds in Lyon" in str(model.requests[1]["messages"][-1]["content"])
 
 
 @MAJORS

@@ -11,6 +11,7 @@ import pytest
 from antiphon import Agent, Orchestrator, Toolset
 from antiphon.errors import ToolError, ToolTransportError, ValidationError
 from antiphon.models import scripted as model_of
+from antiphon.toolset import McpToolset
 
 
 def calls(name: str, text: str = "hello") -> list[Any]:
@@ -135,3 +136,68 @@ def test_settings_that_make_no_sense_are_refused(
     with pytest.raises(ValidationError, match=complaint) as caught:
         Toolset.mcp(arguments, **options)
     assert caught.value.code == "tool_setting_invalid"
+
+
+ASKS = {"tool_calls": [{"name": "ask", "arguments": {"text": "?"}}]}
+
+
+def asking(scripted: list[str], model: Any, **options: Any) -> Orchestrator:
+    tools = Toolset.mcp(scripted, elicit="ask")
+    return Orchestrator([Agent(name="clerk", model=model, tools=[tools])], **options)
+
+
+@pytest.mark.parametrize(
+    ("answer", "read"),
+    [
+        (True, '"content": {"sure": true}'),
+        (None, '"action": "decline"'),
+        ({"sure": False}, "false"),
+    ],
+)
+def test_the_run_pauses_with_a_question_of_the_server(
+    scripted: list[str], answer: Any, read: str
+) -> None:
+    model = model_of([ASKS, "Done."])
+    team = asking(scripted, model)
+    paused = team.run("Ask.")
+    (question,) = paused.questions
+    assert question.value["type"] == "elicitation"
+    assert question.value["question"] == "Really?"
+    assert team.resume(paused, answer).answer == "Done."
+    assert read in model.requests[1]["messages"][-1]["content"]
+
+
+def test_the_answer_may_come_in_another_process(scripted: list[str], tmp_path: Path) -> None:
+    store = f"sqlite:{tmp_path}/runs.db"
+    model = model_of([ASKS, "Done."])
+    assert asking(scripted, model, checkpointer=store).run("Ask.", thread="t").outcome == "paused"
+    later = asking(scripted, model, checkpointer=store)
+    assert later.resume("t", {"sure": True}).answer == "Done."
+    assert '"sure": true' in model.requests[1]["messages"][-1]["content"]
+
+
+def test_code_of_an_agent_calls_a_tool_whose_server_asks(scripted: list[str]) -> None:
+    class Host(Agent):
+        """Calls by code."""
+
+        tools = (Toolset.mcp(scripted, elicit="ask"),)
+
+        def act(self, state: Any, ctx: Any) -> str:
+            del state
+            return str(ctx.call("ask", text="?"))
+
+    team = Orchestrator([Host()])
+    paused = team.run("Ask.")
+    assert paused.questions[0].value["question"] == "Really?"
+    assert '"sure": true' in str(team.resume(paused, True).answer)
+
+
+def test_outside_of_runs_questions_are_declined(scripted: list[str]) -> None:
+    with Toolset.mcp(scripted, elicit="ask") as tools:
+        (ask,) = (tool for tool in tools.tools if tool.name == "ask")
+        assert '"action": "decline"' in ask.call({"text": "?"})
+
+
+def test_who_answers_is_a_function_or_the_run(scripted: list[str]) -> None:
+    with pytest.raises(ValidationError, match="must be a function or 'ask'"):
+        Toolset.mcp(scripted, elicit="run")  # type: ignore[arg-type]

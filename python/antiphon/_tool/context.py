@@ -56,6 +56,11 @@ class ToolContext(Generic[ContextT]):
     resource: Any = field(default=None, repr=False, compare=False)
     _ask: Callable[[Any], Any] | None = field(default=None, repr=False, compare=False)
 
+    @property
+    def can_ask(self) -> bool:
+        """Whether `ask` asks a person."""
+        return self._ask is not None
+
     def ask(self, question: Any) -> Any:
         """Asks a person, and pauses the run until the answer arrives.
 

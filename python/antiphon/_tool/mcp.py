@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import threading
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from antiphon._antiphon import Model, NativeMcpClient
 from antiphon._event_loop import run_blocking
@@ -30,13 +30,14 @@ class McpServer:
         self,
         settings: Mapping[str, Any],
         *,
-        elicit: Callable[[dict[str, Any]], Any] | None,
+        elicit: Callable[[dict[str, Any]], Any] | Literal["ask"] | None,
         sampling: str | Model | None,
     ) -> None:
         given = {key: value for key, value in settings.items() if value is not None}
         model = _opened(sampling)
-        answer = None if elicit is None else _answering(elicit)
-        self.client = NativeMcpClient(given, elicit=answer, sampling=model)
+        asks = elicit == "ask"
+        answer = None if elicit is None or elicit == "ask" else _answering(elicit)
+        self.client = NativeMcpClient(given, elicit=answer, asks=asks, sampling=model)
         self._users = 0
         self._lock = threading.Lock()
 
@@ -110,7 +111,7 @@ def _opened(sampling: str | Model | None) -> Model | None:
 def _answering(elicit: Callable[[dict[str, Any]], Any]) -> Callable[[dict[str, Any]], Any]:
     if not callable(elicit):
         raise ValidationError(
-            f"`elicit` must be a function: {type(elicit).__name__}", code="tool_setting_invalid"
+            f"`elicit` must be a function or 'ask': {elicit!r}", code="tool_setting_invalid"
         )
 
     def answer(question: dict[str, Any]) -> Any:

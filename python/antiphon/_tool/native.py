@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from antiphon._content import decode_tool_result
 from antiphon._tool.gate import CircuitBreaker, note_circuit
+from antiphon.errors import StateError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,6 +18,18 @@ if TYPE_CHECKING:
     from antiphon._tool.approval import ToolCall
     from antiphon._tool.context import ToolContext
     from antiphon._tool.options import ToolOptions
+
+
+def _answer(raised: StateError, context: ToolContext[Any] | None) -> Any:
+    """The answer to a question with which a call has ended.
+
+    Raises:
+        StateError: it has ended otherwise.
+        Interrupted: there is no answer yet.
+    """
+    if raised.code != "question_asked" or context is None:
+        raise raised
+    return context.ask(raised.details["question"])
 
 
 class NativeBody:
@@ -70,13 +83,21 @@ class NativeBody:
             ValidationError: as `check`.
             AntiphonError: the tool took too long (``tool_timeout``), or has failed.
         """
-        value = self.handle.call(dict(arguments), **self._about(context))
-        return decode_tool_result(value)
+        about = self._about(context)
+        while True:
+            try:
+                return decode_tool_result(self.handle.call(dict(arguments), **about))
+            except StateError as raised:
+                about["answers"].append(_answer(raised, context))
 
     async def ainvoke(self, arguments: Mapping[str, Any], context: ToolContext[Any] | None) -> Any:
         """`invoke` on the caller's event loop."""
-        value = await self.handle.acall(dict(arguments), **self._about(context))
-        return decode_tool_result(value)
+        about = self._about(context)
+        while True:
+            try:
+                return decode_tool_result(await self.handle.acall(dict(arguments), **about))
+            except StateError as raised:
+                about["answers"].append(_answer(raised, context))
 
     def _about(self, context: ToolContext[Any] | None) -> dict[str, Any]:
         limit = math.inf if self.timeout is None else self.timeout
@@ -87,7 +108,8 @@ class NativeBody:
             left = (context.deadline - datetime.now(UTC)).total_seconds()
             limit = min(limit, max(left, 0.0))
         key, call_id = context.idempotency_key, context.call_id
-        return {"timeout": limit, "call_id": call_id, "idempotency_key": key, **note}
+        asking: dict[str, Any] = {"answers": []} if context.can_ask else {}
+        return {"timeout": limit, "call_id": call_id, "idempotency_key": key, **note, **asking}
 
     def _decide(self, call: ToolCall) -> bool | str:
         decision: bool | str = self.handle.approve(dict(call.arguments))

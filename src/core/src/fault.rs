@@ -14,6 +14,9 @@ mod record;
 pub use code::FaultCode;
 pub use record::FaultRecord;
 
+/// The detail that holds a question.
+const QUESTION: &str = "question";
+
 /// The category of a failure, which decides retries and routing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -123,6 +126,18 @@ impl Fault {
     pub fn new(code: FaultCode, message: impl Into<String>) -> Self {
         let category = code.category().unwrap_or(Category::Internal);
         Self::with_category(category, code, message)
+    }
+
+    /// A tool asks a person, with any JSON value: the call ends, and is made again with the answer.
+    pub fn question(question: Json) -> Self {
+        Self::new(FaultCode::QuestionAsked, "a tool asks a person").with(QUESTION, question)
+    }
+
+    /// The question of a tool, if this is one.
+    pub(crate) fn into_question(mut self) -> Result<Json, Self> {
+        let question =
+            (self.code == FaultCode::QuestionAsked).then(|| self.details.remove(QUESTION));
+        question.flatten().ok_or(self)
     }
 
     /// A failure of the host, which chooses the category. Texts of the engine's own codes become

@@ -12,6 +12,7 @@ use crate::model::{ModelReply, ModelRequest};
 use crate::retry::RetryPolicy;
 use crate::time::Time;
 use crate::tool::ToolOutcome;
+use crate::value::Value;
 
 /// Identifies one attempt of a task. The serial number tells a late outcome from that of the
 /// current attempt.
@@ -99,6 +100,17 @@ pub enum TaskOutcome<V> {
     Decided(HostVerdict),
     /// The tool's result.
     Returned(ToolOutcome),
+}
+
+impl<V: Value> TaskOutcome<V> {
+    /// The outcome of a native tool, which may be a question ([`Fault::question`]).
+    pub fn of_tool(outcome: ToolOutcome) -> Self {
+        match outcome.map_err(Fault::into_question) {
+            Ok(value) => Self::Returned(Ok(value)),
+            Err(Ok(question)) => Self::Ask(V::from_json(question)),
+            Err(Err(fault)) => Self::Returned(Err(fault)),
+        }
+    }
 }
 
 impl<V> TaskOutcome<V> {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use antiphon_core::{Fault, FaultCode};
 use antiphon_mcp::client::{
-    AuthorizationHandler, ElicitationAnswer, ElicitationHandler, ElicitationQuestion, McpServices,
-    OAuthSettings,
+    AuthorizationHandler, Elicitation, ElicitationAnswer, ElicitationHandler, ElicitationQuestion,
+    McpServices, OAuthSettings,
 };
 use antiphon_mcp::{McpClient, McpSettings};
 use antiphon_net::{HttpClient, HttpRequest, Url};
@@ -30,7 +30,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     let alone = scenario.starts_with("auth/client-credentials");
     let services = McpServices {
-        elicitation: Some(Arc::new(Defaults)),
+        elicitation: Elicitation::Handler(Arc::new(Defaults)),
         authorization: (!alone)
             .then(|| Arc::new(RedirectFollower) as Arc<dyn AuthorizationHandler>),
         model: None,

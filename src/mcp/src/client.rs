@@ -16,6 +16,7 @@
 //! ```
 
 mod active_calls;
+mod call_questions;
 mod connection;
 mod content;
 mod elicitation;
@@ -36,7 +37,7 @@ mod stdio;
 mod target;
 mod tool;
 
-pub use elicitation::{ElicitationAnswer, ElicitationHandler, ElicitationQuestion};
+pub use elicitation::{Elicitation, ElicitationAnswer, ElicitationHandler, ElicitationQuestion};
 pub use oauth::{AuthorizationHandler, OAuthSettings};
 pub use session::{McpClient, McpServices};
 pub use settings::McpSettings;

@@ -71,6 +71,9 @@ pub struct CallContext {
     pub call_id: Option<String>,
     /// Repeats on a retried call, so that the other side can recognise it.
     pub idempotency_key: Option<String>,
+    /// The answers to the questions that the call has asked so far, in order; `None` where nobody
+    /// can be asked. A tool asks by failing with [`Fault::question`], and is then called again.
+    pub answers: Option<Vec<Json>>,
     /// Seeds the pauses between transport attempts.
     pub seed: antiphon_core::Seed,
     /// Adds an event to the trace of the run, with a name and its data; `None` outside of runs.
@@ -89,6 +92,7 @@ impl CallContext {
             chunks: None,
             call_id: None,
             idempotency_key: None,
+            answers: None,
             seed: antiphon_core::Seed::default(),
             notes: None,
         }

@@ -4,11 +4,13 @@
 use std::sync::Arc;
 
 use antiphon_core::task::{Task, TaskId, TaskOutcome, TaskWork};
+use antiphon_core::value::Value as _;
 use antiphon_core::{Fault, FaultCode};
 use antiphon_runtime::{
     CallContext, CallNotes, Clock, Model, ReplyChunk, SystemClock, Tool, call_tool,
 };
 use pyo3::prelude::*;
+use serde_json::Value as Json;
 use tokio::sync::mpsc;
 
 use crate::driver::exit_gate;
@@ -50,7 +52,7 @@ impl NativeCallee {
                 }
             }
             (Self::Tool(tool), TaskWork::Tool(invocation)) => {
-                TaskOutcome::Returned(call_tool(&*tool, invocation.arguments, cx).await)
+                TaskOutcome::of_tool(call_tool(&*tool, invocation.arguments, cx).await)
             }
             _ => TaskOutcome::failed(Fault::new(FaultCode::OutcomeMisplaced, "no native call")),
         }
@@ -111,10 +113,17 @@ fn context(state: &RunState, task: &Task<Object>) -> CallContext {
         TaskWork::Tool(invocation) => CallContext {
             call_id: Some(invocation.call.id.clone()),
             idempotency_key: Some(invocation.idempotency_key.clone()),
+            answers: Some(answers(state, task.id)),
             ..cx
         },
         _ => cx,
     }
+}
+
+/// What a person has answered so far. What has no form as JSON is no answer to a native tool.
+fn answers(state: &RunState, id: TaskId) -> Vec<Json> {
+    let given = state.machine.answers(id.scope, id.slot);
+    given.iter().map(|answer| answer.to_json().unwrap_or_default()).collect()
 }
 
 /// Passes events of a call on to its run.

@@ -76,8 +76,9 @@ impl NativeTool {
     /// Calls the tool and waits for its result, a JSON value. Ctrl-C drops the call.
     ///
     /// `options` are `timeout` in seconds, infinite for none (by default that of the tool),
-    /// `call_id`, `idempotency_key`, and `note`, which is called with the name and the data of
-    /// each event of the call. Raises `invalid_value`, `tool_timeout`, or the failure of the tool.
+    /// `call_id`, `idempotency_key`, the `answers` to its questions so far, if it can ask, and
+    /// `note`, which is called with the name and the data of each event of the call. Raises
+    /// `invalid_value`, `tool_timeout`, `question_asked`, or the failure of the tool.
     #[pyo3(signature = (arguments, **options))]
     fn call<'py>(
         &self,
@@ -137,11 +138,16 @@ impl NativeTool {
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<impl Future<Output = ToolOutcome> + Send + 'static> {
         let (tool, arguments) = (self.0.clone(), json::read::<Json>(arguments)?);
-        let options = Keywords::new(options, &["timeout", "call_id", "idempotency_key", "note"])?;
+        let options =
+            Keywords::new(options, &["timeout", "call_id", "idempotency_key", "answers", "note"])?;
         let timeout = limit(options.get("timeout")?, self.tool().spec().timeout)?;
         let cx = CallContext {
             call_id: options.get("call_id")?,
             idempotency_key: options.get("idempotency_key")?,
+            answers: options
+                .get::<Bound<'_, PyAny>>("answers")?
+                .map(|given| json::read(&given))
+                .transpose()?,
             notes: options.get::<Py<PyAny>>("note")?.map(notes),
             ..call_alone()
         };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use antiphon_core::{Fault, FaultCode, settings};
 use antiphon_mcp::client::{
-    ElicitationAnswer, ElicitationHandler, ElicitationQuestion, McpServices,
+    Elicitation, ElicitationAnswer, ElicitationHandler, ElicitationQuestion, McpServices,
 };
 use antiphon_mcp::{McpClient, McpSettings, McpTool};
 use antiphon_runtime::Tool;
@@ -27,13 +27,14 @@ pub(crate) struct NativeMcpClient(pub(crate) McpClient);
 #[pymethods]
 impl NativeMcpClient {
     /// Checks the settings; starts nothing. `elicit` answers the questions of the server: it gets
-    /// a dict, on a thread of its own. The server may ask `sampling`, a model. Raises
-    /// `tool_setting_invalid`.
+    /// a dict, on a thread of its own. With `asks`, the run that makes a call asks them. The server
+    /// may ask `sampling`, a model. Raises `tool_setting_invalid`.
     #[new]
-    #[pyo3(signature = (settings, *, elicit=None, sampling=None))]
+    #[pyo3(signature = (settings, *, elicit=None, asks=false, sampling=None))]
     fn new(
         settings: &Bound<'_, PyDict>,
         elicit: Option<Py<PyAny>>,
+        asks: bool,
         sampling: Option<Bound<'_, Model>>,
     ) -> PyResult<Self> {
         let py = settings.py();
@@ -42,7 +43,11 @@ impl NativeMcpClient {
         let given: McpSettings =
             settings::read(&json::read(settings)?, "an MCP server", code).map_err(raise)?;
         let services = McpServices {
-            elicitation: elicit.map(|call| Arc::new(PythonAnswers(call)) as _),
+            elicitation: match elicit {
+                Some(call) => Elicitation::Handler(Arc::new(PythonAnswers(call))),
+                None if asks => Elicitation::Run,
+                None => Elicitation::Declined,
+            },
             model: sampling.map(|model| Arc::clone(&model.get().port)),
             authorization: None,
         };

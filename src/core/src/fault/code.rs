@@ -156,6 +156,7 @@ codes! {
     QueryRefused = "query_refused" => Policy,
     QueryTableForbidden = "query_table_forbidden" => Policy,
     QueryTimeout = "query_timeout" => Timeout,
+    QuestionAsked = "question_asked" => State,
     QuestionBlank = "question_blank" => Validation,
     QuestionMalformed = "question_malformed" => Validation,
     QuestionMisplaced = "question_misplaced" => State,

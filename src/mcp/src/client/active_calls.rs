@@ -8,11 +8,15 @@ use rmcp::model::{ProgressNotificationParam, ProgressToken, RequestId};
 use serde_json::Number;
 use tokio::sync::watch;
 
+use super::call_questions::CallQuestions;
+
 /// A call, as messages of its server refer to it.
 #[derive(Debug)]
 pub(super) struct ActiveCall {
     pub(super) id: RequestId,
     chunks: Option<tokio::sync::mpsc::UnboundedSender<ReplyChunk>>,
+    /// Those that the run answers.
+    pub(super) of_run: Arc<CallQuestions>,
     /// How many questions of its server a person has not answered.
     questions: watch::Sender<usize>,
 }
@@ -42,10 +46,11 @@ impl ActiveCalls {
         &self,
         token: &ProgressToken,
         id: RequestId,
-        cx: &CallContext,
+        (cx, of_run): (&CallContext, &Arc<CallQuestions>),
     ) -> ActiveCallGuard {
         let (questions, open_questions) = watch::channel(0);
-        let call = ActiveCall { id, chunks: cx.chunks.clone(), questions };
+        let of_run = Arc::clone(of_run);
+        let call = ActiveCall { id, chunks: cx.chunks.clone(), of_run, questions };
         let key = key(token);
         self.lock().insert(key.clone(), Arc::new(call));
         ActiveCallGuard { calls: self.clone(), key, open_questions }

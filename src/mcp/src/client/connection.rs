@@ -19,6 +19,7 @@ use rmcp::transport::Transport;
 use serde_json::json;
 
 use super::active_calls::ActiveCallGuard;
+use super::call_questions::CallQuestions;
 use super::failure::{CallFailure, handshake_failed, of_handshake, reply_invalid};
 use super::handler::PeerHandler;
 use super::http;
@@ -55,6 +56,9 @@ pub(super) struct Connection {
     pub(super) process: ServerProcess,
     /// It does not answer any more.
     dead: AtomicBool,
+    /// Held by a call during which the run may be asked, if messages do not say which call they
+    /// belong to.
+    turn: Option<tokio::sync::Mutex<()>>,
     /// Held while a server that let a call time out is asked whether it is alive.
     probing: Arc<tokio::sync::Mutex<()>>,
 }
@@ -92,6 +96,8 @@ impl Connection {
         })?;
         let peer = service.peer().clone();
         let service = tokio::sync::Mutex::new(Some(service));
+        let is_process = matches!(spec.target, ServerTarget::Process(_));
+        let turn = (is_process && handler.asks_run()).then(tokio::sync::Mutex::default);
         Ok(Self {
             server,
             timeout: spec.timeout,
@@ -100,6 +106,7 @@ impl Connection {
             handler,
             process,
             dead: AtomicBool::new(false),
+            turn,
             probing: Arc::default(),
         })
     }
@@ -136,14 +143,29 @@ impl Connection {
         }
     }
 
-    /// Calls a tool. Drives all rounds in which the server wants to know more.
+    /// Calls a tool.
     pub(super) async fn call(
+        self: &Arc<Self>,
+        params: CallToolRequestParams,
+        cx: &CallContext,
+    ) -> Result<CallToolResult, CallFailure> {
+        let _turn = match &self.turn {
+            Some(turn) => Some(turn.lock().await),
+            None => None,
+        };
+        let questions = OpenCall(CallQuestions::of(cx));
+        self.rounds(params, cx, &questions.0).await
+    }
+
+    /// Drives all rounds in which the server wants to know more.
+    async fn rounds(
         self: &Arc<Self>,
         mut params: CallToolRequestParams,
         cx: &CallContext,
+        questions: &Arc<CallQuestions>,
     ) -> Result<CallToolResult, CallFailure> {
         for _ in 0..ROUNDS {
-            let result = self.request(params.clone(), cx).await?;
+            let result = self.request(params.clone(), cx, questions).await?;
             let asked = match result {
                 ServerResult::CallToolResult(result) => return Ok(result),
                 ServerResult::EmptyResult(_) => return Ok(CallToolResult::default()),
@@ -151,18 +173,25 @@ impl Connection {
                 _ => return Err(self.nonsense("it is no result of a tool")),
             };
             params.request_state = asked.request_state.clone();
-            params.input_responses = Some(self.input(asked).await);
+            let Some(responses) = self.input(asked, questions).await else {
+                return Err(CallFailure::asks(questions.unanswered().await));
+            };
+            params.input_responses = Some(responses);
         }
         Err(self.nonsense("it asks for input again and again"))
     }
 
-    /// What the server wants to know, by its names.
-    async fn input(&self, asked: InputRequiredResult) -> InputResponses {
+    /// What the server wants to know, by its names; `None` if the run has to be asked first.
+    async fn input(
+        &self,
+        asked: InputRequiredResult,
+        questions: &CallQuestions,
+    ) -> Option<InputResponses> {
         let mut responses = InputResponses::new();
         for (name, request) in asked.input_requests.unwrap_or_default() {
             let response = match request {
                 InputRequest::Elicitation(request) => {
-                    json!(self.handler.elicit(&request.params, None).await)
+                    json!(self.handler.elicit_between(&request.params, questions).await?)
                 }
                 InputRequest::CreateMessage(request) => {
                     match self.handler.sample(request.params).await {
@@ -175,23 +204,31 @@ impl Connection {
             };
             responses.insert(name, response);
         }
-        responses
+        Some(responses)
     }
 
     async fn request(
         self: &Arc<Self>,
         params: CallToolRequestParams,
         cx: &CallContext,
+        questions: &Arc<CallQuestions>,
     ) -> Result<ServerResult, CallFailure> {
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
         let sending = self.handler.sending.lock().await;
         let options = PeerRequestOptions::no_options();
         let sent = self.peer.send_cancellable_request(request, options).await;
         let handle = sent.map_err(|error| CallFailure::of(&self.server, &error))?;
-        let active = self.handler.calls.add(&handle.progress_token, handle.id.clone(), cx);
+        let calls = &self.handler.calls;
+        let active = calls.add(&handle.progress_token, handle.id.clone(), (cx, questions));
         drop(sending);
-        let abandoned = AbandonedCall { connection: self, handle: Some(handle) };
-        abandoned.result(active, cx).await
+        let mut call = AbandonedCall { connection: self, handle: Some(handle) };
+        let asked = tokio::select! {
+            biased;
+            result = call.result(active, cx) => return result,
+            asked = questions.unanswered() => asked,
+        };
+        call.cancel("a person is asked first").await;
+        Err(CallFailure::asks(asked))
     }
 
     /// Asks in the background whether the server is alive, and gives it up if it is not.
@@ -287,7 +324,7 @@ struct AbandonedCall<'a> {
 
 impl AbandonedCall<'_> {
     async fn result(
-        mut self,
+        &mut self,
         mut active: ActiveCallGuard,
         cx: &CallContext,
     ) -> Result<ServerResult, CallFailure> {
@@ -315,6 +352,25 @@ impl AbandonedCall<'_> {
                 }
             }
         }
+    }
+}
+
+impl AbandonedCall<'_> {
+    /// Tells the server to stop.
+    async fn cancel(&mut self, reason: &str) {
+        if let Some(handle) = self.handle.take() {
+            // A server that is gone has stopped.
+            let _ = handle.cancel(Some(reason.to_owned())).await;
+        }
+    }
+}
+
+/// A call that answers questions of its server until it is dropped.
+struct OpenCall(Arc<CallQuestions>);
+
+impl Drop for OpenCall {
+    fn drop(&mut self) {
+        self.0.end();
     }
 }
 

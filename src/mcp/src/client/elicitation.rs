@@ -1,5 +1,7 @@
 //! What a server asks a person while one of its tools works.
 
+use std::sync::Arc;
+
 use antiphon_core::Fault;
 use async_trait::async_trait;
 use rmcp::model::{ElicitRequestParams, ElicitResult, ElicitationAction};
@@ -58,11 +60,17 @@ pub enum ElicitationAnswer {
 }
 
 impl ElicitationAnswer {
-    /// Reads the answer to an interrupt: null and false decline, an object with `action` and
-    /// `content` is taken as it is, and any other value is the answer itself. If `question` asks
-    /// for one field only, a plain value is the value of that field.
+    /// Reads the answer to an interrupt: null declines, and so does false unless it answers a
+    /// question for a boolean; an object with `action` and `content` is taken as it is, and any
+    /// other value is the answer itself. If `question` asks for one field only, a plain value is the
+    /// value of that field.
     pub fn read(question: &ElicitationQuestion, answer: &Json) -> Self {
-        if matches!(answer, Json::Null | Json::Bool(false)) && !asks_for_boolean(question) {
+        let declines = match answer {
+            Json::Null => true,
+            Json::Bool(false) => !asks_for_boolean(question),
+            _ => false,
+        };
+        if declines {
             return Self::Decline;
         }
         let action = answer.get("action").and_then(Json::as_str);
@@ -105,7 +113,20 @@ fn asks_for_boolean(question: &ElicitationQuestion) -> bool {
     kind == Some("boolean")
 }
 
-/// Answers the questions of servers. Without one, servers are told that nobody can be asked.
+/// Who answers the questions of servers.
+#[derive(Clone, Default)]
+pub enum Elicitation {
+    /// Nobody: servers are told that nobody can be asked.
+    #[default]
+    Declined,
+    /// A handler, for which the call waits.
+    Handler(Arc<dyn ElicitationHandler>),
+    /// Whoever answers the questions of the run that makes the call. The call is cancelled, and made
+    /// again with the answer.
+    Run,
+}
+
+/// Answers the questions of servers.
 #[async_trait]
 pub trait ElicitationHandler: Send + Sync {
     /// Asks a person, and waits.

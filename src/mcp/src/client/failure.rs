@@ -5,6 +5,7 @@ use antiphon_runtime::redact;
 use rmcp::ServiceError;
 use rmcp::service::ClientInitializeError;
 use rmcp::transport::streamable_http_client::StreamableHttpError;
+use serde_json::Value as Json;
 use std::error::Error as _;
 
 use super::stderr_tail::StderrTail;
@@ -24,6 +25,11 @@ pub(super) enum CallFailure {
 }
 
 impl CallFailure {
+    /// The call ends with a question for the run that makes it.
+    pub(super) fn asks(question: Json) -> Self {
+        Self::Final(Fault::question(question))
+    }
+
     pub(super) fn of(server: &str, error: &ServiceError) -> Self {
         if let Some(challenge) = error.auth_challenge() {
             return Self::Final(unauthorized(server, Some(challenge)));

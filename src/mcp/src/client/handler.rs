@@ -15,7 +15,8 @@ use rmcp::model::{
 use rmcp::service::{InboundStreamOrigin, NotificationContext, RequestContext, RoleClient};
 
 use super::active_calls::{ActiveCalls, OpenQuestion};
-use super::elicitation::ElicitationQuestion;
+use super::call_questions::CallQuestions;
+use super::elicitation::{Elicitation, ElicitationHandler, ElicitationQuestion};
 use super::sampling;
 use super::session::McpServices;
 
@@ -44,14 +45,28 @@ impl PeerHandler {
         }
     }
 
-    pub(super) async fn elicit(
+    /// Answers a question that the server asks between two rounds of a call.
+    pub(super) async fn elicit_between(
+        &self,
+        params: &ElicitRequestParams,
+        of_run: &CallQuestions,
+    ) -> Option<ElicitResult> {
+        let question = ElicitationQuestion::of(&self.server, params);
+        Some(match (&self.services.elicitation, question) {
+            (Elicitation::Handler(handler), Some(question)) => {
+                self.handled(&**handler, question).await
+            }
+            (Elicitation::Run, Some(question)) => of_run.answer(&question)?.into_result(),
+            _ => ElicitResult::new(ElicitationAction::Decline),
+        })
+    }
+
+    async fn elicit(
         &self,
         params: &ElicitRequestParams,
         origin: Option<&InboundStreamOrigin>,
     ) -> ElicitResult {
-        let handler = self.services.elicitation.as_ref();
-        let question = ElicitationQuestion::of(&self.server, params);
-        let Some((handler, question)) = handler.zip(question) else {
+        let Some(question) = ElicitationQuestion::of(&self.server, params) else {
             return ElicitResult::new(ElicitationAction::Decline);
         };
         let id = match origin {
@@ -59,10 +74,31 @@ impl PeerHandler {
             _ => None,
         };
         drop(self.sending.lock().await);
-        let open = OpenQuestion::during(self.calls.asking(id));
-        let answer = handler.ask(question).await;
-        drop(open);
-        match answer {
+        let call = self.calls.asking(id);
+        match &self.services.elicitation {
+            Elicitation::Handler(handler) => {
+                let open = OpenQuestion::during(call);
+                let result = self.handled(&**handler, question).await;
+                drop(open);
+                result
+            }
+            Elicitation::Run => match call {
+                Some(call) => asked_by_run(&call.of_run, &question).await,
+                None => {
+                    tracing::warn!(server = &*self.server, "a question belongs to no call");
+                    ElicitResult::new(ElicitationAction::Decline)
+                }
+            },
+            Elicitation::Declined => ElicitResult::new(ElicitationAction::Decline),
+        }
+    }
+
+    async fn handled(
+        &self,
+        handler: &dyn ElicitationHandler,
+        question: ElicitationQuestion,
+    ) -> ElicitResult {
+        match handler.ask(question).await {
             Ok(answer) => answer.into_result(),
             Err(fault) => {
                 tracing::warn!(server = &*self.server, %fault, "a question was not answered");
@@ -70,6 +106,20 @@ impl PeerHandler {
             }
         }
     }
+
+    /// Whether calls have to be made one at a time, so that a question belongs to one of them.
+    pub(super) const fn asks_run(&self) -> bool {
+        matches!(self.services.elicitation, Elicitation::Run)
+    }
+}
+
+/// Without an answer the call is cancelled first, so that the server does not act on this one.
+async fn asked_by_run(of_run: &CallQuestions, question: &ElicitationQuestion) -> ElicitResult {
+    if let Some(answer) = of_run.answer(question) {
+        return answer.into_result();
+    }
+    of_run.ended().await;
+    ElicitResult::new(ElicitationAction::Cancel)
 }
 
 impl PeerHandler {
@@ -128,7 +178,7 @@ impl ClientHandler for PeerHandler {
 
     fn get_info(&self) -> ClientConfig {
         let mut capabilities = ClientCapabilities::default();
-        if self.services.elicitation.is_some() {
+        if !matches!(self.services.elicitation, Elicitation::Declined) {
             let mut elicitation = ElicitationCapability::default();
             elicitation.form = Some(FormElicitationCapability::default());
             elicitation.url = Some(UrlElicitationCapability::default());

@@ -12,7 +12,7 @@ use tokio::sync::Mutex;
 
 use super::connection::{Connection, ConnectionSpec};
 use super::content;
-use super::elicitation::ElicitationHandler;
+use super::elicitation::Elicitation;
 use super::failure::{CallFailure, connection_lost, unreachable};
 use super::listing::{self, ListedTool, ToolSelection};
 use super::oauth::{AuthorizationHandler, ServerAuthorization};
@@ -26,8 +26,8 @@ const AUTHORIZATIONS: u32 = 2;
 /// What a server may use of its caller's.
 #[derive(Clone, Default)]
 pub struct McpServices {
-    /// Answers its questions; none if nobody can be asked.
-    pub elicitation: Option<Arc<dyn ElicitationHandler>>,
+    /// Who answers its questions.
+    pub elicitation: Elicitation,
     /// The model that it may ask; none if it may not.
     pub model: Option<Arc<dyn Model>>,
     /// Shows people the page on which they permit access; none if nobody can be shown one.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use antiphon_core::{Fault, FaultCode, FinishReason, ModelReply, ModelRequest, Usage};
 use antiphon_mcp::McpSettings;
 use antiphon_mcp::client::{
-    ElicitationAnswer, ElicitationHandler, ElicitationQuestion, McpServices,
+    Elicitation, ElicitationAnswer, ElicitationHandler, ElicitationQuestion, McpServices,
 };
 use antiphon_runtime::{CallContext, Model, ReplyChunk, Tool};
 use async_trait::async_trait;
@@ -82,7 +82,10 @@ impl ElicitationHandler for Always {
 }
 
 fn answering(answer: ElicitationAnswer) -> McpServices {
-    McpServices { elicitation: Some(Arc::new(Always(answer))), ..McpServices::default() }
+    McpServices {
+        elicitation: Elicitation::Handler(Arc::new(Always(answer))),
+        ..McpServices::default()
+    }
 }
 
 #[tokio::test]
@@ -95,6 +98,48 @@ async fn a_question_is_answered_in_either_era() {
         assert!(found.as_str().unwrap().contains(r#""content": {"sure": true}"#), "{found}");
         assert_eq!(found.as_str().unwrap().contains("\"s1\""), era == "2026");
     }
+}
+
+/// The context of a call that was made again with these answers.
+fn answered(answers: &[Json]) -> CallContext {
+    CallContext { answers: Some(answers.to_vec()), ..context() }
+}
+
+#[tokio::test]
+async fn the_run_is_asked_and_the_call_is_made_again_with_the_answer() {
+    for era in ["2025", "2026"] {
+        let services = McpServices { elicitation: Elicitation::Run, ..McpServices::default() };
+        let client = client_with(scripted(&["--era", era]), services);
+        let ask = tool(&client, "ask").await;
+        let asked = ask.call(json!({}), &answered(&[])).await.unwrap_err();
+        assert_eq!(asked.code, "question_asked");
+        let question = &asked.details["question"];
+        assert_eq!(
+            (&question["type"], &question["question"]),
+            (&json!("elicitation"), &json!("Really?"))
+        );
+        let found = ask.call(json!({}), &answered(&[json!({"sure": true})])).await.unwrap();
+        assert!(found.as_str().unwrap().contains(r#""content": {"sure": true}"#), "{found}");
+        let alone = ask.call(json!({}), &context()).await.unwrap();
+        assert!(alone.as_str().unwrap().contains(r#""action": "decline""#), "{alone}");
+        client.close().await;
+    }
+}
+
+#[tokio::test]
+async fn questions_of_concurrent_calls_over_pipes_belong_to_their_calls() {
+    let services = McpServices { elicitation: Elicitation::Run, ..McpServices::default() };
+    let client = client_with(scripted(&["--era", "2025"]), services);
+    let ask = tool(&client, "ask").await;
+    let (yes, no) = (answered(&[json!({"sure": true})]), answered(&[json!({"sure": false})]));
+    let (yes, no, open) =
+        tokio::join!(ask.call(json!({}), &yes), ask.call(json!({}), &no), async {
+            ask.call(json!({}), &answered(&[])).await
+        },);
+    assert!(yes.unwrap().as_str().unwrap().contains("true"));
+    assert!(no.unwrap().as_str().unwrap().contains("false"));
+    assert_eq!(open.unwrap_err().code, "question_asked");
+    client.close().await;
 }
 
 #[tokio::test]
@@ -122,6 +167,11 @@ fn answers_of_people_are_read_as_they_are_meant() {
     assert_eq!(read(json!(null)), ElicitationAnswer::Decline);
     assert_eq!(read(json!(false)), ElicitationAnswer::Decline);
     assert_eq!(read(json!({"action": "cancel"})), ElicitationAnswer::Cancel);
+    let schema = Some(json!({"properties": {"sure": {"type": "boolean"}}}));
+    let sure = ElicitationQuestion { schema, ..question.clone() };
+    let read = |answer: Json| ElicitationAnswer::read(&sure, &answer);
+    assert_eq!(read(json!(false)), ElicitationAnswer::Accept(json!({"sure": false})));
+    assert_eq!(read(json!(null)), ElicitationAnswer::Decline);
 }
 
 struct FortyTwo;

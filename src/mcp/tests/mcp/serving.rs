@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use antiphon_core::{Fault, FaultCode, SideEffect, ToolOutcome, ToolSpec};
 use antiphon_mcp::client::{
-    ElicitationAnswer, ElicitationHandler, ElicitationQuestion, McpServices,
+    Elicitation, ElicitationAnswer, ElicitationHandler, ElicitationQuestion, McpServices,
 };
 use antiphon_mcp::server::CallClient;
 use antiphon_mcp::{HttpServer, McpSettings, ServedTool, ServerSettings, ToolServer};
@@ -121,7 +121,8 @@ impl ElicitationHandler for Lyon {
 #[tokio::test]
 async fn a_question_reaches_the_person_behind_the_client() {
     let (server, mut events) = start(ServerSettings::default()).await;
-    let services = McpServices { elicitation: Some(Arc::new(Lyon)), ..McpServices::default() };
+    let services =
+        McpServices { elicitation: Elicitation::Handler(Arc::new(Lyon)), ..McpServices::default() };
     let client = client_with(at(&server), services);
     assert_eq!(run(&client, "ask").await.unwrap(), json!("Lyon"));
     client.close().await;

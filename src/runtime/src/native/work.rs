@@ -66,6 +66,7 @@ impl CallServices {
             TaskWork::Tool(invocation) | TaskWork::Approve(invocation) => {
                 cx.call_id = Some(invocation.call.id.clone());
                 cx.idempotency_key = Some(invocation.idempotency_key.clone());
+                cx.answers = Some(run.answers(id.scope, id.slot));
             }
             TaskWork::Model(request) => cx.idempotency_key = Some(run.model_key(id, request)),
             TaskWork::Node(_) | TaskWork::Open(_) | TaskWork::Close(_) => {}
@@ -110,7 +111,7 @@ where
         TaskWork::Model(request) => ask(&*host, &call, &request).await,
         TaskWork::Approve(invocation) => approve(&*host, &call, &invocation).await,
         TaskWork::Tool(invocation) => {
-            return TaskOutcome::Returned(act(&*host, &call, *invocation).await);
+            return TaskOutcome::of_tool(act(&*host, &call, *invocation).await);
         }
         TaskWork::Close(conclusion) => host.close(call, *conclusion).await.map(TaskOutcome::Done),
     };
