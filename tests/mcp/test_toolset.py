@@ -11,7 +11,6 @@ import pytest
 from antiphon import Agent, Orchestrator, Toolset
 from antiphon.errors import ToolError, ToolTransportError, ValidationError
 from antiphon.models import scripted as model_of
-from antiphon.toolset import McpToolset
 
 
 def calls(name: str, text: str = "hello") -> list[Any]:
