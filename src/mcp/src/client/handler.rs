@@ -82,13 +82,13 @@ impl PeerHandler {
                 drop(open);
                 result
             }
-            Elicitation::Run => match call {
-                Some(call) => asked_by_run(&call.of_run, &question).await,
-                None => {
-                    tracing::warn!(server = &*self.server, "a question belongs to no call");
-                    ElicitResult::new(ElicitationAction::Decline)
+            Elicitation::Run => {
+                if let Some(call) = call {
+                    return asked_by_run(&call.of_run, &question).await;
                 }
-            },
+                tracing::warn!(server = &*self.server, "a question belongs to no call");
+                ElicitResult::new(ElicitationAction::Decline)
+            }
             Elicitation::Declined => ElicitResult::new(ElicitationAction::Decline),
         }
     }
