@@ -26,6 +26,7 @@ mod http;
 mod listing;
 mod names;
 mod oauth;
+mod pending_replies;
 mod progress_transport;
 mod registry;
 mod sampling;

@@ -228,6 +228,8 @@ impl Connection {
             asked = questions.unanswered() => asked,
         };
         call.cancel("a person is asked first").await;
+        questions.end();
+        self.handler.replies.sent().await;
         Err(CallFailure::asks(asked))
     }
 

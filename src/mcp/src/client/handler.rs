@@ -17,6 +17,7 @@ use rmcp::service::{InboundStreamOrigin, NotificationContext, RequestContext, Ro
 use super::active_calls::{ActiveCalls, OpenQuestion};
 use super::call_questions::CallQuestions;
 use super::elicitation::{Elicitation, ElicitationHandler, ElicitationQuestion};
+use super::pending_replies::PendingReplies;
 use super::sampling;
 use super::session::McpServices;
 
@@ -27,6 +28,7 @@ pub(super) struct PeerHandler {
     roots: Arc<[String]>,
     services: McpServices,
     pub(super) calls: ActiveCalls,
+    pub(super) replies: PendingReplies,
     /// Counts the changes of the server's list of tools.
     pub(super) changes: Arc<AtomicU64>,
     /// Held while a call is sent, so that no message about it comes before it is known.
@@ -40,6 +42,7 @@ impl PeerHandler {
             roots: roots.into(),
             services,
             calls: ActiveCalls::default(),
+            replies: PendingReplies::default(),
             changes: Arc::default(),
             sending: Arc::default(),
         }
@@ -169,6 +172,7 @@ impl ClientHandler for PeerHandler {
         request: ElicitRequestParams,
         context: RequestContext<RoleClient>,
     ) -> Result<ElicitResult, ErrorData> {
+        self.replies.add(context.id.clone());
         Ok(self.elicit(&request, context.extensions.get::<InboundStreamOrigin>()).await)
     }
 

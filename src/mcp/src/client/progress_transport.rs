@@ -1,4 +1,4 @@
-//! Reports progress in the order in which it arrives.
+//! Reports progress in the order in which it arrives, and which replies are sent.
 
 use rmcp::RoleClient;
 use rmcp::model::{JsonRpcMessage, ServerNotification};
@@ -29,6 +29,9 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for ProgressTransport<T> {
         &mut self,
         item: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+        if let JsonRpcMessage::Response(reply) = &item {
+            self.handler.replies.remove(&reply.id);
+        }
         self.inner.send(item)
     }
 
