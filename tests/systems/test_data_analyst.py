@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import pickle
 import sqlite3
+import subprocess
+import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -278,3 +280,40 @@ def test_functions_can_have_the_roles(shop: Path) -> None:
     assert found.answer == "It is 3."
     assert "Table orders (3 rows)" in seen["tables"]
     assert seen["dialect"] == "SQLite"
+
+
+RESUME = """
+import sys
+from antiphon.models import scripted
+from antiphon.systems import DataAnalyst
+
+replies = [
+    {"json": {"sql": "SELECT sum(net_eur) AS net_eur FROM orders"}},
+    {"json": {"answer": "It was 42 euros."}},
+]
+analyst = DataAnalyst(
+    scripted(replies),
+    database=sys.argv[1],
+    sandbox=False,
+    clarify=True,
+    check_query=False,
+    compose_single=False,
+    checkpointer=f"sqlite:{sys.argv[2]}",
+)
+print(analyst.resume("q1", "the sum of net_eur").answer)
+"""
+
+
+def test_another_process_goes_on_with_the_answer_of_a_person(shop: Path, tmp_path: Path) -> None:
+    """DA-40 of `docs/systems/data-analyst.md`."""
+    store = tmp_path / "runs.db"
+    missing = {"json": {"missing": "turnover", "sql": ""}}
+    paused = analyst(shop, [missing], clarify=True, checkpointer=f"sqlite:{store}").run(
+        "What was the turnover?", thread="q1"
+    )
+    assert paused.outcome == "paused"
+    (question,) = paused.questions
+    assert question.value == "the database does not hold what is asked for: turnover"
+    command = [sys.executable, "-c", RESUME, str(shop), str(store)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "It was 42 euros.\n"), done.stderr

@@ -120,13 +120,9 @@ def test_a_hostile_request_touches_nothing_although_the_model_obeys(shop: Path, 
     ).run(REQUESTS[at], disable_agents=["api_docs", "computation"], trace=True)
     assert digest(shop.parent) == before
     assert SECRET not in json.dumps(found.to_dict(events=True))
-    (one,) = found.agent_results
-    if one.error is None:
-        # Of a statement that ends with a query, that alone was left: it is one that may be run.
-        assert found.sql.upper().startswith("SELECT")
-        assert found.sql != statement
-    else:
-        assert (found.outcome, one.error.type) == ("no_answer", "QueryError")
+    assert found.outcome == "no_answer", found.to_dict()
+    assert found.agent_results[0].error is not None
+    assert found.agent_results[0].error.type == "QueryError"
 
 
 def test_there_are_a_hundred_requests() -> None:

@@ -54,6 +54,8 @@ class DataAnalystSettings(TypedDict, total=False):
     descriptions: Mapping[str, str]
     max_tables: int
     max_sql_attempts: int
+    candidate_queries: int
+    clarify: bool
     check_query: bool
     preview_rows: int
     force_attempt: bool

@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 /// against the sources.
 pub const TAGS: &[&str] = &[
     "agent_result",
+    "clarification",
     "code",
     "documentation",
     "earlier_result",

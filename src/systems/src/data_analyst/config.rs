@@ -41,6 +41,11 @@ pub struct Config {
     pub max_tables: usize,
     /// Queries that are tried, 1 to 10, by default 4.
     pub max_sql_attempts: usize,
+    /// Queries that have to come to the same result, 1 to 5, by default 1. Most of them decide; if
+    /// none is most, the agent abstains.
+    pub candidate_queries: usize,
+    /// Whether a person is asked what is meant if the database does not hold it, by default no.
+    pub clarify: bool,
     /// Whether a model reviews each query before it is run, by default yes.
     pub check_query: bool,
     /// Rows of a result that models see, by default 5.
@@ -83,6 +88,8 @@ impl Default for Config {
             descriptions: BTreeMap::new(),
             max_tables: 8,
             max_sql_attempts: 4,
+            candidate_queries: 1,
+            clarify: false,
             check_query: true,
             preview_rows: 5,
             force_attempt: true,
@@ -128,6 +135,10 @@ impl SystemConfig for Config {
             if !(1..=10).contains(&value) {
                 return Err(invalid(format!("`{key}` must be from 1 to 10: {value}")));
             }
+        }
+        if !(1..=5).contains(&self.candidate_queries) {
+            let value = self.candidate_queries;
+            return Err(invalid(format!("`candidate_queries` must be from 1 to 5: {value}")));
         }
         for (key, value) in [
             ("max_tables", self.max_tables),

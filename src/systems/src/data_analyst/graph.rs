@@ -21,6 +21,7 @@ const COMPUTE: &str = "compute";
 
 const SQL_SCHEMA: &str = "sql_schema";
 const SQL_WRITE: &str = "sql_write";
+const SQL_ASK: &str = "sql_ask";
 const SQL_CHECK: &str = "sql_check";
 const SQL_REVIEW: &str = "sql_review";
 const SQL_RUN: &str = "sql_run";
@@ -98,7 +99,17 @@ fn add_sql(has_review: bool, graph: &mut SystemBuilder<DataAnalyst>) -> Result<(
     graph.branch(SQL_SCHEMA, "schema", &[("known", SQL_WRITE), ("over", SQL_RESULT)], |view| {
         Ok(goto(if view.get(State::sql)?.is_open() { "known" } else { "over" }))
     });
-    graph.branch(SQL_WRITE, "written", &[("known", SQL_CHECK), ("over", SQL_RESULT)], |view| {
+    let written = [("known", SQL_CHECK), ("ask", SQL_ASK), ("over", SQL_RESULT)];
+    graph.branch(SQL_WRITE, "written", &written, |view| {
+        let work = view.get(State::sql)?;
+        Ok(goto(match (work.is_open(), &work.question) {
+            (false, _) => "over",
+            (true, Some(_)) => "ask",
+            (true, None) => "known",
+        }))
+    });
+    graph.node(SQL_ASK, sql::clarification::ask);
+    graph.branch(SQL_ASK, "clarified", &[("known", SQL_WRITE), ("over", SQL_RESULT)], |view| {
         Ok(goto(if view.get(State::sql)?.is_open() { "known" } else { "over" }))
     });
     graph.on_error_goto(SQL_WRITE, SQL_RESULT);

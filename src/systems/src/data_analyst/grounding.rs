@@ -20,6 +20,7 @@ const AGAIN: &str = "Word the answer again. State only numbers, units and dates 
 pub(super) fn asked(cx: &NodeContext<DataAnalyst>) -> FigureEvidence {
     let mut known = FigureEvidence::new();
     known.text(&cx.input().question);
+    known.text(cx.state.sql.clarification.as_deref().unwrap_or_default());
     for value in cx.state.context.values() {
         match value {
             Json::String(text) => known.text(text),

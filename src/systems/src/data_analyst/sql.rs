@@ -6,9 +6,12 @@
 //! | [`work`] | what is known while it works |
 //! | [`schema_linking`] | the tables that a question is about, by words |
 //! | `schema`, `value_lookup` | the node that reads the schema, and the values that a question names |
-//! | `query` | the nodes that check and run a query |
+//! | `query`, `agreement` | the nodes that check and run a query; whether several came to the same |
+//! | `clarification` | the node that asks a person |
 //! | `roles` | the models that write, review and answer |
 
+mod agreement;
+pub(super) mod clarification;
 pub(super) mod query;
 pub(super) mod roles;
 pub(super) mod schema;
@@ -16,4 +19,4 @@ pub mod schema_linking;
 pub(super) mod value_lookup;
 pub mod work;
 
-pub use work::{SqlAttempt, SqlWork};
+pub use work::{CandidateResult, SqlAttempt, SqlWork};

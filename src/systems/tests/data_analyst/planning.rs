@@ -220,6 +220,7 @@ fn settings_out_of_range_are_refused_by_name() {
     for (setting, name) in [
         (json!({"max_sql_attempts": 11}), "max_sql_attempts"),
         (json!({"preview_rows": 0}), "preview_rows"),
+        (json!({"candidate_queries": 6}), "candidate_queries"),
         (json!({"fallback_confidence": 2}), "fallback_confidence"),
         (json!({"keywords": {"composer": ["x"]}}), "keywords"),
         (json!({"agent_timeout_s": 0}), "agent_timeout_s"),

@@ -83,6 +83,7 @@ async fn what_does_not_only_read_never_reaches_the_database() {
         "SELECT load_extension('x')",
         "/* x */ UPDATE orders SET net_eur = 0",
         "PRAGMA writable_schema = 1",
+        "CREATE TABLE t AS SELECT * FROM orders",
         "ATTACH DATABASE 'x' AS y",
         "",
     ] {
@@ -295,4 +296,67 @@ async fn an_answer_states_only_what_stands_in_the_rows() {
         .await;
     let answer = twice.result.output.agent_results[0].answer.as_deref();
     assert_eq!(answer, Some("n: 3"), "the plain value, after two that were wrong");
+}
+
+/// DA-39 of `docs/systems/data-analyst.md`.
+#[tokio::test]
+async fn queries_that_come_to_different_results_are_no_answer() {
+    let asked = |queries: &[&str]| {
+        let settings = json!({"check_query": false, "candidate_queries": queries.len()});
+        Scene::new(&settings)
+            .role("sql_writer", queries.iter().map(|sql| query(sql)))
+            .role("sql_answerer", [said("There are 3.")])
+            .role("composer", [said("That is all.")])
+            .ask("How many orders?")
+    };
+    let same = asked(&[COUNT, "SELECT sum(1.0) AS orders FROM orders"]).await;
+    assert_eq!(same.result.outcome, Outcome::Answered);
+    assert_eq!(same.ran().len(), 2);
+    let second = same.requests("sql_writer")[1].messages[1].content.to_string();
+    assert!(second.contains("in another way") && second.contains(COUNT), "{second}");
+    let most =
+        asked(&["SELECT 4 AS n FROM orders LIMIT 1", COUNT, "SELECT count(id) FROM orders"]).await;
+    assert_eq!(most.result.output.data.as_ref().unwrap().rows[0]["n"], json!(3));
+    let apart = asked(&[COUNT, "SELECT count(updated_at) AS n FROM orders"]).await;
+    assert_eq!(apart.results(), [("sql", "failed".to_owned(), "CandidatesDisagree".to_owned())]);
+    let reason = "sql: two ways to look it up came to different results";
+    assert_eq!(apart.result.reason.as_deref(), Some(reason));
+}
+
+#[tokio::test]
+async fn a_candidate_that_fails_leaves_the_others() {
+    let settings = json!({"check_query": false, "candidate_queries": 2, "max_sql_attempts": 1});
+    let played = Scene::new(&settings)
+        .role("sql_writer", [query(COUNT), query("SELECT a FROM orders")])
+        .role("sql_answerer", [said("There are 3.")])
+        .role("composer", [said("There are 3.")])
+        .ask("How many orders?")
+        .await;
+    assert_eq!(played.result.outcome, Outcome::Answered);
+}
+
+/// DA-40 of `docs/systems/data-analyst.md`.
+#[tokio::test]
+async fn a_person_is_asked_what_is_meant_and_the_answer_goes_to_the_writer() {
+    let missing = json!({"missing": "turnover", "sql": ""});
+    let scene = |replies: Vec<Json>| {
+        Scene::new(&json!({"clarify": true, "check_query": false}))
+            .role("sql_writer", replies)
+            .role("sql_answerer", [said("It was 42 euros.")])
+            .role("composer", [said("It was 42 euros.")])
+    };
+    let sum = query("SELECT sum(net_eur) AS net_eur FROM orders");
+    let mut scene = scene(vec![missing, sum]);
+    let model = scene.model();
+    let system = scene.system(&model);
+    let paused = system.ask("What was the turnover?", scene.session()).await.unwrap();
+    assert_eq!(paused.outcome, Outcome::Paused);
+    let asked = "the database does not hold what is asked for: turnover";
+    assert_eq!(paused.questions[0].value, json!(asked));
+    let answer = antiphon_runtime::Answers::Only(json!("the sum of net_eur"));
+    let start = antiphon_systems::SystemStart::Continue(paused.paused.unwrap(), answer);
+    let result = system.run(start, scene.session()).await.unwrap();
+    assert_eq!(result.output.answer, "It was 42 euros.");
+    let last = &model.requests()[1].messages[1].content.to_string();
+    assert!(last.contains("<clarification>\nthe sum of net_eur"), "{last}");
 }

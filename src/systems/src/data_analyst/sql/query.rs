@@ -4,7 +4,8 @@ use antiphon_core::command::Destinations;
 use antiphon_core::{Fault, FaultCode};
 use serde_json::{Value as Json, json};
 
-use super::work::{SqlAttempt, SqlWork};
+use super::agreement;
+use super::work::{CandidateResult, SqlAttempt, SqlWork};
 use crate::data_analyst::DataAnalyst;
 use crate::data_analyst::agent_result::{AgentError, AgentExecutionStatus, AgentResult};
 use crate::data_analyst::failure::{ends_run, is_mended_by_another_query, lost};
@@ -87,7 +88,30 @@ fn succeed(
         error: None,
         latency_ms,
     });
-    work.table = Some(table);
+    let query = std::mem::take(&mut work.query);
+    work.is_reviewed = false;
+    work.candidates.push(CandidateResult { query, table });
+    if work.candidates.len() >= cx.system().config.candidate_queries {
+        settle(cx, work);
+    }
+}
+
+/// Takes the result over that most queries came to, or abstains.
+fn settle(cx: &NodeContext<DataAnalyst>, work: &mut SqlWork) {
+    let all = work.candidates.len();
+    let agreed = agreement::agreed(&work.candidates).map(|(one, count)| (one.clone(), count));
+    if all > 1 {
+        let data = json!({"queries": all, "agree": agreed.as_ref().map_or(0, |(_, count)| *count)});
+        work.trace.push(event(cx, AgentName::Sql, TraceEventKind::Decision, "candidates", data));
+    }
+    if let Some((CandidateResult { query, table }, _)) = agreed {
+        (work.query, work.table) = (query, Some(table));
+        return;
+    }
+    let queries: Vec<&str> = work.candidates.iter().map(|one| one.query.as_str()).collect();
+    let message = "queries for the same question came to different results";
+    let error = AgentError::new("CandidatesDisagree", message).with("queries", json!(queries));
+    work.error = Some(error);
 }
 
 /// Takes a fault as a failed attempt, or as the failure of the agent if no other query mends it.
@@ -124,11 +148,15 @@ fn fail(cx: &NodeContext<DataAnalyst>, work: &mut SqlWork, error: AgentError, la
     work.fail(error, latency_ms);
     let now = cx.call.cx.clock.now().as_micros();
     let is_late = u128::from(now - work.started.min(now)) >= config.agent_timeout().as_micros();
-    if is_late {
+    let failures = work.attempts.iter().filter(|attempt| !attempt.success).count();
+    let is_over = is_late || failures >= config.max_sql_attempts;
+    if is_over && !work.candidates.is_empty() {
+        settle(cx, work);
+    } else if is_late {
         let message = "the agent took longer than `agent_timeout_s`";
         work.error =
             Some(AgentError::new("Timeout", message).with("attempts", json!(work.attempts)));
-    } else if work.attempts.len() >= config.max_sql_attempts {
+    } else if is_over {
         let last = work.attempts.last().and_then(|last| last.error.clone());
         let message = last.map_or_else(String::new, |last| last.message);
         let error = AgentError::new("QueryError", message);

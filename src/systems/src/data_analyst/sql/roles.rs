@@ -23,6 +23,12 @@ const LONGEST_ERROR: usize = 600;
 /// A reviewed query with no more characters is none, whatever the original was.
 const SHORTEST_REVIEW: usize = 20;
 
+/// First words of statements.
+const STATEMENTS: [&str; 14] = [
+    "SELECT", "WITH", "VALUES", "INSERT", "REPLACE", "UPDATE", "DELETE", "MERGE", "CREATE",
+    "ALTER", "DROP", "EXPLAIN", "COPY", "DO",
+];
+
 #[derive(Deserialize)]
 struct QueryReply {
     #[serde(default)]
@@ -59,6 +65,7 @@ pub(in crate::data_analyst) fn writer() -> RoleNode<DataAnalyst> {
             Ok(json!({
                 "question": cx.input().question, "facts": cx.state.context, "dialect": dialect,
                 "tables": tables, "attempts": attempts,
+                "clarification": cx.state.sql.clarification,
             }))
         },
         conclude: written,
@@ -72,10 +79,21 @@ fn writing(cx: &NodeContext<DataAnalyst>) -> Result<Vec<Message>, Fault> {
     let mut delimited = DelimitedInput::new();
     delimited.add("tables", tables);
     delimited.add("facts", &json!(cx.state.context).to_string());
+    if let Some(clarification) = &cx.state.sql.clarification {
+        delimited.add("clarification", clarification);
+    }
     delimited.add("question", &cx.input().question);
-    let opening = delimited.then("Write the query that answers the question.");
+    for candidate in &cx.state.sql.candidates {
+        delimited.add("query", &candidate.query);
+    }
+    let opening = delimited.then(match &*cx.state.sql.candidates {
+        [] => "Write the query that answers the question.",
+        _ => "Write a query that answers the question in another way than those that are there.",
+    });
     let mut messages = vec![Message::system(instructions), Message::user(opening)];
-    for SqlAttempt { query, error, .. } in attempts {
+    // What went wrong before the last result is behind.
+    let open = attempts.iter().rposition(|attempt| attempt.success).map_or(0, |at| at + 1);
+    for SqlAttempt { query, error, .. } in attempts.iter().skip(open) {
         let Some(error) = error else { continue };
         let earlier = json!({"missing": "", "sql": query}).to_string();
         messages.push(Message::assistant(escape(&earlier).into_owned()));
@@ -99,6 +117,10 @@ fn written(cx: &NodeContext<DataAnalyst>, mut reply: RoleReply) -> Result<Patch<
     let missing = missing.as_deref().and_then(crate::computation::said);
     if let Some(missing) = missing {
         let message = format!("the database does not hold what is asked for: {missing}");
+        if cx.system().config.clarify && work.clarification.is_none() {
+            work.question = Some(message);
+            return Ok(patch(work));
+        }
         let data = json!({"missing": missing});
         work.trace.push(event(cx, AgentName::Sql, TraceEventKind::Decision, "not in data", data));
         work.error = Some(AgentError::new("NotInData", message));
@@ -128,7 +150,10 @@ fn extract(given: &str) -> String {
     let code = fenced.unwrap_or(given).trim();
     let upper = code.to_ascii_uppercase();
     let is_query = |word: &str| upper.starts_with(word);
-    let start = if is_query("SELECT") || is_query("WITH") || fenced.is_some() {
+    // A statement of another kind stays as it is too, although it may have a query in it.
+    let first = upper.split(|sign: char| !sign.is_ascii_alphabetic()).next().unwrap_or_default();
+    let is_code = STATEMENTS.contains(&first) || ["/*", "--", "("].iter().any(|it| is_query(it));
+    let start = if is_code || fenced.is_some() {
         Some(0)
     } else {
         let found = ["SELECT ", "WITH "].iter().filter_map(|word| upper.find(word)).min();

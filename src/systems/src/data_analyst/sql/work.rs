@@ -24,6 +24,15 @@ pub struct SqlAttempt {
     pub latency_ms: f64,
 }
 
+/// The rows of a query that others have to agree with.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CandidateResult {
+    /// The query.
+    pub query: String,
+    /// Its rows.
+    pub table: TabularResult,
+}
+
 /// What is known while the agent works.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -40,6 +49,12 @@ pub struct SqlWork {
     pub is_reviewed: bool,
     /// The queries that were tried.
     pub attempts: Vec<SqlAttempt>,
+    /// The results that are compared.
+    pub candidates: Vec<CandidateResult>,
+    /// What a person is asked.
+    pub question: Option<String>,
+    /// What the person has answered.
+    pub clarification: Option<String>,
     /// The rows of the last one.
     pub table: Option<TabularResult>,
     /// The rows in words.
