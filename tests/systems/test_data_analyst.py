@@ -30,6 +30,8 @@ from support.engines import probe
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from support.postgres import Server
+
 COUNT = {"json": {"sql": "SELECT count(*) AS n FROM orders"}}
 THREE = {"json": {"answer": "There are 3 orders."}}
 
@@ -317,3 +319,30 @@ def test_another_process_goes_on_with_the_answer_of_a_person(shop: Path, tmp_pat
     command = [sys.executable, "-c", RESUME, str(shop), str(store)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, "It was 42 euros.\n"), done.stderr
+
+
+def test_a_question_is_answered_from_postgres(postgres: Server) -> None:
+    url = postgres.database()
+    name = url.rpartition("/")[2].partition("?")[0]
+    for statement in (
+        "CREATE TABLE orders (id int PRIMARY KEY, net_eur numeric(10, 2))",
+        "COMMENT ON COLUMN orders.net_eur IS 'net, in euros'",
+        "INSERT INTO orders VALUES (1, 10.10), (2, 0.25)",
+    ):
+        postgres.ask(statement, name)
+    replies = [
+        {"json": {"sql": "SELECT sum(net_eur) AS net_eur, count(*) AS n FROM orders"}},
+        {"json": {"answer": "Two orders came to 10.35 euros."}},
+    ]
+    found = DataAnalyst(
+        scripted(replies), database=url, sandbox=False, check_query=False, compose_single=False
+    ).run("How much was sold?")
+    assert found.answer == "Two orders came to 10.35 euros."
+    assert found.data is not None
+    assert found.data.rows == ({"net_eur": 10.35, "n": 2},)
+    (schema,) = [
+        event
+        for event in found.events
+        if event.name == "sql_schema" and event.kind == "tool_result"
+    ]
+    assert "net, in euros" in str(schema.data)

@@ -2,6 +2,7 @@
 
 from bench.row import Row
 from bench.rows import (
+    analyst,
     beside,
     chain,
     concurrent,
@@ -33,4 +34,5 @@ ROWS: tuple[Row, ...] = (
     *mcp.ROWS,
     *documents.ROWS,
     *search.ROWS,
+    *analyst.ROWS,
 )

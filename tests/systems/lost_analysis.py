@@ -1,0 +1,85 @@
+"""A process that answers one question about data in a thread, and may be killed on the way.
+
+Arguments: the file, the journal, the database, and at which step the process dies; 0 for never. The
+journal gets a line for each request to a role and each call of the API; the answer goes to
+standard output.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from antiphon import Tool
+from antiphon.checkpoint import Saver, SqliteSaver
+from antiphon.errors import ValidationError
+from antiphon.systems import DataAnalyst
+from systems.lost_question import Journal
+
+ENDPOINT = {"method": "POST", "path": "/v1/reports"}
+
+
+def analyst(journal: Journal, saver: Saver, database: str) -> DataAnalyst:
+    """A query, and then a call that has an effect."""
+
+    def role(name: str, reply: dict[str, Any]) -> Any:
+        def play(brief: dict[str, Any]) -> dict[str, Any]:
+            journal.note(name, str(len(brief)))
+            return reply
+
+        return play
+
+    def api_endpoints(question: str) -> dict[str, Any]:
+        """Find endpoints."""
+        return {"endpoints": [ENDPOINT | {"description": question}]}
+
+    def api_read(method: str) -> dict[str, Any]:
+        """Read."""
+        return {"status": 200, "data": method}
+
+    def api_write(
+        method: str,
+        path: str,
+        path_parameters: dict[str, Any],
+        query: dict[str, Any],
+        headers: dict[str, Any],
+    ) -> dict[str, Any]:
+        """Write."""
+        journal.note("write", f"{method} {path}")
+        return {"status": 201, "data": {"id": 7, **path_parameters, **query, **headers}}
+
+    writes = Tool(api_write, side_effect="external")
+    answer = role("answer", {"answer": "Report 7 was made of 3 orders."})
+    return DataAnalyst(
+        database=database,
+        api=[api_endpoints, api_read, writes],
+        sandbox=False,
+        planner=role("planner", {"agents": ["sql", "api_docs"]}),
+        sql_writer=role("sql_writer", {"sql": "SELECT count(*) AS n FROM orders"}),
+        sql_reviewer=role("sql_reviewer", {"sql": "SELECT count(*) AS n FROM orders"}),
+        sql_answerer=role("sql_answerer", {"answer": "There are 3."}),
+        api_planner=role("api_planner", {"make_request": True, **ENDPOINT}),
+        api_answerer=role("api_answerer", {"answer": "Report 7 was made."}),
+        coder=answer,
+        summariser=answer,
+        composer=role("composer", {"answer": "Report 7 was made of 3 orders."}),
+        checkpointer=saver,
+        durability="sync",
+    )
+
+
+def main(path: str, journal: str, database: str, dies_at: str) -> None:
+    """Resumes the question, or begins it."""
+    with SqliteSaver.open(path) as saver:
+        asked = analyst(Journal(journal, int(dies_at)), saver, database)
+        try:
+            result = asked.resume("q")
+        except ValidationError as error:
+            if error.code != "thread_empty":
+                raise
+            result = asked.run("List the orders to the API endpoint", thread="q")
+    sys.stdout.write(result.to_json())
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

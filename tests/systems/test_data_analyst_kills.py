@@ -1,0 +1,69 @@
+"""A process that answers a question about data is killed, and another one goes on."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+VICTIM = Path(__file__).with_name("lost_analysis.py")
+TESTS = str(Path(__file__).parents[1])
+STEPS = (
+    "planner",
+    "sql_writer",
+    "sql_reviewer",
+    "sql_answerer",
+    "api_planner",
+    "write",
+    "api_answerer",
+    "composer",
+)
+
+
+def run(folder: Path, dies_at: int) -> tuple[int, dict[str, Any] | None]:
+    command = [sys.executable, str(VICTIM), "runs.db", "journal", "shop.db", str(dies_at)]
+    environment = {**os.environ, "PYTHONPATH": TESTS}
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, check=False)
+    assert done.returncode in (0, -signal.SIGKILL), done.stderr.decode()
+    return done.returncode, json.loads(done.stdout) if done.returncode == 0 else None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dies_at", range(1, len(STEPS) + 1), ids=STEPS)
+def test_a_killed_question_goes_on_without_repeating_an_effect(
+    tmp_path: Path, dies_at: int
+) -> None:
+    """DA-41 of `docs/systems/data-analyst.md`."""
+    with sqlite3.connect(tmp_path / "shop.db") as connection:
+        connection.executescript(
+            "CREATE TABLE orders (id INTEGER); INSERT INTO orders VALUES (1), (2), (3);"
+        )
+    connection.close()
+    code, _ = run(tmp_path, dies_at)
+    assert code == -signal.SIGKILL
+    code, result = run(tmp_path, 0)
+    assert code == 0
+    assert result is not None
+    journal = (tmp_path / "journal").read_text(encoding="utf-8").splitlines()
+    asked = Counter(line.split()[0] for line in journal)
+    assert asked["write"] == 1, "no call is made twice"
+    lost = STEPS[dies_at - 1]
+    again = {name for name, count in asked.items() if count > 1}
+    assert result["outcome"] == "answered"
+    if lost == "write":
+        # Nobody knows what came of the call: it is a failed one, and an answer that tells of its
+        # result is asked for again.
+        assert again == {"composer"}
+        assert result["metadata"]["partial"] is True
+        assert result["agent_results"][1]["status"] == "failed"
+    else:
+        assert again <= {lost}, "only what was lost is asked for again"
+        assert result["answer"] == "Report 7 was made of 3 orders."
