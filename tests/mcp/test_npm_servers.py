@@ -9,6 +9,8 @@ import pytest
 
 from antiphon import Toolset
 from antiphon.errors import ToolError
+from antiphon.models import scripted
+from antiphon.systems import AgenticSearch
 from support.mcp_peers import node, node_packages
 from support.mcp_servers import tool_of
 
@@ -48,3 +50,15 @@ def test_memory(tmp_path: Path) -> None:
         tool_of(tools, "create_entities").call({"entities": [entity]})
         assert "520774" in json.dumps(tool_of(tools, "read_graph").call({}))
     assert "520774" in store.read_text(encoding="utf-8")
+
+
+def test_the_agentic_search_reads_a_file_over_a_registry(tmp_path: Path) -> None:
+    (tmp_path / "note.txt").write_text("Lyon has 520,774 people", encoding="utf-8")
+    where = {"path": str(tmp_path / "note.txt")}
+    task = {"tool_name": "read_text_file", "tool_arguments": where}
+    answer = {"response_content": "<p>520,774.</p>", "sources": [1]}
+    model = scripted([{"json": {"tasks": [task]}}, {"json": answer}])
+    registry = Toolset.mcp(command("server-filesystem", str(tmp_path)))
+    found = AgenticSearch(model, registry=registry).run("How many people live in Lyon?")
+    assert found.answer == "520,774.", found.to_json()
+    assert "Lyon has 520,774 people" in found.sources[0].excerpt

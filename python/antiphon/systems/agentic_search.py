@@ -47,6 +47,7 @@ class AgenticSearchSettings(TypedDict, total=False):
     compact_synthesis: bool
     thinking_result_chars: int
     guidance: str
+    clarify: bool
     on_no_tools: Literal["canned", "model"]
     session_concurrency: Literal["wait", "reject"]
 
@@ -85,8 +86,8 @@ class AgenticSearch(System[AgenticSearchResult]):
             ``stop_on_error`` (``False``), ``max_turn_iterations`` (1; with more, the synthesiser
             may ask for another plan), ``tool_timeout_s`` (60), ``question_timeout_s`` (120),
             ``history_turns`` (10), ``synthesis_chars`` (12,000), ``guidance`` (advice for the
-            answer), ``on_no_tools`` (``canned`` or ``model``); docs/guides/agentic-search.md
-            lists all.
+            answer), ``clarify`` (``False``; the planner may ask a person, once), ``on_no_tools``
+            (``canned`` or ``model``); docs/guides/agentic-search.md lists all.
 
     Raises:
         ValidationError: a setting, role or tool is invalid (``system_setting_invalid``,
@@ -113,7 +114,7 @@ class AgenticSearch(System[AgenticSearchResult]):
     name = "agentic_search"
     _result = AgenticSearchResult
     _roles: ClassVar[Mapping[str, RoleSpec]] = {
-        "planner": RoleSpec("planner", ("tasks", "reasoning"), speaks=False, view=dict),
+        "planner": RoleSpec("planner", ("tasks", "reasoning", "question"), speaks=False, view=dict),
         "synthesiser": RoleSpec(
             "synthesiser", ("response_content", "reasoning", "sources"), speaks=False, view=dict
         ),

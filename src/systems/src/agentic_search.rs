@@ -43,7 +43,7 @@ pub use plan::{ExecutionPlan, PlanSource, SearchTask, TaskError, TaskErrorKind, 
 pub use source::SearchSource;
 pub use state::{FinalResponse, HistoryTurn, SearchOutcome, State};
 
-use self::catalogue::parser_of;
+use self::catalogue::ParserCache;
 use self::tools::SearchTools;
 use crate::builder::SystemBuilder;
 use crate::prompts::PromptSpec;
@@ -57,6 +57,7 @@ use crate::system::{Conclusion, Finished, System};
 pub struct AgenticSearch {
     config: Config,
     resources: SystemResources,
+    parsers: ParserCache,
 }
 
 impl System for AgenticSearch {
@@ -78,10 +79,11 @@ impl System for AgenticSearch {
         for role in graph::ROLES {
             refuse_loops(&resources, role.name)?;
         }
+        let parsers = ParserCache::default();
         for tool in &resources.tools {
-            parser_of(tool.spec())?;
+            parsers.parser(tool.spec())?;
         }
-        Ok(Self { config, resources })
+        Ok(Self { config, resources, parsers })
     }
 
     fn config(&self) -> &Config {

@@ -1,5 +1,8 @@
 //! The tools of a question, and arguments that fit them.
 
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 use antiphon_core::reply::ReplyParser;
 use antiphon_core::{Fault, FaultCode, Schema, SideEffect, ToolSpec};
 use antiphon_reply::CompiledSchema;
@@ -13,6 +16,40 @@ const QUERY: [&str; 5] = ["query", "q", "text", "search", "question"];
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ToolCatalogue<'s> {
     pub(super) specs: &'s [ToolSpec],
+    pub(super) parsers: &'s ParserCache,
+}
+
+/// Compiled schemas of arguments by tool, for all runs of a system: compiling costs more than
+/// everything else that is done with a plan.
+#[derive(Debug, Default)]
+pub(super) struct ParserCache(Mutex<BTreeMap<String, CompiledSchema>>);
+
+impl ParserCache {
+    /// The most tools that are remembered.
+    const MOST: usize = 1_000;
+
+    /// The parser of the arguments of a tool.
+    ///
+    /// # Errors
+    /// A `Validation` fault `schema_invalid`.
+    pub(super) fn parser(&self, spec: &ToolSpec) -> Result<CompiledSchema, Fault> {
+        let known = self.parsers().get(&spec.name).cloned();
+        if let Some(known) = known.filter(|known| known.schema().json == spec.parameters) {
+            return Ok(known);
+        }
+        let schema = Schema::new(&spec.name, spec.parameters.clone());
+        let parser = CompiledSchema::compile(&schema)?;
+        let mut parsers = self.parsers();
+        if parsers.len() >= Self::MOST {
+            parsers.clear();
+        }
+        parsers.insert(spec.name.clone(), parser.clone());
+        Ok(parser)
+    }
+
+    fn parsers(&self) -> MutexGuard<'_, BTreeMap<String, CompiledSchema>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// Arguments that fit, and whether they had to be changed for it.
@@ -35,7 +72,7 @@ impl ToolCatalogue<'_> {
     ) -> Result<CheckedArguments, Fault> {
         let spec = self.specs.iter().find(|spec| spec.name == name);
         let spec = spec.ok_or_else(|| unknown(name))?;
-        let parser = parser_of(spec)?;
+        let parser = self.parsers.parser(spec)?;
         let read = |arguments: &Json| {
             let parsed = parser.parse_arguments(&arguments.to_string());
             parsed.map(|parsed| parsed.value).map_err(|unfit| unfit.into_argument_fault(name))
@@ -66,14 +103,6 @@ impl ToolCatalogue<'_> {
         };
         fitting.next().or_else(unfit)
     }
-}
-
-/// The parser of the arguments of a tool.
-///
-/// # Errors
-/// A `Validation` fault `schema_invalid`.
-pub(super) fn parser_of(spec: &ToolSpec) -> Result<CompiledSchema, Fault> {
-    CompiledSchema::compile(&Schema::new(&spec.name, spec.parameters.clone()))
 }
 
 /// The fault of a tool that does not exist.

@@ -61,6 +61,9 @@ pub struct Config {
     pub thinking_result_chars: usize,
     /// What to heed when the answer is written; by default nothing.
     pub guidance: String,
+    /// Whether the planner may ask a person what the question means, once; then it plans again,
+    /// which is one more model request. By default no.
+    pub clarify: bool,
     /// What happens without tools.
     pub on_no_tools: NoToolsPolicy,
     /// What happens to a question whose thread another one holds.
@@ -121,6 +124,7 @@ impl Default for Config {
             compact_synthesis: false,
             thinking_result_chars: 100_000,
             guidance: String::new(),
+            clarify: false,
             on_no_tools: NoToolsPolicy::Canned,
             session_concurrency: SessionPolicy::Wait,
         }

@@ -22,6 +22,11 @@ pub(super) const PROMPTS: &[PromptSpec] = &[
         large: None,
     },
     PromptSpec {
+        name: "clarify",
+        text: include_str!("../../prompts/agentic_search/clarify.md"),
+        large: None,
+    },
+    PromptSpec {
         name: "synthesiser",
         text: include_str!("../../prompts/agentic_search/synthesiser.md"),
         large: None,
@@ -36,7 +41,7 @@ const SHORT: usize = 200;
 const ARGUMENT: usize = 120;
 
 /// The schema of a plan. All else is checked by code, which repairs more than a model would.
-pub(super) fn plan_schema() -> Schema {
+pub(super) fn plan_schema(config: &Config) -> Schema {
     let task = json!({
         "type": "object",
         "properties": {
@@ -48,10 +53,13 @@ pub(super) fn plan_schema() -> Schema {
         },
         "required": ["tool_name"],
     });
-    let fields = json!({
+    let mut fields = json!({
         "reasoning": {"type": ["string", "null"]},
         "tasks": {"type": "array", "items": task},
     });
+    if let Some(fields) = fields.as_object_mut().filter(|_| config.clarify) {
+        fields.insert("question".to_owned(), json!({"type": ["string", "null"]}));
+    }
     Schema::new("plan", json!({"type": "object", "properties": fields, "required": ["tasks"]}))
 }
 
@@ -90,10 +98,19 @@ pub(super) fn planning(
 ) -> Result<Vec<Message>, Fault> {
     let AgenticSearch { config, resources, .. } = system;
     let max_tasks = config.max_tasks.to_string();
+    let may_ask = config.clarify && state.clarification.is_none();
+    let (clarify, form) = if may_ask {
+        let tier = resources.roles.tier("planner");
+        (resources.prompts.fill("clarify", tier, &[])? + "\n", ", \"question\": \"\"")
+    } else {
+        (String::new(), "")
+    };
     let fields = [
         ("today", &*day(now)),
         ("max_tasks", &max_tasks),
         ("reference", "{{task_1.results.0.path}}"),
+        ("clarify", &clarify),
+        ("form", form),
     ];
     let instructions = resources.instructions("planner", "planner", &fields)?;
     let mut delimited = DelimitedInput::new();
@@ -107,6 +124,7 @@ pub(super) fn planning(
         delimited.add("missing", &state.missing);
     }
     delimited.add("question", &state.query);
+    add_clarification(&mut delimited, state);
     let ask = match plan.tasks.last() {
         Some(last) => format!(
             "Plan further tasks that find what is missing. Number them from {}.",
@@ -140,8 +158,16 @@ pub(super) fn answering(
         delimited.add_numbered("failed_task", task.task_number, &text);
     }
     delimited.add("question", &state.query);
+    add_clarification(&mut delimited, state);
     let messages = vec![Message::system(instructions), Message::user(delimited.text())];
     Ok(messages)
+}
+
+/// What a person has said about the question.
+fn add_clarification(delimited: &mut DelimitedInput, state: &State) {
+    if let (Some(asked), Some(answer)) = (&state.clarifying_question, &state.clarification) {
+        delimited.add("clarification", &format!("asked: {asked}\nanswer: {answer}"));
+    }
 }
 
 /// Year, month and day in UTC.
@@ -266,6 +292,7 @@ pub(super) fn planning_brief(config: &Config, state: &State) -> Json {
         "max_tasks": config.max_tasks,
         "tasks": state.plan().tasks,
         "missing": state.missing,
+        "clarification": state.clarification,
     })
 }
 

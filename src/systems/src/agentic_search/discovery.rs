@@ -4,7 +4,6 @@ use antiphon_core::{Fault, ToolSpec};
 use serde_json::json;
 
 use super::AgenticSearch;
-use super::catalogue::parser_of;
 use super::state::State;
 use super::tools::DiscoveredTools;
 use crate::node::NodeContext;
@@ -43,7 +42,7 @@ pub(super) async fn discover(cx: NodeContext<AgenticSearch>) -> Result<Patch<Sta
     }
     let mut specs = Vec::new();
     for tool in &tools {
-        match parser_of(tool.spec()) {
+        match cx.system().parsers.parser(tool.spec()) {
             Ok(_) => specs.push(tool.spec().clone()),
             Err(fault) => {
                 let data = json!({"tool": tool.spec().name, "reason": fault.message});

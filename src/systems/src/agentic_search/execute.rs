@@ -25,9 +25,9 @@ pub(super) fn check<'c>(
     plan: &ExecutionPlan,
     now: &'c str,
 ) -> PlanCheck<'c> {
-    let config = &cx.system().config;
+    let AgenticSearch { config, parsers, .. } = cx.system();
     PlanCheck {
-        catalogue: ToolCatalogue { specs: &cx.state.available_tools },
+        catalogue: ToolCatalogue { specs: &cx.state.available_tools, parsers },
         question: &cx.state.query,
         max_tasks: config.max_tasks,
         last: plan.tasks.last().map_or(0, |task| task.task_number),

@@ -19,7 +19,7 @@ use super::planning::PlanReply;
 use super::state::{SearchOutcome, State};
 use super::synthesis::conclude;
 use crate::builder::{RoleDefaults, RoleNode, SystemBuilder};
-use crate::node::{NodeContext, StateView, fan_out, goto};
+use crate::node::{NodeContext, NodeExit, StateView, fan_out, goto};
 use crate::patch::Patch;
 use crate::reply::RoleReply;
 use crate::role::RoleSpec;
@@ -27,6 +27,8 @@ use crate::role::RoleSpec;
 const INITIALIZE: &str = "initialize_search";
 const DISCOVER: &str = "discover_tools";
 const PLAN: &str = "create_execution_plan";
+/// A person says what the question means.
+const ASK: &str = "ask_person";
 /// The plan without the planner.
 const FALLBACK_PLAN: &str = "fallback_plan";
 const SCHEDULE: &str = "schedule_tasks";
@@ -52,7 +54,7 @@ pub(super) fn build(
     let temperature = config.temperature;
     graph.defaults(RoleDefaults { temperature, max_reasks: 0, tool_timeout: None });
     graph.node(INITIALIZE, initialize).node(DISCOVER, discover);
-    graph.role(PLAN, planner())?.node(FALLBACK_PLAN, plan);
+    graph.role(PLAN, planner(config))?.node(ASK, ask_person).node(FALLBACK_PLAN, plan);
     graph.node(SCHEDULE, schedule).node(EXECUTE, execute).node(GATHER, gather);
     graph.role_of_any_reply(SYNTHESIZE, synthesiser(config))?;
     graph.node(FALLBACK, respond).node(SAVE, save);
@@ -68,7 +70,11 @@ pub(super) fn build(
         }))
     });
     let planned = [("tasks", SCHEDULE), ("over", SAVE)];
-    graph.branch(PLAN, "planned", &planned, has_tasks).on_error_goto(PLAN, FALLBACK_PLAN);
+    let asked = [("tasks", SCHEDULE), ("over", SAVE), ("ask", ASK)];
+    graph
+        .edge(ASK, PLAN)
+        .branch(PLAN, "planned", &asked, has_tasks)
+        .on_error_goto(PLAN, FALLBACK_PLAN);
     graph.branch(FALLBACK_PLAN, "planned", &planned, has_tasks);
     graph.branch(SCHEDULE, "wave", &[("run", EXECUTE), ("gather", GATHER)], wave);
     graph.edge(EXECUTE, SCHEDULE).edge(GATHER, SYNTHESIZE);
@@ -85,7 +91,13 @@ pub(super) fn build(
 
 /// Whether there is something to do before the answer.
 fn has_tasks(view: &StateView<'_, '_>) -> Result<Destinations<Json>, Fault> {
-    Ok(goto(if view.get(State::final_response)?.is_some() { "over" } else { "tasks" }))
+    let is_open = view.get(State::clarifying_question)?.is_some()
+        && view.get(State::clarification)?.is_none();
+    Ok(goto(match (view.get(State::final_response)?.is_some(), is_open) {
+        (true, _) => "over",
+        (false, true) => "ask",
+        (false, false) => "tasks",
+    }))
 }
 
 /// The tasks of the wave, in their order.
@@ -107,10 +119,10 @@ fn answered_by(view: &StateView<'_, '_>) -> Result<Destinations<Json>, Fault> {
     }))
 }
 
-fn planner() -> RoleNode<AgenticSearch> {
+fn planner(config: &Config) -> RoleNode<AgenticSearch> {
     RoleNode {
         role: "planner",
-        schema: plan_schema(),
+        schema: plan_schema(config),
         max_tool_calls: 0,
         begin: |_| {},
         conversation: |cx| planning(cx.system(), &cx.state, cx.call.cx.clock.now()),
@@ -121,7 +133,17 @@ fn planner() -> RoleNode<AgenticSearch> {
 
 /// Takes over the plan of the planner, as far as it holds together.
 fn planned(cx: &NodeContext<AgenticSearch>, mut reply: RoleReply) -> Result<Patch<State>, Fault> {
-    let PlanReply { reasoning, tasks } = reply.read()?;
+    let PlanReply { reasoning, tasks, question } = reply.read()?;
+    let question = question.filter(|question| !question.trim().is_empty());
+    let may_ask = cx.system().config.clarify && cx.state.clarification.is_none();
+    if let Some(question) = question.filter(|_| may_ask && tasks.is_empty()) {
+        let mut patch = Patch::default();
+        patch
+            .note("clarification_requested", json!({"question": question}))
+            .set(State::thinking_steps, [format!("A person is asked: {question}")])
+            .set(State::clarifying_question, Some(question));
+        return Ok(patch);
+    }
     let now = moment(cx.call.cx.clock.now());
     let mut plan = cx.state.plan();
     let was_empty = tasks.is_empty();
@@ -154,6 +176,18 @@ fn planned(cx: &NodeContext<AgenticSearch>, mut reply: RoleReply) -> Result<Patc
         .reset(State::draft_response)
         .set(State::thinking_steps, steps);
     Ok(patch)
+}
+
+/// Asks a person what the question means.
+async fn ask_person(cx: NodeContext<AgenticSearch>) -> Result<NodeExit<State>, Fault> {
+    let question = cx.state.clarifying_question.clone().unwrap_or_default();
+    let Some(answer) = cx.answers().first() else { return Ok(NodeExit::Ask(json!(question))) };
+    let answer = answer.as_str().map_or_else(|| answer.to_string(), str::to_owned);
+    let mut patch = Patch::default();
+    patch
+        .set(State::thinking_steps, [format!("The person answered: {answer}")])
+        .set(State::clarification, Some(answer));
+    Ok(patch.into())
 }
 
 /// Counts what was found, before the answer is asked for.

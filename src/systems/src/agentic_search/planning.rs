@@ -18,6 +18,8 @@ use crate::patch::Patch;
 pub(super) struct PlanReply {
     pub(super) reasoning: Option<String>,
     pub(super) tasks: Vec<PlannedTask>,
+    /// What a person should be asked.
+    pub(super) question: Option<String>,
 }
 
 /// A task as the planner writes it.

@@ -35,6 +35,10 @@ state! {
         [Extend] thinking_steps: Vec<String>,
         /// Whether the results were given to the synthesis.
         [Set] has_synthesis: bool,
+        /// What the planner asks a person.
+        [Set] clarifying_question: Option<String>,
+        /// What the person answered.
+        [Set] clarification: Option<String>,
         /// Plans so far.
         [Set] current_turn_iteration_count: u32,
         /// An answer for which something was missing.

@@ -1,4 +1,4 @@
-//! Tools whose calls a person has to approve.
+//! What a person is asked: whether a call is made, and what a question means.
 
 use std::sync::Arc;
 
@@ -49,4 +49,46 @@ async fn a_person_approves_changes_or_refuses_a_call() {
         }
         assert_eq!(model.requests().len(), 2);
     }
+}
+
+/// AS-34 of `docs/systems/agentic-search.md`.
+#[tokio::test]
+async fn a_planner_asks_a_person_once_what_a_question_means() {
+    let stories = says("stories", "12");
+    let asks = || json!({"tasks": [], "question": "Which river?"});
+    let stage = |settings: &Json| {
+        Scene::new(settings)
+            .tool(&stories)
+            .planner([asks(), plan(&[task("stories", "the Rhône")])])
+            .synthesiser([answer("<p>12.</p>")])
+    };
+    let mut scene = stage(&json!({"clarify": true}));
+    let (system, model) = scene.system();
+    let paused = system.ask("How long is it?", scene.session()).await.unwrap();
+    assert_eq!((paused.outcome, paused.questions.len()), (Outcome::Paused, 1));
+    assert_eq!(paused.questions[0].value, "Which river?");
+    let answer = Answers::Only(json!("The Rhône"));
+    let start = SystemStart::Continue(paused.paused.unwrap(), answer);
+    let result = system.run(start, scene.session()).await.unwrap();
+    assert_eq!((result.outcome, &*result.output.answer), (Outcome::Answered, "12."));
+    let requests = model.requests();
+    assert_eq!(requests.len(), 3);
+    let first = requests[0].messages[0].content.to_string();
+    assert!(
+        first.contains("ask in `question`") && first.contains("\"question\": \"\"}"),
+        "{first}"
+    );
+    assert!(!requests[1].messages[0].content.to_string().contains("ask in `question`"));
+    for request in &requests[1..] {
+        let read = request.messages[1].content.to_string();
+        let said = "<clarification>\nasked: Which river?\nanswer: The Rhône\n</clarification>";
+        assert!(read.contains(said), "{read}");
+    }
+
+    // Without the setting nobody is asked, and the question is looked up.
+    let mut scene = stage(&json!({}));
+    let (system, model) = scene.system();
+    let result = system.ask("How long is it?", scene.session()).await.unwrap();
+    assert_eq!((result.outcome, model.requests().len()), (Outcome::Answered, 2));
+    assert_eq!(stories.calls().last().unwrap()["query"], "How long is it?");
 }
