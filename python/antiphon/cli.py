@@ -1,4 +1,4 @@
-"""The command line: ``antiphon ask``, ``doctor``, ``mcp``, ``models`` and ``runs``."""
+"""The command line: ``antiphon ask``, ``doctor``, ``mcp``, ``models``, ``runs`` and ``systems``."""
 
 from __future__ import annotations
 
@@ -62,10 +62,18 @@ def _run(options: argparse.Namespace) -> int:
         from antiphon._cli.mcp import serve
 
         return serve(options)
+    if options.command == "systems":
+        from antiphon._cli.systems import systems
+
+        return systems(options)
     if options.command == "runs":
         from antiphon._cli.runs import runs
 
         return runs(options)
+    return _ask(options)
+
+
+def _ask(options: argparse.Namespace) -> int:
     if options.batch is not None:
         from antiphon._cli.batch import batch
 

@@ -92,7 +92,7 @@ def test_names_are_quoted_and_told_apart() -> None:
         ({"": [{"a": 1}]}, "the name of a frame must be a text"),
         ({"t": {}}, "a frame has no columns: t"),
         ({"sqlite_x": [{"a": 1}]}, "cannot be stored"),
-        ({"t": {"a": [1], "b": []}}, "cannot be stored"),
+        ({"t": {"a": [1], "b": []}}, "columns of the frame `t` have different lengths: a 1, b 0"),
     ],
 )
 def test_what_is_no_frame_is_refused(frames: Any, message: str) -> None:

@@ -40,6 +40,9 @@ def command_line() -> argparse.ArgumentParser:
     _add_mcp(commands.add_parser("mcp", help="serve agents and tools to MCP clients"))
     stored = commands.add_parser("runs", help="manage stored threads", epilog=_EXITS_OF_RUNS)
     _add_runs(stored)
+    listed = commands.add_parser("systems", help="list ready systems, or describe one")
+    listed.add_argument("name", nargs="?", help="a ready system; default: list all of them")
+    _add_json(listed)
     return parser
 
 

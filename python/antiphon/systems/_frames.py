@@ -143,6 +143,13 @@ def _table(name: str, frame: Any) -> _Table:
         return columns, frame.itertuples(index=False, name=None)
     if isinstance(frame, Mapping):
         columns = [str(column) for column in frame]
+        lengths = {str(column): len(cells) for column, cells in frame.items()}
+        if len(set(lengths.values())) > 1:
+            shown = ", ".join(f"{column} {length}" for column, length in lengths.items())
+            raise ValidationError(
+                f"the columns of the frame `{name}` have different lengths: {shown}",
+                code="input_invalid",
+            )
         return columns, zip(*frame.values(), strict=True)
     if isinstance(frame, Sequence) and frame and all(isinstance(row, Mapping) for row in frame):
         keys = list(dict.fromkeys(chain.from_iterable(frame)))
