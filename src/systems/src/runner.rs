@@ -229,7 +229,8 @@ impl<S: System> SystemRunner<S> {
             let started = DurableRun::detached(&self.graph, update, options, now);
             return Ok((started, Arc::new(input_of(start))));
         };
-        let patience = self.system.thread_patience();
+        // One that is resumed by another process at the same time must not wait for it.
+        let patience = start.input().and_then(|_| self.system.thread_patience());
         let opened = open_thread(&**thread, &self.graph, (patience, session)).await?;
         if matches!(start, SystemStart::Resume(_)) && opened.contents.is_none() {
             opened.lease.close().await?;

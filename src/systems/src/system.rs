@@ -67,7 +67,8 @@ pub trait System: Sized + Send + Sync + 'static {
     /// A fault of a reply schema or of the arguments of a tool.
     fn build(&self, graph: &mut SystemBuilder<Self>) -> Result<(), Fault>;
 
-    /// How long a question waits for another one that holds its thread; none if it fails at once.
+    /// How long a new question waits for another one that holds its thread; none if it fails at
+    /// once, as one that is resumed does.
     fn thread_patience(&self) -> Option<Duration> {
         None
     }
