@@ -21,6 +21,8 @@ pub(super) fn asked(cx: &NodeContext<DataAnalyst>) -> FigureEvidence {
     let mut known = FigureEvidence::new();
     known.text(&cx.input().question);
     known.text(cx.state.sql.clarification.as_deref().unwrap_or_default());
+    // Comments and descriptions of columns say what they are measured in.
+    known.units(&cx.state.sql.tables);
     for value in cx.state.context.values() {
         match value {
             Json::String(text) => known.text(text),

@@ -360,3 +360,19 @@ async fn a_person_is_asked_what_is_meant_and_the_answer_goes_to_the_writer() {
     let last = &model.requests()[1].messages[1].content.to_string();
     assert!(last.contains("<clarification>\nthe sum of net_eur"), "{last}");
 }
+
+#[tokio::test]
+async fn units_are_known_from_the_descriptions_of_columns() {
+    let ask = |settings: Json| {
+        Scene::new(&settings)
+            .role("sql_writer", [query("SELECT max(id) AS most FROM orders")])
+            .role("sql_answerer", [said("It is 3 kilograms."), said("It is 3 kilograms.")])
+            .ask("How much is it?")
+    };
+    let settings = json!({
+        "check_query": false, "compose_single": false, "descriptions": {"orders.id": "weight in kg"},
+    });
+    assert_eq!(ask(settings).await.answer(), "It is 3 kilograms.");
+    let without = json!({"check_query": false, "compose_single": false});
+    assert_eq!(ask(without).await.answer(), "most: 3", "nothing says that it is a weight");
+}

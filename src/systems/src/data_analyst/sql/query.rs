@@ -215,6 +215,6 @@ fn plain_answer(table: &TabularResult) -> String {
     }
     match table.row_count {
         0 => "The query found no rows.".to_owned(),
-        rows => format!("The query found {rows} rows.\n{}", table.preview(MOST)),
+        _ => format!("The query found:\n{}", table.preview(MOST)),
     }
 }
