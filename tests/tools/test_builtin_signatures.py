@@ -14,10 +14,11 @@ _FAMILIES = {one["name"]: one for one in tool_families() if one["name"] != "echo
 _RENAMED: dict[str, dict[str, str | None]] = {
     "document_search": {"indexing": None},
     "sql": {"url": "database"},
+    "web_search": {"arranging": None},
 }
 """Settings that have another name in Python, or none."""
-_OWN = {"prefix"}
-"""Parameters of the toolset, not of the family."""
+_OWN = {"prefix", "function"}
+"""Parameters of the function in Python, not of the family."""
 
 
 @pytest.mark.parametrize("name", _FAMILIES)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -135,3 +136,57 @@ def test_wrong_settings_are_named(engine: Engine) -> None:
             web_search(**settings)
         assert caught.value.code == "tool_setting_invalid"
         assert KEY not in f"{caught.value!r} {caught.value}"
+
+
+def test_a_function_searches_in_place_of_the_engines() -> None:
+    asked: list[tuple[Any, ...]] = []
+
+    def library(query: str, *, count: int, language: str | None = None) -> list[dict[str, Any]]:
+        asked.append((query, count, language))
+        return [
+            {
+                "url": "https://tea.example/a?utm_source=x",
+                "title": "<b>Tea</b>",
+                "snippet": "Steep.",
+            },
+            {"url": "https://tea.example/a", "title": "again"},
+            {"url": "https://other.example/", "published": "2026-01-02", "id": 7},
+            {"url": "file:///etc/passwd", "title": "no address of the web"},
+        ]
+
+    search = web_search(function=library, exclude_domains=["none.example"])
+    call = {"query": "tea", "count": 3, "language": "de", "period": "year"}
+    model = scripted([{"tool_calls": [{"name": "web_search", "arguments": call}]}, "Steep it."])
+    assert Agent(name="host", model=model, tools=[search]).run("?").answer == "Steep it."
+    assert asked == [("tea", 3, "de")]
+    found = search.call(call)
+    first, second = found["results"]
+    assert (first["rank"], first["title"], first["backend"]) == (1, "Tea", "library")
+    assert (second["url"], second["published"]) == ("https://other.example/", "2026-01-02")
+    assert found["notes"] == ["`library` has no filter for period; it was not applied"]
+    only = web_search(function=library, include_domains=["other.example"])
+    assert [one["url"] for one in only.call({"query": "tea"})["results"]] == [second["url"]]
+
+
+def test_an_async_function_searches() -> None:
+    async def library(query: str, **_: Any) -> list[dict[str, Any]]:
+        return [{"url": f"https://tea.example/{query}"}]
+
+    found = asyncio.run(web_search(function=library).acall({"query": "green"}))
+    assert found["results"][0]["title"] == "https://tea.example/green"
+
+
+def test_a_function_that_cannot_search_is_named() -> None:
+    def needy(query: str, country: str) -> list[dict[str, Any]]:
+        return [{"url": query + country}]
+
+    with pytest.raises(ValidationError, match="needy") as caught:
+        web_search(function=needy)
+    assert caught.value.code == "tool_setting_invalid"
+
+    def wordy(query: str) -> str:
+        return query
+
+    with pytest.raises(AntiphonError, match="`wordy` must return a list of dicts") as failed:
+        web_search(function=wordy).call({"query": "tea"})
+    assert failed.value.code == "search_failed"

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from antiphon._builtin_tools.opening import open_tool
+from antiphon._builtin_tools.search_function import search_with
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from antiphon._tool.tool import Tool
 
 
 def web_search(
     *,
+    function: Callable[..., Any] | None = None,
     backends: Sequence[str] = (),
     searxng_url: str | None = None,
     brave_api_key: str | None = None,
@@ -24,12 +26,16 @@ def web_search(
     exclude_domains: Sequence[str] = (),
     timeout: float = 15,
 ) -> Tool:
-    """A tool `web_search` that asks SearXNG, Brave, Tavily or Serper.
+    """A tool `web_search` that asks SearXNG, Brave, Tavily, Serper or a function.
 
     Results have the keys ``rank``, ``title``, ``url``, ``snippet``, ``backend`` and, if the engine
     tells it, ``published``. Filters that an engine does not have are noted in the reply.
 
     Args:
+        function: searches in place of the engines. It takes the query, and by their names those
+            of ``count``, ``page``, ``language``, ``region`` and ``period`` that it declares, and
+            returns a list of dicts with ``url`` and, if it knows them, ``title``, ``snippet`` and
+            ``published``. It may be async. Its name is the ``backend`` of the results.
         backends: engines to ask, each after the one before has failed: ``searxng``, ``brave``,
             ``tavily``, ``serper``. Default: those that have a key or an address.
         searxng_url: the address of a SearXNG instance whose format ``json`` is enabled. Default:
@@ -56,6 +62,13 @@ def web_search(
         >>> web_search(backends=["brave"], brave_api_key="k-123").name
         'web_search'
     """
+    if function is not None:
+        settings = {
+            "include_domains": list(include_domains),
+            "exclude_domains": list(exclude_domains),
+            "arranging": True,
+        }
+        return search_with(function, settings, timeout)
     settings = {
         "backends": list(backends),
         "searxng_url": searxng_url,

@@ -2,11 +2,13 @@
 //!
 //! | module | holds |
 //! |---|---|
+//! | `arrangement` | results of a search elsewhere, in the same shape |
 //! | [`request`] | what is asked and answered |
 //! | [`engines`] | the interfaces of the engines |
 //! | [`backend`] | the port, and engines over HTTP |
 //! | [`search`] | one engine after the other; filters by domain; each page once |
 
+mod arrangement;
 pub mod backend;
 mod domains;
 pub mod engines;
@@ -24,6 +26,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 
+use self::arrangement::ArrangeFunction;
 use crate::registry::ToolFamily;
 use crate::typed::{ToolFunction, TypedTool};
 
@@ -62,6 +65,9 @@ pub struct WebSearchSettings {
     pub exclude_domains: Vec<String>,
     /// The most seconds for one request.
     pub timeout: f64,
+    /// Whether there is a second tool, `arrange_results`, for what a search elsewhere has found;
+    /// `web_search` then needs no engine.
+    pub arranging: bool,
 }
 
 impl Default for WebSearchSettings {
@@ -76,6 +82,7 @@ impl Default for WebSearchSettings {
             include_domains: Vec::new(),
             exclude_domains: Vec::new(),
             timeout: 15.0,
+            arranging: false,
         }
     }
 }
@@ -86,17 +93,28 @@ impl ToolFamily for WebSearchTools {
     type Settings = WebSearchSettings;
 
     fn open(settings: WebSearchSettings) -> Result<Vec<Arc<dyn Tool>>, Fault> {
-        let search = WebSearch::new(
-            settings.open_backends(&|name| std::env::var(name).ok())?,
-            DomainFilter::new(&settings.include_domains, &settings.exclude_domains),
-        );
+        let domains = DomainFilter::new(&settings.include_domains, &settings.exclude_domains);
+        let backends = if settings.arranging {
+            Vec::new()
+        } else {
+            settings.open_backends(&|name| std::env::var(name).ok())?
+        };
+        let search = WebSearch::new(backends, domains.clone());
         let tool = TypedTool::new(
             "web_search",
             "Searches the web. Returns titles, addresses and snippets, best first.",
             SideEffect::Read,
             SearchFunction { search },
         );
-        Ok(vec![Arc::new(tool)])
+        let mut tools: Vec<Arc<dyn Tool>> = vec![Arc::new(tool)];
+        if settings.arranging {
+            let description = "Gives results of a search elsewhere the shape of `web_search`.";
+            let function = ArrangeFunction { domains };
+            let arrange =
+                TypedTool::new("arrange_results", description, SideEffect::None, function);
+            tools.push(Arc::new(arrange));
+        }
+        Ok(tools)
     }
 }
 
@@ -278,11 +296,16 @@ impl ToolFunction for SearchFunction {
             period: given.period,
         };
         let found = self.search.run(&query, cx).await?;
-        Ok(if found.notes.is_empty() {
-            json!({"results": found.results})
-        } else {
-            json!({"results": found.results, "notes": found.notes})
-        })
+        Ok(set_as_json(&found))
+    }
+}
+
+/// Results as a model reads them.
+fn set_as_json(found: &WebResultSet) -> Json {
+    if found.notes.is_empty() {
+        json!({"results": found.results})
+    } else {
+        json!({"results": found.results, "notes": found.notes})
     }
 }
 

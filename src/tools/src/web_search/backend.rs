@@ -168,30 +168,27 @@ impl SearchBackend for HttpSearchBackend {
         let notes = notes
             .map(|filter| format!("`{name}` has no filter for {filter}; it was not applied"))
             .collect();
-        Ok(WebResultSet { results: self.clean(found, query.limit), notes })
+        Ok(WebResultSet { results: cleaned(found, query.limit, name), notes })
     }
 }
 
-impl HttpSearchBackend {
-    /// Results that can be opened, with plain text.
-    fn clean(&self, found: Vec<RawResult>, limit: usize) -> Vec<WebResult> {
-        let usable = found.into_iter().filter_map(|raw| {
-            let url = Url::parse(raw.url.trim()).ok()?;
-            let web = matches!(url.scheme(), "http" | "https")
-                && url.has_host()
-                && url.username().is_empty();
-            let title = Some(plain(&raw.title)).filter(|title| !title.is_empty());
-            web.then(|| WebResult {
-                rank: 0,
-                title: title.unwrap_or_else(|| url.to_string()),
-                url: url.to_string(),
-                snippet: plain(&raw.snippet),
-                published: raw.published.as_deref().map(plain),
-                backend: self.engine.name().to_owned(),
-            })
-        });
-        usable.take(limit).collect()
-    }
+/// Results that can be opened, with plain text.
+pub(super) fn cleaned(found: Vec<RawResult>, limit: usize, backend: &str) -> Vec<WebResult> {
+    let usable = found.into_iter().filter_map(|raw| {
+        let url = Url::parse(raw.url.trim()).ok()?;
+        let web =
+            matches!(url.scheme(), "http" | "https") && url.has_host() && url.username().is_empty();
+        let title = Some(plain(&raw.title)).filter(|title| !title.is_empty());
+        web.then(|| WebResult {
+            rank: 0,
+            title: title.unwrap_or_else(|| url.to_string()),
+            url: url.to_string(),
+            snippet: plain(&raw.snippet),
+            published: raw.published.as_deref().map(plain),
+            backend: backend.to_owned(),
+        })
+    });
+    usable.take(limit).collect()
 }
 
 /// The part of a reply that comes first.

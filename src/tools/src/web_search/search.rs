@@ -48,7 +48,7 @@ impl WebSearch {
                 Ok(mut found) => {
                     let notes = faults.iter().map(|(_, fault)| fault.message.clone());
                     found.notes.splice(0..0, notes);
-                    return Ok(self.arrange(found));
+                    return Ok(arranged(found, &self.domains));
                 }
                 Err(fault) => faults.push((backend.name().to_owned(), fault)),
             }
@@ -63,24 +63,22 @@ impl WebSearch {
         let names: Vec<&String> = faults.iter().map(|(name, _)| name).collect();
         Err(Fault::new(FaultCode::SearchFailed, message).with("backends", json!(names)))
     }
+}
 
-    /// Leaves out other domains and repeated pages; numbers the rest.
-    fn arrange(&self, mut found: WebResultSet) -> WebResultSet {
-        let mut seen = HashSet::new();
-        let before = found.results.len();
-        found
-            .results
-            .retain(|result| Url::parse(&result.url).is_ok_and(|url| self.domains.permits(&url)));
-        let left_out = before - found.results.len();
-        if left_out > 0 {
-            found.notes.push(format!("results of other domains that are left out: {left_out}"));
-        }
-        found
-            .results
-            .retain(|result| Url::parse(&result.url).is_ok_and(|url| seen.insert(canonical(&url))));
-        for (index, result) in found.results.iter_mut().enumerate() {
-            result.rank = index + 1;
-        }
-        found
+/// Leaves out other domains and repeated pages; numbers the rest.
+pub(super) fn arranged(mut found: WebResultSet, domains: &DomainFilter) -> WebResultSet {
+    let mut seen = HashSet::new();
+    let before = found.results.len();
+    found.results.retain(|result| Url::parse(&result.url).is_ok_and(|url| domains.permits(&url)));
+    let left_out = before - found.results.len();
+    if left_out > 0 {
+        found.notes.push(format!("results of other domains that are left out: {left_out}"));
     }
+    found
+        .results
+        .retain(|result| Url::parse(&result.url).is_ok_and(|url| seen.insert(canonical(&url))));
+    for (index, result) in found.results.iter_mut().enumerate() {
+        result.rank = index + 1;
+    }
+    found
 }
