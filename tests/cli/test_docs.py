@@ -75,6 +75,10 @@ def test_the_agentic_search_plans_a_search_and_names_the_document(
     (source,) = found["sources"]
     assert source["location"].startswith("peru.md")
     assert "The capital of Peru is Lima." in source["excerpt"]
+    assert "Traceback" not in done.stderr
+    lines = done.stderr.splitlines()
+    assert "  plan: 1 task" in lines
+    assert "    task 1: search_documents: search_documents" in lines
 
 
 def test_a_batch_searches_it_too(folder: Path, tmp_path: Path, antiphon: Antiphon) -> None:

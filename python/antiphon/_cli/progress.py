@@ -114,7 +114,7 @@ class ProgressView:
         elif name == "research_started":
             self._research(int(data["index"]))
         elif name == "plan_created":
-            self._steps = list(data["research_steps"])
+            self._steps = list(data.get("research_steps", ()))
             self.say(_plan(data), _INDENT)
             for text in _steps(data):
                 self.say(text, _INDENT * 2)
@@ -168,12 +168,18 @@ class ProgressView:
 def _plan(data: dict[str, Any]) -> str:
     if data.get("known") is False:
         return "plan: this cannot be known"
+    if "tasks" in data:
+        return f"plan: {_count(data['tasks'], 'task')}"
     research, expert = data["research_steps"], data["expert_steps"]
     return f"plan: {_count(research, 'research step')}, {_count(expert, 'expert step')}"
 
 
 def _steps(data: dict[str, Any]) -> Iterator[str]:
     """The steps of a plan, numbered."""
+    if "tasks" in data:
+        for task in data["tasks"]:
+            yield f"task {task['task_number']}: {task['tool_name']}: {task['description']}"
+        return
     for kind, steps in (("research", data["research_steps"]), ("expert", data["expert_steps"])):
         for number, step in enumerate(steps, 1):
             yield f"{kind} {number}: {step}"
@@ -211,7 +217,13 @@ def _count(items: list[Any], noun: str) -> str:
     return f"{len(items)} {noun}{'' if len(items) == 1 else 's'}"
 
 
+def _task_failed(data: dict[str, Any]) -> str:
+    return f"task {data['task_number']} failed: {data['error']['message']}"
+
+
 _LINES: dict[str, Callable[[dict[str, Any]], str]] = {
+    "task_failed": _task_failed,
+    "plan_fallback": lambda data: f"no usable plan: {data['reason']}",
     "message_sent": lambda data: _product(data["message"]),
     "verdict": _verdict,
     "retry": _retry,
