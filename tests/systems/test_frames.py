@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import sqlite3
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -72,7 +72,38 @@ def test_cells_keep_their_meaning() -> None:
         {"flag": 0, "at": None, "whole": None, "huge": "1"},
     ]
     (row,) = asked("SELECT day, price, utc FROM t", frames={"t": more})
-    assert row == {"day": "2026-01-02", "price": "1.10", "utc": "2026-01-02 00:00:00+00:00"}
+    assert row == {"day": "2026-01-02", "price": 1.1, "utc": "2026-01-02 00:00:00+00:00"}
+
+
+def test_decimals_and_durations_are_numbers() -> None:
+    frame = {
+        "price": [Decimal("9.50"), Decimal("10.10"), Decimal(100), Decimal("NaN"), None],
+        "took": [timedelta(hours=1), timedelta(days=1), None, None, None],
+    }
+    (row,) = asked("SELECT max(price) AS price, sum(took) AS took FROM t", frames={"t": frame})
+    assert row == {"price": 100, "took": 90_000}
+    assert asked("SELECT price FROM t WHERE price > 50", frames={"t": frame}) == [{"price": 100}]
+
+
+def test_an_index_with_a_meaning_is_a_column() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"region": ["n", "s", "n"], "net": [1, 2, 3]})
+    days = pandas.DataFrame({"net": [1]}, index=pandas.to_datetime(["2026-01-02"]))
+    frames = {
+        "sums": frame.groupby("region").sum(),
+        "pairs": frame.groupby(["region", "net"]).size().to_frame("n"),
+        "days": days,
+        "plain": frame[frame.net > 1],
+    }
+    assert asked("SELECT * FROM sums WHERE region = 'n'", frames=frames) == [
+        {"region": "n", "net": 4}
+    ]
+    assert asked("SELECT count(*) AS n FROM pairs WHERE region = 'n'", frames=frames) == [{"n": 2}]
+    assert asked('SELECT "index" AS day FROM days', frames=frames) == [
+        {"day": "2026-01-02 00:00:00"}
+    ]
+    (row, _) = asked("SELECT * FROM plain", frames=frames)
+    assert list(row) == ["region", "net"]
 
 
 def test_names_are_quoted_and_told_apart() -> None:
@@ -85,13 +116,16 @@ def test_names_are_quoted_and_told_apart() -> None:
 @pytest.mark.parametrize(
     ("frames", "message"),
     [
-        ({}, "`frames` must be a dict"),
+        ({}, "`frames` must be a dict of data frames by name: an empty dict"),
         ([1], "`frames` must be a dict"),
         ({"t": 3}, "`t` is something else: int"),
         ({"t": []}, "`t` is something else: list"),
         ({"": [{"a": 1}]}, "the name of a frame must be a text"),
         ({"t": {}}, "a frame has no columns: t"),
         ({"sqlite_x": [{"a": 1}]}, "cannot be stored"),
+        ({"t": {"a": 1}}, "the column `a` of the frame `t` must be a list: int"),
+        ({"t": {"a": "xy"}}, "the column `a` of the frame `t` must be a list: str"),
+        ({"t": [{"a": 1}], "T": [{"a": 1}]}, "differ only in case: t, T"),
         ({"t": {"a": [1], "b": []}}, "columns of the frame `t` have different lengths: a 1, b 0"),
     ],
 )
@@ -114,6 +148,44 @@ def test_types_of_a_text_file_are_found(tmp_path: Path) -> None:
     rows = asked("SELECT * FROM mixed ORDER BY id", database=path)
     assert rows[0] == {"id": -3, "zip": "00001", "net": -0.5, "note": "b, c", "none": None}
     assert rows[2] == {"id": 2, "zip": "98765", "net": 2, "note": None, "none": None}
+
+
+@pytest.mark.parametrize(
+    ("text", "row"),
+    [
+        ("a;b\n1;x\n2;y\n", {"a": 2, "b": "y"}),
+        ("a;b\n1,5;x\n1.002,25;y\n", {"a": 1002.25, "b": "y"}),
+        ("a\tb\n1\tx\n2\ty\n", {"a": 2, "b": "y"}),
+        ('"a,b",c\n1,x\n2,y\n', {"a,b": 2, "c": "y"}),
+        (' a , b\n1,x\n"1,200.50",y\n', {"a": 1200.5, "b": "y"}),
+        ("a,b\n1,x\nNA,y\n", {"a": None, "b": "y"}),
+        ("a,b\n9,x\n-,y\n", {"a": None, "b": "y"}),
+        ("a,b\nNA,x\nDE,y\n", {"a": "DE", "b": "y"}),
+        ("a,b\n1,x\n1e3,y\n", {"a": 1000.0, "b": "y"}),
+        ("a,A\n1,x\n2,y\n", {"a": 2, "A_2": "y"}),
+        ("a,b\n1,x\nabout 2,y\n", {"a": "about 2", "b": "y"}),
+    ],
+)
+def test_delimiters_numbers_and_gaps_are_told_apart(
+    tmp_path: Path, text: str, row: dict[str, Any]
+) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(text)
+    assert asked("SELECT * FROM t ORDER BY 2 DESC LIMIT 1", database=path) == [row]
+
+
+def test_a_country_code_that_looks_like_a_gap_stays(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("code\nNA\nDE\n")
+    assert asked("SELECT code FROM t WHERE code = 'NA'", database=path) == [{"code": "NA"}]
+
+
+def test_a_file_in_another_encoding_is_refused_with_a_way_out(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_bytes("a\nMünchen\n".encode("latin-1"))
+    with pytest.raises(ValidationError, match="is not UTF-8") as caught:
+        DataAnalyst(scripted([]), database=path, sandbox=False)
+    assert "save it as UTF-8" in str(caught.value)
 
 
 def test_a_parquet_file_is_a_table(tmp_path: Path) -> None:

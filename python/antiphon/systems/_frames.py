@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import math
 import sqlite3
 import tempfile
 import weakref
 from collections.abc import Mapping, Sequence
-from datetime import date, datetime, time
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from antiphon.errors import ValidationError
+from antiphon.systems._text_table import read_text_table
 
 if TYPE_CHECKING:
     import os
@@ -25,7 +26,7 @@ __all__ = ["FILES", "read_table", "stored_frames"]
 FILES = (".csv", ".tsv", ".parquet")
 """Endings of files that hold one table each."""
 _INFERRED = 10_000
-"""Rows of a text file by which the types of its columns are found."""
+"""Rows by which the types of columns are declared."""
 
 _Table = tuple[list[str], "Iterable[Sequence[Any]]"]
 
@@ -37,11 +38,13 @@ def stored_frames(frames: Any, owner: object) -> Path:
         ValidationError: a frame or its name cannot be used (``input_invalid``).
     """
     if not isinstance(frames, Mapping) or not frames:
+        found = "an empty dict" if isinstance(frames, Mapping) else type(frames).__name__
         raise ValidationError(
-            f"`frames` must be a dict of data frames by name: {type(frames).__name__}",
+            f"`frames` must be a dict of data frames by name: {found}",
             code="input_invalid",
             hint='pass `frames={"sales": frame}`',
         )
+    _check_names(frames)
     folder = tempfile.mkdtemp(prefix="antiphon-frames-")
     weakref.finalize(owner, _remove, folder)
     path = Path(folder) / "frames.db"
@@ -55,6 +58,18 @@ def stored_frames(frames: Any, owner: object) -> Path:
     return path
 
 
+def _check_names(frames: Mapping[Any, Any]) -> None:
+    """SQLite ignores the case of names."""
+    known: dict[str, str] = {}
+    for name in map(str, frames):
+        other = known.setdefault(name.lower(), name)
+        if other != name:
+            raise ValidationError(
+                f"the names of two frames differ only in case: {other}, {name}",
+                code="input_invalid",
+            )
+
+
 def read_table(path: str | os.PathLike[str]) -> dict[str, Any]:
     """The table of a CSV, TSV or Parquet file, by the name of the file.
 
@@ -62,32 +77,14 @@ def read_table(path: str | os.PathLike[str]) -> dict[str, Any]:
         ValidationError: the file cannot be read (``input_invalid``).
     """
     file = Path(path)
+    if file.suffix.lower() != ".parquet":
+        return {file.stem: read_text_table(file)}
     try:
-        if file.suffix.lower() == ".parquet":
-            return {file.stem: _parquet(file)}
-        delimiter = "\t" if file.suffix.lower() == ".tsv" else ","
-        with file.open(encoding="utf-8-sig", newline="") as lines:
-            rows = list(csv.reader(lines, delimiter=delimiter, strict=True))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        return {file.stem: _parquet(file)}
+    except OSError as error:
         raise ValidationError(
             f"the file of a table cannot be read: {file}: {error}", code="input_invalid"
         ) from error
-    if not rows:
-        raise ValidationError(f"the file of a table is empty: {file}", code="input_invalid")
-    names, cells = rows[0], [row for row in rows[1:] if row]
-    for number, row in enumerate(cells, start=2):
-        if len(row) != len(names):
-            raise ValidationError(
-                f"row {number} of the file has {len(row)} cells, and its header "
-                f"{len(names)}: {file}",
-                code="input_invalid",
-            )
-    kinds = [_kind(row[at] for row in islice(cells, _INFERRED)) for at in range(len(names))]
-    columns = {
-        name: [_typed(row[at], kind) for row in cells]
-        for at, (name, kind) in enumerate(zip(_distinct(names), kinds, strict=True))
-    }
-    return {file.stem: columns}
 
 
 def _parquet(file: Path) -> Any:
@@ -109,48 +106,16 @@ def _parquet(file: Path) -> Any:
         ) from error
 
 
-def _kind(cells: Iterable[str]) -> type[int | float | str]:
-    """The narrowest type of texts; one without values is a text."""
-    kind: type[int | float | str] = int
-    has_value = False
-    for cell in filter(None, cells):
-        has_value = True
-        # A leading zero is a part of a code.
-        if cell != "0" and cell.lstrip("+-").startswith("0") and cell.lstrip("+-0")[:1] != ".":
-            return str
-        while kind is not str and _typed(cell, kind) is cell:
-            kind = float if kind is int else str
-    return kind if has_value else str
-
-
-def _typed(cell: str, kind: type[int | float | str]) -> Any:
-    """A cell of that type, the text itself if it has another; nothing if it is empty."""
-    if not cell:
-        return None
-    try:
-        value = kind(cell) if "_" not in cell else cell
-    except ValueError:
-        return cell
-    return value if not isinstance(value, float) or math.isfinite(value) else cell
-
-
 def _table(name: str, frame: Any) -> _Table:
     """The names of the columns, and the rows."""
     if hasattr(frame, "iter_rows") and hasattr(frame, "columns"):
         return [str(column) for column in frame.columns], frame.iter_rows()
     if hasattr(frame, "itertuples") and hasattr(frame, "columns"):
+        frame = _with_index(frame)
         columns = [str(column) for column in frame.columns]
         return columns, frame.itertuples(index=False, name=None)
     if isinstance(frame, Mapping):
-        columns = [str(column) for column in frame]
-        lengths = {str(column): len(cells) for column, cells in frame.items()}
-        if len(set(lengths.values())) > 1:
-            shown = ", ".join(f"{column} {length}" for column, length in lengths.items())
-            raise ValidationError(
-                f"the columns of the frame `{name}` have different lengths: {shown}",
-                code="input_invalid",
-            )
-        return columns, zip(*frame.values(), strict=True)
+        return [str(column) for column in frame], _rows_of(name, frame)
     if isinstance(frame, Sequence) and frame and all(isinstance(row, Mapping) for row in frame):
         keys = list(dict.fromkeys(chain.from_iterable(frame)))
         return [str(key) for key in keys], ([row.get(key) for key in keys] for row in frame)
@@ -160,6 +125,33 @@ def _table(name: str, frame: Any) -> _Table:
         code="input_invalid",
         hint="pass a pandas or polars DataFrame",
     )
+
+
+def _with_index(frame: Any) -> Any:
+    """The frame of pandas with its index as columns, if that says more than a position."""
+    index = frame.index
+    is_named = any(name is not None for name in index.names)
+    if is_named or index.inferred_type not in {"integer", "empty"}:
+        return frame.reset_index(allow_duplicates=True)
+    return frame
+
+
+def _rows_of(name: str, columns: Mapping[Any, Any]) -> Iterable[Sequence[Any]]:
+    for column, cells in columns.items():
+        if isinstance(cells, str) or not hasattr(cells, "__len__"):
+            raise ValidationError(
+                f"the column `{column}` of the frame `{name}` must be a list: "
+                f"{type(cells).__name__}",
+                code="input_invalid",
+            )
+    lengths = {str(column): len(cells) for column, cells in columns.items()}
+    if len(set(lengths.values())) > 1:
+        shown = ", ".join(f"{column} {length}" for column, length in lengths.items())
+        raise ValidationError(
+            f"the columns of the frame `{name}` have different lengths: {shown}",
+            code="input_invalid",
+        )
+    return zip(*columns.values(), strict=True)
 
 
 def _write(connection: sqlite3.Connection, name: Any, table: _Table) -> None:
@@ -201,7 +193,11 @@ def _declared(cells: Iterable[Any]) -> str:
 
 
 def _cell(value: Any) -> Any:
-    """A value as SQLite stores it: dates as ISO texts, lists and dicts as JSON."""
+    """A value as SQLite stores it.
+
+    Dates are ISO texts, durations seconds, lists and dicts JSON. A decimal as a text would be
+    compared letter by letter.
+    """
     if value is None or isinstance(value, str | bytes):
         return value
     if isinstance(value, bool | int | float):
@@ -211,6 +207,9 @@ def _cell(value: Any) -> Any:
         return None
     if isinstance(value, datetime):
         return value.isoformat(" ")
+    if isinstance(value, Decimal):
+        is_whole = value.is_finite() and value == value.to_integral_value()
+        return _number(int(value) if is_whole else float(value))
     return _other(value)
 
 
@@ -224,6 +223,8 @@ def _number(value: Any) -> Any:
 def _other(value: Any) -> Any:
     if isinstance(value, date | time):
         return value.isoformat()
+    if isinstance(value, timedelta):
+        return value.total_seconds()
     if isinstance(value, list | tuple | dict):
         return json.dumps(value, default=str, ensure_ascii=False)
     plain = value.item() if hasattr(value, "item") else str(value)
