@@ -1,5 +1,7 @@
 //! Sanitised HTML as Markdown and as plain text.
 
+use std::fmt::Write as _;
+
 use super::entity::decode;
 use super::token::{HtmlToken, tokens};
 
@@ -51,6 +53,8 @@ struct HtmlRenderer {
     lists: Vec<OpenList>,
     quotes: usize,
     preformatted: usize,
+    /// Where the signs of the open code fence end, if there is one.
+    fence: Option<usize>,
     links: Vec<String>,
     cells: usize,
     is_first_row: bool,
@@ -80,12 +84,7 @@ impl HtmlRenderer {
                 self.break_line(2);
                 self.quotes += 1;
             }
-            "pre" => {
-                self.break_line(2);
-                self.sign("```");
-                self.preformatted += 1;
-                self.break_line(1);
-            }
+            "pre" => self.open_preformatted(),
             "table" => {
                 self.break_line(2);
                 self.is_first_row = true;
@@ -105,6 +104,7 @@ impl HtmlRenderer {
             "a" => {
                 self.links.push(attribute(attributes, "href").unwrap_or_default());
                 if self.links.last().is_some_and(|link| !link.is_empty()) {
+                    self.escape_image();
                     self.inline_mark("[");
                 }
             }
@@ -130,12 +130,9 @@ impl HtmlRenderer {
                 self.break_line(2);
                 self.quotes = self.quotes.saturating_sub(1);
             }
-            "pre" => {
-                self.preformatted = self.preformatted.saturating_sub(1);
-                if !self.out.ends_with('\n') {
-                    self.break_line(1);
-                }
-                self.sign("```");
+            "pre" => self.close_preformatted(),
+            "table" => {
+                self.cells = 0;
                 self.break_line(2);
             }
             "tr" => {
@@ -152,7 +149,7 @@ impl HtmlRenderer {
             "a" => {
                 let link = self.links.pop().unwrap_or_default();
                 if !link.is_empty() {
-                    self.close_mark(&format!("]({link})"));
+                    self.close_mark(&format!("]({})", address(&link)));
                 }
             }
             "strong" | "b" => self.close_mark("**"),
@@ -172,7 +169,8 @@ impl HtmlRenderer {
                     self.new_line();
                 }
                 if !line.is_empty() {
-                    self.put(line);
+                    let is_literal = !self.is_markdown || self.fence.is_some();
+                    self.put(&if is_literal { line.into() } else { self.escaped(line) });
                 }
             }
             return;
@@ -192,14 +190,58 @@ impl HtmlRenderer {
         if !self.is_markdown {
             return self.put(word);
         }
-        let mut escaped = String::with_capacity(word.len());
-        for sign in word.chars() {
-            if matches!(sign, '*' | '`' | '[' | '<') || (sign == '|' && self.cells > 0) {
+        let escaped = self.escaped(word);
+        self.put(&escaped);
+    }
+
+    /// A text whose signs mean themselves in Markdown.
+    fn escaped(&self, text: &str) -> String {
+        let mut escaped = String::with_capacity(text.len());
+        for sign in text.chars() {
+            let is_mark = matches!(sign, '\\' | '*' | '`' | '[' | ']' | '<');
+            if is_mark || (sign == '|' && self.cells > 0) {
                 escaped.push('\\');
             }
             escaped.push(sign);
         }
-        self.put(&escaped);
+        escaped
+    }
+
+    /// Keeps an exclamation mark from making an image of the link that follows.
+    fn escape_image(&mut self) {
+        let is_next = self.lines == 0 && !self.needs_space && self.mark.is_empty();
+        if self.is_markdown && is_next && self.out.ends_with('!') {
+            self.out.pop();
+            self.out.push_str("\\!");
+        }
+    }
+
+    /// In a list or a table the lines after the first would stand outside of a fence.
+    fn open_preformatted(&mut self) {
+        self.break_line(2);
+        let is_fenced = self.lists.is_empty() && self.cells == 0 && self.mark.is_empty();
+        if self.preformatted == 0 && is_fenced && self.is_markdown {
+            self.sign("```");
+            self.fence = Some(self.out.len());
+        }
+        self.preformatted += 1;
+        self.break_line(1);
+    }
+
+    fn close_preformatted(&mut self) {
+        self.preformatted = self.preformatted.saturating_sub(1);
+        if !self.out.ends_with('\n') {
+            self.break_line(1);
+        }
+        if let Some(opened) = self.fence.filter(|_| self.preformatted == 0) {
+            // A fence is longer than what looks like one in it.
+            let inner = self.out.get(opened..).map_or(0, longest_fence);
+            let more = "`".repeat((inner + 1).saturating_sub(3));
+            self.out.insert_str(opened, &more);
+            self.sign(&format!("```{more}"));
+            self.fence = None;
+        }
+        self.break_line(2);
     }
 
     fn open_list(&mut self, next: Option<usize>) {
@@ -287,6 +329,28 @@ impl HtmlRenderer {
         let lines: Vec<&str> = self.out.lines().map(str::trim_end).collect();
         lines.join("\n").trim_end().to_owned()
     }
+}
+
+/// The most backticks in a row.
+fn longest_fence(text: &str) -> usize {
+    text.split(|sign| sign != '`').map(str::len).max().unwrap_or(0)
+}
+
+/// An address between the parentheses of a link.
+fn address(link: &str) -> String {
+    let mut address = String::with_capacity(link.len());
+    for sign in link.chars() {
+        if sign.is_whitespace() || sign.is_control() || "()<>[]\\`\"".contains(sign) {
+            let mut bytes = [0; 4];
+            for byte in sign.encode_utf8(&mut bytes).bytes() {
+                // Writing to a string cannot fail.
+                let _ = write!(address, "%{byte:02X}");
+            }
+        } else {
+            address.push(sign);
+        }
+    }
+    address
 }
 
 fn is_block(name: &str) -> bool {

