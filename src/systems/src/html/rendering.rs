@@ -169,8 +169,7 @@ impl HtmlRenderer {
                     self.new_line();
                 }
                 if !line.is_empty() {
-                    let is_literal = !self.is_markdown || self.fence.is_some();
-                    self.put(&if is_literal { line.into() } else { self.escaped(line) });
+                    self.put_line(line);
                 }
             }
             return;
@@ -184,6 +183,15 @@ impl HtmlRenderer {
         }
         self.needs_space =
             text.ends_with(char::is_whitespace) || (self.needs_space && text.trim().is_empty());
+    }
+
+    /// Puts a line that keeps its spaces.
+    fn put_line(&mut self, line: &str) {
+        if !self.is_markdown || self.fence.is_some() {
+            return self.put(line);
+        }
+        let escaped = self.escaped(line);
+        self.put(&escaped);
     }
 
     fn word(&mut self, word: &str) {

@@ -143,8 +143,8 @@ fn no_style_covers_the_page() {
 
 #[test]
 fn many_attributes_cost_little() {
-    let names: String = (0..40_000).map(|number| format!(" {number}")).collect();
-    assert_eq!(sanitize(&format!("<p{names}>a</p>")), "<p>a</p>");
+    let names: Vec<_> = (0..40_000).map(|number| number.to_string()).collect();
+    assert_eq!(sanitize(&format!("<p {}>a</p>", names.join(" "))), "<p>a</p>");
 }
 
 fn fragment() -> impl Strategy<Value = String> {
