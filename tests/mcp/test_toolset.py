@@ -200,3 +200,9 @@ def test_outside_of_runs_questions_are_declined(scripted: list[str]) -> None:
 def test_who_answers_is_a_function_or_the_run(scripted: list[str]) -> None:
     with pytest.raises(ValidationError, match="must be a function or 'ask'"):
         Toolset.mcp(scripted, elicit="run")  # type: ignore[arg-type]
+
+
+def test_a_url_of_another_scheme_is_refused() -> None:
+    with pytest.raises(ValidationError, match="unknown scheme: htp") as caught:
+        Toolset.mcp("htp://x")
+    assert caught.value.code == "tool_setting_invalid"

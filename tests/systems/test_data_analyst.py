@@ -108,7 +108,9 @@ def test_a_request_has_all_fields_of_a_question(shop: Path) -> None:
     ("options", "message"),
     [
         ({"prefer_agents": ["foo"]}, "unknown agent: foo"),
-        ({"facts": {"api_token": "hunter2"}}, "api_token"),
+        ({"facts": {"api_token": "hunter2"}}, "`facts` are read by models.*: api_token"),
+        ({"disable_agents": "sql"}, "`disable_agents` must be a list of agents: 'sql'"),
+        ({"prefer_agents": "sql"}, "`prefer_agents` must be a list of agents: 'sql'"),
         ({"facts": [1]}, "`facts` must be a dict"),
         ({"facts": {"x": object()}}, "JSON values"),
         ({"max_turns": 0}, "`max_turns` must be at least 1"),

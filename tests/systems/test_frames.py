@@ -219,3 +219,16 @@ def test_the_temporary_file_goes_with_its_analyst(
     del analyst
     gc.collect()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_no_database_is_refused_with_what_to_pass(tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    wrong: list[tuple[Any, str, str]] = [
+        (pandas.DataFrame({"a": [1]}), "a data frame was given: DataFrame", "frames="),
+        (sqlite3.connect(tmp_path / "x.db"), "a connection was given: Connection", "the path"),
+        ("x.xlsx", "Excel file, and these are not read: x.xlsx", "frames="),
+    ]
+    for given, message, hint in wrong:
+        with pytest.raises(ValidationError, match=message) as caught:
+            DataAnalyst(scripted([]), database=given, sandbox=False)
+        assert hint in str(caught.value.hint)

@@ -21,7 +21,7 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 
 import antiphon
 from antiphon.errors import AntiphonError, ToolError, ValidationError
-from antiphon.tools import FunctionTool, Tool, ToolContext, tool
+from antiphon.tools import FunctionTool, Tool, ToolContext, calculator, tool
 
 if TYPE_CHECKING:
     from decimal import Decimal as OnlyForCheckers
@@ -662,3 +662,17 @@ def test_a_time_out_of_the_tools_own_stays_what_it_is() -> None:
         ask.as_langchain().invoke({})
     with pytest.raises(TimeoutError, match="the server"):
         asyncio.run(ask.as_langchain().ainvoke({}))
+
+
+def test_arguments_that_are_no_dict_are_refused_with_the_dict_to_write() -> None:
+    for given, hint in [("Lyon", """write `.call({"city": 'Lyon'})`"""), (None, '"city": "…"')]:
+        arguments: Any = given
+        for call in (population.call, population.check):
+            with pytest.raises(ValidationError, match="tool `population` must be a dict") as caught:
+                call(arguments)
+            assert caught.value.code == "invalid_value"
+            assert hint in str(caught.value.hint)
+        with pytest.raises(ValidationError, match="must be a dict"):
+            asyncio.run(population.acall(arguments))
+        with pytest.raises(ValidationError, match="tool `calculate` must be a dict"):
+            calculator().call(arguments)

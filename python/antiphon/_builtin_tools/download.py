@@ -56,9 +56,9 @@ def download(
     """
     settings = {
         "root": os.fspath(root),
-        "allow": list(allow),
-        "ports": list(ports),
-        "types": list(types),
+        "allow": allow,
+        "ports": ports,
+        "types": types,
         "timeout": timeout,
         "max_bytes": max_bytes,
         "overwrite": overwrite,

@@ -61,7 +61,7 @@ def files(
         "read_only": read_only,
         "max_file_size": max_file_size,
         "quota": quota,
-        "patterns": list(patterns),
+        "patterns": patterns,
         "hidden": hidden,
     }
     return Toolset(open_family("files", settings), prefix=prefix)

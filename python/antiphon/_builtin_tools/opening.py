@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from antiphon._antiphon import open_tools
+from antiphon._builtin_tools.lists import plain_lists
 from antiphon._tool.tool import Tool
 from antiphon.errors import ValidationError
 
@@ -17,7 +18,8 @@ def open_tool(family: str, settings: Mapping[str, Any] | None = None) -> Tool:
 
     Args:
         family: its name in the native registry.
-        settings: JSON values by name; those that are ``None`` keep their defaults.
+        settings: JSON values by name, and iterables of them where a list is wanted; those that
+            are ``None`` keep their defaults.
 
     Raises:
         ValidationError: a setting is wrong (``tool_setting_invalid``), or there is no such
@@ -44,4 +46,5 @@ def open_family(family: str, settings: Mapping[str, Any] | None = None) -> list[
             family (``tool_family_unknown``).
     """
     given = {key: value for key, value in (settings or {}).items() if value is not None}
-    return [Tool.from_native(handle) for handle in open_tools(family, given)]
+    plain = plain_lists(family, given)
+    return [Tool.from_native(handle) for handle in open_tools(family, plain)]

@@ -56,8 +56,8 @@ def read_page(
         'read_page'
     """
     settings = {
-        "allow": list(allow),
-        "ports": list(ports),
+        "allow": allow,
+        "ports": ports,
         "timeout": timeout,
         "max_bytes": max_bytes,
         "max_characters": max_characters,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
+from antiphon._builtin_tools.database import check_sql_database, check_tables
 from antiphon._builtin_tools.opening import open_family
 from antiphon.toolset import Toolset
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Sequence
 
 
@@ -51,10 +52,11 @@ def sql(
         prefix: what the names of the tools begin with, for several databases.
 
     Returns:
-        The three tools. Nothing is opened before the first call.
+        The three tools. Nothing is connected to before the first call; a SQLite file is looked
+        into if `tables` are named.
 
     Raises:
-        ValidationError: a setting is wrong, or there is no such file
+        ValidationError: a setting is wrong, there is no such file, or it has no such table
             (``tool_setting_invalid``).
 
     Example:
@@ -67,10 +69,11 @@ def sql(
         >>> query.call({"query": text, "parameters": {"name": "Lyon"}})["rows"]
         [[5]]
     """
+    path = check_sql_database(database)
     settings = {
-        "url": os.fspath(database),
-        "tables": None if tables is None else list(tables),
-        "functions": None if functions is None else list(functions),
+        "url": path,
+        "tables": tables,
+        "functions": functions,
         "schema": schema,
         "system_tables": system_tables,
         "max_rows": max_rows,
@@ -79,4 +82,6 @@ def sql(
         "timeout": timeout,
         "connect_timeout": connect_timeout,
     }
-    return Toolset(open_family("sql", settings), prefix=prefix)
+    opened = open_family("sql", settings)
+    check_tables(path, list(tables or ()))
+    return Toolset(opened, prefix=prefix)

@@ -64,20 +64,20 @@ def web_search(
     """
     if function is not None:
         settings = {
-            "include_domains": list(include_domains),
-            "exclude_domains": list(exclude_domains),
+            "include_domains": include_domains,
+            "exclude_domains": exclude_domains,
             "arranging": True,
         }
         return search_with(function, settings, timeout)
     settings = {
-        "backends": list(backends),
+        "backends": backends,
         "searxng_url": searxng_url,
         "brave_api_key": brave_api_key,
         "tavily_api_key": tavily_api_key,
         "serper_api_key": serper_api_key,
         "base_url": base_url,
-        "include_domains": list(include_domains),
-        "exclude_domains": list(exclude_domains),
+        "include_domains": include_domains,
+        "exclude_domains": exclude_domains,
         "timeout": timeout,
     }
     return open_tool("web_search", settings)

@@ -64,7 +64,7 @@ def write_pdf(
     """
     settings = {
         "root": os.fspath(root),
-        "fonts": [os.fspath(font) for font in fonts],
+        "fonts": fonts,
         "system_fonts": system_fonts,
         "page_size": page_size,
         "font_size": font_size,

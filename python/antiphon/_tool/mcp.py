@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from antiphon._antiphon import NativeTool
+
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 
 
 class McpServer:
@@ -82,9 +85,10 @@ def read_server(server: Any) -> dict[str, Any]:
     """A URL or a command line, or a list of the program and its arguments.
 
     Raises:
-        ValidationError: it is neither (``tool_setting_invalid``).
+        ValidationError: it is neither, or a URL that is not of HTTP (``tool_setting_invalid``).
     """
     if isinstance(server, str):
+        _check_scheme(server)
         return {"server": server}
     if isinstance(server, list | tuple) and all(isinstance(word, str) for word in server):
         return {"command": list(server)}
@@ -93,6 +97,16 @@ def read_server(server: Any) -> dict[str, Any]:
         code="tool_setting_invalid",
         hint='for instance `Toolset.mcp("npx -y @modelcontextprotocol/server-memory")`',
     )
+
+
+def _check_scheme(server: str) -> None:
+    scheme = _SCHEME.match(server.strip())
+    if scheme is not None and scheme[1].lower() not in {"http", "https"}:
+        raise ValidationError(
+            f"the URL of an MCP server has an unknown scheme: {scheme[1]}",
+            code="tool_setting_invalid",
+            hint="write http://… or https://…, or the command line of a server",
+        )
 
 
 def _opened(sampling: str | Model | None) -> Model | None:

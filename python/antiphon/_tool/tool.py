@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 from antiphon._json_values import encode_result
 from antiphon._keywords import check_keywords
 from antiphon._tool.approval import Approval, ToolCall, approval_kind
+from antiphon._tool.arguments import check_arguments
 from antiphon._tool.bodies import body_of
 from antiphon._tool.context import ToolContext
 from antiphon._tool.gate import (
@@ -358,11 +359,9 @@ class Tool:
     def check(self, arguments: Mapping[str, Any]) -> None:
         """Validates a model's arguments as `call` does, without calling the tool.
 
-        A LangChain tool checks them only when it is called.
-
-        Raises:
-            ValidationError: as `call`.
+        A LangChain tool checks them only when it is called. Raises what `call` raises.
         """
+        check_arguments(self._body, self.name, arguments)
         self._body.check(arguments)
 
     def call(self, arguments: Mapping[str, Any], context: ToolContext | None = None) -> Any:
@@ -374,7 +373,7 @@ class Tool:
             context: for a parameter typed `ToolContext`.
 
         Returns:
-            The result of the function, unchanged; an awaitable if it is async.
+            The result of the function, unchanged; an awaitable if it is async: use `acall` then.
 
         Raises:
             ValidationError: an argument is missing, unknown or of the wrong type
@@ -382,6 +381,7 @@ class Tool:
             ToolError: the function needs a context, or an instance, and has none;
                 or a LangChain tool reports a failure.
         """
+        check_arguments(self._body, self.name, arguments)
         if self._body.is_method:
             raise ToolError(
                 f"a tool that is a method was called without an instance: {self.name}",
@@ -406,6 +406,7 @@ class Tool:
         Raises:
             RunTimeout: it took longer than it may (``tool_timeout``).
         """
+        check_arguments(self._body, self.name, arguments)
         return await acall_tool(self, arguments, context)
 
     def as_langchain(self) -> Any:

@@ -21,10 +21,8 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Iterator
 
-__all__ = ["FILES", "read_table", "stored_frames"]
+__all__ = ["read_table", "stored_frames"]
 
-FILES = (".csv", ".tsv", ".parquet")
-"""Endings of files that hold one table each."""
 _INFERRED = 10_000
 """Rows by which the types of columns are declared."""
 

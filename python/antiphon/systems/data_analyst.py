@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypedDict, Unpack
 
+from antiphon._builtin_tools.database import TABLE_FILES, check_database
 from antiphon._roles import RoleSpec, as_tools
-from antiphon.errors import AntiphonError, SandboxUnavailable, ValidationError
+from antiphon.errors import SandboxUnavailable, ValidationError
 from antiphon.sandbox import Sandbox
 from antiphon.sandbox.engines import runner_of
-from antiphon.systems._frames import FILES, read_table, stored_frames
+from antiphon.systems._analyst_request import AgentRequestOptions, plain_facts, request_of
+from antiphon.systems._frames import read_table, stored_frames
 from antiphon.systems._system import System
 from antiphon.systems.data_analyst_result import AgentRequest, OrchestratorResponse
-from antiphon.tools import encode_result, sql
+from antiphon.tools import sql
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from antiphon._thread_store import Durability
     from antiphon._watch.watcher import Watch
@@ -70,17 +70,6 @@ class DataAnalystSettings(TypedDict, total=False):
     temperature: float | None
     max_reasks: int
     question_timeout_s: float
-
-
-class AgentRequestOptions(TypedDict, total=False):
-    """What a question can come with; `antiphon.systems.AgentRequest` describes each."""
-
-    prefer_agents: Sequence[str | None]
-    disable_agents: Sequence[str | None]
-    max_turns: int | None
-    include_data: bool
-    trace: bool
-    system_prompt: str | None
 
 
 class DataAnalyst(System[OrchestratorResponse]):
@@ -225,7 +214,7 @@ class DataAnalyst(System[OrchestratorResponse]):
                 secret (``input_invalid``).
             StateError: as `System.run`.
         """
-        text, fields = _request(question, facts, options)
+        text, fields = request_of(question, facts, options)
         return super().run(text, **fields, thread=thread, context=context, watch=watch)
 
     async def arun(
@@ -248,7 +237,7 @@ class DataAnalyst(System[OrchestratorResponse]):
             watch: as in `System.arun`.
             **options: as in `run`.
         """
-        text, fields = _request(question, facts, options)
+        text, fields = request_of(question, facts, options)
         return await super().arun(text, **fields, thread=thread, context=context, watch=watch)
 
     def stream(
@@ -271,7 +260,7 @@ class DataAnalyst(System[OrchestratorResponse]):
             watch: as in `System.stream`.
             **options: as in `run`.
         """
-        text, fields = _request(question, facts, options)
+        text, fields = request_of(question, facts, options)
         return super().stream(text, **fields, thread=thread, context=context, watch=watch)
 
     def astream(
@@ -294,7 +283,7 @@ class DataAnalyst(System[OrchestratorResponse]):
             watch: as in `System.stream`.
             **options: as in `run`.
         """
-        text, fields = _request(question, facts, options)
+        text, fields = request_of(question, facts, options)
         return super().astream(text, **fields, thread=thread, context=context, watch=watch)
 
     def _database(self, given: Any, frames: Mapping[str, Any] | None) -> Any:
@@ -307,9 +296,11 @@ class DataAnalyst(System[OrchestratorResponse]):
                     hint="write the frames into the database",
                 )
             return sql(stored_frames(frames, self))
+        if given is not None:
+            check_database(given)
         if not isinstance(given, str | os.PathLike):
             return given
-        if os.fspath(given).lower().endswith(FILES):
+        if os.fspath(given).lower().endswith(TABLE_FILES):
             return sql(stored_frames(read_table(given), self))
         return sql(given)
 
@@ -331,47 +322,10 @@ class DataAnalyst(System[OrchestratorResponse]):
         if data or unknown:
             given = ", ".join([*map(repr, data), *sorted(unknown)])
             raise TypeError(f"a data analyst takes a question and its options, and got: {given}")
-        return {"question": {"question": question, "context": _plain_facts(facts), **options}}
+        return {"question": {"question": question, "context": plain_facts(facts), **options}}
 
     def _call_options(self, loop: asyncio.AbstractEventLoop | None) -> dict[str, Any]:
         return {} if self._sandbox is None else {"call": runner_of(self._sandbox).calls(loop)}
-
-
-def _request(
-    question: str | AgentRequest,
-    facts: Mapping[str, Any] | None,
-    options: Mapping[str, Any],
-) -> tuple[str, dict[str, Any]]:
-    """The text of a question, and the fields of its request."""
-    if not isinstance(question, AgentRequest):
-        return question, {"facts": facts, **options}
-    if facts is not None or options:
-        raise ValidationError(
-            "an `AgentRequest` has all fields of the question, and others were given beside it: "
-            + ", ".join([*(["facts"] if facts is not None else []), *options]),
-            code="input_invalid",
-        )
-    fields = {name: getattr(question, name) for name in AgentRequestOptions.__annotations__}
-    return question.question, {"facts": question.context, **fields}
-
-
-def _plain_facts(facts: Mapping[str, Any] | None) -> dict[str, Any]:
-    if facts is not None and not isinstance(facts, Mapping):
-        raise ValidationError(
-            f"`facts` must be a dict of JSON values by name: {type(facts).__name__}",
-            code="input_invalid",
-            hint='pass `facts={"tenant": "north"}`',
-        )
-    try:
-        plain = encode_result(dict(facts or {}))
-        json.dumps(plain)
-    except (TypeError, ValueError, AntiphonError) as error:
-        raise ValidationError(
-            f"`facts` must hold JSON values: {error}",
-            code="input_invalid",
-            hint="pass text, numbers, lists or dicts of them",
-        ) from error
-    return dict(plain)
 
 
 def _listed(tools: Any) -> list[Any]:
