@@ -252,7 +252,7 @@ pub(crate) fn unknown_outcome(call: &Call, key: &str) -> Fault {
     Fault::new(FaultCode::UnknownOutcome, message)
         .with(callee, name.as_str())
         .with("idempotency_key", key)
-        .hint("find out whether it was record; declare what may be record twice as `idempotent`")
+        .hint("find out whether it was made; declare what may be made twice as `idempotent`")
 }
 
 /// `replay_diverged`: a task that makes another call when it runs again.

@@ -54,6 +54,8 @@ pub struct TaskSnapshot<V> {
     pub answers: Vec<V>,
     /// The answers to questions of its subruns, by question id.
     pub relayed: Vec<(String, V)>,
+    /// The question of a call of an agent that continues because another one is answered.
+    pub waiting: Option<Box<Question<V>>>,
     /// Its state; `None` if it has to run again.
     pub state: Option<TaskSnapshotState<V>>,
     /// Its calls so far.
@@ -120,6 +122,7 @@ impl<V: Value> RecoveredRun<V> {
                     None => snapshot.answers.push(value),
                 }
                 snapshot.state = None;
+                snapshot.waiting = None;
             }
             CommitChange::Called(task, attempt, made) => {
                 let journal = &mut self.snapshot_of(within, task).journal;
@@ -246,9 +249,11 @@ impl<V: Value> RecoveredRun<V> {
     fn resume_timers(&mut self, within: &[NestedLevel]) {
         if self.is_call(within) {
             let asking = self.tasks.values_mut().filter(|snapshot| snapshot.asks());
-            asking
-                .filter(|snapshot| snapshot.within == within)
-                .for_each(|snapshot| snapshot.state = None);
+            for snapshot in asking.filter(|snapshot| snapshot.within == within) {
+                if let Some(TaskSnapshotState::Asked(question)) = snapshot.state.take() {
+                    snapshot.waiting = Some(question);
+                }
+            }
         }
     }
 
@@ -267,6 +272,7 @@ impl<V: Value> RecoveredRun<V> {
             task,
             answers: Vec::new(),
             relayed: Vec::new(),
+            waiting: None,
             state: None,
             journal: None,
         })

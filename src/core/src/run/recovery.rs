@@ -199,12 +199,13 @@ impl<V: Value> Run<V> {
         let own = recovered.tasks.extract_if(.., |_, snapshot| is_own(snapshot));
         let mut own: Vec<_> = own.map(|(_, snapshot)| snapshot).collect();
         own.sort_by_key(|snapshot| snapshot.task.slot);
-        for TaskSnapshot { task, mut answers, state, .. } in own {
-            match (state, answers.pop()) {
-                (Some(TaskSnapshotState::Asked(question)), _) => {
+        for TaskSnapshot { task, mut answers, waiting, state, .. } in own {
+            match (state, answers.pop(), waiting) {
+                (Some(TaskSnapshotState::Asked(question)), ..) => {
                     agent.restore_question(task, *question);
                 }
-                (_, Some(answer)) => agent.restore_answer(task, answer),
+                (_, Some(answer), _) => agent.restore_answer(task, answer),
+                (_, None, Some(question)) => agent.restore_waiting(task, *question),
                 _ => {}
             }
         }

@@ -65,6 +65,16 @@ pub(super) fn resumed(
     mut recovered: RecoveredRun<Value>,
     answers: &[(&Question<Value>, Value)],
 ) -> Play {
+    answer(graph, &mut recovered, answers);
+    Play::resume(graph, script, recovered)
+}
+
+/// Stores answers in a run that no process has.
+pub(super) fn answer(
+    graph: &Arc<Graph<Value>>,
+    recovered: &mut RecoveredRun<Value>,
+    answers: &[(&Question<Value>, Value)],
+) {
     let commit = |(question, answer): &(&Question<Value>, Value)| {
         let kept = recovered.tasks.values().find(|kept| match &kept.state {
             Some(TaskSnapshotState::Asked(asked)) => asked.id == question.id,
@@ -79,7 +89,6 @@ pub(super) fn resumed(
     for commit in answers.iter().map(commit).collect::<Vec<_>>() {
         recovered.fold(graph, commit).unwrap();
     }
-    Play::resume(graph, script, recovered)
 }
 
 pub(super) fn names(log: &Log) -> Vec<String> {

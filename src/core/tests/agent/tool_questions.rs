@@ -5,15 +5,20 @@ use std::sync::{Arc, Mutex};
 use antiphon_core::SideEffect::{External, Read};
 use antiphon_core::agent::AgentTool;
 use antiphon_core::approval::Approval;
+use antiphon_core::budget::Limits;
+use antiphon_core::channel::Reducer;
+use antiphon_core::checkpoint::RecoveredRun;
 use antiphon_core::event::EventKind;
-use antiphon_core::graph::Graph;
+use antiphon_core::graph::{Graph, Node, NodePolicy, NodeWork, START};
 use antiphon_core::model::ModelReply;
+use antiphon_core::run::{Options, Run};
 use antiphon_core::task::{TaskOutcome, TaskWork};
+use antiphon_core::{Category, Jitter, RetryPolicy};
 use serde_json::{Value, json};
 
-use super::approvals::{folded, needs, resumed, stored};
+use super::approvals::{answer, folded, needs, resumed, stored};
 use super::model::{asks, graph, invocations, requests, results, says, script, tool, with};
-use crate::support::{Call, Script, play};
+use crate::support::{BEGIN, Call, Play, Script, fault, options, play};
 
 /// The tools that were called, each with the answers that it found.
 type Calls = Arc<Mutex<Vec<(String, Vec<Value>)>>>;
@@ -166,7 +171,7 @@ fn another_process_continues_with_the_answer() {
 
 /// Only calls without side effects can wait at once.
 #[test]
-fn another_process_asks_again_what_is_not_answered() {
+fn another_process_does_not_repeat_a_call_that_still_waits() {
     let tools = || vec![tool("one", Read), tool("two", Read)];
     let turns = || vec![asks(&["one", "two"]), says("done")];
     let (graph, script, _) = asker(tools(), turns(), once);
@@ -176,11 +181,103 @@ fn another_process_asks_again_what_is_not_answered() {
     let recovered = folded(&graph, &play);
     let mut later = resumed(&graph, script, recovered, &[(&questions[1], json!("second"))]);
     assert_eq!(later.pauses(), questions[..1], "it keeps its id");
+    assert_eq!(made(&calls), [("two".to_owned(), vec![json!("second")])]);
+    let shown = later.of_kind(EventKind::Interrupt);
+    assert_eq!(shown.len(), 1, "it is shown again, as another process may watch");
     later.run.answer(&questions[0].id, json!("first"), later.now).unwrap();
     later.complete();
-    assert_eq!(made(&calls).iter().filter(|(name, _)| name == "two").count(), 1);
+    assert_eq!(made(&calls).last().unwrap(), &("one".to_owned(), vec![json!("first")]));
+    assert_eq!(made(&calls).len(), 2);
+    assert_eq!(later.run.budget().spent().tool_calls, 2);
     let read = results(&requests(&later)[0]);
     assert!(read[0].contains("first") && read[1].contains("second"), "{read:?}");
+}
+
+#[test]
+fn of_equal_calls_each_keeps_its_answer_in_another_process() {
+    for side_effect in [Read, External] {
+        let turns = || vec![asks(&["one", "one"]), says("done")];
+        let (graph, script, _) = asker(vec![tool("one", side_effect)], turns(), once);
+        let mut recovered = RecoveredRun::new(&graph);
+        let mut play = stored(&graph, script);
+        for given in ["given first", "given last"] {
+            // Both ask at once if the tool has no side effects; the last one is answered first.
+            let questions = play.pauses();
+            let question = questions.last().unwrap();
+            let (_, script, _) = asker(vec![tool("one", side_effect)], turns(), once);
+            for commit in std::mem::take(&mut play.commits) {
+                recovered.fold(&graph, commit).unwrap();
+            }
+            answer(&graph, &mut recovered, &[(question, json!(given))]);
+            play = Play::resume(&graph, script, recovered.clone());
+        }
+        play.complete();
+        let read = results(&requests(&play)[0]);
+        let order = if side_effect == Read { ["last", "first"] } else { ["first", "last"] };
+        for (read, order) in read.iter().zip(order) {
+            assert!(read.contains(&format!("given {order}")), "{side_effect:?}: {read}");
+        }
+    }
+}
+
+#[test]
+fn a_budget_counts_a_call_that_waits_once_however_often_its_run_is_resumed() {
+    let tools = || vec![tool("one", Read), tool("two", Read)];
+    let turns = || vec![asks(&["one", "none", "two"]), says("done")];
+    let (graph, script, _) = asker(tools(), turns(), once);
+    let limits = Limits { tool_calls: Some(3), ..Limits::default() };
+    let limited = || Options { commits: true, limits: limits.clone(), ..options() };
+    let mut play = Play::with(&graph, script, json!({}), limited());
+    let questions = play.pauses();
+    assert_eq!((questions.len(), play.run.budget().spent().tool_calls), (2, 3));
+    let (_, script, calls) = asker(tools(), turns(), once);
+    let mut recovered = folded(&graph, &play);
+    answer(&graph, &mut recovered, &[(&questions[1], json!("second"))]);
+    let run = Run::resume(graph, recovered, limited(), BEGIN);
+    let mut later = Play::of(run, script);
+    assert_eq!(later.pauses(), questions[..1]);
+    later.run.answer(&questions[0].id, json!("first"), later.now).unwrap();
+    assert_eq!(later.complete()["uses"], json!([["one", true], ["none", false], ["two", true]]));
+    assert_eq!(later.run.budget().spent().tool_calls, 3);
+    assert_eq!(made(&calls).len(), 2);
+    let last = requests(&later).pop().unwrap();
+    assert!(results(&last)[1].starts_with("error: there is no tool"), "{:?}", results(&last));
+    assert_eq!(last.tools.len(), 2, "the agent has not been told to conclude");
+}
+
+#[test]
+fn another_attempt_of_the_agent_asks_under_another_id() {
+    let turns = vec![asks(&["book"]), says("done")];
+    let (_, asking, _) = asker(vec![tool("book", Read)], turns, once);
+    let mut graph = Graph::builder("again");
+    for key in ["text", "value", "uses", "turns"] {
+        graph.channel(key, Reducer::Set);
+    }
+    let retry = Some(RetryPolicy { jitter: Jitter::None, ..RetryPolicy::default() });
+    graph.add_node(Node {
+        name: "agent".into(),
+        work: NodeWork::Agent(Arc::new(with(vec![tool("book", Read)]))),
+        policy: NodePolicy { retry, ..NodePolicy::default() },
+    });
+    graph.edge(START, "agent");
+    let graph = graph.build().unwrap();
+    let fails = Arc::new(Mutex::new(1));
+    let script = Script::new().node("agent", move |call: &mut Call<'_>| {
+        let is_second =
+            matches!(&call.task.work, TaskWork::Model(request) if request.messages.len() > 2);
+        if is_second && std::mem::take(&mut *fails.lock().unwrap()) == 1 {
+            return TaskOutcome::failed(fault(Category::ModelTransport));
+        }
+        asking.outcome("agent", call)
+    });
+    let mut play = play(&graph, script);
+    let first = play.pauses();
+    play.run.answer(&first[0].id, json!("yes"), play.now).unwrap();
+    let second = play.pauses();
+    assert_ne!(first[0].id, second[0].id);
+    assert!(play.run.answer(&first[0].id, json!("yes"), play.now).is_err());
+    play.run.answer(&second[0].id, json!("yes"), play.now).unwrap();
+    play.complete();
 }
 
 #[test]

@@ -25,7 +25,12 @@ impl<V: Value> AgentScope<V> {
     /// Restores an open question; the agent waits for its answer.
     pub(in crate::run) fn restore_question(&mut self, call: TaskKey, question: Question<V>) {
         self.questions.awaits_answer = true;
-        self.questions.open.push(OpenQuestion { call, question, stored: true });
+        self.questions.open.push(OpenQuestion { call, question, stored: true, shown: true });
+    }
+
+    /// Restores a question that is open while the agent continues with the answer to another one.
+    pub(in crate::run) fn restore_waiting(&mut self, call: TaskKey, question: Question<V>) {
+        self.questions.open.push(OpenQuestion { call, question, stored: false, shown: false });
     }
 
     pub(in crate::run) const fn is_awaiting_answer(&self) -> bool {
@@ -46,6 +51,23 @@ impl<V: Value> AgentScope<V> {
         // open have to be stored again.
         self.questions.open.iter_mut().for_each(|open| open.stored = false);
         Some(call)
+    }
+
+    /// The open question about a call; it is opened under this id and path, if it is not open.
+    fn open_question(
+        &mut self,
+        call: TaskKey,
+        (id, path): (String, Vec<String>),
+    ) -> Option<&mut OpenQuestion<V>> {
+        let open = &self.questions.open;
+        let place = open.iter().position(|open| open.call.key == call.key).unwrap_or(open.len());
+        if place == open.len() {
+            let value = self.question_value(call.slot as usize)?;
+            let question = Question { id, path, value };
+            let open = OpenQuestion { call, question, stored: false, shown: false };
+            self.questions.open.push(open);
+        }
+        self.questions.open.get_mut(place)
     }
 
     /// Decides by the given answers; returns whether anything was decided.
@@ -217,32 +239,29 @@ impl<V: Value> Run<V> {
         let slot = u32::try_from(position).unwrap_or(u32::MAX);
         let call = TaskKey { key: seed.number(), slot, node };
         let (commits, before) = (self.queue.commits, self.queue.trace_position());
+        // Another attempt asks anew: an answer to the question of this one is none to its own.
+        let asked = seed.child(self.attempt_of(scope).into());
+        let id = format!("{:016x}{:016x}", asked.child(1).number(), asked.child(2).number());
         let path = self.scopes.path(scope, 0).iter().map(ToString::to_string).collect();
         let Some(agent) = self.scopes.agent_mut(scope) else { return };
-        let open = agent.questions.open.iter_mut().find(|open| open.call.key == call.key);
-        let is_new = open.is_none();
-        let question = match open {
-            Some(open) if open.stored || !commits => return,
-            Some(open) => {
-                open.stored = true;
-                open.question.clone()
-            }
-            None => {
-                let Some(value) = agent.question_value(position) else { return };
-                let id = format!("{:016x}{:016x}", seed.child(1).number(), seed.child(2).number());
-                let question = Question { id, path, value };
-                let open = OpenQuestion { call, question: question.clone(), stored: true };
-                agent.questions.open.push(open);
-                self.log_question(scope, position, &question);
-                question
-            }
-        };
-        if commits {
+        let Some(open) = agent.open_question(call, (id, path)) else { return };
+        let is_new = !std::mem::replace(&mut open.shown, true);
+        let is_stored = std::mem::replace(&mut open.stored, true);
+        let question = open.question.clone();
+        if is_new {
+            self.log_question(scope, position, &question);
+        }
+        if commits && !is_stored {
             let id = self.store(scope, CommitChange::Asked(call, Box::new(question)));
             if is_new {
                 self.queue.withhold(id, before);
             }
         }
+    }
+
+    fn attempt_of(&self, scope: u32) -> u32 {
+        let parent = self.scopes.get(scope).and_then(|scope| scope.parent);
+        parent.map_or(1, |(parent, slot)| self.scopes.attempt(parent, slot))
     }
 
     fn log_question(&mut self, scope: u32, position: usize, question: &Question<V>) {

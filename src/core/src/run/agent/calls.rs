@@ -33,7 +33,12 @@ impl<V> AgentScope<V> {
         let asked = self.call_of(position)?;
         let tool = self.spec.tools.iter().find(|tool| tool.spec.name == asked.name);
         let repeatable = tool.is_some_and(|tool| tool.spec.is_repeatable());
-        Some(Call { repeatable, ..asked.as_call() })
+        let call = asked.as_call();
+        // Equal calls that run at once end in any order, so that each is matched by its place. Calls
+        // with side effects are made one after the other, and may stand elsewhere after a failure.
+        let place = || self.call_position(kind).seed(Seed::new(call.digest)).number();
+        let digest = if repeatable { place() } else { call.digest };
+        Some(Call { digest, repeatable, ..call })
     }
 }
 

@@ -131,6 +131,8 @@ pub(super) struct OpenQuestion<V> {
     pub(super) question: Question<V>,
     /// Whether it is stored.
     pub(super) stored: bool,
+    /// Whether its event is in the trace of this process.
+    pub(super) shown: bool,
 }
 
 impl<V> CallQuestions<V> {

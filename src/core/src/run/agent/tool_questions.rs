@@ -85,6 +85,15 @@ impl<V: Value> Run<V> {
         }
     }
 
+    /// What the tool of this call has asked in an earlier process, if it still waits for the answer.
+    pub(super) fn waiting_question(&self, scope: u32, position: usize) -> Option<V> {
+        let seed = self.scopes.get(scope)?.seed;
+        let agent = self.scopes.agent(scope).filter(|agent| !agent.questions.open.is_empty())?;
+        let key = agent.next_question(seed, position)?.number();
+        let open = agent.questions.open.iter().find(|open| open.call.key == key)?;
+        Some(open.question.value.clone())
+    }
+
     /// Whether this call is made again because its tool has asked: it was counted before.
     pub(super) fn is_made_again(&self, scope: u32, position: usize) -> bool {
         let seed = self.scopes.get(scope).map(|scope| scope.seed);

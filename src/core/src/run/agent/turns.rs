@@ -75,6 +75,10 @@ impl<V: Value> Run<V> {
         if self.replay_result(scope, position, &invocation) {
             return;
         }
+        if let Some(question) = self.waiting_question(scope, position) {
+            self.log_tool_call(scope, position, || invocation.arguments.clone());
+            return self.ask_for_tool(scope, position, question);
+        }
         let denied = !self.is_made_again(scope, position)
             && self.spend(scope, 0, BudgetCharge::Tool).is_err();
         let Some(agent) = self.scopes.agent_mut(scope) else { return };
@@ -201,8 +205,9 @@ impl<V: Value> Run<V> {
         }
     }
 
-    /// A denied call is answered already; it may count like any other.
+    /// A denied call is answered already; it may count like any other, but only once.
     fn refuse(&mut self, scope: u32, position: usize, counts: bool) {
+        let counts = counts && self.scopes.agent(scope).is_some_and(|agent| !agent.replays);
         let denied = counts && self.spend(scope, 0, BudgetCharge::Tool).is_err();
         if let Some(agent) = self.scopes.agent_mut(scope)
             && let Some(conversation) = &mut agent.conversation
@@ -279,9 +284,9 @@ impl<V: Value> Scopes<V> {
     }
 }
 
-/// Only the code of a node or of a tool can ask: the others are not made again with the answer.
+/// Only the code of a node or of a tool can ask: nothing else is made again with the answer.
 fn question_misplaced() -> Fault {
-    let message = "a model of a declared agent, or a run within one of its tools, asked a question";
+    let message = "a model or an approver of a declared agent, or a run within one of its tools, asked a question";
     Fault::new(FaultCode::QuestionMisplaced, message)
         .hint("ask with `interrupt` in the tool itself, or in an agent's own `act`")
 }
