@@ -115,7 +115,7 @@ fn gathered(state: &State, answer: &str, is_answered: bool) -> GatheredInformati
         tool_name: task.tool_name.clone(),
         description: task.description.clone(),
         arguments: task.tool_arguments.clone(),
-        result: task.result.clone().unwrap_or_default(),
+        result: task.returned().cloned().unwrap_or_default(),
     });
     let failed = plan.with_status(TaskStatus::Failed).map(|task| FailedTask {
         task_number: task.task_number,

@@ -44,7 +44,7 @@ pub struct SearchTask {
     pub depends_on: Vec<usize>,
     /// How it stands.
     pub status: TaskStatus,
-    /// What the tool returned, whole.
+    /// What the tool returned, whole; null is a result too.
     pub result: Option<Json>,
     /// Why it failed.
     pub error: Option<TaskError>,
@@ -137,9 +137,9 @@ impl TaskError {
 /// What came of one call, on its way from its node into the plan.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TaskRecord {
-    /// What the tool returned.
+    /// What the tool returned, unless it failed.
     pub result: Option<Json>,
-    /// Why there is no result.
+    /// Why it failed.
     pub error: Option<TaskError>,
     /// When it ended.
     pub finished_at: String,
@@ -158,6 +158,13 @@ impl SearchTask {
     /// Whether it will not change any more.
     pub const fn is_finished(&self) -> bool {
         matches!(self.status, TaskStatus::Completed | TaskStatus::Failed)
+    }
+
+    /// What the tool returned, once the task is complete. Stored, a result that is null looks like
+    /// none.
+    pub(super) fn returned(&self) -> Option<&Json> {
+        let is_complete = self.status == TaskStatus::Completed;
+        is_complete.then(|| self.result.as_ref().unwrap_or(&Json::Null))
     }
 
     pub(super) fn complete(&mut self, result: Json, at: &str) {
@@ -192,10 +199,11 @@ impl ExecutionPlan {
         for (number, record) in records {
             let task = self.tasks.iter_mut().find(|task| task.task_number == *number);
             let Some(task) = task.filter(|task| !task.is_finished()) else { continue };
-            match (&record.result, &record.error) {
-                (Some(result), _) => task.complete(result.clone(), &record.finished_at),
-                (None, Some(error)) => task.fail(error.clone(), &record.finished_at),
-                (None, None) => {}
+            match &record.error {
+                Some(error) => task.fail(error.clone(), &record.finished_at),
+                None => {
+                    task.complete(record.result.clone().unwrap_or_default(), &record.finished_at);
+                }
             }
         }
     }

@@ -87,7 +87,7 @@ impl WavePlan<'_> {
         plan: &ExecutionPlan,
         notes: &mut PlanNotes,
     ) -> Option<TaskStart> {
-        let result = |number: usize| plan.task(number).and_then(|task| task.result.as_ref());
+        let result = |number: usize| plan.task(number).and_then(SearchTask::returned);
         match resolved(&task.tool_arguments, &result) {
             Ok(arguments) => task.tool_arguments = arguments,
             Err(reference) => {
@@ -121,21 +121,24 @@ fn is_known(task: &mut SearchTask, plan: &ExecutionPlan, dispatch: &TaskStart) -
 
 /// Ends the tasks that wait for the result of an equal one.
 fn share(plan: &mut ExecutionPlan, now: &str, notes: &mut PlanNotes) {
-    let finished: BTreeMap<usize, (Option<Json>, Option<TaskError>)> = plan
+    let finished: BTreeMap<usize, (Json, Option<TaskError>)> = plan
         .tasks
         .iter()
         .filter(|task| task.is_finished())
-        .map(|task| (task.task_number, (task.result.clone(), task.error.clone())))
+        .map(|task| {
+            let result = task.returned().cloned().unwrap_or_default();
+            (task.task_number, (result, task.error.clone()))
+        })
         .collect();
     for task in plan.tasks.iter_mut().filter(|task| task.status == TaskStatus::Executing) {
         let equal = task.shares_result_of.and_then(|number| finished.get(&number));
         match equal {
-            Some((Some(result), _)) => {
+            Some((result, None)) => {
                 task.complete(result.clone(), now);
                 let data = json!({"task_number": task.task_number, "shares_result_of": task.shares_result_of});
                 notes.note("task_shared", data);
             }
-            Some((None, Some(error))) => {
+            Some((_, Some(error))) => {
                 task.fail(error.clone(), now);
                 notes.note_failure(task);
             }

@@ -147,6 +147,28 @@ async fn equal_tasks_are_one_call() {
     assert_eq!(prompt.matches("12 stories").count(), 2, "{prompt}");
 }
 
+#[tokio::test]
+async fn a_result_that_is_null_completes_its_task() {
+    let nothing = Arc::new(FakeTool::search("nothing", |_| Ok(Json::Null)));
+    let mut any = FakeTool::search("any", |_| Ok(json!("done")));
+    any.spec.parameters = json!({"type": "object", "properties": {"query": {}}});
+    let any = Arc::new(any);
+    let tasks = [task("nothing", "a"), task("nothing", "a"), task("any", "{{task_1}}")];
+    let played = Scene::new(&json!({}))
+        .tool(&nothing)
+        .tool(&any)
+        .planner([plan(&tasks)])
+        .synthesiser([answer("<p>Nothing.</p>")])
+        .ask("What?")
+        .await;
+    assert_eq!(statuses(played.tasks()), [TaskStatus::Completed; 3]);
+    assert_eq!(played.tasks()[1].shares_result_of, Some(1));
+    assert_eq!(any.calls(), [json!({"query": null})]);
+    assert_eq!(played.notes("information_gathered")[0]["completed"], 3);
+    assert_eq!(played.result.output.gathered_information.task_results[0].result, Json::Null);
+    assert_eq!(played.result.output.search_outcome, SearchOutcome::Answered);
+}
+
 /// AS-26 of `docs/systems/agentic-search.md`.
 #[tokio::test]
 async fn a_call_that_takes_too_long_fails_alone() {
