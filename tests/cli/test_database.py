@@ -69,6 +69,7 @@ def test_a_batch_queries_it_too(orders: Path, tmp_path: Path, antiphon: Antiphon
         (("--system", "data-analyst", "--db", "absent.db"), "there is no SQLite file"),
         (("--system", "data-analyst", "--db", "absent.csv"), "cannot be read"),
         (("--db", "orders.db"), "does not accept a database"),
+        (("--system", "data-analyst"), "--db PATH"),
     ],
 )
 def test_a_database_that_cannot_be_had_is_refused_before_a_model_is_asked(
@@ -79,3 +80,12 @@ def test_a_database_that_cannot_be_had_is_refused_before_a_model_is_asked(
         assert not server.bodies
     assert (done.returncode, done.stdout) == (2, "")
     assert message in done.stderr
+
+
+@pytest.mark.parametrize("given", [("--db", "nope.csv"), ("--db", "nope.db"), ()])
+def test_a_wrong_file_is_a_wrong_command_also_without_a_key(
+    given: tuple[str, ...], antiphon: Antiphon
+) -> None:
+    done = antiphon(*QUESTION, *given, "--model", "openai:gpt-5-mini")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert (given or ("--db",))[-1] in done.stderr

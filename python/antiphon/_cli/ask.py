@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from antiphon._attachment import read_file
 from antiphon._cli.exit_codes import Exit, after
 from antiphon._cli.progress import ProgressView
-from antiphon._cli.role_tools import role_tools
+from antiphon._cli.role_tools import database_of, role_tools
 from antiphon._cli.store import create_store
 from antiphon._cli.terminal import write
 from antiphon._model.default_model import choose, open_model
@@ -41,13 +41,14 @@ def ask(options: argparse.Namespace) -> Exit:
             f"the system does not accept a file: {options.system}", code="input_invalid"
         )
     question = _question(options.question)
+    database = database_of(options, system_of(options))
     choice = choose(options.model, os.environ)
     with ProgressView(sys.stderr) as view:
         view.say(f"model: {choice.description}")
         tools = role_tools(options, system_of(options), view)
         with ProgressBar() as bar, open_model(choice, bar) as model:
             kept = _kept(options)
-            system = system_of(options)(model, **settings, **kept, **tools)
+            system = system_of(options)(model, **settings, **kept, **database, **tools)
             result = system.run(question, watch=view, thread=options.thread, **given)
         _report(view, result)
         if result.questions and result.thread is not None:

@@ -13,7 +13,7 @@ from antiphon._batch_file import open_questions
 from antiphon._cli.ask import checked_settings, system_of
 from antiphon._cli.exit_codes import Exit
 from antiphon._cli.progress import ProgressView
-from antiphon._cli.role_tools import role_tools
+from antiphon._cli.role_tools import database_of, role_tools
 from antiphon._cli.store import create_store
 from antiphon._cli.terminal import tell, write
 from antiphon._model.default_model import choose, open_model
@@ -40,6 +40,7 @@ def batch(options: argparse.Namespace) -> Exit:
     settings = checked_settings(options)
     questions, output = Path(options.batch), Path(options.out)
     open_questions(questions).close()
+    database = database_of(options, system_of(options))
     choice = choose(options.model, os.environ)
     # A local model answers one question after the other.
     usual = _AT_A_TIME if choice.weights is None else 1
@@ -48,7 +49,7 @@ def batch(options: argparse.Namespace) -> Exit:
         view.say(f"model: {choice.description}")
         tools = role_tools(options, system_of(options), view)
         with ProgressBar() as bar, open_model(choice, bar) as model:
-            system = system_of(options)(model, **settings, checkpointer=saver, **tools)
+            system = system_of(options)(model, **settings, checkpointer=saver, **database, **tools)
             report = system.batch_file(
                 questions,
                 output,

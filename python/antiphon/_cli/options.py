@@ -118,7 +118,7 @@ def _add_model(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--db",
         metavar="PATH",
-        help="a SQLite, CSV or Parquet file, or postgresql://…, for --system data-analyst",
+        help="a SQLite, CSV, TSV or Parquet file, or postgresql://…, for --system data-analyst",
     )
     parser.add_argument(
         "--no-tools", action="store_true", help="do not let the expert compute in a sandbox"

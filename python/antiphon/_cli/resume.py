@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from antiphon._cli.ask import checked_settings, system_of
 from antiphon._cli.exit_codes import Exit, after
-from antiphon._cli.role_tools import role_tools
+from antiphon._cli.role_tools import database_of, role_tools
 from antiphon._cli.store import open_store
 from antiphon._cli.target import import_object
 from antiphon._cli.terminal import line, tell, write
@@ -80,10 +80,11 @@ def _ready_system(options: argparse.Namespace) -> Exit:
     """Resumes a question of a ready system, which the command opens itself."""
     options.system = options.team
     settings = checked_settings(options)
+    database = database_of(options, system_of(options))
     choice = choose(options.model, os.environ)
     tools = role_tools(options, system_of(options), None)
     with open_store(options.store) as saver, ProgressBar() as bar, open_model(choice, bar) as model:
-        system = system_of(options)(model, checkpointer=saver, **settings, **tools)
+        system = system_of(options)(model, checkpointer=saver, **settings, **database, **tools)
         return _system(system, options)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from antiphon._cli.calculator import calculator
 from antiphon._cli.terminal import tell
 from antiphon.errors import ValidationError
+from antiphon.systems.data_analyst import database_tools
 
 if TYPE_CHECKING:
     import argparse
@@ -26,10 +27,10 @@ _PARAMETERS = ("research_tools", "tools")
 def role_tools(
     options: argparse.Namespace, system: type[System[Any]], view: ProgressView | None
 ) -> dict[str, Any]:
-    """The tools of a system by parameter: a calculator, and those of ``--docs`` and ``--db``.
+    """The tools of a system by parameter: a calculator, and those of ``--docs``.
 
     Args:
-        options: ``docs`` names a folder, and ``db`` a database; ``no_tools`` asks for no
+        options: ``docs`` names a folder; ``no_tools`` asks for no
             calculator.
         system: the system.
         view: shows how indexing goes on, and that the machine has no sandbox.
@@ -39,7 +40,7 @@ def role_tools(
             (``tool_setting_invalid``).
         ToolError: the folder cannot be indexed (``document_index_unavailable``).
     """
-    tools = {**calculator(options, system, view), **_database(options, system)}
+    tools = calculator(options, system, view)
     if options.docs is None:
         return tools
     accepted = inspect.signature(system).parameters
@@ -51,16 +52,31 @@ def role_tools(
     return {**tools, parameter: [_documents(options.docs, view)]}
 
 
-def _database(options: argparse.Namespace, system: type[System[Any]]) -> dict[str, Any]:
+def database_of(options: argparse.Namespace, system: type[System[Any]]) -> dict[str, Any]:
+    """The database of a system by parameter, opened before a model is looked for.
+
+    The copy of a file of a table lives as long as the options.
+
+    Raises:
+        ValidationError: the system accepts none, or needs one (``input_invalid``); or it cannot
+            be read (``tool_setting_invalid``, ``input_invalid``).
+    """
+    accepts = "database" in inspect.signature(system).parameters
     if options.db is None:
-        return {}
-    if "database" not in inspect.signature(system).parameters:
+        if not accepts:
+            return {}
+        raise ValidationError(
+            f"the system needs a database: {options.system}",
+            code="input_invalid",
+            hint="give it with --db PATH",
+        )
+    if not accepts:
         raise ValidationError(
             f"the system does not accept a database: {options.system}",
             code="input_invalid",
             hint="choose one that does: --system data-analyst",
         )
-    return {"database": options.db}
+    return {"database": database_tools(options.db, options)}
 
 
 def _documents(folder: str, view: ProgressView | None) -> Toolset:

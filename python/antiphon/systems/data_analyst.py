@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from antiphon.systems.stream import AsyncSystemStream, SystemStream
     from antiphon.toolset import Toolset
 
-__all__ = ["AgentRequestOptions", "DataAnalyst", "DataAnalystSettings"]
+__all__ = ["AgentRequestOptions", "DataAnalyst", "DataAnalystSettings", "database_tools"]
 
 _REPLIES = {
     "planner": ("agents", "rationale", "confidence", "depends_on"),
@@ -300,9 +300,7 @@ class DataAnalyst(System[OrchestratorResponse]):
             check_database(given)
         if not isinstance(given, str | os.PathLike):
             return given
-        if os.fspath(given).lower().endswith(TABLE_FILES):
-            return sql(stored_frames(read_table(given), self))
-        return sql(given)
+        return database_tools(given, self)
 
     def _parts(
         self, known: Mapping[str, dict[str, Any]], parts: Mapping[str, Any]
@@ -326,6 +324,17 @@ class DataAnalyst(System[OrchestratorResponse]):
 
     def _call_options(self, loop: asyncio.AbstractEventLoop | None) -> dict[str, Any]:
         return {} if self._sandbox is None else {"call": runner_of(self._sandbox).calls(loop)}
+
+
+def database_tools(path: str | os.PathLike[str], owner: object) -> Toolset:
+    """The tools `sql` of a database, or of a file of a table, whose copy goes with its owner.
+
+    Raises:
+        ValidationError: it cannot be read (``tool_setting_invalid``, ``input_invalid``).
+    """
+    if os.fspath(path).lower().endswith(TABLE_FILES):
+        return sql(stored_frames(read_table(path), owner))
+    return sql(path)
 
 
 def _listed(tools: Any) -> list[Any]:
