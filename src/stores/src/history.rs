@@ -122,11 +122,10 @@ impl<V: Value> HistoryReader<V> {
                 way.append(&mut sealed_store.superstep_after(thread, seq).await?);
                 way
             }
-            OlderPosition::Entry(seq) => match sealed_store.way_to(thread, Some(seq)).await {
-                // The thread was pruned while it was read.
-                Err(_) if sealed_store.store().find(thread, seq).await?.is_none() => Vec::new(),
-                way => way?,
-            },
+            // The thread may be pruned or deleted while it is read.
+            OlderPosition::Entry(seq) => {
+                sealed_store.way_if_present(thread, seq, |_| true).await?.unwrap_or_default()
+            }
             OlderPosition::Nothing => return Ok(()),
         };
         self.older = match way.first().map_or(0, |first| first.parent) {

@@ -201,16 +201,34 @@ impl SealedStore {
         thread: &str,
         seq: u64,
     ) -> Result<Vec<OpenedEntry>, Fault> {
-        let found = self.store.find(thread, seq).await?.map(|entry| entry.kind);
-        if !matches!(found, Some(EntryKind::Step | EntryKind::Snapshot)) {
-            return Err(missing(thread, seq));
-        }
-        let way = self.way_to(thread, Some(seq)).await;
-        match way {
-            // The checkpoint was pruned while it was read.
-            Err(_) if self.store.find(thread, seq).await?.is_none() => Err(missing(thread, seq)),
-            way => way,
-        }
+        let is_checkpoint = |kind| matches!(kind, EntryKind::Step | EntryKind::Snapshot);
+        let way = self.way_if_present(thread, seq, is_checkpoint).await?;
+        way.ok_or_else(|| missing(thread, seq))
+    }
+
+    /// The entries that lead to `seq`; `None` if the thread has no such entry of an accepted
+    /// kind, or loses it while it is read.
+    ///
+    /// # Errors
+    /// Those of [`SealedStore::way_to`].
+    pub(crate) async fn way_if_present(
+        &self,
+        thread: &str,
+        seq: u64,
+        accepts: impl Fn(EntryKind) -> bool,
+    ) -> Result<Option<Vec<OpenedEntry>>, Fault> {
+        let accepts = &accepts;
+        // Each reading looks for the entry first: one that is looked for after a failed reading
+        // may be that of a thread of the same name that was written meanwhile.
+        let read = || async move {
+            match self.store.find(thread, seq).await? {
+                Some(entry) if accepts(entry.kind) => {
+                    self.read_way(thread, Some(seq)).await.map(Some)
+                }
+                _ => Ok(None),
+            }
+        };
+        retry_torn_read(&*self.store, thread, read).await
     }
 
     /// What was written about the superstep after a checkpoint until that was merged, in order:

@@ -21,6 +21,7 @@ mod past_questions;
 mod postgres;
 mod proxy;
 mod retention;
+mod rewritten_thread;
 mod sqlite;
 mod stored_thread;
 mod thread_cache;
