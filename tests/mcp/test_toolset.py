@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from antiphon import Agent, Orchestrator, Toolset
+from antiphon.checkpoint import MemorySaver
 from antiphon.errors import ToolError, ToolTransportError, ValidationError
 from antiphon.models import scripted as model_of
 
@@ -172,6 +173,21 @@ def test_the_answer_may_come_in_another_process(scripted: list[str], tmp_path: P
     assert asking(scripted, model, checkpointer=store).run("Ask.", thread="t").outcome == "paused"
     later = asking(scripted, model, checkpointer=store)
     assert later.resume("t", {"sure": True}).answer == "Done."
+    assert '"sure": true' in model.requests[1]["messages"][-1]["content"]
+
+
+def test_an_answer_that_does_not_fit_is_asked_for_again(scripted: list[str]) -> None:
+    model = model_of([ASKS, "Done."])
+    team = asking(scripted, model, checkpointer=MemorySaver())
+    team.run("Ask.", thread="t")
+    again = team.resume("t", "perhaps")
+    assert again.outcome == "paused"
+    asked = again.questions[0].value
+    assert (asked["question"], asked["problem"]) == (
+        "Really?",
+        '`sure` must be true or false: "perhaps"',
+    )
+    assert team.resume("t", True).answer == "Done."
     assert '"sure": true' in model.requests[1]["messages"][-1]["content"]
 
 

@@ -38,14 +38,19 @@ impl CallQuestions {
     /// The answer to the next question, or `None`: then [`Self::unanswered`] has it.
     pub(super) fn answer(&self, question: &ElicitationQuestion) -> Option<ElicitationAnswer> {
         let Some(answers) = &self.answers else { return Some(ElicitationAnswer::Decline) };
-        let nth = self.asked.fetch_add(1, Ordering::Relaxed);
-        if let Some(answer) = answers.get(nth) {
-            return Some(ElicitationAnswer::read(question, answer));
+        let mut asked = question.as_json();
+        // An answer that does not fit is no answer: the next one is to the same question.
+        while let Some(answer) = answers.get(self.asked.fetch_add(1, Ordering::Relaxed)) {
+            let answer = ElicitationAnswer::read(question, answer);
+            let Some(misfit) = question.misfit(&answer) else { return Some(answer) };
+            if let Some(fields) = asked.as_object_mut() {
+                fields.insert("problem".to_owned(), misfit.into());
+            }
         }
         self.progress.send_if_modified(|progress| {
             let is_first = matches!(progress, CallProgress::Begun);
             if is_first {
-                *progress = CallProgress::Asks(question.as_json());
+                *progress = CallProgress::Asks(asked);
             }
             is_first
         });

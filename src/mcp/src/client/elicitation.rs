@@ -7,6 +7,9 @@ use async_trait::async_trait;
 use rmcp::model::{ElicitRequestParams, ElicitResult, ElicitationAction};
 use serde_json::{Value as Json, json};
 
+/// Characters of a value that a message shows.
+const SHOWN: usize = 80;
+
 /// A question of a server. Its texts come from the server, and are not to be trusted.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ElicitationQuestion {
@@ -34,6 +37,30 @@ impl ElicitationQuestion {
             }
             _ => None,
         }
+    }
+
+    /// Why an answer does not fit the schema; none if it does.
+    pub fn misfit(&self, answer: &ElicitationAnswer) -> Option<String> {
+        let (ElicitationAnswer::Accept(content), Some(schema)) = (answer, &self.schema) else {
+            return None;
+        };
+        let fields = schema.get("properties").and_then(Json::as_object)?;
+        let names = || fields.keys().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+        let Some(given) = content.as_object() else {
+            return Some(format!("the answer must be a dict of {}: {}", names(), short(content)));
+        };
+        if let Some(name) = given.keys().find(|name| !fields.contains_key(*name)) {
+            return Some(format!("the answer has an unknown field, not {}: {name}", names()));
+        }
+        let mut required = schema.get("required").and_then(Json::as_array).into_iter().flatten();
+        let is_missing = |name: &&str| !given.contains_key(*name);
+        if let Some(name) = required.by_ref().filter_map(Json::as_str).find(is_missing) {
+            return Some(format!("the answer lacks a field: {name}"));
+        }
+        given.iter().find_map(|(name, value)| {
+            let expected = expected(fields.get(name)?, value)?;
+            Some(format!("`{name}` must be {expected}: {}", short(value)))
+        })
     }
 
     /// The question as the value of an interrupt.
@@ -104,6 +131,47 @@ fn only_field(question: &ElicitationQuestion) -> Option<&str> {
     let fields = question.schema.as_ref()?.get("properties")?.as_object()?;
     let mut names = fields.keys();
     names.next().filter(|_| names.next().is_none()).map(String::as_str)
+}
+
+/// What a field expects instead of this value; none if it fits.
+fn expected(field: &Json, value: &Json) -> Option<String> {
+    let (fits, kind) = match field.get("type").and_then(Json::as_str) {
+        Some("string") => (value.is_string(), "a text"),
+        Some("boolean") => (value.is_boolean(), "true or false"),
+        Some("number") => (value.is_number(), "a number"),
+        Some("integer") => (value.as_f64().is_some_and(|one| one.fract() == 0.0), "an integer"),
+        Some("array") => (value.is_array(), "a list"),
+        _ => (true, ""),
+    };
+    if !fits {
+        return Some(kind.to_owned());
+    }
+    if let (Some(items), Some(values)) = (field.get("items"), value.as_array()) {
+        let wrong = values.iter().find_map(|one| expected(items, one));
+        return wrong.map(|of_each| format!("a list, and each item {of_each}"));
+    }
+    let choices = choices(field)?;
+    let is_choice = choices.contains(&value);
+    let listed = || choices.iter().map(|choice| short(choice)).collect::<Vec<_>>().join(", ");
+    (!is_choice).then(|| format!("one of {}", listed()))
+}
+
+/// The values to choose from, with or without titles.
+fn choices(field: &Json) -> Option<Vec<&Json>> {
+    if let Some(plain) = field.get("enum").and_then(Json::as_array) {
+        return Some(plain.iter().collect());
+    }
+    let titled = field.get("oneOf").or_else(|| field.get("anyOf"))?.as_array()?;
+    titled.iter().map(|choice| choice.get("const")).collect()
+}
+
+/// A value of a person or a server as messages show it.
+fn short(value: &Json) -> String {
+    let text = value.to_string();
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text,
+    }
 }
 
 fn asks_for_boolean(question: &ElicitationQuestion) -> bool {

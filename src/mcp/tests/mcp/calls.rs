@@ -127,6 +127,29 @@ async fn the_run_is_asked_and_the_call_is_made_again_with_the_answer() {
 }
 
 #[tokio::test]
+async fn an_answer_that_does_not_fit_is_no_answer() {
+    for era in ["2025", "2026"] {
+        let services = McpServices { elicitation: Elicitation::Run, ..McpServices::default() };
+        let client = client_with(scripted(&["--era", era]), services);
+        let ask = tool(&client, "ask").await;
+        for (wrong, problem) in [
+            (json!({"nope": 3}), "the answer has an unknown field, not `sure`: nope"),
+            (json!({"sure": "x"}), "`sure` must be true or false: \"x\""),
+            (json!({}), "the answer lacks a field: sure"),
+        ] {
+            let asked =
+                ask.call(json!({}), &answered(std::slice::from_ref(&wrong))).await.unwrap_err();
+            assert_eq!(asked.code, "question_asked");
+            assert_eq!(asked.details["question"]["question"], "Really?");
+            assert_eq!(asked.details["question"]["problem"], problem);
+            let found = ask.call(json!({}), &answered(&[wrong, json!(true)])).await.unwrap();
+            assert!(found.as_str().unwrap().contains(r#""content": {"sure": true}"#), "{found}");
+        }
+        client.close().await;
+    }
+}
+
+#[tokio::test]
 async fn questions_of_concurrent_calls_over_pipes_belong_to_their_calls() {
     let services = McpServices { elicitation: Elicitation::Run, ..McpServices::default() };
     let client = client_with(scripted(&["--era", "2025"]), services);
@@ -148,6 +171,49 @@ async fn nobody_to_ask_declines_the_question() {
     let found = call(&client, "ask").await.unwrap();
     client.close().await;
     assert!(found.as_str().unwrap().contains(r#""action": "decline""#), "{found}");
+}
+
+#[test]
+fn a_misfit_says_what_the_field_expects() {
+    let schema = json!({"required": ["city"], "properties": {
+        "city": {"type": "string", "enum": ["Lyon", "Nice"]},
+        "beds": {"type": "integer"},
+        "price": {"type": "number"},
+        "view": {"type": "string", "oneOf": [{"const": "sea", "title": "The sea"}]},
+        "extras": {"type": "array", "items": {"anyOf": [{"const": "tea"}, {"const": "bath"}]}},
+    }});
+    let (server, message) = ("s".to_owned(), "Where?".to_owned());
+    let question = ElicitationQuestion { server, message, schema: Some(schema), url: None };
+    let misfit = |answer: Json| question.misfit(&ElicitationAnswer::read(&question, &answer));
+    for fits in [
+        json!({"city": "Nice", "beds": 2.0, "price": 1, "view": "sea", "extras": ["tea"]}),
+        json!({"city": "Lyon", "extras": []}),
+        json!(null),
+        json!({"action": "cancel"}),
+    ] {
+        assert_eq!(misfit(fits), None);
+    }
+    for (answer, problem) in [
+        (
+            json!("Lyon"),
+            "the answer must be a dict of `city`, `beds`, `price`, `view`, `extras`: \"Lyon\"",
+        ),
+        (json!({"city": "Rome"}), "`city` must be one of \"Lyon\", \"Nice\": \"Rome\""),
+        (json!({"city": 3}), "`city` must be a text: 3"),
+        (json!({"city": "Lyon", "beds": 1.5}), "`beds` must be an integer: 1.5"),
+        (json!({"city": "Lyon", "price": true}), "`price` must be a number: true"),
+        (json!({"city": "Lyon", "view": "lake"}), "`view` must be one of \"sea\": \"lake\""),
+        (json!({"city": "Lyon", "extras": "tea"}), "`extras` must be a list: \"tea\""),
+        (
+            json!({"city": "Lyon", "extras": ["gym"]}),
+            "`extras` must be a list, and each item one of \"tea\", \"bath\": [\"gym\"]",
+        ),
+        (json!({}), "the answer lacks a field: city"),
+    ] {
+        assert_eq!(misfit(answer).as_deref(), Some(problem));
+    }
+    let long = misfit(json!({"city": "é".repeat(500)})).unwrap();
+    assert!(long.chars().count() < 150, "{long}");
 }
 
 #[test]
