@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use antiphon_core::reply::ReplyParser;
+use antiphon_core::reply::{ReplyParser, UnreadableReply};
 use antiphon_core::{Fault, FaultCode, Schema, SideEffect, ToolSpec};
 use antiphon_reply::CompiledSchema;
 use serde_json::{Map, Value as Json, json};
@@ -60,10 +60,10 @@ pub(super) struct CheckedArguments {
 
 impl ToolCatalogue<'_> {
     /// The arguments as the tool gets them. Unknown ones are dropped where the tool allows none,
-    /// and a text to look for that is missing is the question.
+    /// optional ones if they do not fit, and a text to look for that is missing is the question.
     ///
     /// # Errors
-    /// A `Validation` fault `invalid_value` that lists every place that does not fit.
+    /// A `Validation` fault `invalid_value` that lists every place that does not fit after that.
     pub(super) fn check(
         &self,
         name: &str,
@@ -74,16 +74,21 @@ impl ToolCatalogue<'_> {
         let spec = spec.ok_or_else(|| unknown(name))?;
         let parser = self.parsers.parser(spec)?;
         let read = |arguments: &Json| {
-            let parsed = parser.parse_arguments(&arguments.to_string());
-            parsed.map(|parsed| parsed.value).map_err(|unfit| unfit.into_argument_fault(name))
+            parser.parse_arguments(&arguments.to_string()).map(|parsed| parsed.value)
         };
-        let first = match read(arguments) {
+        let mut unfit = match read(arguments) {
             Ok(value) => return Ok(CheckedArguments { value, is_repaired: false }),
-            Err(fault) => fault,
+            Err(unfit) => unfit,
         };
-        let repaired = repaired(&spec.parameters, arguments, question);
-        let value = repaired.and_then(|repaired| read(&repaired).ok()).ok_or(first)?;
-        Ok(CheckedArguments { value, is_repaired: true })
+        let mut repaired = repaired(&spec.parameters, arguments, question);
+        while let Some(arguments) = repaired {
+            match read(&arguments) {
+                Ok(value) => return Ok(CheckedArguments { value, is_repaired: true }),
+                Err(again) => unfit = again,
+            }
+            repaired = without_unfit(&spec.parameters, arguments, &unfit);
+        }
+        Err(unfit.into_argument_fault(name))
     }
 
     /// The call of a plan that no model has made: the first of these tools that takes a question
@@ -140,6 +145,21 @@ fn repaired(schema: &Json, arguments: &Json, question: &str) -> Option<Json> {
         }
     }
     Some(Json::Object(fields))
+}
+
+/// The arguments without the optional ones that do not fit, if there are some.
+fn without_unfit(schema: &Json, mut arguments: Json, unfit: &UnreadableReply) -> Option<Json> {
+    let (fields, needed) = (arguments.as_object_mut()?, required(schema));
+    let given = fields.len();
+    for violation in &unfit.errors {
+        // The first part of a JSON pointer is the name of the argument.
+        let name = violation.path.split('/').nth(1).unwrap_or_default();
+        let name = name.replace("~1", "/").replace("~0", "~");
+        if !needed.contains(&name.as_str()) {
+            fields.remove(&name);
+        }
+    }
+    (fields.len() < given).then_some(arguments)
 }
 
 /// Arguments with the question, and with 10 as `size` if there is such an argument.

@@ -97,7 +97,7 @@ async fn a_number_in_a_text_is_sent_as_a_number() {
 async fn arguments_that_do_not_fit_are_repaired_or_fail_the_task_alone() {
     let stories = says("stories", "12 stories");
     let repaired = json!({"tool_name": "stories", "tool_arguments": {"limit": 3}});
-    let lost = json!({"tool_name": "stories", "tool_arguments": {"query": "a", "size": "many"}});
+    let lost = json!({"tool_name": "stories", "tool_arguments": {"query": ["a", {}]}});
     let played = planned_by(plan(&[repaired, lost]), &stories).await;
     assert_eq!(stories.calls(), [json!({"query": QUESTION})]);
     assert_eq!(played.notes("arguments_repaired").len(), 1);
@@ -105,6 +105,38 @@ async fn arguments_that_do_not_fit_are_repaired_or_fail_the_task_alone() {
     assert_eq!((first.status, &*first.description), (TaskStatus::Completed, "stories"));
     assert_eq!(second.status, TaskStatus::Failed);
     assert_eq!(second.error.as_ref().unwrap().kind, TaskErrorKind::InvalidArguments);
+}
+
+#[tokio::test]
+async fn optional_arguments_that_do_not_fit_are_left_out() {
+    let mut search = FakeTool::search("search_documents", |_| Ok(json!("two minutes")));
+    search.spec.parameters = json!({
+        "type": "object",
+        "properties": {
+            "query": {"type": "string"},
+            "limit": {"type": "integer", "default": 6, "minimum": 1},
+            "path": {"type": ["string", "null"]},
+            "format": {"enum": ["html"]},
+            "a/b~": {"type": "object", "properties": {"c": {"type": "integer"}}},
+        },
+        "required": ["query", "limit"],
+        "additionalProperties": false,
+    });
+    let search = Arc::new(search);
+    let given =
+        json!({"query": "tea", "limit": 1, "path": "x", "format": "mcp", "a/b~": {"c": "many"}});
+    let lost = json!({"query": "tea", "limit": 0, "format": "mcp"});
+    let tasks = [given.clone(), lost]
+        .map(|arguments| json!({"tool_name": "search_documents", "tool_arguments": arguments}));
+    let played = planned_by(plan(&tasks), &search).await;
+    let sent = json!({"query": "tea", "limit": 1, "path": "x"});
+    assert_eq!(search.calls(), std::slice::from_ref(&sent));
+    let repaired = json!({"task_number": 1, "given": given, "sent": sent});
+    assert_eq!(played.notes("arguments_repaired"), [repaired]);
+    let [_, second] = played.tasks() else { panic!("two tasks") };
+    let error = second.error.as_ref().unwrap();
+    assert_eq!(error.kind, TaskErrorKind::InvalidArguments);
+    assert!(error.message.contains("limit") && !error.message.contains("format"), "{error:?}");
 }
 
 #[tokio::test]
