@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sqlite3
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -13,6 +14,9 @@ from antiphon import Agent, Tool, ToolContext
 from antiphon.errors import AntiphonError, ValidationError
 from antiphon.models import scripted
 from antiphon.systems import AgenticSearch, AgenticSearchResult
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def stories(query: str, size: int = 5) -> dict[str, Any]:
@@ -75,6 +79,50 @@ def test_a_task_that_fails_is_part_of_the_result() -> None:
     assert lost.error is not None
     assert lost.error.type == "ToolError"
     assert "the archive is closed: x" in lost.error.message
+
+
+def test_a_tool_that_asks_a_person_fails_its_task_alone() -> None:
+    def asking(query: str, call: ToolContext[None]) -> str:
+        """Ask which one is meant."""
+        return str(call.ask(f"Which {query}?"))
+
+    model = scripted(
+        [plan(task("asking", query="x"), task("stories", query="y")), words("<p>a</p>")]
+    )
+    result = AgenticSearch(model, tools=[stories, asking]).run("How many?")
+    assert (result.outcome, result.search_outcome) == ("answered", "answered_partial")
+    (lost,) = result.gathered_information.failed
+    assert lost.error is not None
+    assert "cannot ask a person" in lost.error.message
+
+
+def test_a_fault_that_ends_a_question_is_its_error_message(tmp_path: Path) -> None:
+    runs = tmp_path / "runs.db"
+
+    def dropping(query: str) -> str:
+        """Lose the store."""
+        with sqlite3.connect(runs) as connection:
+            connection.execute("DROP TABLE entry")
+        return query
+
+    model = scripted([plan(task("dropping", query="x")), words("<p>a</p>")])
+    search = AgenticSearch(
+        model, tools=[dropping], checkpointer=f"sqlite:{runs}", durability="sync"
+    )
+    result = search.run("How many?")
+    assert (result.outcome, result.search_outcome) == ("error", "error")
+    assert result.error is not None
+    assert result.error_message == result.error.message
+
+
+def test_words_that_no_result_supports_are_no_answer() -> None:
+    model = scripted([plan(task("broken", query="x")), words("<p>12.</p>")])
+    result = AgenticSearch(model, tools=[broken]).run("How many?")
+    assert (result.usage.model_calls, result.answer) == (2, None)
+    assert result.error_message == result.reason == "all tasks have failed"
+    with pytest.raises(AntiphonError, match="all tasks have failed"):
+        result.raise_for_outcome()
+    assert result.html.endswith("<p>12.</p>")
 
 
 def test_without_an_answer_the_html_tells_what_was_found() -> None:

@@ -169,12 +169,14 @@ class AgenticSearchResult(SystemResult):
 
     Attributes:
         text: the answer as Markdown; empty if there is none.
-        html: what can be shown in any case, as HTML that is safe to show: the answer, or a list
-            of what was found; empty if a fault ended the question.
+        html: what can be shown in any case, as HTML that is safe to show: the answer, a list of
+            what was found, or text that no result supports, after a sentence that says so; empty if
+            a fault ended the question.
         reasoning: how the answer was reached.
         sources: the passages that the answer relies on; all of them if the model named none.
-        search_outcome: ``answered``; ``answered_partial`` if a task failed; ``fallback_html`` if
-            no model has put the results into words; ``no_tools``; ``error``.
+        search_outcome: ``answered``; ``answered_partial`` if a task failed and another has a
+            result; ``fallback_html`` if no model has put the results into words, or tasks failed
+            and none has a result; ``no_tools``; ``error``.
         error_message: why there is no answer, or what it lacks.
         execution_plan: the tasks with their results.
         gathered_information: the results, gathered.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use super::AgenticSearch;
 use super::catalogue::ToolCatalogue;
-use super::plan::{ExecutionPlan, TaskError, TaskRecord, TaskStart, TaskStatus, moment};
+use super::plan::{ExecutionPlan, TaskError, TaskRecord, TaskStart, moment};
 use super::planning::PlanCheck;
 use super::source::result_text;
 use super::state::State;
@@ -48,10 +48,10 @@ pub(super) async fn schedule(cx: NodeContext<AgenticSearch>) -> Result<Patch<Sta
         let numbers: Vec<usize> = dispatched.iter().map(|one| one.task_number).collect();
         patch.note("wave", json!({"numbers": numbers}));
     }
-    let failed = plan.with_status(TaskStatus::Failed).count();
-    if failed > 0 && failed == plan.tasks.len() {
-        patch.set(State::error_message, Some("all tasks have failed".to_owned()));
-    }
+    match plan.lack().filter(|_| dispatched.is_empty()) {
+        Some(lack) => patch.set(State::error_message, Some(lack.to_owned())),
+        None => patch.reset(State::error_message),
+    };
     patch
         .set(State::current_task_index, wave.index(&plan))
         .set(State::execution_plan, Some(plan))
@@ -181,7 +181,8 @@ impl Tool for PlannedTool {
         arguments: &Json,
         cx: &CallContext,
     ) -> Result<antiphon_core::approval::HostVerdict, Fault> {
-        self.tool.approve(arguments, cx).await
+        let verdict = self.tool.approve(arguments, cx).await;
+        verdict.map_err(|fault| own_fault(&self.spec.name, fault))
     }
 
     fn bind(&self, user_context: &UserContext) -> Option<Arc<dyn Tool>> {
@@ -190,6 +191,20 @@ impl Tool for PlannedTool {
     }
 
     async fn call(&self, arguments: Json, cx: &CallContext) -> ToolOutcome {
-        self.tool.call(arguments, cx).await
+        let outcome = self.tool.call(arguments, cx).await;
+        outcome.map_err(|fault| own_fault(&self.spec.name, fault))
     }
+}
+
+/// A fault of a tool. One of state is about a question or a run of the tool's own: as a fault of
+/// this run it would end the question.
+fn own_fault(tool: &str, mut fault: Fault) -> Fault {
+    if fault.code == FaultCode::QuestionAsked {
+        let message = format!("a tool cannot ask a person where no team or graph calls it: {tool}");
+        fault = Fault::new(FaultCode::QuestionMisplaced, message).with("tool", tool);
+    }
+    if fault.category == Category::State {
+        fault.category = Category::Tool;
+    }
+    fault
 }

@@ -90,6 +90,8 @@ pub(super) fn conclude(finished: &mut Finished<'_, AgenticSearch>) -> Conclusion
         .or_else(|| state.error.clone())
         .or_else(|| state.plan_error.clone())
         .or_else(|| state.discovery_error.clone());
+    let fault_message = error.as_ref().filter(|_| outcome == Outcome::Error);
+    let fault_message = fault_message.map(|fault| fault.message.clone());
     let response = state.final_response.clone().unwrap_or_default();
     let is_answered = outcome == Outcome::Answered;
     let FinalResponse { response_content, markdown, reasoning, information_used } = response;
@@ -100,7 +102,7 @@ pub(super) fn conclude(finished: &mut Finished<'_, AgenticSearch>) -> Conclusion
         reasoning,
         sources: information_used,
         search_outcome: state.search_outcome.unwrap_or(SearchOutcome::Error),
-        error_message: state.error_message.clone(),
+        error_message: state.error_message.clone().or(fault_message),
         execution_plan: state.execution_plan.as_ref().map(|_| state.plan()),
         thinking_steps: state.thinking_steps.clone(),
         is_followup: state.is_followup_query,

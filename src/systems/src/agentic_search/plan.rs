@@ -208,6 +208,16 @@ impl ExecutionPlan {
         }
     }
 
+    /// What to say if tasks have failed and none has a result: then nothing supports an answer.
+    pub(super) fn lack(&self) -> Option<&'static str> {
+        let failed = self.with_status(TaskStatus::Failed).count();
+        if failed == 0 || self.with_status(TaskStatus::Completed).next().is_some() {
+            return None;
+        }
+        let is_all = failed == self.tasks.len();
+        Some(if is_all { "all tasks have failed" } else { "no task has a result" })
+    }
+
     /// The tools that have returned results, each once, in the order of their first use.
     pub fn sources_used(&self) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();

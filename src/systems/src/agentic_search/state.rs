@@ -95,9 +95,11 @@ pub struct FinalResponse {
 pub enum SearchOutcome {
     /// All tasks had results.
     Answered,
-    /// Some tasks failed.
+    /// Some tasks failed, others had results.
     AnsweredPartial,
-    /// Code lists the results, because no model has put them into words.
+    /// There is something to show, but no answer: a list made by code, because no model has put
+    /// the results into words, or words of a model that nothing supports, because no task has a
+    /// result.
     FallbackHtml,
     /// There was no tool.
     NoTools,

@@ -58,10 +58,24 @@ pub(super) fn conclude(
     Ok(patch)
 }
 
-/// Takes an answer over.
-pub(super) fn deliver(state: &State, response: FinalResponse, patch: &mut Patch<State>) {
-    let has_failed = state.plan().with_status(TaskStatus::Failed).next().is_some();
-    let outcome = if has_failed { SearchOutcome::AnsweredPartial } else { SearchOutcome::Answered };
+/// What stands before words that no result supports.
+const UNSUPPORTED: &str =
+    "<p><strong>No task has a result, so no source supports what follows.</strong></p>";
+
+/// Takes an answer over. Without the result of any task it is none, and says so.
+pub(super) fn deliver(state: &State, mut response: FinalResponse, patch: &mut Patch<State>) {
+    let plan = state.plan();
+    let has_failed = plan.with_status(TaskStatus::Failed).next().is_some();
+    let outcome = match plan.lack() {
+        Some(lack) => {
+            response.response_content.insert_str(0, UNSUPPORTED);
+            response.markdown = to_markdown(&response.response_content);
+            patch.set(State::error_message, Some(lack.to_owned()));
+            SearchOutcome::FallbackHtml
+        }
+        None if has_failed => SearchOutcome::AnsweredPartial,
+        None => SearchOutcome::Answered,
+    };
     let chars = response.response_content.chars().count();
     patch
         .note("response_generated", json!({"chars": chars}))

@@ -1,12 +1,15 @@
 //! From the question to the answer, and without tools.
 
+use std::sync::Arc;
+
+use antiphon_core::{Fault, FaultCode};
 use antiphon_systems::Outcome;
 use antiphon_systems::agentic_search::{
     Config, PlanSource, SearchInput, SearchOutcome, TaskStatus,
 };
 use serde_json::json;
 
-use crate::scene::{Scene, answer, fails, plan, says, task};
+use crate::scene::{FakeTool, Scene, answer, fails, plan, says, task};
 
 /// AS-01 of `docs/systems/agentic-search.md`.
 #[tokio::test]
@@ -83,6 +86,31 @@ async fn a_task_that_fails_is_told_and_the_others_are_answered_from() {
     assert!(prompt.contains("the index is closed"), "{prompt}");
 }
 
+#[tokio::test]
+async fn a_tool_that_asks_a_person_fails_its_task_alone() {
+    let asking = Arc::new(FakeTool::search("asking", |_| Err(Fault::question(json!("Which?")))));
+    let elsewhere = Arc::new(FakeTool::search("elsewhere", |_| {
+        Err(Fault::new(FaultCode::ThreadBusy, "another run holds the thread"))
+    }));
+    let played = Scene::new(&json!({}))
+        .tool(&asking)
+        .tool(&elsewhere)
+        .tool(&says("notes", "5 notes"))
+        .planner([plan(&[task("asking", "a"), task("elsewhere", "b"), task("notes", "c")])])
+        .synthesiser([answer("<p>At least 5.</p>")])
+        .ask("How many?")
+        .await;
+    let messages: Vec<Option<&str>> = played
+        .tasks()
+        .iter()
+        .map(|task| task.error.as_ref().map(|error| error.message.as_str()))
+        .collect();
+    let asked = "a tool cannot ask a person where no team or graph calls it: asking";
+    assert_eq!(messages, [Some(asked), Some("another run holds the thread"), None]);
+    assert_eq!(played.result.output.search_outcome, SearchOutcome::AnsweredPartial);
+    assert_eq!(played.spent(), (2, 3));
+}
+
 /// AS-10 of `docs/systems/agentic-search.md`.
 #[tokio::test]
 async fn an_answer_is_asked_for_when_all_tasks_fail() {
@@ -96,8 +124,13 @@ async fn an_answer_is_asked_for_when_all_tasks_fail() {
     assert_eq!(played.spent(), (2, 2));
     let output = &played.result.output;
     assert_eq!(output.error_message.as_deref(), Some("all tasks have failed"));
-    assert_eq!(output.answer, "Nothing could be found.");
-    assert_eq!(output.search_outcome, SearchOutcome::AnsweredPartial);
+    assert_eq!(played.result.reason.as_deref(), Some("all tasks have failed"));
+    assert_eq!(output.search_outcome, SearchOutcome::FallbackHtml);
+    assert_eq!((played.result.outcome, &*output.answer), (Outcome::NoAnswer, ""));
+    assert!(output.html.ends_with("<p>Nothing could be found.</p>"), "{}", output.html);
+    assert!(output.html.contains("no source supports what follows"), "{}", output.html);
+    let [turn] = &*played.result.state.conversation_history else { panic!("one turn") };
+    assert!(turn.response.contains("no source supports what follows"), "{}", turn.response);
 }
 
 /// AS-12 of `docs/systems/agentic-search.md`.

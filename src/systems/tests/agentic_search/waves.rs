@@ -69,7 +69,8 @@ async fn a_failure_stops_further_tasks_where_that_is_wanted() {
     assert_eq!(statuses(played.tasks()), [TaskStatus::Failed, TaskStatus::Pending]);
     assert_eq!(played.result.state.current_task_index, 0);
     assert_eq!((played.spent(), notes.calls().len()), ((2, 1), 0));
-    assert_eq!(played.result.output.answer, "Nothing.");
+    assert!(played.html().ends_with("<p>Nothing.</p>"), "{}", played.html());
+    assert_eq!(played.result.reason.as_deref(), Some("no task has a result"));
 }
 
 /// AS-24 of `docs/systems/agentic-search.md`.
