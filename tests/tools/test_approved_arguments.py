@@ -51,7 +51,7 @@ class Code(enum.StrEnum):
     RED = "red"
 
 
-class Desk:
+class RecordedCalls:
     """Calls a tool as an agent's own code, and says what was shown and what was called."""
 
     def __init__(self, approval: Any) -> None:
@@ -73,12 +73,12 @@ class Desk:
 
     def run(self, value: Any) -> None:
         """Calls it, and approves of everything that is asked."""
-        desk = self
+        calls = self
 
         class Caller(Agent):
             """Calls it."""
 
-            tools = (desk.act,)
+            tools = (calls.act,)
 
             def act(self, state: Any, ctx: AgentContext) -> str:
                 return str(ctx.call("act", value=value))
@@ -111,11 +111,11 @@ class Desk:
 @pytest.mark.parametrize("where", ["run", "run_in_graph"])
 @pytest.mark.parametrize("value", EXACT.values(), ids=EXACT)
 def test_what_is_shown_is_what_is_called(approval: str, where: str, value: Any) -> None:
-    desk = Desk(approval)
-    getattr(desk, where)(value)
+    calls = RecordedCalls(approval)
+    getattr(calls, where)(value)
     expected = json.dumps(value)
-    assert [json.dumps(shown) for shown in desk.shown] == [expected]
-    assert [json.dumps(called) for called in desk.called] == [expected]
+    assert [json.dumps(shown) for shown in calls.shown] == [expected]
+    assert [json.dumps(called) for called in calls.called] == [expected]
 
 
 @pytest.mark.parametrize("approval", ["function", "person"])
@@ -124,17 +124,17 @@ def test_what_is_shown_is_what_is_called(approval: str, where: str, value: Any) 
 def test_what_cannot_be_shown_is_refused_before_anybody_is_asked(
     approval: str, where: str, value: Any
 ) -> None:
-    desk = Desk(approval)
+    calls = RecordedCalls(approval)
     with pytest.raises(ValidationError, match="argument `value") as refused:
-        getattr(desk, where)(value)
+        getattr(calls, where)(value)
     assert refused.value.code == "argument_unshowable"
-    assert (desk.shown, desk.called) == ([], [])
+    assert (calls.shown, calls.called) == ([], [])
 
 
 def test_a_tuple_is_shown_as_the_list_that_is_called() -> None:
-    desk = Desk("function")
-    desk.run((1, (2,)))
-    assert desk.shown == desk.called == [[1, [2]]]
+    calls = RecordedCalls("function")
+    calls.run((1, (2,)))
+    assert calls.shown == calls.called == [[1, [2]]]
 
 
 def test_a_refusal_says_where_the_argument_cannot_be_shown() -> None:
@@ -233,14 +233,14 @@ def test_a_list_that_is_changed_while_a_person_decides_is_another_call() -> None
 def test_a_model_that_names_an_argument_twice_gets_one_of_them_shown_and_called(
     approval: str,
 ) -> None:
-    desk = Desk(approval)
+    calls = RecordedCalls(approval)
     twice = {"name": "act", "arguments": '{"value": "little", "value": "much"}'}
     model = scripted([{"tool_calls": [twice]}, "done"])
-    team = Orchestrator([Agent(name="payer", instructions="Pay.", model=model, tools=[desk.act])])
+    team = Orchestrator([Agent(name="payer", instructions="Pay.", model=model, tools=[calls.act])])
     result = team.run("go")
     if result.outcome == "paused":
-        desk.shown.append(result.questions[0].value["arguments"]["value"])
+        calls.shown.append(result.questions[0].value["arguments"]["value"])
         result = team.resume(result, True)
     assert result.outcome == "answered"
-    assert len(desk.called) == 1
-    assert desk.shown == desk.called
+    assert len(calls.called) == 1
+    assert calls.shown == calls.called

@@ -16,7 +16,6 @@
 //! ```
 
 mod active_calls;
-mod call_questions;
 mod connection;
 mod content;
 mod elicitation;
@@ -31,6 +30,7 @@ mod progress_transport;
 mod registry;
 mod sampling;
 mod schemas;
+mod server_questions;
 mod session;
 mod settings;
 mod stderr_tail;

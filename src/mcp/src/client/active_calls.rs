@@ -8,7 +8,7 @@ use rmcp::model::{ProgressNotificationParam, ProgressToken, RequestId};
 use serde_json::Number;
 use tokio::sync::watch;
 
-use super::call_questions::CallQuestions;
+use super::server_questions::ServerQuestions;
 
 /// A call, as messages of its server refer to it.
 #[derive(Debug)]
@@ -16,7 +16,7 @@ pub(super) struct ActiveCall {
     pub(super) id: RequestId,
     chunks: Option<tokio::sync::mpsc::UnboundedSender<ReplyChunk>>,
     /// Those that the run answers.
-    pub(super) of_run: Arc<CallQuestions>,
+    pub(super) of_run: Arc<ServerQuestions>,
     /// How many questions of its server a person has not answered.
     questions: watch::Sender<usize>,
 }
@@ -46,7 +46,7 @@ impl ActiveCalls {
         &self,
         token: &ProgressToken,
         id: RequestId,
-        (cx, of_run): (&CallContext, &Arc<CallQuestions>),
+        (cx, of_run): (&CallContext, &Arc<ServerQuestions>),
     ) -> ActiveCallGuard {
         let (questions, open_questions) = watch::channel(0);
         let of_run = Arc::clone(of_run);

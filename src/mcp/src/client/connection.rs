@@ -19,12 +19,12 @@ use rmcp::transport::Transport;
 use serde_json::json;
 
 use super::active_calls::ActiveCallGuard;
-use super::call_questions::CallQuestions;
 use super::failure::{CallFailure, handshake_failed, of_handshake, reply_invalid};
 use super::handler::PeerHandler;
 use super::http;
 use super::oauth::ServerAuthorization;
 use super::progress_transport::ProgressTransport;
+use super::server_questions::ServerQuestions;
 use super::session::McpServices;
 use super::stdio::{ServerProcess, StdioTransport};
 use super::target::ServerTarget;
@@ -153,7 +153,7 @@ impl Connection {
             Some(turn) => Some(turn.lock().await),
             None => None,
         };
-        let questions = OpenCall(CallQuestions::of(cx));
+        let questions = OpenCall(ServerQuestions::of(cx));
         self.rounds(params, cx, &questions.0).await
     }
 
@@ -162,7 +162,7 @@ impl Connection {
         self: &Arc<Self>,
         mut params: CallToolRequestParams,
         cx: &CallContext,
-        questions: &Arc<CallQuestions>,
+        questions: &Arc<ServerQuestions>,
     ) -> Result<CallToolResult, CallFailure> {
         for _ in 0..ROUNDS {
             let result = self.request(params.clone(), cx, questions).await?;
@@ -185,7 +185,7 @@ impl Connection {
     async fn input(
         &self,
         asked: InputRequiredResult,
-        questions: &CallQuestions,
+        questions: &ServerQuestions,
     ) -> Option<InputResponses> {
         let mut responses = InputResponses::new();
         for (name, request) in asked.input_requests.unwrap_or_default() {
@@ -211,7 +211,7 @@ impl Connection {
         self: &Arc<Self>,
         params: CallToolRequestParams,
         cx: &CallContext,
-        questions: &Arc<CallQuestions>,
+        questions: &Arc<ServerQuestions>,
     ) -> Result<ServerResult, CallFailure> {
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
         let sending = self.handler.sending.lock().await;
@@ -368,7 +368,7 @@ impl AbandonedCall<'_> {
 }
 
 /// A call that answers questions of its server until it is dropped.
-struct OpenCall(Arc<CallQuestions>);
+struct OpenCall(Arc<ServerQuestions>);
 
 impl Drop for OpenCall {
     fn drop(&mut self) {

@@ -15,10 +15,10 @@ use rmcp::model::{
 use rmcp::service::{InboundStreamOrigin, NotificationContext, RequestContext, RoleClient};
 
 use super::active_calls::{ActiveCalls, OpenQuestion};
-use super::call_questions::CallQuestions;
 use super::elicitation::{Elicitation, ElicitationHandler, ElicitationQuestion};
 use super::pending_replies::PendingReplies;
 use super::sampling;
+use super::server_questions::ServerQuestions;
 use super::session::McpServices;
 
 /// The client's side of one connection.
@@ -52,7 +52,7 @@ impl PeerHandler {
     pub(super) async fn elicit_between(
         &self,
         params: &ElicitRequestParams,
-        of_run: &CallQuestions,
+        of_run: &ServerQuestions,
     ) -> Option<ElicitResult> {
         let question = ElicitationQuestion::of(&self.server, params);
         Some(match (&self.services.elicitation, question) {
@@ -117,7 +117,7 @@ impl PeerHandler {
 }
 
 /// Without an answer the call is cancelled first, so that the server does not act on this one.
-async fn asked_by_run(of_run: &CallQuestions, question: &ElicitationQuestion) -> ElicitResult {
+async fn asked_by_run(of_run: &ServerQuestions, question: &ElicitationQuestion) -> ElicitResult {
     if let Some(answer) = of_run.answer(question) {
         return answer.into_result();
     }

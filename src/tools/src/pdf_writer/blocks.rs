@@ -36,7 +36,7 @@ pub(super) struct ListItem {
 
 /// Where the text of a column stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Side {
+pub(super) enum ColumnAlignment {
     #[default]
     Start,
     Centre,
@@ -45,7 +45,7 @@ pub(super) enum Side {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Table {
-    pub(super) sides: Vec<Side>,
+    pub(super) sides: Vec<ColumnAlignment>,
     pub(super) header: Vec<RichText>,
     pub(super) rows: Vec<Vec<RichText>>,
 }

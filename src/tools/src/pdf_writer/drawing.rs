@@ -18,15 +18,15 @@ use krilla::text::{Font, GlyphId, KrillaGlyph, Tag};
 use parley::layout::{Line, Run};
 
 use super::flow::SHADE;
-use super::page::{Area, Bookmark, Frame, Mark, Pagination};
-use super::typesetter::{Colour, Ink, Typeset};
+use super::page::{Bookmark, PageItem, PageMeasures, PageRectangle, Pagination};
+use super::typesetter::{Colour, GlyphStyle, Typeset};
 
 /// Addresses that links may lead to.
 const SCHEMES: [&str; 3] = ["https://", "http://", "mailto:"];
 
 /// A link on a page.
-struct Link {
-    area: Area,
+struct PageLink {
+    area: PageRectangle,
     address: String,
 }
 
@@ -34,7 +34,7 @@ struct Link {
 type FontKey = (u64, u32, Vec<([u8; 4], u32)>);
 
 /// Glyphs of one style, from left to right.
-struct Strip {
+struct GlyphRun {
     x: f32,
     width: f32,
     style: u16,
@@ -42,9 +42,9 @@ struct Strip {
 }
 
 #[derive(Default)]
-struct Drawing {
+struct PdfDrawing {
     fonts: HashMap<FontKey, Option<Font>>,
-    links: Vec<Link>,
+    links: Vec<PageLink>,
 }
 
 /// Draws pages.
@@ -53,11 +53,11 @@ struct Drawing {
 /// A fault `pdf_unwritable`: a font or an image cannot be embedded.
 pub(super) fn draw(
     pages: &Pagination,
-    frame: Frame,
+    frame: PageMeasures,
     title: Option<&str>,
 ) -> Result<Vec<u8>, Fault> {
     let mut document = Document::new();
-    let mut drawing = Drawing::default();
+    let mut drawing = PdfDrawing::default();
     for marks in &pages.pages {
         let settings = PageSettings::from_wh(frame.width, frame.height).unwrap_or_default();
         let mut page = document.start_page_with(settings);
@@ -85,16 +85,16 @@ pub(super) fn draw(
     })
 }
 
-impl Drawing {
-    fn mark(&mut self, surface: &mut Surface<'_>, mark: &Mark) {
+impl PdfDrawing {
+    fn mark(&mut self, surface: &mut Surface<'_>, mark: &PageItem) {
         match mark {
-            Mark::Fill { area, colour } => fill(surface, *area, *colour),
-            Mark::Line { text, line, x, y } => {
+            PageItem::Fill { area, colour } => fill(surface, *area, *colour),
+            PageItem::Line { text, line, x, y } => {
                 if let Some(line) = text.layout.get(*line) {
                     self.line(surface, text, &line, (*x, *y));
                 }
             }
-            Mark::Image { image, area } => {
+            PageItem::Image { image, area } => {
                 let Some(size) = Size::from_wh(area.width, area.height) else { return };
                 surface.push_transform(&Transform::from_translate(area.x, area.y));
                 surface.draw_image(image.clone(), size);
@@ -107,38 +107,43 @@ impl Drawing {
         &mut self,
         surface: &mut Surface<'_>,
         text: &Typeset,
-        line: &Line<'_, Ink>,
+        line: &Line<'_, GlyphStyle>,
         (left, top): (f32, f32),
     ) {
         let metrics = line.metrics();
         let baseline = top + metrics.baseline - metrics.block_min_coord;
         let mut x = left + metrics.inline_min_coord + metrics.offset;
         for run in line.runs() {
-            for strip in strips(&run, x) {
-                let area =
-                    Area { x: strip.x, y: top, width: strip.width, height: metrics.line_height };
-                self.strip(surface, text, (&run, &strip), (area, baseline));
+            for glyph_run in glyph_runs(&run, x) {
+                let area = PageRectangle {
+                    x: glyph_run.x,
+                    y: top,
+                    width: glyph_run.width,
+                    height: metrics.line_height,
+                };
+                self.glyph_run(surface, text, (&run, &glyph_run), (area, baseline));
             }
             x += run.advance();
         }
     }
 
-    fn strip(
+    fn glyph_run(
         &mut self,
         surface: &mut Surface<'_>,
         text: &Typeset,
-        (run, strip): (&Run<'_, Ink>, &Strip),
-        (area, baseline): (Area, f32),
+        (run, glyph_run): (&Run<'_, GlyphStyle>, &GlyphRun),
+        (area, baseline): (PageRectangle, f32),
     ) {
-        let Some(style) = text.layout.styles().get(usize::from(strip.style)) else { return };
+        let Some(style) = text.layout.styles().get(usize::from(glyph_run.style)) else { return };
         if style.brush.shaded {
             let inset = area.height * 0.1;
-            let shade = Area { y: area.y + inset, height: area.height - 2.0 * inset, ..area };
+            let shade =
+                PageRectangle { y: area.y + inset, height: area.height - 2.0 * inset, ..area };
             fill(surface, shade, SHADE);
         }
         let address = style.brush.link.and_then(|link| text.links.get(link));
         if let Some(address) = address.filter(|address| is_web_address(address)) {
-            self.links.push(Link { area, address: address.to_string() });
+            self.links.push(PageLink { area, address: address.to_string() });
         }
         if let Some(font) = self.font(run) {
             let colour = paint(style.brush.colour);
@@ -159,8 +164,8 @@ impl Drawing {
             if let Some(slant) = &slant {
                 surface.push_transform(slant);
             }
-            let (place, size) = (Point::from_xy(strip.x, baseline), run.font_size());
-            surface.draw_glyphs(place, &strip.glyphs, font, &text.text, size, false);
+            let (place, size) = (Point::from_xy(glyph_run.x, baseline), run.font_size());
+            surface.draw_glyphs(place, &glyph_run.glyphs, font, &text.text, size, false);
             if slant.is_some() {
                 surface.pop();
             }
@@ -169,12 +174,12 @@ impl Drawing {
         if style.strikethrough.is_some() {
             let metrics = run.font_metrics();
             let y = baseline - metrics.strikethrough_offset;
-            let struck = Area { y, height: metrics.strikethrough_size.max(0.5), ..area };
+            let struck = PageRectangle { y, height: metrics.strikethrough_size.max(0.5), ..area };
             fill(surface, struck, style.brush.colour);
         }
     }
 
-    fn font(&mut self, run: &Run<'_, Ink>) -> Option<Font> {
+    fn font(&mut self, run: &Run<'_, GlyphStyle>) -> Option<Font> {
         let font = run.font();
         let synthesis = run.synthesis();
         let variations: Vec<([u8; 4], f32)> = synthesis
@@ -194,9 +199,9 @@ impl Drawing {
 }
 
 /// The glyphs of a run with their texts, cut where the style changes.
-fn strips(run: &Run<'_, Ink>, x: f32) -> Vec<Strip> {
+fn glyph_runs(run: &Run<'_, GlyphStyle>, x: f32) -> Vec<GlyphRun> {
     let size = run.font_size();
-    let mut strips: Vec<Strip> = Vec::new();
+    let mut glyph_runs: Vec<GlyphRun> = Vec::new();
     let mut x = x;
     // Where the text of a ligature ends whose first letter comes later, from right to left.
     let mut ligature_end = None;
@@ -205,7 +210,8 @@ fn strips(run: &Run<'_, Ink>, x: f32) -> Vec<Strip> {
         if cluster.is_ligature_continuation() {
             if run.is_rtl() {
                 ligature_end = ligature_end.max(Some(range.end));
-            } else if let Some(glyph) = strips.last_mut().and_then(|strip| strip.glyphs.last_mut())
+            } else if let Some(glyph) =
+                glyph_runs.last_mut().and_then(|glyph_run| glyph_run.glyphs.last_mut())
             {
                 glyph.text_range.end = range.end;
             }
@@ -213,20 +219,20 @@ fn strips(run: &Run<'_, Ink>, x: f32) -> Vec<Strip> {
         }
         range.end = ligature_end.take().unwrap_or(range.end).max(range.end);
         let style = cluster.style_index();
-        if strips.last().is_none_or(|strip| strip.style != style) {
-            strips.push(Strip { x, width: 0.0, style, glyphs: Vec::new() });
+        if glyph_runs.last().is_none_or(|glyph_run| glyph_run.style != style) {
+            glyph_runs.push(GlyphRun { x, width: 0.0, style, glyphs: Vec::new() });
         }
-        let Some(strip) = strips.last_mut() else { continue };
+        let Some(glyph_run) = glyph_runs.last_mut() else { continue };
         for glyph in cluster.glyphs() {
             let (advance, id) = (glyph.advance / size, GlyphId::new(glyph.id));
             // Upwards is positive in a font, negative in a layout.
             let (dx, dy) = (glyph.x / size, -glyph.y / size);
-            strip.glyphs.push(KrillaGlyph::new(id, advance, dx, dy, 0.0, range.clone(), None));
-            strip.width += glyph.advance;
+            glyph_run.glyphs.push(KrillaGlyph::new(id, advance, dx, dy, 0.0, range.clone(), None));
+            glyph_run.width += glyph.advance;
             x += glyph.advance;
         }
     }
-    strips
+    glyph_runs
 }
 
 /// Headings as a tree: each below the last one of a higher rank.
@@ -252,7 +258,7 @@ fn close(outline: &mut Outline, open: &mut Vec<(u8, OutlineNode)>, level: u8) {
     }
 }
 
-fn fill(surface: &mut Surface<'_>, area: Area, colour: Colour) {
+fn fill(surface: &mut Surface<'_>, area: PageRectangle, colour: Colour) {
     let mut path = PathBuilder::new();
     let Some(rect) = rect(area) else { return };
     path.push_rect(rect);
@@ -261,7 +267,7 @@ fn fill(surface: &mut Surface<'_>, area: Area, colour: Colour) {
     surface.draw_path(&path);
 }
 
-fn rect(area: Area) -> Option<Rect> {
+fn rect(area: PageRectangle) -> Option<Rect> {
     Rect::from_xywh(area.x, area.y, area.width, area.height)
 }
 

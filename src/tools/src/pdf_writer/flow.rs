@@ -6,7 +6,7 @@ use antiphon_core::{Fault, FaultCode};
 use krilla::image::Image;
 
 use super::blocks::{Block, ListItem};
-use super::page::{Area, Bookmark, Frame, Mark, Pagination};
+use super::page::{Bookmark, PageItem, PageMeasures, PageRectangle, Pagination};
 use super::rich_text::RichText;
 use super::table;
 use super::typesetter::{Colour, TextStyle, Typeset, Typesetter};
@@ -22,22 +22,22 @@ pub(super) type ReadImage<'a> = &'a dyn Fn(&str) -> Result<Image, Fault>;
 
 /// Left edge and width of the text.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Column {
+pub(super) struct TextColumn {
     pub(super) x: f32,
     pub(super) width: f32,
 }
 
-impl Column {
+impl TextColumn {
     fn indented(self, by: f32) -> Self {
         let by = by.min((self.width - MIN_WIDTH).max(0.0));
         Self { x: self.x + by, width: self.width - by }
     }
 }
 
-pub(super) struct Flow<'a> {
+pub(super) struct PageLayout<'a> {
     pub(super) typesetter: &'a mut Typesetter,
     pub(super) size: f32,
-    frame: Frame,
+    frame: PageMeasures,
     max_pages: usize,
     read_image: ReadImage<'a>,
     pages: Pagination,
@@ -47,10 +47,10 @@ pub(super) struct Flow<'a> {
     bars: Vec<f32>,
 }
 
-impl<'a> Flow<'a> {
+impl<'a> PageLayout<'a> {
     pub(super) fn new(
         typesetter: &'a mut Typesetter,
-        frame: Frame,
+        frame: PageMeasures,
         size: f32,
         max_pages: usize,
         read_image: ReadImage<'a>,
@@ -66,11 +66,11 @@ impl<'a> Flow<'a> {
     /// A fault `pdf_unwritable`, or that of an image.
     pub(super) fn set(mut self, blocks: &[Block]) -> Result<Pagination, Fault> {
         let width = self.frame.width - 2.0 * self.frame.margin;
-        self.blocks(blocks, Column { x: self.frame.margin, width })?;
+        self.blocks(blocks, TextColumn { x: self.frame.margin, width })?;
         Ok(self.pages)
     }
 
-    fn blocks(&mut self, blocks: &[Block], column: Column) -> Result<(), Fault> {
+    fn blocks(&mut self, blocks: &[Block], column: TextColumn) -> Result<(), Fault> {
         for (index, block) in blocks.iter().enumerate() {
             if index > 0 {
                 self.skip(self.size * 0.65);
@@ -80,7 +80,7 @@ impl<'a> Flow<'a> {
         Ok(())
     }
 
-    fn block(&mut self, block: &Block, column: Column) -> Result<(), Fault> {
+    fn block(&mut self, block: &Block, column: TextColumn) -> Result<(), Fault> {
         match block {
             Block::Heading { level, text } => self.heading(*level, text, column),
             Block::Paragraph(text) => {
@@ -100,17 +100,17 @@ impl<'a> Flow<'a> {
             Block::Table(table) => table::set(self, table, column),
             Block::Image { path, description } => self.image(path, description, column),
             Block::Rule => {
-                let area = Area { x: column.x, y: 0.0, width: column.width, height: 0.75 };
+                let area = PageRectangle { x: column.x, y: 0.0, width: column.width, height: 0.75 };
                 self.skip(self.size * 0.3);
                 let y = self.take(area.height)?;
-                self.mark(Mark::Fill { area: Area { y, ..area }, colour: LINE_GREY });
+                self.mark(PageItem::Fill { area: PageRectangle { y, ..area }, colour: LINE_GREY });
                 self.skip(self.size * 0.3);
                 Ok(())
             }
         }
     }
 
-    fn heading(&mut self, level: u8, text: &RichText, column: Column) -> Result<(), Fault> {
+    fn heading(&mut self, level: u8, text: &RichText, column: TextColumn) -> Result<(), Fault> {
         let scale = match level {
             1 => 1.9,
             2 => 1.5,
@@ -140,13 +140,13 @@ impl<'a> Flow<'a> {
         }
         for (line, height) in heights.into_iter().enumerate() {
             let y = self.take(height)?;
-            self.mark(Mark::Line { text: text.clone(), line, x, y });
+            self.mark(PageItem::Line { text: text.clone(), line, x, y });
         }
         Ok(())
     }
 
     /// Lines that keep their breaks; code has a background.
-    fn raw_lines(&mut self, text: &str, code: bool, column: Column) -> Result<(), Fault> {
+    fn raw_lines(&mut self, text: &str, code: bool, column: TextColumn) -> Result<(), Fault> {
         let pad = if code { self.size * 0.6 } else { 0.0 };
         let style = TextStyle { code, ..TextStyle::text(self.size) };
         if code {
@@ -163,7 +163,7 @@ impl<'a> Flow<'a> {
                 set.layout.lines().map(|line| line.metrics().line_height).collect();
             for (line, height) in heights.into_iter().enumerate() {
                 let y = if code { self.shade(height, column)? } else { self.take(height)? };
-                self.mark(Mark::Line { text: set.clone(), line, x: column.x + pad, y });
+                self.mark(PageItem::Line { text: set.clone(), line, x: column.x + pad, y });
             }
         }
         if code && self.room() >= pad * 0.7 {
@@ -173,15 +173,15 @@ impl<'a> Flow<'a> {
     }
 
     /// Takes a part of the page with the background of code.
-    fn shade(&mut self, height: f32, column: Column) -> Result<f32, Fault> {
+    fn shade(&mut self, height: f32, column: TextColumn) -> Result<f32, Fault> {
         let y = self.take(height)?;
         // Parts overlap by a hair, or viewers show the seams.
-        let area = Area { x: column.x, y, width: column.width, height: height + 0.2 };
-        self.mark(Mark::Fill { area, colour: SHADE });
+        let area = PageRectangle { x: column.x, y, width: column.width, height: height + 0.2 };
+        self.mark(PageItem::Fill { area, colour: SHADE });
         Ok(y)
     }
 
-    fn list(&mut self, items: &[ListItem], column: Column) -> Result<(), Fault> {
+    fn list(&mut self, items: &[ListItem], column: TextColumn) -> Result<(), Fault> {
         let style = TextStyle::text(self.size);
         let markers: Vec<Rc<Typeset>> = items
             .iter()
@@ -198,7 +198,7 @@ impl<'a> Flow<'a> {
             let height = marker.layout.height();
             self.keep(height * 2.0)?;
             let x = inner.x - self.size * 0.6 - marker.layout.width();
-            self.mark(Mark::Line { text: marker, line: 0, x: x.max(column.x), y: self.y });
+            self.mark(PageItem::Line { text: marker, line: 0, x: x.max(column.x), y: self.y });
             if item.blocks.is_empty() {
                 self.take(height)?;
             }
@@ -207,7 +207,7 @@ impl<'a> Flow<'a> {
         Ok(())
     }
 
-    fn image(&mut self, path: &str, description: &str, column: Column) -> Result<(), Fault> {
+    fn image(&mut self, path: &str, description: &str, column: TextColumn) -> Result<(), Fault> {
         let image = (self.read_image)(path)?;
         let (width, height) = measures(&image);
         // 96 pixels an inch, smaller if it does not fit.
@@ -216,7 +216,7 @@ impl<'a> Flow<'a> {
         let (width, height) = (width * scale, height * scale);
         self.keep(height + if description.is_empty() { 0.0 } else { caption })?;
         let y = self.take(height)?;
-        self.mark(Mark::Image { image, area: Area { x: column.x, y, width, height } });
+        self.mark(PageItem::Image { image, area: PageRectangle { x: column.x, y, width, height } });
         if description.is_empty() {
             return Ok(());
         }
@@ -227,7 +227,7 @@ impl<'a> Flow<'a> {
         self.lines(&Rc::new(caption), column.x)
     }
 
-    pub(super) fn mark(&mut self, mark: Mark) {
+    pub(super) fn mark(&mut self, mark: PageItem) {
         if let Some(page) = self.pages.pages.last_mut() {
             page.push(mark);
         }
@@ -289,8 +289,8 @@ impl<'a> Flow<'a> {
 
     fn draw_bars(&mut self, y: f32, height: f32) {
         for x in self.bars.clone() {
-            let area = Area { x, y, width: 2.0, height: height + 0.2 };
-            self.mark(Mark::Fill { area, colour: LINE_GREY });
+            let area = PageRectangle { x, y, width: 2.0, height: height + 0.2 };
+            self.mark(PageItem::Fill { area, colour: LINE_GREY });
         }
     }
 }

@@ -3,7 +3,7 @@
 use antiphon_core::{Fault, FaultCode};
 use pulldown_cmark::{Alignment, CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 
-use super::blocks::{Block, ListItem, Side, Table};
+use super::blocks::{Block, ColumnAlignment, ListItem, Table};
 use super::rich_text::{Emphasis, RichText};
 
 /// How deep lists and quotes nest.
@@ -16,7 +16,7 @@ const MAX_DEPTH: usize = 20;
 pub(super) fn read(text: &str) -> Result<Vec<Block>, Fault> {
     let options =
         Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
-    let mut reader = Reader::default();
+    let mut reader = MarkdownReader::default();
     for event in Parser::new_ext(text, options) {
         reader.read(event)?;
     }
@@ -26,18 +26,18 @@ pub(super) fn read(text: &str) -> Result<Vec<Block>, Fault> {
 
 /// What blocks are in.
 #[derive(Debug)]
-enum Container {
+enum BlockContainer {
     Quote,
     List { next: Option<u64>, items: Vec<ListItem> },
     Item { marker: String },
 }
 
 #[derive(Debug, Default)]
-struct Reader {
+struct MarkdownReader {
     /// The blocks of the innermost container.
     blocks: Vec<Block>,
     /// The containers, with the blocks before them.
-    open: Vec<(Container, Vec<Block>)>,
+    open: Vec<(BlockContainer, Vec<Block>)>,
     text: RichText,
     /// Where emphases that have not ended began.
     emphases: Vec<(usize, Emphasis)>,
@@ -48,7 +48,7 @@ struct Reader {
     image: Option<(String, usize)>,
 }
 
-impl Reader {
+impl MarkdownReader {
     fn read(&mut self, event: Event<'_>) -> Result<(), Fault> {
         match event {
             Event::Start(tag) => self.start(tag)?,
@@ -95,11 +95,11 @@ impl Reader {
 
     fn start_block(&mut self, tag: Tag<'_>) -> Result<(), Fault> {
         match tag {
-            Tag::BlockQuote(_) => self.enter(Container::Quote)?,
-            Tag::List(next) => self.enter(Container::List { next, items: Vec::new() })?,
+            Tag::BlockQuote(_) => self.enter(BlockContainer::Quote)?,
+            Tag::List(next) => self.enter(BlockContainer::List { next, items: Vec::new() })?,
             Tag::Item => {
                 let marker = self.next_marker();
-                self.enter(Container::Item { marker })?;
+                self.enter(BlockContainer::Item { marker })?;
             }
             Tag::CodeBlock(CodeBlockKind::Fenced(_) | CodeBlockKind::Indented) => {
                 self.code = Some(String::new());
@@ -179,7 +179,7 @@ impl Reader {
         self.blocks.push(Block::Image { path, description });
     }
 
-    fn enter(&mut self, container: Container) -> Result<(), Fault> {
+    fn enter(&mut self, container: BlockContainer) -> Result<(), Fault> {
         if self.open.len() >= 2 * MAX_DEPTH {
             let message = format!("lists and quotes nest deeper than {MAX_DEPTH} levels");
             return Err(Fault::new(FaultCode::PdfUnwritable, message).hint("nest them less"));
@@ -193,10 +193,10 @@ impl Reader {
         let Some((container, before)) = self.open.pop() else { return };
         let inner = std::mem::replace(&mut self.blocks, before);
         match container {
-            Container::Quote => self.blocks.push(Block::Quote(inner)),
-            Container::List { items, .. } => self.blocks.push(Block::List(items)),
-            Container::Item { marker } => {
-                if let Some((Container::List { items, .. }, _)) = self.open.last_mut() {
+            BlockContainer::Quote => self.blocks.push(Block::Quote(inner)),
+            BlockContainer::List { items, .. } => self.blocks.push(Block::List(items)),
+            BlockContainer::Item { marker } => {
+                if let Some((BlockContainer::List { items, .. }, _)) = self.open.last_mut() {
                     items.push(ListItem { marker, blocks: inner });
                 }
             }
@@ -205,7 +205,7 @@ impl Reader {
 
     fn next_marker(&mut self) -> String {
         match self.open.last_mut() {
-            Some((Container::List { next: Some(number), .. }, _)) => {
+            Some((BlockContainer::List { next: Some(number), .. }, _)) => {
                 let marker = format!("{number}.");
                 *number = number.saturating_add(1);
                 marker
@@ -215,7 +215,7 @@ impl Reader {
     }
 
     fn mark_task(&mut self, done: bool) {
-        if let Some((Container::Item { marker }, _)) = self.open.last_mut() {
+        if let Some((BlockContainer::Item { marker }, _)) = self.open.last_mut() {
             if done { "☑" } else { "☐" }.clone_into(marker);
         }
     }
@@ -226,11 +226,11 @@ fn is_line_break(html: &str) -> bool {
     name.trim().eq_ignore_ascii_case("br")
 }
 
-const fn side(alignment: Alignment) -> Side {
+const fn side(alignment: Alignment) -> ColumnAlignment {
     match alignment {
-        Alignment::None | Alignment::Left => Side::Start,
-        Alignment::Center => Side::Centre,
-        Alignment::Right => Side::End,
+        Alignment::None | Alignment::Left => ColumnAlignment::Start,
+        Alignment::Center => ColumnAlignment::Centre,
+        Alignment::Right => ColumnAlignment::End,
     }
 }
 

@@ -8,13 +8,13 @@ use super::typesetter::{Colour, Typeset};
 
 /// The measures of all pages, in points from the upper left corner.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Frame {
+pub(super) struct PageMeasures {
     pub(super) width: f32,
     pub(super) height: f32,
     pub(super) margin: f32,
 }
 
-impl Frame {
+impl PageMeasures {
     pub(super) const fn new((width, height): (f32, f32)) -> Self {
         Self { width, height, margin: 56.7 }
     }
@@ -31,7 +31,7 @@ impl Frame {
 
 /// A rectangle, by its upper left corner.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Area {
+pub(super) struct PageRectangle {
     pub(super) x: f32,
     pub(super) y: f32,
     pub(super) width: f32,
@@ -39,7 +39,7 @@ pub(super) struct Area {
 }
 
 /// One thing on a page.
-pub(super) enum Mark {
+pub(super) enum PageItem {
     /// A line of a text, with the left edge of the text and the upper edge of the line.
     Line {
         text: Rc<Typeset>,
@@ -48,12 +48,12 @@ pub(super) enum Mark {
         y: f32,
     },
     Fill {
-        area: Area,
+        area: PageRectangle,
         colour: Colour,
     },
     Image {
         image: Image,
-        area: Area,
+        area: PageRectangle,
     },
 }
 
@@ -69,6 +69,6 @@ pub(super) struct Bookmark {
 /// The pages of a document.
 #[derive(Default)]
 pub(super) struct Pagination {
-    pub(super) pages: Vec<Vec<Mark>>,
+    pub(super) pages: Vec<Vec<PageItem>>,
     pub(super) bookmarks: Vec<Bookmark>,
 }

@@ -4,9 +4,9 @@ use std::rc::Rc;
 
 use antiphon_core::{Fault, FaultCode};
 
-use super::blocks::{Side, Table};
-use super::flow::{Column, Flow, LINE_GREY, SHADE};
-use super::page::{Area, Mark};
+use super::blocks::{ColumnAlignment, Table};
+use super::flow::{LINE_GREY, PageLayout, SHADE, TextColumn};
+use super::page::{PageItem, PageRectangle};
 use super::rich_text::RichText;
 use super::typesetter::{TextStyle, Typeset};
 
@@ -20,15 +20,19 @@ const RULE: f32 = 0.6;
 struct TableLayout {
     size: f32,
     pad: f32,
-    columns: Vec<Column>,
-    sides: Vec<Side>,
+    columns: Vec<TextColumn>,
+    sides: Vec<ColumnAlignment>,
 }
 
 /// Sets a table.
 ///
 /// # Errors
 /// A fault `pdf_unwritable`: it has more columns than a page is wide, or there are too many pages.
-pub(super) fn set(flow: &mut Flow<'_>, table: &Table, column: Column) -> Result<(), Fault> {
+pub(super) fn set(
+    flow: &mut PageLayout<'_>,
+    table: &Table,
+    column: TextColumn,
+) -> Result<(), Fault> {
     let layout = lay_out(flow, table, column)?;
     let header = cells(flow, &layout, &table.header, true);
     let header_height = height(&header) + 2.0 * layout.pad;
@@ -56,7 +60,7 @@ pub(super) fn set(flow: &mut Flow<'_>, table: &Table, column: Column) -> Result<
 
 /// Draws a row; one that is higher than a page goes on on the next.
 fn draw_row(
-    flow: &mut Flow<'_>,
+    flow: &mut PageLayout<'_>,
     layout: &TableLayout,
     cells: &[Rc<Typeset>],
     header: bool,
@@ -103,7 +107,7 @@ fn fitting(cell: &Typeset, first: usize, room: f32, fresh: bool) -> Vec<f32> {
 
 #[expect(clippy::too_many_arguments, reason = "the state of one loop")]
 fn draw_part(
-    flow: &mut Flow<'_>,
+    flow: &mut PageLayout<'_>,
     layout: &TableLayout,
     cells: &[Rc<Typeset>],
     next: &[usize],
@@ -113,19 +117,19 @@ fn draw_part(
     let (x, width) = layout.span();
     let y = flow.take(height + 2.0 * layout.pad + RULE)?;
     if header {
-        let area = Area { x, y, width, height: height + 2.0 * layout.pad };
-        flow.mark(Mark::Fill { area, colour: SHADE });
+        let area = PageRectangle { x, y, width, height: height + 2.0 * layout.pad };
+        flow.mark(PageItem::Fill { area, colour: SHADE });
     }
     for (((cell, column), first), part) in cells.iter().zip(&layout.columns).zip(next).zip(parts) {
         let mut line_y = y + layout.pad;
         for (offset, line_height) in part.iter().enumerate() {
             let text = cell.clone();
-            flow.mark(Mark::Line { text, line: first + offset, x: column.x, y: line_y });
+            flow.mark(PageItem::Line { text, line: first + offset, x: column.x, y: line_y });
             line_y += line_height;
         }
     }
-    let area = Area { x, y: y + height + 2.0 * layout.pad, width, height: RULE };
-    flow.mark(Mark::Fill { area, colour: LINE_GREY });
+    let area = PageRectangle { x, y: y + height + 2.0 * layout.pad, width, height: RULE };
+    flow.mark(PageItem::Fill { area, colour: LINE_GREY });
     Ok(())
 }
 
@@ -139,7 +143,7 @@ impl TableLayout {
 }
 
 fn cells(
-    flow: &mut Flow<'_>,
+    flow: &mut PageLayout<'_>,
     layout: &TableLayout,
     texts: &[RichText],
     header: bool,
@@ -161,15 +165,19 @@ fn height(cells: &[Rc<Typeset>]) -> f32 {
 
 /// What a column needs: its longest word, and its longest text.
 #[derive(Clone, Copy, Default)]
-struct Need {
+struct ColumnDemand {
     least: f32,
     most: f32,
 }
 
-fn lay_out(flow: &mut Flow<'_>, table: &Table, column: Column) -> Result<TableLayout, Fault> {
+fn lay_out(
+    flow: &mut PageLayout<'_>,
+    table: &Table,
+    column: TextColumn,
+) -> Result<TableLayout, Fault> {
     let count = table.sides.len().max(1);
     let mut sides = table.sides.clone();
-    sides.resize(count, Side::Start);
+    sides.resize(count, ColumnAlignment::Start);
     let mut found = None;
     for scale in SCALES {
         let size = flow.size * scale;
@@ -195,7 +203,7 @@ fn lay_out(flow: &mut Flow<'_>, table: &Table, column: Column) -> Result<TableLa
     let columns = widths
         .into_iter()
         .map(|width| {
-            let place = Column { x, width };
+            let place = TextColumn { x, width };
             x += width + 4.0 * pad;
             place
         })
@@ -204,12 +212,12 @@ fn lay_out(flow: &mut Flow<'_>, table: &Table, column: Column) -> Result<TableLa
 }
 
 fn needs(
-    flow: &mut Flow<'_>,
+    flow: &mut PageLayout<'_>,
     table: &Table,
     count: usize,
     (size, longest): (f32, f32),
-) -> Vec<Need> {
-    let mut needs = vec![Need::default(); count];
+) -> Vec<ColumnDemand> {
+    let mut needs = vec![ColumnDemand::default(); count];
     let header = table.header.iter().zip(0..).map(|cell| (cell, true));
     let body = table.rows.iter().flat_map(|row| row.iter().zip(0..)).map(|cell| (cell, false));
     for ((text, index), bold) in header.chain(body) {
@@ -226,8 +234,8 @@ fn needs(
 
 /// Divides a width: to each column its longest text if that fits, otherwise its longest word and
 /// a share of the rest, otherwise a share.
-fn widths(needs: &[Need], available: f32, least: f32) -> Vec<f32> {
-    let total = |value: fn(&Need) -> f32| needs.iter().map(value).sum::<f32>();
+fn widths(needs: &[ColumnDemand], available: f32, least: f32) -> Vec<f32> {
+    let total = |value: fn(&ColumnDemand) -> f32| needs.iter().map(value).sum::<f32>();
     let (words, texts) = (total(|need| need.least), total(|need| need.most));
     if texts <= available {
         return needs.iter().map(|need| need.most.max(least)).collect();
@@ -249,10 +257,10 @@ fn widths(needs: &[Need], available: f32, least: f32) -> Vec<f32> {
 
 /// Divides a width that all words fit in. Columns of short texts get all they need, the others
 /// their longest word and a share of the rest.
-fn roomy_widths(needs: &[Need], available: f32) -> Vec<f32> {
+fn roomy_widths(needs: &[ColumnDemand], available: f32) -> Vec<f32> {
     let mut short = vec![false; needs.len()];
     loop {
-        let parted = |is_short: bool, value: fn(&Need) -> f32| {
+        let parted = |is_short: bool, value: fn(&ColumnDemand) -> f32| {
             let chosen = needs.iter().zip(&short).filter(move |(_, short)| **short == is_short);
             chosen.map(|(need, _)| value(need)).sum::<f32>()
         };
@@ -269,7 +277,7 @@ fn roomy_widths(needs: &[Need], available: f32) -> Vec<f32> {
             continue;
         }
         let part = (rest - least).max(0.0) / (most - least).max(f32::EPSILON);
-        let width = |(need, short): (&Need, &bool)| {
+        let width = |(need, short): (&ColumnDemand, &bool)| {
             if *short { need.most } else { need.least + (need.most - need.least) * part }
         };
         return needs.iter().zip(&short).map(width).collect();

@@ -13,9 +13,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 
 use super::blocks::{Block, characters};
-use super::flow::Flow;
+use super::flow::PageLayout;
 use super::fonts::Fonts;
-use super::page::{Frame, Mark, Pagination};
+use super::page::{PageItem, PageMeasures, Pagination};
 use super::settings::WritePdfSettings;
 use super::typesetter::{GREY, TextStyle, Typesetter};
 use super::{drawing, markdown};
@@ -44,7 +44,7 @@ impl ToolFamily for WritePdf {
     type Settings = WritePdfSettings;
 
     fn open(settings: WritePdfSettings) -> Result<Vec<Arc<dyn Tool>>, Fault> {
-        let writer = Writer::open(settings)?;
+        let writer = PdfWriter::open(settings)?;
         let function = WritePdfFile(Arc::new(writer));
         let tool = TypedTool::new("write_pdf", DESCRIPTION, SideEffect::Write, function);
         Ok(vec![Arc::new(tool)])
@@ -82,7 +82,7 @@ struct WritePdfArguments {
     overwrite: bool,
 }
 
-struct WritePdfFile(Arc<Writer>);
+struct WritePdfFile(Arc<PdfWriter>);
 
 #[async_trait]
 impl ToolFunction for WritePdfFile {
@@ -94,13 +94,13 @@ impl ToolFunction for WritePdfFile {
     }
 }
 
-struct Writer {
+struct PdfWriter {
     root: Root,
     fonts: Fonts,
     settings: WritePdfSettings,
 }
 
-impl Writer {
+impl PdfWriter {
     fn open(settings: WritePdfSettings) -> Result<Self, Fault> {
         if settings.root.is_empty() {
             let fault = Fault::new(FaultCode::ToolSettingInvalid, "`root` must name a folder: ''");
@@ -170,8 +170,8 @@ impl Writer {
         }
     }
 
-    const fn frame(&self) -> Frame {
-        Frame::new(self.settings.page_size.points())
+    const fn frame(&self) -> PageMeasures {
+        PageMeasures::new(self.settings.page_size.points())
     }
 
     /// Sets all blocks on pages, and says which characters no font has.
@@ -183,7 +183,8 @@ impl Writer {
         let mut typesetter = Typesetter::new(fonts);
         let read_image = |path: &str| self.image(path);
         let WritePdfSettings { font_size, max_pages, .. } = self.settings;
-        let flow = Flow::new(&mut typesetter, self.frame(), font_size, max_pages, &read_image);
+        let flow =
+            PageLayout::new(&mut typesetter, self.frame(), font_size, max_pages, &read_image);
         let mut pages = flow.set(blocks)?;
         if self.settings.page_numbers {
             add_page_numbers(&mut pages, &mut typesetter, self.frame(), font_size);
@@ -233,14 +234,19 @@ fn first_heading(blocks: &[Block]) -> Option<String> {
     })
 }
 
-fn add_page_numbers(pages: &mut Pagination, typesetter: &mut Typesetter, frame: Frame, size: f32) {
+fn add_page_numbers(
+    pages: &mut Pagination,
+    typesetter: &mut Typesetter,
+    frame: PageMeasures,
+    size: f32,
+) {
     let count = pages.pages.len();
     let style = TextStyle { colour: GREY, ..TextStyle::text(size * 0.85) };
     for (index, page) in pages.pages.iter_mut().enumerate() {
         let number = format!("{} / {count}", index + 1);
         let text = Rc::new(typesetter.set(&number.as_str().into(), style, None));
         let x = (frame.width - text.layout.width()) / 2.0;
-        page.push(Mark::Line { text, line: 0, x, y: frame.bottom() + frame.margin * 0.35 });
+        page.push(PageItem::Line { text, line: 0, x, y: frame.bottom() + frame.margin * 0.35 });
     }
 }
 

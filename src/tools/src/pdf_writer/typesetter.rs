@@ -9,7 +9,7 @@ use parley::{
     Alignment, AlignmentOptions, ContentWidths, FontContext, Layout, LayoutContext, RangedBuilder,
 };
 
-use super::blocks::Side;
+use super::blocks::ColumnAlignment;
 use super::fonts::{Fonts, is_invisible};
 use super::rich_text::{Emphasis, RichText};
 
@@ -26,7 +26,7 @@ const BLUE: Colour = [0x0b, 0x57, 0xa4];
 
 /// What the drawing of a letter needs to know.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Ink {
+pub(super) struct GlyphStyle {
     pub(super) colour: Colour,
     /// The place of its address among those of the text.
     pub(super) link: Option<usize>,
@@ -41,25 +41,25 @@ pub(super) struct TextStyle {
     pub(super) colour: Colour,
     pub(super) bold: bool,
     pub(super) code: bool,
-    pub(super) side: Side,
+    pub(super) side: ColumnAlignment,
 }
 
 impl TextStyle {
     pub(super) const fn text(size: f32) -> Self {
-        Self { size, colour: BLACK, bold: false, code: false, side: Side::Start }
+        Self { size, colour: BLACK, bold: false, code: false, side: ColumnAlignment::Start }
     }
 }
 
 /// A text in lines.
 pub(super) struct Typeset {
     pub(super) text: String,
-    pub(super) layout: Layout<Ink>,
+    pub(super) layout: Layout<GlyphStyle>,
     pub(super) links: Vec<Rc<str>>,
 }
 
 pub(super) struct Typesetter {
     context: FontContext,
-    scratch: LayoutContext<Ink>,
+    scratch: LayoutContext<GlyphStyle>,
     families: FontFamily<'static>,
     code_families: FontFamily<'static>,
     missing: BTreeMap<char, usize>,
@@ -91,7 +91,7 @@ impl Typesetter {
         self.shape(text, style).0.calculate_content_widths()
     }
 
-    fn shape(&mut self, text: &RichText, style: TextStyle) -> (Layout<Ink>, Vec<Rc<str>>) {
+    fn shape(&mut self, text: &RichText, style: TextStyle) -> (Layout<GlyphStyle>, Vec<Rc<str>>) {
         let mut links = Vec::new();
         let mut builder = self.scratch.ranged_builder(&mut self.context, &text.text, 1.0, false);
         let families = if style.code { &self.code_families } else { &self.families };
@@ -101,7 +101,10 @@ impl Typesetter {
         builder.push_default(LineHeight::FontSizeRelative(LINE_HEIGHT));
         // A word that is longer than a line is broken, but does not make a column narrow.
         builder.push_default(StyleProperty::OverflowWrap(OverflowWrap::BreakWord));
-        builder.push_default(StyleProperty::Brush(Ink { colour: style.colour, ..Ink::default() }));
+        builder.push_default(StyleProperty::Brush(GlyphStyle {
+            colour: style.colour,
+            ..GlyphStyle::default()
+        }));
         if style.bold {
             builder.push_default(StyleProperty::FontWeight(FontWeight::BOLD));
         }
@@ -109,12 +112,12 @@ impl Typesetter {
             let range = range.clone();
             match emphasis {
                 Emphasis::Link(address) => {
-                    let ink = Ink { colour: BLUE, link: Some(links.len()), shaded: false };
+                    let ink = GlyphStyle { colour: BLUE, link: Some(links.len()), shaded: false };
                     links.push(address.clone());
                     builder.push(StyleProperty::Brush(ink), range);
                 }
                 Emphasis::Code => {
-                    let ink = Ink { colour: style.colour, link: None, shaded: true };
+                    let ink = GlyphStyle { colour: style.colour, link: None, shaded: true };
                     builder
                         .push(StyleProperty::FontFamily(self.code_families.clone()), range.clone());
                     builder.push(StyleProperty::FontSize(style.size * CODE_SIZE), range.clone());
@@ -131,7 +134,7 @@ impl Typesetter {
         self.missing
     }
 
-    fn note_missing(&mut self, text: &str, layout: &Layout<Ink>) {
+    fn note_missing(&mut self, text: &str, layout: &Layout<GlyphStyle>) {
         for cluster in layout.lines().flat_map(|line| line.runs()).flat_map(|run| run.clusters()) {
             if cluster.glyphs().all(|glyph| glyph.id != 0) {
                 continue;
@@ -145,7 +148,7 @@ impl Typesetter {
 }
 
 fn push_plain(
-    builder: &mut RangedBuilder<'_, Ink>,
+    builder: &mut RangedBuilder<'_, GlyphStyle>,
     emphasis: &Emphasis,
     range: std::ops::Range<usize>,
 ) {
@@ -157,10 +160,10 @@ fn push_plain(
     }
 }
 
-const fn alignment(side: Side) -> Alignment {
+const fn alignment(side: ColumnAlignment) -> Alignment {
     match side {
-        Side::Start => Alignment::Start,
-        Side::Centre => Alignment::Center,
-        Side::End => Alignment::End,
+        ColumnAlignment::Start => Alignment::Start,
+        ColumnAlignment::Centre => Alignment::Center,
+        ColumnAlignment::End => Alignment::End,
     }
 }

@@ -17,12 +17,12 @@ use serde_json::{Value as Json, json};
 use tempfile::TempDir;
 
 /// A folder with the tool `write_pdf` for it.
-struct Desk {
+struct PdfFolder {
     folder: TempDir,
     tool: Arc<dyn Tool>,
 }
 
-impl Desk {
+impl PdfFolder {
     fn new() -> Self {
         Self::with(&json!({}))
     }
@@ -61,7 +61,7 @@ impl Desk {
     }
 }
 
-impl Desk {
+impl PdfFolder {
     /// The text of all pages, as the reader of documents finds it.
     fn text(&self) -> String {
         let bytes = fs::read(self.path("out.pdf")).unwrap();

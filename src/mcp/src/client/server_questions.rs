@@ -12,7 +12,7 @@ use super::elicitation::{ElicitationAnswer, ElicitationQuestion};
 /// The questions of one call. They have answers in the order in which they are asked; the first
 /// one without an answer ends the call, which the run makes again with the answer.
 #[derive(Debug)]
-pub(super) struct CallQuestions {
+pub(super) struct ServerQuestions {
     /// None where nobody can be asked.
     answers: Option<Vec<Json>>,
     asked: AtomicUsize,
@@ -29,7 +29,7 @@ enum CallProgress {
     Ended,
 }
 
-impl CallQuestions {
+impl ServerQuestions {
     pub(super) fn of(cx: &CallContext) -> Arc<Self> {
         let (answers, progress) = (cx.answers.clone(), watch::Sender::default());
         Arc::new(Self { answers, asked: AtomicUsize::new(0), progress })
