@@ -147,7 +147,7 @@ fn planned(cx: &NodeContext<AgenticSearch>, mut reply: RoleReply) -> Result<Patc
     let now = moment(cx.call.cx.clock.now());
     let mut plan = cx.state.plan();
     let was_empty = tasks.is_empty();
-    let (tasks, notes) = check(cx, &plan, &now).tasks(tasks);
+    let (tasks, notes) = check(cx, &plan, &now).tasks(tasks, &plan);
     let mut patch = Patch::default();
     let mut steps = notes.move_into(&mut patch);
     // An empty plan says that the conversation holds the answer, if there is one.

@@ -7,8 +7,8 @@ use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
 use super::catalogue::ToolCatalogue;
-use super::plan::{SearchTask, TaskError, TaskErrorKind};
-use super::reference::{referenced, renumbered};
+use super::plan::{ExecutionPlan, SearchTask, TaskError, TaskErrorKind};
+use super::reference::{TasksByTool, referenced, renumbered};
 use super::state::State;
 use crate::patch::Patch;
 
@@ -92,8 +92,12 @@ fn step_of(name: &str, data: &Json) -> Option<String> {
 
 impl PlanCheck<'_> {
     /// The tasks of a reply: those with known tools, at most as many as allowed, numbered in their
-    /// order, with dependencies on earlier ones only.
-    pub(super) fn tasks(&self, planned: Vec<PlannedTask>) -> (Vec<SearchTask>, PlanNotes) {
+    /// order, with dependencies on earlier ones only. `past` are the tasks of earlier plans.
+    pub(super) fn tasks(
+        &self,
+        planned: Vec<PlannedTask>,
+        past: &ExecutionPlan,
+    ) -> (Vec<SearchTask>, PlanNotes) {
         let mut notes = PlanNotes::default();
         let given = planned.len();
         let mut known: Vec<(usize, PlannedTask)> = (1..).zip(planned).collect();
@@ -111,12 +115,26 @@ impl PlanCheck<'_> {
             known.truncate(self.max_tasks);
         }
         let numbers = self.numbers(&known);
-        let tasks = known
-            .into_iter()
-            .zip(self.last + 1..)
-            .map(|((_, task), number)| self.task(task, number, &numbers, &mut notes))
-            .collect();
+        let mut tasks = Vec::new();
+        for ((_, planned), number) in known.into_iter().zip(self.last + 1..) {
+            let callers = self.callers(&tasks, past);
+            let task = self.task(planned, number, (&numbers, &callers), &mut notes);
+            tasks.push(task);
+        }
         (tasks, notes)
+    }
+
+    /// The earlier tasks by tool: those of this plan; of earlier plans only where this one has none.
+    fn callers<'t>(&'t self, tasks: &[SearchTask], past: &ExecutionPlan) -> TasksByTool<'t> {
+        let of = |tasks: &[SearchTask], tool: &str| -> Vec<usize> {
+            let calling = tasks.iter().filter(|task| task.tool_name == tool);
+            calling.map(|task| task.task_number).collect()
+        };
+        let by_tool = |tool: &'t str| {
+            let own = of(tasks, tool);
+            (tool, if own.is_empty() { of(&past.tasks, tool) } else { own })
+        };
+        self.catalogue.specs.iter().map(|spec| by_tool(&spec.name)).collect()
     }
 
     /// From the planner's numbers to ours. It may have numbered its tasks itself; else their
@@ -135,14 +153,17 @@ impl PlanCheck<'_> {
         &self,
         planned: PlannedTask,
         task_number: usize,
-        numbers: &BTreeMap<usize, usize>,
+        (numbers, callers): (&BTreeMap<usize, usize>, &TasksByTool<'_>),
         notes: &mut PlanNotes,
     ) -> SearchTask {
         let PlannedTask { tool_name, tool_arguments, description, depends_on, .. } = planned;
         // A number that no task of this plan has is one of an earlier plan, or of nothing.
         let ours = |number: usize| numbers.get(&number).copied().unwrap_or(number);
         let arguments = tool_arguments.unwrap_or_else(|| json!({}));
-        let arguments = renumbered(&arguments, &ours);
+        let (arguments, lost) = match renumbered(&arguments, &ours, callers) {
+            Ok(arguments) => (arguments, None),
+            Err(message) => (arguments, Some(message)),
+        };
         let stated = depends_on.unwrap_or_default().into_iter().map(ours);
         let wanted: BTreeSet<usize> = stated.chain(referenced(&arguments)).collect();
         let placed: BTreeSet<usize> = numbers.values().copied().chain(1..=self.last).collect();
@@ -161,7 +182,10 @@ impl PlanCheck<'_> {
             depends_on,
             ..SearchTask::default()
         };
-        if referenced(&task.tool_arguments).is_empty() {
+        if let Some(message) = lost {
+            task.fail(TaskError::new(TaskErrorKind::ReferenceError, message), self.now);
+            notes.note_failure(&task);
+        } else if referenced(&task.tool_arguments).is_empty() {
             self.check_arguments(&mut task, notes);
         }
         task

@@ -1,7 +1,8 @@
-//! References to results of earlier tasks in the arguments of later ones: `{{task_1.path.0}}`.
+//! References to results of earlier tasks in the arguments of later ones: `{{task_1.path.0}}`, or
+//! `{{tool.path.0}}` for the one earlier task that calls the tool.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value as Json;
 
@@ -12,15 +13,24 @@ const TASK: &str = "task_";
 /// Words for the result itself that models put before a path.
 const SELF: [&str; 2] = ["result", "output"];
 
-/// A part of a text.
-enum Piece<'t> {
+/// The numbers of the earlier tasks that call each tool, by its name.
+pub(super) type TasksByTool<'t> = BTreeMap<&'t str, Vec<usize>>;
+
+/// Where a text is divided at its references.
+enum TextSegment<'t> {
     Text(&'t str),
     Reference(TaskReference<'t>),
 }
 
+/// What a reference begins with.
+enum ReferenceTarget<'t> {
+    Task(usize),
+    Tool(&'t str),
+}
+
 /// A reference to a value in the result of a task.
 struct TaskReference<'t> {
-    task_number: usize,
+    target: ReferenceTarget<'t>,
     path: Vec<&'t str>,
     /// As it was written, with its braces.
     text: &'t str,
@@ -30,31 +40,54 @@ struct TaskReference<'t> {
 pub(super) fn referenced(value: &Json) -> BTreeSet<usize> {
     let mut numbers = BTreeSet::new();
     visit(value, &mut |text| {
-        for piece in pieces(text) {
-            if let Piece::Reference(reference) = piece {
-                numbers.insert(reference.task_number);
+        for segment in segments(text, &[]) {
+            if let TextSegment::Reference(reference) = segment {
+                numbers.extend(reference.task_number());
             }
         }
     });
     numbers
 }
 
-/// The value with other numbers of tasks in its references.
-pub(super) fn renumbered(value: &Json, number: &dyn Fn(usize) -> usize) -> Json {
+/// The value with the planner's numbers of tasks replaced by ours, and names of tools by the number
+/// of the task that calls them.
+///
+/// # Errors
+/// A reference names a tool that no earlier task calls, or several.
+pub(super) fn renumbered(
+    value: &Json,
+    number: &dyn Fn(usize) -> usize,
+    callers: &TasksByTool<'_>,
+) -> Result<Json, String> {
+    let tools: Vec<&str> = callers.keys().copied().collect();
     let renumber = |text: &str| {
-        let parts = pieces(text).into_iter().map(|piece| match piece {
-            Piece::Text(text) => Cow::Borrowed(text),
-            Piece::Reference(reference) => {
-                let task = format!("{TASK}{}", number(reference.task_number));
+        let parts = segments(text, &tools).into_iter().map(|segment| match segment {
+            TextSegment::Text(text) => Ok(Cow::Borrowed(text)),
+            TextSegment::Reference(reference) => {
+                let task_number = match reference.target {
+                    ReferenceTarget::Task(theirs) => number(theirs),
+                    ReferenceTarget::Tool(tool) => only_caller(tool, callers, reference.text)?,
+                };
+                let task = format!("{TASK}{task_number}");
                 let path: Vec<&str> =
                     std::iter::once(task.as_str()).chain(reference.path).collect();
-                Cow::Owned(format!("{{{{{}}}}}", path.join(".")))
+                Ok(Cow::Owned(format!("{{{{{}}}}}", path.join("."))))
             }
         });
-        Ok(Json::String(parts.collect()))
+        Ok(Json::String(parts.collect::<Result<String, String>>()?))
     };
-    // Renumbering cannot fail.
-    replace(value, &renumber).unwrap_or_else(|_| value.clone())
+    replace(value, &renumber)
+}
+
+/// The number of the one earlier task that calls a tool.
+fn only_caller(tool: &str, callers: &TasksByTool<'_>, text: &str) -> Result<usize, String> {
+    match callers.get(tool).map(Vec::as_slice) {
+        Some([only]) => Ok(*only),
+        Some([_, _, ..]) => {
+            Err(format!("the reference names a tool that several earlier tasks call: {text}"))
+        }
+        _ => Err(format!("the reference names a tool that no earlier task calls: {text}")),
+    }
 }
 
 /// The value with the results of other tasks in place of its references. A text that is one
@@ -68,15 +101,15 @@ pub(super) fn resolved<'r>(
     result: &dyn Fn(usize) -> Option<&'r Json>,
 ) -> Result<Json, String> {
     let resolve = |text: &str| {
-        let pieces = pieces(text);
-        if let [Piece::Reference(reference)] = pieces.as_slice() {
+        let segments = segments(text, &[]);
+        if let [TextSegment::Reference(reference)] = segments.as_slice() {
             return lookup(reference, result);
         }
         let mut filled = String::new();
-        for piece in &pieces {
-            match piece {
-                Piece::Text(text) => filled.push_str(text),
-                Piece::Reference(reference) => match lookup(reference, result)? {
+        for segment in &segments {
+            match segment {
+                TextSegment::Text(text) => filled.push_str(text),
+                TextSegment::Reference(reference) => match lookup(reference, result)? {
                     Json::String(text) => filled.push_str(&text),
                     other => filled.push_str(&other.to_string()),
                 },
@@ -91,8 +124,8 @@ fn lookup<'r>(
     reference: &TaskReference<'_>,
     result: &dyn Fn(usize) -> Option<&'r Json>,
 ) -> Result<Json, String> {
-    let nowhere = || reference.text.to_owned();
-    let result = result(reference.task_number).ok_or_else(nowhere)?;
+    let nowhere = || format!("the reference leads to no value: {}", reference.text);
+    let result = reference.task_number().and_then(result).ok_or_else(nowhere)?;
     let whole = plain_value(result);
     let mut path = reference.path.as_slice();
     if let [first, rest @ ..] = path
@@ -112,38 +145,63 @@ fn lookup<'r>(
     Ok(found.clone())
 }
 
+impl TaskReference<'_> {
+    const fn task_number(&self) -> Option<usize> {
+        match self.target {
+            ReferenceTarget::Task(number) => Some(number),
+            ReferenceTarget::Tool(_) => None,
+        }
+    }
+}
+
 /// The parts of a text, in their order; braces around anything else are text.
-fn pieces(text: &str) -> Vec<Piece<'_>> {
-    let (mut pieces, mut from, mut at) = (Vec::new(), 0, 0);
+fn segments<'t>(text: &'t str, tools: &[&'t str]) -> Vec<TextSegment<'t>> {
+    let (mut segments, mut from, mut at) = (Vec::new(), 0, 0);
     while let Some(open) = text.get(at..).and_then(|rest| rest.find("{{")).map(|found| at + found) {
         let inside = open + 2;
         let Some(close) = text.get(inside..).and_then(|rest| rest.find("}}")) else { break };
         let end = inside + close + 2;
-        match text.get(inside..inside + close).and_then(parse) {
-            Some((task_number, path)) => {
+        match text.get(inside..inside + close).and_then(|inside| parse(inside, tools)) {
+            Some((target, path)) => {
                 if let Some(before) = text.get(from..open).filter(|before| !before.is_empty()) {
-                    pieces.push(Piece::Text(before));
+                    segments.push(TextSegment::Text(before));
                 }
                 let text = text.get(open..end).unwrap_or_default();
-                pieces.push(Piece::Reference(TaskReference { task_number, path, text }));
+                segments.push(TextSegment::Reference(TaskReference { target, path, text }));
                 (from, at) = (end, end);
             }
             None => at = inside,
         }
     }
-    if let Some(rest) = text.get(from..).filter(|rest| !rest.is_empty() || pieces.is_empty()) {
-        pieces.push(Piece::Text(rest));
+    if let Some(rest) = text.get(from..).filter(|rest| !rest.is_empty() || segments.is_empty()) {
+        segments.push(TextSegment::Text(rest));
     }
-    pieces
+    segments
 }
 
-/// A task and a path, such as `task_1.results[0].url`.
-fn parse(inside: &str) -> Option<(usize, Vec<&str>)> {
-    let rest = inside.trim().strip_prefix(TASK)?;
-    let mut parts = rest.split(['.', '[', ']']);
-    let number = parts.next()?.parse().ok()?;
-    let path: Vec<&str> = parts.map(str::trim).filter(|part| !part.is_empty()).collect();
-    Some((number, path))
+/// A task or a tool and a path, such as `task_1.results[0].url`.
+fn parse<'t>(inside: &'t str, tools: &[&'t str]) -> Option<(ReferenceTarget<'t>, Vec<&'t str>)> {
+    let inside = inside.trim();
+    let (target, rest) = numbered(inside).or_else(|| named(inside, tools))?;
+    let parts = rest.split(['.', '[', ']']).map(str::trim);
+    Some((target, parts.filter(|part| !part.is_empty()).collect()))
+}
+
+fn numbered(inside: &str) -> Option<(ReferenceTarget<'_>, &str)> {
+    let rest = inside.strip_prefix(TASK)?;
+    let end = rest.find(['.', '[']).unwrap_or(rest.len());
+    let (number, path) = rest.split_at_checked(end)?;
+    Some((ReferenceTarget::Task(number.parse().ok()?), path))
+}
+
+/// Names of tools may have dots, and one may be the beginning of another: the longest counts.
+fn named<'t>(inside: &'t str, tools: &[&'t str]) -> Option<(ReferenceTarget<'t>, &'t str)> {
+    let after = |tool: &&'t str| {
+        let rest = inside.strip_prefix(*tool)?;
+        (rest.is_empty() || rest.starts_with(['.', '['])).then_some((*tool, rest))
+    };
+    let (tool, rest) = tools.iter().filter_map(after).max_by_key(|(tool, _)| tool.len())?;
+    Some((ReferenceTarget::Tool(tool), rest))
 }
 
 fn visit(value: &Json, see: &mut dyn FnMut(&str)) {

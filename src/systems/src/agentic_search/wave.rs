@@ -90,8 +90,7 @@ impl WavePlan<'_> {
         let result = |number: usize| plan.task(number).and_then(SearchTask::returned);
         match resolved(&task.tool_arguments, &result) {
             Ok(arguments) => task.tool_arguments = arguments,
-            Err(reference) => {
-                let message = format!("the reference leads to no value: {reference}");
+            Err(message) => {
                 let error = TaskError::new(TaskErrorKind::ReferenceError, message);
                 task.fail(error, self.check.now);
                 notes.note_failure(task);

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use antiphon_systems::agentic_search::{TaskError, TaskErrorKind};
 use serde_json::{Value as Json, json};
 
-use crate::scene::{FakeTool, Scene, answer, plan, task};
+use crate::scene::{FakeTool, Scene, answer, plan, says, task};
 
 /// What the second task is called with when the first returns `result`.
 async fn sent(result: Json, query: &str) -> Option<Json> {
@@ -70,6 +71,87 @@ async fn numbers_of_the_planner_are_followed_when_tasks_are_left_out() {
             task("second", "{{task_2.id}}"),
         ])])
         .synthesiser([answer("<p>a</p>")])
+        .ask("What?")
+        .await;
+    assert_eq!(second.calls(), [json!({"query": "7"})]);
+}
+
+#[tokio::test]
+async fn a_reference_may_name_the_tool_that_exactly_one_earlier_task_calls() {
+    let result = json!({"items": [{"id": 7}]});
+    for (query, expected) in [
+        ("{{first.items.0.id}}", json!(7)),
+        ("{{ first[items][0] }}!", json!("{\"id\":7}!")),
+        ("{{first.result.items}}", json!([{"id": 7}])),
+        ("{{first}}", result.clone()),
+        ("{{firsts.items}} {{first_1}}", json!("{{firsts.items}} {{first_1}}")),
+    ] {
+        assert_eq!(sent(result.clone(), query).await, Some(expected), "{query}");
+    }
+}
+
+/// Why the last task of a plan fails.
+async fn refused(tasks: &[Json]) -> TaskError {
+    let played = Scene::new(&json!({}))
+        .tool(&says("first", "a"))
+        .tool(&says("second", "b"))
+        .planner([plan(tasks)])
+        .synthesiser([answer("<p>a</p>")])
+        .ask("What?")
+        .await;
+    played.tasks().last().unwrap().error.clone().unwrap()
+}
+
+#[tokio::test]
+async fn a_reference_to_a_tool_that_no_or_several_earlier_tasks_call_says_so() {
+    let reads = task("second", "{{first.id}}");
+    for (tasks, message) in [
+        (
+            vec![task("first", "a"), task("first", "b"), reads.clone()],
+            "the reference names a tool that several earlier tasks call: {{first.id}}",
+        ),
+        (vec![reads], "the reference names a tool that no earlier task calls: {{first.id}}"),
+        (
+            vec![task("first", "{{first.id}}")],
+            "the reference names a tool that no earlier task calls: {{first.id}}",
+        ),
+    ] {
+        let error = refused(&tasks).await;
+        assert_eq!((error.kind, &*error.message), (TaskErrorKind::ReferenceError, message));
+    }
+}
+
+#[tokio::test]
+async fn of_tools_whose_names_begin_alike_the_longest_is_meant() {
+    let named = |name: &str, id: u8| {
+        Arc::new(FakeTool::search(name, move |_| Ok(json!({"id": id, "page": {"id": 9}}))))
+    };
+    let read = says("read", "done");
+    Scene::new(&json!({}))
+        .tool(&named("wiki", 1))
+        .tool(&named("wiki.page", 2))
+        .tool(&read)
+        .planner([plan(&[
+            task("wiki", "a"),
+            task("wiki.page", "b"),
+            task("read", "{{wiki.page.id}} {{wiki.id}}"),
+        ])])
+        .synthesiser([answer("<p>a</p>")])
+        .ask("What?")
+        .await;
+    assert_eq!(read.calls(), [json!({"query": "2 1"})]);
+}
+
+#[tokio::test]
+async fn a_later_plan_may_refer_to_a_task_of_an_earlier_one() {
+    let first = Arc::new(FakeTool::search("first", |_| Ok(json!({"id": 7}))));
+    let second = says("second", "done");
+    let lacking = json!({"response_content": "<p>a</p>", "sufficient": false, "missing": "b"});
+    Scene::new(&json!({"max_turn_iterations": 2}))
+        .tool(&first)
+        .tool(&second)
+        .planner([plan(&[task("first", "a")]), plan(&[task("second", "{{first.id}}")])])
+        .synthesiser([lacking, answer("<p>b</p>")])
         .ask("What?")
         .await;
     assert_eq!(second.calls(), [json!({"query": "7"})]);
