@@ -13,8 +13,10 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | `scan` | a text as words, numerals and signs |
-//! | `number`, `spelled` | what a numeral can mean, and numbers in words |
+//! | `plain_text`, `scan` | a text as words, numerals and signs |
+//! | `decimal` | a number by its digits |
+//! | `number`, `spelled`, `sign` | what a numeral can mean, numbers in words, and those below zero |
+//! | `list_item` | numbers that count the items of a list |
 //! | `date`, `unit` | dates and units, by the ways they are written |
 //! | `figure` | what a sentence states |
 //! | `evidence` | what is known, and the comparison |
@@ -23,10 +25,14 @@
 //! be read in two ways is right if one of them is. Names and claims in words are not compared.
 
 mod date;
+mod decimal;
 mod evidence;
 mod figure;
+mod list_item;
 mod number;
+mod plain_text;
 mod scan;
+mod sign;
 mod spelled;
 mod unit;
 

@@ -1,5 +1,6 @@
 //! Results and faults of code as text that a model reads.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use antiphon_runtime::sandbox::{GuestFault, JobOutcome};
@@ -67,7 +68,7 @@ pub(super) fn plain_answer(state: &State, question: &str) -> String {
     }
 }
 
-fn plain_item(value: &Json) -> String {
+pub(super) fn plain_item(value: &Json) -> String {
     match value {
         Json::Number(exact) if !exact.is_f64() => exact.to_string(),
         Json::Number(inexact) => plain_number(inexact.as_f64().unwrap_or(f64::NAN)),
@@ -105,15 +106,20 @@ fn yes_or_no(is_so: bool, question: &str) -> &'static str {
 
 /// The number that a value is; none for one that is not finite.
 pub(super) fn number(value: &Json) -> Option<f64> {
-    let number = match value {
-        Json::Number(number) => number.as_f64(),
+    number_digits(value)?.parse().ok()
+}
+
+/// All digits of the number that a value is; none for one that is not finite.
+pub(super) fn number_digits(value: &Json) -> Option<Cow<'_, str>> {
+    let digits = match value {
+        Json::Number(number) => Cow::Owned(number.to_string()),
         Json::Object(fields) => match fields.get("$").and_then(Json::as_str)? {
-            "int" | "decimal" => fields.get("v")?.as_str()?.parse().ok(),
-            _ => None,
+            "int" | "decimal" => Cow::Borrowed(fields.get("v")?.as_str()?),
+            _ => return None,
         },
-        _ => None,
+        _ => return None,
     };
-    number.filter(|number| number.is_finite())
+    digits.parse().is_ok_and(f64::is_finite).then_some(digits)
 }
 
 /// Why a result answers nothing: it is missing or empty.

@@ -9,7 +9,7 @@ use super::outcome::RejectedWording;
 use super::reply::Summary;
 use super::sandbox_output::SandboxOutput;
 use super::state::State;
-use super::value_text::{number, plain_number, result_of};
+use super::value_text::{number_digits, plain_item, result_of};
 use crate::figures::{FigureEvidence, FigureMismatch, added};
 use crate::node::NodeContext;
 use crate::patch::Patch;
@@ -44,8 +44,8 @@ pub(super) fn conclude(cx: &NodeContext<Computation>, mut summary: Summary) -> P
 fn mismatches(known: &FigureEvidence, state: &State, answer: &str) -> Vec<FigureMismatch> {
     let mut found = known.mismatches(answer);
     let Some(value) = state.computed.as_ref().and_then(SandboxOutput::result) else { return found };
-    if let Some(number) = number(value).filter(|number| !known.states(answer, *number)) {
-        found.push(FigureMismatch::Missing(plain_number(number)));
+    if number_digits(value).is_some_and(|digits| !known.states(answer, digits)) {
+        found.push(FigureMismatch::Missing(plain_item(value)));
     }
     if let Json::String(text) = value
         && text.chars().count() <= LONGEST
@@ -97,8 +97,8 @@ fn evidence(cx: &NodeContext<Computation>) -> FigureEvidence {
 
 /// The numbers in a value at full length, and how many items it has.
 fn add_value(known: &mut FigureEvidence, value: &Json) {
-    if let Some(number) = number(value) {
-        known.number(number);
+    if let Some(digits) = number_digits(value) {
+        known.number(digits);
         return;
     }
     match value {

@@ -40,8 +40,8 @@ pub(super) fn differences(
     table: Option<&TabularResult>,
 ) -> Vec<String> {
     let mut found = known.mismatches(answer);
-    let single = table.and_then(TabularResult::single_cell).and_then(Json::as_f64);
-    if let Some(number) = single.filter(|number| !known.states(answer, *number)) {
+    let single = table.and_then(TabularResult::single_cell).and_then(Json::as_number);
+    if let Some(number) = single.filter(|number| !known.states(answer, number)) {
         found.push(FigureMismatch::Missing(number.to_string()));
     }
     found.iter().map(FigureMismatch::to_string).collect()

@@ -113,7 +113,7 @@ impl TabularResult {
         for cell in self.rows.iter().take(most).flat_map(|row| row.values()) {
             match cell {
                 Json::Number(number) => {
-                    known.number(number.as_f64().unwrap_or(f64::NAN));
+                    known.number(number);
                 }
                 Json::Null | Json::Bool(_) => {}
                 other => {

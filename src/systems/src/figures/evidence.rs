@@ -4,15 +4,20 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use super::date::{PartialDate, month, weekday};
+use super::decimal::Decimal;
 use super::figure::{FigureValue, Quantity, StatedFigure, figures};
 use super::number::NumeralReading;
+use super::plain_text::plain;
 use super::scan::{TokenKind, scan};
 use super::unit::{PERCENT, contains, implies, units_in, units_of_name};
+
+/// The largest rate that a percentage may be of: beyond 1,000 % people write factors.
+const RATE_LIMIT: f64 = 10.0;
 
 /// Numbers, dates and units that a sentence may state.
 #[derive(Clone, Debug, Default)]
 pub struct FigureEvidence {
-    numbers: Vec<f64>,
+    numbers: Vec<Decimal>,
     dates: Vec<PartialDate>,
     times: Vec<(u32, u32)>,
     units: BTreeSet<&'static str>,
@@ -74,7 +79,7 @@ impl FigureEvidence {
         }
         self.units.extend(units_in(text));
         self.words.push('\n');
-        self.words.push_str(&text.to_lowercase());
+        self.words.push_str(&plain(text).to_lowercase());
         self
     }
 
@@ -93,9 +98,9 @@ impl FigureEvidence {
         self
     }
 
-    /// A number.
-    pub fn number(&mut self, number: f64) -> &mut Self {
-        self.numbers.push(number);
+    /// A number, by the digits of its text; what is no number adds nothing.
+    pub fn number(&mut self, number: impl fmt::Display) -> &mut Self {
+        self.numbers.extend(Decimal::parse(&number.to_string()));
         self
     }
 
@@ -110,36 +115,36 @@ impl FigureEvidence {
     }
 
     /// Whether a sentence states a number, rounded to the digits that it shows.
-    pub fn states(&self, sentence: &str, number: f64) -> bool {
-        let lowers = lowers(sentence);
+    pub fn states(&self, sentence: &str, number: impl fmt::Display) -> bool {
+        let Some(exact) = Decimal::parse(&number.to_string()) else { return false };
+        let (lowers, number) = (lowers(sentence), exact.value());
         let states_it = |figure: StatedFigure| match figure.meaning {
             FigureValue::Number(one) => {
-                one.readings.iter().flatten().any(|it| self.is_near(&one, *it, number, lowers))
+                one.readings.iter().flatten().any(|it| self.is_near(&one, it, &exact, lowers))
             }
             FigureValue::Date(dates) => dates.iter().any(|date| {
                 let named = date.month.filter(|_| date.day.is_none()).map(f64::from);
                 named == Some(number) || date.year.map(f64::from) == Some(number)
             }),
-            FigureValue::Weekday(day) => self.is_weekday(day, &[number]),
+            FigureValue::Weekday(day) => is_weekday_number(day, number) && self.asks_weekday(),
             FigureValue::Time(..) | FigureValue::Label => false,
         };
         figures(sentence).into_iter().any(states_it) || in_words(sentence, number)
     }
 
     fn stated(&mut self, number: &Quantity) {
-        let values = number.readings.iter().flatten().map(|reading| reading.value);
-        self.numbers.extend(values);
+        let values = || number.readings.iter().flatten().map(|reading| reading.decimal.clone());
+        self.numbers.extend(values());
         self.units.extend(&number.units);
         if number.is_percent {
             self.units.insert(PERCENT);
-            let shares = number.readings.iter().flatten().map(|reading| reading.value / 100.0);
-            self.numbers.extend(shares.collect::<Vec<_>>());
+            self.numbers.extend(values().map(|percentage| percentage.shifted(-2)));
         }
     }
 
     fn date(&mut self, date: PartialDate) {
-        self.numbers.extend(date.year.map(f64::from));
-        self.numbers.extend(date.day.map(f64::from));
+        self.numbers.extend(date.year.and_then(|year| Decimal::parse(&year.to_string())));
+        self.numbers.extend(date.day.and_then(|day| Decimal::parse(&day.to_string())));
         self.dates.push(date);
     }
 
@@ -170,9 +175,10 @@ impl FigureEvidence {
         lowers: bool,
     ) -> Option<FigureMismatch> {
         let near = |reading: &NumeralReading| {
-            self.numbers.iter().any(|known| self.is_near(number, *reading, *known, lowers))
+            self.numbers.iter().any(|known| self.is_near(number, reading, known, lowers))
         };
-        if !number.readings.iter().any(|ones| ones.iter().all(near)) {
+        let is_known = number.readings.iter().any(|ones| ones.iter().all(near));
+        if !is_known && !self.lists(&number.sequence) {
             return Some(FigureMismatch::Number(text));
         }
         let known = |unit: &&str| self.units.iter().any(|known| implies(known, unit));
@@ -180,25 +186,42 @@ impl FigureEvidence {
         (!is_plain).then(|| FigureMismatch::Unit(text, number.unit.clone()))
     }
 
+    /// Whether these numbers stand in the long form of an answer, one after the other.
+    fn lists(&self, sequence: &[Decimal]) -> bool {
+        self.is_exact
+            && !sequence.is_empty()
+            && self.numbers.windows(sequence.len()).any(|known| known == sequence)
+    }
+
     /// Whether a number of a sentence is the known one.
     fn is_near(
         &self,
         number: &Quantity,
-        reading: NumeralReading,
-        known: f64,
+        reading: &NumeralReading,
+        known: &Decimal,
         lowers: bool,
     ) -> bool {
-        let reading = if self.is_exact { NumeralReading::exact(reading.value) } else { reading };
+        let mut reading = reading.clone();
+        if self.is_exact {
+            reading.step = 0.0;
+        }
         let is_about = number.is_about && !self.is_exact;
-        let rounds = |known: f64| {
-            reading.rounds(known, is_about) || lowers && reading.negated().rounds(known, is_about)
+        // `fell by 5`, but not `fell by -5`.
+        let lowered =
+            Some(reading.clone().negated()).filter(|_| lowers && reading.decimal.is_positive());
+        let rounds = |known: &Decimal| {
+            reading.rounds(known, is_about)
+                || lowered.as_ref().is_some_and(|it| it.rounds(known, is_about))
         };
         if !number.is_percent {
             return rounds(known);
         }
-        // A share becomes a percentage; a percentage has to be known as one.
-        let is_share = known.abs() <= 10.0 && rounds(known * 100.0);
-        is_share || self.knows_percentages() && rounds(known)
+        // A share becomes a percentage, a count does not; 0 and 1 are shares, and 1.35 is a rate,
+        // only where percentages are spoken of. A percentage has to be known as one.
+        let (size, is_asked) = (known.value().abs(), self.knows_percentages());
+        let is_share = size <= 1.0 && (is_asked || !known.is_whole());
+        let is_rate = size <= RATE_LIMIT && is_asked && !known.is_whole();
+        (is_share || is_rate) && rounds(&known.clone().shifted(2)) || is_asked && rounds(known)
     }
 
     fn knows_percentages(&self) -> bool {
@@ -211,7 +234,7 @@ impl FigureEvidence {
         if self.dates.iter().any(|known| date.is_part_of(known)) {
             return true;
         }
-        let whole = |year: i32| self.numbers.contains(&f64::from(year));
+        let whole = |year: i32| self.has_number(year);
         // A month may be known by its number or its name, and its year by itself.
         let is_month = date.month.is_some_and(|number| self.has_month(number));
         date.day.is_none() && is_month && date.year.is_none_or(whole)
@@ -223,7 +246,7 @@ impl FigureEvidence {
             TokenKind::Word(word) => month(word) == Some(number),
             _ => false,
         });
-        let counted = self.numbers.contains(&f64::from(number));
+        let counted = self.has_number(number);
         named || counted && about.iter().any(|word| contains(&self.words, word))
     }
 
@@ -235,17 +258,24 @@ impl FigureEvidence {
         named
             || contains(&self.words, &text.to_lowercase())
             || self.dates.iter().any(|date| date.weekday() == Some(day))
-            || self.is_weekday(day, &self.numbers)
+            || self.asks_weekday()
+                && self.numbers.iter().any(|number| is_weekday_number(day, number.value()))
     }
 
-    /// Whether one of the numbers is a day of the week: from 0, or from 1, on Monday.
-    fn is_weekday(&self, day: u32, numbers: &[f64]) -> bool {
-        let about = ["weekday", "dayofweek", "day of the week", "wochentag", "jour", "día"];
-        let asked = about.iter().any(|word| contains(&self.words, word));
-        let is = |number: f64, day: u32| (number - f64::from(day)).abs() < f64::EPSILON;
-        let counts = |number: &f64| is(*number, day) || is(*number, day + 1);
-        asked && numbers.iter().any(counts)
+    fn has_number(&self, number: impl fmt::Display) -> bool {
+        Decimal::parse(&number.to_string()).is_some_and(|number| self.numbers.contains(&number))
     }
+
+    fn asks_weekday(&self) -> bool {
+        let about = ["weekday", "dayofweek", "day of the week", "wochentag", "jour", "día"];
+        about.iter().any(|word| contains(&self.words, word))
+    }
+}
+
+/// Whether a number is a day of the week: from 0, or from 1, on Monday.
+fn is_weekday_number(day: u32, number: f64) -> bool {
+    let is = |day: u32| (number - f64::from(day)).abs() < f64::EPSILON;
+    is(day) || is(day + 1)
 }
 
 /// Whether a sentence says by words that a number is below zero.

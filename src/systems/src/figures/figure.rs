@@ -1,8 +1,12 @@
 //! What a sentence states: numbers with their units, and dates.
 
 use super::date::{PartialDate, is_ambiguous, month, short_month, weekday};
-use super::number::{NumeralReading, NumeralReadings, readings};
+use super::decimal::Decimal;
+use super::list_item::list_items;
+use super::number::{NumeralReading, NumeralReadings, readings, sequence};
+use super::plain_text::plain;
 use super::scan::{TextToken, TokenKind, scan};
+use super::sign::{is_minus, is_negative};
 use super::spelled::{scales, spelled};
 use super::unit::{PERCENT, unit_at};
 
@@ -28,6 +32,8 @@ pub(super) enum FigureValue {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Quantity {
     pub(super) readings: NumeralReadings,
+    /// The numbers between its commas, if they are groups of digits and several.
+    pub(super) sequence: Vec<Decimal>,
     /// The names of the unit that it can have; none for a plain number.
     pub(super) units: Vec<&'static str>,
     /// The unit as it is written.
@@ -39,8 +45,10 @@ pub(super) struct Quantity {
 
 /// Everything that a text states, in order.
 pub(super) fn figures(text: &str) -> Vec<StatedFigure> {
+    let text = &plain(text);
     let tokens = scan(text);
-    let mut reader = Reader { text, tokens: &tokens, found: Vec::new() };
+    let items = list_items(text, &tokens);
+    let mut reader = Reader { text, tokens: &tokens, items, found: Vec::new() };
     let mut place = 0;
     while place < tokens.len() {
         place += reader.read(place).max(1);
@@ -51,6 +59,8 @@ pub(super) fn figures(text: &str) -> Vec<StatedFigure> {
 struct Reader<'r, 't> {
     text: &'t str,
     tokens: &'r [TextToken<'t>],
+    /// The places of the tokens that count items.
+    items: Vec<usize>,
     found: Vec<StatedFigure>,
 }
 
@@ -65,7 +75,7 @@ impl<'t> Reader<'_, 't> {
                 self.put(place, 1, FigureValue::Time(hour, minute))
             }
             TokenKind::Label(_) => self.put(place, 1, FigureValue::Label),
-            TokenKind::Numeral(numeral) if self.is_item(place) => numeral.len().min(1),
+            TokenKind::Numeral(_) if self.items.contains(&place) => 1,
             TokenKind::Numeral(_) => {
                 let used = self.day_first(place);
                 if used > 0 { used } else { self.number(place) }
@@ -96,7 +106,9 @@ impl<'t> Reader<'_, 't> {
             return used;
         }
         let Some((value, used)) = self.tokens.get(place..).and_then(spelled) else { return 1 };
-        let number = self.dressed(place, used, vec![vec![NumeralReading::exact(value)]]);
+        let Some(value) = Decimal::parse(&value.to_string()) else { return 1 };
+        let readings = self.signed(place, vec![vec![NumeralReading::exact(value)]]);
+        let number = self.dressed(place, used, readings);
         self.put(place, used, FigureValue::Number(number))
     }
 
@@ -178,32 +190,26 @@ impl<'t> Reader<'_, 't> {
     fn number(&mut self, place: usize) -> usize {
         let Some(numeral) = self.tokens.get(place).and_then(TextToken::numeral) else { return 1 };
         let found = self.signed(place, readings(numeral));
-        let scaled = self.word_at(place + 1).map_or(&[][..], scales);
-        // A letter may be a unit as well: 5 m.
-        let is_letter = self.word_at(place + 1).is_some_and(|word| word.len() == 1);
+        let at = place + 1 + usize::from(self.sign_at(place + 1, '-'));
+        let word = self.word_at(at);
+        let scaled = word.map_or(&[][..], scales);
+        // The letter of a scale may be a unit as well: 5 m.
+        let is_unit = word.is_some_and(|word| word.len() == 1 && unit_at(word).is_some());
         let mut all: NumeralReadings =
-            if scaled.is_empty() || is_letter { found.clone() } else { Vec::new() };
+            if scaled.is_empty() || is_unit { found.clone() } else { Vec::new() };
         for scale in scaled {
             let times =
                 |ones: &Vec<NumeralReading>| ones.iter().map(|one| one.times(*scale)).collect();
             all.extend(found.iter().map(times));
         }
-        let used = 1 + usize::from(!scaled.is_empty());
-        let number = self.dressed(place, if is_letter { 1 } else { used }, all);
+        let used = if scaled.is_empty() { 1 } else { at + 1 - place };
+        let mut number = self.dressed(place, if is_unit { 1 } else { used }, all);
+        number.sequence = sequence(numeral);
         self.put(place, used, FigureValue::Number(number))
     }
 
     fn signed(&self, place: usize, found: NumeralReadings) -> NumeralReadings {
-        let Some(token) = self.tokens.get(place) else { return found };
-        let Some(sign) = place.checked_sub(1).and_then(|before| self.tokens.get(before)) else {
-            return found;
-        };
-        let is_minus = (sign.is('-') || sign.is('−')) && sign.end == token.start;
-        let before = place.checked_sub(2).and_then(|before| self.tokens.get(before));
-        // In `2019-2023` and `COVID-19` it is a dash.
-        let is_dash =
-            before.is_some_and(|it| it.end == sign.start && !matches!(it.kind, TokenKind::Sign(_)));
-        if !is_minus || is_dash {
+        if !is_negative(self.tokens, self.text, place) {
             return found;
         }
         let negated =
@@ -222,7 +228,10 @@ impl<'t> Reader<'_, 't> {
         };
         let after = unit_at(spaced).filter(|_| !is_decade).map(|found| written(spaced, found));
         let before = || {
-            let sign = self.tokens.get(place.checked_sub(1)?)?;
+            let mut sign = self.tokens.get(place.checked_sub(1)?)?;
+            if is_minus(sign) {
+                sign = self.tokens.get(place.checked_sub(2)?)?;
+            }
             let is_money = "€$£¥₹".contains(sign.text) || sign.text.len() == 3;
             let found = unit_at(sign.text).filter(|(_, length)| *length == sign.text.len());
             found.filter(|_| is_money).map(|found| written(sign.text, found))
@@ -230,7 +239,8 @@ impl<'t> Reader<'_, 't> {
         let (units, unit) = after.or_else(before).unwrap_or_default();
         let is_percent = units.contains(&PERCENT);
         let units = if is_percent { Vec::new() } else { units };
-        Quantity { readings, units, unit, is_percent, is_about: self.is_about(place) }
+        let (sequence, is_about) = (Vec::new(), self.is_about(place));
+        Quantity { readings, sequence, units, unit, is_percent, is_about }
     }
 
     fn is_about(&self, place: usize) -> bool {
@@ -248,20 +258,6 @@ impl<'t> Reader<'_, 't> {
         })
     }
 
-    /// Whether a numeral counts the items of a list: `1. ` at the beginning of a line.
-    fn is_item(&self, place: usize) -> bool {
-        let Some(token) = self.tokens.get(place) else { return false };
-        let line = self.text.get(..token.start).unwrap_or_default();
-        let begins =
-            line.trim_end_matches([' ', '\t']).chars().next_back().is_none_or(|it| it == '\n');
-        let mark = self.sign_at(place + 1, '.') || self.sign_at(place + 1, ')');
-        let rest = self.text.get(token.end + 1..).unwrap_or_default();
-        // An answer may be a number and a full stop.
-        let goes_on = rest.starts_with(' ')
-            && self.word_at(place + 2).is_some_and(|it| short_month(it).is_none());
-        begins && mark && goes_on && token.text.len() <= 2
-    }
-
     fn word_at(&self, place: usize) -> Option<&'t str> {
         self.tokens.get(place).and_then(TextToken::word)
     }
@@ -273,5 +269,6 @@ impl<'t> Reader<'_, 't> {
 
 /// A year that a decade is called by: the `1960s`.
 fn is_round_year(reading: &NumeralReading) -> bool {
-    (1000.0..3000.0).contains(&reading.value) && reading.value % 10.0 == 0.0
+    let value = reading.decimal.value();
+    (1000.0..3000.0).contains(&value) && value % 10.0 == 0.0
 }

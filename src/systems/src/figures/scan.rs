@@ -1,6 +1,7 @@
 //! Splits a text into words, numerals and signs, with their byte ranges.
 
 use super::date::PartialDate;
+use super::plain_text::is_number_sign;
 
 /// A token of a text and its byte range.
 #[derive(Clone, Debug, PartialEq)]
@@ -76,7 +77,8 @@ pub(super) fn scan(text: &str) -> Vec<TextToken<'_>> {
             start += first.len_utf8();
             continue;
         }
-        let (kind, length) = next_token(rest, first);
+        let before = text.get(..start).and_then(|text| text.chars().next_back());
+        let (kind, length) = next_token(rest, first, before);
         let own = rest.get(..length).unwrap_or_default();
         tokens.push(TextToken { kind, text: own, start, end: start + length });
         start += length;
@@ -84,7 +86,15 @@ pub(super) fn scan(text: &str) -> Vec<TextToken<'_>> {
     tokens
 }
 
-fn next_token(rest: &str, first: char) -> (TokenKind<'_>, usize) {
+fn next_token(rest: &str, first: char, before: Option<char>) -> (TokenKind<'_>, usize) {
+    let signs = number_signs(rest);
+    // After a letter a single one is a part of its name: m², CO₂.
+    let is_suffix = before.is_some_and(char::is_alphabetic)
+        && rest.get(..signs).is_some_and(|signs| signs.chars().count() == 1);
+    if signs > 0 && !is_suffix {
+        let length = label_length(rest);
+        return (TokenKind::Label(rest.get(..length).unwrap_or_default()), length);
+    }
     let starts_number = first.is_ascii_digit()
         || first == '.' && rest.chars().nth(1).is_some_and(|next| next.is_ascii_digit());
     if starts_number {
@@ -95,15 +105,33 @@ fn next_token(rest: &str, first: char) -> (TokenKind<'_>, usize) {
             return (TokenKind::Time(hour, minute), length);
         }
         let length = numeral(rest);
+        // Digits of two kinds are no number: 10².
+        if rest.get(length..).is_some_and(|rest| number_signs(rest) > 0) {
+            let length = label_length(rest);
+            return (TokenKind::Label(rest.get(..length).unwrap_or_default()), length);
+        }
         return (TokenKind::Numeral(rest.get(..length).unwrap_or_default()), length);
     }
-    if first.is_alphabetic() {
-        let length = rest.find(|sign: char| !is_letter(sign)).unwrap_or(rest.len());
+    if first.is_alphabetic() && !is_number_sign(first) {
+        let length =
+            rest.find(|sign: char| !is_letter(sign) || is_number_sign(sign)).unwrap_or(rest.len());
         let word = rest.get(..length).unwrap_or_default();
         let has_digit = word.chars().any(|sign| sign.is_ascii_digit());
         return (if has_digit { TokenKind::Label(word) } else { TokenKind::Word(word) }, length);
     }
     (TokenKind::Sign(first), first.len_utf8())
+}
+
+/// How long the run of number signs is that a text begins with.
+fn number_signs(text: &str) -> usize {
+    text.find(|sign: char| !is_number_sign(sign)).unwrap_or(text.len())
+}
+
+/// How long the run of letters, digits and number signs of all kinds is.
+fn label_length(text: &str) -> usize {
+    let is_part = |sign: char| is_letter(sign) || is_number_sign(sign) || is_separator(sign);
+    let run = text.find(|sign: char| !is_part(sign)).unwrap_or(text.len());
+    text.get(..run).map_or(run, |run| run.trim_end_matches(is_separator).len())
 }
 
 /// How long the number is that a text begins with.

@@ -105,7 +105,10 @@ const TENS: &[(&str, u32)] = &[
 /// Words of full length that multiply the number before them. A German `Billion` is a million
 /// millions.
 const SCALES: &[(&str, &[f64])] = &[
+    ("hundred", &[1e2]),
+    ("hundert", &[1e2]),
     ("thousand", &[1e3]),
+    ("thousands", &[1e3]),
     ("tausend", &[1e3]),
     ("mille", &[1e3]),
     ("mil", &[1e3]),
@@ -134,6 +137,9 @@ const SCALES: &[(&str, &[f64])] = &[
     ("milliarden", &[1e9]),
     ("mrd", &[1e9]),
     ("trillion", &[1e12, 1e18]),
+    ("trillions", &[1e12, 1e18]),
+    ("tn", &[1e12]),
+    ("quadrillion", &[1e15, 1e24]),
     ("dozen", &[12.0]),
 ];
 
@@ -145,7 +151,7 @@ pub(super) fn scales(word: &str) -> &'static [f64] {
     match word {
         "k" | "K" => &[1e3],
         "M" | "m" => &[1e6],
-        "B" => &[1e9],
+        "B" | "b" => &[1e9],
         "T" => &[1e12],
         _ => {
             let word = word.to_lowercase();

@@ -321,6 +321,22 @@ async fn queries_that_come_to_different_results_are_no_answer() {
     assert_eq!(apart.results(), [("sql", "failed".to_owned(), "CandidatesDisagree".to_owned())]);
     let reason = "sql: two ways to look it up came to different results";
     assert_eq!(apart.result.reason.as_deref(), Some(reason));
+    let ids = ["SELECT 4915112345678 AS id", "SELECT 4915112345999 AS id"];
+    assert_eq!(asked(&ids).await.results()[0].2, "CandidatesDisagree");
+    let sums = ["SELECT 0.1 + 0.2 AS n UNION SELECT 7", "SELECT 7.0 AS n UNION SELECT 0.3"];
+    assert_eq!(asked(&sums).await.results()[0].2, "");
+}
+
+#[tokio::test]
+async fn whole_numbers_are_compared_by_all_their_digits() {
+    let played = Scene::new(&json!({"check_query": false}))
+        .role("sql_writer", [query("SELECT 9007199254740993 AS id")])
+        .role("sql_answerer", [said("It is 9007199254740992."), said("It is 9007199254740993.")])
+        .role("composer", [said("It is 9007199254740993.")])
+        .ask("Which order?")
+        .await;
+    assert_eq!(played.requests("sql_answerer").len(), 2);
+    assert_eq!(played.answer(), "It is 9007199254740993.");
 }
 
 #[tokio::test]

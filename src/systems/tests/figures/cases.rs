@@ -66,6 +66,32 @@ const RIGHT: &[Case<'_>] = &[
     (7.0, "since the 1960s", "Since the 1960s there were 7."),
     (9.0, "", "1. It was 9.\n2. That is all."),
     (3.0, "", "It may be 3, and they march on."),
+    (42_000_000_000.0, "", "It was 42B."),
+    (42_000.0, "", "It was 42 k."),
+    (42.0, "depth_m", "It was 42 m deep."),
+    (4_200.0, "", "It was 42 hundred."),
+    (4_200.0, "", "It was forty-two hundred."),
+    (999.0, "", "It was ９９９."),
+    (999.0, "", "It was ٩٩٩."),
+    (999.0, "", "It was 9\u{200b}99."),
+    (999.0, "10²", "It was 999 times 10²."),
+    (-7.5, "", "It was –7.5."),
+    (-7.5, "", "It was \u{2011}7.5."),
+    (-7.5, "", "It was - 7.5."),
+    (-7.5, "", "- 7.5"),
+    (-7.5, "net_usd", "It was -$7.5."),
+    (-7.5, "net_usd", "It was $-7.5."),
+    (-7.5, "net_usd", "It was minus 7.5 dollars."),
+    (-42.0, "", "It was negative forty-two."),
+    (40.0, "", "North - 40"),
+    (40.0, "", "Sold:\n- 40 in the north\n- 40 in the south"),
+    (4_915_112_345_678.0, "", "It was 4,915,112,345,678."),
+    (4_915_112_345_678.0, "", "It was 4.915 trillion."),
+    (9_007_199_254_740_992.0, "", "It was 9007199254740992."),
+    (0.1 + 0.2, "", "It was 0.3."),
+    (1.0, "share", "100% do."),
+    (0.0, "share", "0% do."),
+    (1.35, "growth rate", "It grew by 135%."),
 ];
 
 const WRONG: &[(f64, &str, &str, &str)] = &[
@@ -101,6 +127,42 @@ const WRONG: &[(f64, &str, &str, &str)] = &[
     (7.0, "Q3", "Q4 sold 7.", "Q4"),
     (7.0, "", "It is 7 kg.", "7"),
     (7.0, "mass_g", "It is 7 kg.", "7"),
+    (42.0, "", "It was 42B.", "42B"),
+    (42.0, "", "It was 42k.", "42k"),
+    (42.0, "", "It was 42-k.", "42-k"),
+    (42.0, "", "It was 42 T.", "42 T"),
+    (42.0, "", "It was 42 M.", "42 M"),
+    (42.0, "", "It was 42 b.", "42 b"),
+    (42.0, "", "It was 42 hundred.", "42 hundred"),
+    (42.0, "depth_m", "It was 42 M.", "42 M"),
+    (9.0, "", "It was ９９９.", "999"),
+    (9.0, "", "It was ٩٩٩.", "999"),
+    (9.0, "", "It was ²³⁹.", "²³⁹"),
+    (9.0, "", "It was 9².", "9²"),
+    (9.0, "", "It was ½.", "½"),
+    (9.0, "", "It was 9\u{200b}9.", "99"),
+    (9.0, "", "17. It was that.", "17"),
+    (9.0, "", "17) of them.", "17"),
+    (9.0, "", "1. of them.", "1"),
+    (9.0, "234", "It was 9,234.", "9,234"),
+    (1.0, "234 567", "It was 1,234,567.", "1,234,567"),
+    (7.5, "", "It was –7.5.", "7.5"),
+    (7.5, "", "It was \u{2011}7.5.", "7.5"),
+    (7.5, "", "It was - 7.5.", "7.5"),
+    (7.5, "", "- 7.5", "7.5"),
+    (7.5, "price in $", "It was -$7.5.", "7.5"),
+    (42.0, "", "It was minus 42.", "42"),
+    (42.0, "", "It was negative 42.", "42"),
+    (42.0, "", "It was minus forty-two.", "forty-two"),
+    (5.0, "", "It fell by -5.", "5"),
+    (9.0, "", "It was 900%.", "900"),
+    (9.0, "share", "It was 900%.", "900"),
+    (1.0, "", "It was 100%.", "100"),
+    (1.35, "", "It was 135%.", "135"),
+    (4_915_112_345_678.0, "", "It was 4915112345999.", "4915112345999"),
+    (9_007_199_254_740_992.0, "", "It was 9007199254740993.", "9007199254740993"),
+    (1_234_567.891, "", "It was 1234567.892.", "1234567.892"),
+    (36.0, "", "It was about 35.6.", "35.6"),
 ];
 
 fn known(number: f64, about: &str) -> FigureEvidence {
@@ -129,6 +191,16 @@ fn a_sentence_that_says_another_number_unit_or_date_is_reported() {
 }
 
 #[test]
+fn whole_numbers_of_any_length_are_compared_by_their_digits() {
+    let mut known = FigureEvidence::new();
+    known.number("123456789012345678901234567890");
+    assert_eq!(known.mismatches("123456789012345678901234567890"), []);
+    assert_eq!(known.mismatches("123456789012345678901234567891").len(), 1);
+    assert!(!known.states("9007199254740993", 9_007_199_254_740_992_i64));
+    assert!(known.states("9007199254740993", 9_007_199_254_740_993_i64));
+}
+
+#[test]
 fn a_number_that_is_left_out_is_noticed() {
     let known = known(2.0, "How many in the north?");
     assert!(!known.states("There are some in the north.", 2.0));
@@ -142,6 +214,9 @@ fn a_short_answer_adds_nothing_to_the_long_one() {
     for short in ["399", "4.2 km", "132, 133, 134", "2021-05-03", "May 2021", "5 degrees", "4.2"] {
         assert_eq!(added(short, long), [], "{short}");
     }
+    assert_eq!(added("²0A", "²0A"), []);
+    assert_eq!(added("132,133,134", long), []);
+    assert_eq!(added("133,132,134", long).len(), 1);
     for short in ["398", "4.2 miles", "132133134", "2021-03-05", "June 2021", "5 °F", "42"] {
         assert_eq!(added(short, long).len(), 1, "{short}");
     }
