@@ -120,6 +120,13 @@ def test_a_usage_error_prints_the_usage_of_its_command(
     assert message in done.stderr
 
 
+def test_each_command_prints_its_own_usage(antiphon: Antiphon) -> None:
+    for words in (["doctor"], ["systems"], ["runs", "list"]):
+        done = antiphon(*words, "--nope")
+        assert done.returncode == 2
+        assert done.stderr.startswith(f"usage: antiphon {' '.join(words)} ")
+
+
 def test_a_file_of_questions_that_cannot_be_read_is_a_wrong_usage(antiphon: Antiphon) -> None:
     done = antiphon("ask", "--batch", "absent", "--out", "out")
     assert (done.returncode, done.stdout) == (2, "")

@@ -222,3 +222,10 @@ def test_a_url_of_another_scheme_is_refused() -> None:
     with pytest.raises(ValidationError, match="unknown scheme: htp") as caught:
         Toolset.mcp("htp://x")
     assert caught.value.code == "tool_setting_invalid"
+
+
+def test_a_file_that_is_no_program_is_told_what_runs_it() -> None:
+    for file, runner in (("server.py", "python"), ("dist/index.js", "node")):
+        with pytest.raises(ValidationError, match=f"no program: {file}") as caught:
+            Toolset.mcp(file)
+        assert caught.value.hint == f'write `Toolset.mcp("{runner} {file}")`'

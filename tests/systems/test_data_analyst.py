@@ -108,13 +108,19 @@ def test_a_request_has_all_fields_of_a_question(shop: Path) -> None:
     ("options", "message"),
     [
         ({"prefer_agents": ["foo"]}, "unknown agent: foo"),
-        ({"facts": {"api_token": "hunter2"}}, "`facts` are read by models.*: api_token"),
+        ({"facts": {"api_token": "hunter2"}}, "`facts` is read by models.*: api_token"),
         ({"disable_agents": "sql"}, "`disable_agents` must be a list of agents: 'sql'"),
         ({"prefer_agents": "sql"}, "`prefer_agents` must be a list of agents: 'sql'"),
         ({"facts": [1]}, "`facts` must be a dict"),
         ({"facts": {"x": object()}}, "JSON values"),
         ({"max_turns": 0}, "`max_turns` must be at least 1"),
-        ({"max_turns": -1}, "invalid value"),
+        ({"max_turns": -1}, "`max_turns` must be at least 1: -1"),
+        ({"max_turns": "two"}, "`max_turns` must be an integer: 'two'"),
+        ({"trace": "yes"}, "`trace` must be True or False: 'yes'"),
+        ({"system_prompt": 3}, "`system_prompt` must be a text: 3"),
+        ({"prefer_agents": 3}, "`prefer_agents` must be a list of agents: 3"),
+        ({"prefer_agents": ["sqll"]}, "`prefer_agents` has an unknown agent: sqll\n.*`sql`"),
+        ({"facts": {"my_token": 1}}, "`facts` is read by models, and .*: my_token"),
     ],
 )
 def test_a_request_that_cannot_be_meant_is_refused(
@@ -126,9 +132,60 @@ def test_a_request_that_cannot_be_meant_is_refused(
     assert "hunter2" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("context", "message"),
+    [
+        ([1], "`context` must be a dict .*: list"),
+        ({"day": object()}, "`context` must hold JSON values, and `day` is none: object"),
+        ({"api_key": "x"}, "`context` is read by models, and .*: api_key"),
+    ],
+)
+def test_the_facts_of_a_request_are_called_as_it_calls_them(
+    shop: Path, context: Any, message: str
+) -> None:
+    with pytest.raises(ValidationError, match=message) as caught:
+        analyst(shop, []).run(AgentRequest(question="How many?", context=context))
+    assert caught.value.code == "input_invalid"
+
+
+def test_an_unknown_option_of_a_question_is_told_what_was_meant(shop: Path) -> None:
+    with pytest.raises(ValidationError, match="no option of that name: disable_agent") as caught:
+        analyst(shop, []).run("How many?", disable_agent=["sql"])  # type: ignore[call-arg]
+    assert (caught.value.code, caught.value.hint) == (
+        "call_invalid",
+        "did you mean `disable_agents`?",
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("ordrs", "did you mean `orders`?"),
+        ("Orders", "did you mean `orders`?"),
+        ("orders.net", "did you mean `orders.net_eur`?"),
+        ("orders.xyz", "it has orders.id, orders.region, orders.net_eur"),
+        ("staff", "it has orders"),
+    ],
+)
+def test_descriptions_of_what_the_database_does_not_have_are_refused(
+    shop: Path, name: str, hint: str
+) -> None:
+    frames = {"orders": [{"id": 1, "region": "north", "net_eur": 1.5}]}
+    for given in ({"database": shop}, {"database": f"sqlite:///{shop}"}, {"frames": frames}):
+        with pytest.raises(ValidationError, match=f"`descriptions` names .*: {name}") as caught:
+            DataAnalyst(scripted([]), **given, sandbox=False, descriptions={name: "?"})
+        assert caught.value.code == "system_setting_invalid"
+        assert caught.value.hint == hint
+
+
+def test_descriptions_of_tables_and_columns_are_taken(shop: Path) -> None:
+    analyst(shop, [], descriptions={"orders": "what was sold", "orders.net_eur": "in euros"})
+
+
 def test_an_unknown_option_is_refused(shop: Path) -> None:
-    with pytest.raises(TypeError, match="tables"):
+    with pytest.raises(ValidationError, match="no option of that name: tables") as caught:
         analyst(shop, []).run("How many?", tables=["orders"])  # type: ignore[call-arg]
+    assert caught.value.code == "call_invalid"
 
 
 def test_parts_of_the_wrong_kind_are_refused(shop: Path) -> None:

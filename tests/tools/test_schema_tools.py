@@ -79,7 +79,7 @@ def test_a_coroutine_function_and_the_context_of_the_call() -> None:
     tool = Tool.from_schema("lookup", CITY, lookup)
     assert tool.is_async
     context = ToolContext(name="lookup", call_id="c1", idempotency_key="k")
-    assert asyncio.run(tool.call({"city": "Lyon"}, context)) == "Lyon c1"
+    assert asyncio.run(tool.acall({"city": "Lyon"}, context)) == "Lyon c1"
     with pytest.raises(ToolError) as caught:
         tool.call({"city": "Lyon"})
     assert caught.value.code == "tool_context"

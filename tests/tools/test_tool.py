@@ -114,8 +114,7 @@ def test_a_decorator_with_arguments_sets_the_knobs() -> None:
 
 def test_a_call_constructs_arguments_and_injects_the_context() -> None:
     arguments = {"place": {"city": "Lyon"}, "day": "2026-01-02", "order": {"lines": [1]}}
-    reply = book.call(arguments, CONTEXT)
-    assert asyncio.run(reply) == "Lyon FR 2026 [1] call_1"
+    assert asyncio.run(book.acall(arguments, CONTEXT)) == "Lyon FR 2026 [1] call_1"
     assert arguments["day"] == "2026-01-02"
 
 
@@ -305,7 +304,7 @@ def test_what_a_partial_has_filled_is_neither_shown_nor_settable() -> None:
 def test_a_bound_coroutine_method_is_asynchronous() -> None:
     made = Tool.from_any(Weather("Lyon").later)
     assert made.is_async
-    assert asyncio.run(made.call({"day": 2})) == "Lyon 2"
+    assert asyncio.run(made.acall({"day": 2})) == "Lyon 2"
 
 
 def test_a_decorated_method_belongs_to_its_instance() -> None:
@@ -529,7 +528,7 @@ def test_an_asynchronous_langchain_tool_is_awaited() -> None:
     for lang, expected in ((later, "later 1"), (OwnTool(), "async 1")):
         made = Tool.from_any(lang)
         assert made.is_async
-        assert asyncio.run(made.call({"a": 1})) == expected
+        assert asyncio.run(made.acall({"a": 1})) == expected
 
 
 def test_what_langchain_injects_is_hidden_and_filled() -> None:
@@ -676,3 +675,16 @@ def test_arguments_that_are_no_dict_are_refused_with_the_dict_to_write() -> None
             asyncio.run(population.acall(arguments))
         with pytest.raises(ValidationError, match="tool `calculate` must be a dict"):
             calculator().call(arguments)
+
+
+def test_an_async_tool_is_not_called_where_nothing_can_await_it() -> None:
+    made = Tool.from_any(Weather("Lyon").later)
+    with pytest.raises(ToolError, match="no event loop runs: later") as caught:
+        made.call({"day": 2})
+    assert caught.value.code == "tool_async"
+    assert "asyncio.run(later.acall({'day': 2}))" in str(caught.value.hint)
+
+    async def inside() -> Any:
+        return await made.call({"day": 2})
+
+    assert asyncio.run(inside()) == "Lyon 2"

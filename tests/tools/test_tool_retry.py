@@ -81,7 +81,7 @@ def test_an_async_tool_is_tried_again() -> None:
             raise errors.pop()
         return "fetched"
 
-    assert asyncio.run(fetch.call({})) == "fetched"
+    assert asyncio.run(fetch.acall({})) == "fetched"
     errors.append(ConnectionError("lost"))
     assert ask(fetch) == "fetched"
 
@@ -104,3 +104,11 @@ def test_a_call_with_side_effects_is_repeated_only_if_that_is_harmless() -> None
 def test_a_retry_is_a_policy_or_a_count(wrong: Any) -> None:
     with pytest.raises(ValidationError, match="`retry` of tool `fetch` must be"):
         tool(idempotent=True, retry=wrong)(Flaky().fetch)
+
+
+def test_a_policy_for_what_is_no_exception_is_refused() -> None:
+    for wrong in ("ValueError", [KeyError, "ValueError"], int, 3):
+        with pytest.raises(TypeError, match="`retry_on` must be an exception class"):
+            RetryPolicy(retry_on=wrong)
+    for right in (KeyError, (KeyError, OSError), [KeyError], lambda error: True):
+        RetryPolicy(retry_on=right)

@@ -30,10 +30,8 @@ def command_line() -> argparse.ArgumentParser:
     """The parser of all commands."""
     parser = argparse.ArgumentParser(prog="antiphon", description=antiphon.__doc__)
     parser.add_argument("--version", action=_Version, help="print the version")
-    parser.set_defaults(fail=parser.error)
     commands = parser.add_subparsers(dest="command", required=True, metavar="command")
     ask = commands.add_parser("ask", help="ask a ready system", epilog=_EXITS)
-    ask.set_defaults(fail=ask.error)
     _add_ask(ask)
     _add_json(commands.add_parser("doctor", help="check sandboxes, models, store"))
     commands.add_parser("models", help="list models and the default")
@@ -43,7 +41,17 @@ def command_line() -> argparse.ArgumentParser:
     listed = commands.add_parser("systems", help="list ready systems, or describe one")
     listed.add_argument("name", nargs="?", help="a ready system; default: list all of them")
     _add_json(listed)
+    _fail_alone(parser)
     return parser
+
+
+def _fail_alone(parser: argparse.ArgumentParser) -> None:
+    """Has each command print its own usage where its options are wrong."""
+    parser.set_defaults(fail=parser.error)
+    for action in parser._actions:  # noqa: SLF001
+        if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
+            for command in action.choices.values():
+                _fail_alone(command)
 
 
 def find_misuse(options: argparse.Namespace, unknown: Sequence[str]) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
+from inspect import signature
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 
@@ -47,7 +48,8 @@ def _description(info: SystemInfo) -> Iterator[str]:
     yield from _columns((f"  {name}", _about(field)) for name, field in fields.items())
     yield "\nprompts"
     yield f"  {', '.join(info.prompts)}"
-    yield f'\nantiphon ask --system {_option(info.name)} "…"'
+    database = " --db PATH" if "database" in signature(find(info.name)).parameters else ""
+    yield f'\nantiphon ask --system {_option(info.name)}{database} "…"'
 
 
 def _columns(rows: Iterable[tuple[str, str]]) -> Iterator[str]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import inspect
 import re
+import shutil
 import threading
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from antiphon._antiphon import Model, NativeMcpClient
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
 
     from antiphon._antiphon import NativeTool
 
+_RUNNERS = {".py": "python", ".js": "node", ".ts": "npx tsx"}
+"""What runs a file, by its ending."""
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 
 
@@ -89,6 +93,7 @@ def read_server(server: Any) -> dict[str, Any]:
     """
     if isinstance(server, str):
         _check_scheme(server)
+        _check_program(server)
         return {"server": server}
     if isinstance(server, list | tuple) and all(isinstance(word, str) for word in server):
         return {"command": list(server)}
@@ -107,6 +112,18 @@ def _check_scheme(server: str) -> None:
             code="tool_setting_invalid",
             hint="write http://… or https://…, or the command line of a server",
         )
+
+
+def _check_program(server: str) -> None:
+    word, *arguments = server.split() or [""]
+    runner = _RUNNERS.get(Path(word).suffix)
+    if runner is None or arguments or shutil.which(word):
+        return
+    raise ValidationError(
+        f"the command line of an MCP server begins with a file that is no program: {word}",
+        code="tool_setting_invalid",
+        hint=f'write `Toolset.mcp("{runner} {word}")`',
+    )
 
 
 def _opened(sampling: str | Model | None) -> Model | None:

@@ -37,8 +37,8 @@ class TimedTool(Protocol):
     def native(self) -> NativeBody | None:
         """The native tool behind it, which applies the time-out itself."""
 
-    def call(self, arguments: Mapping[str, Any], context: ToolContext[Any] | None = None) -> Any:
-        """Calls it."""
+    def start(self, arguments: Mapping[str, Any], context: ToolContext[Any] | None) -> Any:
+        """Calls it; if it is async, what it returns is awaited."""
 
 
 def call_tool(tool: TimedTool, arguments: dict[str, Any], context: ToolContext[Any]) -> Any:
@@ -54,13 +54,13 @@ def call_tool(tool: TimedTool, arguments: dict[str, Any], context: ToolContext[A
 def _call(tool: TimedTool, arguments: dict[str, Any], context: ToolContext[Any]) -> Any:
     if tool.is_async:
         return run_blocking(
-            tool.call(arguments, context), timeout=tool.timeout, late=lambda: _late(tool)
+            tool.start(arguments, context), timeout=tool.timeout, late=lambda: _late(tool)
         )
     if tool.timeout is None or tool.native is not None:
-        value = tool.call(arguments, context)
+        value = tool.start(arguments, context)
         return run_blocking(value) if inspect.isawaitable(value) else value
     # A call that is stuck keeps its thread, not the caller.
-    future = call_on_thread(tool.call, arguments, context)
+    future = call_on_thread(tool.start, arguments, context)
     try:
         return future.result(tool.timeout)
     except TimeoutError:
@@ -80,11 +80,11 @@ async def acall_tool(
         return await tool.native.ainvoke(arguments, context)
     waiting: Awaitable[Any]
     if tool.is_async:
-        waiting = tool.call(arguments, context)
+        waiting = tool.start(arguments, context)
     elif tool.timeout is None:
-        waiting = asyncio.to_thread(tool.call, arguments, context)
+        waiting = asyncio.to_thread(tool.start, arguments, context)
     else:
-        waiting = asyncio.wrap_future(call_on_thread(tool.call, arguments, context))
+        waiting = asyncio.wrap_future(call_on_thread(tool.start, arguments, context))
     try:
         async with asyncio.timeout(tool.timeout) as limit:
             value = await waiting

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 from antiphon._json_values import encode_result
 from antiphon._keywords import check_keywords
 from antiphon._tool.approval import Approval, ToolCall, approval_kind
-from antiphon._tool.arguments import check_arguments
+from antiphon._tool.arguments import check_arguments, check_awaited, check_bound
 from antiphon._tool.bodies import body_of
 from antiphon._tool.context import ToolContext
 from antiphon._tool.gate import (
@@ -52,7 +52,7 @@ from antiphon._tool.options import (
 from antiphon._tool.retry import read_tool_retry
 from antiphon._tool.schema import SchemaBody
 from antiphon._tool.timed_call import acall_tool
-from antiphon.errors import ToolError, ValidationError
+from antiphon.errors import ValidationError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -373,21 +373,22 @@ class Tool:
             context: for a parameter typed `ToolContext`.
 
         Returns:
-            The result of the function, unchanged; an awaitable if it is async: use `acall` then.
+            The result of the function, unchanged; an awaitable if it is async.
 
         Raises:
             ValidationError: an argument is missing, unknown or of the wrong type
                 (``invalid_value``); the function has not run.
             ToolError: the function needs a context, or an instance, and has none;
-                or a LangChain tool reports a failure.
+                or a LangChain tool reports a failure; or the tool is async, and no event loop
+                runs (``tool_async``).
         """
+        found = self.start(arguments, context)
+        return check_awaited(self.name, arguments, found) if self.is_async else found
+
+    def start(self, arguments: Mapping[str, Any], context: ToolContext | None) -> Any:
+        """`call` for an engine, which awaits what an async tool returns wherever it is called."""
         check_arguments(self._body, self.name, arguments)
-        if self._body.is_method:
-            raise ToolError(
-                f"a tool that is a method was called without an instance: {self.name}",
-                code="tool_unbound",
-                hint="take it from an instance: `thing.method`, not `Thing.method`",
-            )
+        check_bound(self._body, self.name)
         if self.gate is None or isinstance(self._body, NativeBody):
             return self._invoke(arguments, context)
         gated = acall_gated if self.is_async else call_gated

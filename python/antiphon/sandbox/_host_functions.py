@@ -141,7 +141,7 @@ class _RunCalls:
         )
 
         def call() -> Any:
-            return tool.call(arguments, context)
+            return tool.start(arguments, context)
 
         def late() -> CallFailed:
             return CallFailed("TimeoutError", f"`{tool.name}` took longer than its {seconds:g} s")

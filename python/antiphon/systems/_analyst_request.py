@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, TypedDict
 
+from antiphon._keywords import check_keywords
 from antiphon.errors import AntiphonError, ValidationError
 from antiphon.systems.data_analyst_result import AgentRequest
 from antiphon.tools import encode_result
@@ -24,6 +26,14 @@ _SECRETS = (
     "headers",
 )
 """As in src/systems/src/data_analyst/request.rs, whose error speaks of `context`."""
+_AGENTS = ("sql", "api_docs", "computation", "planner", "composer")
+_KINDS: Mapping[str, tuple[type | tuple[type, ...], str]] = {
+    "max_turns": ((int, type(None)), "an integer"),
+    "include_data": (bool, "True or False"),
+    "trace": (bool, "True or False"),
+    "system_prompt": ((str, type(None)), "a text"),
+}
+"""What the other options are."""
 
 
 class AgentRequestOptions(TypedDict, total=False):
@@ -49,9 +59,8 @@ def request_of(
             `AgentRequest` is not alone (``input_invalid``).
     """
     if not isinstance(question, AgentRequest):
-        _check_agents(options)
-        _check_secrets(facts)
-        return question, {"facts": facts, **options}
+        _check_options(options)
+        return question, {"facts": plain_facts(facts), **options}
     if facts is not None or options:
         raise ValidationError(
             "an `AgentRequest` has all fields of the question, and others were given beside it: "
@@ -59,52 +68,84 @@ def request_of(
             code="input_invalid",
         )
     fields = {name: getattr(question, name) for name in AgentRequestOptions.__annotations__}
-    _check_agents(fields)
-    return question.question, {"facts": question.context, **fields}
+    _check_options(fields)
+    return question.question, {"facts": plain_facts(question.context, "context"), **fields}
 
 
-def plain_facts(facts: Mapping[str, Any] | None) -> dict[str, Any]:
+def plain_facts(facts: Mapping[str, Any] | None, argument: str = "facts") -> dict[str, Any]:
     """The facts as JSON values.
 
+    Args:
+        facts: what was given.
+        argument: what the caller calls them.
+
     Raises:
-        ValidationError: they are none (``input_invalid``).
+        ValidationError: they are none, or a key names a secret (``input_invalid``).
     """
-    if facts is not None and not isinstance(facts, Mapping):
+    if facts is None:
+        return {}
+    if not isinstance(facts, Mapping):
         raise ValidationError(
-            f"`facts` must be a dict of JSON values by name: {type(facts).__name__}",
+            f"`{argument}` must be a dict of JSON values by name: {type(facts).__name__}",
             code="input_invalid",
-            hint='pass `facts={"tenant": "north"}`',
+            hint=f'pass `{argument}={{"tenant": "north"}}`',
         )
+    _check_secrets(facts, argument)
+    return {str(name): _plain(name, value, argument) for name, value in facts.items()}
+
+
+def _plain(name: Any, value: Any, argument: str) -> Any:
     try:
-        plain = encode_result(dict(facts or {}))
+        plain = encode_result(value)
         json.dumps(plain)
     except (TypeError, ValueError, AntiphonError) as error:
         raise ValidationError(
-            f"`facts` must hold JSON values: {error}",
+            f"`{argument}` must hold JSON values, and `{name}` is none: {type(value).__name__}",
             code="input_invalid",
             hint="pass text, numbers, lists or dicts of them",
         ) from error
-    return dict(plain)
+    return plain
 
 
-def _check_agents(fields: Mapping[str, Any]) -> None:
+def _check_options(options: Mapping[str, Any]) -> None:
+    known = frozenset(AgentRequestOptions.__annotations__)
+    check_keywords("a question to a data analyst", options, known)
     for name in ("prefer_agents", "disable_agents"):
-        given = fields.get(name)
-        if isinstance(given, str):
-            raise ValidationError(
-                f"`{name}` must be a list of agents: {given!r}",
-                code="input_invalid",
-                hint=f"write `{name}=[{given!r}]`",
-            )
+        _check_agents(name, options.get(name, ()))
+    for name, (kind, expected) in _KINDS.items():
+        given = options.get(name)
+        is_count = kind is not bool and isinstance(given, bool)
+        if name in options and (is_count or not isinstance(given, kind)):
+            raise ValidationError(f"`{name}` must be {expected}: {given!r}", code="input_invalid")
+    turns = options.get("max_turns")
+    if turns is not None and turns < 1:
+        raise ValidationError(f"`max_turns` must be at least 1: {turns}", code="input_invalid")
 
 
-def _check_secrets(facts: Any) -> None:
-    if not isinstance(facts, Mapping):
-        return
+def _check_agents(name: str, given: Any) -> None:
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        known = isinstance(given, str) and given.strip().lower() in _AGENTS
+        raise ValidationError(
+            f"`{name}` must be a list of agents: {given!r}",
+            code="input_invalid",
+            hint=f"write `{name}=[{given!r}]`" if known else f"they are {', '.join(_AGENTS)}",
+        )
+    for agent in given:
+        if agent is None or str(agent).strip().lower() in _AGENTS:
+            continue
+        near = get_close_matches(str(agent).lower(), _AGENTS, 1)
+        raise ValidationError(
+            f"`{name}` has an unknown agent: {agent}",
+            code="input_invalid",
+            hint=f"did you mean `{near[0]}`?" if near else f"they are {', '.join(_AGENTS)}",
+        )
+
+
+def _check_secrets(facts: Mapping[Any, Any], argument: str) -> None:
     for key in facts:
         if any(part in str(key).lower() for part in _SECRETS):
             raise ValidationError(
-                f"`facts` are read by models, and a key of them names a secret: {key}",
+                f"`{argument}` is read by models, and a key of it names a secret: {key}",
                 code="input_invalid",
                 hint="give credentials to the tools of the API or the database",
             )

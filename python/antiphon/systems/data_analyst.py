@@ -11,6 +11,7 @@ from antiphon.errors import SandboxUnavailable, ValidationError
 from antiphon.sandbox import Sandbox
 from antiphon.sandbox.engines import runner_of
 from antiphon.systems._analyst_request import AgentRequestOptions, plain_facts, request_of
+from antiphon.systems._described_tables import check_descriptions
 from antiphon.systems._frames import read_table, stored_frames
 from antiphon.systems._system import System
 from antiphon.systems.data_analyst_result import AgentRequest, OrchestratorResponse
@@ -183,7 +184,7 @@ class DataAnalyst(System[OrchestratorResponse]):
             checkpointer=checkpointer,
             durability=durability,
             budget=budget,
-            parts={"database": self._database(database, frames), "api": api},
+            parts={"database": self._database(database, frames, settings), "api": api},
             **settings,
         )
 
@@ -286,8 +287,11 @@ class DataAnalyst(System[OrchestratorResponse]):
         text, fields = request_of(question, facts, options)
         return super().astream(text, **fields, thread=thread, context=context, watch=watch)
 
-    def _database(self, given: Any, frames: Mapping[str, Any] | None) -> Any:
+    def _database(
+        self, given: Any, frames: Mapping[str, Any] | None, settings: DataAnalystSettings
+    ) -> Any:
         """The tools of the database."""
+        descriptions = settings.get("descriptions")
         if frames is not None:
             if given is not None:
                 raise ValidationError(
@@ -295,12 +299,12 @@ class DataAnalyst(System[OrchestratorResponse]):
                     code="input_invalid",
                     hint="write the frames into the database",
                 )
-            return sql(stored_frames(frames, self))
+            return database_tools(stored_frames(frames, self), self, descriptions)
         if given is not None:
             check_database(given)
         if not isinstance(given, str | os.PathLike):
             return given
-        return database_tools(given, self)
+        return database_tools(given, self, descriptions)
 
     def _parts(
         self, known: Mapping[str, dict[str, Any]], parts: Mapping[str, Any]
@@ -316,9 +320,8 @@ class DataAnalyst(System[OrchestratorResponse]):
     def _input(
         self, question: Any, *data: Any, facts: Mapping[str, Any] | None = None, **options: Any
     ) -> dict[str, Any]:
-        unknown = options.keys() - AgentRequestOptions.__annotations__.keys()
-        if data or unknown:
-            given = ", ".join([*map(repr, data), *sorted(unknown)])
+        if data:
+            given = ", ".join(map(repr, data))
             raise TypeError(f"a data analyst takes a question and its options, and got: {given}")
         return {"question": {"question": question, "context": plain_facts(facts), **options}}
 
@@ -326,15 +329,20 @@ class DataAnalyst(System[OrchestratorResponse]):
         return {} if self._sandbox is None else {"call": runner_of(self._sandbox).calls(loop)}
 
 
-def database_tools(path: str | os.PathLike[str], owner: object) -> Toolset:
+def database_tools(
+    path: str | os.PathLike[str], owner: object, descriptions: Any = None
+) -> Toolset:
     """The tools `sql` of a database, or of a file of a table, whose copy goes with its owner.
 
     Raises:
-        ValidationError: it cannot be read (``tool_setting_invalid``, ``input_invalid``).
+        ValidationError: it cannot be read (``tool_setting_invalid``, ``input_invalid``), or does
+            not have what is described (``system_setting_invalid``).
     """
     if os.fspath(path).lower().endswith(TABLE_FILES):
-        return sql(stored_frames(read_table(path), owner))
-    return sql(path)
+        path = stored_frames(read_table(path), owner)
+    tools = sql(path)
+    check_descriptions(descriptions, path)
+    return tools
 
 
 def _listed(tools: Any) -> list[Any]:

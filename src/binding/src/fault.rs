@@ -229,13 +229,22 @@ impl Retry {
 /// A class, a tuple of classes or a predicate; other sequences become tuples.
 fn covered_by(py: Python<'_>, rule: Py<PyAny>) -> PyResult<Py<PyAny>> {
     let bound = rule.bind(py);
-    if bound.is_callable() || bound.is_instance_of::<pyo3::types::PyTuple>() {
+    let raised = py.get_type::<PyBaseException>();
+    let is_raised = |class: &Bound<'_, PyAny>| {
+        class
+            .cast::<pyo3::types::PyType>()
+            .is_ok_and(|class| class.is_subclass(&raised).unwrap_or(false))
+    };
+    if is_raised(bound) || (bound.is_callable() && !bound.is_instance_of::<pyo3::types::PyType>()) {
         return Ok(rule);
     }
     match bound.try_iter().and_then(Iterator::collect::<PyResult<Vec<_>>>) {
-        Ok(classes) => Ok(pyo3::types::PyTuple::new(py, classes)?.into_any().unbind()),
-        Err(_) => Err(pyo3::exceptions::PyTypeError::new_err(format!(
-            "`retry_on` must be an exception class, a sequence of classes or a predicate: {bound}"
+        Ok(classes) if classes.iter().all(is_raised) => {
+            Ok(pyo3::types::PyTuple::new(py, classes)?.into_any().unbind())
+        }
+        _ => Err(pyo3::exceptions::PyTypeError::new_err(format!(
+            "`retry_on` must be an exception class, a sequence of classes or a predicate: {}",
+            bound.repr()?
         ))),
     }
 }

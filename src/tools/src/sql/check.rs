@@ -31,6 +31,9 @@ const LONGEST: usize = 20_000;
 /// The deepest nesting of parentheses and subqueries that is parsed.
 const DEEPEST: usize = 60;
 
+/// What statements begin with that ask for the schema.
+const SCHEMA_WORDS: [&str; 4] = ["PRAGMA", "DESCRIBE", "DESC", "SHOW"];
+
 /// A chain of operators nests the tree once for each, which the depth of parentheses does not
 /// bound; the tree is therefore walked and dropped on a stack that holds [`LONGEST`] of them.
 const STACK: usize = 256 << 20;
@@ -103,6 +106,10 @@ pub fn check(sql: &str, policy: &QueryPolicy) -> Result<CheckedQuery, Fault> {
 fn checked(sql: &str, policy: &QueryPolicy) -> Result<CheckedQuery, Fault> {
     let dialect = policy.dialect();
     let CanonicalQuery { text, parameters } = canonical::rewrite(sql, dialect)?;
+    let word = text.split_whitespace().next().unwrap_or_default().to_ascii_uppercase();
+    if SCHEMA_WORDS.contains(&word.as_str()) {
+        return Err(fault::asks_for_schema(&word));
+    }
     let parser = dialect.parser();
     let statements = Parser::new(parser.as_ref())
         .with_recursion_limit(DEEPEST)
@@ -113,7 +120,6 @@ fn checked(sql: &str, policy: &QueryPolicy) -> Result<CheckedQuery, Fault> {
         [Statement::Query(query)] => query,
         [] => return Err(fault::refused("empty", "it is empty")),
         [other] => {
-            let word = text.split_whitespace().next().unwrap_or_default().to_ascii_uppercase();
             let what = if matches!(other, Statement::Explain { .. }) {
                 "EXPLAIN is not a SELECT".to_owned()
             } else {

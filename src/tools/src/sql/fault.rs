@@ -7,11 +7,20 @@ use antiphon_core::{Fault, FaultCode};
 
 use super::policy::{QueryPolicy, TableName};
 
+/// The way to the schema.
+const SCHEMA: &str =
+    "the tools `sql_tables` and `sql_schema` show what can be read; select from these tables";
+
 /// A part of a query that is not allowed.
 pub(super) fn refused(reason: &str, what: &str) -> Fault {
     Fault::new(FaultCode::QueryRefused, format!("the query is refused: {what}"))
         .hint("write one SELECT statement of plain SQL that only reads")
         .with("reason", reason)
+}
+
+/// A statement that asks for the schema.
+pub(super) fn asks_for_schema(word: &str) -> Fault {
+    refused("statement", &format!("it is not a SELECT but: {word}")).hint(SCHEMA)
 }
 
 /// A query that the parser cannot read.
@@ -25,7 +34,11 @@ pub(super) fn unparsed(dialect: &str, problem: &str) -> Fault {
 pub(super) fn forbidden_function(name: &str) -> Fault {
     let message = format!("the query calls a function that is not allowed: {name}");
     Fault::new(FaultCode::QueryRefused, message)
-        .hint("use functions that compute a value from their arguments")
+        .hint(if name.starts_with("pragma_") {
+            SCHEMA
+        } else {
+            "use functions that compute a value from their arguments"
+        })
         .with("reason", "function")
         .with("function", name)
 }
@@ -40,7 +53,7 @@ pub(super) fn forbidden_table(name: &TableName, policy: &QueryPolicy) -> Fault {
                 tables.iter().take(50).map(|table| table.short(policy.schema())).collect();
             fault.hint(format!("use one of these tables: {}", names.join(", ")))
         }
-        None => fault.hint("list the tables to see which can be read"),
+        None => fault.hint(SCHEMA),
     }
 }
 

@@ -63,6 +63,30 @@ fn a_refusal_is_a_matter_of_policy_and_says_why() {
 }
 
 #[test]
+fn who_asks_for_the_schema_is_told_what_shows_it() {
+    let policy = QueryPolicy::new(SqlDialect::Sqlite);
+    for (sql, message) in [
+        ("PRAGMA table_info(orders)", "the query is refused: it is not a SELECT but: PRAGMA"),
+        ("pragma table_list", "the query is refused: it is not a SELECT but: PRAGMA"),
+        ("DESCRIBE orders", "the query is refused: it is not a SELECT but: DESCRIBE"),
+        ("show tables", "the query is refused: it is not a SELECT but: SHOW"),
+        (
+            "SELECT * FROM pragma_table_info('orders')",
+            "the query calls a function that is not allowed: pragma_table_info",
+        ),
+        (
+            "SELECT * FROM sqlite_master",
+            "the table does not exist or may not be read: sqlite_master",
+        ),
+    ] {
+        let fault = check(sql, &policy).unwrap_err();
+        assert_eq!(fault.message, message);
+        let hint = fault.hint.as_deref().unwrap();
+        assert!(hint.contains("`sql_schema`"), "{sql}: {hint}");
+    }
+}
+
+#[test]
 fn the_canonical_text_has_no_comments_and_plain_quoting() {
     let policy = policy(SqlDialect::Sqlite);
     for (sql, canonical) in [
