@@ -32,17 +32,20 @@ HOUSE = {
     "core": Room(frozenset(), _PYTHON | _HTTP | _SQL | _WAITING | {"tracing"}),
     "reply": Room(frozenset({"core"}), _PYTHON | _HTTP | _SQL | _WAITING),
     "markdown": Room(frozenset(), _PYTHON | _HTTP | _SQL | _WAITING),
+    "html": Room(frozenset(), _PYTHON | _HTTP | _SQL | _WAITING),
     "runtime": Room(frozenset({"core"}), _PYTHON | _HTTP | _SQL),
     "net": Room(),
     "models": Room(_PORTS | {"net"}),
-    "tools": Room(_PORTS | {"net", "sandbox"}),
+    "tools": Room(_PORTS | {"html", "net", "sandbox"}),
     "mcp": Room(_PORTS | {"net"}),
     "stores": Room(),
     "sandbox": Room(),
     "queue": Room(),
-    "systems": Room(_PORTS | {"markdown", "reply"}, _PYTHON | _HTTP | _SQL),
-    "server": Room(_PORTS | _ADAPTERS | {"markdown", "reply", "systems"}),
-    "binding": Room(_PORTS | _ADAPTERS | {"markdown", "reply", "systems", "server"}, frozenset()),
+    "systems": Room(_PORTS | {"html", "markdown", "reply"}, _PYTHON | _HTTP | _SQL),
+    "server": Room(_PORTS | _ADAPTERS | {"html", "markdown", "reply", "systems"}),
+    "binding": Room(
+        _PORTS | _ADAPTERS | {"html", "markdown", "reply", "systems", "server"}, frozenset()
+    ),
 }
 CRATES = sorted(path.parent.name for path in ROOT.glob("src/*/Cargo.toml"))
 

@@ -16,7 +16,6 @@
 //! | [`config`], [`reply`] | reading settings, and the replies of roles |
 //! | [`tool_cache`] | the results of tools in a run |
 //! | [`figures`] | numbers, dates and units in sentences, compared by code |
-//! | [`html`] | HTML that models write, made safe, and as Markdown or text |
 //! | [`template`], [`delimited_input`] | filling prompts, and untrusted text in them |
 
 pub mod agentic_search;
@@ -32,7 +31,6 @@ pub mod echo;
 mod escaped_tool;
 pub mod figures;
 mod host;
-pub mod html;
 pub mod node;
 pub mod patch;
 pub mod prompts;

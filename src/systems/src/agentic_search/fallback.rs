@@ -1,5 +1,6 @@
 //! What is delivered without a model: a plan of one task, and a list of what was found.
 
+use antiphon_html::{escape, to_markdown};
 use std::fmt::Write as _;
 
 use antiphon_core::Fault;
@@ -11,7 +12,6 @@ use super::execute::check;
 use super::plan::{ExecutionPlan, PlanSource, TaskError, TaskErrorKind, TaskStatus, moment};
 use super::state::{FinalResponse, SearchOutcome, State};
 use super::synthesis::deliver;
-use crate::html::{escape, to_markdown};
 use crate::node::NodeContext;
 use crate::patch::Patch;
 

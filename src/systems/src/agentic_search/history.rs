@@ -1,11 +1,11 @@
 //! The conversation of a thread.
 
 use antiphon_core::Fault;
+use antiphon_html::to_text;
 use serde_json::json;
 
 use super::AgenticSearch;
 use super::state::{HistoryTurn, State};
-use crate::html::to_text;
 use crate::node::NodeContext;
 use crate::patch::Patch;
 

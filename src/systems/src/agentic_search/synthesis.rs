@@ -1,6 +1,7 @@
 //! From the reply of the synthesiser to an answer, whatever it looks like. Nothing is asked again.
 
 use antiphon_core::{Fault, Message};
+use antiphon_html::{escape, first_blocks, has_element, sanitize, to_markdown};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -8,7 +9,6 @@ use super::AgenticSearch;
 use super::plan::TaskStatus;
 use super::source::{SearchSource, passages};
 use super::state::{FinalResponse, SearchOutcome, State};
-use crate::html::{escape, first_element, has_element, sanitize, to_markdown};
 use crate::node::NodeContext;
 use crate::patch::Patch;
 use crate::reply::RoleReply;
@@ -92,8 +92,8 @@ fn rescued(said: &str) -> (Option<AnswerReply>, u8) {
     let is_json = said.starts_with(['{', '[']) || said.starts_with("```json");
     let found =
         |content: String| Some(AnswerReply { response_content: content, ..AnswerReply::default() });
-    if let Some(html) = first_element(said) {
-        let html = if is_json { unescaped(html) } else { html.to_owned() };
+    let text = if is_json { unescaped(said) } else { said.to_owned() };
+    if let Some(html) = first_blocks(&text) {
         return (found(html), 2);
     }
     if said.is_empty() || is_json {
@@ -102,8 +102,9 @@ fn rescued(said: &str) -> (Option<AnswerReply>, u8) {
     (found(said.to_owned()), 3)
 }
 
-/// HTML out of a JSON text that is cut off.
-fn unescaped(html: &str) -> String {
+/// HTML out of a JSON text that is broken or cut off.
+fn unescaped(json: &str) -> String {
+    let html = json.find('<').and_then(|start| json.get(start..)).unwrap_or_default();
     let end = html.rfind("\",").filter(|_| !html.ends_with('>')).unwrap_or(html.len());
     let html = html.get(..end).unwrap_or(html);
     html.replace("\\\"", "\"").replace("\\n", "\n").replace("\\/", "/").replace("\\t", "\t")

@@ -6,7 +6,6 @@ mod approvals;
 mod counting;
 mod flow;
 mod hostile;
-mod html;
 mod iterations;
 mod plans;
 mod prompts;

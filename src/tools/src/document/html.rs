@@ -2,6 +2,8 @@
 
 use std::cell::Cell;
 
+use antiphon_html::{HtmlNode, HtmlTree, NodeIndex, without_tags};
+
 use super::text::{CharRange, DocumentHeading, DocumentText};
 use super::writer::TextWriter;
 
@@ -10,13 +12,11 @@ mod density;
 mod element;
 mod form;
 mod metadata;
-mod nesting;
-mod tree;
+mod page;
 
 pub use article::{HtmlArticle, PageLink, html_article};
-use element::{Role, role_of};
-pub use nesting::{MAX_NESTING, nests_deeper, without_tags};
-use tree::{HtmlNode, HtmlTree, NodeContent, NodeIndex, ROOT};
+use element::Role;
+use page::HtmlPage;
 
 /// Titles that only repeat how to link to their place.
 const PERMALINKS: [&str; 4] = ["¶", "#", "§", "🔗"];
@@ -31,19 +31,15 @@ const PERMALINKS: [&str; 4] = ["¶", "#", "§", "🔗"];
 /// assert_eq!(page.headings[0].anchor.as_deref(), Some("top"));
 /// ```
 pub fn html_text(html: &str, limit: usize) -> DocumentText {
-    // A parser compares each tag with all that are open, which takes forever if there are many.
-    if nests_deeper(html, MAX_NESTING) {
-        return flat_text(html, limit);
-    }
-    let tree = HtmlTree::parse(html);
-    let title = tree.find(|node| node.name() == "title").map(|node| gather(&tree, node));
+    let Some(page) = HtmlPage::parse(html) else { return flat_text(html, limit) };
+    let tree = &page.tree;
+    let title = tree.find(|node| node.name() == "title").map(|node| gather(&page, node));
     let mut found = DocumentText::default();
-    if let Some(main) = main_part(&tree) {
-        found = HtmlWalk::new(&tree, limit).run(main);
+    if let Some(main) = main_part(tree) {
+        found = HtmlWalk::new(&page, limit).run(main);
     }
     if found.text.trim().is_empty() {
-        let body = tree.find(|node| node.name() == "body").unwrap_or(ROOT);
-        found = HtmlWalk::new(&tree, limit).run(body);
+        found = HtmlWalk::new(&page, limit).run(tree.body());
     }
     found.title = title.filter(|title| !title.is_empty()).or_else(|| {
         found
@@ -88,8 +84,8 @@ enum WalkStep {
 }
 
 /// A walk over the nodes of a page.
-struct HtmlWalk<'t> {
-    tree: &'t HtmlTree,
+struct HtmlWalk<'p> {
+    page: &'p HtmlPage,
     writer: TextWriter,
     /// How many `pre` elements are open.
     verbatim: usize,
@@ -107,11 +103,11 @@ struct HtmlWalk<'t> {
     targets: Vec<(CharRange, String)>,
 }
 
-impl<'t> HtmlWalk<'t> {
-    fn new(tree: &'t HtmlTree, limit: usize) -> Self {
+impl<'p> HtmlWalk<'p> {
+    fn new(page: &'p HtmlPage, limit: usize) -> Self {
         let writer = TextWriter::new(limit);
         Self {
-            tree,
+            page,
             writer,
             verbatim: 0,
             lists: Vec::new(),
@@ -142,27 +138,27 @@ impl<'t> HtmlWalk<'t> {
     }
 
     fn enter(&mut self, index: NodeIndex, steps: &mut Vec<WalkStep>) {
-        let Some(node) = self.tree.get(index) else { return };
-        let role = match &node.content {
-            NodeContent::Text(text) if self.verbatim > 0 => return self.writer.verbatim(text),
-            NodeContent::Text(text) => return self.writer.text(text),
-            NodeContent::Element { .. } => role_of(node),
-            NodeContent::Other if index == ROOT => Role::Inline,
-            NodeContent::Other => return,
+        let Some(node) = self.page.tree.get(index) else { return };
+        let role = match node.text() {
+            Some(text) if self.verbatim > 0 => return self.writer.verbatim(text),
+            Some(text) => return self.writer.text(text),
+            None if node.is_element() => self.page.role(index, node),
+            None if index == HtmlTree::ROOT => Role::Inline,
+            None => return,
         };
         match role {
             Role::Skip => return,
             Role::Image => return self.writer.text(node.attribute("alt").unwrap_or_default()),
             Role::Heading(level) if self.remarks == 0 => {
                 let anchor = self.anchor_for(id_of(node));
-                let title = gather(self.tree, index);
+                let title = gather(self.page, index);
                 return self.writer.heading(level, &title, anchor);
             }
             _ => {}
         }
         let start = self.begin(role, index, node);
         steps.push(WalkStep::Leave(role, start, index));
-        self.tree.push_children(index, |child| steps.push(WalkStep::Enter(child)));
+        self.page.tree.push_children(index, |child| steps.push(WalkStep::Enter(child)));
     }
 
     /// Opens an element; returns where its text begins.
@@ -198,7 +194,7 @@ impl<'t> HtmlWalk<'t> {
                 self.cells += 1;
             }
             Role::Term => return self.begin_term(index, node),
-            Role::Link | Role::Inline | Role::Image | Role::Skip => {}
+            Role::Link | Role::Inline | Role::Image | Role::Form | Role::Skip => {}
         }
         let start = self.writer.position();
         if let Some(id) = id_of(node) {
@@ -217,7 +213,7 @@ impl<'t> HtmlWalk<'t> {
             }
             self.writer.note_heading(
                 DocumentHeading::TERM,
-                &gather(self.tree, index),
+                &gather(self.page, index),
                 start,
                 anchor,
             );
@@ -279,7 +275,7 @@ impl<'t> HtmlWalk<'t> {
             Role::Link => {
                 self.writer.link(start);
                 let range = CharRange { start, end: self.writer.written() };
-                let node = self.tree.get(index);
+                let node = self.page.tree.get(index);
                 if let Some(target) = node.and_then(|node| node.attribute("href"))
                     && !range.is_empty()
                 {
@@ -300,20 +296,18 @@ impl<'t> HtmlWalk<'t> {
 }
 
 /// The text below a node, on one line.
-fn gather(tree: &HtmlTree, root: NodeIndex) -> String {
+fn gather(page: &HtmlPage, root: NodeIndex) -> String {
     let mut text = String::new();
     let mut pending = vec![root];
     while let Some(index) = pending.pop() {
-        match tree.get(index) {
-            Some(HtmlNode { content: NodeContent::Text(found), .. })
-                if !PERMALINKS.contains(&found.trim()) =>
-            {
-                text.push_str(found);
+        let Some(node) = page.tree.get(index) else { continue };
+        match node.text() {
+            Some(found) if PERMALINKS.contains(&found.trim()) => {}
+            Some(found) => text.push_str(found),
+            None if index == root || page.role(index, node) != Role::Skip => {
+                page.tree.push_children(index, |child| pending.push(child));
             }
-            Some(node) if index == root || role_of(node) != Role::Skip => {
-                tree.push_children(index, |child| pending.push(child));
-            }
-            _ => {}
+            None => {}
         }
     }
     text.split_whitespace().collect::<Vec<_>>().join(" ")

@@ -1,11 +1,11 @@
 //! The article of a web page: its text, who wrote it and when, and where it links to.
 
+use antiphon_html::{HtmlNode, HtmlTree, NodeIndex};
 use antiphon_net::Url;
 
 use super::density::densest;
 use super::metadata::PageMetadata;
-use super::nesting::{MAX_NESTING, nests_deeper};
-use super::tree::{HtmlNode, HtmlTree, NodeIndex, ROOT};
+use super::page::HtmlPage;
 use super::{HtmlWalk, flat_text, main_part};
 use crate::document::text::{CharRange, DocumentText};
 
@@ -54,23 +54,23 @@ pub struct PageLink {
 /// assert_eq!(page.links[0].url, "https://example.com/tea/water");
 /// ```
 pub fn html_article(html: &str, base: &Url, limit: usize) -> HtmlArticle {
-    if nests_deeper(html, MAX_NESTING) {
+    let Some(page) = HtmlPage::parse(html) else {
         return HtmlArticle { document: flat_text(html, limit), ..HtmlArticle::default() };
-    }
-    let tree = HtmlTree::parse(html);
-    let body = tree.find(|node| node.name() == "body").unwrap_or(ROOT);
-    let mut found = walk(&tree, main_part(&tree).or_else(|| densest(&tree)).unwrap_or(body), limit);
+    };
+    let tree = &page.tree;
+    let body = tree.body();
+    let mut found = walk(&page, main_part(tree).or_else(|| densest(&page)).unwrap_or(body), limit);
     if found.0.text.chars().take(SHORT).count() < SHORT {
-        let whole = walk(&tree, body, limit);
+        let whole = walk(&page, body, limit);
         if whole.0.text.len() > 2 * found.0.text.len() {
             found = whole;
         }
     }
     let (mut document, targets) = found;
-    let metadata = PageMetadata::read(&tree);
+    let metadata = PageMetadata::read(&page);
     let first = document.headings.iter().find(|heading| heading.level == 1);
     document.title = metadata.title.or_else(|| first.map(|heading| heading.title.clone()));
-    let base = base_of(&tree, base);
+    let base = base_of(tree, base);
     let has = |test: &dyn Fn(&HtmlNode) -> bool| tree.find(test).is_some();
     HtmlArticle {
         links: links(&base, targets),
@@ -83,11 +83,11 @@ pub fn html_article(html: &str, base: &Url, limit: usize) -> HtmlArticle {
 }
 
 fn walk(
-    tree: &HtmlTree,
+    page: &HtmlPage,
     root: NodeIndex,
     limit: usize,
 ) -> (DocumentText, Vec<(CharRange, String)>) {
-    HtmlWalk::new(tree, limit).run_with_links(root)
+    HtmlWalk::new(page, limit).run_with_links(root)
 }
 
 /// The base of relative links, which a page may set.

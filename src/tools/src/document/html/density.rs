@@ -1,7 +1,9 @@
 //! Finds the part of a page that holds its article, where the page does not mark it.
 
-use super::element::{Role, role_of};
-use super::tree::{HtmlTree, NodeContent, NodeIndex, ROOT};
+use antiphon_html::{HtmlTree, NodeIndex};
+
+use super::element::Role;
+use super::page::HtmlPage;
 
 /// Shorter paragraphs say nothing about where the article is.
 const PARAGRAPH: usize = 40;
@@ -18,12 +20,12 @@ struct NodeWeight {
 }
 
 /// The element with the most paragraphs of its own; none if the page has no paragraphs.
-pub(super) fn densest(tree: &HtmlTree) -> Option<NodeIndex> {
-    let order = document_order(tree);
-    let mut weights = vec![NodeWeight::default(); tree.len()];
+pub(super) fn densest(page: &HtmlPage) -> Option<NodeIndex> {
+    let order = document_order(page);
+    let mut weights = vec![NodeWeight::default(); page.tree.count()];
     // Children come after their parents, so that each is complete when it is added to its parent.
     for &index in order.iter().rev() {
-        weigh(tree, index, &mut weights);
+        weigh(page, index, &mut weights);
     }
     let mut best: Option<(NodeIndex, f64)> = None;
     for &index in &order {
@@ -37,29 +39,27 @@ pub(super) fn densest(tree: &HtmlTree) -> Option<NodeIndex> {
 }
 
 /// All nodes that are text of the page, parents before children.
-fn document_order(tree: &HtmlTree) -> Vec<NodeIndex> {
-    let (mut order, mut pending) = (Vec::new(), vec![ROOT]);
+fn document_order(page: &HtmlPage) -> Vec<NodeIndex> {
+    let (mut order, mut pending) = (Vec::new(), vec![HtmlTree::ROOT]);
     while let Some(index) = pending.pop() {
-        let Some(node) = tree.get(index) else { continue };
-        if index != ROOT && role_of(node) == Role::Skip && node.name() != "" {
+        let Some(node) = page.tree.get(index) else { continue };
+        if node.is_element() && page.role(index, node) == Role::Skip {
             continue;
         }
         order.push(index);
-        tree.push_children(index, |child| pending.push(child));
+        page.tree.push_children(index, |child| pending.push(child));
     }
     order
 }
 
-fn weigh(tree: &HtmlTree, index: NodeIndex, weights: &mut [NodeWeight]) {
-    let Some(node) = tree.get(index) else { return };
+fn weigh(page: &HtmlPage, index: NodeIndex, weights: &mut [NodeWeight]) {
+    let Some(node) = page.tree.get(index) else { return };
     let mut own = weights.get(index).copied().unwrap_or_default();
-    let role = role_of(node);
-    match &node.content {
-        NodeContent::Text(text) => {
-            own.text = text.split_whitespace().map(|word| word.chars().count() + 1).sum();
-        }
-        NodeContent::Element { .. } if role == Role::Link => own.linked = own.text,
-        _ => {}
+    let role = page.role(index, node);
+    if let Some(text) = node.text() {
+        own.text = text.split_whitespace().map(|word| word.chars().count() + 1).sum();
+    } else if role == Role::Link {
+        own.linked = own.text;
     }
     let is_paragraph = matches!(node.name(), "p" | "pre" | "blockquote" | "td" | "li" | "dd");
     let paragraph = if is_paragraph && own.text >= PARAGRAPH {
@@ -71,7 +71,7 @@ fn weigh(tree: &HtmlTree, index: NodeIndex, weights: &mut [NodeWeight]) {
     if let Some(slot) = weights.get_mut(index) {
         *slot = own;
     }
-    if let Some(parent) = node.parent.and_then(|parent| weights.get_mut(parent)) {
+    if let Some(parent) = node.parent().and_then(|parent| weights.get_mut(parent)) {
         parent.text += own.text;
         parent.linked += own.linked;
         // A list or a quotation is part of an article, which is around it.

@@ -1,6 +1,6 @@
 //! What an element of HTML means for the text.
 
-use super::tree::HtmlNode;
+use antiphon_html::HtmlNode;
 
 /// What to do with an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,6 +12,8 @@ pub(super) enum Role {
     Image,
     Line,
     Block,
+    /// A form, which may hold text of the page.
+    Form,
     /// A block beside the text, such as a note or a quotation.
     Remark,
     Heading(u8),
@@ -84,8 +86,7 @@ pub(super) fn role_of(node: &HtmlNode) -> Role {
         return Role::Skip;
     }
     match name {
-        "form" if node.is_text_form => Role::Block,
-        "form" => Role::Skip,
+        "form" => Role::Form,
         "a" if node.attribute("href").is_some() => Role::Link,
         "br" => Role::Line,
         "img" => Role::Image,

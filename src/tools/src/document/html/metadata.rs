@@ -1,9 +1,10 @@
 //! What a page says about itself: title, author, date.
 
+use antiphon_html::{HtmlNode, HtmlTree};
 use serde_json::Value as Json;
 
 use super::gather;
-use super::tree::{HtmlNode, HtmlTree};
+use super::page::HtmlPage;
 
 /// The most characters of a fact.
 const LONGEST: usize = 300;
@@ -18,19 +19,19 @@ pub(super) struct PageMetadata {
 
 impl PageMetadata {
     /// Reads `meta` elements, JSON-LD, and marks in the text, in this order.
-    pub(super) fn read(tree: &HtmlTree) -> Self {
-        let linked = linked_data(tree);
+    pub(super) fn read(page: &HtmlPage) -> Self {
+        let linked = linked_data(page);
         let datum = |key| linked.iter().find_map(|object| text_of(object.get(key)?));
-        let title = meta(tree, &["og:title", "twitter:title", "dc.title"])
-            .or_else(|| element(tree, |node| node.name() == "title"));
-        let byline = meta(tree, &["author", "article:author", "dc.creator"])
+        let title = meta(&page.tree, &["og:title", "twitter:title", "dc.title"])
+            .or_else(|| element(page, |node| node.name() == "title"));
+        let byline = meta(&page.tree, &["author", "article:author", "dc.creator"])
             .filter(|author| !author.starts_with("http"))
             .or_else(|| datum("author"))
-            .or_else(|| element(tree, |node| node.attribute("rel") == Some("author")))
-            .or_else(|| element(tree, |node| node.attribute("itemprop") == Some("author")));
-        let published = meta(tree, &["article:published_time", "date", "dc.date", "pubdate"])
+            .or_else(|| element(page, |node| node.attribute("rel") == Some("author")))
+            .or_else(|| element(page, |node| node.attribute("itemprop") == Some("author")));
+        let published = meta(&page.tree, &["article:published_time", "date", "dc.date", "pubdate"])
             .or_else(|| datum("datePublished"))
-            .or_else(|| attribute(tree, "time", "datetime"));
+            .or_else(|| attribute(&page.tree, "time", "datetime"));
         Self { title, byline, published }
     }
 }
@@ -46,8 +47,8 @@ fn meta(tree: &HtmlTree, names: &[&str]) -> Option<String> {
     })
 }
 
-fn element(tree: &HtmlTree, test: impl Fn(&HtmlNode) -> bool) -> Option<String> {
-    tidy(&gather(tree, tree.find(test)?))
+fn element(page: &HtmlPage, test: impl Fn(&HtmlNode) -> bool) -> Option<String> {
+    tidy(&gather(page, page.tree.find(test)?))
 }
 
 fn attribute(tree: &HtmlTree, name: &str, key: &str) -> Option<String> {
@@ -56,11 +57,11 @@ fn attribute(tree: &HtmlTree, name: &str, key: &str) -> Option<String> {
 }
 
 /// The objects of the page's first JSON-LD block.
-fn linked_data(tree: &HtmlTree) -> Vec<Json> {
-    let block = tree.find(|node| {
+fn linked_data(page: &HtmlPage) -> Vec<Json> {
+    let block = page.tree.find(|node| {
         node.name() == "script" && node.attribute("type") == Some("application/ld+json")
     });
-    let text = block.map(|index| gather(tree, index)).unwrap_or_default();
+    let text = block.map(|index| gather(page, index)).unwrap_or_default();
     // The parser refuses deep nesting.
     match serde_json::from_str(&text) {
         Ok(Json::Array(objects)) => objects,

@@ -5,20 +5,18 @@ use std::borrow::Cow;
 use std::cell::{Ref, RefCell};
 use std::sync::LazyLock;
 
-use super::form::mark_forms;
 use html5ever::interface::{ElementFlags, NodeOrText, QuirksMode, TreeSink};
 use html5ever::tendril::{StrTendril, TendrilSink};
 use html5ever::{Attribute, ParseOpts, QualName, local_name, ns, parse_document};
 
-/// The position of a node in its list.
-pub(super) type NodeIndex = usize;
+use crate::nesting::is_too_deep;
 
-/// The document itself.
-pub(super) const ROOT: NodeIndex = 0;
+/// The position of a node in its tree.
+pub type NodeIndex = usize;
 
 /// What a node is.
 #[derive(Debug)]
-pub(super) enum NodeContent {
+enum NodeContent {
     /// An element; of a `template`, the node that holds its content.
     Element {
         name: QualName,
@@ -32,74 +30,123 @@ pub(super) enum NodeContent {
 
 /// A node and its neighbours.
 #[derive(Debug)]
-pub(super) struct HtmlNode {
-    pub(super) content: NodeContent,
-    pub(super) parent: Option<NodeIndex>,
-    pub(super) previous: Option<NodeIndex>,
-    pub(super) next: Option<NodeIndex>,
-    pub(super) first: Option<NodeIndex>,
-    pub(super) last: Option<NodeIndex>,
-    /// Whether it is a form that holds text of the page.
-    pub(super) is_text_form: bool,
+pub struct HtmlNode {
+    content: NodeContent,
+    parent: Option<NodeIndex>,
+    previous: Option<NodeIndex>,
+    next: Option<NodeIndex>,
+    first: Option<NodeIndex>,
+    last: Option<NodeIndex>,
 }
 
 impl HtmlNode {
     const fn new(content: NodeContent) -> Self {
-        Self {
-            content,
-            parent: None,
-            previous: None,
-            next: None,
-            first: None,
-            last: None,
-            is_text_form: false,
-        }
+        Self { content, parent: None, previous: None, next: None, first: None, last: None }
     }
 
     /// The local name; empty if it is no element.
-    pub(super) fn name(&self) -> &str {
+    pub fn name(&self) -> &str {
         match &self.content {
             NodeContent::Element { name, .. } => &name.local,
             _ => "",
         }
     }
 
+    /// The text; `None` if it is no text.
+    pub fn text(&self) -> Option<&str> {
+        match &self.content {
+            NodeContent::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// Whether it is an element, of HTML or of another language such as SVG.
+    pub const fn is_element(&self) -> bool {
+        matches!(self.content, NodeContent::Element { .. })
+    }
+
+    /// Whether it is an element of SVG or `MathML`.
+    pub fn is_foreign(&self) -> bool {
+        match &self.content {
+            NodeContent::Element { name, .. } => name.ns != ns!(html),
+            _ => false,
+        }
+    }
+
     /// The value of an attribute.
-    pub(super) fn attribute(&self, name: &str) -> Option<&str> {
-        let NodeContent::Element { attributes, .. } = &self.content else { return None };
-        attributes
-            .iter()
-            .find(|attribute| &*attribute.name.local == name)
-            .map(|found| &*found.value)
+    pub fn attribute(&self, name: &str) -> Option<&str> {
+        self.attributes().find_map(|(key, value)| (key == name).then_some(value))
+    }
+
+    /// The names and values of its attributes, in order.
+    pub fn attributes(&self) -> impl Iterator<Item = (&str, &str)> {
+        let attributes = match &self.content {
+            NodeContent::Element { attributes, .. } => attributes.as_slice(),
+            _ => &[],
+        };
+        attributes.iter().map(|attribute| (&*attribute.name.local, &*attribute.value))
+    }
+
+    /// The node that it is in.
+    pub const fn parent(&self) -> Option<NodeIndex> {
+        self.parent
     }
 }
 
 /// A parsed page.
+///
+/// ```
+/// use antiphon_html::HtmlTree;
+/// let tree = HtmlTree::parse("<p>Boil <b>water</b>.").unwrap();
+/// let bold = tree.find(|node| node.name() == "b").and_then(|index| tree.get(index)).unwrap();
+/// assert_eq!(bold.parent().and_then(|index| tree.get(index)).unwrap().name(), "p");
+/// ```
 #[derive(Debug)]
-pub(super) struct HtmlTree {
+pub struct HtmlTree {
     nodes: Vec<HtmlNode>,
 }
 
 impl HtmlTree {
-    pub(super) fn parse(html: &str) -> Self {
+    /// The document itself.
+    pub const ROOT: NodeIndex = 0;
+    /// A page of some bytes may ask for many nodes: open elements are opened again in each
+    /// paragraph. What comes after so many is left out.
+    const MAX_NODES: usize = 500_000;
+    /// Bytes that are parsed before the nodes are counted again.
+    const PART: usize = 4096;
+
+    /// The tree of a page; `None` if it is nested deeper than browsers show.
+    pub fn parse(html: &str) -> Option<Self> {
+        if is_too_deep(html) {
+            return None;
+        }
         let sink = NodeListBuilder { nodes: RefCell::new(vec![HtmlNode::new(NodeContent::Other)]) };
-        let mut tree = parse_document(sink, ParseOpts::default()).one(html);
-        mark_forms(&mut tree);
-        tree
+        let mut parser = parse_document(sink, ParseOpts::default());
+        let mut rest = html;
+        while !rest.is_empty() {
+            let (part, after) = rest.split_at(rest.floor_char_boundary(Self::PART));
+            parser.process(StrTendril::from_slice(part));
+            if parser.tokenizer.sink.sink.nodes.borrow().len() > Self::MAX_NODES {
+                break;
+            }
+            rest = after;
+        }
+        Some(parser.finish())
     }
 
     /// How many nodes it has.
-    pub(super) fn len(&self) -> usize {
+    pub const fn count(&self) -> usize {
         self.nodes.len()
     }
 
-    pub(super) fn get(&self, index: NodeIndex) -> Option<&HtmlNode> {
+    /// The node at a position.
+    pub fn get(&self, index: NodeIndex) -> Option<&HtmlNode> {
         self.nodes.get(index)
     }
 
     /// The first node in document order for which `test` holds.
-    pub(super) fn find(&self, test: impl Fn(&HtmlNode) -> bool) -> Option<NodeIndex> {
-        let mut pending = vec![ROOT];
+    pub fn find(&self, test: impl Fn(&HtmlNode) -> bool) -> Option<NodeIndex> {
+        let mut pending = vec![Self::ROOT];
         while let Some(index) = pending.pop() {
             if self.get(index).is_some_and(&test) {
                 return Some(index);
@@ -109,20 +156,24 @@ impl HtmlTree {
         None
     }
 
-    /// Notes that a form holds text of the page.
-    pub(super) fn mark_form(&mut self, index: NodeIndex) {
-        if let Some(node) = self.nodes.get_mut(index) {
-            node.is_text_form = true;
-        }
+    /// What the page shows: its `body`, or the document if it has none.
+    pub fn body(&self) -> NodeIndex {
+        self.find(|node| node.name() == "body").unwrap_or(Self::ROOT)
     }
 
     /// Pushes the children of a node on a stack, the first one on top.
-    pub(super) fn push_children(&self, index: NodeIndex, mut push: impl FnMut(NodeIndex)) {
+    pub fn push_children(&self, index: NodeIndex, mut push: impl FnMut(NodeIndex)) {
         let mut child = self.get(index).and_then(|node| node.last);
         while let Some(index) = child {
             push(index);
             child = self.get(index).and_then(|node| node.previous);
         }
+    }
+
+    /// The children of a node, in order.
+    pub fn children(&self, index: NodeIndex) -> impl Iterator<Item = NodeIndex> {
+        let first = self.get(index).and_then(|node| node.first);
+        std::iter::successors(first, |index| self.get(*index)?.next)
     }
 }
 
@@ -232,7 +283,7 @@ impl TreeSink for NodeListBuilder {
     fn parse_error(&self, _: Cow<'static, str>) {}
 
     fn get_document(&self) -> NodeIndex {
-        ROOT
+        HtmlTree::ROOT
     }
 
     fn elem_name<'a>(&'a self, target: &'a NodeIndex) -> Ref<'a, QualName> {

@@ -1,7 +1,7 @@
 //! How deep the elements of a page are nested, without parsing it.
 
 /// Browsers nest no deeper either.
-pub const MAX_NESTING: usize = 512;
+const MAX_NESTING: usize = 512;
 
 /// Elements without content, and those whose end tag is usually left out.
 const UNCOUNTED: [&str; 27] = [
@@ -10,8 +10,9 @@ const UNCOUNTED: [&str; 27] = [
     "optgroup", "colgroup", "param",
 ];
 
-/// Whether more than `limit` elements may be open at some place of `html`. Takes linear time.
-pub fn nests_deeper(html: &str, limit: usize) -> bool {
+/// Whether more elements may be open at some place of `html` than a parser can handle: it compares
+/// each tag with all that are open. Takes linear time.
+pub(crate) fn is_too_deep(html: &str) -> bool {
     let mut depth = 0_usize;
     for tag in tags(html) {
         let closing = tag.starts_with('/');
@@ -25,7 +26,7 @@ pub fn nests_deeper(html: &str, limit: usize) -> bool {
         } else if !tag.ends_with('/') {
             depth += 1;
         }
-        if depth > limit {
+        if depth > MAX_NESTING {
             return true;
         }
     }

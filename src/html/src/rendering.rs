@@ -1,14 +1,16 @@
-//! Sanitised HTML as Markdown and as plain text.
+//! HTML as Markdown and as plain text.
 
 use std::fmt::Write as _;
 
-use super::entity::decode;
-use super::token::{HtmlToken, tokens};
+use crate::nesting::without_tags;
+use crate::sanitizer::sanitize;
+use crate::tree::{HtmlNode, HtmlTree, NodeIndex};
 
-/// The HTML as Markdown. It must be sanitised.
+/// The HTML as Markdown, without what [`sanitize`] leaves out. No renderer of Markdown takes its
+/// texts for HTML, links or images.
 ///
 /// ```
-/// use antiphon_systems::html::to_markdown;
+/// use antiphon_html::to_markdown;
 /// let html = "<h3>Tea</h3><p>Steep <strong>2</strong> minutes.</p><ul><li>green</li></ul>";
 /// assert_eq!(to_markdown(html), "### Tea\n\nSteep **2** minutes.\n\n- green");
 /// ```
@@ -16,27 +18,45 @@ pub fn to_markdown(html: &str) -> String {
     render(html, true)
 }
 
-/// The HTML as plain text: without tags, a line for each block. It must be sanitised.
+/// The HTML as plain text, without tags and what [`sanitize`] leaves out: a line for each block.
 ///
 /// ```
-/// use antiphon_systems::html::to_text;
+/// use antiphon_html::to_text;
 /// assert_eq!(to_text("<p>a &lt; <b>b</b></p><p>c</p>"), "a < b\nc");
 /// ```
 pub fn to_text(html: &str) -> String {
     render(html, false)
 }
 
+/// What is left to do of a walk.
+enum RenderStep<'t> {
+    Enter(NodeIndex),
+    Leave(&'t str),
+}
+
 fn render(html: &str, is_markdown: bool) -> String {
-    let mut writer = HtmlRenderer { is_markdown, ..HtmlRenderer::default() };
-    for placed in tokens(html) {
-        match placed.token {
-            HtmlToken::Text(text) => writer.text(&decode(text)),
-            HtmlToken::Open { name, attributes, .. } => writer.open(name, attributes),
-            HtmlToken::Close(name) => writer.close(name),
-            HtmlToken::Other => {}
+    let mut renderer = HtmlRenderer { is_markdown, ..HtmlRenderer::default() };
+    let Some(tree) = HtmlTree::parse(&sanitize(html)) else {
+        renderer.text(&without_tags(html));
+        return renderer.finish();
+    };
+    let mut steps = vec![RenderStep::Enter(tree.body())];
+    while let Some(step) = steps.pop() {
+        match step {
+            RenderStep::Leave(name) => renderer.close(name),
+            RenderStep::Enter(index) => {
+                let Some(node) = tree.get(index) else { continue };
+                if let Some(text) = node.text() {
+                    renderer.text(text);
+                    continue;
+                }
+                renderer.open(node);
+                steps.push(RenderStep::Leave(node.name()));
+                tree.push_children(index, |child| steps.push(RenderStep::Enter(child)));
+            }
         }
     }
-    writer.finish()
+    renderer.finish()
 }
 
 /// A list that is open, with the number of its next item if it is ordered.
@@ -64,15 +84,15 @@ struct HtmlRenderer {
 }
 
 impl HtmlRenderer {
-    fn open(&mut self, name: &str, attributes: &str) {
-        match name {
+    fn open(&mut self, node: &HtmlNode) {
+        match node.name() {
             "br" => self.break_line(1),
             "hr" => {
                 self.break_line(2);
                 self.sign("---");
                 self.break_line(2);
             }
-            "h1" | "h2" | "h3" | "h4" | "h5" | "h6" => {
+            name @ ("h1" | "h2" | "h3" | "h4" | "h5" | "h6") => {
                 self.break_line(2);
                 let level = name.trim_start_matches('h').parse().unwrap_or(3);
                 self.mark_block(&format!("{} ", "#".repeat(level)));
@@ -102,7 +122,7 @@ impl HtmlRenderer {
                 self.cells += 1;
             }
             "a" => {
-                self.links.push(attribute(attributes, "href").unwrap_or_default());
+                self.links.push(node.attribute("href").unwrap_or_default().to_owned());
                 if self.links.last().is_some_and(|link| !link.is_empty()) {
                     self.escape_image();
                     self.inline_mark("[");
@@ -382,11 +402,4 @@ fn is_block(name: &str) -> bool {
         "summary",
     ];
     BLOCKS.contains(&name)
-}
-
-/// The value of an attribute, as the sanitiser writes it.
-fn attribute(attributes: &str, name: &str) -> Option<String> {
-    let (_, after) = attributes.split_once(&format!(" {name}=\""))?;
-    let (value, _) = after.split_once('"')?;
-    Some(decode(value).into_owned())
 }
