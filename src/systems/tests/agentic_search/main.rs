@@ -3,6 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "clippy does not see that the stage is only set in tests")]
 
 mod approvals;
+#[path = "../shared/conversation_snapshot.rs"]
+mod conversation_snapshot;
 mod counting;
 mod flow;
 mod hostile;

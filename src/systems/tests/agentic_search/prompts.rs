@@ -1,40 +1,13 @@
-//! The conversations as models see them, held against committed copies. To renew the copies after a
-//! wanted change, run the tests with `ANTIPHON_RENEW=1` and read the difference.
+//! What models see, held against committed copies.
 
-use std::fmt::Write as _;
-use std::path::PathBuf;
 use std::sync::Arc;
 
-use antiphon_core::ModelRequest;
 use antiphon_systems::agentic_search::{AgenticSearch, Config};
 use antiphon_systems::{RoleModel, SystemResourcesBuilder, SystemRunner};
 use serde_json::json;
 
+use crate::conversation_snapshot::compare_conversation;
 use crate::scene::{FakeTool, Scene, answer, fails, plan, says, task};
-
-fn shown(request: &ModelRequest) -> String {
-    let mut text = String::new();
-    for message in &request.messages {
-        let role = json!(message.role);
-        let role = role.as_str().unwrap_or_default();
-        writeln!(text, "=== {role}\n{}", message.content).unwrap();
-    }
-    if let Some(schema) = &request.schema {
-        writeln!(text, "=== schema\n{}", schema.json).unwrap();
-    }
-    text
-}
-
-fn compare(name: &str, text: &str) {
-    let path =
-        PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/agentic_search/snapshots").join(name);
-    if std::env::var_os("ANTIPHON_RENEW").is_some() {
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(&path, text).unwrap();
-    }
-    let known = std::fs::read_to_string(&path).unwrap_or_default();
-    assert_eq!(text, known, "the conversation differs from {}", path.display());
-}
 
 #[tokio::test]
 async fn both_roles_see_what_is_written_down() {
@@ -58,8 +31,8 @@ async fn both_roles_see_what_is_written_down() {
         .synthesiser([answer("<p>Two minutes.</p>")])
         .ask("How long does green tea steep?")
         .await;
-    compare("planner.txt", &shown(&played.request("planner")));
-    compare("synthesiser.txt", &shown(&played.request("synthesiser")));
+    compare_conversation("agentic_search", "planner.txt", &[played.request("planner")]);
+    compare_conversation("agentic_search", "synthesiser.txt", &[played.request("synthesiser")]);
 }
 
 #[tokio::test]

@@ -9,6 +9,8 @@
 mod api;
 mod composing;
 mod computing;
+#[path = "../shared/conversation_snapshot.rs"]
+mod conversation_snapshot;
 mod planning;
 mod prompts;
 mod querying;

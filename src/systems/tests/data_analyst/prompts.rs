@@ -1,39 +1,9 @@
-//! The conversations as models see them, held against committed copies. To renew the copies after
-//! a wanted change, run the tests with `ANTIPHON_RENEW=1` and read the difference.
+//! What models see, held against committed copies.
 
-use std::fmt::Write as _;
-use std::path::PathBuf;
-
-use antiphon_core::ModelRequest;
 use serde_json::json;
 
+use crate::conversation_snapshot::compare_conversation;
 use crate::scene::{Scene, asked, assigned, plan, query, said};
-
-fn shown(requests: &[ModelRequest]) -> String {
-    let mut text = String::new();
-    for (number, request) in requests.iter().enumerate() {
-        for message in &request.messages {
-            let role = json!(message.role);
-            let role = role.as_str().unwrap_or_default();
-            writeln!(text, "=== request {}: {role}\n{}", number + 1, message.content).unwrap();
-        }
-        if let Some(schema) = &request.schema {
-            writeln!(text, "=== request {}: schema\n{}", number + 1, schema.json).unwrap();
-        }
-    }
-    text
-}
-
-fn compare(name: &str, text: &str) {
-    let path =
-        PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data_analyst/snapshots").join(name);
-    if std::env::var_os("ANTIPHON_RENEW").is_some() {
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(&path, text).unwrap();
-    }
-    let known = std::fs::read_to_string(&path).unwrap_or_default();
-    assert_eq!(text, known, "the conversation differs from {}", path.display());
-}
 
 #[tokio::test]
 async fn every_role_sees_what_is_written_down() {
@@ -72,6 +42,6 @@ async fn every_role_sees_what_is_written_down() {
         "api_answerer",
         "composer",
     ] {
-        compare(&format!("{role}.txt"), &shown(&played.requests(role)));
+        compare_conversation("data_analyst", &format!("{role}.txt"), &played.requests(role));
     }
 }

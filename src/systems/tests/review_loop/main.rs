@@ -8,6 +8,8 @@
 )]
 
 mod cache;
+#[path = "../shared/conversation_snapshot.rs"]
+mod conversation_snapshot;
 mod delimiting;
 mod errors;
 mod evidence;

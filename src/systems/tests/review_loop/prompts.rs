@@ -1,16 +1,12 @@
-//! The conversations as models see them, held against committed copies. To
-//! renew the copies after a wanted change, run the tests with
-//! `ANTIPHON_RENEW=1` and read the difference.
+//! What models see, held against committed copies.
 
 use antiphon_systems::review_loop::{Attachment, Config, QuestionInput, ReviewLoop};
-use std::fmt::Write as _;
-use std::path::PathBuf;
 
-use antiphon_core::ModelRequest;
 use antiphon_systems::template::fill;
 use antiphon_systems::{SystemResourcesBuilder, SystemRunner};
 use serde_json::json;
 
+use crate::conversation_snapshot::compare_conversation;
 use crate::scene::{Played, Scene, approve, found, plan, reject, solved, worded};
 use crate::tools::search_tool;
 
@@ -39,44 +35,18 @@ async fn play(with_tools: bool, model_name: &'static str) -> Played {
     scene.ask(asked).await
 }
 
-fn shown(requests: &[ModelRequest]) -> String {
-    let mut text = String::new();
-    for (number, request) in requests.iter().enumerate() {
-        for message in &request.messages {
-            let role = json!(message.role);
-            let role = role.as_str().unwrap_or_default();
-            writeln!(text, "=== request {}: {role}\n{}", number + 1, message.content).unwrap();
-        }
-        if let Some(schema) = &request.schema {
-            writeln!(text, "=== request {}: schema\n{}", number + 1, schema.json).unwrap();
-        }
-    }
-    text
-}
-
-fn compare(name: &str, text: &str) {
-    let path =
-        PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/review_loop/snapshots").join(name);
-    if std::env::var_os("ANTIPHON_RENEW").is_some() {
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(&path, text).unwrap();
-    }
-    let known = std::fs::read_to_string(&path).unwrap_or_default();
-    assert_eq!(text, known, "the conversation differs from {}", path.display());
-}
-
 #[tokio::test]
 async fn every_role_sees_what_is_written_down() {
     let played = play(true, "test:scripted").await;
     for role in ["planner", "critic", "researcher", "expert", "finalizer"] {
-        compare(&format!("{role}.txt"), &shown(&played.requests(role)));
+        compare_conversation("review_loop", &format!("{role}.txt"), &played.requests(role));
     }
 }
 
 #[tokio::test]
 async fn small_models_read_other_words_and_decide_before_they_explain() {
     let played = play(true, "local:qwen-1.5b").await;
-    compare("critic_of_small_models.txt", &shown(&played.requests("critic")));
+    compare_conversation("review_loop", "critic_of_small_models.txt", &played.requests("critic"));
 }
 
 #[tokio::test]
@@ -119,7 +89,11 @@ fn a_prompt_that_cannot_be_used_is_refused_before_anything_is_asked() {
 #[tokio::test]
 async fn without_tools_planner_and_workers_are_informed() {
     let played = play(false, "test:scripted").await;
-    compare("planner_without_tools.txt", &shown(&played.requests("planner")[..1]));
+    compare_conversation(
+        "review_loop",
+        "planner_without_tools.txt",
+        &played.requests("planner")[..1],
+    );
     let researcher = played.requests("researcher")[0].messages[0].content.to_string();
     assert!(researcher.contains("(none: only what is generally known can be used)"));
     assert!(!researcher.contains("- search"), "only tools that exist are named");
