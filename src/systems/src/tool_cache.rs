@@ -31,6 +31,11 @@ struct Entries {
     size: usize,
 }
 
+/// Whether calls of a tool leave the world as it is: then their order does not matter.
+pub(crate) fn only_reads(spec: &ToolSpec) -> bool {
+    matches!(spec.side_effect, SideEffect::None | SideEffect::Read)
+}
+
 impl ToolCache {
     /// Bytes of JSON beyond which a single result is not kept: 256 KiB.
     pub const LARGEST: usize = 256 * 1024;
@@ -51,8 +56,7 @@ impl ToolCache {
     /// Whether calls of a tool may be answered from a cache: what it says
     /// itself, else whether it leaves the world as it is.
     pub fn takes(spec: &ToolSpec) -> bool {
-        let looks = matches!(spec.side_effect, SideEffect::None | SideEffect::Read);
-        spec.cache.unwrap_or(looks)
+        spec.cache.unwrap_or_else(|| only_reads(spec))
     }
 
     /// The tool with this cache before it. `scope` tells tools of one name apart.

@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use antiphon_core::reply::{ReplyParser, UnreadableReply};
-use antiphon_core::{Fault, FaultCode, Schema, SideEffect, ToolSpec};
+use antiphon_core::{Fault, FaultCode, Schema, ToolSpec};
 use antiphon_reply::CompiledSchema;
 use serde_json::{Map, Value as Json, json};
+
+use crate::tool_cache::only_reads;
 
 /// What models call the text that is looked for.
 const QUERY: [&str; 5] = ["query", "q", "text", "search", "question"];
@@ -59,6 +61,21 @@ pub(super) struct CheckedArguments {
 }
 
 impl ToolCatalogue<'_> {
+    /// Whether a tool leaves the world as it is, so that its calls may run beside others.
+    pub(super) fn only_reads(&self, name: &str) -> bool {
+        self.spec(name).is_some_and(only_reads)
+    }
+
+    /// Whether equal tasks with a tool are one call. They are planned at once, so that it does not
+    /// matter whether its results may be kept for later.
+    pub(super) fn shares_results(&self, name: &str) -> bool {
+        self.spec(name).is_some_and(|spec| only_reads(spec) || spec.cache == Some(true))
+    }
+
+    fn spec(&self, name: &str) -> Option<&ToolSpec> {
+        self.specs.iter().find(|spec| spec.name == name)
+    }
+
     /// The arguments as the tool gets them. Unknown ones are dropped where the tool allows none,
     /// optional ones if they do not fit, and a text to look for that is missing is the question.
     ///
@@ -70,8 +87,7 @@ impl ToolCatalogue<'_> {
         arguments: &Json,
         question: &str,
     ) -> Result<CheckedArguments, Fault> {
-        let spec = self.specs.iter().find(|spec| spec.name == name);
-        let spec = spec.ok_or_else(|| unknown(name))?;
+        let spec = self.spec(name).ok_or_else(|| unknown(name))?;
         let parser = self.parsers.parser(spec)?;
         let read = |arguments: &Json| {
             parser.parse_arguments(&arguments.to_string()).map(|parsed| parsed.value)
@@ -94,9 +110,8 @@ impl ToolCatalogue<'_> {
     /// The call of a plan that no model has made: the first of these tools that takes a question
     /// alone, one without side effects before others.
     pub(super) fn fallback(&self, question: &str) -> Option<(String, Json)> {
-        let looks = |effect: SideEffect| matches!(effect, SideEffect::None | SideEffect::Read);
         let (first, others): (Vec<&ToolSpec>, Vec<&ToolSpec>) =
-            self.specs.iter().partition(|spec| looks(spec.side_effect));
+            self.specs.iter().partition(|spec| only_reads(spec));
         let mut fitting = first.iter().chain(&others).filter_map(|spec| {
             let arguments = question_alone(&spec.parameters, question);
             let checked = self.check(&spec.name, &arguments, question).ok()?;

@@ -1,5 +1,6 @@
 //! Which tasks start next. Tasks run in waves: all whose dependencies are complete, in the order of
-//! the plan.
+//! the plan. A task that may change the world runs alone, after all tasks before it and before all
+//! after it.
 
 use std::collections::BTreeMap;
 
@@ -36,7 +37,7 @@ impl WavePlan<'_> {
                 break;
             }
             fail_dependents(plan, self.check.now, &mut notes);
-            let ready: Vec<usize> = ready(plan).take(self.config.wave_size()).collect();
+            let ready = self.ready(plan);
             if ready.is_empty() {
                 break;
             }
@@ -60,6 +61,29 @@ impl WavePlan<'_> {
         self.config.stop_on_error && plan.with_status(TaskStatus::Failed).next().is_some()
     }
 
+    /// The tasks that may start, in order.
+    fn ready(&self, plan: &ExecutionPlan) -> Vec<usize> {
+        let is_complete = |number: &usize| {
+            plan.task(*number).is_some_and(|task| task.status == TaskStatus::Completed)
+        };
+        let mut ready = Vec::new();
+        let unfinished = plan.tasks.iter().filter(|task| !task.is_finished());
+        for (place, task) in unfinished.enumerate() {
+            let is_alone = !self.check.catalogue.only_reads(&task.tool_name);
+            if ready.len() == self.config.wave_size() || (is_alone && place > 0) {
+                break;
+            }
+            let is_pending = task.status == TaskStatus::Pending;
+            if is_pending && task.depends_on.iter().all(is_complete) {
+                ready.push(task.task_number);
+            }
+            if is_alone {
+                break;
+            }
+        }
+        ready
+    }
+
     /// Starts a task whose dependencies are complete, unless it fails at once or an equal one has
     /// started.
     fn start(
@@ -71,7 +95,9 @@ impl WavePlan<'_> {
         let place = plan.tasks.iter().position(|task| task.task_number == number)?;
         let mut task = plan.tasks.get(place)?.clone();
         let dispatch = self.prepared(&mut task, plan, notes);
-        let dispatch = dispatch.filter(|dispatch| !is_known(&mut task, plan, dispatch));
+        let is_shared = self.check.catalogue.shares_results(&task.tool_name);
+        let dispatch =
+            dispatch.filter(|dispatch| !is_shared || !is_known(&mut task, plan, dispatch));
         if task.status == TaskStatus::Pending {
             task.status = TaskStatus::Executing;
             task.started_at = Some(self.check.now.to_owned());
@@ -158,14 +184,4 @@ fn fail_dependents(plan: &mut ExecutionPlan, now: &str, notes: &mut PlanNotes) {
             notes.note_failure(task);
         }
     }
-}
-
-/// The tasks that may start, in order.
-fn ready(plan: &ExecutionPlan) -> impl Iterator<Item = usize> + '_ {
-    let is_complete = |number: &usize| {
-        plan.task(*number).is_some_and(|task| task.status == TaskStatus::Completed)
-    };
-    plan.with_status(TaskStatus::Pending)
-        .filter(move |task| task.depends_on.iter().all(is_complete))
-        .map(|task| task.task_number)
 }

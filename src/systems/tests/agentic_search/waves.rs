@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon_core::{Category, Fault};
+use antiphon_core::{Category, Fault, SideEffect};
 use antiphon_runtime::Clock;
 use antiphon_systems::Outcome;
 use antiphon_systems::agentic_search::{SearchOutcome, TaskErrorKind, TaskStatus};
@@ -127,10 +127,7 @@ async fn a_reference_that_leads_nowhere_fails_its_task_alone() {
 /// AS-25 of `docs/systems/agentic-search.md`.
 #[tokio::test]
 async fn equal_tasks_are_one_call() {
-    // Also of a tool that changes the world.
-    let mut tool = FakeTool::search("stories", |_| Ok(json!("12 stories")));
-    tool.spec.side_effect = antiphon_core::SideEffect::External;
-    let stories = Arc::new(tool);
+    let stories = says("stories", "12 stories");
     let padded = json!({"tool_name": "stories", "tool_arguments": {"query": "a", "size": "3"}});
     let plain = json!({"tool_name": "stories", "tool_arguments": {"size": 3, "query": "a"}});
     let played = Scene::new(&json!({}))
@@ -146,6 +143,82 @@ async fn equal_tasks_are_one_call() {
     assert_eq!(statuses(played.tasks()), [TaskStatus::Completed; 3]);
     let prompt = played.read_by("synthesiser");
     assert_eq!(prompt.matches("12 stories").count(), 2, "{prompt}");
+}
+
+/// How often two equal tasks call a tool with that side effect and that setting of its cache.
+async fn calls_of_equal_tasks(side_effect: SideEffect, cache: Option<bool>) -> usize {
+    let mut tool = FakeTool::search("stories", |_| Ok(json!("12 stories")));
+    (tool.spec.side_effect, tool.spec.cache) = (side_effect, cache);
+    let stories = Arc::new(tool);
+    let played = Scene::new(&json!({}))
+        .tool(&stories)
+        .planner([plan(&[task("stories", "a"), task("stories", "a")])])
+        .synthesiser([answer("<p>12.</p>")])
+        .ask("What?")
+        .await;
+    assert_eq!(statuses(played.tasks()), [TaskStatus::Completed; 2]);
+    stories.calls().len()
+}
+
+#[tokio::test]
+async fn equal_tasks_of_a_tool_with_side_effects_are_two_calls() {
+    for (side_effect, cache, calls) in [
+        (SideEffect::None, None, 1),
+        (SideEffect::Read, None, 1),
+        (SideEffect::Write, None, 2),
+        (SideEffect::External, None, 2),
+        (SideEffect::External, Some(true), 1),
+        (SideEffect::Read, Some(false), 1),
+    ] {
+        let called = calls_of_equal_tasks(side_effect, cache).await;
+        assert_eq!(called, calls, "{side_effect:?} {cache:?}");
+    }
+}
+
+/// AS-35 of `docs/systems/agentic-search.md`.
+#[tokio::test]
+async fn a_task_with_side_effects_runs_alone_in_the_order_of_the_plan() {
+    let mut tool = FakeTool::search("send", |_| Ok(json!("sent")));
+    tool.spec.side_effect = SideEffect::External;
+    tool.delay = Duration::from_millis(100);
+    let (send, a, b) = (Arc::new(tool), slow("a", 100), slow("b", 100));
+    let scene = Scene::new(&json!({})).tool(&send).tool(&a).tool(&b);
+    let clock = scene.clock.clone();
+    let after_first =
+        json!({"tool_name": "b", "tool_arguments": {"query": "2"}, "depends_on": [1]});
+    let tasks = [
+        task("a", "1"),
+        after_first,
+        task("send", "3"),
+        task("send", "4"),
+        task("a", "5"),
+        task("b", "6"),
+    ];
+    let played = scene.planner([plan(&tasks)]).synthesiser([answer("<p>a</p>")]).ask("What?").await;
+    let waves: Vec<Json> =
+        played.notes("wave").iter().map(|wave| wave["numbers"].clone()).collect();
+    assert_eq!(waves, [json!([1]), json!([2]), json!([3]), json!([4]), json!([5])], "five tasks");
+    assert_eq!(clock.now().as_micros(), 500_000);
+
+    let failing = fails("a");
+    let mut tool = FakeTool::search("send", |_| Ok(json!("sent")));
+    tool.spec.side_effect = SideEffect::Write;
+    let played = Scene::new(&json!({}))
+        .tool(&failing)
+        .tool(&Arc::new(tool))
+        .tool(&b)
+        .planner([plan(&[
+            json!({"tool_name": "send", "tool_arguments": {"query": "{{a.x}}"}}),
+            task("a", "1"),
+            json!({"tool_name": "send", "tool_arguments": {"query": "x"}, "depends_on": [2]}),
+            task("b", "2"),
+        ])])
+        .synthesiser([answer("<p>a</p>")])
+        .ask("What?")
+        .await;
+    let lost = [TaskStatus::Failed; 3];
+    assert_eq!(statuses(played.tasks())[..3], lost, "what cannot start stops nothing");
+    assert_eq!(played.tasks()[3].status, TaskStatus::Completed);
 }
 
 #[tokio::test]
