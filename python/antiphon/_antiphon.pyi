@@ -897,7 +897,7 @@ class NativeSystem:
         Takes a question to where it rests and waits for it. Ctrl-C cancels it. Options:
         `thread` (where it is kept), `how` (`once`: a question that the thread holds is not
         started again; `again`: unless it has ended; `resume`: the question in the thread goes
-        on, and the one that is given does not count), `answer` (to the only open question) or
+        on, and the one that is given does not count), `answer` (to the only open question, in a tuple) or
         `answers` (pairs of the id of a question and its answer), `attachments` (bytes by name), `call` (answers the calls of code in a
         sandbox), `limits` (what it may spend beside the settings), `run_id`, `seed`, `cancel`, `watch` (called with each event), and `about` (what
         the Python code of roles sees of the caller).

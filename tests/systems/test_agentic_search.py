@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from antiphon import Agent, Tool, ToolContext
-from antiphon.errors import AntiphonError, ValidationError
+from antiphon.errors import AntiphonError, StateError, ValidationError
 from antiphon.models import scripted
 from antiphon.systems import AgenticSearch, AgenticSearchResult
 
@@ -200,19 +200,48 @@ def test_tools_reach_the_context_of_the_run() -> None:
 
 def test_a_call_waits_for_a_person_and_goes_on_with_the_answer() -> None:
     calls: list[str] = []
+    search = paying(calls, checkpointer="memory:")
+    paused = search.run("Buy tea.", thread="t")
+    assert (paused.outcome, paused.questions[0].value["tool"], calls) == ("paused", "pay", [])
+    result = search.resume("t", True)
+    assert (result.answer, calls) == ("Bought.", ["tea"])
 
+
+def paying(calls: list[str], **options: Any) -> AgenticSearch:
     def pay(query: str) -> str:
         """Buy it."""
         calls.append(query)
         return "bought"
 
     model = scripted([plan(task("pay", query="tea")), words("<p>Bought.</p>")])
-    tools = [Tool(pay, approval=True)]
-    search = AgenticSearch(model, tools=tools, checkpointer="memory:")
-    paused = search.run("Buy tea.", thread="t")
-    assert (paused.outcome, paused.questions[0].value["tool"], calls) == ("paused", "pay", [])
-    result = search.resume("t", True)
-    assert (result.answer, calls) == ("Bought.", ["tea"])
+    return AgenticSearch(model, tools=[Tool(pay, approval=True)], **options)
+
+
+def test_a_thread_that_waits_for_approval_takes_no_other_question() -> None:
+    calls: list[str] = []
+    search = paying(calls, checkpointer="memory:")
+    search.run("Buy tea.", thread="t")
+    with pytest.raises(StateError) as caught:
+        search.run("And coffee?", thread="t")
+    assert caught.value.code == "thread_paused"
+    assert str(caught.value) == (
+        'the thread `t` is waiting for an answer to: may `pay` be called with {"query":"tea"}?\n'
+        'hint: answer it with `resume("t", answer)`, or ask in another thread'
+    )
+    (question,) = search.state("t").questions
+    assert caught.value.details["questions"] == [question.id]
+    assert (search.resume("t", True).answer, calls) == ("Bought.", ["tea"])
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_none_does_not_decide_about_a_call(*, kept: bool) -> None:
+    calls: list[str] = []
+    search = paying(calls, **({"checkpointer": "memory:"} if kept else {}))
+    paused = search.run("Buy tea.")
+    with pytest.raises(ValidationError, match="neither approves nor rejects") as caught:
+        search.resume(paused, None)
+    assert caught.value.code == "approval_invalid"
+    assert (search.resume(paused, True).answer, calls) == ("Bought.", ["tea"])
 
 
 def test_it_streams_and_awaits() -> None:

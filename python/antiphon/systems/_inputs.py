@@ -86,7 +86,8 @@ def read_answers(answers: tuple[Any, ...]) -> dict[str, Any]:
     (answer,) = answers
     if isinstance(answer, dict) and answer and all(map(_is_id, answer)):
         return {"answers": list(answer.items())}
-    return {"answer": answer}
+    # In a tuple, because `None` is an answer too.
+    return {"answer": (answer,)}
 
 
 def _is_id(key: Any) -> bool:

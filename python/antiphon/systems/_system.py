@@ -122,8 +122,8 @@ class System(FileBatches[_R], SystemThreads, Generic[_R]):
             *data: what the question is about, as the system lists it.
             **options: what else the system lists, and:
                 ``thread``: the thread that keeps the question. Its previous content is put
-                aside, also a question that was still running. Default: a new thread, if there is a
-                checkpointer.
+                aside, also a question that was still running, but not one that waits for a
+                person. Default: a new thread, if there is a checkpointer.
                 ``context``: any value that tools reach as ``ToolContext.context``, and agents and
                 functions of roles as ``ctx.context``, such as connections and the user. It is
                 never stored or shown. Default: none; within a node of another run, that run's.
@@ -137,8 +137,9 @@ class System(FileBatches[_R], SystemThreads, Generic[_R]):
                 function (``input_invalid``), there is a
                 ``thread`` and no checkpointer (``thread_unkept``), or a tool requires a context,
                 and there is none (``context_missing``).
-            StateError: another run writes to the thread (``thread_busy``), or its store fails
-                before the question has started. Later failures are outcomes of the result.
+            StateError: another run writes to the thread (``thread_busy``), its last question
+                waits for an answer (``thread_paused``), or its store fails before the question
+                has started. Later failures are outcomes of the result.
         """
         with watching(options.pop("watch", None)) as show:
             return self._ask(self._put(None, question, *data, **options), show)
@@ -231,7 +232,8 @@ class System(FileBatches[_R], SystemThreads, Generic[_R]):
         Raises:
             ValidationError: the thread holds no question (``thread_empty``), there is no
                 checkpointer (``thread_unkept``), an answer belongs to no open question
-                (``question_unknown``, ``answer_invalid``), or a result without a thread gets no
+                (``question_unknown``, ``answer_invalid``) or does not decide about a call
+                (``approval_invalid``), or a result without a thread gets no
                 answer, is not paused or was resumed before (``answer_invalid``).
             StateError: another run writes to the thread (``thread_busy``), its content is
                 damaged or of another system (``checkpoint_corrupt``, ``checkpoint_misfit``), or

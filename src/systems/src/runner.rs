@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use antiphon_core::budget::{BudgetDimension, Limits};
 use antiphon_core::channel::{Write, WriteOp};
-use antiphon_core::checkpoint::TaskSnapshotState;
 use antiphon_core::command::Update;
 use antiphon_core::effect::{Ending, Question};
 use antiphon_core::graph::Graph;
@@ -30,12 +29,14 @@ use crate::system::{Conclusion, Finished, RunEnding, System, SystemConfig, Syste
 use crate::tool_cache::ToolCache;
 
 mod edit;
+mod open_questions;
 mod opening;
 mod paused;
 mod spent_budget;
 
 pub use paused::PausedRun;
 
+use open_questions::{open_question, waiting};
 use opening::open_thread;
 use spent_budget::{limit_name, spent_budget, spent_dimension};
 
@@ -49,7 +50,8 @@ pub struct SystemRunner<S: System> {
 /// How a question starts.
 #[derive(Debug)]
 pub enum SystemStart<I> {
-    /// From nothing. A thread puts aside its previous content.
+    /// From nothing. A thread puts aside its previous content, but no question that waits for a
+    /// person.
     Ask(I),
     /// From nothing, unless the thread holds this very input: then it resumes that, and
     /// one that has ended returns its result.
@@ -121,8 +123,8 @@ impl<S: System> SystemRunner<S> {
     ///
     /// # Errors
     /// Only for a question that cannot be started, before any model is called: the faults of
-    /// [`SystemInput::check`], and those of [`ThreadRef::open`]. All later failures are
-    /// outcomes of the result.
+    /// [`SystemInput::check`], `thread_paused` if the thread waits for an answer, and those of
+    /// [`ThreadRef::open`]. All later failures are outcomes of the result.
     pub async fn ask(
         &self,
         input: impl Into<S::Input>,
@@ -232,9 +234,14 @@ impl<S: System> SystemRunner<S> {
         // One that is resumed by another process at the same time must not wait for it.
         let patience = start.input().and_then(|_| self.system.thread_patience());
         let opened = open_thread(&**thread, &self.graph, (patience, session)).await?;
-        if matches!(start, SystemStart::Resume(_)) && opened.contents.is_none() {
+        let refused = match (&start, &opened.contents) {
+            (SystemStart::Resume(_), None) => Some(empty(thread.name())),
+            (SystemStart::Ask(_), Some(past)) => waiting(thread.name(), past),
+            _ => None,
+        };
+        if let Some(fault) = refused {
             opened.lease.close().await?;
-            return Err(empty(thread.name()));
+            return Err(fault);
         }
         self.start_in_thread(start, opened, (options, now)).await
     }
@@ -369,19 +376,6 @@ impl<S: System> SystemRunner<S> {
             paused: is_resumable.then(|| PausedRun::new(started, &self.graph, input)),
         }
     }
-}
-
-/// The answers, unless one is given and no question is open: it would be lost.
-fn open_question(answers: Answers, past: &ThreadContents) -> Result<Answers, Fault> {
-    let mut states = past.recovered.tasks.values().filter_map(|task| task.state.as_ref());
-    let is_open = states.any(|state| matches!(state, TaskSnapshotState::Asked(_)));
-    if matches!(answers, Answers::Only(_)) && !is_open {
-        let message = "the run is not waiting for an answer";
-        return Err(
-            Fault::new(FaultCode::AnswerInvalid, message).hint("resume it without an answer")
-        );
-    }
-    Ok(answers)
 }
 
 fn input_of<I: Default>(start: SystemStart<I>) -> I {

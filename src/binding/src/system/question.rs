@@ -82,11 +82,11 @@ fn start(question: &Bound<'_, PyAny>, options: &Keywords<'_, '_>) -> PyResult<Sy
         Some("again") => SystemStart::AskAgain(json::read(question)?),
         Some("resume") => {
             let paused = options.get::<Bound<'_, PyPausedRun>>("paused")?;
-            let only = options.get::<Bound<'_, PyAny>>("answer")?;
+            let only = options.get::<(Bound<'_, PyAny>,)>("answer")?;
             let answers = options.get::<Vec<(String, Bound<'_, PyAny>)>>("answers")?;
             let read = |(id, answer): (String, Bound<'_, PyAny>)| Ok((id, json::read(&answer)?));
             let answers = match (only, answers) {
-                (Some(only), _) => Answers::Only(json::read(&only)?),
+                (Some((only,)), _) => Answers::Only(json::read(&only)?),
                 (None, Some(all)) => {
                     Answers::ById(all.into_iter().map(read).collect::<PyResult<_>>()?)
                 }

@@ -215,6 +215,7 @@ codes! {
     ThreadConflict = "thread_conflict" => State,
     ThreadEmpty = "thread_empty" => Validation,
     ThreadInvalid = "thread_invalid" => Validation,
+    ThreadPaused = "thread_paused" => State,
     ThreadTaken = "thread_taken" => Validation,
     ToolCircuitOpen = "tool_circuit_open" => Tool,
     ToolFailed = "tool_failed" => Tool,

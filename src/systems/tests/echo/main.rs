@@ -67,6 +67,28 @@ async fn a_refusal_ends_it_without_a_call_of_the_model() {
 }
 
 #[tokio::test]
+async fn a_thread_that_waits_for_an_answer_takes_no_other_question() {
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::new(Arc::new(ManualClock::default())));
+    let thread = || {
+        let sealed = SealedStore::new(Arc::clone(&store), Arc::new(Cipher::tagged()));
+        Arc::new(StoredThread::new(sealed, "t", Durability::Sync))
+    };
+    let system = echo(&[]);
+    let asking = || Session { thread: Some(thread()), ..session() };
+    let paused = system.ask(question("hello"), asking()).await.unwrap();
+    let refused = system.ask(question("again"), asking()).await.unwrap_err();
+    assert_eq!(refused.code, "thread_paused");
+    let message = "the thread `t` is waiting for an answer to: Shall I say it again: hello?";
+    assert_eq!(refused.message, message);
+    assert_eq!(refused.details["questions"], json!([paused.questions[0].id]));
+    let answers = Answers::Only(json!(false));
+    let result = system.resume(thread(), answers, session()).await.unwrap();
+    assert_eq!(result.outcome, Outcome::Answered);
+    let next = system.ask(question("again"), asking()).await.unwrap();
+    assert_eq!(next.questions[0].value, "Shall I say it again: again?");
+}
+
+#[tokio::test]
 async fn a_pause_without_a_thread_is_resumed_once_by_the_system_that_asked() {
     let system = echo(&[json!({"said": "hello"})]);
     let paused = system.ask(question("hello"), session()).await.unwrap();
