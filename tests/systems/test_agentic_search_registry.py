@@ -195,7 +195,7 @@ def test_a_second_failure_of_the_session_is_not_hidden() -> None:
     """AS-19 of docs/systems/agentic-search.md."""
     with registry(lambda *_: Reply(status=404)) as server:
         found = search(server.url).run("Tea?")
-        assert found.search_outcome == "answered_partial"
+        assert (found.outcome, found.reason) == ("no_answer", "all tasks have failed")
         assert len(found.gathered_information.failed) == 1
 
 
@@ -205,7 +205,7 @@ def test_refused_credentials_fail_the_task() -> None:
     with registry(lambda *_: Reply(status=401, **challenge)) as server:
         found = search(server.url).run("Tea?")
         assert only_error(found) == "Auth"
-        assert found.answer == "Found."
+        assert (found.outcome, found.answer) == ("no_answer", None)
 
 
 def test_a_server_without_sessions_works() -> None:
