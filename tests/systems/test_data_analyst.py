@@ -264,12 +264,75 @@ def test_a_frame_of_the_code_is_a_table_and_stays_arrow(shop: Path) -> None:
     code = "import pandas as pd\ntable = pd.DataFrame({'n': range(2000)})\nresult = len(table)"
     with Sandbox(engine="process", packages=["pandas", "pyarrow"]) as box:
         replies = [plan(code), words("There are 2000.")]
-        found = analyst(shop, replies, sandbox=box).run("Compute it")
+        found = analyst(shop, replies, sandbox=box).run("Compute it", disable_agents=["sql"])
     assert found.outcome == "answered", found.error
     assert found.data is not None
     assert (found.data.columns, len(found.data), len(found.data.rows)) == (("n",), 2000, 1000)
     assert found.data.to_pandas()["n"].sum() == 1_999_000
     assert "2,000 rows" in found.data._repr_html_()
+
+
+def test_a_table_is_iterated_and_indexed_by_rows() -> None:
+    rows = ({"n": 1}, {"n": 2}, {"n": 3})
+    table = TabularResult(columns=("n",), rows=rows, row_count=3)
+    assert list(table) == list(rows)
+    assert [row["n"] for row in table] == [1, 2, 3]
+    assert (table[0], table[-1], table[1:]) == (rows[0], rows[2], rows[1:])
+    assert {"n": 2} in table
+    assert len(table) == 3
+    with pytest.raises(IndexError):
+        table[3]
+
+
+def test_a_response_is_headed_by_its_system(shop: Path) -> None:
+    shown = analyst(shop, [COUNT, THREE]).run("How many orders are there?")._repr_mimebundle_()
+    assert "<b>data analyst</b>" in shown["text/html"]
+
+
+def test_rows_beyond_the_limit_are_missed_aloud(shop: Path) -> None:
+    """DA-44 of `docs/systems/data-analyst.md`."""
+    rows = {"json": {"sql": "SELECT id FROM orders ORDER BY id"}}
+    some = {"json": {"answer": "There are more than 2 orders."}}
+    found = analyst(shop, [rows, some], max_rows=2).run("Show all orders")
+    assert found.data is not None
+    assert (found.data.row_count, found.data.truncated) == (2, True)
+    assert found.metadata["truncated"] == ["sql"]
+    shown = found._repr_mimebundle_()
+    assert "! sql: only the first 2 rows were read" in shown["text/plain"]
+    assert "the first 2 rows; there are more" in shown["text/html"]
+    all_of_them = {"json": {"answer": "Orders 1, 2 and 3."}}
+    whole = analyst(shop, [rows, all_of_them], max_rows=3).run("Show all orders")
+    assert whole.metadata["truncated"] == []
+    with pytest.raises(ValidationError, match="`max_rows` needs the path or URL") as caught:
+        DataAnalyst(scripted([]), database=sql(shop), max_rows=2)
+    assert caught.value.code == "system_setting_invalid"
+    with pytest.raises(ValidationError, match="max_rows"):
+        analyst(shop, [], max_rows=0)
+
+
+def test_a_frame_has_the_row_limit_of_its_analyst() -> None:
+    query = {"json": {"sql": "SELECT n FROM t"}}
+    replies = [query, {"json": {"answer": "There are 1500 numbers."}}]
+    ready = DataAnalyst(
+        scripted(replies),
+        frames={"t": {"n": list(range(1500))}},
+        max_rows=2_000,
+        sandbox=False,
+        check_query=False,
+        compose_single=False,
+    )
+    found = ready.run("Show all numbers")
+    assert found.data is not None
+    assert (found.data.row_count, found.data.truncated) == (1500, False)
+
+
+def test_a_question_of_any_wording_reaches_the_database(shop: Path, box: Sandbox) -> None:
+    """DA-42 of `docs/systems/data-analyst.md`."""
+    for question in ("What is the number of orders?", "Compare orders", "Plot the orders"):
+        chosen = {"json": {"agents": ["sql"]}}
+        found = analyst(shop, [chosen, COUNT, THREE], sandbox=box).run(question)
+        assert found.data is not None
+        assert found.data.rows == ({"n": 3},)
 
 
 @pytest.mark.parametrize(
@@ -279,7 +342,7 @@ def test_a_frame_of_the_code_is_a_table_and_stays_arrow(shop: Path) -> None:
 def test_code_that_reaches_out_fails_and_harms_nothing(shop: Path, box: Sandbox, code: str) -> None:
     """DA-27 of `docs/systems/data-analyst.md`."""
     replies = [plan(code), plan(code), {"json": {"answer": "It was not computed."}}]
-    found = analyst(shop, replies, sandbox=box).run("Compute it")
+    found = analyst(shop, replies, sandbox=box).run("Compute it", disable_agents=["sql"])
     assert found.outcome == "no_answer"
     error = found.agent_results[0].error
     assert error is not None
@@ -295,7 +358,7 @@ def test_endless_code_ends_and_others_go_on_meanwhile(shop: Path) -> None:
         with Sandbox(engine="process", limits=Limits(wall=1)) as box:
             endless = [plan("while True: pass")] * 2
             endless.append({"json": {"answer": "It took too long."}})
-            slow = analyst(shop, endless, sandbox=box).arun("Compute it")
+            slow = analyst(shop, endless, sandbox=box).arun("Compute it", disable_agents=["sql"])
             quick = analyst(shop, [COUNT, THREE]).arun("How many orders are there?")
             return await asyncio.gather(slow, quick)
 

@@ -73,6 +73,11 @@ class DataAnalystSettings(TypedDict, total=False):
     question_timeout_s: float
 
 
+class _RowLimits(TypedDict, total=False):
+    max_rows: int
+    max_bytes: int
+
+
 class DataAnalyst(System[OrchestratorResponse]):
     """Answers questions about data: a planner chooses a SQL agent, an API agent, a computation.
 
@@ -88,6 +93,9 @@ class DataAnalyst(System[OrchestratorResponse]):
         frames: data frames by the names of their tables, in place of a database: of pandas or
             polars, dicts of columns, or lists of dicts. They are copied into a temporary SQLite
             file when the object is made.
+        max_rows: rows of a result of a query; further ones are left out, and the result, the
+            coder and the composer are told. Tools of `sql` have a limit of their own. Default:
+            1,000.
         api: the tools of `antiphon.tools.http_api`. Default: none.
         sandbox: where code is run; ``False`` for nowhere. Default: a new `Sandbox`, with pandas and
             numpy if they are installed; none on a machine that has no engine.
@@ -147,6 +155,7 @@ class DataAnalyst(System[OrchestratorResponse]):
         *,
         database: str | os.PathLike[str] | Toolset | Iterable[Any] | None = None,
         frames: Mapping[str, Any] | None = None,
+        max_rows: int | None = None,
         api: Toolset | Iterable[Any] | None = None,
         sandbox: Sandbox | Literal[False] | None = None,
         planner: Any = None,
@@ -184,7 +193,7 @@ class DataAnalyst(System[OrchestratorResponse]):
             checkpointer=checkpointer,
             durability=durability,
             budget=budget,
-            parts={"database": self._database(database, frames, settings), "api": api},
+            parts={"database": self._database(database, frames, max_rows, settings), "api": api},
             **settings,
         )
 
@@ -288,7 +297,11 @@ class DataAnalyst(System[OrchestratorResponse]):
         return super().astream(text, **fields, thread=thread, context=context, watch=watch)
 
     def _database(
-        self, given: Any, frames: Mapping[str, Any] | None, settings: DataAnalystSettings
+        self,
+        given: Any,
+        frames: Mapping[str, Any] | None,
+        rows: int | None,
+        settings: DataAnalystSettings,
     ) -> Any:
         """The tools of the database."""
         descriptions = settings.get("descriptions")
@@ -299,12 +312,18 @@ class DataAnalyst(System[OrchestratorResponse]):
                     code="input_invalid",
                     hint="write the frames into the database",
                 )
-            return database_tools(stored_frames(frames, self), self, descriptions)
-        if given is not None:
+            given = stored_frames(frames, self)
+        elif given is not None:
             check_database(given)
-        if not isinstance(given, str | os.PathLike):
-            return given
-        return database_tools(given, self, descriptions)
+        if isinstance(given, str | os.PathLike):
+            return database_tools(given, self, descriptions, max_rows=rows)
+        if rows is not None:
+            raise ValidationError(
+                "`max_rows` needs the path or URL of a database, or frames",
+                code="system_setting_invalid",
+                hint="pass `max_rows` to `sql(...)`",
+            )
+        return given
 
     def _parts(
         self, known: Mapping[str, dict[str, Any]], parts: Mapping[str, Any]
@@ -330,7 +349,11 @@ class DataAnalyst(System[OrchestratorResponse]):
 
 
 def database_tools(
-    path: str | os.PathLike[str], owner: object, descriptions: Any = None
+    path: str | os.PathLike[str],
+    owner: object,
+    descriptions: Any = None,
+    *,
+    max_rows: int | None = None,
 ) -> Toolset:
     """The tools `sql` of a database, or of a file of a table, whose copy goes with its owner.
 
@@ -340,9 +363,16 @@ def database_tools(
     """
     if os.fspath(path).lower().endswith(TABLE_FILES):
         path = stored_frames(read_table(path), owner)
-    tools = sql(path)
+    tools = sql(path, **_row_limits(max_rows))
     check_descriptions(descriptions, path)
     return tools
+
+
+def _row_limits(rows: int | None) -> _RowLimits:
+    """The limits of a result that can have so many rows of usual length."""
+    if rows is None:
+        return {}
+    return {"max_rows": rows, "max_bytes": min(max(1_000_000, 1_000 * rows), 100_000_000)}
 
 
 def _listed(tools: Any) -> list[Any]:

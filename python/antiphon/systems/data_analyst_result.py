@@ -166,7 +166,8 @@ class OrchestratorResponse(SystemResult):
         trace_events: what happened, if the request asks for it; `trace` has all calls.
         planner: which agents were chosen, and why.
         metadata: ``confidence``, ``agents``, ``skipped``, ``partial`` (some agents failed),
-            ``turns``, ``composer_fallback`` (the answer was composed without a model), and
+            ``turns``, ``truncated`` (agents whose source has more rows than were read),
+            ``composer_fallback`` (the answer was composed without a model), and
             ``rejected_answers`` (how wordings differed from what was found).
     """
 
@@ -224,8 +225,13 @@ class OrchestratorResponse(SystemResult):
         fields["planner"] = None if self.planner is None else self.planner.to_dict()
         return fields
 
+    def _name(self) -> str:
+        return "data_analyst"
+
     def _text_lines(self) -> Iterator[str]:
         for one in self.agent_results:
+            if one.tabular is not None and one.tabular.truncated:
+                yield f"! {one.agent}: only the first {one.tabular.row_count:,} rows were read"
             if one.error is not None:
                 yield f"! {one.agent} {one.status}: {one.error.type}"
         if self.sql:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from base64 import b64decode
 from dataclasses import dataclass, field
 from html import escape
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, overload
 
 from antiphon._html import CELL, SMALL, escaped, plain
 from antiphon.sandbox import SandboxTable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
 __all__ = ["TabularResult"]
 
@@ -25,12 +25,14 @@ _LONGEST_CELL = 200
 class TabularResult:
     """A table. It displays itself in notebooks.
 
+    Iteration and indexes give `rows`, while ``len`` is `row_count`.
+
     Attributes:
         columns: the names of the columns.
         rows: the rows, each a dict by column; at most the first 1,000 of a table that code has
             made, which `to_pandas` and `to_polars` return whole.
-        row_count: how many rows there are.
-        truncated: whether the source has more rows than the limit of a query.
+        row_count: how many rows were read.
+        truncated: whether the source has more rows, which the limit of a query has left out.
     """
 
     columns: tuple[str, ...]
@@ -93,6 +95,16 @@ class TabularResult:
     def __len__(self) -> int:
         return self.row_count
 
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return iter(self.rows)
+
+    @overload
+    def __getitem__(self, index: int) -> dict[str, Any]: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[dict[str, Any], ...]: ...
+    def __getitem__(self, index: int | slice) -> dict[str, Any] | tuple[dict[str, Any], ...]:
+        return self.rows[index]
+
     def _repr_html_(self) -> str:
         head = "".join(f"<th {CELL}>{escape(name)}</th>" for name in self.columns)
         body = "".join(
@@ -103,6 +115,7 @@ class TabularResult:
             + "</tr>"
             for row in self.rows[:_MOST_SHOWN]
         )
-        more = f"more than {self.row_count:,}" if self.truncated else f"{self.row_count:,}"
+        count = f"{self.row_count:,} rows"
+        more = f"the first {count}; there are more" if self.truncated else count
         table = f'<table style="font-size:13px"><tr>{head}</tr>{body}</table>'
-        return f'{table}<div style="{SMALL}">{more} rows</div>'
+        return f'{table}<div style="{SMALL}">{more}</div>'

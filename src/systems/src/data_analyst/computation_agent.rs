@@ -70,16 +70,12 @@ async fn run(
         ..computation::Config::default()
     };
     let system = SystemRunner::<Computation>::new(settings, resources(cx)?)?;
-    let task = Task {
-        facts: cx.state.context.clone(),
-        inputs: inputs(cx),
-        ..Task::new(&cx.input().question)
-    };
+    let task = Task { facts: facts(cx), inputs: inputs(cx), ..Task::new(&cx.input().question) };
     let session = Session {
         seed: cx.call.cx.seed,
         run_id: cx.scope.run_id.to_string(),
         limits: Limits { wall_time: cx.call.remaining(), ..Limits::default() },
-        watchers: vec![Arc::new(PassedOn(cx.call.reporter.clone()))],
+        watchers: vec![Arc::new(NodeEventWatcher(cx.call.reporter.clone()))],
         user_context: cx.scope.user_context.clone(),
         host_calls: cx.data().host_calls.clone(),
         ..Session::new(Arc::clone(&cx.call.cx.clock))
@@ -117,6 +113,20 @@ fn inputs(cx: &NodeContext<DataAnalyst>) -> Map<String, Json> {
         Some((format!("{}_rows", result.agent.as_str()), Json::Array(rows)))
     });
     named.collect()
+}
+
+/// What is known beside the question, and which of the rows are not all there are.
+fn facts(cx: &NodeContext<DataAnalyst>) -> Map<String, Json> {
+    let mut facts = cx.state.context.clone();
+    for result in cx.state.results().filter(|result| result.is_success()) {
+        let Some(table) = result.tabular.as_ref().filter(|table| table.truncated) else { continue };
+        let note = format!(
+            "only the first {} rows of the result; it has more, so a total of them is no total",
+            table.row_count
+        );
+        facts.insert(format!("{}_rows", result.agent.as_str()), Json::String(note));
+    }
+    facts
 }
 
 /// A row as the sandbox takes it; a column called `$` would mark a value of another kind.
@@ -244,9 +254,9 @@ impl Model for CountedModel {
 }
 
 /// Shows the calls and events of the computation as those of its node.
-struct PassedOn(TaskReporter);
+struct NodeEventWatcher(TaskReporter);
 
-impl Watcher for PassedOn {
+impl Watcher for NodeEventWatcher {
     fn see(&self, event: &Arc<Event>) {
         let is_shown = matches!(
             event.kind,

@@ -30,7 +30,7 @@ pub struct CandidateSelection {
 }
 
 /// The agents that a question is for: by keywords, without those that are disabled or not
-/// available, those that are preferred first.
+/// available, those that are preferred first. With a database, SQL is always among them.
 pub fn select(
     request: &AgentRequest,
     config: &Config,
@@ -52,6 +52,15 @@ pub fn select(
     }
     if order.is_empty() {
         order.push(AgentName::Sql);
+    }
+    // No other agent can draw.
+    if asks_for_drawing(&request.question, config) && !order.contains(&AgentName::Computation) {
+        order.push(AgentName::Computation);
+    }
+    // Code has no table but the rows that SQL has found.
+    if available.contains(&AgentName::Sql) && !order.contains(&AgentName::Sql) {
+        let place = order.iter().position(|agent| *agent == AgentName::Computation);
+        order.insert(place.unwrap_or(order.len()), AgentName::Sql);
     }
     if config.add_preferred {
         let missing = request.prefer_agents.iter().filter(|agent| is_agent(**agent));
@@ -83,15 +92,36 @@ pub fn select(
 /// The number of distinct keywords of each agent in a question.
 fn scores(question: &str, config: &Config) -> BTreeMap<AgentName, usize> {
     let lower = question.to_lowercase();
-    let is_in = |keyword: &&String| {
-        let keyword = keyword.to_lowercase();
-        match config.keyword_mode {
-            KeywordMode::Substring => lower.contains(&keyword),
-            KeywordMode::Word => has_word(&lower, &keyword),
-        }
-    };
+    let is_in = |word: &&String| has_keyword(&lower, &word.to_lowercase(), config.keyword_mode);
     let count = |words: &Vec<String>| words.iter().filter(is_in).count();
     config.keywords.iter().map(|(agent, words)| (*agent, count(words))).collect()
+}
+
+/// Whether a question wants something to be drawn.
+fn asks_for_drawing(question: &str, config: &Config) -> bool {
+    const WORDS: [&str; 12] = [
+        "chart",
+        "charts",
+        "diagram",
+        "diagrams",
+        "histogram",
+        "histograms",
+        "plot",
+        "plots",
+        "plotted",
+        "visualise",
+        "visualize",
+        "visualization",
+    ];
+    let lower = question.to_lowercase();
+    WORDS.iter().any(|word| has_keyword(&lower, word, config.keyword_mode))
+}
+
+fn has_keyword(question: &str, keyword: &str, mode: KeywordMode) -> bool {
+    match mode {
+        KeywordMode::Substring => question.contains(keyword),
+        KeywordMode::Word => has_word(question, keyword),
+    }
 }
 
 /// The keywords unless the settings have others.

@@ -116,12 +116,15 @@ fn metadata(state: &State, results: &[AgentResult]) -> Map<String, Json> {
     };
     let has_success = results.iter().any(AgentResult::is_success);
     let is_partial = has_success && results.iter().any(|result| !result.is_success());
+    let is_cut = |one: &&AgentResult| one.tabular.as_ref().is_some_and(|table| table.truncated);
+    let truncated: Vec<_> = results.iter().filter(is_cut).map(|it| it.agent.as_str()).collect();
     let fields = [
         ("confidence", json!(state.planner.as_ref().and_then(|planner| planner.confidence))),
         ("agents", json!(names(false))),
         ("skipped", json!(names(true))),
         ("partial", json!(is_partial)),
         ("turns", json!(names(false).len())),
+        ("truncated", json!(truncated)),
         ("composer_fallback", json!(state.composer_fallback)),
         ("rejected_answers", json!(state.rejected)),
     ];

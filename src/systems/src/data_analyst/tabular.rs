@@ -99,9 +99,12 @@ impl TabularResult {
                 self.columns.iter().map(|name| row.get(name).map_or_else(String::new, shown));
             lines.push(cells.collect::<Vec<_>>().join(" | "));
         }
-        let more = if self.truncated { "more than " } else { "" };
         let noun = if self.row_count == 1 { "row" } else { "rows" };
-        lines.push(format!("({more}{} {noun} in all)", self.row_count));
+        lines.push(if self.truncated {
+            format!("(cut: only the first {} {noun} were read, there are more)", self.row_count)
+        } else {
+            format!("({} {noun} in all)", self.row_count)
+        });
         lines.join("\n")
     }
 

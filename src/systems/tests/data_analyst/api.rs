@@ -5,7 +5,7 @@ use antiphon_systems::Outcome;
 use antiphon_systems::data_analyst::TraceEventKind;
 use serde_json::{Value as Json, json};
 
-use crate::scene::{Played, Scene, said};
+use crate::scene::{Played, Scene, asked, said};
 
 fn call(method: &str, path: &str) -> Json {
     json!({"make_request": true, "method": method, "path": path, "reason": "it fits"})
@@ -21,7 +21,7 @@ async fn planned(plans: &[Json], reply: Json) -> Played {
         .role("api_planner", plans.to_vec())
         .role("api_answerer", [said("There are orders 7 and 9.")])
         .role("composer", [said("Orders 7 and 9.")])
-        .ask("Which orders does the endpoint return?")
+        .ask(asked("Which orders does the endpoint return?", json!({"disable_agents": ["sql"]})))
         .await
 }
 
@@ -45,7 +45,7 @@ async fn an_endpoint_is_called_as_planned_and_its_rows_are_the_data() {
 async fn a_catalogue_without_endpoints_is_missing_context() {
     let scene = Scene::new(&json!({})).with_api([]).role("composer", [said("It is not known.")]);
     *scene.api.as_ref().unwrap().endpoints.lock().unwrap() = json!([]);
-    let played = scene.ask("Which endpoint?").await;
+    let played = scene.ask(asked("Which endpoint?", json!({"disable_agents": ["sql"]}))).await;
     assert_eq!(played.results(), [("api_docs", "failed".to_owned(), "MissingContext".to_owned())]);
     assert_eq!(played.requests("api_planner").len(), 0);
 }
@@ -102,7 +102,8 @@ async fn a_method_that_changes_something_needs_a_listed_endpoint_and_a_tool_that
         .role("api_answerer", [said("Order 11 was made.")])
         .role("composer", [said("Order 11 was made.")]);
     *scene.api.as_ref().unwrap().writes.lock().unwrap() = true;
-    let played = scene.ask("Make an order at the endpoint").await;
+    let played =
+        scene.ask(asked("Make an order at the endpoint", json!({"disable_agents": ["sql"]}))).await;
     let calls = played.api.as_ref().unwrap().calls.lock().unwrap();
     assert_eq!(calls.len(), 1);
     assert_eq!(calls[0]["body"], json!({"item": "lamp"}));
@@ -115,7 +116,7 @@ async fn a_failed_call_fails_the_agent_with_its_status() {
         .with_api([Err(fault)])
         .role("api_planner", [call("GET", "/v1/orders")])
         .role("composer", [said("The API has no answer.")])
-        .ask("Which endpoint?")
+        .ask(asked("Which endpoint?", json!({"disable_agents": ["sql"]})))
         .await;
     let error = played.result.output.agent_results[0].error.as_ref().unwrap();
     assert_eq!((error.kind.as_str(), &error.details["status"]), ("HttpError", &json!(404)));

@@ -5,7 +5,7 @@ use antiphon_runtime::sandbox::GuestFaultKind;
 use antiphon_systems::Outcome;
 use serde_json::{Value as Json, json};
 
-use crate::scene::{Scene, assigned, guest_failure, plan, said};
+use crate::scene::{Scene, asked, assigned, guest_failure, plan, said};
 
 fn code(python: &str) -> Json {
     json!({"reasoning": "add them up", "python": python, "explain": "adds"})
@@ -40,6 +40,33 @@ async fn code_has_the_rows_of_the_agents_before_it() {
     );
 }
 
+/// DA-44 of `docs/systems/data-analyst.md`.
+#[tokio::test]
+async fn the_coder_and_the_composer_are_told_that_rows_are_missing() {
+    let numbers = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1500) \
+                   SELECT i FROM n";
+    let played = Scene::new(&json!({}))
+        .with_sandbox([assigned(json!({"result": 7}))])
+        .role("planner", [plan(&["sql", "computation"])])
+        .queries(&[numbers], "There are more than 1000 rows.")
+        .role("coder", [code("result = 7")])
+        .role("summariser", [worded("It is 7.")])
+        .role("composer", [said("It is 7, of the first 1000 rows.")])
+        .ask("Count, then compare")
+        .await;
+    assert_eq!(played.answer(), "It is 7, of the first 1000 rows.");
+    for (role, note) in [
+        ("coder", "only the first 1000 rows of the result"),
+        ("sql_answerer", "(cut: only the first 1000 rows were read, there are more)"),
+        ("composer", "(cut: only the first 1000 rows were read, there are more)"),
+    ] {
+        let asked = &played.requests(role)[0].messages;
+        let asked: String = asked.iter().map(|message| message.content.to_string()).collect();
+        assert!(asked.contains(note), "{role}: {asked}");
+    }
+    assert_eq!(played.result.output.metadata["truncated"], json!(["sql"]));
+}
+
 #[tokio::test]
 async fn a_row_that_looks_like_a_tagged_value_is_a_row() {
     let scene = Scene::new(&json!({}))
@@ -69,7 +96,7 @@ async fn code_that_the_sandbox_refuses_is_tried_once_more_and_then_fails_by_its_
             .with_sandbox([guest_failure(kind, "no"), guest_failure(kind, "no")])
             .role("coder", [code("open('x')"), code("open('y')")])
             .role("composer", [said("It could not be computed.")])
-            .ask("Compute and estimate it")
+            .ask(asked("Compute and estimate it", json!({"disable_agents": ["sql"]})))
             .await;
         assert_eq!(played.results(), [("computation", "failed".to_owned(), expected.to_owned())]);
         assert_eq!(played.result.outcome, Outcome::NoAnswer);
@@ -82,7 +109,7 @@ async fn calls_of_models_within_the_computation_count_and_are_shown() {
         .with_sandbox([assigned(json!({"result": 7}))])
         .role("coder", [code("result = 7")])
         .role("summariser", [worded("It is 7.")])
-        .ask("Compute it")
+        .ask(asked("Compute it", json!({"disable_agents": ["sql"]})))
         .await;
     assert_eq!(played.answer(), "It is 7.");
     assert_eq!(played.result.spent.model_calls, 2);

@@ -54,13 +54,61 @@ fn candidates_follow_the_numbers_of_keywords() {
     for (question, expected) in [
         ("Count the rows of the endpoint", &["sql"][..]),
         ("Count, then compare", &["sql", "computation"]),
-        ("Estimate the ratio by group", &["computation"]),
+        ("Estimate the ratio by group", &["sql", "computation"]),
         ("Who are we?", &["sql"]),
-        ("Which endpoint?", &["api_docs"]),
-        ("Call GET /v1/users", &["api_docs"]),
     ] {
         assert_eq!(candidates(question), expected, "{question}");
     }
+    let without_database = BTreeSet::from([AgentName::ApiDocs, AgentName::Computation]);
+    for (question, expected) in [
+        ("Estimate the ratio by group", AgentName::Computation),
+        ("Which endpoint?", AgentName::ApiDocs),
+        ("Call GET /v1/users", AgentName::ApiDocs),
+    ] {
+        let found = select(&AgentRequest::from(question), &Config::default(), &without_database);
+        assert_eq!(found.candidates, [expected], "{question}");
+    }
+}
+
+/// DA-42 of `docs/systems/data-analyst.md`.
+#[test]
+fn the_sql_agent_is_a_candidate_whenever_there_is_a_database() {
+    for (question, expected) in [
+        ("What is the revenue of the north?", &["sql", "computation"][..]),
+        ("Compare north and south", &["sql", "computation"]),
+        ("Compute the median price", &["sql", "computation"]),
+        ("Which endpoint?", &["api_docs", "sql"]),
+        ("What is behind the endpoint?", &["api_docs", "sql", "computation"]),
+    ] {
+        assert_eq!(candidates(question), expected, "{question}");
+    }
+    let question = "What is the revenue of the north?";
+    let config = Config::default();
+    let prefers = asked(question, json!({"prefer_agents": ["computation"]}));
+    assert_eq!(candidates_of(&prefers, &config), ["computation", "sql"]);
+    let disables = asked(question, json!({"disable_agents": ["computation"]}));
+    assert_eq!(candidates_of(&disables, &config), ["sql"]);
+    let disables = asked(question, json!({"disable_agents": ["sql"]}));
+    assert_eq!(candidates_of(&disables, &config), ["computation"]);
+    let only = BTreeSet::from([AgentName::Computation, AgentName::ApiDocs]);
+    let found = select(&AgentRequest::from(question), &config, &only);
+    assert_eq!(found.candidates, [AgentName::Computation], "without a database");
+}
+
+/// DA-43 of `docs/systems/data-analyst.md`.
+#[test]
+fn a_question_for_a_drawing_is_for_code_too() {
+    for question in [
+        "Plot the sales",
+        "Show a chart of the sales per region",
+        "List a histogram of prices",
+        "Visualise the orders",
+    ] {
+        assert_eq!(candidates(question), ["sql", "computation"], "{question}");
+    }
+    let config = Config::from_json(&json!({"keyword_mode": "word"})).unwrap();
+    assert_eq!(candidates_of(&"Count the charters".into(), &config), ["sql"]);
+    assert_eq!(candidates_of(&"Two charts".into(), &config), ["sql", "computation"]);
 }
 
 #[test]
@@ -71,7 +119,7 @@ fn keywords_within_words_count_unless_the_settings_say_otherwise() {
     assert_eq!(candidates_of(&AgentRequest::from(question), &config), ["sql"]);
     let own = json!({"keywords": {"computation": ["capital"]}});
     let config = Config::from_json(&own).unwrap();
-    assert_eq!(candidates_of(&AgentRequest::from(question), &config), ["computation"]);
+    assert_eq!(candidates_of(&AgentRequest::from(question), &config), ["sql", "computation"]);
 }
 
 /// DA-04 of `docs/systems/data-analyst.md`.
