@@ -37,7 +37,7 @@ HOUSE = {
     "net": Room(),
     "models": Room(_PORTS | {"net"}),
     "tools": Room(_PORTS | {"html", "net", "sandbox"}),
-    "mcp": Room(_PORTS | {"net"}),
+    "mcp": Room(_PORTS | {"net", "reply"}),
     "stores": Room(),
     "sandbox": Room(),
     "queue": Room(),

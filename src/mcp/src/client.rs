@@ -28,6 +28,7 @@ mod oauth;
 mod pending_replies;
 mod progress_transport;
 mod registry;
+mod result_schema;
 mod sampling;
 mod schemas;
 mod server_questions;

@@ -42,8 +42,8 @@ impl Violation {
         }
     }
 
-    /// What is wrong with a value that is called `whole`.
-    pub(super) fn sentence(&self, whole: &str) -> String {
+    /// What is wrong, in a value that a reader knows as `whole`, such as `reply`.
+    pub fn sentence(&self, whole: &str) -> String {
         format!("{}: expected {}, found {}", self.place(whole), self.expected, self.found)
     }
 }

@@ -6,6 +6,7 @@ use rmcp::model::Tool;
 use super::connection::Connection;
 use super::failure::{CallFailure, quoted};
 use super::names::NameRegistry;
+use super::result_schema::ResultSchema;
 use super::schemas;
 
 /// The most tools that a server may have.
@@ -22,6 +23,8 @@ pub(super) struct ListedTool {
     pub(super) name: String,
     /// What models and the engine see.
     pub(super) spec: ToolSpec,
+    /// What its results must fit, if the server says so.
+    pub(super) results: Option<ResultSchema>,
 }
 
 /// What to take from a list.
@@ -74,6 +77,7 @@ impl ToolSelection {
                     listed.push(ListedTool {
                         name: tool.name.to_string(),
                         spec: spec(name, tool, parameters),
+                        results: ResultSchema::of(server, tool),
                     });
                 }
                 Err(cause) if wanted => return Err(unusable(server, tool, &cause)),

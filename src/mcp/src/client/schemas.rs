@@ -1,4 +1,4 @@
-//! Schemas of arguments from servers: untrusted, so bounded and without outside references.
+//! Schemas from servers: untrusted, so bounded and without outside references.
 
 use serde_json::{Map, Value as Json};
 
@@ -20,6 +20,14 @@ pub(super) fn parameters(given: &Map<String, Json>) -> Result<Json, String> {
         Some(kind) if kind == "object" => {}
         Some(kind) => return Err(format!("its arguments must be an object, but are: {kind}")),
     }
+    bounded(schema)
+}
+
+/// A schema that is small enough to be used.
+///
+/// # Errors
+/// Why it is refused.
+pub(super) fn bounded(mut schema: Map<String, Json>) -> Result<Json, String> {
     schema.remove("$schema");
     let schema = Json::Object(schema);
     check(&schema, 0)?;

@@ -260,6 +260,10 @@ impl McpSession {
             connection.process.stderr.settle().await;
         }
         let result = result.map_err(|failure| self.fault(failure, &tool.spec.name, &connection))?;
+        if let Some(schema) = tool.results.as_ref().filter(|_| result.is_error != Some(true)) {
+            let checked = schema.check(&self.spec.target.name(), &result);
+            checked.map_err(|fault| fault.with("tool", tool.spec.name.as_str()))?;
+        }
         content::outcome(&tool.spec.name, result)
     }
 

@@ -45,6 +45,43 @@ async fn structured_content_is_the_result() {
     client.close().await;
 }
 
+/// A tool of the scripted server, which promises results of this schema.
+fn promising(name: &str, schema: &Json) -> McpSettings {
+    let tools = json!([{"name": name, "inputSchema": {"type": "object"}, "outputSchema": schema}]);
+    scripted(&["--tools", &tools.to_string()])
+}
+
+#[tokio::test]
+async fn a_result_fits_the_schema_that_its_server_gives() {
+    let wants = |kind: &str| json!({"type": "object", "properties": {"people": {"type": kind}}});
+    let promised = client(promising("structured", &wants("integer")));
+    assert_eq!(call(&promised, "structured").await.unwrap(), json!({"people": 520_774}));
+    promised.close().await;
+
+    for (tool, schema, cause) in [
+        ("structured", wants("string"), "`/people`"),
+        ("env", wants("string"), "lacks the structured content"),
+    ] {
+        let broken = client(promising(tool, &schema));
+        let fault = call(&broken, tool).await.unwrap_err();
+        broken.close().await;
+        assert_eq!(fault.code, FaultCode::McpReplyInvalid);
+        assert!(fault.message.contains(cause), "{fault}");
+        assert_eq!(fault.details["tool"], tool);
+    }
+}
+
+#[tokio::test]
+async fn errors_and_schemas_that_are_no_use_are_not_held_against_a_tool() {
+    let failing = client(promising("fail", &json!({"type": "object"})));
+    assert_eq!(call(&failing, "fail").await.unwrap_err().code, FaultCode::ToolFailed);
+    failing.close().await;
+    let remote = json!({"$ref": "https://schemas.example/people"});
+    let unusable = client(promising("structured", &remote));
+    assert_eq!(call(&unusable, "structured").await.unwrap(), json!({"people": 520_774}));
+    unusable.close().await;
+}
+
 #[tokio::test]
 async fn structured_content_cannot_pass_for_parts_with_addresses() {
     let client = client(scripted(&[]));
