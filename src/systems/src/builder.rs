@@ -98,6 +98,8 @@ pub struct SystemBuilder<S: System> {
 pub(crate) struct CodeTable<S: System> {
     pub(crate) nodes: BTreeMap<Arc<str>, Box<dyn NodeCode<S>>>,
     pub(crate) roles: BTreeMap<Arc<str>, RoleNode<S>>,
+    /// What the replies of roles that are code are read by.
+    pub(crate) parsers: BTreeMap<Arc<str>, CompiledSchema>,
     pub(crate) routers: Vec<RouterCode>,
 }
 
@@ -111,8 +113,12 @@ impl<S: System> SystemBuilder<S> {
     pub(crate) fn new(roles: &Roles) -> Result<Self, Fault> {
         let mut graph = Graph::builder(S::NAME);
         let error = declare::<S::State>(&mut graph)?;
-        let table =
-            CodeTable { nodes: BTreeMap::new(), roles: BTreeMap::new(), routers: Vec::new() };
+        let table = CodeTable {
+            nodes: BTreeMap::new(),
+            roles: BTreeMap::new(),
+            parsers: BTreeMap::new(),
+            routers: Vec::new(),
+        };
         let defaults = RoleDefaults { temperature: None, max_reasks: 1, tool_timeout: None };
         let roles = roles.clone();
         Ok(Self { graph, roles, defaults, error, table, accepts_any_reply: false })
@@ -143,7 +149,11 @@ impl<S: System> SystemBuilder<S> {
     /// `schema_invalid` for the arguments of a tool.
     pub fn role(&mut self, name: &str, node: RoleNode<S>) -> Result<&mut Self, Fault> {
         let (work, policy) = match self.roles.implementation(node.role)? {
-            RoleImplementation::Code(code) => (NodeWork::Call, code.policy()),
+            RoleImplementation::Code(code) => {
+                let parser = CompiledSchema::compile(&node.schema)?;
+                self.table.parsers.insert(name.into(), parser);
+                (NodeWork::Call, code.policy())
+            }
             RoleImplementation::Model(model) => {
                 (NodeWork::Agent(Arc::new(self.agent(model, &node)?)), model.policy.clone())
             }

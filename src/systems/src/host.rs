@@ -10,7 +10,6 @@ use antiphon_core::rules::{NoRules, ReducerSite, Rules};
 use antiphon_core::state::View;
 use antiphon_core::task::{Failure, TaskOutcome};
 use antiphon_core::{Fault, FaultCode, Message};
-use antiphon_reply::CompiledSchema;
 use antiphon_runtime::{Host, Model, NodeCall, TaskReporter, Tool};
 use async_trait::async_trait;
 use serde::Deserialize;
@@ -74,7 +73,8 @@ impl<S: System> SystemHost<S> {
         let scope = &self.scope;
         let context = RoleContext::new(&cx.call, &scope.run_id, scope.user_context.as_ref());
         let reply = role.act(brief, context).await?;
-        let read = CompiledSchema::compile(&node.schema)?.parse(&reply.to_string());
+        let parser = self.code.parsers.get(&cx.call.node).ok_or_else(|| no_code(&cx.call))?;
+        let read = parser.parse(&reply.to_string());
         let read = read.map_err(|unreadable| unfit_reply(node.role, &unreadable))?;
         let reply = RoleReply { value: Some(read.value), ..RoleReply::default() };
         Ok((node.conclude)(cx, reply)?)

@@ -1,10 +1,31 @@
 //! Units of measurement and money, by the ways they are written.
 
+use std::sync::LazyLock;
+
 use super::scan::is_letter;
 
 /// A unit: its name, signs that are written as they are, and words in any case; the last are
 /// parts of names of columns only.
 struct UnitSpellings(&'static str, &'static str, &'static str, &'static str);
+
+/// The same, split: each text is compared with hundreds of spellings.
+struct SplitSpellings {
+    unit: &'static str,
+    signs: Vec<&'static str>,
+    words: Vec<&'static str>,
+    names: Vec<&'static str>,
+}
+
+static SPLIT: LazyLock<Vec<SplitSpellings>> = LazyLock::new(|| {
+    let list = |list: &'static str| list.split('|').filter(|alias| !alias.is_empty()).collect();
+    let split = |UnitSpellings(unit, signs, words, names): &UnitSpellings| SplitSpellings {
+        unit,
+        signs: list(signs),
+        words: list(words),
+        names: list(names),
+    };
+    UNITS.iter().map(split).collect()
+});
 
 const UNITS: &[UnitSpellings] = &[
     UnitSpellings(
@@ -136,14 +157,14 @@ pub(super) const PERCENT: &str = "%";
 /// The unit that a text begins with, by all its names, and the length of the way it is written.
 pub(super) fn unit_at(text: &str) -> Option<(Vec<&'static str>, usize)> {
     let mut found: (Vec<&'static str>, usize) = (Vec::new(), 0);
-    for UnitSpellings(name, signs, words, _) in UNITS {
-        let signs = aliases(signs).filter(|sign| begins(text, sign, false));
-        let words = aliases(words).filter(|word| begins(text, word, true));
-        let Some(length) = signs.chain(words).map(str::len).max() else { continue };
+    for SplitSpellings { unit, signs, words, .. } in &*SPLIT {
+        let signs = signs.iter().filter(|sign| begins(text, sign, false));
+        let words = words.iter().filter(|word| begins(text, word, true));
+        let Some(length) = signs.chain(words).map(|alias| alias.len()).max() else { continue };
         if length > found.1 {
-            found = (vec![*name], length);
+            found = (vec![*unit], length);
         } else if length == found.1 {
-            found.0.push(*name);
+            found.0.push(*unit);
         }
     }
     (found.1 > 0).then_some(found)
@@ -152,13 +173,20 @@ pub(super) fn unit_at(text: &str) -> Option<(Vec<&'static str>, usize)> {
 /// The units that a text mentions by a word or a sign of more than one letter.
 pub(super) fn units_in(text: &str) -> Vec<&'static str> {
     let lower = text.to_lowercase();
-    let mentions = |UnitSpellings(_, signs, words, _): &&UnitSpellings| {
-        let is_long = |alias: &&str| alias.chars().nth(1).is_some() || !alias.is_ascii();
-        aliases(signs).filter(is_long).any(|sign| contains(text, sign))
-            || aliases(words).any(|word| contains(&lower, word))
-            || aliases(signs).any(|sign| "$%".contains(sign) && text.contains(sign))
+    let (bytes, lower_bytes) = (BytePresence::new(text), BytePresence::new(&lower));
+    let mentions = |spellings: &&SplitSpellings| {
+        let is_long = |alias: &str| alias.chars().nth(1).is_some() || !alias.is_ascii();
+        let has_sign = |sign: &&str| {
+            let is_free_sign = is_long(sign) && contains(text, sign);
+            is_free_sign || "$%".contains(*sign) && text.contains(*sign)
+        };
+        spellings.signs.iter().filter(|sign| bytes.has_all(sign)).any(has_sign)
+            || spellings
+                .words
+                .iter()
+                .any(|word| lower_bytes.has_all(word) && contains(&lower, word))
     };
-    UNITS.iter().filter(mentions).map(|unit| unit.0).collect()
+    SPLIT.iter().filter(mentions).map(|spellings| spellings.unit).collect()
 }
 
 /// The units that the name of a column has as parts: `temp_c`, `Weight [kg]`.
@@ -169,8 +197,8 @@ pub(super) fn units_of_name(name: &str) -> Vec<&'static str> {
     let parts =
         || lower.split(|sign: char| !sign.is_alphanumeric()).filter(|part| !part.is_empty());
     let has_several = parts().nth(1).is_some();
-    for UnitSpellings(unit, signs, words, names) in UNITS {
-        let known = || aliases(signs).chain(aliases(words)).chain(aliases(names));
+    for SplitSpellings { unit, signs, words, names } in &*SPLIT {
+        let known = || signs.iter().chain(words).chain(names);
         let named = parts().any(|part| {
             let is_whole = !has_several && part.len() < 2;
             !is_whole && known().any(|alias| alias.to_lowercase() == part)
@@ -187,12 +215,32 @@ pub(super) fn implies(known: &str, unit: &str) -> bool {
     known == unit || unit == "°" && known.starts_with('°')
 }
 
-fn aliases(list: &'static str) -> impl Iterator<Item = &'static str> {
-    list.split('|').filter(|alias| !alias.is_empty())
+/// The bytes that a text has, which rule most spellings out before they are searched for.
+struct BytePresence([bool; 256]);
+
+impl BytePresence {
+    fn new(text: &str) -> Self {
+        let mut present = [false; 256];
+        for byte in text.bytes() {
+            if let Some(known) = present.get_mut(usize::from(byte)) {
+                *known = true;
+            }
+        }
+        Self(present)
+    }
+
+    fn has_all(&self, alias: &str) -> bool {
+        alias.bytes().all(|byte| self.0.get(usize::from(byte)).is_some_and(|known| *known))
+    }
 }
 
 /// Whether a text begins with an alias, and no letter follows it.
 fn begins(text: &str, alias: &str, any_case: bool) -> bool {
+    let (first, own) = (text.chars().next(), alias.chars().next());
+    let lower = first.and_then(|sign| sign.to_lowercase().next());
+    if first != own && !(any_case && lower == own) {
+        return false;
+    }
     let Some(start) = text.get(..alias.len()) else { return false };
     let same = start == alias || any_case && start.to_lowercase() == *alias;
     let next = text.get(alias.len()..).and_then(|rest| rest.chars().next());
