@@ -156,10 +156,16 @@ pub(super) const PERCENT: &str = "%";
 
 /// The unit that a text begins with, by all its names, and the length of the way it is written.
 pub(super) fn unit_at(text: &str) -> Option<(Vec<&'static str>, usize)> {
+    let first = text.chars().next()?;
+    let lower = first.to_lowercase().next();
+    let may_begin = |alias: &&&str| {
+        let own = alias.chars().next();
+        own == Some(first) || own == lower
+    };
     let mut found: (Vec<&'static str>, usize) = (Vec::new(), 0);
     for SplitSpellings { unit, signs, words, .. } in &*SPLIT {
-        let signs = signs.iter().filter(|sign| begins(text, sign, false));
-        let words = words.iter().filter(|word| begins(text, word, true));
+        let signs = signs.iter().filter(may_begin).filter(|sign| begins(text, sign, false));
+        let words = words.iter().filter(may_begin).filter(|word| begins(text, word, true));
         let Some(length) = signs.chain(words).map(|alias| alias.len()).max() else { continue };
         if length > found.1 {
             found = (vec![*unit], length);
@@ -236,11 +242,6 @@ impl BytePresence {
 
 /// Whether a text begins with an alias, and no letter follows it.
 fn begins(text: &str, alias: &str, any_case: bool) -> bool {
-    let (first, own) = (text.chars().next(), alias.chars().next());
-    let lower = first.and_then(|sign| sign.to_lowercase().next());
-    if first != own && !(any_case && lower == own) {
-        return false;
-    }
     let Some(start) = text.get(..alias.len()) else { return false };
     let same = start == alias || any_case && start.to_lowercase() == *alias;
     let next = text.get(alias.len()..).and_then(|rest| rest.chars().next());
