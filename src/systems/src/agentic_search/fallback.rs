@@ -94,7 +94,9 @@ pub(super) async fn respond(cx: NodeContext<AgenticSearch>) -> Result<Patch<Stat
     let outcome = if no_tools { SearchOutcome::NoTools } else { SearchOutcome::FallbackHtml };
     if !no_tools {
         patch.note("synthesis_fallback", json!({"level": 4}));
-        patch.set(State::execution_plan, Some(plan));
+        if state.execution_plan.is_some() {
+            patch.set(State::execution_plan, Some(plan));
+        }
     }
     let message = state.error_message.clone().unwrap_or_else(|| lead.to_owned());
     patch

@@ -26,11 +26,22 @@ pub(super) struct PlanReply {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct PlannedTask {
-    task_number: Option<usize>,
+    task_number: Option<Json>,
     tool_name: String,
     tool_arguments: Option<Json>,
     description: Option<String>,
-    depends_on: Option<Vec<usize>>,
+    depends_on: Option<Vec<Json>>,
+}
+
+impl PlannedTask {
+    fn own_number(&self) -> Option<usize> {
+        self.task_number.as_ref().and_then(number)
+    }
+}
+
+/// A number as a model may have meant it; no negative one, or one beyond all tasks.
+fn number(value: &Json) -> Option<usize> {
+    value.as_u64().and_then(|number| usize::try_from(number).ok())
 }
 
 /// What a plan is checked against.
@@ -140,9 +151,9 @@ impl PlanCheck<'_> {
     /// From the planner's numbers to ours. It may have numbered its tasks itself; else their
     /// positions count.
     fn numbers(&self, known: &[(usize, PlannedTask)]) -> BTreeMap<usize, usize> {
-        let own: BTreeSet<usize> = known.iter().filter_map(|(_, task)| task.task_number).collect();
+        let own: BTreeSet<usize> = known.iter().filter_map(|(_, task)| task.own_number()).collect();
         let is_numbered = own.len() == known.len();
-        let theirs = known.iter().map(|(position, task)| match task.task_number {
+        let theirs = known.iter().map(|(position, task)| match task.own_number() {
             Some(number) if is_numbered => number,
             _ => *position,
         });
@@ -164,11 +175,14 @@ impl PlanCheck<'_> {
             Ok(arguments) => (arguments, None),
             Err(message) => (arguments, Some(message)),
         };
-        let stated = depends_on.unwrap_or_default().into_iter().map(ours);
+        let (stated, mut ignored): (Vec<Json>, Vec<Json>) =
+            depends_on.unwrap_or_default().into_iter().partition(|value| number(value).is_some());
+        let stated = stated.iter().filter_map(number).map(ours);
         let wanted: BTreeSet<usize> = stated.chain(referenced(&arguments)).collect();
         let placed: BTreeSet<usize> = numbers.values().copied().chain(1..=self.last).collect();
-        let (depends_on, ignored): (Vec<usize>, Vec<usize>) =
+        let (depends_on, unplaced): (Vec<usize>, Vec<usize>) =
             wanted.into_iter().partition(|number| *number < task_number && placed.contains(number));
+        ignored.extend(unplaced.into_iter().map(Json::from));
         if !ignored.is_empty() {
             let data = json!({"task_number": task_number, "depends_on": ignored});
             notes.note("dependency_ignored", data);

@@ -2,6 +2,7 @@
 //! `{{tool.path.0}}` for the one earlier task that calls the tool.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value as Json;
@@ -10,6 +11,8 @@ use super::source::plain_value;
 
 /// What begins a reference, within its braces.
 const TASK: &str = "task_";
+/// The most bytes of values that are inserted into the arguments of one task.
+const MOST_INSERTED: usize = 4 * 1024 * 1024;
 /// Words for the result itself that models put before a path.
 const SELF: [&str; 2] = ["result", "output"];
 
@@ -95,21 +98,32 @@ fn only_caller(tool: &str, callers: &TasksByTool<'_>, text: &str) -> Result<usiz
 /// in is not read again.
 ///
 /// # Errors
-/// A reference that leads nowhere.
+/// A reference leads nowhere, or the values are too large together.
 pub(super) fn resolved<'r>(
     value: &Json,
     result: &dyn Fn(usize) -> Option<&'r Json>,
 ) -> Result<Json, String> {
+    let inserted = Cell::new(0_usize);
+    let insert = |reference: &TaskReference<'_>| {
+        let value = lookup(reference, result)?;
+        let size = value.as_str().map_or_else(|| value.to_string().len(), str::len);
+        inserted.set(inserted.get().saturating_add(size));
+        if inserted.get() > MOST_INSERTED {
+            let text = reference.text;
+            return Err(format!("the values of the references have more than 4 MiB: {text}"));
+        }
+        Ok(value)
+    };
     let resolve = |text: &str| {
         let segments = segments(text, &[]);
         if let [TextSegment::Reference(reference)] = segments.as_slice() {
-            return lookup(reference, result);
+            return insert(reference);
         }
         let mut filled = String::new();
         for segment in &segments {
             match segment {
                 TextSegment::Text(text) => filled.push_str(text),
-                TextSegment::Reference(reference) => match lookup(reference, result)? {
+                TextSegment::Reference(reference) => match insert(reference)? {
                     Json::String(text) => filled.push_str(&text),
                     other => filled.push_str(&other.to_string()),
                 },

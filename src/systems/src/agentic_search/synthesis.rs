@@ -3,7 +3,7 @@
 use antiphon_core::{Fault, Message};
 use antiphon_html::{escape, first_blocks, has_element, sanitize, to_markdown};
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value as Json, json};
 
 use super::AgenticSearch;
 use super::plan::TaskStatus;
@@ -19,7 +19,7 @@ use crate::reply::RoleReply;
 pub(super) struct AnswerReply {
     reasoning: Option<String>,
     response_content: String,
-    sources: Option<Vec<usize>>,
+    sources: Option<Vec<Json>>,
     sufficient: Option<bool>,
     missing: Option<String>,
 }
@@ -43,6 +43,10 @@ pub(super) fn conclude(
     }
     let Some(answer) = answer else { return Ok(patch) };
     let response = response(cx, &answer, &mut patch);
+    if response.markdown.trim().is_empty() {
+        // Elements without any text.
+        return Ok(patch);
+    }
     let config = &cx.system().config;
     let may_replan = cx.state.current_turn_iteration_count < config.max_turn_iterations;
     if may_replan && config.replans() && answer.sufficient == Some(false) {
@@ -88,7 +92,7 @@ pub(super) fn deliver(state: &State, mut response: FinalResponse, patch: &mut Pa
 /// An answer in a reply that is no JSON of the form: its HTML, or its text; and the level of the
 /// ladder at which it was found.
 fn rescued(said: &str) -> (Option<AnswerReply>, u8) {
-    let said = said.trim();
+    let said = without_thoughts(said.trim());
     let is_json = said.starts_with(['{', '[']) || said.starts_with("```json");
     let found =
         |content: String| Some(AnswerReply { response_content: content, ..AnswerReply::default() });
@@ -100,6 +104,14 @@ fn rescued(said: &str) -> (Option<AnswerReply>, u8) {
         return (None, 4);
     }
     (found(said.to_owned()), 3)
+}
+
+/// The text after what a model thought aloud before it; nothing if it was cut off in between.
+fn without_thoughts(said: &str) -> &str {
+    if !said.starts_with("<think>") {
+        return said;
+    }
+    said.split_once("</think>").map_or("", |(_, rest)| rest.trim())
 }
 
 /// HTML out of a JSON text that is broken or cut off.
@@ -140,22 +152,23 @@ fn response(
 /// The sources that the answer names; all if it names none. Numbers without a result are left out.
 fn used(
     cx: &NodeContext<AgenticSearch>,
-    named: Option<&[usize]>,
+    named: Option<&[Json]>,
     patch: &mut Patch<State>,
 ) -> Vec<SearchSource> {
     let plan = cx.state.plan();
     let all: Vec<SearchSource> =
         passages(&plan).iter().flat_map(|task| task.sources(|_| true)).collect();
     let named = named.unwrap_or_default();
-    let unknown: Vec<usize> = named
+    let is_of = |number: &Json, source: &SearchSource| *number == source.number;
+    let unknown: Vec<Json> = named
         .iter()
-        .filter(|number| all.iter().all(|source| source.number != **number))
-        .copied()
+        .filter(|number| all.iter().all(|source| !is_of(number, source)))
+        .cloned()
         .collect();
     if !unknown.is_empty() {
         patch.note("sources_dropped", json!({"numbers": unknown}));
     }
-    let chosen: Vec<SearchSource> =
-        all.iter().filter(|source| named.contains(&source.number)).cloned().collect();
+    let is_chosen = |source: &&SearchSource| named.iter().any(|number| is_of(number, source));
+    let chosen: Vec<SearchSource> = all.iter().filter(is_chosen).cloned().collect();
     if chosen.is_empty() { all } else { chosen }
 }
