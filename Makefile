@@ -123,7 +123,8 @@ bench: $(VENV)/.profiling ## Measure the build that is published
 	$(BIN)/python -m tests.bench $(ARGS)
 
 # A file per model in target/eval; a killed evaluation goes on when it is started again.
-eval: setup ## Ask models 100 questions with known answers (MODEL=name; default: local:0.5b, local:1.5b; ARGS)
+# ARGS='--set data-analyst --every 8' asks every eighth question about databases.
+eval: setup ## Ask models questions with known answers (MODEL=name; default: local:0.5b, local:1.5b; ARGS)
 	$(BIN)/python -m tests.eval $(if $(MODEL),--model '$(MODEL)') $(ARGS)
 
 docs: setup ## Build the Rust API pages and run every example

@@ -1,4 +1,4 @@
-"""Asking the questions: `antiphon ask` as a user calls it, and `Computation` on a table."""
+"""Asking the questions: `antiphon ask` as a user calls it, and systems on tables and databases."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from tempfile import TemporaryDirectory
 from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from eval.databases import database
 from eval.results import Row
 from eval.scoring import score
 from eval.tables import frame
@@ -17,21 +18,42 @@ from eval.tables import frame
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from antiphon.systems import Computation
+    from antiphon.systems import Computation, DataAnalyst
     from eval.loading import Question
+    from eval.scoring import Verdict
 
-__all__ = ["Reply", "ask_command", "ask_table", "asked"]
+__all__ = ["Reply", "ask_command", "ask_database", "ask_table", "asked", "judge_words"]
 
 
 class Reply(NamedTuple):
-    """What a system said: how the question ended, the answer, and why there is none."""
+    """What a system said.
+
+    Attributes:
+        outcome: how the question ended.
+        answer: the answer.
+        note: why there is none.
+        query: the query that the answer relies on.
+        rows: the rows of the query.
+    """
 
     outcome: str
     answer: str
     note: str = ""
+    query: str = ""
+    rows: list[tuple[Any, ...]] | None = None
 
 
-def asked(name: str, question: Question, ask: Callable[[Question], Reply]) -> Row:
+def judge_words(question: Question, reply: Reply) -> Verdict:
+    """The verdict on the words of a reply."""
+    return score(question.expected, reply.outcome, reply.answer)
+
+
+def asked(
+    name: str,
+    question: Question,
+    ask: Callable[[Question], Reply],
+    judge: Callable[[Question, Reply], Verdict] = judge_words,
+) -> Row:
     """The row of a question of the set `name`; an exception is an error of this question."""
     began = monotonic()
     try:
@@ -43,11 +65,12 @@ def asked(name: str, question: Question, ask: Callable[[Question], Reply]) -> Ro
         id=question.id,
         kind=question.kind,
         held_out=question.held_out,
-        verdict=score(question.expected, reply.outcome, reply.answer),
+        verdict=judge(question, reply),
         outcome=reply.outcome,
         answer=reply.answer,
         seconds=round(monotonic() - began, 1),
         note=reply.note,
+        query=reply.query,
     )
 
 
@@ -91,5 +114,30 @@ def ask_table(computation: Computation) -> Callable[[Question], Reply]:
         result = computation.run(question.question, {question.table: frame(question.table)})
         error = "" if result.error is None else result.error.message
         return Reply(result.outcome, result.answer or "", result.reason or error)
+
+    return ask
+
+
+def ask_database(
+    analyst: Callable[[Path], DataAnalyst], folder: Path
+) -> Callable[[Question], Reply]:
+    """Asks a data analyst about the question's database.
+
+    Args:
+        analyst: makes the one for a database.
+        folder: where the databases are, or are made.
+    """
+
+    def ask(question: Question) -> Reply:
+        if question.database is None:
+            raise ValueError(f"the question has no database: {question.id}")
+        result = analyst(database(question.database, folder)).run(question.question)
+        error = "" if result.error is None else result.error.message
+        rows = None
+        if result.data is not None:
+            columns = result.data.columns
+            rows = [tuple(row[name] for name in columns) for row in result.data.rows]
+        note = result.reason or error
+        return Reply(result.outcome, result.answer or "", note, result.sql or "", rows)
 
     return ask

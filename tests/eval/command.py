@@ -11,19 +11,27 @@ import json
 import re
 import sys
 from contextlib import ExitStack
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from eval.asking import ask_command, ask_table, asked
+from eval.asking import ask_command, ask_database, ask_table, asked, judge_words
+from eval.gold import judge_rows
 from eval.loading import SETS, load
+from eval.measures import measures
 from eval.results import append, line, read, summary, table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from antiphon.systems import DataAnalyst
     from eval.asking import Reply
     from eval.loading import Question
     from eval.results import Row
+    from eval.scoring import Verdict
+
+    Ask = Callable[[Question], Reply]
+    Judge = Callable[[Question, Reply], Verdict]
 
 _FOLDER = Path(__file__).parents[2] / "target" / "eval"
 _SMALLEST = "local:0.5b"
@@ -41,9 +49,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def evaluate(
     name: str,
     questions: Sequence[Question],
-    ask: Callable[[Question], Reply],
+    ask: Ask,
     path: Path,
     say: Callable[[str], object] = print,
+    *,
+    judge: Judge = judge_words,
 ) -> list[Row]:
     """Asks what has no result yet, and returns the rows of all these questions.
 
@@ -53,12 +63,13 @@ def evaluate(
         ask: asks one.
         path: the file of results.
         say: gets a line for each question that was asked.
+        judge: gives the verdict on a reply.
     """
     known = {(row.set, row.id): row for row in read(path)}
     for question in questions:
         if (name, question.id) in known:
             continue
-        row = asked(name, question, ask)
+        row = asked(name, question, ask, judge)
         append(path, row)
         known[name, question.id] = row
         say(line(question, row))
@@ -77,14 +88,39 @@ def _evaluate(model: str, options: argparse.Namespace) -> None:
             questions = [one for one in questions if not one.held_out]
         questions = questions[:: options.every]
         with ExitStack() as stack:
-            ask = _ask_tables(model, stack) if name == "tables" else None
-            rows += evaluate(name, questions, ask or ask_command(model, options.timeout), path)
-    report = {"model": model, "summary": summary(rows)}
+            ask, judge = _asking(name, model, options, stack)
+            rows += evaluate(name, questions, ask, path, judge=judge)
+    found = {name: measures(name, [one for one in rows if one.set == name]) for name in options.set}
+    report = {"model": model, "summary": summary(rows), "measures": found}
     path.with_suffix(".json").write_text(json.dumps(report, indent=1) + "\n", "utf-8")
     sys.stdout.write(f"\n{table(model, rows)}\n{path.with_suffix('.json')}\n")
 
 
-def _ask_tables(model: str, stack: ExitStack) -> Callable[[Question], Reply]:
+def _asking(
+    name: str, model: str, options: argparse.Namespace, stack: ExitStack
+) -> tuple[Ask, Judge]:
+    """How the questions of a set are asked, and who judges the replies."""
+    if name == "data-analyst":
+        folder = options.folder / "data"
+        return ask_database(_analysts(model, options.timeout), folder), judge_rows(folder)
+    if name == "tables":
+        return _ask_tables(model, stack), judge_words
+    return ask_command(model, options.timeout), judge_words
+
+
+def _analysts(model: str, timeout: float) -> Callable[[Path], DataAnalyst]:
+    from antiphon.systems import DataAnalyst
+
+    @cache
+    def analyst(path: Path) -> DataAnalyst:
+        return DataAnalyst(
+            model, database=path, agent_timeout_s=timeout, question_timeout_s=timeout
+        )
+
+    return analyst
+
+
+def _ask_tables(model: str, stack: ExitStack) -> Ask:
     from antiphon.sandbox import Sandbox
     from antiphon.systems import Computation
 
@@ -104,7 +140,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--every", type=int, default=1, help="ask every n-th question only")
     parser.add_argument("--seen", action="store_true", help="leave out what is held out")
     parser.add_argument("--anew", action="store_true", help="forget earlier results of the model")
-    parser.add_argument("--timeout", type=float, default=900, help="seconds for a question of ask")
+    parser.add_argument("--timeout", type=float, default=900, help="seconds for a question")
     parser.add_argument("--folder", type=Path, default=_FOLDER, help="of the files of results")
     options = parser.parse_args(arguments)
     if options.every < 1:

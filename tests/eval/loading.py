@@ -7,14 +7,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from eval.databases import DATABASES
 from eval.tables import TABLES
 
 __all__ = ["SETS", "Question", "load"]
 
-SETS = ("ask", "tables")
-"""The sets of questions: for `antiphon ask`, and for `Computation`."""
+SETS = ("ask", "tables", "data-analyst")
+"""The sets of questions: for `antiphon ask`, `Computation` and `DataAnalyst`."""
 _FOLDER = Path(__file__).with_name("questions")
-_EXPECTED = {"number", "tolerance", "date", "text", "refuse", "abstain", "or_abstain"}
+_EXPECTED = {"number", "tolerance", "date", "text", "refuse", "abstain", "or_abstain", "sql"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,7 @@ class Question:
         expected: what `eval.scoring.score` takes.
         file: an attached file, as its name and its text.
         table: the name of its table.
+        database: the name of its database; the answer is what the query ``sql`` finds there.
         held_out: whether it is kept unseen: reports count it and do not show it.
     """
 
@@ -37,6 +39,7 @@ class Question:
     expected: dict[str, Any] = field(hash=False)
     file: tuple[str, str] | None = None
     table: str | None = None
+    database: str | None = None
     held_out: bool = False
 
 
@@ -56,10 +59,12 @@ def load(name: str, folder: Path = _FOLDER) -> list[Question]:
 def _question(row: dict[str, Any], name: str) -> Question:
     expected = row["expected"]
     unknown = expected.keys() - _EXPECTED
-    answers = expected.keys() & {"number", "date", "text", "abstain"}
+    answers = expected.keys() & {"number", "date", "text", "abstain", "sql"}
     if unknown or len(answers) != 1:
         raise ValueError(f"the question {row['id']} of `{name}` has no usable answer: {expected}")
     if row.get("table") is not None and row["table"] not in TABLES:
         raise ValueError(f"the question {row['id']} is about an unknown table: {row['table']}")
+    if row.get("database") is not None and row["database"] not in DATABASES:
+        raise ValueError(f"the question {row['id']} is about an unknown database")
     file = row.pop("file", None)
     return Question(**row, file=None if file is None else (file["name"], file["text"]))

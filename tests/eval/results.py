@@ -7,6 +7,7 @@ from collections import Counter
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, get_args
 
+from eval.measures import measures
 from eval.scoring import Verdict
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ class Row:
     answer: str
     seconds: float
     note: str = ""
+    query: str = ""
 
 
 def read(path: Path) -> list[Row]:
@@ -79,6 +81,9 @@ def table(model: str, rows: list[Row]) -> str:
         counts = f"{one['questions']:>10}{one['right']:>8.0%}{one['wrong']:>8.0%}"
         rest = f"{one['abstained']:>11.0%}{one['error']:>8.0%}{one['seconds']:>8.1f}"
         lines.append(f"{name:26}{counts}{rest}")
+    for name in sorted({row.set for row in rows}):
+        found = measures(name, [row for row in rows if row.set == name])
+        lines += [f"{name}: {what}: {share}" for what, share in found.items()]
     return "\n".join(lines)
 
 
