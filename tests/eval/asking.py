@@ -11,6 +11,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from eval.databases import database
+from eval.documentation import supports
 from eval.results import Row
 from eval.scoring import score
 from eval.tables import frame
@@ -18,11 +19,20 @@ from eval.tables import frame
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from antiphon.systems import Computation, DataAnalyst
+    from antiphon.systems import AgenticSearch, Computation, DataAnalyst
+    from antiphon.systems.agentic_search_result import ExecutionPlan
     from eval.loading import Question
     from eval.scoring import Verdict
 
-__all__ = ["Reply", "ask_command", "ask_database", "ask_table", "asked", "judge_words"]
+__all__ = [
+    "Reply",
+    "ask_command",
+    "ask_database",
+    "ask_documents",
+    "ask_table",
+    "asked",
+    "judge_words",
+]
 
 
 class Reply(NamedTuple):
@@ -32,8 +42,9 @@ class Reply(NamedTuple):
         outcome: how the question ended.
         answer: the answer.
         note: why there is none.
-        query: the query that the answer relies on.
+        query: the query that the answer relies on, or the calls of a plan.
         rows: the rows of the query.
+        sources: what the answer relies on: where each stands, and its beginning.
     """
 
     outcome: str
@@ -41,6 +52,7 @@ class Reply(NamedTuple):
     note: str = ""
     query: str = ""
     rows: list[tuple[Any, ...]] | None = None
+    sources: tuple[tuple[str | None, str], ...] = ()
 
 
 def judge_words(question: Question, reply: Reply) -> Verdict:
@@ -71,6 +83,8 @@ def asked(
         seconds=round(monotonic() - began, 1),
         note=reply.note,
         query=reply.query,
+        sources=len(reply.sources),
+        supporting=sum(supports(question, *source) for source in reply.sources),
     )
 
 
@@ -141,3 +155,25 @@ def ask_database(
         return Reply(result.outcome, result.answer or "", note, result.sql or "", rows)
 
     return ask
+
+
+def ask_documents(search: AgenticSearch) -> Callable[[Question], Reply]:
+    """Asks an agentic search, whose tools find the documents."""
+
+    def ask(question: Question) -> Reply:
+        result = search.run(question.question)
+        plan = "" if result.execution_plan is None else _planned(result.execution_plan)
+        return Reply(
+            result.outcome,
+            result.answer or "",
+            result.error_message or result.reason or "",
+            plan,
+            sources=tuple((source.location, source.excerpt) for source in result.sources),
+        )
+
+    return ask
+
+
+def _planned(plan: ExecutionPlan) -> str:
+    """The calls of a plan, to see why an answer is wrong."""
+    return json.dumps([[task.tool_name, task.tool_arguments] for task in plan.tasks])

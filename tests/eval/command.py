@@ -15,7 +15,15 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from eval.asking import ask_command, ask_database, ask_table, asked, judge_words
+from eval.asking import (
+    ask_command,
+    ask_database,
+    ask_documents,
+    ask_table,
+    asked,
+    judge_words,
+)
+from eval.documentation import documentation
 from eval.gold import judge_rows
 from eval.loading import SETS, load
 from eval.measures import measures
@@ -24,7 +32,7 @@ from eval.results import append, line, read, summary, table
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from antiphon.systems import DataAnalyst
+    from antiphon.systems import AgenticSearch, DataAnalyst
     from eval.asking import Reply
     from eval.loading import Question
     from eval.results import Row
@@ -103,6 +111,8 @@ def _asking(
     if name == "data-analyst":
         folder = options.folder / "data"
         return ask_database(_analysts(model, options.timeout), folder), judge_rows(folder)
+    if name == "agentic-search":
+        return ask_documents(_search(model, options)), judge_words
     if name == "tables":
         return _ask_tables(model, stack), judge_words
     return ask_command(model, options.timeout), judge_words
@@ -118,6 +128,15 @@ def _analysts(model: str, timeout: float) -> Callable[[Path], DataAnalyst]:
         )
 
     return analyst
+
+
+def _search(model: str, options: argparse.Namespace) -> AgenticSearch:
+    from antiphon.systems import AgenticSearch
+    from antiphon.tools import document_search
+
+    pages = documentation(options.folder / "data")
+    documents = document_search(pages, cache=options.folder / "documents")
+    return AgenticSearch(model, tools=[documents], question_timeout_s=options.timeout)
 
 
 def _ask_tables(model: str, stack: ExitStack) -> Ask:

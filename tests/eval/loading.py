@@ -12,10 +12,11 @@ from eval.tables import TABLES
 
 __all__ = ["SETS", "Question", "load"]
 
-SETS = ("ask", "tables", "data-analyst")
-"""The sets of questions: for `antiphon ask`, `Computation` and `DataAnalyst`."""
+SETS = ("ask", "tables", "data-analyst", "agentic-search")
+"""The sets of questions: for `antiphon ask`, `Computation`, `DataAnalyst`, `AgenticSearch`."""
 _FOLDER = Path(__file__).with_name("questions")
-_EXPECTED = {"number", "tolerance", "date", "text", "refuse", "abstain", "or_abstain", "sql"}
+_ANSWERS = {"number", "date", "text", "abstain", "sql", "facts"}
+_EXPECTED = _ANSWERS | {"tolerance", "refuse", "or_abstain"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,7 @@ class Question:
         file: an attached file, as its name and its text.
         table: the name of its table.
         database: the name of its database; the answer is what the query ``sql`` finds there.
+        pages: the pages of the documentation that support the answer.
         held_out: whether it is kept unseen: reports count it and do not show it.
     """
 
@@ -40,6 +42,7 @@ class Question:
     file: tuple[str, str] | None = None
     table: str | None = None
     database: str | None = None
+    pages: tuple[str, ...] = ()
     held_out: bool = False
 
 
@@ -59,7 +62,7 @@ def load(name: str, folder: Path = _FOLDER) -> list[Question]:
 def _question(row: dict[str, Any], name: str) -> Question:
     expected = row["expected"]
     unknown = expected.keys() - _EXPECTED
-    answers = expected.keys() & {"number", "date", "text", "abstain", "sql"}
+    answers = expected.keys() & _ANSWERS
     if unknown or len(answers) != 1:
         raise ValueError(f"the question {row['id']} of `{name}` has no usable answer: {expected}")
     if row.get("table") is not None and row["table"] not in TABLES:
@@ -67,4 +70,5 @@ def _question(row: dict[str, Any], name: str) -> Question:
     if row.get("database") is not None and row["database"] not in DATABASES:
         raise ValueError(f"the question {row['id']} is about an unknown database")
     file = row.pop("file", None)
-    return Question(**row, file=None if file is None else (file["name"], file["text"]))
+    pages = tuple(row.pop("pages", ()))
+    return Question(**row, pages=pages, file=None if file is None else (file["name"], file["text"]))

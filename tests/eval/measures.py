@@ -17,13 +17,14 @@ NO_DATA = "no-data"
 
 def measures(name: str, rows: Sequence[Row]) -> dict[str, str]:
     """The measures of a set as ``part of whole (share)``, by what they say; of most sets, none."""
-    return _data_analyst(rows) if name == "data-analyst" else {}
+    of = {"data-analyst": _data_analyst, "agentic-search": _agentic_search}.get(name)
+    return {} if of is None else of(rows)
 
 
 def _data_analyst(rows: Sequence[Row]) -> dict[str, str]:
     known = [row for row in rows if row.kind != NO_DATA]
     unknown = [row for row in rows if row.kind == NO_DATA]
-    delivered = [row for row in rows if row.outcome == "answered" and row.verdict != "abstained"]
+    delivered = _delivered(rows)
     return {
         "execution accuracy": _share(_right(known), len(known)),
         "wrong, of what was delivered as answered": _share(
@@ -34,6 +35,36 @@ def _data_analyst(rows: Sequence[Row]) -> dict[str, str]:
             sum(row.verdict == "abstained" for row in known), len(known)
         ),
     }
+
+
+def _agentic_search(rows: Sequence[Row]) -> dict[str, str]:
+    known = [row for row in rows if row.kind != NO_DATA]
+    unknown = [row for row in rows if row.kind == NO_DATA]
+    delivered = _delivered(rows)
+    return {
+        "right answers": _share(_right(known), len(known)),
+        "sources that support the answer": _share(
+            sum(row.supporting for row in delivered), sum(row.sources for row in delivered)
+        ),
+        "answers without support": _share(
+            sum(not row.supporting for row in delivered), len(delivered)
+        ),
+        "right refusals": _share(_right(unknown), len(unknown)),
+        "refusals of what the documentation has": _share(
+            sum(row.verdict == "abstained" for row in known), len(known)
+        ),
+    }
+
+
+def _delivered(rows: Sequence[Row]) -> list[Row]:
+    """What was delivered as an answer: a refusal in words is none."""
+    return [
+        row
+        for row in rows
+        if row.outcome == "answered"
+        and row.verdict != "abstained"
+        and not (row.kind == NO_DATA and row.verdict == "right")
+    ]
 
 
 def _right(rows: Sequence[Row]) -> int:

@@ -35,6 +35,8 @@ class Row:
     seconds: float
     note: str = ""
     query: str = ""
+    sources: int = 0
+    supporting: int = 0
 
 
 def read(path: Path) -> list[Row]:

@@ -8,9 +8,9 @@ from datetime import date
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
-__all__ = ["Verdict", "is_abstention", "score"]
+__all__ = ["Verdict", "is_abstention", "score", "states"]
 
 Verdict = Literal["right", "wrong", "abstained", "error"]
 """``wrong`` is wrong and delivered as an answer; ``abstained`` is no answer where there is one."""
@@ -47,7 +47,8 @@ def score(expected: Mapping[str, Any], outcome: str, answer: str) -> Verdict:
 
     Args:
         expected: one of ``number`` (with ``tolerance``), ``date``, ``text`` (a list of names of
-            which one has to be there, with ``refuse``: names that must not) and ``abstain``; with
+            which one has to be there, with ``refuse``: names that must not), ``facts`` (which
+            must all be there, each in one of its forms, as `states` says) and ``abstain``; with
             ``or_abstain``, not answering is right too.
         outcome: the outcome of the result.
         answer: the answer in words.
@@ -68,6 +69,16 @@ def score(expected: Mapping[str, Any], outcome: str, answer: str) -> Verdict:
     return "wrong"
 
 
+def states(text: str, fact: Sequence[float | str]) -> bool:
+    """Whether a text has a fact, in one of its forms: a number, or words."""
+    return any(
+        _names(text, form)
+        if isinstance(form, str)
+        else any(abs(number - form) <= 1e-9 for number in _numbers(text))
+        for form in fact
+    )
+
+
 def is_abstention(answer: str) -> bool:
     """Whether an answer says that it is not known."""
     return _ABSTAINING.search(answer) is not None
@@ -79,6 +90,8 @@ def _is_right(expected: Mapping[str, Any], answer: str) -> bool:
         return any(abs(number - wanted) <= tolerance for number in _numbers(answer))
     if "date" in expected:
         return date.fromisoformat(expected["date"]) in set(_dates(answer))
+    if "facts" in expected:
+        return all(states(answer, fact) for fact in expected["facts"])
     if any(_names(answer, name) for name in expected.get("refuse", ())):
         return False
     return any(_names(answer, name) for name in expected["text"])
