@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any, TypeAlias
 
 from antiphon._tool.function import FunctionBody
@@ -18,7 +19,8 @@ def body_of(given: Any, tool_type: type) -> ToolBody:
     """The body of a tool made from a callable, a LangChain tool or a body.
 
     Raises:
-        ValidationError: it is none of these (``tool_function``), or a tool already.
+        ValidationError: it is none of these (``tool_function``), a tool already, or a built-in
+            function that makes tools.
     """
     if isinstance(given, SchemaBody | NativeBody):
         return given
@@ -33,4 +35,22 @@ def body_of(given: Any, tool_type: type) -> ToolBody:
             details={"type": type(given).__name__},
             hint="pass a function, a `Tool` or a LangChain tool",
         )
+    _check_called(given)
     return FunctionBody(given)
+
+
+def _check_called(given: Any) -> None:
+    """Refuses `calculator` where its tool, `calculator()`, is meant."""
+    if not inspect.isfunction(given) or not given.__module__.startswith(_FACTORIES):
+        return
+    name = given.__name__
+    needed = any(one.default is one.empty for one in inspect.signature(given).parameters.values())
+    raise ValidationError(
+        f"a function that makes tools is no tool itself: {name}",
+        code="tool_function",
+        details={"type": "function"},
+        hint=f"call it: `{name}({'...' if needed else ''})`",
+    )
+
+
+_FACTORIES = "antiphon._builtin_tools."
