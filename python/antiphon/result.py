@@ -427,7 +427,7 @@ def _no_attribute(name: str, known: list[str]) -> str:
     return f"the result has neither a field nor a state key: {name}; {advice}"
 
 
-_MEANT = {"output": "answer", "content": "answer", "data": "answer"}
+_MEANT = {"output": "answer", "text": "answer", "content": "answer", "data": "answer"}
 """What others call it."""
 
 

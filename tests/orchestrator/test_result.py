@@ -308,3 +308,13 @@ def test_pydantic_reads_over_the_type_arguments_of_a_result() -> None:
     adapter: pydantic.TypeAdapter[Any] = pydantic.TypeAdapter(list[Result[int]])
     one = result()
     assert adapter.validate_python([one])[0] is one
+
+
+def test_the_text_of_a_result_is_its_answer_and_the_error_says_so() -> None:
+    class Greeter(Agent):
+        def act(self, state: Any, ctx: Any) -> str:
+            return "hello"
+
+    with pytest.raises(AttributeError, match="text; did you mean `answer`") as caught:
+        _ = Orchestrator([Greeter()]).run("greet").text  # type: ignore[attr-defined]
+    assert str(caught.value).count("answer") == 1
