@@ -144,9 +144,10 @@ def _dates(answer: str) -> Iterator[date]:
 def _names(answer: str, name: str) -> bool:
     """Whether a name stands in an answer as a word, and is not denied there."""
     text, name = _plain(answer), _plain(name)
+    before = r"(?<!\w)(?<!\d[.,])" if name[:1].isdigit() else r"(?<!\w)"
     return any(
         not _NEGATED.search(text[: match.start()])
-        for match in re.finditer(rf"(?<!\w){re.escape(name)}(?!\w)", text)
+        for match in re.finditer(rf"{before}{re.escape(name)}(?!\w)", text)
     )
 
 

@@ -51,6 +51,7 @@ def test_the_expected_pages_are_in_the_documentation(request: pytest.FixtureRequ
         ("server.crt, 4,096 bytes", "right"),
         ("server.crt and 4 kB", "right"),
         ("server.crt", "wrong"),
+        ("server.crt and 20.4 kB", "wrong"),
         ("4096 and server.crt.old.crtx", "right"),
         ("not server.crt but 4096", "wrong"),
         ("", "abstained"),
