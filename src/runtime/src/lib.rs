@@ -10,6 +10,7 @@
 //! | [`tool_gate`] | what the calls of one tool share: a limit of concurrency, a circuit breaker |
 //! | [`watch`] | who watches a run |
 //! | [`store`] | the port for what must outlive a process |
+//! | [`queue`] | the port for work that is handed to whoever is free |
 //! | [`thread_ref`] | the port to the threads that keep runs |
 //! | [`start`] | starting and resuming runs in threads |
 //! | [`committer`] | from the commits of a run to its thread |
@@ -25,6 +26,7 @@ pub mod fork_fence;
 pub mod host;
 pub mod native;
 pub mod port;
+pub mod queue;
 pub mod redact;
 pub mod sandbox;
 pub mod start;
@@ -40,6 +42,7 @@ pub use committer::RunCommitter;
 pub use host::{Host, NodeCall, Snapshot, TaskReporter};
 pub use native::{DriveOutcome, Driver};
 pub use port::{CallContext, CallNotes, Model, ReplyChunk, Tool, ToolRegistry, UserContext};
+pub use queue::Queue;
 pub use start::{Answers, DurableRun, StartMode, StartedRun};
 pub use store::Store;
 pub use thread_ref::{OpenedThread, RunOrigin, ThreadContents, ThreadLease, ThreadRef};

@@ -1,0 +1,8 @@
+//! Queues: what each of them does, and whatever is done to them.
+
+#![cfg(test)]
+
+mod conformance;
+mod memory;
+mod random_use;
+mod subject;
