@@ -238,6 +238,20 @@ class RunResult:
             ),
         )
 
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: Any, handler: Any) -> dict[str, Any]:
+        """A result in a JSON schema: what `to_dict` returns."""
+        del schema, handler
+        return {"title": cls.__name__, "type": "object"}
+
+    if not TYPE_CHECKING:  # checkers report it themselves
+
+        def __getattr__(self, name: str) -> Any:
+            # Called only for names that are no attributes.
+            if name.startswith("_"):
+                raise AttributeError(name)
+            raise AttributeError(_no_attribute(name, _public(self)))
+
     def __getstate__(self) -> dict[str, Any]:
         kept = {**self.__dict__, "_paused": None, "_recorded": self.events}
         try:
@@ -417,7 +431,7 @@ class Result(RunResult, Generic[OutputT, StateT]):
         return f"{super()._limit()}{_loop(self)}"
 
 
-def _public(result: Result[Any, Any]) -> list[str]:
+def _public(result: RunResult) -> list[str]:
     return [name for name in object.__dir__(result) if not name.startswith("_")]
 
 

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import pytest
 
-from antiphon.graph import InvalidUpdateError
+from antiphon.graph import START, GraphBuildError, InvalidUpdateError, StateGraph
 from support.oracle import Impl, Run
 from support.states import Log, Plain, Update, say
 
@@ -308,3 +308,21 @@ def test_a_router_that_returns_nonsense_is_a_typed_error_with_the_answer(
 def test_what_cannot_be_called_is_refused_by_name_where_it_is_added(impl: Impl) -> None:
     with pytest.raises(TypeError, match="node `n` runs must be callable, found: int"):
         impl.StateGraph(Log).add_node("n", 3)
+
+
+def test_a_misspelt_node_and_a_missing_start_get_a_hint() -> None:
+    def builder() -> StateGraph[Any]:
+        return StateGraph(dict[str, Any]).add_node("plan", lambda state: {})
+
+    with pytest.raises(GraphBuildError, match="did you mean `plan`"):
+        builder().add_edge(START, "plna").compile()
+    with pytest.raises(GraphBuildError, match=r"add_edge\(START, 'plan'\)"):
+        builder().compile()
+
+
+def test_a_builder_is_compiled_before_it_runs() -> None:
+    builder: Any = StateGraph(dict[str, Any])
+    with pytest.raises(AttributeError, match="no attribute: invoke; call `compile"):
+        builder.invoke({})
+    with pytest.raises(AttributeError, match=r"no attribute: edges_of$"):
+        _ = builder.edges_of

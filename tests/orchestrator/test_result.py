@@ -305,6 +305,7 @@ def test_pydantic_reads_over_the_type_arguments_of_a_result() -> None:
 
     reply = json.loads(Reply(result=result()).model_dump_json())
     assert reply["result"]["outcome"] == "answered"
+    assert Reply.model_json_schema()["properties"]["result"]["type"] == "object"
     adapter: pydantic.TypeAdapter[Any] = pydantic.TypeAdapter(list[Result[int]])
     one = result()
     assert adapter.validate_python([one])[0] is one

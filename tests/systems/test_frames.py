@@ -227,8 +227,16 @@ def test_what_is_no_database_is_refused_with_what_to_pass(tmp_path: Path) -> Non
         (pandas.DataFrame({"a": [1]}), "a data frame was given: DataFrame", "frames="),
         (sqlite3.connect(tmp_path / "x.db"), "a connection was given: Connection", "the path"),
         ("x.xlsx", "Excel file, and these are not read: x.xlsx", "frames="),
+        ("x.json", "neither a database nor a file of one table: x.json", "frames="),
+        (["a.csv", "b.csv"], "several were given: 2", "frames="),
     ]
     for given, message, hint in wrong:
         with pytest.raises(ValidationError, match=message) as caught:
             DataAnalyst(scripted([]), database=given, sandbox=False)
         assert hint in str(caught.value.hint)
+
+
+def test_the_tools_of_an_api_are_no_text() -> None:
+    with pytest.raises(ValidationError, match="`api` takes the tools of an API") as caught:
+        DataAnalyst("local:0.5b", api="https://api.example")
+    assert "http_api(" in str(caught.value.hint)

@@ -16,6 +16,7 @@ from antiphon.checkpoint import MemorySaver
 from antiphon.errors import AntiphonError, BudgetError, StateError, ValidationError
 from antiphon.models import scripted
 from antiphon.systems import Computation, DataAnalyst, ReviewLoop, System, find, systems
+from antiphon.systems.result import SystemResult
 
 SAID = {"json": {"said": "hello"}}
 
@@ -372,3 +373,9 @@ def test_the_methods_of_a_subclass_are_its_own() -> None:
 
     with pytest.raises(TypeError, match="topik"):
         Mine(scripted([])).ask(topik="x")  # type: ignore[call-arg]
+
+
+def test_what_a_result_lacks_is_told_with_what_is_meant() -> None:
+    found = object.__new__(SystemResult)
+    with pytest.raises(AttributeError, match="content; did you mean `answer`"):
+        _ = found.content  # type: ignore[attr-defined]

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 TABLE_FILES = (".csv", ".tsv", ".parquet")
 """Endings of files that hold one table each."""
+_NO_TABLES = (".json", ".jsonl", ".txt", ".md", ".xml", ".html", ".feather", ".zip", ".gz", ".py")
 _WORKBOOKS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
 
 
@@ -33,12 +34,24 @@ def check_database(given: Any) -> None:
                 "read it with pandas, and pass the frame to a data analyst: "
                 '`DataAnalyst(frames={"name": frame})`',
             )
+        if path.lower().endswith(_NO_TABLES) and "://" not in path:
+            raise _refusal(
+                f"`database` is neither a database nor a file of one table: {path}",
+                f"a file of a table ends in {', '.join(TABLE_FILES)}; read others with pandas, and "
+                'pass the frame to a data analyst: `DataAnalyst(frames={"name": frame})`',
+            )
         return
     kind = type(given).__name__
     if hasattr(given, "columns") or isinstance(given, dict):
         raise _refusal(
             f"`database` is the path of a file or a URL, and a data frame was given: {kind}",
             'pass it to a data analyst: `DataAnalyst(frames={"name": frame})`',
+        )
+    if isinstance(given, list | tuple) and any(isinstance(one, str | os.PathLike) for one in given):
+        raise _refusal(
+            f"`database` is the path of one file or a URL, and several were given: {len(given)}",
+            "write the files into one database, or pass them as frames to a data analyst: "
+            '`DataAnalyst(frames={"name": frame, ...})`',
         )
     if hasattr(given, "cursor") or hasattr(given, "connect"):
         raise _refusal(

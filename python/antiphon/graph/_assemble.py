@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from antiphon._antiphon import Builder, Limits
@@ -63,6 +64,7 @@ def assemble(
     try:
         engine = builder.build()
     except ValidationError as error:
+        error.hint = error.hint or _way_out(graph)
         raise as_graph_error(error) from None
     plan = GraphPlan(
         name=name,
@@ -79,6 +81,20 @@ def assemble(
     compiled = as_runnable(CompiledGraph)(engine, plan)
     compiled.checkpointer = saver
     return compiled
+
+
+def _way_out(graph: GraphDeclaration) -> str | None:
+    """What to write in place of the first unknown node, or to begin at one."""
+    edges = list(_edges(graph))
+    named = [name for edge in edges for name in (edge.source, edge.target)]
+    known = list(graph.nodes)
+    unknown = next((name for name in named if name not in {*known, START, END}), None)
+    if unknown is not None and known:
+        near = get_close_matches(unknown, known, 1)
+        return f"did you mean `{near[0]}`?" if near else f"its nodes are {', '.join(known)}"
+    if known and all(edge.source != START for edge in edges):
+        return f"add an edge to the first node, for instance `add_edge(START, {known[0]!r})`"
+    return None
 
 
 def _drawing(graph: GraphDeclaration) -> Diagram:

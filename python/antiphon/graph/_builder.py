@@ -287,6 +287,15 @@ class StateGraph(GraphDeclaration, Generic[StateT]):
         self._compiled = True
         return cast("CompiledGraph[StateT]", graph)
 
+    if not TYPE_CHECKING:  # checkers report it themselves
+
+        def __getattr__(self, name: str) -> Any:
+            from antiphon.graph._compiled import CompiledGraph
+
+            kind = type(self).__name__
+            advice = "; call `compile()` first" if hasattr(CompiledGraph, name) else ""
+            raise AttributeError(f"a {kind} has no attribute: {name}{advice}")
+
     def _check_name(self, name: str) -> None:
         if name in (START, END):
             raise GraphBuildError(f"a node has a reserved name: {name}")

@@ -329,6 +329,12 @@ class DataAnalyst(System[OrchestratorResponse]):
         self, known: Mapping[str, dict[str, Any]], parts: Mapping[str, Any]
     ) -> dict[str, Any]:
         del known
+        if isinstance(parts["api"], str):
+            raise ValidationError(
+                f"`api` takes the tools of an API, and a text was given: {parts['api']}",
+                code="system_setting_invalid",
+                hint='describe its endpoints in a catalogue: `api=http_api("catalogue.yaml")`',
+            )
         tools = [parts["database"], parts["api"]]
         own = as_tools(tool for given in tools if given for tool in _listed(given))
         found: dict[str, Any] = {"tools": {self.name: own}}
