@@ -5,6 +5,7 @@ import json
 import operator
 from typing import Annotated, Any, TypedDict
 
+from antiphon import tool
 from antiphon.systems import AgenticSearch
 from bench.engine import Engine
 from bench.row import Row, Sample, awaited, sync
@@ -65,7 +66,7 @@ def graph(engine: Engine) -> Any:
 
 def search() -> AgenticSearch:
     """The system; its roles are functions, so that no model costs anything."""
-    return AgenticSearch(planner=plan, synthesiser=word, tools=[find])
+    return AgenticSearch(planner=plan, synthesiser=word, tools=[tool(side_effect="read")(find)])
 
 
 def bare(_: Any) -> Sample:
