@@ -9,6 +9,8 @@ export VIRTUAL_ENV := $(abspath $(VENV))
 # The extension is built by maturin, and has no tests on the Rust side: leaving
 # it out lets the rest share one set of dependencies.
 RUST_TESTED := --workspace --exclude antiphon-binding --features antiphon-systems/echo --locked
+# The crates' tests of queues start a real NATS server.
+export ANTIPHON_NATS_SERVER := $(BIN)/nats-server
 # A command that follows this meets a real PostgreSQL server.
 BESIDE_A_DATABASE = $(BIN)/python tests/support/postgres.py
 CRATES      := $(shell find src -name '*.rs' -o -name Cargo.toml -o -name '*.md' -path '*/prompts/*')

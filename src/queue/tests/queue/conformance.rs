@@ -1,4 +1,4 @@
-//! What every queue does, held against each of them.
+//! What every queue does, held against each of them: NATS as a real server.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -13,6 +13,9 @@ macro_rules! each_queue {
     ($($test:ident)*) => {
         mod in_memory {
             $(#[tokio::test] async fn $test() { super::$test(super::Subject::memory()).await })*
+        }
+        mod in_nats {
+            $(#[tokio::test] async fn $test() { super::$test(super::Subject::nats().await).await })*
         }
     };
 }

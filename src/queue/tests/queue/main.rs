@@ -4,5 +4,8 @@
 
 mod conformance;
 mod memory;
+mod nats;
 mod random_use;
+mod server;
 mod subject;
+mod waiting;

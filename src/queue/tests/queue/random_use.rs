@@ -198,3 +198,13 @@ proptest! {
         runtime().block_on(hold_against(Subject::memory(), actions));
     }
 }
+
+proptest! {
+    // Each end of the leases takes real time.
+    #![proptest_config(ProptestConfig { cases: 4, max_shrink_iters: 0, ..Default::default() })]
+
+    #[test]
+    fn nothing_is_lost_and_nothing_is_done_by_two_in_nats(actions in vec(action(), 1..40)) {
+        runtime().block_on(async { hold_against(Subject::nats().await, actions).await });
+    }
+}

@@ -7,36 +7,53 @@ use std::time::Duration;
 use antiphon_core::Time;
 use antiphon_queue::MemoryQueue;
 use antiphon_runtime::queue::{Delivery, PublishOutcome, Queue, QueueMessage, QueueSettings};
-use antiphon_runtime::{Clock, ManualClock};
+use antiphon_runtime::{Clock, ManualClock, SystemClock};
 use serde_json::json;
+
+use crate::server::NatsServer;
 
 /// A queue under test, with small limits.
 pub(crate) struct Subject {
     pub(crate) queue: Arc<dyn Queue>,
     pub(crate) settings: QueueSettings,
-    clock: Arc<ManualClock>,
+    clock: TestClock,
+}
+
+/// What a queue lives by.
+enum TestClock {
+    Manual(Arc<ManualClock>),
+    /// That of a server, which nobody sets.
+    System(SystemClock),
 }
 
 impl Subject {
     pub(crate) fn memory() -> Self {
         let clock = Arc::new(ManualClock::at(Time::from_micros(1_000_000)));
-        let settings = QueueSettings {
-            lease: Duration::from_secs(1),
-            max_deliveries: NonZeroU32::new(3).unwrap(),
-            capacity: NonZeroUsize::new(8).unwrap(),
-            window: Duration::from_mins(1),
-            max_bytes: 1_000,
-        };
-        Self { queue: Arc::new(MemoryQueue::new(settings, clock.clone())), settings, clock }
+        let settings = settings();
+        let queue = Arc::new(MemoryQueue::new(settings, clock.clone()));
+        Self { queue, settings, clock: TestClock::Manual(clock) }
+    }
+
+    /// A new queue in the server of these tests.
+    pub(crate) async fn nats() -> Self {
+        let settings = settings();
+        let queue = Arc::new(NatsServer::shared().queue(settings).await);
+        Self { queue, settings, clock: TestClock::System(SystemClock::new()) }
     }
 
     pub(crate) fn now(&self) -> Time {
-        self.clock.now()
+        match &self.clock {
+            TestClock::Manual(clock) => clock.now(),
+            TestClock::System(clock) => clock.now(),
+        }
     }
 
     /// Lets time pass, and what was woken go on.
     pub(crate) async fn advance(&self, time: Duration) {
-        self.clock.advance(time);
+        match &self.clock {
+            TestClock::Manual(clock) => clock.advance(time),
+            TestClock::System(clock) => clock.sleep(time).await,
+        }
         tokio::task::yield_now().await;
     }
 
@@ -60,6 +77,17 @@ impl Subject {
         let mut taken = self.take(topic, 10).await;
         assert_eq!(taken.len(), 1, "{taken:?}");
         taken.remove(0)
+    }
+}
+
+/// Small limits, and leases as long as a slow machine needs.
+pub(crate) fn settings() -> QueueSettings {
+    QueueSettings {
+        lease: Duration::from_secs(2),
+        max_deliveries: NonZeroU32::new(3).unwrap(),
+        capacity: NonZeroUsize::new(8).unwrap(),
+        window: Duration::from_mins(1),
+        max_bytes: 1_000,
     }
 }
 

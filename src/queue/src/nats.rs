@@ -1,0 +1,287 @@
+//! A queue in a NATS server with `JetStream`, for workers in many processes.
+//!
+//! | of the queue | in `JetStream` |
+//! |---|---|
+//! | topics | subjects of one stream with work-queue retention, full by subject |
+//! | ids | `Nats-Msg-Id` within the stream's window |
+//! | consumers of a topic | one durable pull consumer |
+//! | lease, attempt | `ack_wait`, the server's count of deliveries |
+//! | dead letters | a second stream; of each topic the latest |
+//! | cancelled ids | a key-value bucket that every process watches |
+//!
+//! The server ends leases; a consumer sees by its own clock that its lease is over. What it
+//! settles in the moment between the two still counts.
+
+mod admission;
+mod cancelled;
+mod connection;
+mod lease;
+mod names;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use antiphon_core::{Fault, FaultCode};
+use antiphon_runtime::queue::{
+    DeadLetter, Delivery, PublishOutcome, Queue, QueueMessage, QueueSettings, closed, full,
+};
+use antiphon_runtime::{CancellationToken, Clock};
+use async_nats::jetstream::consumer::{AckPolicy, PullConsumer, pull};
+use async_nats::jetstream::context::PublishErrorKind;
+use async_nats::jetstream::stream::DirectGetErrorKind;
+use async_nats::jetstream::{self, ErrorCode, Message};
+use async_trait::async_trait;
+use futures_util::StreamExt;
+use tokio::sync::Mutex;
+use tokio::time::{Instant, timeout, timeout_at};
+
+use cancelled::CancelledIds;
+use connection::Streams;
+use names::{encode, subject};
+
+/// How long one question to the server may take.
+const ANSWER: Duration = Duration::from_secs(5);
+/// How long a pull waits for the first message before it is made again.
+const PULL: Duration = Duration::from_secs(5);
+/// The pauses between looks for a place in a full topic.
+const PAUSE: Duration = Duration::from_millis(20);
+/// A consumer that nobody has asked for so long is forgotten; its messages stay.
+const IDLE: Duration = Duration::from_hours(24 * 7);
+
+/// Messages in a NATS server: they outlive its crashes and those of every process that uses them.
+pub struct NatsQueue {
+    name: String,
+    streams: Arc<Streams>,
+    consumers: Mutex<HashMap<String, PullConsumer>>,
+    cancelled: CancelledIds,
+    closed: CancellationToken,
+}
+
+impl NatsQueue {
+    /// Connects to the server of a URL (`nats://user:password@host:4222`), where the streams of
+    /// a queue with that name are made if they are not there. All who use a queue give it the
+    /// same settings.
+    ///
+    /// # Errors
+    /// `queue_setting_invalid` for a URL or a name that is none, `queue_login_failed`, or
+    /// `queue_unreachable`.
+    pub async fn connect(
+        url: &str,
+        name: &str,
+        settings: QueueSettings,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, Fault> {
+        let streams = Arc::new(Streams::open(url, name, settings, clock).await?);
+        let cancelled = CancelledIds::watch(streams.clone());
+        let name = streams.server.clone();
+        let (consumers, closed) = (Mutex::default(), CancellationToken::new());
+        Ok(Self { name, streams, consumers, cancelled, closed })
+    }
+
+    /// One attempt; none if the topic is full.
+    async fn try_publish(&self, message: &QueueMessage) -> Result<Option<PublishOutcome>, Fault> {
+        if self.cancelled.contains(&message.id).await? {
+            return Ok(Some(PublishOutcome::Known));
+        }
+        let payload = serde_json::to_vec(message).unwrap_or_default();
+        let subject = subject(&self.streams.prefix, "task", &message.topic);
+        let publish = jetstream::message::PublishMessage::build()
+            .message_id(encode(&message.id))
+            .payload(payload.into());
+        let sent = self.streams.jetstream.send_publish(subject, publish).await;
+        let answered = match sent {
+            Ok(answer) => answer.await,
+            Err(error) => Err(error),
+        };
+        match answered {
+            Ok(kept) if kept.duplicate => Ok(Some(PublishOutcome::Known)),
+            Ok(_) => Ok(Some(PublishOutcome::Added)),
+            Err(error) if is_full(&error) => Ok(None),
+            Err(error) => Err(self.streams.unreachable(&error)),
+        }
+    }
+
+    async fn publish_until(
+        &self,
+        message: &QueueMessage,
+        until: Instant,
+    ) -> Result<PublishOutcome, Fault> {
+        let mut pause = PAUSE;
+        loop {
+            let fault = match self.try_publish(message).await {
+                Ok(Some(outcome)) => return Ok(outcome),
+                Ok(None) => full(&message.topic, self.streams.settings.capacity.get()),
+                Err(fault) => fault,
+            };
+            if Instant::now() + pause >= until {
+                return Err(fault);
+            }
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(ANSWER / 10);
+        }
+    }
+
+    /// The durable consumer of a topic.
+    async fn consumer(&self, topic: &str) -> Result<PullConsumer, Fault> {
+        let mut consumers = self.consumers.lock().await;
+        if let Some(consumer) = consumers.get(topic) {
+            return Ok(consumer.clone());
+        }
+        let settings = &self.streams.settings;
+        let config = pull::Config {
+            durable_name: Some(encode(topic)),
+            filter_subject: subject(&self.streams.prefix, "task", topic),
+            ack_policy: AckPolicy::Explicit,
+            ack_wait: settings.lease,
+            max_ack_pending: i64::try_from(settings.capacity.get()).unwrap_or(i64::MAX),
+            inactive_threshold: IDLE,
+            ..Default::default()
+        };
+        let made = self.streams.tasks.create_consumer(config).await;
+        let consumer = made.map_err(|error| self.streams.unreachable(&error))?;
+        consumers.insert(topic.to_owned(), consumer.clone());
+        Ok(consumer)
+    }
+
+    /// What the server has, without waiting for more.
+    async fn fetch(&self, consumer: &PullConsumer, limit: usize) -> Result<Vec<Message>, Fault> {
+        let fetched = async {
+            let mut batch = consumer.fetch().max_messages(limit).messages().await?;
+            let mut messages = Vec::new();
+            while let Some(message) = batch.next().await {
+                messages.push(message?);
+            }
+            Ok::<_, async_nats::Error>(messages)
+        };
+        match timeout(ANSWER, fetched).await {
+            Ok(Ok(messages)) => Ok(messages),
+            Ok(Err(error)) => Err(self.streams.unreachable(&*error)),
+            Err(elapsed) => Err(self.streams.unreachable(&elapsed)),
+        }
+    }
+
+    /// Waits for one message.
+    async fn wait(&self, consumer: &PullConsumer, until: Instant) -> Result<Vec<Message>, Fault> {
+        let expires = until.saturating_duration_since(Instant::now()).min(PULL);
+        let pulled = async {
+            let pull = consumer.batch().max_messages(1).expires(expires);
+            pull.messages().await?.next().await.transpose()
+        };
+        match timeout_at(Instant::now() + expires, pulled).await {
+            Ok(Ok(message)) => Ok(message.into_iter().collect()),
+            Ok(Err(error)) => Err(self.streams.unreachable(&*error)),
+            Err(_) => Ok(Vec::new()),
+        }
+    }
+
+    async fn take_until(
+        &self,
+        topic: &str,
+        limit: usize,
+        until: Instant,
+    ) -> Result<Vec<Delivery>, Fault> {
+        let mut may_wait = false;
+        loop {
+            let taken = match self.consumer(topic).await {
+                Ok(consumer) if may_wait => self.wait(&consumer, until).await,
+                Ok(consumer) => self.fetch(&consumer, limit).await,
+                Err(fault) => Err(fault),
+            };
+            let messages = match taken {
+                Ok(messages) => messages,
+                Err(fault) if Instant::now() + PAUSE >= until => return Err(fault),
+                Err(_) => {
+                    // The server may have come back without the consumer that it had.
+                    self.consumers.lock().await.remove(topic);
+                    tokio::time::sleep(PAUSE).await;
+                    continue;
+                }
+            };
+            let is_empty = messages.is_empty();
+            let deliveries = self.admit(messages).await?;
+            if !deliveries.is_empty() || (is_empty && Instant::now() >= until) {
+                return Ok(deliveries);
+            }
+            may_wait = is_empty;
+        }
+    }
+
+    async fn letters(&self, topic: &str) -> Result<Vec<DeadLetter>, Fault> {
+        let subject = subject(&self.streams.prefix, "dead", topic);
+        let (mut letters, mut next) = (Vec::new(), 1);
+        loop {
+            let found = self.streams.dead.direct_get_next_for_subject(subject.clone(), Some(next));
+            let message = match found.await {
+                Ok(message) => message,
+                Err(error) if error.kind() == DirectGetErrorKind::NotFound => return Ok(letters),
+                Err(error) => return Err(self.streams.unreachable(&error)),
+            };
+            next = message.sequence + 1;
+            letters.extend(serde_json::from_slice::<DeadLetter>(&message.payload));
+        }
+    }
+}
+
+/// Whether the server refuses a message because its topic is full.
+fn is_full(error: &jetstream::context::PublishError) -> bool {
+    let source = std::error::Error::source(error);
+    let refusal = source.and_then(|source| source.downcast_ref::<jetstream::Error>());
+    error.kind() == PublishErrorKind::Other
+        && refusal.is_some_and(|refusal| refusal.error_code() == ErrorCode::STREAM_STORE_FAILED)
+}
+
+#[async_trait]
+impl Queue for NatsQueue {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    async fn publish(
+        &self,
+        message: QueueMessage,
+        wait: Duration,
+    ) -> Result<PublishOutcome, Fault> {
+        message.check(&self.streams.settings)?;
+        let until = Instant::now() + wait;
+        self.unless_closed(self.publish_until(&message, until)).await
+    }
+
+    async fn take(
+        &self,
+        topic: &str,
+        limit: usize,
+        wait: Duration,
+    ) -> Result<Vec<Delivery>, Fault> {
+        if limit == 0 {
+            return Ok(Vec::new());
+        }
+        let until = Instant::now() + wait;
+        self.unless_closed(self.take_until(topic, limit, until)).await
+    }
+
+    async fn cancel(&self, id: &str, reason: &str) -> Result<(), Fault> {
+        self.unless_closed(self.cancelled.add(id, reason)).await
+    }
+
+    async fn dead_letters(&self, topic: &str) -> Result<Vec<DeadLetter>, Fault> {
+        self.unless_closed(self.letters(topic)).await
+    }
+
+    fn close(&self) {
+        self.closed.cancel(FaultCode::QueueClosed.as_str());
+    }
+}
+
+impl NatsQueue {
+    async fn unless_closed<T>(
+        &self,
+        work: impl Future<Output = Result<T, Fault>>,
+    ) -> Result<T, Fault> {
+        tokio::select! {
+            biased;
+            () = self.closed.cancelled() => Err(closed(&self.name)),
+            done = work => done,
+        }
+    }
+}
