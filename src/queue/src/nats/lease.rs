@@ -50,6 +50,20 @@ impl HeldMessage {
         end.ok_or_else(lost)
     }
 
+    /// Does not stand in the way of who settles meanwhile.
+    async fn extend(&self) -> Result<(), Fault> {
+        let begun = Instant::now();
+        let is_held = self.ends().is_some_and(|end| end > begun);
+        if !is_held || self.cancellation.reason().is_some() {
+            return Err(lease_lost(&self.message.id));
+        }
+        self.tell(AckKind::Progress).await?;
+        if let Some(end) = self.ends().as_mut() {
+            *end = begun + self.streams.settings.lease;
+        }
+        Ok(())
+    }
+
     async fn tell(&self, kind: AckKind) -> Result<(), Fault> {
         let told = self.taken.double_ack_with(kind).await;
         told.map_err(|error| self.streams.unreachable(&*error))
@@ -116,12 +130,7 @@ impl MessageLease for NatsLease {
     }
 
     async fn extend(&self) -> Result<(), Fault> {
-        let end = self.0.claim()?;
-        let begun = Instant::now();
-        let told = self.0.tell(AckKind::Progress).await;
-        let is_told = told.is_ok();
-        *self.0.ends() = Some(if is_told { begun + self.0.streams.settings.lease } else { end });
-        told
+        self.0.extend().await
     }
 
     async fn bury(&self, reason: &str) -> Result<(), Fault> {

@@ -30,6 +30,7 @@ each_queue! {
     a_lease_that_has_ended_settles_nothing
     a_message_is_settled_once
     an_extended_lease_goes_on
+    a_message_is_settled_while_its_lease_is_extended
     what_is_given_back_comes_again_before_what_is_new
     what_is_given_back_with_a_delay_comes_later
     a_message_dies_of_too_many_deliveries
@@ -134,6 +135,15 @@ async fn an_extended_lease_goes_on(it: Subject) {
     }
     assert!(it.take("t", 10).await.is_empty());
     taken.lease.acknowledge().await.unwrap();
+}
+
+async fn a_message_is_settled_while_its_lease_is_extended(it: Subject) {
+    it.publish("a", "t").await;
+    let taken = it.take_one("t").await;
+    let (extended, settled) = tokio::join!(taken.lease.extend(), taken.lease.acknowledge());
+    extended.unwrap();
+    settled.unwrap();
+    assert_eq!(taken.lease.extend().await.unwrap_err().code, "queue_lease_lost");
 }
 
 async fn what_is_given_back_comes_again_before_what_is_new(it: Subject) {
