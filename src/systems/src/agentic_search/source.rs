@@ -29,6 +29,9 @@ const TEXT: [&str; 9] = [
     "abstract",
     "answer",
 ];
+/// What tools call their list.
+const LIST: [&str; 9] =
+    ["results", "items", "hits", "matches", "documents", "entries", "records", "data", "rows"];
 const TITLE: [&str; 3] = ["title", "name", "heading"];
 const LOCATION: [&str; 8] = ["url", "uri", "link", "href", "path", "file", "source", "location"];
 
@@ -206,6 +209,9 @@ pub(super) fn result_text(result: &Json) -> String {
 /// The parts of a result: the items of its list, if they have texts or places; else all of it.
 fn parts(result: &Json) -> (Vec<FoundPassage>, String) {
     let value = plain_value(result);
+    if is_empty(&value) {
+        return (Vec::new(), format!("Nothing was found: {value}"));
+    }
     let (items, remark) = match value.as_ref() {
         Json::Array(items) => (Some(items), count(items.len())),
         Json::Object(fields) => list_in(fields),
@@ -223,6 +229,23 @@ fn parts(result: &Json) -> (Vec<FoundPassage>, String) {
         .map_or((None, None), |fields| (first(fields, &TITLE), first(fields, &LOCATION)));
     let text = result_text(result);
     (vec![FoundPassage { number: 0, title, location, text }], String::new())
+}
+
+/// Whether a result says that nothing was found: then it is no source.
+fn is_empty(value: &Json) -> bool {
+    match value {
+        Json::Null => true,
+        Json::String(text) => text.trim().is_empty(),
+        Json::Array(items) => items.is_empty(),
+        Json::Object(fields) => {
+            let list = |name: &&str| fields.get(*name).and_then(Json::as_array);
+            let says = |name: &&str| fields.get(*name).is_some_and(is_words);
+            let has_empty_list = LIST.iter().filter_map(list).any(Vec::is_empty);
+            let has_list = LIST.iter().filter_map(list).any(|items| !items.is_empty());
+            fields.is_empty() || has_empty_list && !has_list && !TEXT.iter().any(says)
+        }
+        Json::Bool(_) | Json::Number(_) => false,
+    }
 }
 
 /// The only list of objects in an object, and its other fields in words.

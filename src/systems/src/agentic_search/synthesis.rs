@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
 use super::AgenticSearch;
-use super::plan::TaskStatus;
+use super::plan::{ExecutionPlan, TaskStatus};
 use super::source::{SearchSource, passages};
 use super::state::{FinalResponse, SearchOutcome, State};
 use crate::node::NodeContext;
@@ -66,11 +66,18 @@ pub(super) fn conclude(
 const UNSUPPORTED: &str =
     "<p><strong>No task has a result, so no source supports what follows.</strong></p>";
 
+/// What to say if tasks have results, and all of them are empty.
+fn nothing_found(plan: &ExecutionPlan) -> Option<&'static str> {
+    let found = passages(plan);
+    let is_empty = found.iter().all(|task| task.sources(|_| true).is_empty());
+    (is_empty && !found.is_empty()).then_some("no task has found anything")
+}
+
 /// Takes an answer over. Without the result of any task it is none, and says so.
 pub(super) fn deliver(state: &State, mut response: FinalResponse, patch: &mut Patch<State>) {
     let plan = state.plan();
     let has_failed = plan.with_status(TaskStatus::Failed).next().is_some();
-    let outcome = match plan.lack() {
+    let outcome = match plan.lack().or_else(|| nothing_found(&plan)) {
         Some(lack) => {
             response.response_content.insert_str(0, UNSUPPORTED);
             response.markdown = to_markdown(&response.response_content);

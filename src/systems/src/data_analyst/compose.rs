@@ -11,6 +11,7 @@ use super::agent_result::AgentResult;
 use super::grounding;
 use super::request::AgentName;
 use super::state::State;
+use super::tabular::TabularResult;
 use super::trace_event::{TraceEventKind, event};
 use crate::builder::RoleNode;
 use crate::computation::RejectedWording;
@@ -92,7 +93,7 @@ fn found_text(result: &AgentResult, rows: usize) -> String {
 fn composed(cx: &NodeContext<DataAnalyst>, mut reply: RoleReply) -> Result<Patch<State>, Fault> {
     let AnswerReply { answer } = reply.read()?;
     let mut patch = Patch::default();
-    let differences = grounding::differences(&evidence(cx), &answer, None);
+    let differences = grounding::differences(&evidence(cx), &answer, only_table(cx));
     if differences.is_empty() {
         let data = json!({"fallback": false});
         let said = event(cx, AgentName::Composer, TraceEventKind::Result, "composed", data);
@@ -105,8 +106,19 @@ fn composed(cx: &NodeContext<DataAnalyst>, mut reply: RoleReply) -> Result<Patch
     Ok(patch)
 }
 
-/// All that the answer may state.
+/// The table that the answer is about, if a single agent has found one.
+fn only_table(cx: &NodeContext<DataAnalyst>) -> Option<&TabularResult> {
+    let mut found = cx.state.results().filter(|result| result.is_success());
+    let (only, other) = (found.next()?, found.next());
+    only.tabular.as_ref().filter(|_| other.is_none())
+}
+
+/// All that the answer may state: no number at all, not even one of the question, if nothing was
+/// found.
 fn evidence(cx: &NodeContext<DataAnalyst>) -> FigureEvidence {
+    if !cx.state.results().any(AgentResult::is_success) {
+        return FigureEvidence::new();
+    }
     let mut known = grounding::asked(cx);
     let rows = cx.system().config.preview_rows;
     for result in cx.state.results() {

@@ -133,6 +133,40 @@ async fn an_answer_is_asked_for_when_all_tasks_fail() {
     assert!(turn.response.contains("no source supports what follows"), "{}", turn.response);
 }
 
+/// AS-36 of `docs/systems/agentic-search.md`.
+#[tokio::test]
+async fn results_that_are_empty_are_no_sources() {
+    let nothing = [json!(null), json!(" "), json!([]), json!({"results": [], "documents": 1169})];
+    for empty in nothing {
+        let tool = |name, result: &serde_json::Value| {
+            let result = result.clone();
+            Arc::new(FakeTool::search(name, move |_| Ok(result.clone())))
+        };
+        let (lost, found) = (tool("lost", &empty), tool("found", &json!({"rows": 0, "n": 12})));
+        let alone = Scene::new(&json!({}))
+            .tool(&lost)
+            .planner([plan(&[task("lost", "a")])])
+            .synthesiser([answer("<p>There are 1169.</p>")])
+            .ask("How many?")
+            .await;
+        assert_eq!(alone.result.outcome, Outcome::NoAnswer, "{empty}");
+        assert_eq!(alone.result.reason.as_deref(), Some("no task has found anything"));
+        assert!(alone.result.output.sources.is_empty());
+        assert!(alone.read_by("synthesiser").contains("Nothing was found"));
+        let beside = Scene::new(&json!({}))
+            .tool(&lost)
+            .tool(&found)
+            .planner([plan(&[task("lost", "a"), task("found", "b")])])
+            .synthesiser([answer("<p>12.</p>")])
+            .ask("How many?")
+            .await;
+        assert_eq!(beside.result.outcome, Outcome::Answered, "{empty}");
+        let tools: Vec<&str> =
+            beside.result.output.sources.iter().map(|it| it.tool_name.as_str()).collect();
+        assert_eq!(tools, ["found"]);
+    }
+}
+
 /// AS-12 of `docs/systems/agentic-search.md`.
 #[tokio::test]
 async fn without_a_tool_no_model_is_asked() {

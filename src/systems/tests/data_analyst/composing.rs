@@ -91,6 +91,37 @@ async fn an_answer_with_a_number_that_nobody_found_is_worded_again_or_composed_p
     assert_eq!(once.result.output.metadata["composer_fallback"], json!(true));
 }
 
+/// DA-45 of `docs/systems/data-analyst.md`.
+#[tokio::test]
+async fn an_answer_states_the_only_number_that_was_found() {
+    for wrong in ["0", "None.", "There were zero of them."] {
+        let played = Scene::new(&json!({}))
+            .queries(&[COUNT], "There are 3 orders.")
+            .role("composer", [said(wrong), said("There are 3 orders.")])
+            .ask("How many orders?")
+            .await;
+        assert_eq!(played.answer(), "There are 3 orders.");
+        let [rejected] = &*played.result.state.rejected else { panic!("{wrong} was rejected") };
+        assert!(rejected.differences.iter().any(|it| it.contains("`3` is missing")), "{wrong}");
+    }
+}
+
+/// DA-46 of `docs/systems/data-analyst.md`.
+#[tokio::test]
+async fn an_answer_without_any_result_has_no_number() {
+    for wrong in ["0", "There were 2,024 of them."] {
+        let refused = ["DROP TABLE orders"; 4];
+        let played = Scene::new(&json!({"max_answer_attempts": 1}))
+            .queries(&refused, "unused")
+            .role("composer", [said(wrong)])
+            .ask("How many orders were there in 2024?")
+            .await;
+        assert_eq!(played.result.outcome, Outcome::NoAnswer);
+        let answer = &played.result.output.answer;
+        assert!(answer.starts_with("sql has no answer"), "{answer}");
+    }
+}
+
 #[tokio::test]
 async fn units_and_dates_of_the_answer_are_compared_too() {
     let played = Scene::new(&json!({}))
