@@ -1,27 +1,11 @@
-"""Tools: functions that a model may call.
-
-Example:
-    >>> @tool(side_effect="none", timeout=5)
-    ... def area(width: float, height: float) -> float:
-    ...     '''Area of a rectangle.
-    ...
-    ...     Args:
-    ...         width: in metres.
-    ...         height: in metres.
-    ...     '''
-    ...     return width * height
-    >>> area(2, 3)
-    6
-    >>> area.parameters["properties"]["width"]
-    {'type': 'number', 'description': 'in metres.'}
-"""
+"""Tools: functions that a model may call."""
 
 from __future__ import annotations
 
 import copy
 import functools
 import types
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 from antiphon._json_values import encode_result
 from antiphon._keywords import check_keywords
@@ -63,6 +47,7 @@ if TYPE_CHECKING:
     from antiphon._tool.lifespan import HasLifespan
 
 __all__ = [
+    "KEYWORDS",
     "Approval",
     "CircuitBreaker",
     "FunctionTool",
@@ -71,12 +56,13 @@ __all__ = [
     "ToolContext",
     "ToolSpec",
     "encode_result",
-    "tool",
 ]
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
+KEYWORDS = frozenset(ToolOptions.__annotations__)
+"""The options of a tool."""
 _APART = {"name", "retry"}
 """Options that are checked separately."""
 _OPTIONS = tuple(option for option in ToolOptions.__annotations__ if option not in _APART)
@@ -301,8 +287,8 @@ class Tool:
             >>> delete.with_options(approval=True).spec["approval"]
             'person'
         """
-        check_keywords("`with_options`", options, _KEYWORDS)
-        own: Any = {option: getattr(self, option) for option in _KEYWORDS}
+        check_keywords("`with_options`", options, KEYWORDS)
+        own: Any = {option: getattr(self, option) for option in KEYWORDS}
         made = copy.copy(self)
         made._body = copy.copy(self._body)  # noqa: SLF001 - of the same class
         shares = all(own[option] == options.get(option, own[option]) for option in GATE_OPTIONS)
@@ -359,7 +345,10 @@ class Tool:
     def check(self, arguments: Mapping[str, Any]) -> None:
         """Validates a model's arguments as `call` does, without calling the tool.
 
-        A LangChain tool checks them only when it is called. Raises what `call` raises.
+        A LangChain tool checks them only when it is called.
+
+        Raises:
+            ValidationError: as `call`.
         """
         check_arguments(self._body, self.name, arguments)
         self._body.check(arguments)
@@ -454,47 +443,3 @@ class FunctionTool(Tool, Generic[_P, _R]):
         bound._body = body_of(method, Tool)  # noqa: SLF001 - of the same class
         bound._body.name = self.name  # noqa: SLF001
         return bound
-
-
-_KEYWORDS = frozenset(ToolOptions.__annotations__)
-
-
-@overload
-def tool(function: Callable[_P, _R], /) -> FunctionTool[_P, _R]: ...
-
-
-@overload
-def tool(
-    *,
-    name: str | None = None,
-    description: str | None = None,
-    timeout: float | None = None,
-    max_concurrency: int | None = None,
-    breaker: CircuitBreaker | bool = False,
-    retry: RetryPolicy | int | None = None,
-    max_calls: int | None = None,
-    approval: Approval = False,
-    idempotent: bool = False,
-    cache: bool | None = None,
-    side_effect: SideEffect = "external",
-    max_result: int = MAX_RESULT,
-) -> Callable[[Callable[_P, _R]], FunctionTool[_P, _R]]: ...
-
-
-def tool(function: Callable[..., Any] | None = None, /, **options: Unpack[ToolOptions]) -> Any:
-    """Turns a function into a tool. It can still be called as before.
-
-    Args:
-        function: the function, when used bare: ``@tool``.
-        **options: those of `Tool`, when used with arguments: ``@tool(timeout=5)``.
-
-    Returns:
-        The tool, or a decorator that makes it.
-
-    Raises:
-        ValidationError: as `Tool`.
-    """
-    check_keywords("`tool`", options, _KEYWORDS)
-    if function is None:
-        return lambda wrapped: FunctionTool(wrapped, **options)
-    return FunctionTool(function, **options)

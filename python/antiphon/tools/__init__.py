@@ -30,8 +30,9 @@ from antiphon._builtin_tools.write_pdf import write_pdf
 from antiphon._json_values import encode_result
 from antiphon._tool.approval import Approval, ToolCall
 from antiphon._tool.context import ToolContext
+from antiphon._tool.decorator import tool
 from antiphon._tool.gate import CircuitBreaker
-from antiphon._tool.tool import FunctionTool, Tool, ToolSpec, tool
+from antiphon._tool.tool import FunctionTool, Tool, ToolSpec
 
 __all__ = [
     "Approval",
