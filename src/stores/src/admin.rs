@@ -8,8 +8,8 @@ use antiphon_runtime::store::{Store, ThreadHead, busy};
 
 use crate::checkpoint_writer::free;
 use crate::lease::{TERM, has_left};
-use crate::log::SealedStore;
 use crate::owner::is_gone;
+use crate::sealed_store::SealedStore;
 
 mod copy;
 mod list;

@@ -15,10 +15,11 @@ use futures_util::FutureExt;
 use crate::codec::{Codec, ValueCodec};
 use crate::exit_buffer::{BufferedEntry, ExitBuffer};
 use crate::lease::{self, TERM};
-use crate::log::{OpenedEntry, SealedStore, ThreadLog};
 use crate::owner;
 use crate::pruner::Pruner;
 use crate::run_header::RunHeader;
+use crate::sealed_store::{OpenedEntry, SealedStore};
+use crate::thread_log::ThreadLog;
 
 /// When a commit must be durable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

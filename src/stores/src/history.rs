@@ -19,8 +19,8 @@ use antiphon_core::{Fault, Time};
 use antiphon_runtime::store::EntryKind;
 
 use crate::codec::{Codec, ValueCodec};
-use crate::log::{OpenedEntry, SealedStore};
 use crate::run_header::RunHeader;
+use crate::sealed_store::{OpenedEntry, SealedStore};
 
 mod view;
 

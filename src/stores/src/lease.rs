@@ -11,8 +11,8 @@ use antiphon_core::Fault;
 use antiphon_runtime::store::{Store, StoreFuture};
 use futures_util::FutureExt;
 
-use crate::log::SealedStore;
 use crate::process::{self, PerProcess};
+use crate::sealed_store::SealedStore;
 
 /// How long a thread stays with a run whose process is gone.
 pub const TERM: Duration = Duration::from_secs(30);

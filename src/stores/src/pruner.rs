@@ -5,8 +5,8 @@ use antiphon_runtime::store::{EntryKind, EntryRange, StoreFuture};
 use futures_util::FutureExt;
 
 use crate::lease::TERM;
-use crate::log::SealedStore;
 use crate::retention::RetentionPolicy;
+use crate::sealed_store::SealedStore;
 
 /// The pruning of one thread and its progress. A step that fails is retried after the next
 /// snapshot, and does not fail the run.

@@ -15,9 +15,9 @@ use antiphon_runtime::thread_ref::{
 use crate::checkpoint_writer::{CheckpointWriter, Durability, LoadedThread};
 use crate::codec::{JsonCodec, ValueCodec};
 use crate::lease::Lease;
-use crate::log::SealedStore;
 use crate::owner;
 use crate::run_header::RunHeader;
+use crate::sealed_store::SealedStore;
 
 /// A thread of a sealed store, as runs use it. The same process may acquire it any number
 /// of times, one after the other.

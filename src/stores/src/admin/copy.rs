@@ -8,10 +8,10 @@ use super::status::RunStatus;
 use super::{ThreadAdmin, empty};
 use crate::checkpoint_writer::is_checkpoint;
 use crate::codec::{CommitSummary, damaged_chain, end};
-use crate::log::{OpenedEntry, missing};
 use crate::name;
 use crate::reread::FailedReadings;
 use crate::run_header::RunHeader;
+use crate::sealed_store::{OpenedEntry, missing};
 
 /// The reason with which the copy of an unfinished run is ended.
 const COPIED: &str = "forked";

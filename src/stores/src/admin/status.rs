@@ -8,8 +8,8 @@ use antiphon_runtime::store::{EntryKind, EntryRange};
 use super::ThreadAdmin;
 use super::superstep::Superstep;
 use crate::codec::{CommitEvent, CommitSummary, damaged_chain};
-use crate::log::OpenedEntry;
 use crate::owner;
+use crate::sealed_store::OpenedEntry;
 
 /// The status of a run.
 #[derive(Clone, Debug, PartialEq)]

@@ -10,7 +10,7 @@ use antiphon_runtime::Clock;
 
 use super::cached::{CachedThread, PendingWrite};
 use super::{CacheClient, LangGraphThread, Mutation, WriteTurn};
-use crate::log::SealedStore;
+use crate::sealed_store::SealedStore;
 
 /// The threads of one store that are in use.
 ///

@@ -5,7 +5,7 @@ use antiphon_runtime::store::{StoreFuture, ThreadHead};
 
 use super::cached_values::CachedValues;
 use super::{LangGraphThread, OWNER, WriteTurn};
-use crate::log::SealedStore;
+use crate::sealed_store::SealedStore;
 
 /// A thread as this process knows it, with those of its values that it has in memory.
 pub(super) struct CachedThread<V> {

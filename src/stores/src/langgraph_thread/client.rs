@@ -6,7 +6,7 @@ use antiphon_core::Fault;
 
 use super::Serializer;
 use crate::codec::{ByteReader, ByteWriter};
-use crate::log::SealedStore;
+use crate::sealed_store::SealedStore;
 
 /// The code that uses a cache of threads: its store, its values, and its errors.
 pub trait CacheClient: Send + Sync {

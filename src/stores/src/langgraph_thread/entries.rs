@@ -8,8 +8,8 @@ use super::{
     CheckpointMark, DraftEntry, FullCheckpoint, LangGraphThread, TaskWrite, merge, sorted_writes,
 };
 use crate::codec::{corrupt, damaged_chain};
-use crate::log::{OpenedEntry, SealedStore};
 use crate::reread::retry_torn_read;
+use crate::sealed_store::{OpenedEntry, SealedStore};
 
 /// The owner of all LangGraph threads. Writers of a thread share its lease under this name and
 /// detect conflicts by the last entry: a writer that is late catches up and tries again.

@@ -11,8 +11,8 @@ use super::{
     ThreadCache,
 };
 use crate::codec::corrupt;
-use crate::log::SealedStore;
 use crate::reread::retry_torn_read;
+use crate::sealed_store::SealedStore;
 
 /// A checkpoint that was found, with its values.
 #[derive(Clone, Debug)]

@@ -9,7 +9,7 @@ use super::{
     CacheClient, CheckpointKeys, LangGraphThread, OWNER, ThreadCache, WriteTurn, copied,
     remove_checkpoints,
 };
-use crate::log::SealedStore;
+use crate::sealed_store::SealedStore;
 
 /// How the contents of a thread are replaced.
 #[derive(Clone, Copy)]

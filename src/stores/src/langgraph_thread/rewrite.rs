@@ -10,8 +10,8 @@ use super::entries::tag_of;
 use super::values::{ValueVersion, VersionPiece};
 use super::wire::{CheckpointDiff, TaskWrites};
 use super::{CheckpointRecord, LangGraphThread, NewCheckpoint, ValueChange};
-use crate::log::{OpenedEntry, SealedStore};
 use crate::reread::retry_torn_read;
+use crate::sealed_store::{OpenedEntry, SealedStore};
 
 /// The keys of checkpoints: namespaces and ids.
 pub type CheckpointKeys = BTreeSet<(String, String)>;

@@ -11,8 +11,8 @@ use antiphon_core::{Fault, FaultCode, Seed};
 
 use super::OWNER;
 use crate::checkpoint_writer::free;
-use crate::log::SealedStore;
 use crate::owner;
+use crate::sealed_store::SealedStore;
 
 /// The attempts of one writer to append something.
 pub struct WriteTurn {
