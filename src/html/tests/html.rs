@@ -166,6 +166,15 @@ fn no_page_takes_more_nodes_than_there_are_to_have() {
     assert_eq!(sanitize(&deep).trim(), "a");
 }
 
+/// Pages are parsed in parts, which may end within a character of several bytes or a tag.
+#[test]
+fn a_long_page_is_parsed_as_a_whole() {
+    let text = "aé€😀".repeat(5_000);
+    assert_eq!(to_text(&format!("<p>{text}</p>")), text);
+    let items = "<li title=\"é\">x</li>".repeat(2_000);
+    assert_eq!(sanitize(&format!("<ul>{items}</ul>")), format!("<ul>{items}</ul>"));
+}
+
 fn fragment() -> impl Strategy<Value = String> {
     let parts = vec![
         "<script>",

@@ -1,4 +1,4 @@
-//! Queues: work that is handed to whoever is free.
+//! Queues of messages: in memory, and in a NATS server.
 //!
 //! | module | holds |
 //! |---|---|

@@ -17,22 +17,22 @@ use async_trait::async_trait;
 
 use lease::MemoryLease;
 use state::QueueState;
-use waiting::TopicWatch;
+use waiting::TopicWatcher;
 
 const NAME: &str = "memory";
 
 /// Messages in memory: they end with the process.
 #[derive(Clone)]
-pub struct MemoryQueue(Arc<SharedQueue>);
+pub struct MemoryQueue(Arc<SharedQueueState>);
 
 /// What the queue and its leases share.
-struct SharedQueue {
+struct SharedQueueState {
     clock: Arc<dyn Clock>,
     settings: QueueSettings,
     state: Mutex<QueueState>,
 }
 
-impl SharedQueue {
+impl SharedQueueState {
     fn state(&self) -> MutexGuard<'_, QueueState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -41,7 +41,7 @@ impl SharedQueue {
 impl MemoryQueue {
     /// An empty queue that reads time from `clock`.
     pub fn new(settings: QueueSettings, clock: Arc<dyn Clock>) -> Self {
-        Self(Arc::new(SharedQueue { clock, settings, state: Mutex::default() }))
+        Self(Arc::new(SharedQueueState { clock, settings, state: Mutex::default() }))
     }
 
     fn deliver(&self, topic: &str, limit: usize) -> Vec<Delivery> {
@@ -67,7 +67,7 @@ impl Queue for MemoryQueue {
     ) -> Result<PublishOutcome, Fault> {
         message.check(&self.0.settings)?;
         let until = self.0.clock.now() + wait;
-        let watch = TopicWatch::new(&self.0, &message.topic);
+        let watch = TopicWatcher::new(&self.0, &message.topic);
         loop {
             let changed = watch.changed();
             let now = self.0.clock.now();
@@ -91,7 +91,7 @@ impl Queue for MemoryQueue {
         wait: Duration,
     ) -> Result<Vec<Delivery>, Fault> {
         let until = self.0.clock.now() + wait;
-        let watch = TopicWatch::new(&self.0, topic);
+        let watch = TopicWatcher::new(&self.0, topic);
         loop {
             let changed = watch.changed();
             let now = self.0.clock.now();

@@ -37,7 +37,7 @@ use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use cancelled::CancelledIds;
-use connection::Streams;
+use connection::QueueStreams;
 use names::{encode, subject};
 
 /// How long one question to the server may take.
@@ -52,7 +52,7 @@ const IDLE: Duration = Duration::from_hours(24 * 7);
 /// Messages in a NATS server: they outlive its crashes and those of every process that uses them.
 pub struct NatsQueue {
     name: String,
-    streams: Arc<Streams>,
+    streams: Arc<QueueStreams>,
     consumers: Mutex<HashMap<String, PullConsumer>>,
     cancelled: CancelledIds,
     closed: CancellationToken,
@@ -72,7 +72,7 @@ impl NatsQueue {
         settings: QueueSettings,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, Fault> {
-        let streams = Arc::new(Streams::open(url, name, settings, clock).await?);
+        let streams = Arc::new(QueueStreams::open(url, name, settings, clock).await?);
         let cancelled = CancelledIds::watch(streams.clone());
         let name = streams.server.clone();
         let (consumers, closed) = (Mutex::default(), CancellationToken::new());

@@ -10,7 +10,7 @@
 //! | [`tool_gate`] | what the calls of one tool share: a limit of concurrency, a circuit breaker |
 //! | [`watch`] | who watches a run |
 //! | [`store`] | the port for what must outlive a process |
-//! | [`queue`] | the port for work that is handed to whoever is free |
+//! | [`queue`] | the port to queues of messages |
 //! | [`thread_ref`] | the port to the threads that keep runs |
 //! | [`start`] | starting and resuming runs in threads |
 //! | [`committer`] | from the commits of a run to its thread |

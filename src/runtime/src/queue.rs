@@ -1,5 +1,4 @@
-//! The port for work that is handed to whoever is free: messages in topics, each of them
-//! for one consumer.
+//! The port to queues: messages in topics, each delivered to one consumer at a time.
 //!
 //! What every queue promises, and its conformance suite tests:
 //!

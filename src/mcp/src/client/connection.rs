@@ -153,7 +153,7 @@ impl Connection {
             Some(turn) => Some(turn.lock().await),
             None => None,
         };
-        let questions = OpenCall(ServerQuestions::of(cx));
+        let questions = AnsweringCall(ServerQuestions::of(cx));
         self.rounds(params, cx, &questions.0).await
     }
 
@@ -368,9 +368,9 @@ impl AbandonedCall<'_> {
 }
 
 /// A call that answers questions of its server until it is dropped.
-struct OpenCall(Arc<ServerQuestions>);
+struct AnsweringCall(Arc<ServerQuestions>);
 
-impl Drop for OpenCall {
+impl Drop for AnsweringCall {
     fn drop(&mut self) {
         self.0.end();
     }

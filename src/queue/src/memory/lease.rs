@@ -7,17 +7,17 @@ use antiphon_core::Fault;
 use antiphon_runtime::queue::{DeathReason, MessageLease, lease_lost};
 use async_trait::async_trait;
 
-use super::SharedQueue;
+use super::SharedQueueState;
 use super::state::LeaseKey;
 
 pub(super) struct MemoryLease {
-    queue: Arc<SharedQueue>,
+    queue: Arc<SharedQueueState>,
     key: LeaseKey,
     id: String,
 }
 
 impl MemoryLease {
-    pub(super) const fn new(queue: Arc<SharedQueue>, key: LeaseKey, id: String) -> Self {
+    pub(super) const fn new(queue: Arc<SharedQueueState>, key: LeaseKey, id: String) -> Self {
         Self { queue, key, id }
     }
 

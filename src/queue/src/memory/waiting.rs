@@ -7,17 +7,17 @@ use antiphon_core::Time;
 use tokio::sync::Notify;
 use tokio::sync::futures::OwnedNotified;
 
-use super::SharedQueue;
+use super::SharedQueueState;
 
-/// A publisher or consumer with its eye on a topic, which exists as long as somebody has.
-pub(super) struct TopicWatch {
-    queue: Arc<SharedQueue>,
+/// Wakes a publisher or consumer when its topic changes. A topic is kept as long as it has one.
+pub(super) struct TopicWatcher {
+    queue: Arc<SharedQueueState>,
     topic: String,
     notify: Arc<Notify>,
 }
 
-impl TopicWatch {
-    pub(super) fn new(queue: &Arc<SharedQueue>, topic: &str) -> Self {
+impl TopicWatcher {
+    pub(super) fn new(queue: &Arc<SharedQueueState>, topic: &str) -> Self {
         let notify = queue.state().watch(topic);
         Self { queue: queue.clone(), topic: topic.to_owned(), notify }
     }
@@ -38,7 +38,7 @@ impl TopicWatch {
     }
 }
 
-impl Drop for TopicWatch {
+impl Drop for TopicWatcher {
     fn drop(&mut self) {
         // Replaced, so that the topic does not see this watch any more.
         self.notify = Arc::default();

@@ -9,7 +9,7 @@ use async_nats::jetstream::kv::Operation;
 use futures_util::StreamExt;
 use tokio::task::JoinHandle;
 
-use super::connection::Streams;
+use super::connection::QueueStreams;
 use super::lease::HeldMessage;
 use super::names::encode;
 
@@ -19,7 +19,7 @@ const PAUSE: Duration = Duration::from_millis(200);
 /// The cancelled ids of a queue, which the server keeps, and the messages that consumers of this
 /// process have.
 pub(super) struct CancelledIds {
-    streams: Arc<Streams>,
+    streams: Arc<QueueStreams>,
     held: Arc<HeldMessages>,
     listener: JoinHandle<()>,
 }
@@ -43,7 +43,7 @@ impl HeldMessages {
 
 impl CancelledIds {
     /// Listens to cancellations by any process.
-    pub(super) fn watch(streams: Arc<Streams>) -> Self {
+    pub(super) fn watch(streams: Arc<QueueStreams>) -> Self {
         let held = Arc::<HeldMessages>::default();
         let listener = tokio::spawn(listen(streams.clone(), held.clone()));
         Self { streams, held, listener }
@@ -76,7 +76,7 @@ impl Drop for CancelledIds {
     }
 }
 
-async fn listen(streams: Arc<Streams>, held: Arc<HeldMessages>) {
+async fn listen(streams: Arc<QueueStreams>, held: Arc<HeldMessages>) {
     loop {
         // What was cancelled while nobody listened comes first.
         if let Ok(mut entries) = streams.cancelled.watch_with_history(">").await {

@@ -18,7 +18,7 @@ use super::names::encode;
 const CANCELLED_FOR: Duration = Duration::from_hours(24);
 
 /// The streams of one queue, and what their users need.
-pub(super) struct Streams {
+pub(super) struct QueueStreams {
     /// The server without any secret.
     pub(super) server: String,
     pub(super) prefix: String,
@@ -30,7 +30,7 @@ pub(super) struct Streams {
     pub(super) cancelled: kv::Store,
 }
 
-impl Streams {
+impl QueueStreams {
     pub(super) async fn open(
         url: &str,
         name: &str,

@@ -10,12 +10,12 @@ use async_nats::jetstream::{AckKind, Message, message::PublishMessage};
 use async_trait::async_trait;
 use tokio::time::Instant;
 
-use super::connection::Streams;
+use super::connection::QueueStreams;
 use super::names::subject;
 
 /// A message of this process, until it is settled.
 pub(super) struct HeldMessage {
-    streams: Arc<Streams>,
+    streams: Arc<QueueStreams>,
     taken: Message,
     message: QueueMessage,
     deliveries: u32,
@@ -27,7 +27,7 @@ pub(super) struct HeldMessage {
 impl HeldMessage {
     /// A message that the server has delivered just now.
     pub(super) fn new(
-        streams: Arc<Streams>,
+        streams: Arc<QueueStreams>,
         taken: Message,
         message: QueueMessage,
         deliveries: u32,

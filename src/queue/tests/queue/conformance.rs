@@ -6,16 +6,16 @@ use std::time::Duration;
 use antiphon_runtime::queue::{DeathReason, PublishOutcome, QueueMessage};
 use serde_json::json;
 
-use crate::subject::{Subject, ids, message};
+use crate::subject::{QueueUnderTest, ids, message};
 
 /// Runs each test against each queue.
 macro_rules! each_queue {
     ($($test:ident)*) => {
         mod in_memory {
-            $(#[tokio::test] async fn $test() { super::$test(super::Subject::memory()).await })*
+            $(#[tokio::test] async fn $test() { super::$test(super::QueueUnderTest::memory()).await })*
         }
         mod in_nats {
-            $(#[tokio::test] async fn $test() { super::$test(super::Subject::nats().await).await })*
+            $(#[tokio::test] async fn $test() { super::$test(super::QueueUnderTest::nats().await).await })*
         }
     };
 }
@@ -54,7 +54,7 @@ each_queue! {
 
 const LONG: Duration = Duration::from_secs(30);
 
-async fn messages_are_taken_in_the_order_of_their_publication(it: Subject) {
+async fn messages_are_taken_in_the_order_of_their_publication(it: QueueUnderTest) {
     for id in ["a", "b", "c", "d"] {
         assert_eq!(it.publish(id, "t").await, PublishOutcome::Added);
     }
@@ -65,19 +65,19 @@ async fn messages_are_taken_in_the_order_of_their_publication(it: Subject) {
     assert_eq!(ids(&it.take("t", 3).await), ["d"]);
 }
 
-async fn a_message_goes_to_one_consumer(it: Subject) {
+async fn a_message_goes_to_one_consumer(it: QueueUnderTest) {
     it.publish("a", "t").await;
     let _held = it.take_one("t").await;
     assert!(it.take("t", 10).await.is_empty());
 }
 
-async fn topics_are_apart(it: Subject) {
+async fn topics_are_apart(it: QueueUnderTest) {
     it.publish("a", "one").await;
     assert!(it.take("other", 10).await.is_empty());
     assert_eq!(it.take_one("one").await.message.topic, "one");
 }
 
-async fn an_id_is_published_once(it: Subject) {
+async fn an_id_is_published_once(it: QueueUnderTest) {
     assert_eq!(it.publish("a", "t").await, PublishOutcome::Added);
     assert_eq!(it.publish("a", "t").await, PublishOutcome::Known);
     assert_eq!(it.publish("a", "other").await, PublishOutcome::Known);
@@ -87,7 +87,7 @@ async fn an_id_is_published_once(it: Subject) {
     assert!(it.take("other", 10).await.is_empty());
 }
 
-async fn an_acknowledged_message_is_gone(it: Subject) {
+async fn an_acknowledged_message_is_gone(it: QueueUnderTest) {
     it.publish("a", "t").await;
     it.take_one("t").await.lease.acknowledge().await.unwrap();
     it.end_leases().await;
@@ -95,7 +95,7 @@ async fn an_acknowledged_message_is_gone(it: Subject) {
     assert!(it.queue.dead_letters("t").await.unwrap().is_empty());
 }
 
-async fn a_consumer_that_dies_loses_its_message_to_another(it: Subject) {
+async fn a_consumer_that_dies_loses_its_message_to_another(it: QueueUnderTest) {
     it.publish("a", "t").await;
     drop(it.take_one("t").await);
     assert!(it.take("t", 10).await.is_empty(), "its lease goes on");
@@ -105,7 +105,7 @@ async fn a_consumer_that_dies_loses_its_message_to_another(it: Subject) {
     again.lease.acknowledge().await.unwrap();
 }
 
-async fn a_lease_that_has_ended_settles_nothing(it: Subject) {
+async fn a_lease_that_has_ended_settles_nothing(it: QueueUnderTest) {
     it.publish("a", "t").await;
     let late = it.take_one("t").await;
     it.end_leases().await;
@@ -117,7 +117,7 @@ async fn a_lease_that_has_ended_settles_nothing(it: Subject) {
     again.lease.acknowledge().await.unwrap();
 }
 
-async fn a_message_is_settled_once(it: Subject) {
+async fn a_message_is_settled_once(it: QueueUnderTest) {
     it.publish("a", "t").await;
     let taken = it.take_one("t").await;
     taken.lease.acknowledge().await.unwrap();
@@ -126,7 +126,7 @@ async fn a_message_is_settled_once(it: Subject) {
     assert_eq!(refused.code, "queue_lease_lost");
 }
 
-async fn an_extended_lease_goes_on(it: Subject) {
+async fn an_extended_lease_goes_on(it: QueueUnderTest) {
     it.publish("a", "t").await;
     let taken = it.take_one("t").await;
     for _ in 0..3 {
@@ -137,7 +137,7 @@ async fn an_extended_lease_goes_on(it: Subject) {
     taken.lease.acknowledge().await.unwrap();
 }
 
-async fn a_message_is_settled_while_its_lease_is_extended(it: Subject) {
+async fn a_message_is_settled_while_its_lease_is_extended(it: QueueUnderTest) {
     it.publish("a", "t").await;
     let taken = it.take_one("t").await;
     let (extended, settled) = tokio::join!(taken.lease.extend(), taken.lease.acknowledge());
@@ -146,7 +146,7 @@ async fn a_message_is_settled_while_its_lease_is_extended(it: Subject) {
     assert_eq!(taken.lease.extend().await.unwrap_err().code, "queue_lease_lost");
 }
 
-async fn what_is_given_back_comes_again_before_what_is_new(it: Subject) {
+async fn what_is_given_back_comes_again_before_what_is_new(it: QueueUnderTest) {
     it.publish("a", "t").await;
     it.publish("b", "t").await;
     let first = it.take("t", 1).await;
@@ -156,7 +156,7 @@ async fn what_is_given_back_comes_again_before_what_is_new(it: Subject) {
     assert_eq!((both[0].attempt, both[1].attempt), (2, 1));
 }
 
-async fn what_is_given_back_with_a_delay_comes_later(it: Subject) {
+async fn what_is_given_back_with_a_delay_comes_later(it: QueueUnderTest) {
     it.publish("a", "t").await;
     let delay = it.settings.lease * 2;
     it.take_one("t").await.lease.give_back(delay).await.unwrap();
@@ -166,7 +166,7 @@ async fn what_is_given_back_with_a_delay_comes_later(it: Subject) {
     assert_eq!(it.take_one("t").await.attempt, 2);
 }
 
-async fn a_message_dies_of_too_many_deliveries(it: Subject) {
+async fn a_message_dies_of_too_many_deliveries(it: QueueUnderTest) {
     it.publish("a", "t").await;
     for attempt in 1..=3 {
         assert_eq!(it.take_one("t").await.attempt, attempt);
@@ -182,7 +182,7 @@ async fn a_message_dies_of_too_many_deliveries(it: Subject) {
     assert!(it.queue.dead_letters("other").await.unwrap().is_empty());
 }
 
-async fn a_message_that_must_not_be_repeated_is_delivered_once(it: Subject) {
+async fn a_message_that_must_not_be_repeated_is_delivered_once(it: QueueUnderTest) {
     let once = QueueMessage { max_deliveries: Some(NonZeroU32::MIN), ..message("a", "t") };
     it.queue.publish(once, Duration::ZERO).await.unwrap();
     it.take_one("t").await.lease.give_back(Duration::ZERO).await.unwrap();
@@ -191,7 +191,7 @@ async fn a_message_that_must_not_be_repeated_is_delivered_once(it: Subject) {
     assert_eq!((dead.len(), &dead[0].reason), (1, &DeathReason::DeliveriesExhausted));
 }
 
-async fn a_message_dies_of_its_deadline(it: Subject) {
+async fn a_message_dies_of_its_deadline(it: QueueUnderTest) {
     let deadline = Some(it.now() + it.settings.lease);
     let urgent = QueueMessage { deadline, ..message("a", "t") };
     it.queue.publish(urgent.clone(), Duration::ZERO).await.unwrap();
@@ -203,7 +203,7 @@ async fn a_message_dies_of_its_deadline(it: Subject) {
     assert_eq!((&dead[0].message, dead[0].deliveries), (&urgent, 0));
 }
 
-async fn a_buried_message_says_why(it: Subject) {
+async fn a_buried_message_says_why(it: QueueUnderTest) {
     it.publish("a", "t").await;
     it.take_one("t").await.lease.bury("no such tool: sing").await.unwrap();
     it.end_leases().await;
@@ -213,7 +213,7 @@ async fn a_buried_message_says_why(it: Subject) {
     assert_eq!(it.publish("a", "t").await, PublishOutcome::Known);
 }
 
-async fn of_dead_letters_the_latest_are_kept(it: Subject) {
+async fn of_dead_letters_the_latest_are_kept(it: QueueUnderTest) {
     for number in 0..12 {
         it.publish(&format!("m{number}"), "t").await;
         it.take_one("t").await.lease.bury("for a test").await.unwrap();
@@ -223,13 +223,13 @@ async fn of_dead_letters_the_latest_are_kept(it: Subject) {
     assert_eq!(kept, (4..12).map(|number| format!("m{number}")).collect::<Vec<_>>());
 }
 
-async fn fill(it: &Subject) {
+async fn fill(it: &QueueUnderTest) {
     for number in 0..it.settings.capacity.get() {
         it.publish(&format!("m{number}"), "t").await;
     }
 }
 
-async fn a_full_topic_refuses_and_other_topics_do_not(it: Subject) {
+async fn a_full_topic_refuses_and_other_topics_do_not(it: QueueUnderTest) {
     fill(&it).await;
     let full = it.queue.publish(message("a", "t"), Duration::ZERO).await.unwrap_err();
     assert_eq!((full.code.as_str(), full.details["topic"].as_str()), ("queue_full", Some("t")));
@@ -241,12 +241,12 @@ async fn a_full_topic_refuses_and_other_topics_do_not(it: Subject) {
     assert_eq!(it.publish("b", "t").await, PublishOutcome::Added);
 }
 
-async fn a_known_id_finds_its_place_in_a_full_topic(it: Subject) {
+async fn a_known_id_finds_its_place_in_a_full_topic(it: QueueUnderTest) {
     fill(&it).await;
     assert_eq!(it.publish("m3", "t").await, PublishOutcome::Known);
 }
 
-async fn a_publisher_waits_for_a_place(it: Subject) {
+async fn a_publisher_waits_for_a_place(it: QueueUnderTest) {
     fill(&it).await;
     let held = it.take("t", 1).await;
     let (published, ()) = tokio::join!(it.queue.publish(message("a", "t"), LONG), async {
@@ -256,7 +256,7 @@ async fn a_publisher_waits_for_a_place(it: Subject) {
     assert_eq!(published.unwrap(), PublishOutcome::Added);
 }
 
-async fn a_consumer_waits_for_a_message(it: Subject) {
+async fn a_consumer_waits_for_a_message(it: QueueUnderTest) {
     let (taken, _) = tokio::join!(it.queue.take("t", 5, LONG), async {
         tokio::task::yield_now().await;
         it.publish("a", "t").await
@@ -264,7 +264,7 @@ async fn a_consumer_waits_for_a_message(it: Subject) {
     assert_eq!(ids(&taken.unwrap()), ["a"]);
 }
 
-async fn a_cancelled_message_is_not_delivered(it: Subject) {
+async fn a_cancelled_message_is_not_delivered(it: QueueUnderTest) {
     it.publish("a", "t").await;
     it.publish("b", "t").await;
     it.queue.cancel("a", "the run has ended").await.unwrap();
@@ -273,7 +273,7 @@ async fn a_cancelled_message_is_not_delivered(it: Subject) {
     assert!(it.queue.dead_letters("t").await.unwrap().is_empty());
 }
 
-async fn a_consumer_is_told_that_its_message_was_cancelled(it: Subject) {
+async fn a_consumer_is_told_that_its_message_was_cancelled(it: QueueUnderTest) {
     it.publish("a", "t").await;
     let taken = it.take_one("t").await;
     assert_eq!(taken.cancellation.reason(), None);
@@ -285,13 +285,13 @@ async fn a_consumer_is_told_that_its_message_was_cancelled(it: Subject) {
     assert!(it.take("t", 10).await.is_empty());
 }
 
-async fn an_id_may_be_cancelled_before_its_message_is_published(it: Subject) {
+async fn an_id_may_be_cancelled_before_its_message_is_published(it: QueueUnderTest) {
     it.queue.cancel("a", "the run has ended").await.unwrap();
     assert_eq!(it.publish("a", "t").await, PublishOutcome::Known);
     assert!(it.take("t", 10).await.is_empty());
 }
 
-async fn cancelling_what_is_done_changes_nothing(it: Subject) {
+async fn cancelling_what_is_done_changes_nothing(it: QueueUnderTest) {
     it.publish("a", "t").await;
     it.publish("b", "t").await;
     let both = it.take("t", 2).await;
@@ -302,7 +302,7 @@ async fn cancelling_what_is_done_changes_nothing(it: Subject) {
     assert_eq!(it.queue.dead_letters("t").await.unwrap().len(), 1);
 }
 
-async fn what_waits_ends_with_its_queue(it: Subject) {
+async fn what_waits_ends_with_its_queue(it: QueueUnderTest) {
     fill(&it).await;
     let (taken, published, ()) = tokio::join!(
         it.queue.take("other", 1, LONG),
@@ -320,7 +320,7 @@ async fn what_waits_ends_with_its_queue(it: Subject) {
     }
 }
 
-async fn leases_are_settled_after_the_queue_is_closed(it: Subject) {
+async fn leases_are_settled_after_the_queue_is_closed(it: QueueUnderTest) {
     it.publish("a", "t").await;
     let taken = it.take_one("t").await;
     it.queue.close();
@@ -328,7 +328,7 @@ async fn leases_are_settled_after_the_queue_is_closed(it: Subject) {
     assert_eq!(taken.lease.acknowledge().await.unwrap_err().code, "queue_lease_lost");
 }
 
-async fn what_is_no_message_is_refused(it: Subject) {
+async fn what_is_no_message_is_refused(it: QueueUnderTest) {
     let large = QueueMessage::new("a", "t", json!("x".repeat(1_000)));
     let long = "x".repeat(65);
     let wrong = [message("", "t"), message("a", ""), message(&long, "t"), large];
@@ -339,7 +339,7 @@ async fn what_is_no_message_is_refused(it: Subject) {
     assert!(it.take("t", 10).await.is_empty());
 }
 
-async fn names_of_any_kind_are_kept_apart(it: Subject) {
+async fn names_of_any_kind_are_kept_apart(it: QueueUnderTest) {
     let names = ["a.b", "a b", "a*b", "a>b", "a/b", "a=b", "ä\n", "A.B", "a", "%20"];
     for name in names {
         assert_eq!(it.publish(name, name).await, PublishOutcome::Added, "{name}");

@@ -13,7 +13,7 @@ use serde_json::json;
 use crate::server::NatsServer;
 
 /// A queue under test, with small limits.
-pub(crate) struct Subject {
+pub(crate) struct QueueUnderTest {
     pub(crate) queue: Arc<dyn Queue>,
     pub(crate) settings: QueueSettings,
     clock: TestClock,
@@ -26,7 +26,7 @@ enum TestClock {
     System(SystemClock),
 }
 
-impl Subject {
+impl QueueUnderTest {
     pub(crate) fn memory() -> Self {
         let clock = Arc::new(ManualClock::at(Time::from_micros(1_000_000)));
         let settings = settings();

@@ -52,7 +52,7 @@ impl QueueMessage {
                     .hint("use a UUID as id, and the name of a role as topic"));
             }
         }
-        let mut size = ByteTally(0);
+        let mut size = ByteCounter(0);
         // Values of JSON can always be written, and so can these bytes, which go nowhere.
         let _ = serde_json::to_writer(&mut size, &self.body);
         if size.0 > settings.max_bytes {
@@ -83,9 +83,9 @@ impl QueueMessage {
 }
 
 /// Counts bytes and keeps none.
-struct ByteTally(usize);
+struct ByteCounter(usize);
 
-impl Write for ByteTally {
+impl Write for ByteCounter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0 += bytes.len();
         Ok(bytes.len())

@@ -179,7 +179,7 @@ pub(super) fn unit_at(text: &str) -> Option<(Vec<&'static str>, usize)> {
 /// The units that a text mentions by a word or a sign of more than one letter.
 pub(super) fn units_in(text: &str) -> Vec<&'static str> {
     let lower = text.to_lowercase();
-    let (bytes, lower_bytes) = (BytePresence::new(text), BytePresence::new(&lower));
+    let (bytes, lower_bytes) = (PresentBytes::new(text), PresentBytes::new(&lower));
     let mentions = |spellings: &&SplitSpellings| {
         let is_long = |alias: &str| alias.chars().nth(1).is_some() || !alias.is_ascii();
         let has_sign = |sign: &&str| {
@@ -222,9 +222,9 @@ pub(super) fn implies(known: &str, unit: &str) -> bool {
 }
 
 /// The bytes that a text has, which rule most spellings out before they are searched for.
-struct BytePresence([bool; 256]);
+struct PresentBytes([bool; 256]);
 
-impl BytePresence {
+impl PresentBytes {
     fn new(text: &str) -> Self {
         let mut present = [false; 256];
         for byte in text.bytes() {
