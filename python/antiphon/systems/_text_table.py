@@ -1,4 +1,4 @@
-"""Tables in text files: the delimiter, the types of the columns, and what stands for nothing."""
+"""Tables in text files: the delimiter, the types of columns, and the marks of missing values."""
 
 from __future__ import annotations
 

@@ -93,9 +93,9 @@ class DataAnalyst(System[OrchestratorResponse]):
         frames: data frames by the names of their tables, in place of a database: of pandas or
             polars, dicts of columns, or lists of dicts. They are copied into a temporary SQLite
             file when the object is made.
-        max_rows: rows of a result of a query; further ones are left out, and the result, the
-            coder and the composer are told. Tools of `sql` have a limit of their own. Default:
-            1,000.
+        max_rows: the most rows that a query returns. If there are more, the result and the
+            prompts of the coder and the composer say so. Tools of `sql` have a limit of their
+            own. Default: 1,000.
         api: the tools of `antiphon.tools.http_api`. Default: none.
         sandbox: where code is run; ``False`` for nowhere. Default: a new `Sandbox`, with pandas and
             numpy if they are installed; none on a machine that has no engine.
