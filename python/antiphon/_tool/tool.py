@@ -281,6 +281,7 @@ class Tool:
             ValidationError: as `Tool`.
 
         Example:
+            >>> from antiphon import tool
             >>> @tool
             ... def delete(path: str) -> str:
             ...     return path
