@@ -16,6 +16,7 @@ _SQL = frozenset({"rusqlite", "sqlx-core", "tokio-postgres", "libsqlite3-sys"})
 _WAITING = frozenset({"tokio", "mio", "async-std", "smol"})
 _ADAPTERS = frozenset({"net", "models", "tools", "mcp", "stores", "sandbox", "queue"})
 _PORTS = frozenset({"core", "runtime"})
+_TEXTS = frozenset({"figures", "html", "markdown"})
 _CLOSURE = 25
 """Packages that the engine may need in all, itself included."""
 
@@ -31,6 +32,7 @@ class Room:
 HOUSE = {
     "core": Room(frozenset(), _PYTHON | _HTTP | _SQL | _WAITING | {"tracing"}),
     "reply": Room(frozenset({"core"}), _PYTHON | _HTTP | _SQL | _WAITING),
+    "figures": Room(frozenset(), _PYTHON | _HTTP | _SQL | _WAITING),
     "markdown": Room(frozenset(), _PYTHON | _HTTP | _SQL | _WAITING),
     "html": Room(frozenset(), _PYTHON | _HTTP | _SQL | _WAITING),
     "runtime": Room(frozenset({"core"}), _PYTHON | _HTTP | _SQL),
@@ -41,11 +43,9 @@ HOUSE = {
     "stores": Room(),
     "sandbox": Room(),
     "queue": Room(),
-    "systems": Room(_PORTS | {"html", "markdown", "reply"}, _PYTHON | _HTTP | _SQL),
-    "server": Room(_PORTS | _ADAPTERS | {"html", "markdown", "reply", "systems"}),
-    "binding": Room(
-        _PORTS | _ADAPTERS | {"html", "markdown", "reply", "systems", "server"}, frozenset()
-    ),
+    "systems": Room(_PORTS | _TEXTS | {"reply"}, _PYTHON | _HTTP | _SQL),
+    "server": Room(_PORTS | _ADAPTERS | _TEXTS | {"reply", "systems"}),
+    "binding": Room(_PORTS | _ADAPTERS | _TEXTS | {"reply", "systems", "server"}, frozenset()),
 }
 CRATES = sorted(path.parent.name for path in ROOT.glob("src/*/Cargo.toml"))
 

@@ -15,7 +15,6 @@
 //! | [`state`], [`patch`] | the state of a system, and what a node writes to it |
 //! | [`config`], [`reply`] | reading settings, and the replies of roles |
 //! | [`tool_cache`] | the results of tools in a run |
-//! | [`figures`] | numbers, dates and units in sentences, compared by code |
 //! | [`template`], [`delimited_input`] | filling prompts, and untrusted text in them |
 
 pub mod agentic_search;
@@ -29,7 +28,6 @@ pub mod drawing;
 #[cfg(feature = "echo")]
 pub mod echo;
 mod escaped_tool;
-pub mod figures;
 mod host;
 pub mod node;
 pub mod patch;

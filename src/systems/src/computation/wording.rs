@@ -10,10 +10,10 @@ use super::reply::Summary;
 use super::sandbox_output::SandboxOutput;
 use super::state::State;
 use super::value_text::{number_digits, plain_item, result_of};
-use crate::figures::{FigureEvidence, FigureMismatch, added};
 use crate::node::NodeContext;
 use crate::patch::Patch;
 use crate::prompts::ModelTier;
+use antiphon_figures::{FigureEvidence, FigureMismatch, added};
 
 /// The longest text that an answer has to repeat, in characters.
 const LONGEST: usize = 60;

@@ -16,10 +16,10 @@ use super::trace_event::{TraceEventKind, event};
 use crate::builder::RoleNode;
 use crate::computation::RejectedWording;
 use crate::delimited_input::DelimitedInput;
-use crate::figures::FigureEvidence;
 use crate::node::{NodeContext, StateView, goto};
 use crate::patch::Patch;
 use crate::reply::{RoleReply, object, text};
+use antiphon_figures::FigureEvidence;
 
 #[derive(Deserialize)]
 struct AnswerReply {

@@ -9,8 +9,8 @@ use super::tabular::TabularResult;
 use super::trace_event::{TraceEvent, TraceEventKind, event};
 use crate::computation::RejectedWording;
 use crate::delimited_input::{DelimitedInput, escape};
-use crate::figures::{FigureEvidence, FigureMismatch};
 use crate::node::NodeContext;
+use antiphon_figures::{FigureEvidence, FigureMismatch};
 
 /// What to do about an answer that states what was not found.
 const AGAIN: &str = "Word the answer again. State only numbers, units and dates that are in the \

@@ -6,7 +6,7 @@ use serde_json::{Map, Number, Value as Json};
 
 use crate::base64_bytes::Base64Bytes;
 use crate::delimited_input::cut;
-use crate::figures::FigureEvidence;
+use antiphon_figures::FigureEvidence;
 
 /// The longest cell that a model sees, in characters.
 const LONGEST_CELL: usize = 200;

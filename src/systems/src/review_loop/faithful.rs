@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::figures::added;
+use antiphon_figures::added;
 
 /// The first number, date, unit, name or negation of `short` that `full` does not have.
 pub(super) fn changed_word(full: &str, short: &str) -> Option<String> {

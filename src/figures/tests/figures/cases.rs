@@ -1,6 +1,6 @@
 //! Hard cases, one a line: what is known, and what a sentence may say of it.
 
-use antiphon_systems::figures::{FigureEvidence, FigureMismatch, added};
+use antiphon_figures::{FigureEvidence, FigureMismatch, added};
 
 /// A result with the text around it, and a sentence.
 type Case<'c> = (f64, &'c str, &'c str);

@@ -40,11 +40,60 @@ impl Decimal {
         Some(if is_negative { number.negated() } else { number })
     }
 
+    /// Its digits with a point, or with an exponent if it is very large or small.
+    pub(super) fn written(&self) -> String {
+        let sign = if self.is_negative { "-" } else { "" };
+        let digits = if self.digits.is_empty() { "0" } else { &self.digits };
+        match usize::try_from(self.exponent.unsigned_abs()) {
+            Ok(zeros) if self.exponent >= 0 && zeros <= 24 => {
+                format!("{sign}{digits}{}", "0".repeat(zeros))
+            }
+            Ok(places) if self.exponent < 0 && places <= 24 => {
+                let padded = format!("{digits:0>width$}", width = places + 1);
+                let (whole, fraction) = padded.split_at(padded.len() - places);
+                format!("{sign}{whole}.{fraction}")
+            }
+            _ => format!("{sign}{digits}e{}", self.exponent),
+        }
+    }
+
     /// The nearest number that a machine computes with.
     pub(super) fn value(&self) -> f64 {
         let sign = if self.is_negative { "-" } else { "" };
         let digits = if self.digits.is_empty() { "0" } else { &self.digits };
         format!("{sign}{digits}e{}", self.exponent).parse().unwrap_or(f64::NAN)
+    }
+
+    /// How far two numbers are apart, without loss if their digits fit a machine's integer.
+    pub(super) fn distance(&self, other: &Self) -> f64 {
+        let least = self.exponent.min(other.exponent);
+        match (self.scaled_to(least), other.scaled_to(least)) {
+            (Some(left), Some(right)) => {
+                let digits = Self::of_digits(&left.abs_diff(right).to_string(), least);
+                digits.value()
+            }
+            _ => (self.value() - other.value()).abs(),
+        }
+    }
+
+    /// Its digits as an integer that counts `10^exponent`.
+    fn scaled_to(&self, exponent: i32) -> Option<i128> {
+        let zeros = u32::try_from(self.exponent.checked_sub(exponent)?).ok()?;
+        let digits: i128 = if self.digits.is_empty() { 0 } else { self.digits.parse().ok()? };
+        let digits = digits.checked_mul(10_i128.checked_pow(zeros)?)?;
+        Some(if self.is_negative { -digits } else { digits })
+    }
+
+    /// Below zero.
+    pub(super) const fn is_negative(&self) -> bool {
+        self.is_negative
+    }
+
+    /// The number without its sign.
+    #[must_use]
+    pub(super) fn magnitude(mut self) -> Self {
+        self.is_negative = false;
+        self
     }
 
     pub(super) const fn is_whole(&self) -> bool {

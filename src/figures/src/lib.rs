@@ -1,8 +1,9 @@
 //! Numbers, dates and units in sentences, compared by code: whether a sentence states only what
-//! is known from a result, and whether a short answer still says what a long one does.
+//! is known from a result, whether a short answer still says what a long one does, and whether two
+//! sentences state the same quantity.
 //!
 //! ```
-//! use antiphon_systems::figures::FigureEvidence;
+//! use antiphon_figures::FigureEvidence;
 //! let mut known = FigureEvidence::new();
 //! known.text("How warm was it on average?").name("temp_c").number(35.6172);
 //! assert!(known.mismatches("It was 35.6 °C on average.").is_empty());
@@ -20,10 +21,17 @@
 //! | `date`, `unit` | dates and units, by the ways they are written |
 //! | `figure` | what a sentence states |
 //! | `evidence` | what is known, and the comparison |
+//! | [`quantity`], `quantity_reader` | the quantities of a sentence, one by one |
+//! | `bound`, `counted` | whether a quantity is about, over or below its number; what is counted |
+//! | `conversion`, [`comparison`] | units of one dimension, and the comparison of two quantities |
 //!
 //! Numbers may be grouped and rounded in any way that is common somewhere, so a numeral that can
-//! be read in two ways is right if one of them is. Names and claims in words are not compared.
+//! be read in two ways is right if one of them is; of a [`quantity`] the likeliest counts. Names and claims in words are not compared.
 
+mod bound;
+pub mod comparison;
+mod conversion;
+mod counted;
 mod date;
 mod decimal;
 mod evidence;
@@ -31,18 +39,22 @@ mod figure;
 mod list_item;
 mod number;
 mod plain_text;
+pub mod quantity;
+mod quantity_reader;
 mod scan;
 mod sign;
 mod spelled;
 mod unit;
 
+pub use comparison::{QuantityMismatch, QuantityVerdict};
 pub use evidence::{FigureEvidence, FigureMismatch};
+pub use quantity::{QuantityBound, QuantityChange, QuantityKind, StatedQuantity, quantities};
 
 /// What `short` states and `long` does not: numbers, dates and units. A short form of an answer
 /// without differences may stand in its place. A rounded number is another one.
 ///
 /// ```
-/// use antiphon_systems::figures::added;
+/// use antiphon_figures::added;
 /// let long = "Adding both gives 42 apples, which were picked on 3 May 2021.";
 /// assert!(added("42", long).is_empty());
 /// assert_eq!(added("43", long).len(), 1);

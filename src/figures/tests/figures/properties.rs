@@ -1,6 +1,6 @@
 //! What holds for all numbers, dates and texts.
 
-use antiphon_systems::figures::{FigureEvidence, added};
+use antiphon_figures::{FigureEvidence, added};
 use proptest::prelude::*;
 
 /// The digits of a whole number in groups of three.

@@ -149,7 +149,7 @@ impl FigureEvidence {
     }
 
     fn mismatch(&self, figure: StatedFigure, lowers: bool) -> Option<FigureMismatch> {
-        let StatedFigure { text, meaning } = figure;
+        let StatedFigure { text, meaning, .. } = figure;
         match meaning {
             FigureValue::Number(number) => self.number_mismatch(&number, text, lowers),
             FigureValue::Date(dates) => (!dates.iter().any(|date| self.has_date(date)))

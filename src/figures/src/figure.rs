@@ -15,6 +15,9 @@ use super::unit::{PERCENT, unit_at};
 pub(super) struct StatedFigure {
     pub(super) text: String,
     pub(super) meaning: FigureValue,
+    /// Its first token, and how many it has.
+    pub(super) place: usize,
+    pub(super) used: usize,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -46,9 +49,13 @@ pub(super) struct Quantity {
 /// Everything that a text states, in order.
 pub(super) fn figures(text: &str) -> Vec<StatedFigure> {
     let text = &plain(text);
-    let tokens = scan(text);
-    let items = list_items(text, &tokens);
-    let mut reader = Reader { text, tokens: &tokens, items, found: Vec::new() };
+    figures_of(text, &scan(text))
+}
+
+/// The same of a plain text and its tokens.
+pub(super) fn figures_of(text: &str, tokens: &[TextToken<'_>]) -> Vec<StatedFigure> {
+    let items = list_items(text, tokens);
+    let mut reader = Reader { text, tokens, items, found: Vec::new() };
     let mut place = 0;
     while place < tokens.len() {
         place += reader.read(place).max(1);
@@ -92,7 +99,7 @@ impl<'t> Reader<'_, 't> {
             return 1;
         };
         let text = self.text.get(first.start..last.end).unwrap_or_default().to_owned();
-        self.found.push(StatedFigure { text, meaning });
+        self.found.push(StatedFigure { text, meaning, place, used: used.max(1) });
         used
     }
 

@@ -1,0 +1,11 @@
+//! Numbers, dates and units in sentences.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "clippy does not see that these helpers are only called by tests"
+)]
+
+mod cases;
+mod properties;
+mod quantities;

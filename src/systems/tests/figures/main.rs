@@ -1,4 +1,0 @@
-//! Numbers, dates and units in sentences.
-
-mod cases;
-mod properties;
