@@ -16,7 +16,7 @@ _SQL = frozenset({"rusqlite", "sqlx-core", "tokio-postgres", "libsqlite3-sys"})
 _WAITING = frozenset({"tokio", "mio", "async-std", "smol"})
 _ADAPTERS = frozenset({"net", "models", "tools", "mcp", "stores", "sandbox", "queue"})
 _PORTS = frozenset({"core", "runtime"})
-_TEXTS = frozenset({"figures", "html", "markdown"})
+_TEXTS = frozenset({"citation", "figures", "html", "markdown"})
 _CLOSURE = 25
 """Packages that the engine may need in all, itself included."""
 
@@ -33,6 +33,7 @@ HOUSE = {
     "core": Room(frozenset(), _PYTHON | _HTTP | _SQL | _WAITING | {"tracing"}),
     "reply": Room(frozenset({"core"}), _PYTHON | _HTTP | _SQL | _WAITING),
     "figures": Room(frozenset(), _PYTHON | _HTTP | _SQL | _WAITING),
+    "citation": Room(frozenset({"figures"}), _PYTHON | _HTTP | _SQL | _WAITING),
     "markdown": Room(frozenset(), _PYTHON | _HTTP | _SQL | _WAITING),
     "html": Room(frozenset(), _PYTHON | _HTTP | _SQL | _WAITING),
     "runtime": Room(frozenset({"core"}), _PYTHON | _HTTP | _SQL),

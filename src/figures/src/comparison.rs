@@ -108,6 +108,48 @@ impl StatedQuantity {
         verdict
     }
 
+    /// Whether this is the `sum`, the `difference`, the `ratio` or the `growth` of others, to the
+    /// digits that are shown. A ratio may be a percentage or a factor, a growth is a percentage.
+    ///
+    /// ```
+    /// use antiphon_figures::quantities;
+    /// let one = |text| quantities(text).remove(0);
+    /// assert!(one("30 users").is_computed("sum", &[&one("10 users"), &one("20 users")]));
+    /// assert!(one("50 %").is_computed("growth", &[&one("$10"), &one("$15")]));
+    /// assert!(!one("31 users").is_computed("sum", &[&one("10 users"), &one("20 users")]));
+    /// ```
+    pub fn is_computed(&self, operation: &str, operands: &[&Self]) -> bool {
+        let Some((first, rest)) = operands.split_first().filter(|(_, rest)| !rest.is_empty())
+        else {
+            return false;
+        };
+        let Some(scales) =
+            operands.iter().map(|it| it.scale_to(first).ok()).collect::<Option<Vec<f64>>>()
+        else {
+            return false;
+        };
+        let values: Vec<f64> =
+            operands.iter().zip(scales).map(|(it, scale)| it.value() * scale).collect();
+        let (start, second) = (first.value(), rest.first().map_or(0.0, |it| it.value()));
+        let is_share = self.kind == QuantityKind::Percent;
+        let is_plain = is_share || matches!(self.kind, QuantityKind::Factor | QuantityKind::Count);
+        let (value, scale) = match operation {
+            "sum" => (values.iter().sum(), self.scale_to(first).ok()),
+            "difference" => (start - values.iter().skip(1).sum::<f64>(), self.scale_to(first).ok()),
+            "ratio" if is_plain && second != 0.0 => {
+                (start / second * if is_share { 100.0 } else { 1.0 }, Some(1.0))
+            }
+            "growth" if is_share && start != 0.0 => {
+                ((second - start) / start.abs() * 100.0, Some(1.0))
+            }
+            _ => return false,
+        };
+        let Some(scale) = scale else { return false };
+        let own = self.value().abs() * scale;
+        let rounding = self.number.step * scale / 2.0;
+        (own - f64::abs(value)).abs() <= rounding.min(own * TOLERANCE) + own * NOISE
+    }
+
     /// What the own number is multiplied by to be in the unit of the other.
     fn scale_to(&self, other: &Self) -> Result<f64, QuantityMismatch> {
         if self.kind != other.kind {

@@ -109,6 +109,7 @@ impl<'r, 't> QuantityReader<'r, 't> {
         let token = self.tokens.get(place)?;
         let Some(numeral) = token.numeral() else {
             let (value, used) = spelled(self.tokens.get(place..)?)?;
+            let value = if self.is_halved(place) { value / 2.0 } else { value };
             let decimal = Decimal::parse(&value.to_string())?;
             return Some((NumeralReading { decimal, step: 1.0 }, place + used));
         };
@@ -213,6 +214,13 @@ impl<'r, 't> QuantityReader<'r, 't> {
         (length == token.text.len()).then_some(units)
     }
 
+    /// `half a million`.
+    fn is_halved(&self, place: usize) -> bool {
+        place >= 2
+            && self.word(place - 1) == Some("a")
+            && self.word(place - 2).is_some_and(|word| word.eq_ignore_ascii_case("half"))
+    }
+
     fn has_money_before(&self, place: usize) -> bool {
         self.money_before(place).is_some()
     }
@@ -220,6 +228,7 @@ impl<'r, 't> QuantityReader<'r, 't> {
     /// The first token of a number with what is written before it: a sign, a currency.
     fn first(&self, place: usize) -> usize {
         let is_prefix = |token: &TextToken<'_>| is_minus(token) || is_money(token);
+        let place = if self.is_halved(place) { place - 2 } else { place };
         let before = self.tokens.get(..place).unwrap_or_default();
         place - before.iter().rev().take_while(|token| is_prefix(token)).count()
     }

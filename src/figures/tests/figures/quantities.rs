@@ -40,6 +40,7 @@ fn a_quantity_has_its_number_kind_and_unit_however_it_is_written() {
         ("It is 3x faster.", "3 times"),
         ("It had minus 5 °C.", "-5 °C"),
         ("There were two hundred and fifty.", "250"),
+        ("It has half a million users.", "500000 users"),
         ("In 2023.", "2023"),
         ("It takes 3–5 days.", "3–5 d"),
         ("It takes between 3 and 5 days.", "3–5 d"),

@@ -1,0 +1,305 @@
+//! The numbers of a claim against those of its evidence.
+
+use std::collections::BTreeSet;
+
+use antiphon_figures::{
+    QuantityKind, QuantityMismatch, QuantityVerdict, StatedQuantity, quantities,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::clause::{Clause, clauses};
+use crate::sentence::sentences;
+use crate::verdict::Verdict;
+use crate::word::{content_words, periods, share};
+
+/// How a number of a claim is related to the evidence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum NumberStatus {
+    /// It stands there.
+    Exact,
+    /// It stands there, more precisely.
+    Approximate,
+    /// It follows from numbers that stand there.
+    Computed,
+    /// Another number stands there for the same thing.
+    Mismatch,
+    /// Nothing of the kind stands there.
+    Unverifiable,
+}
+
+impl NumberStatus {
+    /// Whether the evidence states the number.
+    pub const fn is_match(self) -> bool {
+        matches!(self, Self::Exact | Self::Approximate | Self::Computed)
+    }
+}
+
+/// A number of a claim, compared with those of its evidence.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct NumericVerification {
+    /// As the claim states it.
+    pub claim_value: String,
+    /// At full length.
+    pub normalized_claim: String,
+    /// The closest number of the evidence, as it is stated there.
+    pub evidence_value: Option<String>,
+    /// At full length.
+    pub normalized_evidence: Option<String>,
+    /// How they compare.
+    pub status: NumberStatus,
+    /// From 0 to 1.
+    pub confidence: f64,
+}
+
+/// What a model says about how a number was computed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ProposedComputation {
+    /// `sum`, `difference`, `ratio` or `growth`.
+    pub operation: String,
+    /// Numbers of the evidence, in words of the evidence.
+    pub operands: Vec<String>,
+}
+
+/// A number of a claim, and the number of the evidence that answers the same question.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct NumberAnswer {
+    /// What is asked of both.
+    pub question: String,
+    /// What the claim says.
+    pub claim_answer: String,
+    /// What the evidence says; empty if it says nothing.
+    pub evidence_answer: String,
+}
+
+/// Compares each number of a claim with all of its evidence. `context` are titles and headings
+/// of the evidence, which may name what its sentences are about.
+///
+/// ```
+/// use antiphon_citation::{NumberStatus, check_numbers};
+/// let check = |claim: &str| check_numbers(claim, &["Revenue was $3.19 billion in 2023."], &[]);
+/// assert!(check("In 2023 revenue was $3.2 billion.").iter().all(|it| it.status.is_match()));
+/// let wrong = check("In 2023 revenue was $3.9 billion.");
+/// assert_eq!(wrong[1].status, NumberStatus::Mismatch);
+/// let other = check("In 2023 profit was $3.2 billion.");
+/// assert!(!other[1].status.is_match());
+/// ```
+pub fn check_numbers(claim: &str, quotes: &[&str], context: &[&str]) -> Vec<NumericVerification> {
+    let evidence: Vec<Vec<Clause>> =
+        quotes.iter().flat_map(|quote| sentences_of(quote)).map(|it| clauses(&it)).collect();
+    let context = Context::new(quotes, context);
+    let mut found = Vec::new();
+    for clause in sentences_of(claim).iter().flat_map(|sentence| clauses(sentence)) {
+        for quantity in &clause.quantities {
+            found.push(checked(quantity, &clause, &evidence, &context));
+        }
+    }
+    found
+}
+
+fn sentences_of(text: &str) -> Vec<String> {
+    let own = sentences(text).into_iter().filter_map(|span| span.of(text));
+    own.map(str::to_owned).collect()
+}
+
+/// What is known beside the sentence that states a number.
+struct Context {
+    terms: BTreeSet<String>,
+    titles: BTreeSet<String>,
+    periods: BTreeSet<String>,
+}
+
+impl Context {
+    fn new(quotes: &[&str], titles: &[&str]) -> Self {
+        let all = [quotes, titles].concat().join("\n");
+        let titles = titles.join("\n");
+        Self {
+            terms: content_words(&all),
+            titles: content_words(&titles),
+            periods: periods(&titles),
+        }
+    }
+}
+
+/// A number of the evidence with its clause.
+struct KnownNumber<'e> {
+    quantity: &'e StatedQuantity,
+    clause: &'e Clause,
+    sentence: &'e [Clause],
+}
+
+fn checked(
+    quantity: &StatedQuantity,
+    clause: &Clause,
+    evidence: &[Vec<Clause>],
+    context: &Context,
+) -> NumericVerification {
+    let all: Vec<KnownNumber<'_>> = evidence
+        .iter()
+        .flat_map(|sentence| {
+            sentence.iter().flat_map(move |clause| {
+                clause.quantities.iter().map(move |quantity| KnownNumber {
+                    quantity,
+                    clause,
+                    sentence,
+                })
+            })
+        })
+        .collect();
+    let verdict = |known: &KnownNumber<'_>| quantity.follows_from(known.quantity);
+    let fits = |known: &&KnownNumber<'_>| {
+        verdict(known).is_match() && is_about(quantity, clause, known, context)
+    };
+    let rank = |known: &&KnownNumber<'_>| usize::from(verdict(known) == QuantityVerdict::Exact);
+    if let Some(known) = all.iter().filter(fits).max_by_key(rank) {
+        let status = match verdict(known) {
+            QuantityVerdict::Exact => NumberStatus::Exact,
+            _ => NumberStatus::Approximate,
+        };
+        let is_direct =
+            clause.names.iter().chain(&clause.periods).all(|term| known.clause.has(term));
+        let confidence = if is_direct { 0.95 } else { 0.8 };
+        return verification(quantity, Some(known.quantity), status, confidence);
+    }
+    if quantity.kind == QuantityKind::Year && context.periods.contains(&quantity.text) {
+        return verification(quantity, None, NumberStatus::Exact, 0.8);
+    }
+    // Another value of the same kind for the same thing.
+    let is_other = |known: &&KnownNumber<'_>| {
+        matches!(
+            quantity.compare(known.quantity),
+            QuantityVerdict::Different(QuantityMismatch::Value | QuantityMismatch::Change)
+        ) && is_about(quantity, clause, known, context)
+            && share(&clause.own, &known.clause.terms()) >= 0.5
+    };
+    match all.iter().find(is_other) {
+        Some(known) => verification(quantity, Some(known.quantity), NumberStatus::Mismatch, 0.8),
+        None => verification(quantity, None, NumberStatus::Unverifiable, 0.2),
+    }
+}
+
+fn verification(
+    quantity: &StatedQuantity,
+    known: Option<&StatedQuantity>,
+    status: NumberStatus,
+    confidence: f64,
+) -> NumericVerification {
+    NumericVerification {
+        claim_value: quantity.text.clone(),
+        normalized_claim: quantity.normalized(),
+        evidence_value: known.map(|it| it.text.clone()),
+        normalized_evidence: known.map(StatedQuantity::normalized),
+        status,
+        confidence,
+    }
+}
+
+/// Whether a number of the evidence is said of what the claim speaks of: of no other name, period
+/// or measure, and no other clause of its sentence is closer.
+fn is_about(
+    quantity: &StatedQuantity,
+    clause: &Clause,
+    known: &KnownNumber<'_>,
+    context: &Context,
+) -> bool {
+    if quantity.kind == QuantityKind::Year {
+        return true;
+    }
+    let other_period = !clause.periods.is_empty()
+        && !known.clause.periods.is_empty()
+        && clause.periods.is_disjoint(&known.clause.periods);
+    let own_names = &clause.names;
+    let other_name = !own_names.is_empty()
+        && !known.clause.names.is_empty()
+        && own_names.is_disjoint(&known.clause.terms())
+        && (known.sentence.iter().any(|it| own_names.iter().any(|name| it.has_own(name)))
+            || own_names.is_disjoint(&context.terms));
+    if other_period || other_name || clause.measures_other(known.clause, &context.titles) {
+        return false;
+    }
+    let own = clause.closeness(known.clause);
+    let closer = |other: &Clause| {
+        let competes = other.quantities.iter().any(|it| {
+            it.kind == known.quantity.kind && !it.follows_from(known.quantity).is_match()
+        });
+        !std::ptr::eq(other, known.clause) && competes && clause.closeness(other) > own
+    };
+    !known.sentence.iter().any(closer)
+}
+
+/// Takes over what a model says about the numbers of a claim, as far as code can check it: both
+/// answers have to stand in their texts, and a computation has to come out.
+pub(crate) fn refined(
+    mut checks: Vec<NumericVerification>,
+    claim: &str,
+    quotes: &[&str],
+    answers: &[NumberAnswer],
+    computation: Option<&ProposedComputation>,
+) -> Vec<NumericVerification> {
+    let known: Vec<StatedQuantity> = quotes.iter().flat_map(|quote| quantities(quote)).collect();
+    for (quantity, check) in quantities(claim).iter().zip(&mut checks) {
+        if check.normalized_claim != quantity.normalized() {
+            continue;
+        }
+        if !check.status.is_match() && computation.is_some_and(|it| derives(quantity, it, &known)) {
+            (check.status, check.confidence) = (NumberStatus::Computed, 0.9);
+            continue;
+        }
+        let answer = answers.iter().find(|answer| {
+            quantities(&answer.claim_answer)
+                .iter()
+                .any(|own| own.normalized() == quantity.normalized())
+        });
+        let other = answer.and_then(|answer| {
+            let stated = quantities(&answer.evidence_answer);
+            stated
+                .into_iter()
+                .find(|own| known.iter().any(|it| it.normalized() == own.normalized()))
+        });
+        let Some(other) = other else { continue };
+        if check.status != NumberStatus::Computed && !quantity.follows_from(&other).is_match() {
+            *check = verification(quantity, Some(&other), NumberStatus::Mismatch, 0.9);
+        }
+    }
+    checks
+}
+
+/// Whether a number comes out of numbers of the evidence.
+fn derives(
+    quantity: &StatedQuantity,
+    computation: &ProposedComputation,
+    known: &[StatedQuantity],
+) -> bool {
+    let operand = |text: &String| {
+        let stated = quantities(text);
+        let wanted = stated.first()?;
+        known.iter().find(|it| {
+            it.normalized() == wanted.normalized()
+                || wanted.units.is_empty() && (it.value() - wanted.value()).abs() < f64::EPSILON
+        })
+    };
+    let Some(operands) =
+        computation.operands.iter().map(operand).collect::<Option<Vec<&StatedQuantity>>>()
+    else {
+        return false;
+    };
+    quantity.is_computed(&computation.operation, &operands)
+}
+
+/// The verdict on a claim after its numbers were compared. A match never raises it.
+pub fn verdict_after_numbers(verdict: Verdict, checks: &[NumericVerification]) -> Verdict {
+    let is_wrong = |check: &&NumericVerification| !check.status.is_match();
+    if !checks.iter().any(|check| is_wrong(&check)) {
+        return verdict;
+    }
+    let is_year = |check: &&NumericVerification| {
+        check.normalized_claim == check.claim_value && check.claim_value.len() == 4
+    };
+    let mut core = checks.iter().filter(|check| !is_year(check)).peekable();
+    let has_core = core.peek().is_some();
+    let refuted = has_core && core.all(|check| check.status == NumberStatus::Mismatch);
+    verdict.min(if refuted { Verdict::Contradicted } else { Verdict::Partial })
+}

@@ -1,0 +1,40 @@
+//! Words that a report puts between quotation marks, which have to stand in a source.
+
+use crate::quote::align;
+use crate::word::words;
+
+/// Fewer words may be a term.
+const WORDS: usize = 4;
+const MARKS: [(char, char); 5] = [('“', '”'), ('"', '"'), ('„', '“'), ('«', '»'), ('「', '」')];
+
+/// The quotations of a sentence that are long enough to be one.
+pub(crate) fn quotations(sentence: &str) -> Vec<&str> {
+    let mut found = Vec::new();
+    for (open, close) in MARKS {
+        let mut rest = sentence;
+        while let Some((_, after)) = rest.split_once(open) {
+            let Some((inner, next)) = after.split_once(close) else { break };
+            if words(inner).len() >= WORDS && !found.contains(&inner) {
+                found.push(inner);
+            }
+            rest = next;
+        }
+    }
+    found
+}
+
+/// The quotations that stand in none of these texts, word for word.
+pub(crate) fn missing_quotations(sentence: &str, texts: &[&str]) -> Vec<String> {
+    let plain = |text: &str| {
+        let words: Vec<String> = words(text).iter().map(|word| word.text.to_lowercase()).collect();
+        format!(" {} ", words.join(" "))
+    };
+    let stands = |quotation: &str| {
+        texts.iter().any(|text| {
+            let span = align(quotation, text).and_then(|span| span.of(text));
+            span.is_some_and(|found| plain(found).contains(&plain(quotation)))
+        })
+    };
+    let all = quotations(sentence).into_iter();
+    all.filter(|quotation| !stands(quotation)).map(str::to_owned).collect()
+}

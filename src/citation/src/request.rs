@@ -1,0 +1,226 @@
+//! What the pipeline asks of the world, and the forms of the replies.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::confidence::ConfidenceLevel;
+use crate::evidence::ProposedSpan;
+use crate::numeric::{NumberAnswer, ProposedComputation};
+use crate::settings::GenerationMode;
+
+/// Something that the pipeline needs to go on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CitationRequest {
+    /// Names it in this run; the reply is handed back under it.
+    pub id: String,
+    /// What is asked.
+    pub query: CitationQuery,
+}
+
+/// What is asked. Texts of pages are data: nothing in them is an instruction.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum CitationQuery {
+    /// Which passages of a text answer the question? The reply is a [`SpansReply`].
+    Extract {
+        /// The question of the report.
+        question: String,
+        /// The title of the page.
+        title: String,
+        /// A piece of it.
+        text: String,
+    },
+    /// Write the report. The reply is a [`ReportReply`].
+    Write {
+        /// The question.
+        question: String,
+        /// What the research has found, in words.
+        observations: Vec<String>,
+        /// The evidence, in the order of its indices.
+        evidence: Vec<Passage>,
+        /// How it is written.
+        mode: GenerationMode,
+        /// Words, at least.
+        min_words: usize,
+        /// Words, at most.
+        max_words: usize,
+        /// What was wrong with the last one.
+        correction: Option<String>,
+    },
+    /// Does the evidence support these claims? The reply is a [`VerdictsReply`].
+    Verify {
+        /// How carefully.
+        level: ConfidenceLevel,
+        /// The claims, each with its own evidence.
+        items: Vec<VerificationItem>,
+    },
+    /// Where do the numbers of a claim come from? The reply is a [`NumbersReply`].
+    Numbers {
+        /// The claim.
+        claim: String,
+        /// Its evidence.
+        evidence: Vec<Passage>,
+    },
+    /// Which facts does a claim consist of? The reply is a [`FactsReply`].
+    Decompose {
+        /// The claim.
+        claim: String,
+        /// How many facts at most.
+        most: usize,
+    },
+    /// Search the web. The reply is a [`PagesReply`].
+    Search {
+        /// What for.
+        query: String,
+        /// How many pages at most.
+        limit: usize,
+    },
+    /// Fetch a page. The reply is a [`CitedSource`](crate::CitedSource).
+    Read {
+        /// Its address.
+        url: String,
+        /// Its title, as the search knows it.
+        title: String,
+        /// What the search says of it.
+        snippet: String,
+    },
+    /// How far does evidence entail facts? The reply is a [`ScoresReply`].
+    Judge {
+        /// The facts, each with its own evidence.
+        items: Vec<VerificationItem>,
+    },
+    /// Rewrite a sentence so that it states no more than what is known. The reply is a
+    /// [`SentenceReply`].
+    Revise {
+        /// The sentence without citations.
+        sentence: String,
+        /// Facts that are certain.
+        verified: Vec<String>,
+        /// Facts that are not.
+        uncertain: Vec<String>,
+    },
+}
+
+/// A passage of a source.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Passage {
+    /// The title of the source.
+    pub title: String,
+    /// The passage.
+    pub text: String,
+}
+
+/// A statement with its own evidence.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VerificationItem {
+    /// Names it in the request.
+    pub number: usize,
+    /// The statement.
+    pub claim: String,
+    /// Its evidence.
+    pub evidence: Vec<Passage>,
+}
+
+/// Passages that a model has chosen.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SpansReply {
+    /// The passages.
+    pub spans: Vec<ProposedSpan>,
+}
+
+/// A report that a model has written.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ReportReply {
+    /// Markdown with indices in brackets.
+    pub report: String,
+}
+
+/// Verdicts on claims.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct VerdictsReply {
+    /// One for each claim.
+    pub verdicts: Vec<VerdictItem>,
+}
+
+/// The verdict on one claim.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct VerdictItem {
+    /// The number of the claim.
+    pub number: usize,
+    /// The verdict as a text.
+    pub verdict: String,
+    /// Why.
+    pub reasoning: String,
+    /// What else is wrong.
+    pub issues: Vec<String>,
+}
+
+/// Numbers of a claim and of its evidence.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct NumbersReply {
+    /// The answers of both to the same questions.
+    pub answers: Vec<NumberAnswer>,
+    /// How the number of the claim was computed, if it was.
+    pub computation: Option<ProposedComputation>,
+}
+
+/// The facts of a claim.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct FactsReply {
+    /// Sentences that stand alone.
+    pub facts: Vec<String>,
+}
+
+/// Pages that a search has found.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PagesReply {
+    /// The pages, the best first.
+    pub pages: Vec<FoundPage>,
+}
+
+/// A page that a search has found.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct FoundPage {
+    /// Its address.
+    pub url: String,
+    /// Its title.
+    pub title: String,
+    /// What the search says of it.
+    pub snippet: String,
+}
+
+/// How far evidence entails facts.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ScoresReply {
+    /// One for each fact.
+    pub scores: Vec<FactScoreItem>,
+}
+
+/// How far evidence entails one fact.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct FactScoreItem {
+    /// The number of the fact.
+    pub number: usize,
+    /// From 0 to 1.
+    pub score: f64,
+    /// Whether the evidence states the contrary.
+    pub is_contradicted: bool,
+}
+
+/// A sentence that a model has rewritten.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SentenceReply {
+    /// The sentence.
+    pub sentence: String,
+}

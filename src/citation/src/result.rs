@@ -1,0 +1,76 @@
+//! What the pipeline delivers.
+
+use std::fmt::Write;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::audit::AuditReport;
+use crate::claim::Claim;
+use crate::correction::CorrectionRecord;
+use crate::evidence::Evidence;
+use crate::source::CitedSource;
+use crate::summary::CitationSummary;
+
+/// A source that a report cites.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Reference {
+    /// Its place in the list, from 1.
+    pub number: usize,
+    /// What stands in brackets.
+    pub key: String,
+    /// Its address.
+    pub url: String,
+    /// Its title.
+    pub title: String,
+    /// The evidence of it that is cited.
+    pub evidence: Vec<String>,
+}
+
+/// A report with all that is known about it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct CitationResult {
+    /// Markdown with keys of sources in brackets, without the list of references.
+    pub report: String,
+    /// The list of references, in the order of first use.
+    pub references: Vec<Reference>,
+    /// The claims of the report, those that were removed included.
+    pub claims: Vec<Claim>,
+    /// All evidence.
+    pub evidence: Vec<Evidence>,
+    /// All sources, those that were found for facts included.
+    pub sources: Vec<CitedSource>,
+    /// Citations that were changed.
+    pub corrections: Vec<CorrectionRecord>,
+    /// What was done, in numbers.
+    pub summary: CitationSummary,
+    /// The promises that the report does not keep.
+    pub audit: AuditReport,
+    /// Whether no model has written it: its sentences are those of its evidence.
+    pub is_degraded: bool,
+    /// Whether all stages have ended.
+    pub is_finished: bool,
+}
+
+impl CitationResult {
+    /// The report with its list of references, and with what does not hold, if anything.
+    pub fn markdown(&self) -> String {
+        let mut text = self.report.clone();
+        if !self.references.is_empty() {
+            text.push_str("\n\n## References\n");
+            for reference in &self.references {
+                let title = reference.title.replace(['[', ']', '\n'], " ");
+                let title = if title.trim().is_empty() { &reference.url } else { title.trim() };
+                // Writing to a string cannot fail.
+                let _ = write!(text, "\n- [{}] {title}, <{}>", reference.key, reference.url);
+            }
+        }
+        if !self.audit.is_clean() {
+            let count = self.audit.violations.len();
+            let _ = write!(text, "\n\n> **Note:** {count} checks of this report have failed.");
+        }
+        text
+    }
+}

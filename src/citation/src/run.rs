@@ -1,0 +1,284 @@
+//! The pipeline as a machine: it says what it needs, gets the replies, and goes on. It decides
+//! everything and has no side effects.
+//!
+//! | module | holds |
+//! |---|---|
+//! | `selection` | stage 1: evidence out of the pages |
+//! | `writing` | stage 2: the report |
+//! | `verification` | stages 3 and 4: verdicts on claims, each with its evidence alone |
+//! | `correcting` | stage 5: other citations, kept if the verdict gets better |
+//! | `numbers` | stage 6: numbers |
+//! | `facts` | stage 7: facts, searches for them, entailment |
+//! | `revising` | stage 7: sentences that state no more than what is known |
+//! | `conclusion` | clean-up, references, summary, audit |
+
+use std::collections::BTreeMap;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value as Json, json};
+
+use crate::correction::CorrectionRecord;
+use crate::evidence::Evidence;
+use crate::report::CitedReport;
+use crate::request::{CitationQuery, CitationRequest, Passage};
+use crate::settings::CitationSettings;
+use crate::source::{CitedSource, SourceKeys};
+use crate::summary::{CitationSummary, VerdictSummary};
+
+mod conclusion;
+mod correcting;
+mod facts;
+mod numbers;
+mod revising;
+mod selection;
+mod verification;
+mod writing;
+
+use self::correcting::CorrectionAttempt;
+use self::facts::FactRecord;
+use self::verification::CachedVerdict;
+
+/// What a report is made from.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CitationInput {
+    /// The question.
+    pub question: String,
+    /// What the research has found, in words.
+    pub observations: Vec<String>,
+    /// The pages that it has found.
+    pub sources: Vec<CitedSource>,
+    /// The settings.
+    pub settings: CitationSettings,
+}
+
+/// How far the pipeline is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CitationStage {
+    /// Evidence is chosen.
+    #[default]
+    Extract,
+    /// The report is written.
+    Write,
+    /// Claims are verified.
+    Verify,
+    /// Citations are corrected.
+    Correct,
+    /// Corrected claims are verified again.
+    Reverify,
+    /// Numbers are compared.
+    Numbers,
+    /// Claims are taken apart.
+    Decompose,
+    /// Facts are searched for among the evidence.
+    Recall,
+    /// Facts are searched for in the web.
+    Search,
+    /// What was found is read.
+    Read,
+    /// What was read is judged.
+    Judge,
+    /// Sentences are rewritten.
+    Revise,
+    /// All is done.
+    Finished,
+}
+
+/// Something that happened, for those who watch.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CitationEvent {
+    /// Its name in the stream of events.
+    pub name: String,
+    /// Its fields.
+    pub data: Json,
+}
+
+/// The pipeline at some moment. It can be stored, and goes on where it was.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CitationRun {
+    input: CitationInput,
+    stage: CitationStage,
+    evidence: Vec<Evidence>,
+    keys: SourceKeys,
+    report: CitedReport,
+    /// What was asked and not answered yet.
+    pending: Vec<CitationRequest>,
+    /// How many requests there were.
+    asked: usize,
+    events: Vec<CitationEvent>,
+    cache: BTreeMap<String, CachedVerdict>,
+    /// The claims that a stage works on, by their index.
+    queue: Vec<usize>,
+    /// How often the stage has begun.
+    rounds: usize,
+    attempts: Vec<CorrectionAttempt>,
+    corrections: Vec<CorrectionRecord>,
+    facts: Vec<FactRecord>,
+    initial: Option<VerdictSummary>,
+    counts: CitationSummary,
+    /// What was wrong with the first report.
+    objection: Option<String>,
+    is_degraded: bool,
+}
+
+/// A question with its reply; none if it failed.
+type AnsweredQuery = (CitationQuery, Option<Json>);
+
+impl CitationRun {
+    /// Before anything was asked.
+    pub fn new(input: CitationInput) -> Self {
+        Self { input, ..Self::default() }
+    }
+
+    /// Takes the replies to what was asked, by the ids of the requests, and says what is needed
+    /// next; nothing once the report is finished. A request without a reply has failed.
+    pub fn advance(&mut self, replies: &BTreeMap<String, Json>) -> Vec<CitationRequest> {
+        let pending = std::mem::take(&mut self.pending);
+        if !pending.is_empty() {
+            let answered = pending.into_iter().map(|request| {
+                let reply = replies.get(&request.id).filter(|reply| !reply.is_null());
+                (request.query, reply.cloned())
+            });
+            let answered: Vec<AnsweredQuery> = answered.collect();
+            self.receive(answered);
+        }
+        while self.stage != CitationStage::Finished {
+            let queries = self.begin();
+            if queries.is_empty() {
+                self.receive(Vec::new());
+                continue;
+            }
+            self.pending = queries.into_iter().map(|query| self.request(query)).collect();
+            return self.pending.clone();
+        }
+        Vec::new()
+    }
+
+    /// Ends the pipeline where it is: what code can check is checked, the rest is not verified.
+    pub fn conclude(&mut self) {
+        self.pending.clear();
+        if self.stage != CitationStage::Finished {
+            self.finish();
+        }
+    }
+
+    /// Whether the report is finished.
+    pub fn is_finished(&self) -> bool {
+        self.stage == CitationStage::Finished
+    }
+
+    /// How far it is.
+    pub const fn stage(&self) -> CitationStage {
+        self.stage
+    }
+
+    /// What was asked and not answered yet.
+    pub fn pending(&self) -> &[CitationRequest] {
+        &self.pending
+    }
+
+    /// What has happened since the last call.
+    pub fn take_events(&mut self) -> Vec<CitationEvent> {
+        std::mem::take(&mut self.events)
+    }
+
+    /// The report as it is.
+    pub fn text(&self) -> &str {
+        &self.report.text
+    }
+
+    fn request(&mut self, query: CitationQuery) -> CitationRequest {
+        self.asked += 1;
+        CitationRequest { id: format!("q{}", self.asked), query }
+    }
+
+    /// What a stage asks.
+    fn begin(&mut self) -> Vec<CitationQuery> {
+        if self.rounds == 0 {
+            self.note("stage_started", json!({"stage": self.stage}));
+        }
+        self.rounds += 1;
+        match self.stage {
+            CitationStage::Extract => self.ask_for_spans(),
+            CitationStage::Write => self.ask_for_report(),
+            CitationStage::Verify | CitationStage::Reverify => self.ask_for_verdicts(),
+            CitationStage::Numbers => self.ask_about_numbers(),
+            CitationStage::Decompose => self.ask_for_facts(),
+            CitationStage::Recall | CitationStage::Judge => self.ask_for_scores(),
+            CitationStage::Search => self.ask_for_pages(),
+            CitationStage::Read => self.ask_for_texts(),
+            CitationStage::Revise => self.ask_for_sentences(),
+            CitationStage::Correct | CitationStage::Finished => Vec::new(),
+        }
+    }
+
+    /// Takes the replies of a stage and goes to the next one.
+    fn receive(&mut self, answered: Vec<AnsweredQuery>) {
+        let asked = answered.len();
+        let failed = answered.iter().filter(|(_, reply)| reply.is_none()).count();
+        if failed > 0 {
+            self.note(
+                "stage_failed",
+                json!({"stage": self.stage, "requests": asked, "failed": failed}),
+            );
+        }
+        let before = self.stage;
+        let next = match before {
+            CitationStage::Extract => self.take_spans(answered),
+            CitationStage::Write => self.take_report(answered),
+            CitationStage::Verify | CitationStage::Reverify => self.take_verdicts(answered),
+            CitationStage::Correct => self.try_citations(),
+            CitationStage::Numbers => self.take_numbers(answered),
+            CitationStage::Decompose => self.take_facts(answered),
+            CitationStage::Recall | CitationStage::Judge => self.take_scores(answered),
+            CitationStage::Search => self.take_pages(answered),
+            CitationStage::Read => self.take_texts(answered),
+            CitationStage::Revise => self.take_sentences(answered),
+            CitationStage::Finished => CitationStage::Finished,
+        };
+        if next == before {
+            return;
+        }
+        self.note("stage_completed", json!({"stage": before, "requests": asked}));
+        self.rounds = 0;
+        if next == CitationStage::Finished {
+            self.finish();
+        } else {
+            self.stage = next;
+        }
+    }
+
+    fn note(&mut self, name: &str, data: Json) {
+        self.events.push(CitationEvent { name: name.to_owned(), data });
+    }
+
+    fn evidence_of(&self, claim: usize) -> Vec<&Evidence> {
+        let ids = self.report.claims.get(claim).map_or(&[][..], |claim| &claim.evidence);
+        ids.iter().filter_map(|id| self.evidence.iter().find(|one| one.id == *id)).collect()
+    }
+
+    fn passage(&self, evidence: &Evidence) -> Passage {
+        let title = self.input.sources.get(evidence.source).map_or("", |source| &source.title);
+        Passage { title: title.to_owned(), text: evidence.quote.clone() }
+    }
+
+    fn passages_of(&self, claim: usize) -> Vec<Passage> {
+        self.evidence_of(claim).into_iter().map(|one| self.passage(one)).collect()
+    }
+
+    /// Evidence gets its id when it enters the pool.
+    fn add_evidence(&mut self, mut one: Evidence) -> String {
+        one.id = format!("e{}", self.evidence.len() + 1);
+        let id = one.id.clone();
+        self.evidence.push(one);
+        id
+    }
+}
+
+/// A reply in its form; none if it failed or does not fit.
+fn read<T: DeserializeOwned>(reply: Option<&Json>) -> Option<T> {
+    T::deserialize(reply?).ok()
+}

@@ -1,0 +1,144 @@
+//! Stage 2: the report, written from numbered evidence.
+
+use std::fmt::Write;
+
+use serde_json::{Value as Json, json};
+
+use super::{AnsweredQuery, CitationRun, CitationStage, read};
+use crate::claim::{claims, is_factual, statements};
+use crate::compose::{CitedMarker, ComposedText, compose};
+use crate::confidence::confidence;
+use crate::report::TextEdit;
+use crate::request::{CitationQuery, ReportReply};
+use crate::settings::GenerationMode;
+use crate::source::SourceKeys;
+use crate::span::TextSpan;
+
+/// Fewer citations than one to so many sentences are too few.
+const SENTENCES: usize = 5;
+
+impl CitationRun {
+    pub(super) fn ask_for_report(&self) -> Vec<CitationQuery> {
+        let settings = &self.input.settings;
+        vec![CitationQuery::Write {
+            question: self.input.question.clone(),
+            observations: self.input.observations.clone(),
+            evidence: self.evidence.iter().map(|one| self.passage(one)).collect(),
+            mode: settings.generation,
+            min_words: settings.min_words,
+            max_words: settings.max_words,
+            correction: self.objection.clone(),
+        }]
+    }
+
+    pub(super) fn take_report(&mut self, answered: Vec<AnsweredQuery>) -> CitationStage {
+        let reply = answered.into_iter().next().and_then(|(_, reply)| reply);
+        let written = reply.as_ref().and_then(written).filter(|text| !text.trim().is_empty());
+        let Some(written) = written else {
+            // Of two reports the first one is better than none.
+            if self.report.text.is_empty() {
+                self.write_from_evidence();
+            }
+            return self.after_writing();
+        };
+        let mut keys = SourceKeys::default();
+        let composed = compose(&written, &self.evidence, &self.input.sources, &mut keys);
+        if self.objection.is_none() && self.has_too_few(&composed) {
+            let text = "Too few sentences have a citation. Put the index of its evidence into \
+                        brackets after each factual sentence, and leave out what has none.";
+            self.objection = Some(text.to_owned());
+            self.take_over(composed, keys);
+            return CitationStage::Write;
+        }
+        self.take_over(composed, keys);
+        self.after_writing()
+    }
+
+    fn has_too_few(&self, composed: &ComposedText) -> bool {
+        let is_strict = self.input.settings.generation == GenerationMode::Strict;
+        let text = &composed.text;
+        let sentences = statements(text).into_iter().filter_map(|span| span.of(text));
+        let factual = sentences.filter(|sentence| is_factual(sentence)).count();
+        is_strict && !self.evidence.is_empty() && composed.markers.len() * SENTENCES < factual
+    }
+
+    fn take_over(&mut self, composed: ComposedText, keys: SourceKeys) {
+        let settings = &self.input.settings;
+        self.keys = keys;
+        self.counts.removed_markers = composed.removed;
+        self.report.claims = if self.evidence.is_empty() {
+            Vec::new()
+        } else {
+            claims(&composed.text, &composed.markers, settings.generation, settings.max_claims)
+        };
+        self.report.text = composed.text;
+        self.drop_orphans(&composed.markers);
+    }
+
+    /// Citations in headings, or of nothing, belong to no claim.
+    fn drop_orphans(&mut self, markers: &[CitedMarker]) {
+        let spans: Vec<TextSpan> =
+            self.report.claims.iter().filter_map(|claim| claim.span).collect();
+        let mut edits = Vec::new();
+        for marker in markers.iter().filter(|it| !spans.iter().any(|own| own.holds(it.span))) {
+            let expected = format!("[{}]", marker.key);
+            edits.push(TextEdit { span: marker.span, expected, replacement: String::new() });
+        }
+        self.counts.removed_markers += self.report.edit(edits).applied;
+    }
+
+    fn after_writing(&mut self) -> CitationStage {
+        for claim in 0..self.report.claims.len() {
+            self.classify(claim);
+        }
+        self.queue = (0..self.report.claims.len()).collect();
+        if self.evidence.is_empty() || !self.input.settings.verifies {
+            return CitationStage::Finished;
+        }
+        CitationStage::Verify
+    }
+
+    /// Stage 3: how carefully a claim has to be checked.
+    fn classify(&mut self, index: usize) {
+        let quotes: Vec<String> =
+            self.evidence_of(index).into_iter().map(|one| one.quote.clone()).collect();
+        let quotes: Vec<&str> = quotes.iter().map(String::as_str).collect();
+        let Some(claim) = self.report.claims.get_mut(index) else { return };
+        (claim.confidence_score, claim.confidence) = confidence(&claim.text, &quotes);
+        let span = claim.span.unwrap_or_default();
+        let data = json!({
+            "claim_id": claim.id,
+            "claim_text": claim.text,
+            "position_start": span.in_chars(&self.report.text).start,
+            "position_end": span.in_chars(&self.report.text).end,
+            "confidence_level": claim.confidence,
+            "evidence_preview": quotes.first().map(|quote| quote.chars().take(200).collect::<String>()),
+        });
+        self.note("claim_generated", data);
+    }
+
+    /// A report of the passages themselves, if no model has written one.
+    fn write_from_evidence(&mut self) {
+        let mut text = String::new();
+        for (number, one) in self.evidence.iter().enumerate() {
+            let quote: String = one.quote.split_whitespace().collect::<Vec<_>>().join(" ");
+            let quote = quote.replace(['[', ']', '`'], " ");
+            let quote = quote.trim_start_matches(['#', '|', '>', ' ']);
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "- {quote} [{number}]");
+        }
+        let mut keys = SourceKeys::default();
+        let composed = compose(&text, &self.evidence, &self.input.sources, &mut keys);
+        self.is_degraded = true;
+        self.note("synthesis_degraded", json!({"passages": self.evidence.len()}));
+        self.take_over(composed, keys);
+    }
+}
+
+/// The text of a report in a reply of either form.
+fn written(reply: &Json) -> Option<String> {
+    match reply {
+        Json::String(text) => Some(text.clone()),
+        other => read::<ReportReply>(Some(other)).map(|reply| reply.report),
+    }
+}

@@ -1,0 +1,108 @@
+//! The audit finds what the stages would have mended.
+
+use antiphon_citation::{
+    AuditEvidence, AuditRule, CitedReport, Claim, Evidence, Reference, TextSpan, Verdict, audit,
+};
+
+use crate::scene::{REVENUE, page};
+
+/// A report of one sentence with one citation, which a change may break.
+fn violations(
+    change: impl Fn(
+        &mut CitedReport,
+        &mut Vec<Evidence>,
+        &mut Vec<Reference>,
+        &mut antiphon_citation::CitedSource,
+    ),
+) -> Vec<AuditRule> {
+    let sentence = "Acme reported revenue of $3.2 billion in 2023 [Acme].".to_owned();
+    let claim = Claim {
+        id: "c1".to_owned(),
+        text: sentence.replace(" [Acme]", ""),
+        span: Some(TextSpan::new(0, sentence.len())),
+        sentence: sentence.clone(),
+        keys: vec!["Acme".to_owned()],
+        evidence: vec!["e1".to_owned()],
+        verdict: Some(Verdict::Supported),
+        ..Claim::default()
+    };
+    let mut report = CitedReport { text: sentence, claims: vec![claim] };
+    let mut evidence = vec![Evidence {
+        id: "e1".to_owned(),
+        quote: REVENUE.to_owned(),
+        span: Some(TextSpan::new(0, REVENUE.len())),
+        ..Evidence::default()
+    }];
+    let mut source = page("https://acme.example/", REVENUE);
+    let mut references = vec![Reference {
+        number: 1,
+        key: "Acme".to_owned(),
+        url: source.url.clone(),
+        ..Reference::default()
+    }];
+    change(&mut report, &mut evidence, &mut references, &mut source);
+    let found = audit(&AuditEvidence {
+        report: &report,
+        evidence: &evidence,
+        sources: &[source],
+        references: &references,
+        question: "",
+        is_unverified: false,
+    });
+    found.violations.into_iter().map(|violation| violation.rule).collect()
+}
+
+fn rewritten(report: &mut CitedReport, text: &str) {
+    text.clone_into(&mut report.text);
+    let claim = &mut report.claims[0];
+    text.clone_into(&mut claim.sentence);
+    claim.text = text.replace(" [Acme]", "");
+    claim.span = Some(TextSpan::new(0, text.len()));
+}
+
+#[test]
+fn a_report_that_keeps_all_promises_has_no_violation() {
+    assert_eq!(violations(|_, _, _, _| {}), []);
+}
+
+#[test]
+fn each_promise_that_is_broken_is_named() {
+    use AuditRule::{
+        CitationKnown, CitationRelated, ClaimInReport, ContradictionRemoved, EvidenceInPage,
+        LinkKnown, NumberKnown, NumberSupported, QuotationInPage, SourceFetched,
+    };
+    let found = violations(|_, evidence, _, _| evidence[0].quote.push('!'));
+    assert!(found.contains(&EvidenceInPage), "{found:?}");
+    assert_eq!(violations(|_, _, _, source| source.is_fetched = false), [SourceFetched]);
+    assert_eq!(violations(|report, _, _, _| report.text.insert(0, ' ')), [ClaimInReport]);
+    assert_eq!(violations(|report, _, _, _| report.text.push_str(" [Acme]")), [CitationKnown]);
+    assert_eq!(violations(|report, _, _, _| report.text.push_str(" [Other]")), [CitationKnown]);
+    let unheard =
+        violations(|report, _, _, _| rewritten(report, "Kings drank coffee in Vienna [Acme]."));
+    assert_eq!(unheard, [CitationRelated]);
+    let number = violations(|report, _, _, _| {
+        rewritten(report, "Acme reported revenue of $3.9 billion in 2023 [Acme].");
+    });
+    assert_eq!(number, [NumberSupported]);
+    let quoted = violations(|report, _, _, _| {
+        rewritten(report, "Acme reported “revenue of a very large size” [Acme].");
+    });
+    assert_eq!(quoted, [QuotationInPage]);
+    assert_eq!(
+        violations(|report, _, _, _| report.text.push_str(" It has 7 legs.")),
+        [NumberKnown]
+    );
+    assert_eq!(
+        violations(|report, _, _, _| report.text.push_str(" See https://x.example.")),
+        [LinkKnown]
+    );
+    let refuted =
+        violations(|report, _, _, _| report.claims[0].verdict = Some(Verdict::Contradicted));
+    assert_eq!(refuted, [ContradictionRemoved]);
+    assert_eq!(
+        violations(|_, _, references, _| references.clear()),
+        [CitationKnown, CitationKnown]
+    );
+    let behind = violations(|report, _, _, _| report.claims[0].evidence.clear());
+    assert!(behind.contains(&CitationKnown), "{behind:?}");
+}

@@ -1,0 +1,17 @@
+//! The citation pipeline: texts, stages, positions, hostile models.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "clippy does not see that the stage is only set in tests"
+)]
+
+mod audits;
+mod hostile;
+mod numbers;
+mod positions;
+mod revision;
+mod scene;
+mod stages;
+mod texts;

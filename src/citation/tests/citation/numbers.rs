@@ -1,0 +1,100 @@
+//! Numbers of claims against those of evidence.
+
+use antiphon_citation::{NumberStatus, Verdict, check_numbers, verdict_after_numbers};
+use serde_json::json;
+
+use crate::scene::{HARVEST, REVENUE, STAFF, Scene};
+
+/// Whether a claim passes with this evidence.
+fn passes(claim: &str, evidence: &str) -> bool {
+    check_numbers(claim, &[evidence], &[]).iter().all(|check| check.status.is_match())
+}
+
+// R25
+#[test]
+fn right_numbers_pass_however_they_are_written() {
+    for (claim, evidence) in [
+        ("Acme's revenue was $3.2 billion in 2023.", REVENUE),
+        ("In 2023, Acme had revenue of 3.19bn USD.", REVENUE),
+        ("Acme's profit was $410M.", REVENUE),
+        ("Acme had revenue of about $3.1 billion.", REVENUE),
+        ("Kenya harvested more than half a million tonnes of tea.", HARVEST),
+        ("Kenya harvested over 500,000 tonnes of tea in 2023.", HARVEST),
+        ("The harvest was 570 thousand tonnes.", HARVEST),
+        ("Acme employs 12,400 people.", STAFF),
+        ("Globex employs 9,100 people.", STAFF),
+        ("Acme employs some 12,000 people in 14 countries.", STAFF),
+    ] {
+        assert!(passes(claim, evidence), "{claim}: {:#?}", check_numbers(claim, &[evidence], &[]));
+    }
+}
+
+// R25: wrong value, entity, period, unit, digits, multiplier, direction.
+#[test]
+fn wrong_numbers_are_found() {
+    for (claim, evidence) in [
+        ("Acme's revenue was $3.9 billion in 2023.", REVENUE),
+        ("Acme's revenue was $3.19 billion in 2022.", REVENUE),
+        ("Acme's revenue was €3.19 billion in 2023.", REVENUE),
+        ("Acme's revenue was $3.19 million in 2023.", REVENUE),
+        ("Acme's revenue was $3.1942 billion in 2023.", REVENUE),
+        ("Acme's revenue was $410 million in 2023.", REVENUE),
+        ("Acme's profit was $3.19 billion in 2023.", REVENUE),
+        ("Globex reported revenue of $3.19 billion in 2023.", REVENUE),
+        ("Kenya harvested 570,000 kilograms of tea in 2023.", HARVEST),
+        ("Kenya harvested 6 % less tea in 2023.", HARVEST),
+        ("Kenya harvested 507,000 tonnes of tea in 2023.", HARVEST),
+        ("Kenya harvested 570,000 tonnes of tea in 2022.", HARVEST),
+        ("Acme employs 9,100 people.", STAFF),
+        ("Globex employs 12,400 people.", STAFF),
+        ("Acme employs 12,400 people in 41 countries.", STAFF),
+    ] {
+        assert!(!passes(claim, evidence), "{claim}: {:#?}", check_numbers(claim, &[evidence], &[]));
+    }
+}
+
+#[test]
+fn a_wrong_number_lowers_a_verdict_and_a_right_one_never_raises_it() {
+    let after = |claim: &str, verdict| {
+        verdict_after_numbers(verdict, &check_numbers(claim, &[REVENUE], &[]))
+    };
+    let wrong = "Acme reported revenue of $3.9 billion in 2023.";
+    assert_eq!(after(wrong, Verdict::Supported), Verdict::Contradicted);
+    let in_part = "Acme reported revenue of $3.19 billion and 500 patents in 2023.";
+    assert_eq!(after(in_part, Verdict::Supported), Verdict::Partial);
+    assert_eq!(after("Revenue was $3.19 billion.", Verdict::Unsupported), Verdict::Unsupported);
+}
+
+// R26
+#[test]
+fn a_sum_of_numbers_in_the_evidence_is_checked_by_computing_it() {
+    let evidence =
+        "The north plant made 10 tonnes of tea and the south plant made 20 tonnes of tea.";
+    let play = |total: &str| {
+        let text = format!("The plants made {total} tonnes of tea in total {{north plant}}.");
+        let reply = json!({"answers": [], "computation":
+            {"operation": "sum", "operands": ["10 tonnes", "20 tonnes"]}});
+        Scene::new(&[evidence]).writes(&text).answers(move |_| reply.clone()).play()
+    };
+    let right = play("30");
+    assert_eq!(right.claim("30 tonnes").numbers[0].status, NumberStatus::Computed);
+    assert!(right.result.report.contains("[Sitea]"), "{}", right.result.report);
+    right.assert_clean();
+    let wrong = play("35");
+    assert!(!wrong.result.report.contains("[Sitea]"), "{}", wrong.result.report);
+    wrong.assert_clean();
+}
+
+#[test]
+fn operands_that_are_not_in_the_evidence_prove_nothing() {
+    let reply = json!({"answers": [], "computation":
+        {"operation": "sum", "operands": ["15 tonnes", "20 tonnes"]}});
+    let evidence =
+        "The north plant made 10 tonnes of tea and the south plant made 20 tonnes of tea.";
+    let played = Scene::new(&[evidence])
+        .writes("The plants made 35 tonnes of tea in total {north plant}.")
+        .answers(move |_| reply.clone())
+        .play();
+    assert!(!played.result.report.contains("[Sitea]"), "{}", played.result.report);
+    played.assert_clean();
+}

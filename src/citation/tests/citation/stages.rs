@@ -1,0 +1,210 @@
+//! The stages in their order, and what becomes of a report when one of them fails.
+
+use antiphon_citation::{CitationQuery, CitationRun, GenerationMode, Verdict, VerdictSummary};
+use serde_json::{Value as Json, json};
+
+use crate::scene::{HARVEST, REVENUE, STAFF, Scene, TEA};
+
+// R16
+#[test]
+fn without_evidence_the_report_says_that_nothing_was_verified() {
+    let played = Scene::new(&[]).writes("Tea is a drink. See [here](https://fake.example).").play();
+    assert_eq!(played.result.report, "Tea is a drink. See here.");
+    assert_eq!(played.result.summary.verification_skipped.as_deref(), Some("no_evidence"));
+    assert!(played.result.claims.is_empty());
+}
+
+// R21
+#[test]
+fn a_verifier_sees_a_claim_and_its_evidence_alone() {
+    let text = "Green tea steeps for two minutes {Green tea}. Acme reported revenue of $3.19 billion in 2023 {Acme reported}.";
+    let played =
+        Scene::new(&[TEA, REVENUE]).writes(text).settings(|it| it.verification_batch = 1).play();
+    let verified: Vec<String> = played
+        .requests
+        .iter()
+        .filter(|it| matches!(it.query, CitationQuery::Verify { .. }))
+        .map(|it| serde_json::to_string(&it.query).unwrap())
+        .collect();
+    assert_eq!(verified.len(), 2);
+    assert!(verified.iter().all(|query| query.contains("minutes") != query.contains("revenue")));
+    assert!(verified.iter().all(|query| !query.contains("What is known")));
+    assert_eq!(played.result.summary.verdicts.supported, 2);
+}
+
+// R22
+#[test]
+fn claims_of_the_same_words_in_another_order_are_verified_separately() {
+    let page = "Acme bought Globex in the spring after a long negotiation about tea.";
+    let text =
+        "Acme bought Globex {bought}. Globex bought Acme {bought}. Acme bought Globex {bought}.";
+    let played = Scene::new(&[page])
+        .writes(text)
+        .verifies(|item| {
+            json!(if item.claim.starts_with("Acme") { "supported" } else { "contradicted" })
+        })
+        .play();
+    assert_eq!(played.result.report, "Acme bought Globex [Sitea]. Acme bought Globex [Sitea].");
+    played.assert_clean();
+}
+
+// R23
+#[test]
+fn a_wrong_citation_is_replaced_where_the_right_evidence_is_known() {
+    let text = "Kenya harvested 570,000 tonnes of tea in 2023 {guild}.";
+    let played = Scene::new(&[TEA, HARVEST])
+        .writes(text)
+        .verifies(|item| {
+            json!(if item.evidence[0].text == HARVEST { "supported" } else { "unsupported" })
+        })
+        .play();
+    assert_eq!(played.result.report, "Kenya harvested 570,000 tonnes of tea in 2023 [Siteb].");
+    assert_eq!(played.result.summary.citation_corrections, 1);
+    assert_eq!(played.result.corrections[0].kind, "replace");
+    assert_eq!(played.claim("Kenya").verdict, Some(Verdict::Supported));
+    assert!(played.names().contains(&"citation_corrected"));
+    assert_eq!(played.result.summary.initial.unwrap().unsupported, 1);
+    played.assert_clean();
+}
+
+// R24
+#[test]
+fn a_replacement_that_does_not_help_is_taken_back() {
+    let text = "Kenya harvested tea in the rain {guild}.";
+    let played = Scene::new(&[TEA, HARVEST]).writes(text).verifies(|_| json!("partial")).play();
+    assert_eq!(played.result.report, "Kenya harvested tea in the rain [Sitea].");
+    assert_eq!(played.result.summary.citation_corrections, 0);
+}
+
+#[test]
+fn a_verdict_that_is_missing_is_asked_for_once_more_and_then_left_open() {
+    let mut asked = 0;
+    let text = "Green tea steeps for two minutes {Green tea}.";
+    let played = Scene::new(&[TEA])
+        .writes(text)
+        .verifies(move |_| {
+            asked += 1;
+            if asked == 2 { json!("partially supported") } else { Json::Null }
+        })
+        .play();
+    assert_eq!(played.result.claims[0].verdict, Some(Verdict::Partial));
+    let silent = Scene::new(&[TEA]).writes(text).verifies(|_| Json::Null).play();
+    assert!(silent.result.claims[0].is_abstained);
+    assert_eq!(silent.result.report, "Green tea steeps for two minutes [Sitea].");
+    assert_eq!(silent.result.summary.verdicts.abstained_count, 1);
+}
+
+#[test]
+fn a_strict_report_with_too_few_citations_is_written_once_more() {
+    let mut drafts = vec![
+        json!("Tea is a drink of many people in the world. ".repeat(6)),
+        json!("Green tea steeps for two minutes [0]."),
+    ]
+    .into_iter();
+    let mut scene = Scene::new(&[TEA]).settings(|it| it.generation = GenerationMode::Strict);
+    scene = scene.writes("");
+    let mut run = CitationRun::new(scene.input);
+    let mut requests = run.advance(&std::collections::BTreeMap::new());
+    let mut corrections = Vec::new();
+    while !requests.is_empty() {
+        let replies = requests
+            .iter()
+            .map(|it| {
+                let reply = match &it.query {
+                    CitationQuery::Write { correction, .. } => {
+                        corrections.push(correction.is_some());
+                        drafts.next().unwrap()
+                    }
+                    _ => Json::Null,
+                };
+                (it.id.clone(), reply)
+            })
+            .collect();
+        requests = run.advance(&replies);
+    }
+    assert_eq!(corrections, [false, true]);
+    assert_eq!(run.text(), "Green tea steeps for two minutes [Sitea].");
+}
+
+#[test]
+fn a_run_that_is_cut_short_delivers_what_code_can_check() {
+    let text = "Acme reported revenue of $9.99 billion in 2023 {Acme reported}. Acme employs 12,400 people {employs}.";
+    let scene = Scene::new(&[REVENUE, STAFF]).writes(text);
+    let mut run = CitationRun::new(scene.input);
+    let requests = run.advance(&std::collections::BTreeMap::new());
+    let id = requests[0].id.clone();
+    let place = |words: &str| {
+        let CitationQuery::Write { evidence, .. } = &requests[0].query else { unreachable!() };
+        evidence.iter().position(|one| one.text.contains(words)).unwrap()
+    };
+    let text = text
+        .replace("{Acme reported}", &format!("[{}]", place("Acme reported")))
+        .replace("{employs}", &format!("[{}]", place("employs")));
+    run.advance(&[(id, json!(text))].into());
+    run.conclude();
+    let result = run.result();
+    assert!(result.is_finished);
+    assert_eq!(result.summary.verification_skipped.as_deref(), Some("not_finished"));
+    assert!(
+        result.report.contains("$9.99 billion in 2023 (not confirmed by the sources)."),
+        "{}",
+        result.report
+    );
+    assert!(result.report.ends_with("Acme employs 12,400 people [Siteb]."), "{}", result.report);
+    assert!(result.audit.is_clean(), "{:?}", result.audit);
+}
+
+// R29
+#[test]
+fn a_contradicted_item_goes_and_an_empty_section_goes_with_its_heading() {
+    let text = "# Tea\n\nGreen tea steeps for two minutes {Green tea}.\n\n## Myths\n\n- Green tea steeps for hours {Green tea}.\n\n## End\n\nKenya harvested tea {Kenya}.";
+    let played = Scene::new(&[TEA, HARVEST])
+        .writes(text)
+        .verifies(|item| {
+            json!(if item.claim.contains("hours") { "contradicted" } else { "supported" })
+        })
+        .play();
+    let expected = "# Tea\n\nGreen tea steeps for two minutes [Sitea].\n\n## End\n\nKenya harvested tea [Siteb].";
+    assert_eq!(played.result.report, expected);
+    assert_eq!(played.result.summary.verdicts.contradicted, 1);
+    played.assert_clean();
+}
+
+// R30
+#[test]
+fn the_last_event_of_a_revised_text_has_the_text_that_is_delivered() {
+    let text = "Acme reported revenue of $9.99 billion in 2023 {Acme reported}. Acme employs 12,400 people {employs}.";
+    let played = Scene::new(&[REVENUE, STAFF]).writes(text).play();
+    let last = played.events.iter().rev().find(|(name, _)| name == "content_revised").unwrap();
+    assert_eq!(last.1["text"], json!(played.result.report));
+    assert_eq!(played.names().last(), Some(&"verification_summary"));
+}
+
+// R32
+#[test]
+fn rates_are_of_claims_that_were_judged() {
+    let claim = |verdict, is_abstained| antiphon_citation::Claim {
+        verdict: Some(verdict),
+        is_abstained,
+        ..antiphon_citation::Claim::default()
+    };
+    let mut claims = vec![claim(Verdict::Supported, false); 6];
+    claims.extend([claim(Verdict::Unsupported, false), claim(Verdict::Unsupported, false)]);
+    claims.extend([claim(Verdict::Unsupported, true), claim(Verdict::Unsupported, true)]);
+    let summary = VerdictSummary::of(&claims);
+    assert_eq!((summary.total_claims, summary.abstained_count), (10, 2));
+    assert!((summary.unsupported_rate - 0.25).abs() < 1e-9 && summary.warning);
+}
+
+#[test]
+fn stages_begin_and_end_in_their_order() {
+    let text = "Green tea steeps for two minutes {Green tea}.";
+    let played = Scene::new(&[TEA]).writes(text).play();
+    let stages: Vec<_> = played
+        .events
+        .iter()
+        .filter(|(name, _)| name == "stage_completed")
+        .map(|(_, data)| data["stage"].as_str().unwrap())
+        .collect();
+    assert_eq!(stages, ["extract", "write", "verify", "correct", "numbers"]);
+}

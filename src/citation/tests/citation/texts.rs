@@ -1,0 +1,149 @@
+//! Sentences, blocks, quotes, brackets, keys and scores of pages.
+
+use antiphon_citation::{BlockKind, align, blocks, brackets, confidence, page_score, sentences};
+use serde_json::json;
+
+use crate::scene::{HARVEST, REVENUE, Scene, TEA, page};
+
+#[test]
+fn sentences_end_where_readers_end_them() {
+    for (text, count) in [
+        ("It is 3.5 m. It is 4 m.", 2),
+        ("Dr. J. R. Smith met Mr. Jones vs. nobody.", 1),
+        ("See e.g. the list, i.e. all of it.", 1),
+        ("Read https://a.example/b.c?d=e. Then go.", 2),
+        ("The U.S. economy grew. It did.", 2),
+        ("Am 3. Mai war es so. Am 4. auch.", 2),
+        ("It was 2023. Revenue rose.", 2),
+        ("Really?! Yes… Perhaps.", 3),
+        ("“So it is.” He left.", 2),
+        ("東京は大きい。京都は古い！本当？", 3),
+        ("यह है। वह है।", 2),
+        ("هل هذا؟ نعم.", 2),
+        ("It is so. [Tea] And so on.", 2),
+        ("No. 5 is here. It said no. Then it left.", 3),
+        ("Acme Inc. 5 left. acme.com stayed.", 1),
+        ("", 0),
+    ] {
+        let found: Vec<_> = sentences(text).into_iter().filter_map(|span| span.of(text)).collect();
+        assert_eq!(found.len(), count, "{text}: {found:?}");
+    }
+}
+
+#[test]
+fn blocks_of_markdown_are_told_apart() {
+    let text = "# A\nOne\ntwo\n\n- item\n  more\n1. first\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n```\n[0] code\n```\n> quote\n";
+    let kinds: Vec<_> = blocks(text).into_iter().map(|block| block.kind).collect();
+    let expected = [
+        BlockKind::Heading(1),
+        BlockKind::Paragraph,
+        BlockKind::Item,
+        BlockKind::Item,
+        BlockKind::TableHead,
+        BlockKind::TableHead,
+        BlockKind::TableRow,
+        BlockKind::Code,
+        BlockKind::Paragraph,
+    ];
+    assert_eq!(kinds, expected);
+}
+
+#[test]
+fn a_quote_is_the_text_of_the_page_whatever_the_model_says() {
+    let text = "Intro. The  harvest\nof “green” tea failed in 2023 because of the late rain. End.";
+    let found = |quote: &str| align(quote, text).and_then(|span| span.of(text));
+    assert_eq!(
+        found("The harvest of \"green\" tea failed"),
+        Some("The  harvest\nof “green” tea failed")
+    );
+    // One word of many differs, and the page decides.
+    let near = found("The harvest of green tea failed in 2022 because of the late rain").unwrap();
+    assert!(near.contains("2023"), "{near}");
+    assert_eq!(found("The harvest of black coffee succeeded in 2022 because of sun"), None);
+    assert_eq!(found(""), None);
+}
+
+#[test]
+fn brackets_in_code_links_and_task_lists_are_no_citations() {
+    let text = "A [1].\n\n```\n[2]\n```\n`[3]` [four](http://x.y) - see [5, 6]\n\n- [ ] task\n- [x] done\n";
+    let labels: Vec<_> = brackets(text).into_iter().map(|it| it.label).collect();
+    assert_eq!(labels, ["1", "5, 6"]);
+}
+
+#[test]
+fn pages_behind_a_wall_are_no_good_sources() {
+    assert!(page_score("Subscribe to continue reading this article about tea.") < 0.5);
+    assert!(page_score("Abstract. We study tea.") < 0.5);
+    assert!(page_score(&[TEA, HARVEST, REVENUE].join(" ").repeat(4)) >= 0.5);
+}
+
+// R19
+#[test]
+fn a_mayor_is_no_hedge_and_two_hedges_count_twice() {
+    let score = |claim: &str| format!("{:.2}", confidence(claim, &[]).0);
+    assert_eq!(score("The Mayor spoke in May 2021."), score("The clerk spoke in June 2021."));
+    assert_eq!(score("It might possibly rain."), "0.20");
+    assert_eq!(score("It is about tea."), "0.50");
+    assert_eq!(score("It costs about 5 dollars."), "0.35");
+}
+
+// R17
+#[test]
+fn indices_become_keys_of_sources_and_unknown_ones_go() {
+    let mut scene = Scene::new(&[TEA, HARVEST, REVENUE]);
+    scene.input.sources[1] = page("https://www.sitea.example/2", HARVEST);
+    let text = "Green tea steeps for two minutes {Green tea}{Kenya}. Kenya grows tea {Kenya} [99].";
+    let played = scene.writes(text).play();
+    let report = &played.result.report;
+    assert!(report.starts_with("Green tea steeps for two minutes [Sitea][Sitea-2]."), "{report}");
+    assert!(report.ends_with("Kenya grows tea [Sitea-2]."), "{report}");
+    assert_eq!(played.result.summary.removed_markers, 1);
+    assert_eq!(played.result.references.len(), 2);
+    played.assert_clean();
+}
+
+#[test]
+fn keys_come_from_hosts_and_from_titles_where_many_share_a_host() {
+    let mut scene = Scene::new(&[TEA, HARVEST, REVENUE]);
+    let sources = &mut scene.input.sources;
+    sources[0].url = "https://www.bbc.co.uk/tea".to_owned();
+    sources[1].url = "https://en.wikipedia.org/wiki/Tea".to_owned();
+    sources[1].title = "Tea in Kenya - Wikipedia".to_owned();
+    sources[2].url = "file:///docs/annual-report.md".to_owned();
+    sources[2].title = String::new();
+    let text = "Tea steeps two minutes {Green tea}. Kenya harvested tea {Kenya}. Acme reported revenue {Acme}.";
+    let played = scene.writes(text).play();
+    let keys: Vec<_> = played.result.references.iter().map(|it| it.key.as_str()).collect();
+    assert_eq!(keys, ["Bbc", "TeaInKenya", "Annualreport"]);
+    played.assert_clean();
+}
+
+// R15
+#[test]
+fn snippets_are_evidence_where_no_page_could_be_fetched() {
+    let mut scene = Scene::new(&["", ""]);
+    for source in &mut scene.input.sources {
+        source.is_fetched = false;
+        source.snippet = HARVEST.to_owned();
+    }
+    let played = scene.writes("Kenya harvested 570,000 tonnes of tea in 2023 {Kenya}.").play();
+    assert!(played.result.evidence.iter().all(|one| one.is_snippet && one.span.is_none()));
+    assert_eq!(played.result.references.len(), 1);
+    played.assert_clean();
+}
+
+#[test]
+fn passages_that_a_model_makes_up_are_no_evidence() {
+    let scene = Scene::new(&[TEA]).settings(|it| it.extracts_with_model = true);
+    let spans = json!({"spans": [
+        {"quote": "Green tea steeps for two minutes at 80 °C", "relevance": 0.9},
+        {"quote": "Green tea cures all known diseases of the heart.", "relevance": 1.0},
+    ]});
+    let played = scene.answers(move |_| spans.clone()).play();
+    let quotes: Vec<_> = played.result.evidence.iter().map(|one| one.quote.as_str()).collect();
+    assert_eq!(quotes, ["Green tea steeps for two minutes at 80 °C"]);
+    // No model has written, so the passage is the report.
+    assert!(played.result.is_degraded);
+    assert!(played.result.report.contains("two minutes at 80 °C [Sitea]"));
+    played.assert_clean();
+}
