@@ -214,6 +214,13 @@ impl<S: System> SystemBuilder<S> {
         self
     }
 
+    /// When `node` fails for good, `handler` takes its place: it sees what was sent to the node, and
+    /// the failure in [`NodeCall::handles`](antiphon_runtime::NodeCall::handles).
+    pub fn on_error_handle(&mut self, node: &str, handler: &str) -> &mut Self {
+        self.graph.on_error_handle(node, handler);
+        self
+    }
+
     /// Where the graph goes when its budget is spent, instead of ending.
     pub fn on_budget(&mut self, target: &str) -> &mut Self {
         self.graph.on_budget(target);

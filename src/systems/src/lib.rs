@@ -7,6 +7,7 @@
 //! | [`agentic_search`] | a question, answered with tools by two model requests |
 //! | [`computation`] | a question, answered by code that a sandbox runs |
 //! | [`data_analyst`] | a question, answered by a SQL agent, an API agent and a computation |
+//! | [`plan_execute`] | a task, carried out as a plan of stages that is revised when a step fails |
 //! | [`system`] | the traits of a system |
 //! | [`mod@registry`] | all systems by name, with their schemas |
 //! | [`runner`], [`session`], [`result`] | starting, resuming and concluding a question |
@@ -15,6 +16,7 @@
 //! | [`state`], [`patch`] | the state of a system, and what a node writes to it |
 //! | [`config`], [`reply`] | reading settings, and the replies of roles |
 //! | [`tool_cache`] | the results of tools in a run |
+//! | [`json_texts`] | the texts within JSON values, and values put into them |
 //! | [`template`], [`delimited_input`] | filling prompts, and untrusted text in them |
 
 pub mod agentic_search;
@@ -29,8 +31,11 @@ pub mod drawing;
 pub mod echo;
 mod escaped_tool;
 mod host;
+pub mod json_texts;
 pub mod node;
 pub mod patch;
+pub mod plan_execute;
+mod planned_call;
 pub mod prompts;
 pub mod registry;
 pub mod reply;

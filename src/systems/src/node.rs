@@ -144,7 +144,10 @@ pub fn goto(name: &str) -> Destinations<Json> {
 
 /// Starts one task of a node per input, in their order.
 pub fn fan_out(node: &str, inputs: impl IntoIterator<Item = Json>) -> Destinations<Json> {
-    let node: Arc<str> = node.into();
-    let send = |input| Destination::Send(Sent { node: Arc::clone(&node), input, timeout: None });
-    inputs.into_iter().map(send).collect()
+    inputs.into_iter().map(|input| sent_to(node, input)).collect()
+}
+
+/// Starts one task of a node with this input.
+pub fn sent_to(node: &str, input: Json) -> Destination<Json> {
+    Destination::Send(Sent { node: node.into(), input, timeout: None })
 }

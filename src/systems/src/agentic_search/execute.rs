@@ -1,12 +1,7 @@
 //! Running tasks: which start, and one call.
 
-use antiphon_core::approval::{Approval, Decision, Proposal, refused};
-use antiphon_core::{Category, Fault, FaultCode, ToolOutcome, ToolSpec};
-use antiphon_reply::JsonSchemas;
-use antiphon_runtime::{CallContext, Tool, UserContext};
-use async_trait::async_trait;
+use antiphon_core::{Fault, FaultCode};
 use serde_json::{Value as Json, json};
-use std::sync::Arc;
 
 use super::AgenticSearch;
 use super::catalogue::ToolCatalogue;
@@ -18,6 +13,7 @@ use super::wave::WavePlan;
 use crate::delimited_input::cut;
 use crate::node::{NodeContext, NodeExit};
 use crate::patch::Patch;
+use crate::planned_call::{CallProgress, call_planned};
 
 /// What a plan is checked against in this run.
 pub(super) fn check<'c>(
@@ -98,13 +94,6 @@ pub(super) async fn execute(cx: NodeContext<AgenticSearch>) -> Result<NodeExit<S
     Ok(patch.into())
 }
 
-/// How a call stands.
-enum CallProgress {
-    /// A person has to approve it.
-    Asks(Json),
-    Ended(ToolOutcome),
-}
-
 /// Calls a tool, once a person has approved if that is needed.
 ///
 /// # Errors
@@ -112,99 +101,20 @@ enum CallProgress {
 async fn call(
     cx: &NodeContext<AgenticSearch>,
     name: &str,
-    mut arguments: Json,
+    arguments: Json,
 ) -> Result<CallProgress, Fault> {
     let tool = match cx.data().tool(name, cx).await {
         Ok(tool) => tool,
         Err(fault) => return Ok(CallProgress::Ended(Err(fault))),
     };
-    let spec = tool.spec();
-    if spec.approval == Approval::Person {
-        let proposal = Proposal::new(name, arguments.clone(), spec.parameters.clone());
-        let Some(answer) = cx.answers().first() else {
-            return Ok(CallProgress::Asks(proposal.question()));
-        };
-        match proposal.decode_answer(answer, Some(&JsonSchemas))? {
-            Decision::Approve => {}
-            Decision::Change(changed) => arguments = changed,
-            Decision::Refuse(reason) => {
-                return Ok(CallProgress::Ended(Err(refused(name, reason.as_deref()))));
-            }
-        }
-    }
-    let planned = PlannedTool::new(cx.tool(&tool), cx.system().config.tool_timeout());
-    let outcome = cx.call.invoke(&planned, arguments).await;
-    if let Err(fault) = &outcome {
+    let called = call_planned(cx, &tool, arguments, cx.system().config.tool_timeout()).await?;
+    if let CallProgress::Ended(Err(fault)) = &called {
         cx.data().forget_if_unknown(&TaskError::of(fault)).await;
     }
-    match outcome {
-        Err(fault) if ends_run(&fault) => Err(fault),
-        outcome => Ok(CallProgress::Ended(outcome)),
-    }
-}
-
-/// Whether a fault is none of the tool's own.
-fn ends_run(fault: &Fault) -> bool {
-    matches!(fault.category, Category::Budget | Category::Cancelled | Category::State)
+    Ok(called)
 }
 
 fn nothing_sent(cx: &NodeContext<AgenticSearch>) -> Fault {
     let message = format!("the node was sent no task: {}", cx.call.node);
     Fault::new(FaultCode::HostIncomplete, message)
-}
-
-/// A tool within the time that the search allows; a person has approved the call.
-struct PlannedTool {
-    spec: ToolSpec,
-    tool: Arc<dyn Tool>,
-}
-
-impl PlannedTool {
-    fn new(tool: Arc<dyn Tool>, timeout: std::time::Duration) -> Self {
-        let mut spec = tool.spec().clone();
-        spec.timeout = Some(spec.timeout.unwrap_or(timeout));
-        if spec.approval == Approval::Person {
-            spec.approval = Approval::None;
-        }
-        Self { spec, tool }
-    }
-}
-
-#[async_trait]
-impl Tool for PlannedTool {
-    fn spec(&self) -> &ToolSpec {
-        &self.spec
-    }
-
-    async fn approve(
-        &self,
-        arguments: &Json,
-        cx: &CallContext,
-    ) -> Result<antiphon_core::approval::HostVerdict, Fault> {
-        let verdict = self.tool.approve(arguments, cx).await;
-        verdict.map_err(|fault| own_fault(&self.spec.name, fault))
-    }
-
-    fn bind(&self, user_context: &UserContext) -> Option<Arc<dyn Tool>> {
-        let spec = self.spec.clone();
-        Some(Arc::new(Self { spec, tool: self.tool.bind(user_context)? }))
-    }
-
-    async fn call(&self, arguments: Json, cx: &CallContext) -> ToolOutcome {
-        let outcome = self.tool.call(arguments, cx).await;
-        outcome.map_err(|fault| own_fault(&self.spec.name, fault))
-    }
-}
-
-/// A fault of a tool. One of state is about a question or a run of the tool's own: as a fault of
-/// this run it would end the question.
-fn own_fault(tool: &str, mut fault: Fault) -> Fault {
-    if fault.code == FaultCode::QuestionAsked {
-        let message = format!("a tool cannot ask a person where no team or graph calls it: {tool}");
-        fault = Fault::new(FaultCode::QuestionMisplaced, message).with("tool", tool);
-    }
-    if fault.category == Category::State {
-        fault.category = Category::Tool;
-    }
-    fault
 }

@@ -2,28 +2,20 @@
 //! `{{tool.path.0}}` for the one earlier task that calls the tool.
 
 use std::borrow::Cow;
-use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value as Json;
 
 use super::source::plain_value;
+use crate::json_texts::{InsertionLimit, TextPart, joined, replace, visit};
 
 /// What begins a reference, within its braces.
 const TASK: &str = "task_";
-/// The most bytes of values that are inserted into the arguments of one task.
-const MOST_INSERTED: usize = 4 * 1024 * 1024;
 /// Words for the result itself that models put before a path.
 const SELF: [&str; 2] = ["result", "output"];
 
 /// The numbers of the earlier tasks that call each tool, by its name.
 pub(super) type TasksByTool<'t> = BTreeMap<&'t str, Vec<usize>>;
-
-/// Where a text is divided at its references.
-enum TextSegment<'t> {
-    Text(&'t str),
-    Reference(TaskReference<'t>),
-}
 
 /// What a reference begins with.
 enum ReferenceTarget<'t> {
@@ -42,9 +34,9 @@ struct TaskReference<'t> {
 /// The numbers of the tasks that a value refers to.
 pub(super) fn referenced(value: &Json) -> BTreeSet<usize> {
     let mut numbers = BTreeSet::new();
-    visit(value, &mut |text| {
+    visit(value, &mut |_, text| {
         for segment in segments(text, &[]) {
-            if let TextSegment::Reference(reference) = segment {
+            if let TextPart::Value(reference) = segment {
                 numbers.extend(reference.task_number());
             }
         }
@@ -65,8 +57,8 @@ pub(super) fn renumbered(
     let tools: Vec<&str> = callers.keys().copied().collect();
     let renumber = |text: &str| {
         let parts = segments(text, &tools).into_iter().map(|segment| match segment {
-            TextSegment::Text(text) => Ok(Cow::Borrowed(text)),
-            TextSegment::Reference(reference) => {
+            TextPart::Text(text) => Ok(text),
+            TextPart::Value(reference) => {
                 let task_number = match reference.target {
                     ReferenceTarget::Task(theirs) => number(theirs),
                     ReferenceTarget::Tool(tool) => only_caller(tool, callers, reference.text)?,
@@ -103,35 +95,15 @@ pub(super) fn resolved<'r>(
     value: &Json,
     result: &dyn Fn(usize) -> Option<&'r Json>,
 ) -> Result<Json, String> {
-    let inserted = Cell::new(0_usize);
+    let limit = InsertionLimit::default();
     let insert = |reference: &TaskReference<'_>| {
         let value = lookup(reference, result)?;
-        let size = value.as_str().map_or_else(|| value.to_string().len(), str::len);
-        inserted.set(inserted.get().saturating_add(size));
-        if inserted.get() > MOST_INSERTED {
-            let text = reference.text;
-            return Err(format!("the values of the references have more than 4 MiB: {text}"));
+        if limit.admits(&value) {
+            return Ok(value);
         }
-        Ok(value)
+        Err(format!("the values of the references have more than 4 MiB: {}", reference.text))
     };
-    let resolve = |text: &str| {
-        let segments = segments(text, &[]);
-        if let [TextSegment::Reference(reference)] = segments.as_slice() {
-            return insert(reference);
-        }
-        let mut filled = String::new();
-        for segment in &segments {
-            match segment {
-                TextSegment::Text(text) => filled.push_str(text),
-                TextSegment::Reference(reference) => match insert(reference)? {
-                    Json::String(text) => filled.push_str(&text),
-                    other => filled.push_str(&other.to_string()),
-                },
-            }
-        }
-        Ok(Json::String(filled))
-    };
-    replace(value, &resolve)
+    replace(value, &|text| joined(&segments(text, &[]), &insert))
 }
 
 fn lookup<'r>(
@@ -169,7 +141,7 @@ impl TaskReference<'_> {
 }
 
 /// The parts of a text, in their order; braces around anything else are text.
-fn segments<'t>(text: &'t str, tools: &[&'t str]) -> Vec<TextSegment<'t>> {
+fn segments<'t>(text: &'t str, tools: &[&'t str]) -> Vec<TextPart<'t, TaskReference<'t>>> {
     let (mut segments, mut from, mut at) = (Vec::new(), 0, 0);
     while let Some(open) = text.get(at..).and_then(|rest| rest.find("{{")).map(|found| at + found) {
         let inside = open + 2;
@@ -178,17 +150,17 @@ fn segments<'t>(text: &'t str, tools: &[&'t str]) -> Vec<TextSegment<'t>> {
         match text.get(inside..inside + close).and_then(|inside| parse(inside, tools)) {
             Some((target, path)) => {
                 if let Some(before) = text.get(from..open).filter(|before| !before.is_empty()) {
-                    segments.push(TextSegment::Text(before));
+                    segments.push(TextPart::Text(before.into()));
                 }
                 let text = text.get(open..end).unwrap_or_default();
-                segments.push(TextSegment::Reference(TaskReference { target, path, text }));
+                segments.push(TextPart::Value(TaskReference { target, path, text }));
                 (from, at) = (end, end);
             }
             None => at = inside,
         }
     }
     if let Some(rest) = text.get(from..).filter(|rest| !rest.is_empty() || segments.is_empty()) {
-        segments.push(TextSegment::Text(rest));
+        segments.push(TextPart::Text(rest.into()));
     }
     segments
 }
@@ -216,30 +188,4 @@ fn named<'t>(inside: &'t str, tools: &[&'t str]) -> Option<(ReferenceTarget<'t>,
     };
     let (tool, rest) = tools.iter().filter_map(after).max_by_key(|(tool, _)| tool.len())?;
     Some((ReferenceTarget::Tool(tool), rest))
-}
-
-fn visit(value: &Json, see: &mut dyn FnMut(&str)) {
-    match value {
-        Json::String(text) => see(text),
-        Json::Array(items) => items.iter().for_each(|item| visit(item, see)),
-        Json::Object(fields) => fields.values().for_each(|field| visit(field, see)),
-        _ => {}
-    }
-}
-
-/// The value with every text in it replaced; the names of fields stay.
-fn replace(value: &Json, with: &dyn Fn(&str) -> Result<Json, String>) -> Result<Json, String> {
-    Ok(match value {
-        Json::String(text) => with(text)?,
-        Json::Array(items) => {
-            items.iter().map(|item| replace(item, with)).collect::<Result<_, _>>()?
-        }
-        Json::Object(fields) => Json::Object(
-            fields
-                .iter()
-                .map(|(name, field)| Ok((name.clone(), replace(field, with)?)))
-                .collect::<Result<_, String>>()?,
-        ),
-        other => other.clone(),
-    })
 }

@@ -1,0 +1,155 @@
+//! The operations of `FileSystemTool` and `FileDownloaderTool`: what each needs, and the native
+//! tool that does it.
+
+use serde_json::{Map, Value as Json, json};
+
+use super::capability::{DOWNLOADER, FILES};
+
+/// An operation on files.
+#[derive(Debug)]
+pub(super) struct FileOperation {
+    /// The tool that has it.
+    tool: &'static str,
+    pub(super) name: &'static str,
+    /// The native tool that does it.
+    pub(super) native: &'static str,
+    required: &'static [&'static str],
+    optional: &'static [&'static str],
+}
+
+/// Parameters that name a place: a plan says them, and no result of a step decides them.
+const PLACES: [&str; 3] = ["filename", "filepath", "directory"];
+/// How deep a list of files goes that is recursive.
+const DEPTH: u64 = 3;
+
+const OPERATIONS: [FileOperation; 7] = [
+    writing("create_file", "write_file", &["directory", "overwrite"]),
+    writing("overwrite_file", "write_file", &["directory"]),
+    writing("append_to_file", "append_file", &["directory"]),
+    writing("create_pdf_from_text", "write_pdf", &["directory", "overwrite"]),
+    FileOperation {
+        tool: FILES,
+        name: "read_file",
+        native: "read_file",
+        required: &[],
+        optional: &["filepath", "filename", "directory"],
+    },
+    FileOperation {
+        tool: FILES,
+        name: "list_files",
+        native: "list_files",
+        required: &[],
+        optional: &["directory", "recursive", "maxDepth"],
+    },
+    FileOperation {
+        tool: DOWNLOADER,
+        name: "download_file",
+        native: "download",
+        required: &["url"],
+        optional: &["filename"],
+    },
+];
+
+const fn writing(
+    name: &'static str,
+    native: &'static str,
+    optional: &'static [&'static str],
+) -> FileOperation {
+    FileOperation { tool: FILES, name, native, required: &["filename", "content"], optional }
+}
+
+/// The operations of a tool that its native tools can do.
+pub(super) fn operations<'n>(
+    tool: &'n str,
+    has_native: &'n dyn Fn(&str) -> bool,
+) -> impl Iterator<Item = &'static FileOperation> + 'n {
+    OPERATIONS.iter().filter(move |it| it.tool == tool && has_native(it.native))
+}
+
+/// The operation of that name of a tool.
+pub(super) fn operation(tool: &str, name: &str) -> Option<&'static FileOperation> {
+    OPERATIONS.iter().find(|it| it.tool == tool && it.name == name)
+}
+
+impl FileOperation {
+    /// What is wrong with the parameters, each with the name of the parameter.
+    pub(super) fn problems(&self, params: &Map<String, Json>) -> Vec<(String, String)> {
+        let mut problems = Vec::new();
+        let mut wrong = |name: &str, message: String| problems.push((name.to_owned(), message));
+        for name in self.required.iter().filter(|name| !params.contains_key(**name)) {
+            wrong(name, format!("`{}` needs it", self.name));
+        }
+        if self.name == "read_file"
+            && !params.contains_key("filepath")
+            && !params.contains_key("filename")
+        {
+            wrong("filepath", "`read_file` needs it, or `filename`".to_owned());
+        }
+        for (name, value) in params {
+            let is_known =
+                self.required.contains(&name.as_str()) || self.optional.contains(&name.as_str());
+            if !is_known {
+                wrong(name, format!("`{}` has no such parameter", self.name));
+            } else if PLACES.contains(&name.as_str()) {
+                match value.as_str() {
+                    None => wrong(name, "it must be a text".to_owned()),
+                    Some(text) if text.contains("@{") => {
+                        wrong(name, "it must not hold a reference".to_owned());
+                    }
+                    Some(_) => {}
+                }
+            }
+        }
+        let has_pdf_name = params
+            .get("filename")
+            .and_then(Json::as_str)
+            .is_none_or(|name| name.to_lowercase().ends_with(".pdf"));
+        if self.name == "create_pdf_from_text" && !has_pdf_name {
+            wrong("filename", "the name of a PDF file ends with `.pdf`".to_owned());
+        }
+        if params.get("url").is_some_and(|url| !url.is_string()) {
+            wrong("url", "it must be a text".to_owned());
+        }
+        problems
+    }
+
+    /// The arguments of the native tool.
+    pub(super) fn arguments(&self, params: &Map<String, Json>) -> Json {
+        let text = |name: &str| params.get(name).and_then(Json::as_str);
+        let flag = |name: &str| params.get(name).and_then(Json::as_bool);
+        let named = text("filepath").or_else(|| text("filename")).unwrap_or_default();
+        let path = match text("directory").map(|directory| directory.trim_end_matches('/')) {
+            Some(directory) if !directory.is_empty() && !named.is_empty() => {
+                format!("{directory}/{named}")
+            }
+            Some(directory) if named.is_empty() => directory.to_owned(),
+            _ => named.to_owned(),
+        };
+        let content = params.get("content").map(crate::json_texts::plain_text);
+        match self.name {
+            "append_to_file" => json!({"path": path, "content": content}),
+            "create_pdf_from_text" => json!({
+                "path": path, "content": content, "format": "text",
+                "overwrite": flag("overwrite").unwrap_or(true),
+            }),
+            "read_file" => json!({"path": path}),
+            "list_files" => {
+                let depth = params.get("maxDepth").and_then(Json::as_u64).unwrap_or(DEPTH);
+                let is_recursive = flag("recursive") == Some(true);
+                json!({"path": path, "depth": if is_recursive { depth } else { 1 }})
+            }
+            "download_file" => {
+                let mut arguments = json!({"url": text("url").unwrap_or_default()});
+                if let (Some(fields), Some(name)) = (arguments.as_object_mut(), text("filename")) {
+                    fields.insert("name".to_owned(), json!(name));
+                }
+                arguments
+            }
+            // A file is replaced unless the plan says otherwise.
+            _ => json!({
+                "path": path, "content": content,
+                "overwrite": flag("overwrite").unwrap_or(true),
+            }),
+        }
+    }
+}
