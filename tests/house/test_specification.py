@@ -6,8 +6,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "docs/engine.md", *sorted((ROOT / "docs/systems").glob("*.md"))]
-ID = re.compile(r"\b(?:EN|RL|CO|AS|DA)-\d{2}\b")
-DEFINED = re.compile(r"^\| ((?:EN|RL|CO|AS|DA)-\d{2}) \|", re.MULTILINE)
+ID = re.compile(r"\b(?:EN|RL|CO|AS|DA|DR)-\d{2}\b")
+DEFINED = re.compile(r"^\| ((?:EN|RL|CO|AS|DA|DR)-\d{2}) \|", re.MULTILINE)
 PREFIXED = re.compile(r"\b(?:fn|def) (?:test_)?[a-z]\d{1,2}_\w+")
 
 

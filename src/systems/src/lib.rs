@@ -8,6 +8,7 @@
 //! | [`computation`] | a question, answered by code that a sandbox runs |
 //! | [`data_analyst`] | a question, answered by a SQL agent, an API agent and a computation |
 //! | [`plan_execute`] | a task, carried out as a plan of stages that is revised when a step fails |
+//! | [`deep_research`] | a question, researched in steps, and a report |
 //! | [`system`] | the traits of a system |
 //! | [`mod@registry`] | all systems by name, with their schemas |
 //! | [`runner`], [`session`], [`result`] | starting, resuming and concluding a question |
@@ -25,6 +26,7 @@ pub mod builder;
 pub mod computation;
 pub mod config;
 pub mod data_analyst;
+pub mod deep_research;
 pub mod delimited_input;
 pub mod drawing;
 #[cfg(feature = "echo")]

@@ -1,0 +1,272 @@
+//! The settings of a deep research, checked before anything costs.
+
+use std::time::Duration;
+
+use antiphon_core::Fault;
+use antiphon_core::budget::{BudgetDimension, Limits};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
+
+use super::classification::Depth;
+use crate::config::{at_least_one, check_temperature, invalid, read, seconds};
+use crate::system::SystemConfig;
+
+/// How a question is researched. Keys that do not exist are errors.
+///
+/// ```
+/// use antiphon_systems::deep_research::{Config, Depth};
+/// use serde_json::json;
+/// let config = Config::from_json(&json!({"research_timeout_s": 60})).unwrap();
+/// assert_eq!(config.depth(Depth::Medium).max_steps, 6);
+/// assert!(Config::from_json(&json!({"max_plan_iterations": 0})).is_err());
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// The least thorough research.
+    pub light: DepthSettings,
+    /// The usual research.
+    pub medium: DepthSettings,
+    /// The most thorough research.
+    pub extended: DepthSettings,
+    /// Whether a few searches are made before the first plan, by default yes.
+    pub background: bool,
+    /// Searches before the first plan, by default 3.
+    pub max_background_queries: usize,
+    /// Results that each of them contributes, by default 3.
+    pub background_results_per_query: usize,
+    /// Results that they contribute in all, by default 5.
+    pub max_background_results: usize,
+    /// Times that a person is asked what a question means, by default 3.
+    pub max_clarification_rounds: usize,
+    /// Questions that a person is asked at a time, by default 3.
+    pub max_clarifying_questions: usize,
+    /// Plans of one question, the first included; by default 3.
+    pub max_plan_iterations: usize,
+    /// Whether the research goes on until the depth's least number of steps, by default yes.
+    pub enforce_min_steps: bool,
+    /// Searches that a step of the classic researcher may ask for, by default 3.
+    pub max_generated_queries: usize,
+    /// Results of each search, by default 5.
+    pub max_search_results: usize,
+    /// Characters of a page that a model reads, by default 3,000.
+    pub content_preview: usize,
+    /// Characters of a page that are kept, by default 10,000.
+    pub content_storage: usize,
+    /// Earlier observations that the researcher reads, by default 10.
+    pub max_previous_observations: usize,
+    /// Failed steps in a row after which the report is written, by default 3.
+    pub max_failed_steps: usize,
+    /// Seconds a search may take, by default 30.
+    pub search_timeout_s: f64,
+    /// Seconds a page may take, by default 30.
+    pub page_timeout_s: f64,
+    /// Seconds a direct answer may take, by default 30.
+    pub simple_timeout_s: f64,
+    /// Seconds after which a web search is answered directly, by default 15.
+    pub web_search_timeout_s: f64,
+    /// Seconds a deep research may take, by default 300.
+    pub research_timeout_s: f64,
+    /// The share of that time after which no step begins, by default 0.8.
+    pub research_share: f64,
+    /// Seconds that are kept for delivering the report, by default 10.
+    pub delivery_reserve_s: f64,
+    /// Earlier questions that a thread keeps, by default 10.
+    pub history_turns: usize,
+    /// 0 is the least random; by default each model's own. Some models accept no other.
+    pub temperature: Option<f64>,
+    /// How often a model is asked again for a reply that does not fit, by default 1.
+    pub max_reasks: u32,
+}
+
+/// How thorough one depth is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DepthSettings {
+    /// The least number of steps.
+    pub min_steps: usize,
+    /// The most steps.
+    pub max_steps: usize,
+    /// The least number of words of the report.
+    pub min_words: usize,
+    /// The most words of the report.
+    pub max_words: usize,
+    /// How a step is researched.
+    pub researcher: ResearcherMode,
+    /// Searches of a step of the classic researcher.
+    pub max_search_queries: usize,
+    /// Pages that a step of the classic researcher reads.
+    pub max_pages: usize,
+    /// Searches and pages of a step in which the model decides.
+    pub max_tool_calls: usize,
+}
+
+/// How a step is researched.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ResearcherMode {
+    /// Some searches, then the best pages.
+    #[default]
+    Classic,
+    /// The model decides after each result what to search or read next.
+    React,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        use ResearcherMode::{Classic, React};
+        Self {
+            light: DepthSettings::new((1, 3), (800, 1_200), Classic, (2, 3), 8),
+            medium: DepthSettings::new((3, 6), (1_200, 2_000), React, (3, 5), 12),
+            extended: DepthSettings::new((5, 10), (1_500, 3_200), React, (4, 8), 20),
+            background: true,
+            max_background_queries: 3,
+            background_results_per_query: 3,
+            max_background_results: 5,
+            max_clarification_rounds: 3,
+            max_clarifying_questions: 3,
+            max_plan_iterations: 3,
+            enforce_min_steps: true,
+            max_generated_queries: 3,
+            max_search_results: 5,
+            content_preview: 3_000,
+            content_storage: 10_000,
+            max_previous_observations: 10,
+            max_failed_steps: 3,
+            search_timeout_s: 30.0,
+            page_timeout_s: 30.0,
+            simple_timeout_s: 30.0,
+            web_search_timeout_s: 15.0,
+            research_timeout_s: 300.0,
+            research_share: 0.8,
+            delivery_reserve_s: 10.0,
+            history_turns: 10,
+            temperature: None,
+            max_reasks: 1,
+        }
+    }
+}
+
+impl DepthSettings {
+    const fn new(
+        (min_steps, max_steps): (usize, usize),
+        (min_words, max_words): (usize, usize),
+        researcher: ResearcherMode,
+        (max_search_queries, max_pages): (usize, usize),
+        max_tool_calls: usize,
+    ) -> Self {
+        Self {
+            min_steps,
+            max_steps,
+            min_words,
+            max_words,
+            researcher,
+            max_search_queries,
+            max_pages,
+            max_tool_calls,
+        }
+    }
+
+    fn check(&self, depth: &str) -> Result<(), Fault> {
+        for (key, value) in [
+            ("min_steps", self.min_steps),
+            ("max_words", self.max_words),
+            ("max_search_queries", self.max_search_queries),
+            ("max_pages", self.max_pages),
+            ("max_tool_calls", self.max_tool_calls),
+        ] {
+            at_least_one(&format!("{depth}.{key}"), value as u64)?;
+        }
+        for (key, least, most) in
+            [("steps", self.min_steps, self.max_steps), ("words", self.min_words, self.max_words)]
+        {
+            if least > most {
+                let message = format!("`{depth}.max_{key}` must be at least {least}: {most}");
+                return Err(invalid(message));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Config {
+    /// Reads and checks settings; what is left out keeps its default.
+    ///
+    /// # Errors
+    /// A `Validation` fault `system_setting_invalid`.
+    pub fn from_json(settings: &Json) -> Result<Self, Fault> {
+        read(settings)
+    }
+
+    /// The settings of a depth.
+    pub const fn depth(&self, depth: Depth) -> &DepthSettings {
+        match depth {
+            Depth::Light => &self.light,
+            Depth::Medium => &self.medium,
+            Depth::Extended => &self.extended,
+        }
+    }
+
+    fn times(&self) -> [(&'static str, f64); 5] {
+        [
+            ("search_timeout_s", self.search_timeout_s),
+            ("page_timeout_s", self.page_timeout_s),
+            ("simple_timeout_s", self.simple_timeout_s),
+            ("web_search_timeout_s", self.web_search_timeout_s),
+            ("research_timeout_s", self.research_timeout_s),
+        ]
+    }
+
+    fn counts(&self) -> [(&'static str, usize); 9] {
+        [
+            ("max_background_queries", self.max_background_queries),
+            ("background_results_per_query", self.background_results_per_query),
+            ("max_background_results", self.max_background_results),
+            ("max_plan_iterations", self.max_plan_iterations),
+            ("max_generated_queries", self.max_generated_queries),
+            ("max_search_results", self.max_search_results),
+            ("content_preview", self.content_preview),
+            ("content_storage", self.content_storage),
+            ("max_failed_steps", self.max_failed_steps),
+        ]
+    }
+}
+
+impl SystemConfig for Config {
+    const LABEL: &'static str = "deep research";
+
+    fn check(&self) -> Result<(), Fault> {
+        self.light.check("light")?;
+        self.medium.check("medium")?;
+        self.extended.check("extended")?;
+        for (key, value) in self.counts() {
+            at_least_one(key, value as u64)?;
+        }
+        for (key, value) in self.times() {
+            seconds(key, value)?;
+        }
+        if !(0.0..=1.0).contains(&self.research_share) {
+            let value = self.research_share;
+            return Err(invalid(format!("`research_share` must be from 0 to 1: {value}")));
+        }
+        if !(0.0..self.research_timeout_s).contains(&self.delivery_reserve_s) {
+            let value = self.delivery_reserve_s;
+            return Err(invalid(format!(
+                "`delivery_reserve_s` must be a time below `research_timeout_s`: {value}"
+            )));
+        }
+        check_temperature(self.temperature)
+    }
+
+    /// The longest that any mode takes; the modes keep their own times before it.
+    fn limits(&self) -> Limits {
+        let searched = self.web_search_timeout_s + self.simple_timeout_s;
+        let longest = self.research_timeout_s.max(searched);
+        Limits { wall_time: Duration::try_from_secs_f64(longest).ok(), ..Limits::default() }
+    }
+
+    fn setting_of(limit: BudgetDimension) -> Option<&'static str> {
+        (limit == BudgetDimension::WallTime).then_some("research_timeout_s")
+    }
+}

@@ -1,0 +1,5 @@
+//! The deep research: its settings and its decisions.
+
+mod decisions;
+mod gains;
+mod links;
