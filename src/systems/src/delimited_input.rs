@@ -8,15 +8,18 @@ use std::fmt::Write as _;
 /// against the sources.
 pub const TAGS: &[&str] = &[
     "agent_result",
+    "claim",
     "clarification",
     "code",
     "documentation",
     "earlier_result",
     "endpoints",
     "error",
+    "evidence",
     "expert_answer",
     "expert_reasoning",
     "expert_step",
+    "fact",
     "facts",
     "failed_task",
     "file",
@@ -24,6 +27,8 @@ pub const TAGS: &[&str] = &[
     "inputs",
     "missing",
     "not_known",
+    "observation",
+    "page",
     "printed",
     "query",
     "question",
@@ -31,6 +36,7 @@ pub const TAGS: &[&str] = &[
     "research_result",
     "research_step",
     "result",
+    "sentence",
     "tables",
     "task_result",
     "text",
@@ -38,6 +44,8 @@ pub const TAGS: &[&str] = &[
     "tool",
     "tool_call",
     "turn",
+    "uncertain_fact",
+    "verified_fact",
 ];
 
 /// Inputs of a prompt, each between its tags, in the order of adding.

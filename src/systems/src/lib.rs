@@ -9,6 +9,7 @@
 //! | [`data_analyst`] | a question, answered by a SQL agent, an API agent and a computation |
 //! | [`plan_execute`] | a task, carried out as a plan of stages that is revised when a step fails |
 //! | [`deep_research`] | a question, researched in steps, and a report |
+//! | [`citation`] | the stages that check the citations of a report, for any system |
 //! | [`system`] | the traits of a system |
 //! | [`mod@registry`] | all systems by name, with their schemas |
 //! | [`runner`], [`session`], [`result`] | starting, resuming and concluding a question |
@@ -23,6 +24,7 @@
 pub mod agentic_search;
 pub mod base64_bytes;
 pub mod builder;
+pub mod citation;
 pub mod computation;
 pub mod config;
 pub mod data_analyst;

@@ -46,9 +46,11 @@ impl CitationRun {
         for (query, reply) in answered {
             let CitationQuery::Verify { items, .. } = query else { continue };
             let reply = read::<VerdictsReply>(reply.as_ref()).unwrap_or_default();
+            let is_single = items.len() == 1 && reply.verdicts.len() == 1;
             for item in items {
                 let found = reply.verdicts.iter().find(|it| it.number == item.number);
-                let only = reply.verdicts.first().filter(|_| reply.verdicts.len() == 1);
+                // Of a single claim the number is of no matter.
+                let only = reply.verdicts.first().filter(|_| is_single);
                 if let Some(verdict) = found.or(only) {
                     self.take_verdict(item.number, verdict);
                 }

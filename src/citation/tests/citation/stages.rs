@@ -208,3 +208,16 @@ fn stages_begin_and_end_in_their_order() {
         .collect();
     assert_eq!(stages, ["extract", "write", "verify", "correct", "numbers"]);
 }
+
+#[test]
+fn a_verdict_on_one_claim_of_a_batch_is_none_on_the_others() {
+    let text = "Green tea steeps for two minutes {Green tea}. Kenya harvested tea {Kenya}.";
+    let played = Scene::new(&[TEA, HARVEST])
+        .writes(text)
+        .verifies(
+            |item| if item.claim.starts_with("Kenya") { json!("contradicted") } else { Json::Null },
+        )
+        .play();
+    assert_eq!(played.result.report, "Green tea steeps for two minutes [Sitea].");
+    assert!(played.claim("minutes").is_abstained);
+}

@@ -1,0 +1,64 @@
+//! The stages of [`antiphon_citation`] in a graph: what its machine asks is asked of roles and
+//! tools, and what fails is handed back as failed. Any system whose answers are cited can use it.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`mod@role`] | the roles, their prompts and the forms of their replies |
+//! | `conversation` | what each role gets to read |
+//! | `graph` | the nodes |
+
+use std::collections::BTreeMap;
+
+use antiphon_citation::{CitationRun, CitedSource, FoundPage};
+use antiphon_core::Fault;
+use async_trait::async_trait;
+use serde_json::Value as Json;
+
+mod conversation;
+mod graph;
+pub mod role;
+
+pub use graph::{ENTRY, add};
+
+use crate::node::NodeContext;
+use crate::state::{Field, Record, Set, Worst, field_types};
+use crate::system::System;
+
+field_types! {
+    Any: CitationRun;
+}
+
+/// A system whose answers are cited. Its own nodes start a run in [`CitesSources::CITATION`] and go
+/// to [`ENTRY`]; after the last stage comes the node that [`add`] was given, which reads
+/// [`CitationRun::result`]. A run that is cut short is ended by [`CitationRun::conclude`].
+#[async_trait]
+pub trait CitesSources: System {
+    /// The run.
+    const CITATION: Field<Self::State, Set, CitationRun>;
+    /// What was replied, by the ids of requests.
+    const REPLIES: Field<Self::State, Record, BTreeMap<String, Json>>;
+    /// Where failures of nodes are recorded: those of the stages are taken back.
+    const ERROR: Field<Self::State, Worst, Option<Fault>>;
+
+    /// The run in a state.
+    fn citation(state: &Self::State) -> &CitationRun;
+
+    /// The replies in a state.
+    fn replies(state: &Self::State) -> &BTreeMap<String, Json>;
+
+    /// Searches for a fact.
+    ///
+    /// # Errors
+    /// Why nothing was found; the fact then stays uncertain.
+    async fn search(
+        cx: &NodeContext<Self>,
+        query: &str,
+        limit: usize,
+    ) -> Result<Vec<FoundPage>, Fault>;
+
+    /// Fetches a page that was found.
+    ///
+    /// # Errors
+    /// Why it has no text; it is then not cited.
+    async fn read_page(cx: &NodeContext<Self>, url: &str) -> Result<CitedSource, Fault>;
+}

@@ -1,0 +1,116 @@
+//! What each role gets to read. All of it but the instructions is data between tags.
+
+use antiphon_citation::{CitationQuery, GenerationMode, Passage, VerificationItem};
+use antiphon_core::{Fault, Message};
+use serde_json::{Value as Json, json};
+
+use super::role::role_of;
+use crate::delimited_input::DelimitedInput;
+use crate::resources::SystemResources;
+
+/// How a report is written whose factual sentences all have a citation.
+const STRICT: &str =
+    "Every sentence that states a fact ends with a citation. Leave out what no evidence says.";
+/// How it is written otherwise.
+const NATURAL: &str =
+    "Every sentence that states a fact ends with a citation. Transitions and summaries need none.";
+
+/// The conversation with the role that answers a query.
+pub(super) fn conversation(
+    resources: &SystemResources,
+    query: &CitationQuery,
+) -> Result<Vec<Message>, Fault> {
+    let role = role_of(query).unwrap_or_default();
+    let prompt = if role == "quick_verifier" { "verifier" } else { role };
+    let fields = fields(query);
+    let fields: Vec<(&str, &str)> = fields.iter().map(|(name, text)| (*name, &**text)).collect();
+    let instructions = resources.instructions(role, prompt, &fields)?;
+    Ok(vec![Message::system(instructions), Message::user(data(query).text())])
+}
+
+/// What a role that is code gets.
+pub(super) fn brief(query: &CitationQuery) -> Json {
+    json!(query)
+}
+
+/// The values of a prompt's fields.
+fn fields(query: &CitationQuery) -> Vec<(&'static str, String)> {
+    match query {
+        CitationQuery::Write { mode, min_words, max_words, correction, .. } => {
+            let mode = match mode {
+                GenerationMode::Strict => STRICT,
+                GenerationMode::Natural => NATURAL,
+            };
+            let length = format!(
+                "Write {min_words} to {max_words} words, and fewer if the evidence says less."
+            );
+            let correction =
+                correction.as_ref().map(|text| format!("\nYour last report: {text}\n"));
+            vec![
+                ("mode", mode.to_owned()),
+                ("length", length),
+                ("correction", correction.unwrap_or_default()),
+            ]
+        }
+        CitationQuery::Decompose { most, .. } => vec![("most", most.to_string())],
+        _ => Vec::new(),
+    }
+}
+
+/// The data of a query.
+fn data(query: &CitationQuery) -> DelimitedInput {
+    let mut input = DelimitedInput::new();
+    match query {
+        CitationQuery::Extract { question, title, text } => {
+            input.add_named("page", title, text).add("question", question);
+        }
+        CitationQuery::Write { question, observations, evidence, .. } => {
+            for (number, one) in evidence.iter().enumerate() {
+                input.add_numbered("evidence", number, &shown(one));
+            }
+            for observation in observations {
+                input.add("observation", observation);
+            }
+            input.add("question", question);
+        }
+        CitationQuery::Verify { items, .. } => add_items(&mut input, "claim", items),
+        CitationQuery::Judge { items } => add_items(&mut input, "fact", items),
+        CitationQuery::Numbers { claim, evidence } => {
+            for one in evidence {
+                input.add("evidence", &shown(one));
+            }
+            input.add("claim", claim);
+        }
+        CitationQuery::Decompose { claim, .. } => {
+            input.add("claim", claim);
+        }
+        CitationQuery::Revise { sentence, verified, uncertain } => {
+            for fact in verified {
+                input.add("verified_fact", fact);
+            }
+            for fact in uncertain {
+                input.add("uncertain_fact", fact);
+            }
+            input.add("sentence", sentence);
+        }
+        CitationQuery::Search { .. } | CitationQuery::Read { .. } => {}
+    }
+    input
+}
+
+/// Statements, each with its own evidence.
+fn add_items(input: &mut DelimitedInput, tag: &str, items: &[VerificationItem]) {
+    for item in items {
+        input.add_numbered(tag, item.number, &item.claim);
+        for one in &item.evidence {
+            input.add_numbered("evidence", item.number, &shown(one));
+        }
+    }
+}
+
+fn shown(passage: &Passage) -> String {
+    match passage.title.trim() {
+        "" => passage.text.clone(),
+        title => format!("{title}: {}", passage.text),
+    }
+}

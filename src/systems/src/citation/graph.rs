@@ -1,0 +1,127 @@
+//! The nodes: one that advances the machine, one for each role, one that searches and one that
+//! reads. Requests of one stage run side by side.
+
+use std::collections::BTreeMap;
+
+use antiphon_citation::{CitationQuery, CitationRequest, PagesReply};
+use antiphon_core::command::Destinations;
+use antiphon_core::{Fault, FaultCode, Message};
+use serde_json::{Value as Json, json};
+
+use super::CitesSources;
+use super::conversation::{brief, conversation};
+use super::role::{REPORTER, ROLES, role_of, schema};
+use crate::builder::{RoleNode, SystemBuilder};
+use crate::node::{NodeContext, StateView, fan_out, goto};
+use crate::patch::Patch;
+use crate::reply::RoleReply;
+
+/// The node that starts the stages and comes after each of them.
+pub const ENTRY: &str = "cite";
+const SEARCH: &str = "cite_search";
+const READ: &str = "cite_read";
+const EXIT: &str = "cited";
+
+/// Adds the stages to a graph; after the last one comes `exit`. The system lists the
+/// [roles](super::role::ROLES) and [prompts](super::role::PROMPTS) among its own.
+///
+/// # Errors
+/// As [`SystemBuilder::role`].
+pub fn add<S: CitesSources>(graph: &mut SystemBuilder<S>, exit: &str) -> Result<(), Fault> {
+    graph.node(ENTRY, advance::<S>);
+    let mut ways = vec![(EXIT, exit), (SEARCH, SEARCH), (READ, READ)];
+    for role in &ROLES {
+        let node = RoleNode {
+            role: role.name,
+            schema: schema(role.name),
+            max_tool_calls: 0,
+            begin: |_| {},
+            conversation: |cx: &NodeContext<S>| {
+                conversation(cx.system().resources(), &sent(cx)?.query)
+            },
+            brief: |cx| Ok(brief(&sent(cx)?.query)),
+            conclude,
+        };
+        // A report may come as plain text.
+        if role.name == REPORTER.name {
+            graph.role_of_any_reply(role.name, node)?;
+        } else {
+            graph.role(role.name, node)?;
+        }
+        ways.push((role.name, role.name));
+    }
+    graph.node(SEARCH, search::<S>).node(READ, read::<S>);
+    for (node, _) in ways.iter().skip(1) {
+        graph.edge(node, ENTRY).on_error_record(node);
+    }
+    graph.branch(ENTRY, "citation", &ways, next::<S>);
+    Ok(())
+}
+
+/// Takes over what was replied, and finds out what is needed next.
+async fn advance<S: CitesSources>(cx: NodeContext<S>) -> Result<Patch<S::State>, Fault> {
+    let mut run = S::citation(&cx.state).clone();
+    run.advance(S::replies(&cx.state));
+    let mut patch = Patch::default();
+    for event in run.take_events() {
+        cx.note(&event.name, event.data);
+    }
+    patch.set(S::CITATION, run).reset(S::REPLIES).reset(S::ERROR);
+    Ok(patch)
+}
+
+/// Where the requests of the machine go; all of a batch are alike, or go to roles.
+fn next<S: CitesSources>(view: &StateView<'_, '_>) -> Result<Destinations<Json>, Fault> {
+    let run = view.get(S::CITATION)?;
+    if run.pending().is_empty() {
+        return Ok(goto(EXIT));
+    }
+    let send = |request: &CitationRequest| fan_out(node_of(&request.query), [json!(request)]);
+    Ok(run.pending().iter().flat_map(send).collect())
+}
+
+const fn node_of(query: &CitationQuery) -> &'static str {
+    match (role_of(query), query) {
+        (Some(role), _) => role,
+        (None, CitationQuery::Search { .. }) => SEARCH,
+        (None, _) => READ,
+    }
+}
+
+fn sent<S: CitesSources>(cx: &NodeContext<S>) -> Result<CitationRequest, Fault> {
+    cx.sent().ok_or_else(|| {
+        let message = format!("nothing was sent to the node: {}", cx.call.node);
+        Fault::new(FaultCode::HostIncomplete, message)
+    })
+}
+
+fn conclude<S: CitesSources>(
+    cx: &NodeContext<S>,
+    reply: RoleReply,
+) -> Result<Patch<S::State>, Fault> {
+    let said = reply.messages.last().map(|message: &Message| message.content.text().into_owned());
+    let value = reply.value.filter(|value| !value.is_null());
+    let value = value.or_else(|| said.map(Json::String)).unwrap_or_default();
+    replied::<S>(sent(cx)?.id, value)
+}
+
+async fn search<S: CitesSources>(cx: NodeContext<S>) -> Result<Patch<S::State>, Fault> {
+    let CitationRequest { id, query } = sent(&cx)?;
+    let CitationQuery::Search { query, limit } = query else { return Ok(Patch::default()) };
+    let pages = S::search(&cx, &query, limit).await?;
+    replied::<S>(id, json!(PagesReply { pages }))
+}
+
+async fn read<S: CitesSources>(cx: NodeContext<S>) -> Result<Patch<S::State>, Fault> {
+    let CitationRequest { id, query } = sent(&cx)?;
+    let CitationQuery::Read { url, .. } = query else { return Ok(Patch::default()) };
+    let page = S::read_page(&cx, &url).await?;
+    replied::<S>(id, json!(page))
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "what a node returns")]
+fn replied<S: CitesSources>(id: String, value: Json) -> Result<Patch<S::State>, Fault> {
+    let mut patch = Patch::default();
+    patch.set(S::REPLIES, BTreeMap::from([(id, value)]));
+    Ok(patch)
+}

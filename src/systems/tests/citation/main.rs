@@ -1,0 +1,9 @@
+//! The stages of citation in a graph: roles, searches, failures, prompts.
+
+#![expect(clippy::unwrap_used, reason = "clippy does not see that the stage is only set in tests")]
+
+#[path = "../shared/conversation_snapshot.rs"]
+mod conversation_snapshot;
+mod flow;
+mod prompts;
+mod scene;
