@@ -110,7 +110,8 @@ def test_a_search_is_evaluated_on_documents(tmp_path: Path) -> None:
             *replies("limits", "It costs 12 euros.", 1, 2),
         ]
     )
-    search = AgenticSearch(model, tools=[document_search(pages, cache=tmp_path / "index")])
+    tools = [document_search(pages, cache=tmp_path / "index")]
+    search = AgenticSearch(model, tools=tools, check_figures=False)
     path = tmp_path / "rows.jsonl"
     rows = evaluate("agentic-search", questions, ask_documents(search), path, str)
     assert [row.verdict for row in rows] == ["right", "wrong", "right", "wrong"], rows

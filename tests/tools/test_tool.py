@@ -80,6 +80,7 @@ def test_a_bare_decorator_makes_a_tool_from_hints_and_docstring() -> None:
             "required": ["city"],
             "additionalProperties": False,
         },
+        "results": {"type": "integer"},
         "side_effect": "external",
         "idempotent": False,
         "cache": None,
@@ -91,6 +92,24 @@ def test_a_bare_decorator_makes_a_tool_from_hints_and_docstring() -> None:
         "max_result": 20_000,
     }
     jsonschema.Draft202012Validator.check_schema(population.parameters)
+
+
+def test_the_hint_of_the_result_declares_it() -> None:
+    def search(query: str) -> list[Place]:
+        return [Place(query)]
+
+    def opaque(query: str) -> subprocess.Popen[str]:
+        raise NotImplementedError(query)
+
+    def anything(query: str) -> Any:
+        return query
+
+    declared = Tool(search).spec["results"]
+    assert declared is not None
+    assert declared["type"] == "array"
+    assert declared["items"]["properties"]["city"] == {"type": "string"}
+    assert Tool(opaque).spec["results"] is None
+    assert Tool(anything).spec["results"] is None
 
 
 def test_a_decorated_function_is_still_a_function() -> None:

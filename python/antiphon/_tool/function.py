@@ -54,6 +54,7 @@ class FunctionBody:
         reader = Reader()
         self._record = Record([], dict, closed=True)
         self._contexts: dict[str, bool] = {}
+        self._returned: Any = Any
         self.context_type: Any = None
         """The context that the run has to have, if the function says one."""
         self._defaults: dict[str, Any] = {}
@@ -65,6 +66,7 @@ class FunctionBody:
         self.parameters: JsonSchema = reader.definitions.finish(
             self._record.schema(reader.definitions)
         )
+        self.results: JsonSchema | None = _results(self._returned, self.origin)
         self.is_async = is_async(function) or is_async(self.plain)
 
     def check(self, arguments: Mapping[str, Any]) -> None:
@@ -122,6 +124,7 @@ class FunctionBody:
         except (TypeError, ValueError):
             self._refuse("the signature cannot be read", "wrap it in a `def` with type hints")
         hints = hints_of(self.plain, self.origin, _closure(self.plain))
+        self._returned = hints.get("return", Any)
         given = _given(self.function)
         parameters = list(signature.parameters.values())[1 if self.is_method else 0 :]
         found = []
@@ -177,6 +180,18 @@ def wanted_context(hint: Any) -> tuple[bool, Any]:
             is_open = wanted is Any or isinstance(wanted, typing.TypeVar)
             return True, None if is_optional or is_open else wanted
     return False, None
+
+
+def _results(hint: Any, origin: str) -> JsonSchema | None:
+    """The schema of what a function returns, if its hint says more than any value."""
+    if hint in (Any, object, type(None)):
+        return None
+    reader = Reader()
+    try:
+        schema = reader.read(hint, f"the result of `{origin}`").schema(reader.definitions)
+    except ValidationError:  # a type that only Python knows
+        return None
+    return reader.definitions.finish(schema)
 
 
 def plain_function(function: Any) -> Any:

@@ -46,6 +46,7 @@ class LangChainBody:
     """
 
     is_method = False
+    results: JsonSchema | None = None
     context_type: Any = None
 
     def __init__(self, tool: Any) -> None:

@@ -46,6 +46,7 @@ class NativeBody:
         self.name = self.origin = str(spec["name"])
         self.description = str(spec["description"])
         self.parameters: JsonSchema = spec["parameters"]
+        self.results: JsonSchema | None = spec.get("results")
         self.timeout: float | None = spec["timeout"]
 
     def apply(self, timeout: float | None, gate: ToolGate | None) -> None:

@@ -54,6 +54,7 @@ class ToolSpec(TypedDict):
     name: str
     description: str
     parameters: JsonSchema
+    results: JsonSchema | None
     side_effect: SideEffect
     idempotent: bool
     cache: bool | None

@@ -30,6 +30,7 @@ class SchemaBody:
 
     is_method = False
     description = ""
+    results: JsonSchema | None = None
 
     def __init__(self, name: str, schema: Mapping[str, Any], call: Any) -> None:
         if not callable(call) or isinstance(call, type):

@@ -332,6 +332,7 @@ class Tool:
             "name": self.name,
             "description": self.description,
             "parameters": self.parameters,
+            "results": copy.deepcopy(self._body.results),
             "side_effect": self.side_effect,
             "idempotent": self.idempotent,
             "cache": self.cache,

@@ -45,6 +45,7 @@ class AgenticSearchSettings(TypedDict, total=False):
     planning_chars: int
     synthesis_chars: int
     compact_synthesis: bool
+    check_figures: bool
     thinking_result_chars: int
     guidance: str
     clarify: bool
@@ -85,9 +86,10 @@ class AgenticSearch(System[AgenticSearchResult]):
         **settings: ``max_tasks`` (5), ``execution`` (``parallel`` or ``sequential``),
             ``stop_on_error`` (``False``), ``max_turn_iterations`` (1; with more, the synthesiser
             may ask for another plan), ``tool_timeout_s`` (60), ``question_timeout_s`` (120),
-            ``history_turns`` (10), ``synthesis_chars`` (12,000), ``guidance`` (advice for the
-            answer), ``clarify`` (``False``; the planner may ask a person, once), ``on_no_tools``
-            (``canned`` or ``model``); docs/guides/agentic-search.md lists all.
+            ``history_turns`` (10), ``synthesis_chars`` (12,000), ``check_figures`` (``True``: an
+            answer counts only if its numbers, units and dates stand in the results), ``guidance``
+            (advice for the answer), ``clarify`` (``False``; the planner may ask a person, once),
+            ``on_no_tools`` (``canned`` or ``model``); docs/guides/agentic-search.md lists all.
 
     Raises:
         ValidationError: a setting, role or tool is invalid (``system_setting_invalid``,

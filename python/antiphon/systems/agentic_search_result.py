@@ -26,7 +26,9 @@ __all__ = [
 _LONGEST = 2_000
 """Characters of a text that are shown."""
 
-_SearchOutcome = Literal["answered", "answered_partial", "fallback_html", "no_tools", "error"]
+_SearchOutcome = Literal[
+    "answered", "answered_partial", "fallback_html", "unsupported", "no_tools", "error"
+]
 """How a search ended."""
 
 
@@ -52,6 +54,8 @@ class SearchTask:
         description: what it is for.
         tool_name: the tool.
         tool_arguments: the arguments: as planned until it starts, then as sent.
+        left_out: optional arguments of the plan that were not sent: nothing was found with them,
+            or their reference led to no value.
         depends_on: the tasks whose results it needs.
         status: how it stands.
         result: what the tool returned, whole, as JSON values.
@@ -65,6 +69,7 @@ class SearchTask:
     description: str
     tool_name: str
     tool_arguments: Any
+    left_out: Mapping[str, Any]
     depends_on: tuple[int, ...]
     status: Literal["pending", "executing", "completed", "failed"]
     result: Any
@@ -176,7 +181,9 @@ class AgenticSearchResult(SystemResult):
         sources: the passages that the answer relies on; all of them if the model named none.
         search_outcome: ``answered``; ``answered_partial`` if a task failed and another has a
             result; ``fallback_html`` if no model has put the results into words, or tasks failed
-            and none has a result; ``no_tools``; ``error``.
+            and none has a result; ``unsupported`` if the answer states numbers, units or dates
+            that no result holds; ``no_tools``; ``error``.
+        unsupported: what the answer states that no result holds.
         error_message: why there is no answer, or what it lacks.
         execution_plan: the tasks with their results.
         gathered_information: the results, gathered.
@@ -189,6 +196,7 @@ class AgenticSearchResult(SystemResult):
     reasoning: str
     sources: tuple[SearchSource, ...]
     search_outcome: _SearchOutcome
+    unsupported: tuple[str, ...]
     error_message: str | None
     execution_plan: ExecutionPlan | None
     gathered_information: GatheredInformation
@@ -212,6 +220,7 @@ class AgenticSearchResult(SystemResult):
                 "execution_plan": None if plan is None else _plan(plan),
                 "gathered_information": _gathered(native["gathered_information"]),
                 "thinking_steps": tuple(native["thinking_steps"]),
+                "unsupported": tuple(native["unsupported"]),
             }
         )
 
@@ -230,6 +239,7 @@ class AgenticSearchResult(SystemResult):
         plain["execution_plan"] = None if plan is None else _with_times(asdict(plan))
         plain["gathered_information"] = asdict(self.gathered_information)
         plain["thinking_steps"] = list(self.thinking_steps)
+        plain["unsupported"] = list(self.unsupported)
         return plain
 
     def _text_lines(self) -> Iterator[str]:
@@ -243,7 +253,7 @@ class AgenticSearchResult(SystemResult):
         for warning in (self.error_message, self.caveat):
             if warning is not None:
                 yield f'<div style="color:{WARNING}">{escaped(warning)}</div>'
-        if self.search_outcome in ("fallback_html", "no_tools"):
+        if self.search_outcome in ("fallback_html", "unsupported", "no_tools"):
             yield self.html
         yield from _folded("sources", [_line(source) for source in self.sources])
         yield from _folded("steps", list(self.thinking_steps))

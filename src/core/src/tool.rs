@@ -33,6 +33,9 @@ pub struct ToolSpec {
     pub description: String,
     /// JSON schema of its arguments, an object.
     pub parameters: Json,
+    /// JSON schema of its results, if it declares one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub results: Option<Json>,
     /// Its side effects. Calls run in parallel only if all of them are `none` or `read`.
     #[serde(default)]
     pub side_effect: SideEffect,
@@ -82,6 +85,7 @@ impl ToolSpec {
             name: name.into(),
             description: description.into(),
             parameters,
+            results: None,
             side_effect: SideEffect::default(),
             idempotent: false,
             cache: None,

@@ -24,12 +24,14 @@ mod discovery;
 mod execute;
 mod fallback;
 mod graph;
+mod grounding;
 mod history;
 pub mod input;
 pub mod outcome;
 pub mod plan;
 mod planning;
 mod reference;
+mod result_shape;
 pub mod source;
 pub mod state;
 mod synthesis;
@@ -111,7 +113,9 @@ impl System for AgenticSearch {
         match state.search_outcome {
             Some(SearchOutcome::Answered | SearchOutcome::AnsweredPartial) => Outcome::Answered,
             Some(_) if state.is_budget_spent => Outcome::Budget,
-            Some(SearchOutcome::FallbackHtml | SearchOutcome::NoTools) => Outcome::NoAnswer,
+            Some(
+                SearchOutcome::FallbackHtml | SearchOutcome::Unsupported | SearchOutcome::NoTools,
+            ) => Outcome::NoAnswer,
             Some(SearchOutcome::Error) | None => Outcome::Error,
         }
     }

@@ -39,7 +39,7 @@ pub use index::{DocumentIndex, IndexOptions};
 pub use page::{DocumentPage, PageRequest};
 pub use report::{IndexReport, SkippedFiles};
 pub use search::{DocumentQuery, FoundPassage};
-use tools::{IndexDocuments, ReadDocument, SearchDocuments};
+use tools::{DocumentResults, IndexDocuments, ReadDocument, SearchDocuments};
 
 /// The family `document_search`.
 #[derive(Debug)]
@@ -104,20 +104,22 @@ impl ToolFamily for DocumentSearchTools {
         };
         let index = Arc::new(DocumentIndex::new(&PathBuf::from(settings.folder), options)?);
         let read = SideEffect::Read;
+        let search = TypedTool::new(
+            "search_documents",
+            "Searches the user's documents. Returns passages with their path and position, best first. \
+             Quotation marks enclose words that must follow each other; `begin*` finds words that begin so.",
+            read,
+            SearchDocuments::new(index.clone()),
+        );
+        let page = TypedTool::new(
+            "read_document",
+            "Reads a document by the path that `search_documents` returned, part by part.",
+            read,
+            ReadDocument::new(index.clone()),
+        );
         let mut opened: Vec<Arc<dyn Tool>> = vec![
-            Arc::new(TypedTool::new(
-                "search_documents",
-                "Searches the user's documents. Returns passages with their path and position, best first. \
-                 Quotation marks enclose words that must follow each other; `begin*` finds words that begin so.",
-                read,
-                SearchDocuments::new(index.clone()),
-            )),
-            Arc::new(TypedTool::new(
-                "read_document",
-                "Reads a document by the path that `search_documents` returned, part by part.",
-                read,
-                ReadDocument::new(index.clone()),
-            )),
+            Arc::new(search.results::<DocumentResults>()),
+            Arc::new(page.results::<DocumentPage>()),
         ];
         if settings.indexing {
             let index = IndexDocuments::new(index);

@@ -62,15 +62,15 @@ pub struct TypedTool<F> {
 impl<F: ToolFunction> TypedTool<F> {
     /// A tool of that name. `description` is for the model.
     pub fn new(name: &str, description: &str, side_effect: SideEffect, function: F) -> Self {
-        let mut parameters = json!(schema_for!(F::Arguments));
-        if let Some(fields) = parameters.as_object_mut() {
-            // Facts about the Rust type, which say nothing to a model.
-            fields.remove("$schema");
-            fields.remove("title");
-            fields.remove("description");
-        }
-        let spec = ToolSpec::new(name, description, parameters);
+        let spec = ToolSpec::new(name, description, schema::<F::Arguments>());
         Self { spec: ToolSpec { side_effect, ..spec }, function }
+    }
+
+    /// Declares what its results look like.
+    #[must_use]
+    pub fn results<R: JsonSchema>(mut self) -> Self {
+        self.spec.results = Some(schema::<R>());
+        self
     }
 
     /// Sets the longest that one call may take.
@@ -107,6 +107,17 @@ impl<F: ToolFunction> TypedTool<F> {
         self.spec.idempotent = true;
         self
     }
+}
+
+/// The schema of a type, without facts about it that say nothing to a model.
+fn schema<T: JsonSchema>() -> Json {
+    let mut schema = json!(schema_for!(T));
+    if let Some(fields) = schema.as_object_mut() {
+        for fact in ["$schema", "title", "description"] {
+            fields.remove(fact);
+        }
+    }
+    schema
 }
 
 #[async_trait]

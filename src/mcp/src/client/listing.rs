@@ -74,11 +74,10 @@ impl ToolSelection {
             match schemas::parameters(&tool.input_schema) {
                 Ok(parameters) => {
                     let name = names.claim(&self.prefix, &tool.name);
-                    listed.push(ListedTool {
-                        name: tool.name.to_string(),
-                        spec: spec(name, tool, parameters),
-                        results: ResultSchema::of(server, tool),
-                    });
+                    let results = ResultSchema::of(server, tool);
+                    let mut spec = spec(name, tool, parameters);
+                    spec.results = results.as_ref().map(|schema| schema.json().clone());
+                    listed.push(ListedTool { name: tool.name.to_string(), spec, results });
                 }
                 Err(cause) if wanted => return Err(unusable(server, tool, &cause)),
                 Err(cause) => {

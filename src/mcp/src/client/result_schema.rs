@@ -6,6 +6,7 @@ use antiphon_core::reply::ReplyParser;
 use antiphon_core::{Fault, Schema};
 use antiphon_reply::CompiledSchema;
 use rmcp::model::{CallToolResult, Tool};
+use serde_json::Value as Json;
 
 use super::failure::{quoted, reply_invalid};
 use super::schemas;
@@ -31,6 +32,11 @@ impl ResultSchema {
                 None
             }
         }
+    }
+
+    /// The schema itself.
+    pub(super) fn json(&self) -> &Json {
+        &self.0.schema().json
     }
 
     /// Checks a result that is no error.

@@ -55,6 +55,8 @@ fn promising(name: &str, schema: &Json) -> McpSettings {
 async fn a_result_fits_the_schema_that_its_server_gives() {
     let wants = |kind: &str| json!({"type": "object", "properties": {"people": {"type": kind}}});
     let promised = client(promising("structured", &wants("integer")));
+    let listed = promised.tools().await.unwrap();
+    assert_eq!(listed[0].spec().results, Some(wants("integer")), "a planner can read it");
     assert_eq!(call(&promised, "structured").await.unwrap(), json!({"people": 520_774}));
     promised.close().await;
 

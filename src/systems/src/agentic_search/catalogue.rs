@@ -13,6 +13,10 @@ use crate::tool_cache::only_reads;
 /// What models call the text that is looked for.
 const QUERY: [&str; 5] = ["query", "q", "text", "search", "question"];
 
+/// What tools call the most results that they return: such arguments narrow nothing.
+const AMOUNT: [&str; 8] =
+    ["limit", "size", "count", "top_k", "max_results", "num_results", "page_size", "per_page"];
+
 /// The tools that a question may use, in their order, as the state keeps them: code that checks a
 /// plan needs no connection to their servers.
 #[derive(Clone, Copy, Debug)]
@@ -70,6 +74,49 @@ impl ToolCatalogue<'_> {
     /// matter whether its results may be kept for later.
     pub(super) fn shares_results(&self, name: &str) -> bool {
         self.spec(name).is_some_and(|spec| only_reads(spec) || spec.cache == Some(true))
+    }
+
+    /// The tool that a planner means: one of exactly this name, else one whose name it surrounds
+    /// with blanks, quotes or a prefix such as `functions.`, or writes with other capitals.
+    pub(super) fn meant(&self, given: &str) -> Option<&str> {
+        let exact = |name: &str| self.spec(name).map(|spec| &*spec.name);
+        let bare = given.trim().trim_end_matches("()").trim_matches(['`', '"', '\'']).trim();
+        let last = bare.rsplit(['.', '/', ':']).next().unwrap_or(bare);
+        let any_case = |name: &str| {
+            let mut alike = self.specs.iter().filter(|one| one.name.eq_ignore_ascii_case(name));
+            let only = alike.next().filter(|_| alike.next().is_none());
+            only.map(|spec| &*spec.name)
+        };
+        exact(given)
+            .or_else(|| exact(bare))
+            .or_else(|| exact(last))
+            .or_else(|| any_case(bare))
+            .or_else(|| any_case(last))
+    }
+
+    /// Whether a call of a tool may go without an argument.
+    pub(super) fn is_optional(&self, tool: &str, argument: &str) -> bool {
+        self.spec(tool).is_some_and(|spec| !required(&spec.parameters).contains(&argument))
+    }
+
+    /// The arguments of a search without those that narrow it: the required ones, the text that is
+    /// looked for and the number of results stay. None if nothing narrows it, if no text would be
+    /// looked for, or if the tool does more than read.
+    pub(super) fn widened(&self, name: &str, arguments: &Json, question: &str) -> Option<Json> {
+        let spec = self.spec(name).filter(|spec| only_reads(spec))?;
+        let needed = required(&spec.parameters);
+        let stays =
+            |name: &str| needed.contains(&name) || QUERY.contains(&name) || AMOUNT.contains(&name);
+        let mut fields = arguments.as_object()?.clone();
+        fields.retain(|name, _| stays(name));
+        let looks_for = |(name, value): (&String, &Json)| {
+            value.is_string() && (needed.contains(&name.as_str()) || QUERY.contains(&name.as_str()))
+        };
+        if !fields.iter().any(looks_for) {
+            return None;
+        }
+        let wide = self.check(name, &Json::Object(fields), question).ok()?.value;
+        (wide != *arguments).then_some(wide)
     }
 
     fn spec(&self, name: &str) -> Option<&ToolSpec> {

@@ -20,6 +20,7 @@ use crate::system::SystemConfig;
 /// assert!(Config::from_json(&json!({"max_tasks": 0})).is_err());
 /// assert!(Config::from_json(&json!({"tasks": 3})).is_err());
 /// ```
+#[expect(clippy::struct_excessive_bools, reason = "each is a setting of its own")]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
@@ -57,6 +58,9 @@ pub struct Config {
     pub synthesis_chars: usize,
     /// Whether the synthesis reads 200 characters of the first two results only, by default no.
     pub compact_synthesis: bool,
+    /// Whether an answer counts only if its numbers, units and dates stand in the results, by
+    /// default yes.
+    pub check_figures: bool,
     /// Characters of a result in `thinking_steps`, by default 100,000.
     pub thinking_result_chars: usize,
     /// What to heed when the answer is written; by default nothing.
@@ -122,6 +126,7 @@ impl Default for Config {
             planning_chars: 24_000,
             synthesis_chars: 12_000,
             compact_synthesis: false,
+            check_figures: true,
             thinking_result_chars: 100_000,
             guidance: String::new(),
             clarify: false,

@@ -8,6 +8,7 @@ use serde_json::{Value as Json, json};
 use super::AgenticSearch;
 use super::config::Config;
 use super::plan::{ExecutionPlan, TaskStatus};
+use super::result_shape::value_paths;
 use super::source::{TaskPassages, passages, result_text, shares};
 use super::state::State;
 use crate::delimited_input::{DelimitedInput, cut};
@@ -45,11 +46,11 @@ pub(super) fn plan_schema(config: &Config) -> Schema {
     let task = json!({
         "type": "object",
         "properties": {
-            "task_number": {"type": ["integer", "null"]},
+            "task_number": {"type": ["integer", "string", "null"]},
             "tool_name": text(),
             "tool_arguments": {"type": ["object", "null"]},
             "description": {"type": ["string", "null"]},
-            "depends_on": {"type": ["array", "null"], "items": {"type": "integer"}},
+            "depends_on": {"type": ["array", "null"], "items": {"type": ["integer", "string"]}},
         },
         "required": ["tool_name"],
     });
@@ -171,7 +172,7 @@ fn add_clarification(delimited: &mut DelimitedInput, state: &State) {
 }
 
 /// Year, month and day in UTC.
-fn day(now: Time) -> String {
+pub(super) fn day(now: Time) -> String {
     now.to_string().chars().take_while(|sign| *sign != 'T').collect()
 }
 
@@ -183,18 +184,30 @@ fn add_turns(delimited: &mut DelimitedInput, state: &State, config: &Config, mos
     }
 }
 
+/// The results that a prompt shows, each with the characters that it has for them.
+pub(super) fn shown_results<'p>(
+    plan: &'p ExecutionPlan,
+    config: &Config,
+) -> Vec<(TaskPassages<'p>, usize)> {
+    let mut shown = passages(plan);
+    if config.compact_synthesis {
+        shown.truncate(COMPACT.0);
+        return shown.into_iter().map(|found| (found, COMPACT.1)).collect();
+    }
+    let sizes: Vec<usize> = shown.iter().map(TaskPassages::size).collect();
+    let rooms = shares(&sizes, config.synthesis_chars);
+    shown.into_iter().zip(rooms).collect()
+}
+
 /// The results of all tasks within the budget, which they share evenly.
 fn add_results(delimited: &mut DelimitedInput, plan: &ExecutionPlan, config: &Config) {
-    let all = passages(plan);
-    let compact = config.compact_synthesis;
-    let most = if compact { COMPACT.0 } else { all.len() };
-    let shown: Vec<&TaskPassages<'_>> = all.iter().take(most).collect();
-    let sizes: Vec<usize> = shown.iter().map(|task| task.size()).collect();
-    let rooms =
-        if compact { vec![COMPACT.1; most] } else { shares(&sizes, config.synthesis_chars) };
-    for (found, room) in shown.into_iter().zip(rooms) {
+    for (found, room) in shown_results(plan, config) {
         let task = found.task;
-        let head = format!("{}\n{}({})", task.description, task.tool_name, task.tool_arguments);
+        let mut head = format!("{}\n{}({})", task.description, task.tool_name, task.tool_arguments);
+        if !task.left_out.is_empty() {
+            // Writing to a string cannot fail.
+            let _ = write!(head, ", without {}", json!(task.left_out));
+        }
         let text = format!("{head}\n{}", found.shown(room));
         delimited.add_numbered("task_result", task.task_number, &text);
     }
@@ -260,6 +273,10 @@ fn tool_text(tool: &ToolSpec, most: usize) -> String {
             let line: String = description.split_whitespace().collect::<Vec<_>>().join(" ");
             let _ = write!(text, ": {}", cut(&line, ARGUMENT));
         }
+    }
+    let returned = tool.results.as_ref().filter(|_| most > SHORT).map(value_paths);
+    if let Some(paths) = returned.filter(|paths| !paths.is_empty()) {
+        let _ = write!(text, "\nreturns: {}", paths.join(", "));
     }
     text
 }

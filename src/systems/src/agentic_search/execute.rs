@@ -1,13 +1,13 @@
 //! Running tasks: which start, and one call.
 
-use antiphon_core::{Fault, FaultCode};
+use antiphon_core::{Category, Fault, FaultCode, ToolOutcome};
 use serde_json::{Value as Json, json};
 
 use super::AgenticSearch;
 use super::catalogue::ToolCatalogue;
 use super::plan::{ExecutionPlan, TaskError, TaskRecord, TaskStart, moment};
 use super::planning::PlanCheck;
-use super::source::result_text;
+use super::source::{finds_nothing, result_text};
 use super::state::State;
 use super::wave::WavePlan;
 use crate::delimited_input::cut;
@@ -67,10 +67,18 @@ pub(super) async fn execute(cx: NodeContext<AgenticSearch>) -> Result<NodeExit<S
     cx.note("task_started", data);
     let started = clock.now();
     let mut steps = vec![format!("Task {task_number}: {name}({arguments})")];
-    let outcome = match call(&cx, &name, arguments).await? {
+    let mut outcome = match call(&cx, &name, arguments.clone()).await? {
         CallProgress::Asks(question) => return Ok(NodeExit::Ask(question)),
         CallProgress::Ended(outcome) => outcome,
     };
+    let wide = wide_search(&cx, &name, &arguments, &outcome);
+    let mut sent = None;
+    if let Some(wide) = wide {
+        steps.push(format!("Task {task_number} found nothing and is repeated: {name}({wide})"));
+        if let Some(found) = repeated(&cx, task_number, &name, wide.clone()).await? {
+            (sent, outcome) = (Some(wide), Ok(found));
+        }
+    }
     let (ended, mut patch) = (clock.now(), Patch::default());
     let finished_at = moment(ended);
     let elapsed = u64::try_from(ended.since(started).as_millis()).unwrap_or(u64::MAX);
@@ -81,17 +89,53 @@ pub(super) async fn execute(cx: NodeContext<AgenticSearch>) -> Result<NodeExit<S
             steps.push(format!("Result of task {task_number}: {}", cut(&text, limit)));
             let data = json!({"task_number": task_number, "elapsed_ms": elapsed, "result": result});
             patch.note("task_completed", data);
-            TaskRecord { result: Some(result), error: None, finished_at }
+            TaskRecord { sent, result: Some(result), error: None, finished_at }
         }
         Err(fault) => {
             let error = TaskError::of(&fault);
             steps.push(format!("Task {task_number} failed: {}", error.message));
             patch.note("task_failed", json!({"task_number": task_number, "error": error}));
-            TaskRecord { result: None, error: Some(error), finished_at }
+            TaskRecord { sent, result: None, error: Some(error), finished_at }
         }
     };
     patch.set(State::task_records, [(task_number, record)]).set(State::thinking_steps, steps);
     Ok(patch.into())
+}
+
+/// The arguments of a wider search after one that has found nothing, if it can be wider.
+fn wide_search(
+    cx: &NodeContext<AgenticSearch>,
+    name: &str,
+    arguments: &Json,
+    outcome: &ToolOutcome,
+) -> Option<Json> {
+    let has_found = outcome.as_ref().map_or(true, |result| !finds_nothing(result));
+    if has_found || !cx.answers().is_empty() {
+        return None;
+    }
+    let specs = &cx.state.available_tools;
+    let catalogue = ToolCatalogue { specs, parsers: &cx.system().parsers };
+    catalogue.widened(name, arguments, &cx.state.query)
+}
+
+/// Searches once more with wider arguments. Nothing if that finds nothing either, fails, or is one
+/// call too many: then the first result counts.
+///
+/// # Errors
+/// As [`call`], but for a spent budget of calls.
+async fn repeated(
+    cx: &NodeContext<AgenticSearch>,
+    task_number: usize,
+    name: &str,
+    wide: Json,
+) -> Result<Option<Json>, Fault> {
+    let data = json!({"task_number": task_number, "tool": name, "arguments": wide});
+    cx.note("search_repeated", data);
+    match call(cx, name, wide).await {
+        Ok(CallProgress::Ended(Ok(found))) if !finds_nothing(&found) => Ok(Some(found)),
+        Err(fault) if fault.category != Category::Budget => Err(fault),
+        _ => Ok(None),
+    }
 }
 
 /// Calls a tool, once a person has approved if that is needed.

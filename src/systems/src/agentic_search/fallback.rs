@@ -39,7 +39,7 @@ pub(super) fn fallback_plan(
     patch.note("plan_fallback", json!({"reason": reason}));
     patch.set(State::current_turn_iteration_count, count);
     if let Some(draft) = &cx.state.draft_response {
-        deliver(&cx.state, draft.clone(), patch);
+        deliver(cx, draft.clone(), patch);
         return;
     }
     let now = moment(cx.call.cx.clock.now());
@@ -66,7 +66,7 @@ pub(super) async fn respond(cx: NodeContext<AgenticSearch>) -> Result<Patch<Stat
     let mut patch = Patch::default();
     let state = &cx.state;
     if let Some(draft) = &state.draft_response {
-        deliver(state, draft.clone(), &mut patch);
+        deliver(&cx, draft.clone(), &mut patch);
         return Ok(patch);
     }
     let mut plan = state.plan();

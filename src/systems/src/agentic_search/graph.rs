@@ -147,14 +147,21 @@ fn planned(cx: &NodeContext<AgenticSearch>, mut reply: RoleReply) -> Result<Patc
     let now = moment(cx.call.cx.clock.now());
     let mut plan = cx.state.plan();
     let was_empty = tasks.is_empty();
-    let (tasks, notes) = check(cx, &plan, &now).tasks(tasks, &plan);
+    let check = check(cx, &plan, &now);
+    let (tasks, notes) = check.tasks(tasks, &plan);
     let mut patch = Patch::default();
     let mut steps = notes.move_into(&mut patch);
     // An empty plan says that the conversation holds the answer, if there is one.
     let is_answerable = was_empty && !cx.state.conversation_history.is_empty();
-    if tasks.is_empty() && !(is_answerable && cx.state.draft_response.is_none()) {
-        let reason =
-            if was_empty { "the plan has no task" } else { "no task of the plan can be used" };
+    let has_draft = cx.state.draft_response.is_some();
+    // With an answer at hand, tasks whose results it has seen already add nothing.
+    let is_repeated = has_draft && tasks.iter().all(|task| check.repeats(task, &plan));
+    if is_repeated || (tasks.is_empty() && !is_answerable) {
+        let reason = match (was_empty, tasks.is_empty()) {
+            (true, _) => "the plan has no task",
+            (_, true) => "no task of the plan can be used",
+            (_, false) => "the plan repeats tasks",
+        };
         patch.set(State::thinking_steps, steps);
         fallback_plan(cx, reason, &mut patch);
         return Ok(patch);

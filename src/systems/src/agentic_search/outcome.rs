@@ -31,6 +31,8 @@ pub struct SearchAnswer {
     pub search_outcome: SearchOutcome,
     /// Why there is no answer, or what it lacks.
     pub error_message: Option<String>,
+    /// What the answer states that no result holds.
+    pub unsupported: Vec<String>,
     /// The tasks with their results.
     pub execution_plan: Option<ExecutionPlan>,
     /// The results, gathered.
@@ -103,6 +105,7 @@ pub(super) fn conclude(finished: &mut Finished<'_, AgenticSearch>) -> Conclusion
         sources: information_used,
         search_outcome: state.search_outcome.unwrap_or(SearchOutcome::Error),
         error_message: state.error_message.clone().or(fault_message),
+        unsupported: state.unsupported.clone(),
         execution_plan: state.execution_plan.as_ref().map(|_| state.plan()),
         thinking_steps: state.thinking_steps.clone(),
         is_followup: state.is_followup_query,

@@ -3,7 +3,7 @@
 use antiphon_core::{Category, Fault, FaultCode, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value as Json;
+use serde_json::{Map, Value as Json};
 
 /// The tasks of a question, in the order of their numbers.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -40,6 +40,9 @@ pub struct SearchTask {
     pub tool_name: String,
     /// The arguments: as planned until it starts, then as sent.
     pub tool_arguments: Json,
+    /// Optional arguments as planned that were not sent: nothing was found with them, or their
+    /// reference led to no value.
+    pub left_out: Map<String, Json>,
     /// The tasks whose results it needs.
     pub depends_on: Vec<usize>,
     /// How it stands.
@@ -137,6 +140,8 @@ impl TaskError {
 /// What came of one call, on its way from its node into the plan.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TaskRecord {
+    /// The arguments that were sent in the end, if they are not those of the task.
+    pub sent: Option<Json>,
     /// What the tool returned, unless it failed.
     pub result: Option<Json>,
     /// Why it failed.
@@ -165,6 +170,28 @@ impl SearchTask {
     pub(super) fn returned(&self) -> Option<&Json> {
         let is_complete = self.status == TaskStatus::Completed;
         is_complete.then(|| self.result.as_ref().unwrap_or(&Json::Null))
+    }
+
+    /// Whether the task is that call, as it was planned or as it was sent.
+    pub(super) fn is_call(&self, tool: &str, arguments: &Json) -> bool {
+        let planned = || {
+            let mut planned = self.tool_arguments.clone();
+            if let Some(fields) = planned.as_object_mut() {
+                fields.extend(self.left_out.clone());
+            }
+            planned
+        };
+        self.tool_name == tool && (self.tool_arguments == *arguments || planned() == *arguments)
+    }
+
+    /// Replaces the arguments by others, and notes which of them were left out.
+    pub(super) fn send_instead(&mut self, sent: Json) {
+        let planned = std::mem::replace(&mut self.tool_arguments, sent);
+        for (name, value) in planned.as_object().into_iter().flatten() {
+            if self.tool_arguments.get(name) != Some(value) {
+                self.left_out.insert(name.clone(), value.clone());
+            }
+        }
     }
 
     pub(super) fn complete(&mut self, result: Json, at: &str) {
@@ -199,6 +226,9 @@ impl ExecutionPlan {
         for (number, record) in records {
             let task = self.tasks.iter_mut().find(|task| task.task_number == *number);
             let Some(task) = task.filter(|task| !task.is_finished()) else { continue };
+            if let Some(sent) = &record.sent {
+                task.send_instead(sent.clone());
+            }
             match &record.error {
                 Some(error) => task.fail(error.clone(), &record.finished_at),
                 None => {

@@ -4,11 +4,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
-use serde_json::{Value as Json, json};
+use serde_json::{Map, Value as Json, json};
 
 use super::catalogue::ToolCatalogue;
-use super::plan::{ExecutionPlan, SearchTask, TaskError, TaskErrorKind};
-use super::reference::{TasksByTool, referenced, renumbered};
+use super::plan::{ExecutionPlan, SearchTask, TaskError, TaskErrorKind, TaskStatus};
+use super::reference::{ReferenceFailure, TasksByTool, referenced, renumbered};
 use super::state::State;
 use crate::patch::Patch;
 
@@ -39,8 +39,13 @@ impl PlannedTask {
     }
 }
 
-/// A number as a model may have meant it; no negative one, or one beyond all tasks.
+/// The number of a task as a model may write it, such as `2`, `"2"` or `"task_2"`; no negative one.
 fn number(value: &Json) -> Option<usize> {
+    if let Some(text) = value.as_str() {
+        let text = text.trim().to_lowercase();
+        let digits = text.strip_prefix("task").unwrap_or(&text);
+        return digits.trim_start_matches(['_', ' ', '-', '#']).parse().ok();
+    }
     value.as_u64().and_then(|number| usize::try_from(number).ok())
 }
 
@@ -93,6 +98,15 @@ fn step_of(name: &str, data: &Json) -> Option<String> {
             let other = data.get("shares_result_of").map(Json::to_string).unwrap_or_default();
             Some(format!("Task {number} has the result of the equal task {other}"))
         }
+        "references_left_out" => {
+            let names: Vec<&str> = data
+                .get("left_out")
+                .and_then(Json::as_object)
+                .map(|fields| fields.keys().map(String::as_str).collect())
+                .unwrap_or_default();
+            let names = names.join(", ");
+            Some(format!("Task {number} goes without {names}: the reference leads to no value"))
+        }
         "task_dropped" => {
             let tool = data.get("tool").and_then(Json::as_str).unwrap_or_default();
             Some(format!("A task was left out: there is no tool {tool}"))
@@ -112,14 +126,18 @@ impl PlanCheck<'_> {
         let mut notes = PlanNotes::default();
         let given = planned.len();
         let mut known: Vec<(usize, PlannedTask)> = (1..).zip(planned).collect();
-        known.retain(|(_, task)| {
-            let is_known = self.catalogue.specs.iter().any(|spec| spec.name == task.tool_name);
-            if !is_known {
-                let data =
-                    json!({"tool": task.tool_name, "reason": "no enabled tool has this name"});
+        known.retain_mut(|(_, task)| {
+            let given = std::mem::take(&mut task.tool_name);
+            let Some(meant) = self.catalogue.meant(&given) else {
+                let data = json!({"tool": given, "reason": "no enabled tool has this name"});
                 notes.note("task_dropped", data);
+                return false;
+            };
+            if meant != given {
+                notes.note("tool_name_repaired", json!({"given": given, "tool": meant}));
             }
-            is_known
+            meant.clone_into(&mut task.tool_name);
+            true
         });
         if known.len() > self.max_tasks {
             notes.note("tasks_cut", json!({"planned": given, "kept": self.max_tasks}));
@@ -171,10 +189,13 @@ impl PlanCheck<'_> {
         // A number that no task of this plan has is one of an earlier plan, or of nothing.
         let ours = |number: usize| numbers.get(&number).copied().unwrap_or(number);
         let arguments = tool_arguments.unwrap_or_else(|| json!({}));
-        let (arguments, lost) = match renumbered(&arguments, &ours, callers) {
-            Ok(arguments) => (arguments, None),
-            Err(message) => (arguments, Some(message)),
-        };
+        let mut left_out = Map::new();
+        let renumber = |value: &Json| renumbered(value, &ours, callers);
+        let (arguments, lost) =
+            match self.without_lost(&tool_name, &arguments, &renumber, &mut left_out) {
+                Ok(arguments) => (arguments, None),
+                Err(message) => (arguments, Some(message)),
+            };
         let (stated, mut ignored): (Vec<Json>, Vec<Json>) =
             depends_on.unwrap_or_default().into_iter().partition(|value| number(value).is_some());
         let stated = stated.iter().filter_map(number).map(ours);
@@ -193,16 +214,51 @@ impl PlanCheck<'_> {
             description: description.unwrap_or_else(|| tool_name.clone()),
             tool_name,
             tool_arguments: arguments,
+            left_out,
             depends_on,
             ..SearchTask::default()
         };
+        note_left_out(&task, notes);
         if let Some(message) = lost {
-            task.fail(TaskError::new(TaskErrorKind::ReferenceError, message), self.now);
+            task.fail(lost_reference(message), self.now);
             notes.note_failure(&task);
         } else if referenced(&task.tool_arguments).is_empty() {
             self.check_arguments(&mut task, notes);
         }
         task
+    }
+
+    /// The arguments with their references followed. Optional ones whose reference leads nowhere
+    /// are moved out.
+    ///
+    /// # Errors
+    /// A reference of a required argument leads nowhere, or the values are too large together.
+    pub(super) fn without_lost(
+        &self,
+        tool: &str,
+        arguments: &Json,
+        follow: &dyn Fn(&Json) -> Result<Json, ReferenceFailure>,
+        left_out: &mut Map<String, Json>,
+    ) -> Result<Json, ReferenceFailure> {
+        let mut kept = arguments.clone();
+        if let Some(fields) = kept.as_object_mut() {
+            fields.retain(|name, value| {
+                let is_lost = || matches!(follow(value), Err(ReferenceFailure::Nowhere(_)));
+                let goes = self.catalogue.is_optional(tool, name) && is_lost();
+                if goes {
+                    left_out.insert(name.clone(), value.take());
+                }
+                !goes
+            });
+        }
+        follow(&kept)
+    }
+
+    /// Whether a completed task of earlier plans is the same call.
+    pub(super) fn repeats(&self, task: &SearchTask, past: &ExecutionPlan) -> bool {
+        let is_same = |other: &SearchTask| other.is_call(&task.tool_name, &task.tool_arguments);
+        let is_shared = self.catalogue.shares_results(&task.tool_name);
+        is_shared && past.with_status(TaskStatus::Completed).any(is_same)
     }
 
     /// Makes the arguments of a task fit, or fails it. Returns whether they fit.
@@ -236,6 +292,20 @@ impl PlanCheck<'_> {
             ..SearchTask::default()
         })
     }
+}
+
+/// Notes the arguments of a task that go without a call because of their references.
+pub(super) fn note_left_out(task: &SearchTask, notes: &mut PlanNotes) {
+    if !task.left_out.is_empty() {
+        let data = json!({"task_number": task.task_number, "left_out": task.left_out});
+        notes.note("references_left_out", data);
+    }
+}
+
+/// The failure of a task a reference of which cannot be followed.
+pub(super) fn lost_reference(lost: ReferenceFailure) -> TaskError {
+    let (ReferenceFailure::Nowhere(message) | ReferenceFailure::TooLarge(message)) = lost;
+    TaskError::new(TaskErrorKind::ReferenceError, message)
 }
 
 /// The failure of a task one of whose dependencies has failed.

@@ -31,6 +31,15 @@ struct TaskReference<'t> {
     text: &'t str,
 }
 
+/// Why a reference has no value.
+#[derive(Debug)]
+pub(super) enum ReferenceFailure {
+    /// It leads to no value.
+    Nowhere(String),
+    /// The values are too large together.
+    TooLarge(String),
+}
+
 /// The numbers of the tasks that a value refers to.
 pub(super) fn referenced(value: &Json) -> BTreeSet<usize> {
     let mut numbers = BTreeSet::new();
@@ -53,7 +62,7 @@ pub(super) fn renumbered(
     value: &Json,
     number: &dyn Fn(usize) -> usize,
     callers: &TasksByTool<'_>,
-) -> Result<Json, String> {
+) -> Result<Json, ReferenceFailure> {
     let tools: Vec<&str> = callers.keys().copied().collect();
     let renumber = |text: &str| {
         let parts = segments(text, &tools).into_iter().map(|segment| match segment {
@@ -69,20 +78,24 @@ pub(super) fn renumbered(
                 Ok(Cow::Owned(format!("{{{{{}}}}}", path.join("."))))
             }
         });
-        Ok(Json::String(parts.collect::<Result<String, String>>()?))
+        Ok(Json::String(parts.collect::<Result<String, ReferenceFailure>>()?))
     };
     replace(value, &renumber)
 }
 
 /// The number of the one earlier task that calls a tool.
-fn only_caller(tool: &str, callers: &TasksByTool<'_>, text: &str) -> Result<usize, String> {
-    match callers.get(tool).map(Vec::as_slice) {
-        Some([only]) => Ok(*only),
-        Some([_, _, ..]) => {
-            Err(format!("the reference names a tool that several earlier tasks call: {text}"))
-        }
-        _ => Err(format!("the reference names a tool that no earlier task calls: {text}")),
-    }
+fn only_caller(
+    tool: &str,
+    callers: &TasksByTool<'_>,
+    text: &str,
+) -> Result<usize, ReferenceFailure> {
+    let how_many = match callers.get(tool).map(Vec::as_slice) {
+        Some([only]) => return Ok(*only),
+        Some([_, _, ..]) => "several earlier tasks call",
+        _ => "no earlier task calls",
+    };
+    let message = format!("the reference names a tool that {how_many}: {text}");
+    Err(ReferenceFailure::Nowhere(message))
 }
 
 /// The value with the results of other tasks in place of its references. A text that is one
@@ -94,14 +107,16 @@ fn only_caller(tool: &str, callers: &TasksByTool<'_>, text: &str) -> Result<usiz
 pub(super) fn resolved<'r>(
     value: &Json,
     result: &dyn Fn(usize) -> Option<&'r Json>,
-) -> Result<Json, String> {
+) -> Result<Json, ReferenceFailure> {
     let limit = InsertionLimit::default();
     let insert = |reference: &TaskReference<'_>| {
         let value = lookup(reference, result)?;
         if limit.admits(&value) {
             return Ok(value);
         }
-        Err(format!("the values of the references have more than 4 MiB: {}", reference.text))
+        let text = reference.text;
+        let message = format!("the values of the references have more than 4 MiB: {text}");
+        Err(ReferenceFailure::TooLarge(message))
     };
     replace(value, &|text| joined(&segments(text, &[]), &insert))
 }
@@ -109,8 +124,11 @@ pub(super) fn resolved<'r>(
 fn lookup<'r>(
     reference: &TaskReference<'_>,
     result: &dyn Fn(usize) -> Option<&'r Json>,
-) -> Result<Json, String> {
-    let nowhere = || format!("the reference leads to no value: {}", reference.text);
+) -> Result<Json, ReferenceFailure> {
+    let nowhere = || {
+        let message = format!("the reference leads to no value: {}", reference.text);
+        ReferenceFailure::Nowhere(message)
+    };
     let result = reference.task_number().and_then(result).ok_or_else(nowhere)?;
     let whole = plain_value(result);
     let mut path = reference.path.as_slice();

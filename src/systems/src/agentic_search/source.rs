@@ -101,18 +101,27 @@ impl TaskPassages<'_> {
 
     /// The result as a model reads it, in about `room` characters.
     pub(super) fn shown(&self, room: usize) -> String {
-        let sizes: Vec<usize> =
-            self.passages.iter().map(|passage| passage.text.chars().count()).collect();
         let mut text = String::new();
-        for (passage, room) in self.passages.iter().zip(shares(&sizes, room)) {
+        for (passage, shown) in self.shown_passages(room) {
             // Writing to a string cannot fail.
             let _ = writeln!(text, "[{}]{}", passage.number, passage.heading());
-            let _ = writeln!(text, "{}", cut(&passage.text, room));
+            let _ = writeln!(text, "{shown}");
         }
         if !self.remark.is_empty() {
             text.push_str(&self.remark);
         }
         text
+    }
+
+    /// Each passage with what is shown of it in about `room` characters for all.
+    pub(super) fn shown_passages(
+        &self,
+        room: usize,
+    ) -> impl Iterator<Item = (&FoundPassage, Cow<'_, str>)> {
+        let sizes: Vec<usize> =
+            self.passages.iter().map(|passage| passage.text.chars().count()).collect();
+        let shares = shares(&sizes, room);
+        self.passages.iter().zip(shares).map(|(it, room)| (it, cut(&it.text, room)))
     }
 
     /// How long the result is.
@@ -229,6 +238,11 @@ fn parts(result: &Json) -> (Vec<FoundPassage>, String) {
         .map_or((None, None), |fields| (first(fields, &TITLE), first(fields, &LOCATION)));
     let text = result_text(result);
     (vec![FoundPassage { number: 0, title, location, text }], String::new())
+}
+
+/// Whether a result says that nothing was found.
+pub(super) fn finds_nothing(result: &Json) -> bool {
+    is_empty(&plain_value(result))
 }
 
 /// Whether a result says that nothing was found: then it is no source.

@@ -51,6 +51,8 @@ state! {
         [Set] search_outcome: Option<SearchOutcome>,
         /// Why there is no answer, or what it lacks.
         [Set] error_message: Option<String>,
+        /// What the answer states that no result holds.
+        [Set] unsupported: Vec<String>,
         /// Whether time or calls were spent before the answer.
         [Set] is_budget_spent: bool,
         /// Why a registry has no tools.
@@ -101,6 +103,8 @@ pub enum SearchOutcome {
     /// the results into words, or words of a model that nothing supports, because no task has a
     /// result.
     FallbackHtml,
+    /// The answer states numbers, units or dates that no result holds.
+    Unsupported,
     /// There was no tool.
     NoTools,
     /// A fault ended it.

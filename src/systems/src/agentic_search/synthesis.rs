@@ -6,6 +6,8 @@ use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
 use super::AgenticSearch;
+use super::conversation::day;
+use super::grounding::unsupported;
 use super::plan::{ExecutionPlan, TaskStatus};
 use super::source::{SearchSource, passages};
 use super::state::{FinalResponse, SearchOutcome, State};
@@ -58,13 +60,23 @@ pub(super) fn conclude(
             .set(State::draft_response, Some(response));
         return Ok(patch);
     }
-    deliver(&cx.state, response, &mut patch);
+    deliver(cx, response, &mut patch);
     Ok(patch)
 }
 
 /// What stands before words that no result supports.
 const UNSUPPORTED: &str =
     "<p><strong>No task has a result, so no source supports what follows.</strong></p>";
+
+/// What stands before words that state what no result holds.
+fn unsupported_lead(unsupported: &[String]) -> String {
+    let items: Vec<String> =
+        unsupported.iter().map(|one| format!("<li>{}</li>", escape(one))).collect();
+    format!(
+        "<p><strong>The results do not hold all that follows:</strong></p><ul>{}</ul>",
+        items.concat()
+    )
+}
 
 /// What to say if tasks have results, and all of them are empty.
 fn nothing_found(plan: &ExecutionPlan) -> Option<&'static str> {
@@ -73,9 +85,17 @@ fn nothing_found(plan: &ExecutionPlan) -> Option<&'static str> {
     (is_empty && !found.is_empty()).then_some("no task has found anything")
 }
 
-/// Takes an answer over. Without the result of any task it is none, and says so.
-pub(super) fn deliver(state: &State, mut response: FinalResponse, patch: &mut Patch<State>) {
+/// Takes an answer over. Without the result of any task, and with figures that stand in no result,
+/// it is none, and says so.
+pub(super) fn deliver(
+    cx: &NodeContext<AgenticSearch>,
+    mut response: FinalResponse,
+    patch: &mut Patch<State>,
+) {
+    let (state, config) = (&cx.state, &cx.system().config);
     let plan = state.plan();
+    let today = day(cx.call.cx.clock.now());
+    let unsupported = unsupported(state, config, &today, &response.response_content);
     let has_failed = plan.with_status(TaskStatus::Failed).next().is_some();
     let outcome = match plan.lack().or_else(|| nothing_found(&plan)) {
         Some(lack) => {
@@ -83,6 +103,16 @@ pub(super) fn deliver(state: &State, mut response: FinalResponse, patch: &mut Pa
             response.markdown = to_markdown(&response.response_content);
             patch.set(State::error_message, Some(lack.to_owned()));
             SearchOutcome::FallbackHtml
+        }
+        None if !unsupported.is_empty() => {
+            response.response_content.insert_str(0, &unsupported_lead(&unsupported));
+            response.markdown = to_markdown(&response.response_content);
+            let message = format!("the answer is not supported: {}", unsupported.join("; "));
+            patch
+                .note("answer_unsupported", json!({"differences": unsupported}))
+                .set(State::error_message, Some(message))
+                .set(State::unsupported, unsupported);
+            SearchOutcome::Unsupported
         }
         None if has_failed => SearchOutcome::AnsweredPartial,
         None => SearchOutcome::Answered,

@@ -7,10 +7,8 @@ use std::collections::BTreeMap;
 use serde_json::{Value as Json, json};
 
 use super::config::Config;
-use super::plan::{
-    ExecutionPlan, SearchTask, TaskError, TaskErrorKind, TaskRecord, TaskStart, TaskStatus,
-};
-use super::planning::{PlanCheck, PlanNotes, dependency_failed};
+use super::plan::{ExecutionPlan, SearchTask, TaskError, TaskRecord, TaskStart, TaskStatus};
+use super::planning::{PlanCheck, PlanNotes, dependency_failed, lost_reference, note_left_out};
 use super::reference::resolved;
 
 /// The next wave, after what came of the last one.
@@ -114,11 +112,16 @@ impl WavePlan<'_> {
         notes: &mut PlanNotes,
     ) -> Option<TaskStart> {
         let result = |number: usize| plan.task(number).and_then(SearchTask::returned);
-        match resolved(&task.tool_arguments, &result) {
+        let resolve = |value: &Json| resolved(value, &result);
+        let (tool, planned, known) = (&task.tool_name, &task.tool_arguments, task.left_out.len());
+        let followed = self.check.without_lost(tool, planned, &resolve, &mut task.left_out);
+        if task.left_out.len() > known {
+            note_left_out(task, notes);
+        }
+        match followed {
             Ok(arguments) => task.tool_arguments = arguments,
-            Err(message) => {
-                let error = TaskError::new(TaskErrorKind::ReferenceError, message);
-                task.fail(error, self.check.now);
+            Err(lost) => {
+                task.fail(lost_reference(lost), self.check.now);
                 notes.note_failure(task);
                 return None;
             }
@@ -137,8 +140,7 @@ fn is_known(task: &mut SearchTask, plan: &ExecutionPlan, dispatch: &TaskStart) -
         let has_started = matches!(other.status, TaskStatus::Executing | TaskStatus::Completed);
         has_started
             && other.shares_result_of.is_none()
-            && other.tool_name == task.tool_name
-            && other.tool_arguments == dispatch.arguments
+            && other.is_call(&task.tool_name, &dispatch.arguments)
     });
     task.shares_result_of = equal.map(|other| other.task_number);
     equal.is_some()

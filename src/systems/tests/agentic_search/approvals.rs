@@ -30,7 +30,7 @@ async fn a_person_approves_changes_or_refuses_a_call() {
             .tool(&paid)
             .tool(&notes)
             .planner([plan(&[task("paid", "a"), task("notes", "b")])])
-            .synthesiser([answer("<p>12.</p>")]);
+            .synthesiser([answer("<p>It is known.</p>")]);
         let (system, model) = scene.system();
         let paused = system.ask("How many?", scene.session()).await.unwrap();
         assert_eq!(paused.outcome, Outcome::Paused);

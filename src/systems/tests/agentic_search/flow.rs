@@ -19,15 +19,15 @@ async fn two_tasks_take_two_requests_and_two_calls_and_tell_their_steps_in_order
         .tool(&stories)
         .tool(&notes)
         .planner([plan(&[task("stories", "upstream"), task("notes", "upstream tag")])])
-        .synthesiser([answer("<p>There are <strong>17</strong>.</p>")])
+        .synthesiser([answer("<p>There are <strong>12</strong> and 5.</p>")])
         .ask("How many stories have upstream?")
         .await;
     assert_eq!(played.spent(), (2, 2));
     let output = &played.result.output;
     assert_eq!(played.result.outcome, Outcome::Answered);
     assert_eq!(output.search_outcome, SearchOutcome::Answered);
-    assert_eq!(output.html, "<p>There are <strong>17</strong>.</p>");
-    assert_eq!(output.answer, "There are **17**.");
+    assert_eq!(output.html, "<p>There are <strong>12</strong> and 5.</p>");
+    assert_eq!(output.answer, "There are **12** and 5.");
     assert_eq!(output.execution_plan.as_ref().unwrap().source, PlanSource::Model);
     assert_eq!(
         output.thinking_steps,
@@ -42,13 +42,13 @@ async fn two_tasks_take_two_requests_and_two_calls_and_tell_their_steps_in_order
             "Task 2: notes({\"query\":\"upstream tag\"})",
             "Result of task 2: 5 notes",
             "2 results, 0 failures, from: stories, notes",
-            "The answer has 37 characters",
+            "The answer has 43 characters",
         ]
     );
     let gathered = &output.gathered_information;
     assert_eq!(gathered.sources_used, ["stories", "notes"]);
     assert_eq!(gathered.task_results[1].result, json!("5 notes"));
-    assert_eq!(gathered.summary.as_deref(), Some("There are **17**."));
+    assert_eq!(gathered.summary.as_deref(), Some("There are **12** and 5."));
 }
 
 /// AS-02 of `docs/systems/agentic-search.md`.

@@ -82,12 +82,29 @@ async fn the_last_answer_counts_whatever_it_says_of_itself() {
 #[tokio::test]
 async fn an_equal_task_of_a_second_plan_is_not_called_again() {
     let stories = says("stories", "12 stories");
+    let again = [task("stories", "a"), task("stories", "b")];
+    let played = Scene::new(&settings())
+        .tool(&stories)
+        .planner([plan(&[task("stories", "a")]), plan(&again)])
+        .synthesiser([insufficient("b"), answer("<p>All.</p>")])
+        .ask("How many?")
+        .await;
+    assert_eq!((played.spent(), stories.calls().len()), ((4, 2), 2));
+    assert_eq!(played.tasks()[1].shares_result_of, Some(1));
+}
+
+/// AS-37 of `docs/systems/agentic-search.md`.
+#[tokio::test]
+async fn a_second_plan_that_repeats_its_tasks_costs_no_fourth_request() {
+    let stories = says("stories", "12 stories");
     let played = Scene::new(&settings())
         .tool(&stories)
         .planner([plan(&[task("stories", "a")]), plan(&[task("stories", "a")])])
         .synthesiser([insufficient("b"), answer("<p>All.</p>")])
         .ask("How many?")
         .await;
-    assert_eq!(stories.calls().len(), 1);
-    assert_eq!(played.tasks()[1].shares_result_of, Some(1));
+    assert_eq!(played.spent(), (3, 1));
+    assert_eq!(played.result.output.answer, "A part.");
+    assert_eq!(played.notes("plan_fallback")[0]["reason"], "the plan repeats tasks");
+    assert_eq!(played.tasks().len(), 1);
 }

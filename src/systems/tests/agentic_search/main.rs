@@ -6,9 +6,11 @@ mod approvals;
 #[path = "../shared/conversation_snapshot.rs"]
 mod conversation_snapshot;
 mod counting;
+mod figures;
 mod flow;
 mod hostile;
 mod iterations;
+mod narrow_searches;
 mod plans;
 mod prompts;
 mod references;

@@ -24,7 +24,7 @@ async fn planned_by(reply: impl Into<ScriptedReply>, tool: &Arc<FakeTool>) -> Pl
 #[tokio::test]
 async fn a_plan_in_prose_becomes_one_task_with_the_question() {
     let stories = says("stories", "12 stories");
-    let mut bare = FakeTool::search("pages", |_| Ok(json!("none")));
+    let mut bare = FakeTool::search("pages", |_| Ok(json!("12 pages")));
     bare.spec.parameters = json!({
         "type": "object",
         "properties": {"words": {"type": "string"}},
@@ -69,6 +69,45 @@ async fn a_task_with_an_unknown_tool_is_left_out() {
     let none = planned_by(plan(&[task("books", "a")]), &stories).await;
     assert_eq!(none.notes("plan_fallback")[0]["reason"], "no task of the plan can be used");
     assert_eq!(none.spent(), (2, 1));
+}
+
+/// AS-38 of `docs/systems/agentic-search.md`.
+#[tokio::test]
+async fn names_of_tools_and_numbers_of_tasks_are_read_as_they_are_meant() {
+    let stories = says("stories", "12 stories");
+    for name in
+        ["functions.stories", " stories ", "`stories`", "stories()", "Stories", "mcp/stories"]
+    {
+        let played = planned_by(plan(&[task(name, "a")]), &stories).await;
+        assert_eq!(played.tasks()[0].tool_name, "stories", "{name}");
+        let repaired = json!({"given": name, "tool": "stories"});
+        assert_eq!(played.notes("tool_name_repaired"), [repaired]);
+    }
+    for written in [json!("task_1"), json!("1"), json!("Task 1"), json!(1)] {
+        let mut second = task("stories", "b");
+        second["depends_on"] = json!([written, "nothing"]);
+        second["task_number"] = json!("task_2");
+        let mut first = task("stories", "a");
+        first["task_number"] = json!("task_1");
+        let played = planned_by(plan(&[first, second]), &stories).await;
+        assert_eq!(played.tasks()[1].depends_on, [1], "{written}");
+        let ignored = json!({"task_number": 2, "depends_on": ["nothing"]});
+        assert_eq!(played.notes("dependency_ignored"), [ignored]);
+    }
+}
+
+#[tokio::test]
+async fn a_name_that_two_tools_could_have_is_not_guessed() {
+    let (one, other) = (says("Notes", "1"), says("notes", "2"));
+    let played = Scene::new(&json!({}))
+        .tool(&one)
+        .tool(&other)
+        .planner([plan(&[task("NOTES", "a"), task("notes", "b")])])
+        .synthesiser([answer("<p>a</p>")])
+        .ask(QUESTION)
+        .await;
+    assert_eq!((one.calls().len(), other.calls().len()), (0, 1));
+    assert_eq!(played.notes("task_dropped")[0]["tool"], "NOTES");
 }
 
 /// AS-06 of `docs/systems/agentic-search.md`.

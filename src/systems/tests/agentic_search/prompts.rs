@@ -24,6 +24,19 @@ async fn both_roles_see_what_is_written_down() {
         },
         "required": ["query"],
     });
+    search.spec.results = Some(json!({
+        "type": "object",
+        "properties": {
+            "results": {"type": "array", "items": {"$ref": "#/$defs/Hit"}},
+            "notes": {"type": "array", "items": {"type": "string"}},
+            "a.b": {"type": "string"},
+        },
+        "$defs": {"Hit": {"type": "object", "properties": {
+            "path": {"type": "string"},
+            "range": {"anyOf": [{"type": "null"}, {"properties": {"start": {"type": "integer"}}}]},
+            "next": {"$ref": "#/$defs/Hit"},
+        }}},
+    }));
     let played = Scene::new(&json!({"guidance": "Times are in minutes."}))
         .tool(&Arc::new(search))
         .tool(&fails("pages"))

@@ -156,3 +156,44 @@ async fn a_later_plan_may_refer_to_a_task_of_an_earlier_one() {
         .await;
     assert_eq!(second.calls(), [json!({"query": "7"})]);
 }
+
+/// A tool with an optional filter, that returns the same each time.
+fn filtering(name: &str, result: Json) -> Arc<FakeTool> {
+    let mut tool = FakeTool::search(name, move |_| Ok(result.clone()));
+    tool.spec.parameters = json!({
+        "type": "object",
+        "properties": {
+            "query": {"type": "string"},
+            "start": {"type": ["integer", "null"]},
+        },
+        "required": ["query"],
+        "additionalProperties": false,
+    });
+    Arc::new(tool)
+}
+
+/// AS-39 of `docs/systems/agentic-search.md`.
+#[tokio::test]
+async fn an_optional_argument_whose_reference_leads_nowhere_is_left_out() {
+    let found = json!({"results": [{"path": "tea.md", "range": {"start": 7}}]});
+    let (search, read) = (filtering("search", found), filtering("read", json!("two minutes")));
+    for (start, sent) in [
+        ("{{task_1.results.0.position}}", json!({"query": "tea.md"})),
+        ("{{nothing.start}}", json!({"query": "tea.md"})),
+        ("{{task_9.start}}", json!({"query": "tea.md"})),
+        ("{{read.start}}", json!({"query": "tea.md"})),
+        ("{{task_1.results.0.range.start}}", json!({"query": "tea.md", "start": 7})),
+    ] {
+        let arguments = json!({"query": "{{task_1.results.0.path}}", "start": start});
+        let reads = json!({"tool_name": "read", "tool_arguments": arguments});
+        let played = Scene::new(&json!({}))
+            .tool(&search)
+            .tool(&read)
+            .planner([plan(&[task("search", "tea"), reads])])
+            .synthesiser([answer("<p>Two minutes.</p>")])
+            .ask("How long?")
+            .await;
+        assert_eq!(read.calls().pop(), Some(sent.clone()), "{start}");
+        assert_eq!(played.spent(), (2, 2));
+    }
+}

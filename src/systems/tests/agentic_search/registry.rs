@@ -66,7 +66,7 @@ async fn ask(
 ) -> (Asked, Arc<ScriptedModel>) {
     let model = ScriptedModel::new::<&str>([])
         .branch(ScriptBranch::tag("role", "planner").replies([plan(tasks)]))
-        .branch(ScriptBranch::tag("role", "synthesiser").replies([answer("<p>12.</p>")]));
+        .branch(ScriptBranch::tag("role", "synthesiser").replies([answer("<p>It is known.</p>")]));
     let model = Arc::new(model);
     let resources = SystemResourcesBuilder::new()
         .model(model.clone())

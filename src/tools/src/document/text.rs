@@ -1,10 +1,22 @@
 //! The canonical text of a document, with positions that citations refer to.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A range of a text in Unicode scalar values, the indices of a Python `str`; `end` is exclusive.
 #[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    JsonSchema,
 )]
 pub struct CharRange {
     /// The index of the first character.
@@ -26,7 +38,7 @@ impl CharRange {
 }
 
 /// A heading, or a term that the document defines.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DocumentHeading {
     /// 1 to 6 as in HTML; [`DocumentHeading::TERM`] for a defined term, for instance the signature of
     /// a function.

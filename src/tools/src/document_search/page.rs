@@ -2,6 +2,7 @@
 
 use antiphon_core::{Fault, FaultCode};
 use rusqlite::{Connection, OptionalExtension, params};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::document::text::slice;
@@ -25,7 +26,7 @@ pub struct PageRequest {
 }
 
 /// A part of a document.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct DocumentPage {
     /// The path within the folder.
     pub path: String,

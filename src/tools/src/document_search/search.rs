@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use rusqlite::{CachedStatement, Connection, params};
+use schemars::JsonSchema;
 use serde::Serialize;
 use twox_hash::XxHash3_64;
 
@@ -41,7 +42,7 @@ pub struct DocumentQuery {
 }
 
 /// A passage that was found.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct FoundPassage {
     /// The path of the document within its folder.
     pub path: String,

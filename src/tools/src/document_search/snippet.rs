@@ -3,7 +3,7 @@
 use crate::document::CharRange;
 
 /// The most characters of a passage.
-const LENGTH: usize = 360;
+const LENGTH: usize = 700;
 
 /// How far a passage reaches back to begin with a line or a sentence.
 const BACK: usize = 90;

@@ -8,7 +8,7 @@ use antiphon_core::{Fault, FaultCode, ToolOutcome};
 use antiphon_runtime::CallContext;
 use async_trait::async_trait;
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 
 use crate::document::DocumentFormat;
@@ -16,7 +16,7 @@ use crate::typed::ToolFunction;
 
 use super::index::{CancelGuard, DocumentIndex};
 use super::page::PageRequest;
-use super::search::DocumentQuery;
+use super::search::{DocumentQuery, FoundPassage};
 
 /// The most results of a search.
 const MOST: usize = 20;
@@ -52,6 +52,19 @@ const fn few() -> usize {
     6
 }
 
+/// What [`SearchDocuments`] returns.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct DocumentResults {
+    /// The passages, the best one first.
+    pub results: Vec<FoundPassage>,
+    /// How many documents were searched, if nothing was found in them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub documents: Option<usize>,
+    /// What is not in the index yet, and why.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
 impl SearchDocuments {
     pub(super) const fn new(index: Arc<DocumentIndex>) -> Self {
         Self { index }
@@ -68,14 +81,10 @@ impl ToolFunction for SearchDocuments {
             DocumentQuery { text: given.query, limit, path: given.path, format: given.format };
         blocking(&self.index, move |index, cancelled| {
             index.keep_current(cancelled)?;
-            let found = index.search(&query)?;
+            let results = index.search(&query)?;
             let (documents, notes) = index.status()?;
-            let reply = if notes.is_empty() {
-                json!({"results": found, "documents": documents})
-            } else {
-                json!({"results": found, "documents": documents, "notes": notes})
-            };
-            Ok(reply)
+            let documents = results.is_empty().then_some(documents);
+            Ok(json!(DocumentResults { results, documents, notes }))
         })
         .await
     }

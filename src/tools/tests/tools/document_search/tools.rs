@@ -28,7 +28,15 @@ async fn a_search_leads_to_the_place_to_read() {
     );
     let reply = call(&tools[0], json!({"query": "steep tea"})).await;
     let found = &reply["results"][0];
-    assert_eq!(reply["documents"], 1);
+    let nothing = call(&tools[0], json!({"query": "coffee"})).await;
+    assert_eq!(nothing, json!({"results": [], "documents": 1}));
+    assert_eq!(
+        reply.get("documents"),
+        None,
+        "a count of what was not found is no part of an answer"
+    );
+    let declared = tools[0].spec().results.as_ref().unwrap();
+    assert!(declared["properties"]["results"]["items"].is_object(), "{declared}");
     assert_eq!((&found["path"], &found["heading"]), (&json!("tea.md"), &json!("Tea")));
     let range = json!({"path": found["path"], "start": found["range"]["start"], "characters": 500});
     let page = call(&tools[1], range).await;
