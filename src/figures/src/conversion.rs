@@ -48,3 +48,8 @@ pub(super) fn factor(from: &str, to: &str) -> Option<f64> {
     };
     DIMENSIONS.iter().find_map(|units| Some(of(units, from)? / of(units, to)?))
 }
+
+/// Whether a unit can be converted into others.
+pub(super) fn is_convertible(name: &str) -> bool {
+    DIMENSIONS.iter().any(|units| units.iter().any(|(unit, _)| *unit == name))
+}

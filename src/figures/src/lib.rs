@@ -23,6 +23,7 @@
 //! | `evidence` | what is known, and the comparison |
 //! | [`quantity`], `quantity_reader` | the quantities of a sentence, one by one |
 //! | `bound`, `counted` | whether a quantity is about, over or below its number; what is counted |
+//! | `measured_unit` | the units of columns, and those that questions ask for |
 //! | `conversion`, [`comparison`] | units of one dimension, and the comparison of two quantities |
 //!
 //! Numbers may be grouped and rounded in any way that is common somewhere, so a numeral that can
@@ -37,6 +38,7 @@ mod decimal;
 mod evidence;
 mod figure;
 mod list_item;
+mod measured_unit;
 mod number;
 mod plain_text;
 pub mod quantity;
@@ -48,6 +50,7 @@ mod unit;
 
 pub use comparison::{QuantityMismatch, QuantityVerdict};
 pub use evidence::{FigureEvidence, FigureMismatch};
+pub use measured_unit::MeasuredUnit;
 pub use quantity::{QuantityBound, QuantityChange, QuantityKind, StatedQuantity, quantities};
 
 /// What `short` states and `long` does not: numbers, dates and units. A short form of an answer

@@ -17,6 +17,7 @@ pub mod database;
 pub mod dialect;
 pub mod family;
 mod fault;
+mod foreign_functions;
 mod functions;
 pub mod limits;
 pub mod parameters;

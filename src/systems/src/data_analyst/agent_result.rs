@@ -27,7 +27,7 @@ pub enum AgentExecutionStatus {
 }
 
 /// Why an agent has no answer.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AgentError {
     /// What went wrong; for a log, not for the reader of the answer.
     pub message: String,
@@ -87,6 +87,8 @@ impl AgentError {
             FaultCode::ApiCallRejected
             | FaultCode::ApiUnauthorized
             | FaultCode::ApiServerFailed => "HttpError",
+            FaultCode::McpUnreachable | FaultCode::McpConnectionLost => "McpUnavailable",
+            FaultCode::McpReplyInvalid => "ProtocolError",
             FaultCode::SandboxUnavailable | FaultCode::SandboxMissing => "ConfigurationError",
             _ => match fault.category {
                 Category::ModelTransport | Category::ModelOutput => "ModelError",
@@ -105,17 +107,20 @@ impl AgentError {
     /// What the reader of the answer is told about the failure.
     pub fn public_text(&self) -> String {
         match &*self.kind {
-            "NotInData" => self.message.clone(),
+            "NotInData" | "UnitMismatch" => self.message.clone(),
             "CandidatesDisagree" => "two ways to look it up came to different results".to_owned(),
             "QueryError" | "UnsafeQuery" | "TableNotAllowed" | "NoQuery" => {
                 "no query was found that the database accepts".to_owned()
             }
-            "DatabaseUnavailable" => "the database could not be reached".to_owned(),
+            "DatabaseUnavailable" | "McpUnavailable" => {
+                "the database could not be reached".to_owned()
+            }
             "Timeout" | "SandboxTimeout" => "it took too long".to_owned(),
             "MissingContext" | "ConfigurationError" => "it is not set up".to_owned(),
             "PlanningDeclined" | "PlanningValidationError" | "MethodNotAllowed" => {
                 "the API has no suitable endpoint".to_owned()
             }
+            "ProtocolError" => "the database did not answer as expected".to_owned(),
             "HttpError" | "HttpRequestError" => "the API did not answer as expected".to_owned(),
             "MaxTurns" => "the limit of agents was reached".to_owned(),
             "DependencyFailed" => "it needs the result of an agent that failed".to_owned(),
@@ -123,6 +128,11 @@ impl AgentError {
             _ => "it failed".to_owned(),
         }
     }
+}
+
+/// The variable that holds the rows of an agent in a computation.
+pub(super) fn rows_variable(agent: AgentName) -> String {
+    format!("{}_rows", agent.as_str())
 }
 
 impl AgentResult {
@@ -156,6 +166,15 @@ impl AgentResult {
             trace: Vec::new(),
             latency_ms: None,
         }
+    }
+
+    /// Whether it was computed from the rows of another agent, by the code that was written for it.
+    pub(super) fn uses(&self, other: AgentName) -> bool {
+        let rows = rows_variable(other);
+        let mut code = self.trace.iter().filter_map(|event| event.data.get("python")?.as_str());
+        self.agent == AgentName::Computation
+            && self.is_success()
+            && code.next_back().is_some_and(|code| code.contains(&rows))
     }
 
     /// Whether it has an answer.

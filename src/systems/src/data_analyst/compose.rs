@@ -93,7 +93,7 @@ fn found_text(result: &AgentResult, rows: usize) -> String {
 fn composed(cx: &NodeContext<DataAnalyst>, mut reply: RoleReply) -> Result<Patch<State>, Fault> {
     let AnswerReply { answer } = reply.read()?;
     let mut patch = Patch::default();
-    let differences = grounding::differences(&evidence(cx), &answer, only_table(cx));
+    let differences = grounding::differences(&evidence(cx), &answer, tables(cx));
     if differences.is_empty() {
         let data = json!({"fallback": false});
         let said = event(cx, AgentName::Composer, TraceEventKind::Result, "composed", data);
@@ -106,11 +106,11 @@ fn composed(cx: &NodeContext<DataAnalyst>, mut reply: RoleReply) -> Result<Patch
     Ok(patch)
 }
 
-/// The table that the answer is about, if a single agent has found one.
-fn only_table(cx: &NodeContext<DataAnalyst>) -> Option<&TabularResult> {
-    let mut found = cx.state.results().filter(|result| result.is_success());
-    let (only, other) = (found.next()?, found.next());
-    only.tabular.as_ref().filter(|_| other.is_none())
+/// The tables that the answer is about: not those that were only computed with.
+fn tables(cx: &NodeContext<DataAnalyst>) -> impl Iterator<Item = &TabularResult> {
+    let found = cx.state.results().filter(|result| result.is_success());
+    let asked = found.filter(|result| !cx.state.results().any(|other| other.uses(result.agent)));
+    asked.filter_map(|result| result.tabular.as_ref())
 }
 
 /// All that the answer may state: no number at all, not even one of the question, if nothing was

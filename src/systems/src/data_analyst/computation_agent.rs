@@ -11,7 +11,7 @@ use antiphon_runtime::{CallContext, Model, TaskReporter, Watcher};
 use async_trait::async_trait;
 use serde_json::{Map, Value as Json, json};
 
-use super::agent_result::{AgentError, AgentExecutionStatus, AgentResult};
+use super::agent_result::{AgentError, AgentExecutionStatus, AgentResult, rows_variable};
 use super::failure::ends_run;
 use super::request::AgentName;
 use super::tabular::TabularResult;
@@ -110,7 +110,7 @@ fn inputs(cx: &NodeContext<DataAnalyst>) -> Map<String, Json> {
     let tables = cx.state.results().filter(|result| result.is_success());
     let named = tables.filter_map(|result| {
         let rows = result.tabular.as_ref()?.rows.iter().map(tagged).collect();
-        Some((format!("{}_rows", result.agent.as_str()), Json::Array(rows)))
+        Some((rows_variable(result.agent), Json::Array(rows)))
     });
     named.collect()
 }
@@ -124,7 +124,7 @@ fn facts(cx: &NodeContext<DataAnalyst>) -> Map<String, Json> {
             "only the first {} rows of the result; it has more, so a total of them is no total",
             table.row_count
         );
-        facts.insert(format!("{}_rows", result.agent.as_str()), Json::String(note));
+        facts.insert(rows_variable(result.agent), Json::String(note));
     }
     facts
 }

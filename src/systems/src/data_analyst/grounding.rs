@@ -32,18 +32,16 @@ pub(super) fn asked(cx: &NodeContext<DataAnalyst>) -> FigureEvidence {
     known
 }
 
-/// What an answer states that is not known, and what of a table with a single number it leaves
-/// out.
-pub(super) fn differences(
+/// What an answer states that is not known, and what of tables with a single number it leaves out.
+pub(super) fn differences<'t>(
     known: &FigureEvidence,
     answer: &str,
-    table: Option<&TabularResult>,
+    tables: impl IntoIterator<Item = &'t TabularResult>,
 ) -> Vec<String> {
     let mut found = known.mismatches(answer);
-    let single = table.and_then(TabularResult::single_cell).and_then(Json::as_number);
-    if let Some(number) = single.filter(|number| !known.states(answer, number)) {
-        found.push(FigureMismatch::Missing(number.to_string()));
-    }
+    let cells = tables.into_iter().filter_map(TabularResult::single_cell);
+    let missing = cells.filter_map(Json::as_number).filter(|it| !known.states(answer, it));
+    found.extend(missing.map(|number| FigureMismatch::Missing(number.to_string())));
     found.iter().map(FigureMismatch::to_string).collect()
 }
 

@@ -6,16 +6,20 @@
 //! | [`work`] | what is known while it works |
 //! | [`schema_linking`] | the tables that a question is about, by words |
 //! | `schema`, `value_lookup` | the node that reads the schema, and the values that a question names |
+//! | `identifier` | names in queries |
+//! | `unit_check` | whether a query answers in the unit that is asked for |
 //! | `query`, `agreement` | the nodes that check and run a query; whether several came to the same |
 //! | `clarification` | the node that asks a person |
 //! | `roles` | the models that write, review and answer |
 
 mod agreement;
 pub(super) mod clarification;
+mod identifier;
 pub(super) mod query;
 pub(super) mod roles;
 pub(super) mod schema;
 pub mod schema_linking;
+mod unit_check;
 pub(super) mod value_lookup;
 pub mod work;
 

@@ -106,6 +106,35 @@ async fn an_answer_states_the_only_number_that_was_found() {
     }
 }
 
+/// DA-45 of `docs/systems/data-analyst.md`.
+#[tokio::test]
+async fn the_only_number_of_an_agent_is_stated_beside_what_others_found() {
+    let pages = Ok(json!({"status": 200, "body": "It is open."}));
+    let played = Scene::new(&json!({}))
+        .with_api([pages])
+        .role("planner", [plan(&["sql", "api_docs"])])
+        .queries(&[COUNT], "There are 3 orders.")
+        .role("api_planner", [json!({"make_request": true, "method": "GET", "path": "/v1/orders"})])
+        .role("api_answerer", [said("It is open.")])
+        .role("composer", [said("It is open."), said("There are 3 orders, and it is open.")])
+        .ask("List the orders of the API")
+        .await;
+    assert_eq!(played.answer(), "There are 3 orders, and it is open.");
+    assert!(played.result.state.rejected[0].differences[0].contains("`3` is missing"));
+    for (code, rejected) in [("result = 4", 1), ("result = sql_rows[0]['n'] + 1", 0)] {
+        let played = Scene::new(&json!({}))
+            .with_sandbox([assigned(json!({"result": 4}))])
+            .role("planner", [plan(&["sql", "computation"])])
+            .queries(&[COUNT], "There are 3 orders.")
+            .role("coder", [json!({"reasoning": "", "python": code, "explain": ""})])
+            .role("summariser", [json!({"answer": "It is 4.", "highlights": []})])
+            .role("composer", [said("It is 4."), said("It is 4; there are 3 orders.")])
+            .ask("Compute one more than the orders")
+            .await;
+        assert_eq!(played.result.state.rejected.len(), rejected, "{code}");
+    }
+}
+
 /// DA-46 of `docs/systems/data-analyst.md`.
 #[tokio::test]
 async fn an_answer_without_any_result_has_no_number() {

@@ -16,3 +16,4 @@ mod prompts;
 mod querying;
 mod running;
 mod scene;
+mod units;

@@ -24,7 +24,10 @@ async fn every_role_sees_what_is_written_down() {
         .role("sql_answerer", [said("There are 5."), said("There are 2.")])
         .role("api_planner", [call("/v2/orders"), call("/v1/orders")])
         .role("api_answerer", [said("The API has 3.")])
-        .role("coder", [json!({"reasoning": "", "python": "result = 6", "explain": ""})])
+        .role(
+            "coder",
+            [json!({"reasoning": "", "python": "result = 2 * sql_rows[0]['n']", "explain": ""})],
+        )
         .role("summariser", [json!({"answer": "Together 6.", "highlights": []})])
         .role("composer", [said("Together 7."), said("Together 6.")])
         .ask(asked(

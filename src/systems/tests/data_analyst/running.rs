@@ -22,7 +22,10 @@ fn three(settings: &Json, plan: &Json) -> Scene {
         .queries(&[COUNT], "There are 3.")
         .role("api_planner", [json!({"make_request": true, "method": "GET", "path": "/v1/orders"})])
         .role("api_answerer", [said("The API has 3.")])
-        .role("coder", [json!({"reasoning": "", "python": "result = 6", "explain": ""})])
+        .role(
+            "coder",
+            [json!({"reasoning": "", "python": "result = 2 * sql_rows[0]['n']", "explain": ""})],
+        )
         .role("summariser", [json!({"answer": "Together 6.", "highlights": []})])
         .role("composer", [said("Together there are 6.")])
 }
@@ -82,7 +85,7 @@ async fn an_agent_that_needs_one_that_failed_is_skipped_if_the_settings_say_so()
             .with_sandbox([assigned(json!({"result": 6}))])
             .role("planner", [plan(&["sql", "computation"])])
             .role("sql_writer", [json!({"missing": "it", "sql": ""})])
-            .role("coder", [json!({"reasoning": "", "python": "result = 6", "explain": ""})])
+            .role("coder", [json!({"reasoning": "", "python": "result = 2 * sql_rows[0]['n']", "explain": ""})])
             .role("summariser", [json!({"answer": "It is 6.", "highlights": []})])
             .role("composer", [said("That is known.")])
             .ask("Count, then compare")

@@ -43,11 +43,20 @@ pub(crate) struct Played {
 impl Scene {
     /// A database with orders; neither an API nor a sandbox.
     pub(crate) fn new(settings: &Json) -> Self {
+        Self::of(settings, ORDERS, &["orders", "regions"])
+    }
+
+    /// A database with measures in units, and names that need quotes.
+    pub(crate) fn measures(settings: &Json) -> Self {
+        Self::of(settings, MEASURES, &["\"scrap log\""])
+    }
+
+    fn of(settings: &Json, script: &str, tables: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("orders.db");
+        let path = folder.path().join("data.db");
         let connection = rusqlite::Connection::open(&path).unwrap();
-        connection.execute_batch(ORDERS).unwrap();
-        let policy = QueryPolicy::new(SqlDialect::Sqlite).tables(&["orders", "regions"]).unwrap();
+        connection.execute_batch(script).unwrap();
+        let policy = QueryPolicy::new(SqlDialect::Sqlite).tables(tables).unwrap();
         let database = Arc::new(SqliteDatabase::open(&path, policy).unwrap());
         let tools = SqlTools::of(&(database as Arc<_>), QueryLimits::default());
         Self {
@@ -375,4 +384,12 @@ const ORDERS: &str = "
         (1, 'n', 10.5, '2026-01-02'), (2, 's', 20.0, '2026-01-03'), (3, 'n', 11.5, NULL);
     CREATE TABLE salaries (person TEXT, eur INTEGER);
     INSERT INTO salaries VALUES ('Ann', 5000);
+";
+
+const MEASURES: &str = "
+    CREATE TABLE \"scrap log\" (
+        \"order\" INTEGER, day TEXT, scrap_kg REAL, duration_min REAL, temp_c REAL, price_eur REAL
+    );
+    INSERT INTO \"scrap log\" VALUES
+        (1, '2026-03-01', 1500.0, 90.0, 20.0, 7.5), (2, '2026-04-01', 1000.0, 30.0, 21.0, 2.5);
 ";

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use antiphon_core::{Fault, FaultCode};
 
+use super::dialect::SqlDialect;
+use super::foreign_functions::own_form;
 use super::policy::{QueryPolicy, TableName};
 
 /// The way to the schema.
@@ -31,14 +33,15 @@ pub(super) fn unparsed(dialect: &str, problem: &str) -> Fault {
         .with("reason", "syntax")
 }
 
-pub(super) fn forbidden_function(name: &str) -> Fault {
+pub(super) fn forbidden_function(name: &str, dialect: SqlDialect) -> Fault {
     let message = format!("the query calls a function that is not allowed: {name}");
+    let hint = match own_form(dialect, name) {
+        Some(form) => format!("{dialect} has no {name}(), write instead: {form}"),
+        None if name.starts_with("pragma_") => SCHEMA.to_owned(),
+        None => "use functions that compute a value from their arguments".to_owned(),
+    };
     Fault::new(FaultCode::QueryRefused, message)
-        .hint(if name.starts_with("pragma_") {
-            SCHEMA
-        } else {
-            "use functions that compute a value from their arguments"
-        })
+        .hint(hint)
         .with("reason", "function")
         .with("function", name)
 }

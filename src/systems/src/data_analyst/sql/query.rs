@@ -5,6 +5,7 @@ use antiphon_core::{Fault, FaultCode};
 use serde_json::{Value as Json, json};
 
 use super::agreement;
+use super::unit_check::unit_mismatch;
 use super::work::{CandidateResult, SqlAttempt, SqlWork};
 use crate::data_analyst::DataAnalyst;
 use crate::data_analyst::agent_result::{AgentError, AgentExecutionStatus, AgentResult};
@@ -16,6 +17,9 @@ use crate::data_analyst::trace_event::{TraceEventKind, event, failure};
 use crate::node::{NodeContext, StateView, goto};
 use crate::patch::Patch;
 
+/// The kind of a failure by a unit that the question does not ask for.
+const UNIT_MISMATCH: &str = "UnitMismatch";
+
 /// Checks the query that was written, before anything else is done with it.
 pub(in crate::data_analyst) async fn check(
     cx: NodeContext<DataAnalyst>,
@@ -24,6 +28,9 @@ pub(in crate::data_analyst) async fn check(
     if work.query.is_empty() {
         let error = AgentError::new("NoQuery", "the reply has no query");
         fail(&cx, &mut work, error, 0.0);
+    } else if let Some(mismatch) = unit_mismatch(&cx.input().question, &work.query) {
+        let error = AgentError::new(UNIT_MISMATCH, mismatch.message());
+        fail(&cx, &mut work, error.with("hint", mismatch.hint()), 0.0);
     } else if let Err(fault) = call(&cx, json!({"query": work.query, "check_only": true})).await {
         reject(&cx, &mut work, fault, 0.0)?;
     }
@@ -157,9 +164,9 @@ fn fail(cx: &NodeContext<DataAnalyst>, work: &mut SqlWork, error: AgentError, la
         work.error =
             Some(AgentError::new("Timeout", message).with("attempts", json!(work.attempts)));
     } else if is_over {
-        let last = work.attempts.last().and_then(|last| last.error.clone());
-        let message = last.map_or_else(String::new, |last| last.message);
-        let error = AgentError::new("QueryError", message);
+        let last = work.attempts.last().and_then(|last| last.error.clone()).unwrap_or_default();
+        let kind = if last.kind == UNIT_MISMATCH { UNIT_MISMATCH } else { "QueryError" };
+        let error = AgentError::new(kind, last.message);
         work.error = Some(error.with("attempts", json!(work.attempts)));
     }
 }

@@ -1,6 +1,7 @@
 //! The node that reads the schema: which tables there are, which of them the question is about, and
 //! what they hold.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -8,6 +9,7 @@ use antiphon_core::Fault;
 use antiphon_runtime::Tool;
 use serde_json::{Value as Json, json};
 
+use super::identifier::IdentifierStyle;
 use super::schema_linking::{ListedTable, link};
 use super::value_lookup::{ColumnValues, look_up};
 use super::work::SqlWork;
@@ -84,13 +86,15 @@ async fn describe(
     let columns: Vec<(String, String)> = described.iter().flat_map(text_columns).collect();
     let values = look_up(cx, query, &columns).await?;
     let values: Vec<_> = columns.into_iter().zip(values).collect();
+    let style = IdentifierStyle::of(&work.dialect);
     for table in &described {
-        work.tables.push_str(&table_text(table, &values, cx));
+        work.tables.push_str(&table_text(table, &values, style, cx));
     }
     let others = overview.iter().filter(|table| !has(&described, &table.name));
     for ListedTable { name, columns, .. } in others.take(MOST_COLUMNS) {
+        let columns: Vec<Cow<'_, str>> = columns.iter().map(|column| style.name(column)).collect();
         // Writing to a string cannot fail.
-        let _ = writeln!(work.tables, "Table {name}: {}, ...", columns.join(", "));
+        let _ = writeln!(work.tables, "Table {}: {}, ...", style.table(name), columns.join(", "));
     }
     let data = json!({"tables": chosen});
     work.trace.push(event(cx, AgentName::Sql, TraceEventKind::Tool, "schema", data));
@@ -126,6 +130,7 @@ fn text<'v>(value: &'v Json, key: &str) -> &'v str {
 fn table_text(
     table: &Json,
     values: &[((String, String), ColumnValues)],
+    style: IdentifierStyle,
     cx: &NodeContext<DataAnalyst>,
 ) -> String {
     let descriptions = &cx.system().config.descriptions;
@@ -134,7 +139,7 @@ fn table_text(
     let rows = table.get("rows").and_then(Json::as_u64);
     let rows = rows.map_or_else(String::new, |rows| format!(" ({rows} rows)"));
     let about = about(&[text(table, "comment"), descriptions.get(name).map_or("", String::as_str)]);
-    let _ = writeln!(lines, "Table {name}{rows}{about}");
+    let _ = writeln!(lines, "Table {}{rows}{about}", style.table(name));
     let all = columns(table);
     for column in all.iter().take(MOST_COLUMNS) {
         let column_name = text(column, "name");
@@ -144,8 +149,8 @@ fn table_text(
         let of_it = values.iter().find(|((of, it), _)| of == name && it == column_name);
         let listed = of_it.map_or_else(String::new, |(_, values)| values_text(values));
         let kind = text(column, "type");
-        let _ =
-            writeln!(lines, "- {column_name} {kind}{told}{listed}{}", key_text(table, column_name));
+        let (shown, key) = (style.name(column_name), key_text(table, column_name, style));
+        let _ = writeln!(lines, "- {shown} {kind}{told}{listed}{key}");
     }
     if let Some(more) = all.len().checked_sub(MOST_COLUMNS).filter(|more| *more > 0) {
         let _ = writeln!(lines, "- and {more} more columns");
@@ -177,7 +182,7 @@ fn values_text(values: &ColumnValues) -> String {
 }
 
 /// What a foreign key says about a column.
-fn key_text(table: &Json, column: &str) -> String {
+fn key_text(table: &Json, column: &str, style: IdentifierStyle) -> String {
     let keys = table.get("foreign_keys").and_then(Json::as_array);
     for key in keys.into_iter().flatten() {
         let texts = |name: &str| -> Vec<String> {
@@ -186,7 +191,8 @@ fn key_text(table: &Json, column: &str) -> String {
         };
         let place = texts("columns").iter().position(|one| one == column);
         if let Some(other) = place.and_then(|place| texts("references").get(place).cloned()) {
-            return format!("; refers to {}.{other}", text(key, "table"));
+            let table = style.table(text(key, "table"));
+            return format!("; refers to {table}.{}", style.name(&other));
         }
     }
     String::new()

@@ -6,6 +6,7 @@ use antiphon_core::Fault;
 use antiphon_runtime::Tool;
 use serde_json::{Value as Json, json};
 
+use super::identifier::{quoted, quoted_table};
 use super::schema_linking::words;
 use crate::data_analyst::DataAnalyst;
 use crate::data_analyst::failure::ends_run;
@@ -96,14 +97,4 @@ fn phrases(question: &str) -> Vec<String> {
     }
     phrases.truncate(MOST_PHRASES);
     phrases
-}
-
-/// An identifier of the database in a query.
-fn quoted(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
-}
-
-/// A table, perhaps with its schema.
-fn quoted_table(name: &str) -> String {
-    name.split('.').map(quoted).collect::<Vec<_>>().join(".")
 }

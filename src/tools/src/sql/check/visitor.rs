@@ -12,6 +12,7 @@ use sqlparser::ast::{
 use super::clauses;
 use super::expressions;
 use super::scopes::CteScopes;
+use crate::sql::dialect::SqlDialect;
 use crate::sql::fault;
 use crate::sql::policy::{QueryPolicy, TableName};
 
@@ -72,7 +73,7 @@ impl<'p> QueryVisitor<'p> {
         if self.policy.allows_function(&name) || self.policy.allows_table_function(&name) {
             return Ok(());
         }
-        Err(fault::forbidden_function(&name))
+        Err(fault::forbidden_function(&name, self.policy.dialect()))
     }
 
     fn table_function(&self, name: &ObjectName) -> Result<(), Fault> {
@@ -80,7 +81,7 @@ impl<'p> QueryVisitor<'p> {
         if self.policy.allows_table_function(&name) {
             return Ok(());
         }
-        Err(fault::forbidden_function(&name))
+        Err(fault::forbidden_function(&name, self.policy.dialect()))
     }
 
     fn folded(&self, name: &ObjectName) -> Result<Vec<String>, Fault> {
@@ -147,6 +148,10 @@ impl Visitor for QueryVisitor<'_> {
     fn pre_visit_expr(&mut self, expression: &Expr) -> Verdict {
         if let Expr::Function(function) = expression {
             return verdict(self.function(function));
+        }
+        if matches!(expression, Expr::Extract { .. }) && self.policy.dialect() == SqlDialect::Sqlite
+        {
+            return refuse(fault::forbidden_function("extract", SqlDialect::Sqlite));
         }
         verdict(expressions::check_expression(expression))
     }

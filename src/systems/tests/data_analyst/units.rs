@@ -1,0 +1,94 @@
+//! Queries in another unit than the question asks for, and names that need quotes.
+
+use serde_json::json;
+
+use crate::scene::{Played, Scene, said};
+
+async fn played(question: &str, queries: &[&str], answer: &str) -> Played {
+    Scene::measures(&json!({}))
+        .queries(queries, answer)
+        .role("composer", [said(answer)])
+        .ask(question)
+        .await
+}
+
+/// DA-47 of `docs/systems/data-analyst.md`.
+#[tokio::test]
+async fn a_sum_of_another_unit_is_refused_until_the_query_converts_it() {
+    let question = "How many tonnes of scrap were there in total?";
+    let wrong = "SELECT sum(scrap_kg) AS total FROM \"scrap log\"";
+    let right = "SELECT sum(scrap_kg) / 1000.0 AS scrap_t FROM \"scrap log\"";
+    let mended = played(question, &[wrong, right], "It was 2.5 tonnes.").await;
+    assert_eq!((mended.answer(), mended.ran()), ("It was 2.5 tonnes.", vec![right.to_owned()]));
+    let feedback = mended.requests("sql_writer")[1].messages.last().unwrap().content.to_string();
+    for part in [
+        "`scrap_kg` is measured in kg, and the question asks for t",
+        "divide it by 1000.0 in the query",
+    ] {
+        assert!(feedback.contains(part), "{part} in {feedback}");
+    }
+
+    let refused = played(question, &[wrong; 4], "2500").await;
+    assert_eq!(refused.results(), [("sql", "failed".to_owned(), "UnitMismatch".to_owned())]);
+    assert!(refused.ran().is_empty());
+    let reason = refused.result.reason.as_deref().unwrap();
+    assert!(reason.contains("measured in kg"), "{reason}");
+}
+
+#[tokio::test]
+async fn a_query_is_not_held_against_units_that_it_does_not_answer_in() {
+    let log = "FROM \"scrap log\"";
+    for (question, query) in [
+        ("How many kilos of scrap were there?", "sum(scrap_kg) AS n"),
+        ("How many days had scrap?", "count(DISTINCT day) AS n"),
+        ("How many days had more than 5 minutes?", "count(*) AS n"),
+        ("How long did it take in hours?", "sum(duration_min) / 60.0 AS n"),
+        ("How long did it take in days?", "sum(duration_min) / 60.0 / 24 AS n"),
+        ("What was the scrap of 2 tonnes of iron?", "sum(scrap_kg) AS n"),
+        ("Which was the second largest amount of scrap?", "max(scrap_kg) AS n"),
+        ("How warm was it in °F?", "avg(temp_c) * 9.0 / 5 + 32 AS n"),
+        ("What did it cost in total, in euros?", "sum(price_eur) AS n"),
+    ] {
+        let query = format!("SELECT {query} {log}");
+        let asked = played(question, &[query.as_str()], "The query found it.").await;
+        assert_eq!(asked.ran(), [query], "{question}");
+    }
+}
+
+#[tokio::test]
+async fn each_kind_of_unit_has_its_own_advice() {
+    for (question, column, advice) in [
+        ("How warm was it in Fahrenheit?", "temp_c", "\"temp_c\" * 9.0 / 5 + 32"),
+        ("How long did it take in hours?", "duration_min", "divide it by 60.0"),
+        ("How long did it take in seconds?", "duration_min", "multiply it by 60.0"),
+        (
+            "What did it cost in dollars?",
+            "price_eur",
+            "say in `missing` that `price_eur` is in EUR",
+        ),
+    ] {
+        let query = format!("SELECT max({column}) AS n FROM \"scrap log\"");
+        let asked = played(question, &[query.as_str(); 4], "unused").await;
+        let requests = asked.requests("sql_writer");
+        let feedback = requests[1].messages.last().unwrap().content.to_string();
+        assert!(feedback.contains(advice), "{advice} in {feedback}");
+        assert!(asked.ran().is_empty(), "{question}");
+    }
+}
+
+/// DA-48 of `docs/systems/data-analyst.md`.
+#[tokio::test]
+async fn names_that_need_quotes_have_them_and_functions_of_others_have_a_form() {
+    let month = "SELECT count(*) AS n FROM \"scrap log\" WHERE MONTH(day) = 3";
+    let right = "SELECT count(*) AS n FROM \"scrap log\" WHERE strftime('%m', day) = '03'";
+    let mended = played("How many entries in March?", &[month, right], "1 entry").await;
+    let requests = mended.requests("sql_writer");
+    let read = requests[0].messages[1].content.to_string();
+    for part in ["Table \"scrap log\" (2 rows)", "- \"order\" INTEGER", "- scrap_kg REAL"] {
+        assert!(read.contains(part), "{part} in {read}");
+    }
+    let feedback = requests[1].messages.last().unwrap().content.to_string();
+    let form = "SQLite has no month(), write instead: CAST(strftime('%m', d) AS INTEGER)";
+    assert!(feedback.contains(form), "{feedback}");
+    assert_eq!(mended.ran(), [right]);
+}
