@@ -1944,6 +1944,14 @@ def open_tools(family: str, settings: dict) -> list[NativeTool]:
     Raises `tool_family_unknown`, or `tool_setting_invalid` with the setting.
     """
 
+def remote_sql_tools(schema: NativeTool, query: NativeTool, settings: dict) -> list[NativeTool]:
+    """
+    The tools `sql` over two tools that describe tables and run queries, such as those of an MCP
+    server. Connects to nothing.
+
+    Raises `tool_setting_invalid` with the setting.
+    """
+
 def sandbox_budget(limits: dict) -> Any:
     """
     The budgets of a job's outcome and calls under these limits, as the guest's encoder and the

@@ -38,7 +38,7 @@ def plain_lists(family: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     """
     lists = _lists(family)
     found = {
-        name: _listed(name, value) if name in lists else value for name, value in settings.items()
+        name: listed(name, value) if name in lists else value for name, value in settings.items()
     }
     for entry in found.get("allow", ()):
         _check_allowed(entry)
@@ -55,7 +55,12 @@ def _lists(family: str) -> frozenset[str]:
     return frozenset(name for name, schema in fields.items() if "array" in schema.get("type", ()))
 
 
-def _listed(name: str, value: Any) -> list[Any]:
+def listed(name: str, value: Any) -> list[Any]:
+    """A setting as a JSON list.
+
+    Raises:
+        ValidationError: it is a single value (``tool_setting_invalid``).
+    """
     if isinstance(value, str | bytes | os.PathLike | Mapping) or not isinstance(value, Iterable):
         shown = os.fspath(value) if isinstance(value, os.PathLike) else value
         raise ValidationError(

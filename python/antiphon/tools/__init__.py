@@ -25,6 +25,7 @@ from antiphon._builtin_tools.files import files
 from antiphon._builtin_tools.http_api import http_api
 from antiphon._builtin_tools.read_page import read_page
 from antiphon._builtin_tools.sql import sql
+from antiphon._builtin_tools.sql_over_mcp import sql_over_mcp
 from antiphon._builtin_tools.web_search import web_search
 from antiphon._builtin_tools.write_pdf import write_pdf
 from antiphon._json_values import encode_result
@@ -50,6 +51,7 @@ __all__ = [
     "http_api",
     "read_page",
     "sql",
+    "sql_over_mcp",
     "tool",
     "web_search",
     "write_pdf",

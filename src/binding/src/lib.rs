@@ -40,7 +40,7 @@ mod _antiphon {
             limits::Limits,
             model::Model,
             task_context::Context,
-            tool::{NativeTool, error_in_result, open_tools, tool_families},
+            tool::{NativeTool, error_in_result, open_tools, remote_sql_tools, tool_families},
             tool_gate::{PyGatedCall, PyToolGate},
             turn_input::TurnInput,
         },

@@ -10,6 +10,7 @@
 //! | [`check`](mod@check), [`policy`], [`dialect`] | what a statement may consist of |
 //! | [`parameters`], [`limits`], [`table`] | bound values, limits, and results with typed columns |
 //! | [`sqlite`], [`postgres`] | the databases |
+//! | [`remote`], [`remote_settings`] | a database behind tools of somebody else |
 //! | [`settings`], [`family`] | the tools |
 
 pub mod check;
@@ -23,6 +24,9 @@ pub mod limits;
 pub mod parameters;
 pub mod policy;
 pub mod postgres;
+pub mod remote;
+mod remote_reply;
+pub mod remote_settings;
 pub mod settings;
 pub mod sqlite;
 pub mod table;
@@ -35,6 +39,8 @@ pub use limits::QueryLimits;
 pub use parameters::{ParameterKey, QueryParameters};
 pub use policy::{QueryPolicy, TableName};
 pub use postgres::{PostgresDatabase, PostgresOptions};
+pub use remote::RemoteSqlTools;
+pub use remote_settings::RemoteSqlSettings;
 pub use settings::{SqlSettings, open_database};
 pub use sqlite::SqliteDatabase;
 pub use table::{CellValue, QueryColumn, QueryTable};

@@ -8,6 +8,7 @@ use antiphon_core::tool::error_in;
 use antiphon_core::{Fault, FaultCode, ToolOutcome};
 use antiphon_reply::JsonSchemas;
 use antiphon_runtime::{CallContext, CheckedTool, GatedTool, SystemClock, Tool};
+use antiphon_tools::sql::{RemoteSqlSettings, RemoteSqlTools};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -179,6 +180,27 @@ pub(crate) fn open_tools(family: &str, settings: &Bound<'_, PyDict>) -> PyResult
     let raise = |fault: Fault| to_exception(py, &fault);
     let entry = antiphon_tools::find(family).map_err(raise)?;
     let opened = entry.open(&read_settings(family, settings)?).map_err(raise)?;
+    opened.into_iter().map(|tool| NativeTool::new(tool).map_err(raise)).collect()
+}
+
+/// The tools `sql` over two tools that describe tables and run queries, such as those of an MCP
+/// server. Connects to nothing.
+///
+/// Raises `tool_setting_invalid` with the setting.
+#[pyfunction]
+pub(crate) fn remote_sql_tools(
+    schema: &NativeTool,
+    query: &NativeTool,
+    settings: &Bound<'_, PyDict>,
+) -> PyResult<Vec<NativeTool>> {
+    let py = settings.py();
+    let raise = |fault: Fault| to_exception(py, &fault);
+    let read = read_settings("sql", settings)?;
+    let label = "the tools `sql` of a server";
+    let read = antiphon_core::settings::read(&read, label, FaultCode::ToolSettingInvalid);
+    let read: RemoteSqlSettings = read.map_err(raise)?;
+    let (schema, query) = (Arc::clone(schema.tool()), Arc::clone(query.tool()));
+    let opened = RemoteSqlTools::of(schema, query, &read).map_err(raise)?;
     opened.into_iter().map(|tool| NativeTool::new(tool).map_err(raise)).collect()
 }
 

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json, json};
 
 use super::database::{ColumnSchema, Database, TableSchema, TableSummary};
+use super::dialect::SqlDialect;
 use super::fault;
 use super::limits::QueryLimits;
 use super::parameters::QueryParameters;
@@ -41,10 +42,7 @@ impl SqlTools {
         let dialect = database.policy().dialect();
         let shared = || SharedDatabase { database: Arc::clone(database), limits };
         let time = limits.timeout * 2 + Duration::from_secs(30);
-        let query = format!(
-            "Run one read-only SELECT query in {dialect} and return its rows. Bind values with \
-             parameters instead of writing them into the query."
-        );
+        let query = query_description(dialect);
         vec![
             Arc::new(
                 TypedTool::new(
@@ -71,6 +69,14 @@ impl SqlTools {
             ),
         ]
     }
+}
+
+/// What `sql_query` does, for models.
+pub(super) fn query_description(dialect: SqlDialect) -> String {
+    format!(
+        "Run one read-only SELECT query in {dialect} and return its rows. Bind values with \
+         parameters instead of writing them into the query."
+    )
 }
 
 impl ToolFamily for SqlTools {
@@ -107,10 +113,10 @@ struct ListTables(SharedDatabase);
 /// The arguments of `sql_tables`.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct ListTablesArguments {
+pub(super) struct ListTablesArguments {
     /// Only tables whose name or comment contains this text.
     #[serde(default)]
-    contains: Option<String>,
+    pub(super) contains: Option<String>,
 }
 
 #[async_trait]
@@ -155,14 +161,14 @@ struct DescribeTables(SharedDatabase);
 /// The arguments of `sql_schema`.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct DescribeTablesArguments {
+pub(super) struct DescribeTablesArguments {
     /// Names of tables or views, at most 20.
     #[schemars(length(min = 1, max = 20))]
-    tables: Vec<String>,
+    pub(super) tables: Vec<String>,
     /// How many rows of each table to show; 0 by default, at most 10.
     #[serde(default)]
     #[schemars(range(max = 10))]
-    sample_rows: usize,
+    pub(super) sample_rows: usize,
 }
 
 #[async_trait]
@@ -223,25 +229,36 @@ struct RunQuery(SharedDatabase);
 /// The arguments of `sql_query`.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct RunQueryArguments {
+pub(super) struct RunQueryArguments {
     /// One SELECT statement, without a semicolon.
-    query: String,
+    pub(super) query: String,
     /// Values of the placeholders: a list for $1, $2 or ?, an object for :name.
     #[serde(default)]
-    parameters: QueryParameterValues,
+    pub(super) parameters: QueryParameterValues,
     /// Whether the query is only checked and not run; no by default.
     #[serde(default)]
-    check_only: bool,
+    pub(super) check_only: bool,
 }
 
 /// The values of placeholders as a model writes them.
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(untagged)]
-enum QueryParameterValues {
+pub(super) enum QueryParameterValues {
     #[default]
     None,
     List(Vec<Json>),
     Named(Map<String, Json>),
+}
+
+impl QueryParameterValues {
+    /// The values as a server gets them; none if there are none.
+    pub(super) fn into_json(self) -> Option<Json> {
+        match self {
+            Self::None => None,
+            Self::List(values) => Some(Json::Array(values)),
+            Self::Named(values) => Some(Json::Object(values)),
+        }
+    }
 }
 
 impl From<QueryParameterValues> for QueryParameters {

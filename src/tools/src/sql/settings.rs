@@ -76,14 +76,14 @@ impl SqlSettings {
     }
 }
 
-fn within(name: &str, value: usize, most: usize) -> Result<usize, Fault> {
+pub(super) fn within(name: &str, value: usize, most: usize) -> Result<usize, Fault> {
     if (1..=most).contains(&value) {
         return Ok(value);
     }
     Err(fault::setting(format!("`{name}` must be 1 to {most}: {value}"), "choose a smaller limit"))
 }
 
-fn seconds(name: &str, value: f64) -> Result<Duration, Fault> {
+pub(super) fn seconds(name: &str, value: f64) -> Result<Duration, Fault> {
     match Duration::try_from_secs_f64(value) {
         Ok(time) if !time.is_zero() && time <= Duration::from_hours(1) => Ok(time),
         _ => {

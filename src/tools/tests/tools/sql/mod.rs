@@ -5,6 +5,7 @@ mod connection;
 mod corpus;
 mod mutation;
 mod postgres;
+mod remote;
 mod sqlite;
 mod tls;
 mod tools;
