@@ -2,13 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use antiphon_figures::quantities;
+use antiphon_figures::{QuantityKind, StatedQuantity, quantities};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::block::{BlockKind, blocks};
 use crate::claim::{Claim, statements};
 use crate::evidence::Evidence;
-use crate::hedge::is_hedged;
+use crate::hedge::is_noted;
 use crate::marker::{brackets, links};
 use crate::numeric::{NumberStatus, check_numbers};
 use crate::quotation::missing_quotations;
@@ -228,11 +229,36 @@ impl<'a> Auditor<'a> {
         }
     }
 
-    /// Numbers of sentences without a citation.
+    /// Headings cannot be cited: their amounts stand in some evidence. Counts and years may count
+    /// and name sections.
+    fn headings(&mut self) {
+        let text = &self.subject.report.text;
+        let known = self.subject.evidence.iter().map(|one| one.quote.as_str());
+        let known: Vec<StatedQuantity> =
+            known.chain([self.subject.question]).flat_map(quantities).collect();
+        let is_amount = |it: &StatedQuantity| {
+            !matches!(it.kind, QuantityKind::Count | QuantityKind::Year | QuantityKind::Factor)
+        };
+        for block in blocks(text) {
+            if !matches!(block.kind, BlockKind::Heading(_) | BlockKind::TableHead) {
+                continue;
+            }
+            let heading = block.content.of(text).unwrap_or_default();
+            for amount in quantities(heading).iter().filter(|it| is_amount(it)) {
+                if !known.iter().any(|it| amount.follows_from(it).is_match()) {
+                    let detail = format!("no evidence says: {}", amount.text);
+                    self.breaks(AuditRule::NumberKnown, heading, detail);
+                }
+            }
+        }
+    }
+
+    /// Numbers and quotations of sentences without a citation.
     fn uncited(&mut self) {
         if self.subject.is_unverified {
             return;
         }
+        self.headings();
         let text = &self.subject.report.text;
         let keyed: Vec<_> = self
             .subject
@@ -245,8 +271,12 @@ impl<'a> Auditor<'a> {
         for span in statements(text) {
             let sentence = span.of(text).unwrap_or_default();
             let is_cited = keyed.iter().any(|own| own.overlaps(span));
-            if is_cited || is_hedged(sentence) {
+            if is_cited || is_noted(sentence) {
                 continue;
+            }
+            for quotation in missing_quotations(sentence, &texts(self.subject.sources)) {
+                let detail = format!("no source says: {quotation}");
+                self.breaks(AuditRule::QuotationInPage, sentence, detail);
             }
             for number in unknown_numbers(sentence, self.subject.evidence, self.subject.question) {
                 self.breaks(
@@ -257,6 +287,11 @@ impl<'a> Auditor<'a> {
             }
         }
     }
+}
+
+/// The texts of all sources.
+pub(crate) fn texts(sources: &[CitedSource]) -> Vec<&str> {
+    sources.iter().flat_map(|source| [source.text.as_str(), source.snippet.as_str()]).collect()
 }
 
 /// The numbers of a sentence that stand neither in the evidence, about the same, nor in the question.

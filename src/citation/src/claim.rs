@@ -9,6 +9,7 @@ use crate::compose::CitedMarker;
 use crate::confidence::ConfidenceLevel;
 use crate::marker::brackets;
 use crate::numeric::NumericVerification;
+use crate::quotation::quotations;
 use crate::sentence::sentences;
 use crate::settings::GenerationMode;
 use crate::span::TextSpan;
@@ -123,8 +124,9 @@ pub(crate) fn claims(
         let known = |label: &str| citations.iter().any(|marker| marker.key == label);
         let mut claim = Claim { span: Some(span), ..Claim::default() };
         claim.set_sentence(sentence, &known);
-        let needs_one =
-            claim.is_numeric || mode == GenerationMode::Strict && is_factual(&claim.text);
+        let needs_one = claim.is_numeric
+            || !quotations(&claim.text).is_empty()
+            || mode == GenerationMode::Strict && is_factual(&claim.text);
         if own.is_empty() && !needs_one || claim.text.is_empty() {
             continue;
         }

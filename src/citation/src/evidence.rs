@@ -75,7 +75,8 @@ pub(crate) fn chunks(sources: &[CitedSource], settings: &CitationSettings) -> Ve
 
 /// The pages that are good enough; all if none is.
 fn accepted(sources: &[CitedSource]) -> Vec<usize> {
-    let has_text = |index: &usize| sources.get(*index).is_some_and(|it| !it.text.trim().is_empty());
+    let has_text =
+        |index: &usize| sources.get(*index).is_some_and(|it| !it.fetched_text().is_empty());
     let all: Vec<usize> = (0..sources.len()).filter(has_text).collect();
     let is_good =
         |index: &usize| sources.get(*index).is_some_and(|source| page_score(&source.text) >= 0.5);
@@ -212,12 +213,12 @@ pub(crate) fn by_words(
     found
 }
 
-/// What searches said of pages without text.
+/// What searches said of pages that were not fetched.
 pub(crate) fn snippets(sources: &[CitedSource]) -> Vec<Evidence> {
     let mut found = Vec::new();
     for (index, source) in sources.iter().enumerate() {
         let quote = source.snippet.trim();
-        if !source.text.trim().is_empty() || quote.is_empty() {
+        if !source.fetched_text().is_empty() || quote.is_empty() {
             continue;
         }
         found.push(Evidence {

@@ -30,7 +30,7 @@ const HEDGES: &[&str] = &[
 ];
 /// What an uncertain sentence begins with.
 const OPENING: &str = "Reportedly, ";
-/// What a sentence ends with whose number no source confirms.
+/// What a sentence ends with that no source confirms.
 const NOTE: &str = " (not confirmed by the sources)";
 
 /// Whether a sentence says that it is not certain.
@@ -74,6 +74,7 @@ fn is_dated(before: Option<&str>) -> bool {
 /// assert_eq!(softened("The tea is hot."), "Reportedly, the tea is hot.");
 /// assert_eq!(softened("NASA said so."), "Reportedly, NASA said so.");
 /// assert_eq!(softened("It may be hot."), "It may be hot.");
+/// assert_eq!(softened("| Tea | hot |"), "| Tea | hot (not confirmed by the sources) |");
 /// ```
 pub fn softened(sentence: &str) -> String {
     if is_hedged(sentence) {
@@ -82,17 +83,28 @@ pub fn softened(sentence: &str) -> String {
     let mark: String =
         sentence.chars().take_while(|sign| matches!(sign, '*' | '_' | '"' | '“' | '(')).collect();
     let rest = sentence.get(mark.len()..).unwrap_or_default();
-    if rest.is_empty() || rest.starts_with('|') {
+    if rest.starts_with('|') {
+        return noted(sentence);
+    }
+    if rest.is_empty() {
         return sentence.to_owned();
     }
     format!("{mark}{OPENING}{}", lowered(rest))
 }
 
-/// A sentence that says that no source confirms its number, before its last mark.
+/// A sentence that says that no source confirms it, before its last mark; a row of a table says
+/// so in its last cell.
 pub(crate) fn noted(sentence: &str) -> String {
-    let bare = sentence.trim_end_matches(['.', '!', '?', '。']);
+    let is_row = sentence.starts_with('|') && sentence.ends_with('|') && sentence.len() > 1;
+    let ends: &[char] = if is_row { &['|', ' '] } else { &['.', '!', '?', '。'] };
+    let bare = sentence.trim_end_matches(ends);
     let mark = sentence.get(bare.len()..).unwrap_or_default();
-    if bare.ends_with(NOTE) { sentence.to_owned() } else { format!("{bare}{NOTE}{mark}") }
+    if is_noted(sentence) { sentence.to_owned() } else { format!("{bare}{NOTE}{mark}") }
+}
+
+/// Whether a sentence says that no source confirms it.
+pub(crate) fn is_noted(sentence: &str) -> bool {
+    sentence.contains(NOTE.trim_start())
 }
 
 /// The sentence without a capital, where that was no more than its beginning.

@@ -68,8 +68,11 @@ impl CitationResult {
             }
         }
         if !self.audit.is_clean() {
-            let count = self.audit.violations.len();
-            let _ = write!(text, "\n\n> **Note:** {count} checks of this report have failed.");
+            let count = match self.audit.violations.len() {
+                1 => "1 check of this report has failed".to_owned(),
+                count => format!("{count} checks of this report have failed"),
+            };
+            let _ = write!(text, "\n\n> **Note:** {count}.");
         }
         text
     }

@@ -25,6 +25,13 @@ pub struct CitedSource {
     pub is_cited: bool,
 }
 
+impl CitedSource {
+    /// The text that may be cited: that of a page that was fetched.
+    pub(crate) fn fetched_text(&self) -> &str {
+        if self.is_fetched { self.text.trim_end() } else { "" }
+    }
+}
+
 /// The key of each source in a report, in the order of first use.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SourceKeys {
@@ -45,6 +52,11 @@ impl SourceKeys {
         let key = all.find(|key| !is_used(key)).unwrap_or_default();
         self.keys.insert(index, key.clone());
         key
+    }
+
+    /// The key of a source that has one.
+    pub(crate) fn of(&self, index: usize) -> Option<&str> {
+        self.keys.get(&index).map(String::as_str)
     }
 
     /// The source that has a key.

@@ -4,7 +4,7 @@
 use serde_json::json;
 
 use super::{CitationRun, CitationStage};
-use crate::audit::{AuditEvidence, audit, is_related, unknown_numbers};
+use crate::audit::{AuditEvidence, audit, is_related, texts, unknown_numbers};
 use crate::block::{BlockKind, blocks};
 use crate::claim::{Claim, RevisionKind, RevisionRecord};
 use crate::hedge::{noted, softened};
@@ -48,6 +48,7 @@ impl CitationRun {
         let has_edits = !edits.is_empty();
         self.report.edit(edits);
         self.remove_empty_sections();
+        self.trim_end();
         self.refresh();
         let cited: Vec<String> = self.references().into_iter().map(|it| it.url).collect();
         for source in &mut self.input.sources {
@@ -161,7 +162,8 @@ impl CitationRun {
             return Treatment::Remove;
         }
         let unknown = unknown_numbers(&claim.text, &self.evidence, &self.input.question);
-        if !unknown.is_empty() {
+        let invented = missing_quotations(&claim.text, &texts(&self.input.sources));
+        if !unknown.is_empty() || !invented.is_empty() {
             return Treatment::Note;
         }
         let is_judged = claim.verdict == Some(Verdict::Unsupported) && !claim.is_abstained;
@@ -251,6 +253,15 @@ impl CitationRun {
         let gap = rest.len() - rest.trim_start_matches('\n').len();
         let has_gap = before.is_empty() || before.ends_with("\n\n");
         TextSpan::new(lines.start, lines.end + if has_gap { gap } else { 0 })
+    }
+
+    /// White space that is left at the end.
+    fn trim_end(&mut self) {
+        let text = &self.report.text;
+        let span = TextSpan::new(text.trim_end().len(), text.len());
+        let Some(expected) = span.of(text).filter(|gap| !gap.is_empty()) else { return };
+        let expected = expected.to_owned();
+        self.report.edit(vec![TextEdit { span, expected, replacement: String::new() }]);
     }
 
     /// Headings with nothing below them.

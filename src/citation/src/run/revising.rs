@@ -75,18 +75,17 @@ impl CitationRun {
         let evidence: Vec<String> =
             self.facts_of(index).into_iter().flat_map(|fact| fact.evidence.clone()).collect();
         let before = self.report.claims.get(index).cloned().unwrap_or_default();
+        // Nothing supports what is softened, so nothing is cited.
+        let is_loose = kind == RevisionKind::FullySoftened;
+        if kind != RevisionKind::Removed {
+            self.set_evidence(index, if is_loose { Vec::new() } else { evidence });
+        }
         let sentence = match kind {
             RevisionKind::FullyVerified => before.sentence,
             RevisionKind::Removed => return before.sentence,
             RevisionKind::FullySoftened => softened(&before.sentence),
             RevisionKind::PartiallySoftened => self.mixed(index, &before.text, proposed),
         };
-        if kind == RevisionKind::FullySoftened {
-            // Nothing supports it, so nothing is cited.
-            self.set_evidence(index, Vec::new());
-        } else {
-            self.set_evidence(index, evidence);
-        }
         let keys = self.report.claims.get(index).map_or_else(Vec::new, |claim| claim.keys.clone());
         let known = |label: &str| self.keys.source(label).is_some();
         cited(&sentence, &keys, &known)
@@ -105,10 +104,18 @@ impl CitationRun {
             let sentence = |fact: &&FactRecord| {
                 let text = fact.text.trim().trim_end_matches('.');
                 let text = format!("{text}.");
-                if fact.is_verified() { text } else { softened(&text) }
+                if fact.is_verified() { self.cited_fact(fact, &text) } else { softened(&text) }
             };
             told.map(sentence).collect::<Vec<_>>().join(" ")
         })
+    }
+
+    /// A fact with the keys of its own evidence.
+    fn cited_fact(&self, fact: &FactRecord, text: &str) -> String {
+        let own = self.evidence.iter().filter(|one| fact.evidence.contains(&one.id));
+        let keys = own.filter_map(|one| self.keys.of(one.source)).map(str::to_owned);
+        let keys: Vec<String> = keys.collect();
+        cited(text, &keys, &|label: &str| self.keys.source(label).is_some())
     }
 
     /// Whether a sentence still has what only a contradicted fact says.

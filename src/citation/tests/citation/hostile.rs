@@ -139,6 +139,35 @@ fn words_that_nobody_said_are_not_quoted() {
 }
 
 #[test]
+fn numbers_hide_neither_in_headings_nor_behind_doubts_nor_in_tables() {
+    let text = "## Revenue of $99 billion\n\nRevenue may be $98 billion. Somebody said “tea is the end of all our days”.\n\n\
+        | firm | people |\n|---|---|\n| Acme | 12,400 people {Acme employs} |\n| Globex | 77,000 people {Acme employs} |";
+    let played = agreeing(text).play();
+    let report = &played.result.report;
+    assert!(report.contains("may be $98 billion (not confirmed by the sources)."), "{report}");
+    assert!(report.contains("days” (not confirmed by the sources)."), "{report}");
+    assert!(report.contains("| Acme | 12,400 people [Sited] |"), "{report}");
+    assert!(!report.contains("77,000"), "{report}");
+    // A heading is not edited, so the audit tells.
+    let violations = &played.result.audit.violations;
+    assert_eq!(violations.len(), 1, "{violations:?}");
+    assert_eq!(violations[0].subject, "Revenue of $99 billion");
+    assert!(played.result.markdown().contains("1 check of this report has failed"));
+}
+
+#[test]
+fn a_page_that_was_not_fetched_is_no_evidence_whatever_text_it_has() {
+    let mut scene = agreeing("Acme employs 12,400 people [0].");
+    for source in &mut scene.input.sources {
+        source.is_fetched = false;
+    }
+    let played = scene.play();
+    assert!(played.result.evidence.is_empty() && played.result.references.is_empty());
+    assert!(!played.result.report.contains('['), "{}", played.result.report);
+    assert_cited(&played);
+}
+
+#[test]
 fn replies_of_any_form_do_no_harm() {
     for reply in [
         json!(null),

@@ -37,7 +37,7 @@ fn revision(played: &Played) -> RevisionKind {
 fn a_claim_of_which_a_part_is_verified_says_so() {
     let known = |fact: &str| if fact.contains("minutes") { 1.0 } else { 0.2 };
     let played = scene(known).answers(facts).play();
-    let expected = "Green tea steeps for two minutes. Reportedly, Green tea cures every headache of weary growers [Sitea].";
+    let expected = "Green tea steeps for two minutes [Sitea]. Reportedly, Green tea cures every headache of weary growers.";
     assert_eq!(played.result.report, expected);
     assert_eq!(revision(&played), RevisionKind::PartiallySoftened);
     assert_eq!(played.result.claims[0].verdict, Some(Verdict::Partial));
@@ -70,7 +70,7 @@ fn a_sentence_of_the_model_is_taken_only_if_it_adds_nothing() {
         "Green tea steeps for two minutes and may cure every headache, as has been said again and again by very many people who grow it and drink it and sell it.",
         "",
     ] {
-        assert!(play(bad).contains("minutes. Reportedly, Green"), "{bad}");
+        assert!(play(bad).contains("minutes [Sitea]. Reportedly, Green"), "{bad}");
     }
 }
 
@@ -88,7 +88,7 @@ fn a_contradicted_fact_is_not_told() {
     let judge = |fact: &str| if fact.contains("minutes") { 1.0 } else { -1.0 };
     let played = scene(judge).settings(|it| it.searches_per_fact = 0).answers(facts).play();
     // The passage about steeping is no candidate for the other fact, so it is only uncertain.
-    assert!(played.result.report.starts_with("Green tea steeps for two minutes."));
+    assert!(played.result.report.starts_with("Green tea steeps for two minutes [Sitea]."));
     played.assert_clean();
 }
 

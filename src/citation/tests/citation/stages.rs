@@ -221,3 +221,18 @@ fn a_verdict_on_one_claim_of_a_batch_is_none_on_the_others() {
     assert_eq!(played.result.report, "Green tea steeps for two minutes [Sitea].");
     assert!(played.claim("minutes").is_abstained);
 }
+
+#[test]
+fn sentences_that_are_contradicted_side_by_side_all_go() {
+    let text = "Kenya harvested tea {Kenya}. Green tea is for two {Green tea}. Green tea is for growers {Green tea}.";
+    let played = Scene::new(&[TEA, HARVEST])
+        .writes(text)
+        .verifies(|item| {
+            json!(if item.claim.starts_with("Kenya") { "supported" } else { "contradicted" })
+        })
+        .play();
+    assert_eq!(played.result.report, "Kenya harvested tea [Siteb].");
+    let all = Scene::new(&[TEA, HARVEST]).writes(text).verifies(|_| json!("contradicted")).play();
+    assert_eq!(all.result.report, "");
+    all.assert_clean();
+}
