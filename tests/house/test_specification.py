@@ -6,8 +6,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "docs/engine.md", *sorted((ROOT / "docs/systems").glob("*.md"))]
-ID = re.compile(r"\b(?:EN|RL|CO|AS|DA|DR)-\d{2}\b")
-DEFINED = re.compile(r"^\| ((?:EN|RL|CO|AS|DA|DR)-\d{2}) \|", re.MULTILINE)
+ID = re.compile(r"\b(?:EN|RL|CO|AS|DA|DR|PE)-\d{2}\b")
+DEFINED = re.compile(r"^\| ((?:EN|RL|CO|AS|DA|DR|PE)-\d{2}) \|", re.MULTILINE)
 PREFIXED = re.compile(r"\b(?:fn|def) (?:test_)?[a-z]\d{1,2}_\w+")
 
 
@@ -49,7 +49,7 @@ EVENTS = re.compile(r"^## Events\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 
 
 def test_the_page_of_a_system_lists_the_events_that_its_code_emits() -> None:
-    for system in ("review_loop", "computation", "agentic_search", "data_analyst"):
+    for system in ("review_loop", "computation", "agentic_search", "data_analyst", "plan_execute"):
         code = (ROOT / "src/systems/src" / system).rglob("*.rs")
         emitted = {name for path in code for name in NOTED.findall(path.read_text())}
         page = (ROOT / "docs/systems" / f"{system.replace('_', '-')}.md").read_text()

@@ -15,7 +15,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon_core::{Fault, FaultCode};
+use antiphon_core::Fault;
 
 mod catalogue;
 pub mod config;
@@ -51,7 +51,7 @@ use crate::builder::SystemBuilder;
 use crate::prompts::PromptSpec;
 use crate::resources::SystemResources;
 use crate::result::Outcome;
-use crate::role::{RoleImplementation, RoleSpec};
+use crate::role::RoleSpec;
 use crate::session::Session;
 use crate::system::{Conclusion, Finished, System};
 
@@ -79,7 +79,7 @@ impl System for AgenticSearch {
 
     fn new(config: Config, resources: SystemResources) -> Result<Self, Fault> {
         for role in graph::ROLES {
-            refuse_loops(&resources, role.name)?;
+            resources.refuse_own_tools(role.name, "the search calls them")?;
         }
         let parsers = ParserCache::default();
         for tool in &resources.tools {
@@ -123,18 +123,4 @@ impl System for AgenticSearch {
     fn conclude(&self, finished: &mut Finished<'_, Self>) -> Conclusion<SearchAnswer> {
         outcome::conclude(finished)
     }
-}
-
-/// Whether a role makes one request: an agent with tools would make more.
-fn refuse_loops(resources: &SystemResources, role: &str) -> Result<(), Fault> {
-    let RoleImplementation::Model(model) = resources.roles.implementation(role)? else {
-        return Ok(());
-    };
-    if model.tools.as_ref().is_none_or(Vec::is_empty) {
-        return Ok(());
-    }
-    let message = format!("an agent with tools makes more than one request as the {role}");
-    Err(Fault::new(FaultCode::RoleToolsInvalid, message)
-        .with("role", role)
-        .hint("give the tools to the search: its plan calls them"))
 }

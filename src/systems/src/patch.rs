@@ -42,6 +42,15 @@ impl<S> Patch<S> {
         self
     }
 
+    /// Merges a value into a field that may be absent; takes it back to its default without one.
+    pub fn set_or_reset<M: Merge<Option<T>, Write = Option<T>>, T>(
+        &mut self,
+        field: Field<S, M, Option<T>>,
+        value: Option<T>,
+    ) -> &mut Self {
+        if value.is_some() { self.set(field, value) } else { self.reset(field) }
+    }
+
     /// Replaces a field, with any reducer.
     pub fn replace<M, T: Serialize>(
         &mut self,

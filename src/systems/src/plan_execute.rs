@@ -1,27 +1,132 @@
 //! System 1: carries out a task as a plan of stages, whose steps call tools side by side, and has
-//! the plan revised when a step fails.
+//! the plan revised when a step fails, as `docs/systems/plan-execute.md` specifies.
 //!
 //! | module | holds |
 //! |---|---|
+//! | [`config`] | settings |
+//! | [`input`] | the task |
+//! | [`state`] | the state of a task |
 //! | [`plan`] | plans and their steps |
 //! | [`validation`] | what is wrong in a plan, and where |
 //! | [`capability`] | the roles and tools that plans can use |
 //! | [`mod@reference`] | references to outputs of earlier steps |
 //! | [`plan_template`] | plans that need no planner |
-//! | [`step_output`] | what came of a step |
+//! | [`step_output`], [`record`] | what came of steps and attempts |
+//! | [`working_context`] | what is known across all attempts |
+//! | [`decide`] | whether a plan that has failed is revised |
+//! | [`outcome`] | the output |
 
+use std::sync::Arc;
+
+use antiphon_core::Fault;
+use tokio::sync::Semaphore;
+
+mod answer;
+mod attempt;
+mod begin;
 pub mod capability;
+mod collect;
+pub mod config;
+pub mod decide;
+mod execute;
+mod explore;
+mod graph;
+pub mod input;
+mod model_step;
 mod native_tool;
 mod operation;
+pub mod outcome;
 pub mod plan;
 pub mod plan_template;
+mod planning;
+mod prompts;
+pub mod record;
 pub mod reference;
+pub mod state;
 mod step_input;
 pub mod step_output;
 pub mod validation;
+pub mod working_context;
 
 pub use capability::{Capabilities, WorkerRole};
+pub use config::Config;
+pub use input::{ExecutionMode, TaskInput};
+pub use outcome::TaskOutput;
 pub use plan::{PlanSource, PlanStep, StagedPlan};
 pub use plan_template::{PlanTemplate, PlanTemplates};
+pub use record::{AttemptRecord, ContextEntry};
+pub use state::{AnswerSource, State, TaskStatus};
 pub use step_output::{StepError, StepErrorKind, StepOutput, StepStatus};
 pub use validation::{CheckedPlan, PlanViolation};
+pub use working_context::CurrentWorkingContext;
+
+use crate::builder::SystemBuilder;
+use crate::prompts::PromptSpec;
+use crate::resources::SystemResources;
+use crate::result::Outcome;
+use crate::role::RoleSpec;
+use crate::session::Session;
+use crate::system::{Conclusion, Finished, System};
+
+/// The plan-and-execute system, for a [`SystemRunner`](crate::SystemRunner).
+pub struct PlanExecute {
+    config: Config,
+    resources: SystemResources,
+    capabilities: Capabilities,
+    templates: PlanTemplates,
+}
+
+/// What a run has beside its state.
+pub struct ExecutionRun {
+    /// How many calls of tools may still begin.
+    permits: Semaphore,
+}
+
+impl System for PlanExecute {
+    const NAME: &'static str = "plan_execute";
+    const DESCRIPTION: &'static str =
+        "Carries out a task as a plan of stages, and revises the plan when a step fails.";
+    const ROLES: &'static [RoleSpec] = graph::ROLES;
+    const PROMPTS: &'static [PromptSpec] = prompts::PROMPTS;
+    const CALLS_TOOLS: bool = true;
+    const KEPT_FIELDS: &'static [&'static str] = &[State::saved.name()];
+
+    type Config = Config;
+    type Input = TaskInput;
+    type State = State;
+    type Output = TaskOutput;
+    type RunData = ExecutionRun;
+
+    fn new(config: Config, resources: SystemResources) -> Result<Self, Fault> {
+        for role in graph::ROLES {
+            resources.refuse_own_tools(role.name, "its plans call them")?;
+        }
+        let capabilities = Capabilities::of(&resources.tools, &config.workers)?;
+        let templates = PlanTemplates::new(&config.templates)?;
+        Ok(Self { config, resources, capabilities, templates })
+    }
+
+    fn config(&self) -> &Config {
+        &self.config
+    }
+
+    fn resources(&self) -> &SystemResources {
+        &self.resources
+    }
+
+    fn build(&self, graph: &mut SystemBuilder<Self>) -> Result<(), Fault> {
+        graph::build(&self.config, graph)
+    }
+
+    fn open(&self, _: &Arc<TaskInput>, _: &Session) -> ExecutionRun {
+        ExecutionRun { permits: Semaphore::new(self.config.stage_concurrency) }
+    }
+
+    fn completed_outcome(state: &State) -> Outcome {
+        outcome::completed(state)
+    }
+
+    fn conclude(&self, finished: &mut Finished<'_, Self>) -> Conclusion<TaskOutput> {
+        outcome::conclude(finished)
+    }
+}

@@ -130,6 +130,23 @@ impl SystemResources {
         })
     }
 
+    /// Whether a role is no agent with tools of its own: the system's plan calls the tools.
+    ///
+    /// # Errors
+    /// A `Validation` fault `role_tools_invalid`.
+    pub(crate) fn refuse_own_tools(&self, role: &str, callers: &str) -> Result<(), Fault> {
+        let RoleImplementation::Model(model) = self.roles.implementation(role)? else {
+            return Ok(());
+        };
+        if model.tools.as_ref().is_none_or(Vec::is_empty) {
+            return Ok(());
+        }
+        let message = format!("an agent with tools makes more than one request as the {role}");
+        Err(Fault::new(FaultCode::RoleToolsInvalid, message)
+            .with("role", role)
+            .hint(format!("give the tools to the system: {callers}")))
+    }
+
     /// The instructions of a role: a prompt with its fields filled, after those that an agent
     /// brings along, so that the form of the reply has the last word.
     ///

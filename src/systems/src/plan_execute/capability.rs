@@ -30,6 +30,8 @@ pub const CALCULATOR: &str = "CalculatorTool";
 pub const FILES: &str = "FileSystemTool";
 /// Downloads a file.
 pub const DOWNLOADER: &str = "FileDownloaderTool";
+/// Reads the pages of a search.
+pub const EXPLORER: &str = "ExploreSearchResults";
 /// Has a model write a text.
 pub const MODEL: &str = "LLMStepExecutor";
 /// Another name of it.
@@ -50,6 +52,8 @@ pub struct WorkerRole {
 pub(super) enum StepAction {
     /// The tool is called.
     Call(Arc<dyn Tool>),
+    /// The pages of a search are read with this tool.
+    Explore(Arc<dyn Tool>),
     /// A model writes.
     AskModel,
 }
@@ -107,6 +111,11 @@ impl Capabilities {
             let role = role.unwrap_or_else(|| usual_role(name).to_owned());
             capabilities.add(&role, tool.spec().clone(), StepAction::Call(Arc::clone(tool)))?;
         }
+        let pages = tools.iter().find(|tool| tool.spec().name == PAGES);
+        if let Some(pages) = pages {
+            let action = StepAction::Explore(Arc::clone(pages));
+            capabilities.add(ORCHESTRATOR, explorer(), action)?;
+        }
         capabilities.add(ORCHESTRATOR, model_step(), StepAction::AskModel)?;
         Ok(capabilities)
     }
@@ -154,7 +163,7 @@ impl Capabilities {
         let tools = |role: &CapableRole| {
             let called = role.tools.iter().filter_map(|tool| match &tool.action {
                 StepAction::Call(tool) => Some(Arc::clone(tool)),
-                StepAction::AskModel => None,
+                StepAction::Explore(_) | StepAction::AskModel => None,
             });
             (role.name.clone(), called.collect())
         };
@@ -189,6 +198,19 @@ fn usual_role(tool: &str) -> &'static str {
         FILES | DOWNLOADER => ORCHESTRATOR,
         _ => UTILITY,
     }
+}
+
+fn explorer() -> ToolSpec {
+    let parameters = json!({
+        "type": "object",
+        "properties": {
+            "searchResults": {"type": "array", "items": {"type": "object"}},
+            "pagesToExplore": {"type": "integer", "minimum": 1, "maximum": 10},
+        },
+        "additionalProperties": false,
+    });
+    let description = "Reads the first pages of a search: of `searchResults`, or of the latest WebSearchTool of an earlier stage.";
+    ToolSpec::new(EXPLORER, description, parameters)
 }
 
 fn model_step() -> ToolSpec {

@@ -4,6 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 
+use super::capability::{MODEL, canonical};
+
 /// A plan that holds together.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
@@ -63,6 +65,11 @@ impl StagedPlan {
 }
 
 impl PlanStep {
+    /// Whether a model writes its result.
+    pub fn is_model_step(&self) -> bool {
+        canonical(&self.tool_name) == MODEL
+    }
+
     /// Whether its text is meant to be the answer of the task.
     pub fn is_final_answer(&self) -> bool {
         self.sub_task_input.get("isFinalAnswer") == Some(&Json::Bool(true))

@@ -1,9 +1,17 @@
-//! Plan and execute: plans, references, templates.
+//! Plan and execute: plans, references, stages, revisions, answers.
 
 #![expect(clippy::unwrap_used, reason = "clippy does not see that the stage is only set in tests")]
 
 mod capabilities;
+#[path = "../shared/conversation_snapshot.rs"]
+mod conversation_snapshot;
+mod keeping;
+mod planning;
+mod prompts;
 mod references;
+mod revising;
+mod running;
+mod scene;
 mod stage;
 mod templates;
 mod validation;

@@ -9,6 +9,7 @@ use antiphon_runtime::{CallContext, Tool};
 use antiphon_systems::plan_execute::{Capabilities, CheckedPlan, validation};
 use async_trait::async_trait;
 use serde_json::{Value as Json, json};
+use tokio::sync::Notify;
 
 type Answer = Box<dyn Fn(&Json) -> ToolOutcome + Send + Sync>;
 
@@ -16,6 +17,8 @@ type Answer = Box<dyn Fn(&Json) -> ToolOutcome + Send + Sync>;
 pub(crate) struct FakeTool {
     pub(crate) spec: ToolSpec,
     pub(crate) delay: Box<dyn Fn(&Json) -> Duration + Send + Sync>,
+    /// Who is told of a call that takes time.
+    pub(crate) heard: Option<Arc<Notify>>,
     answer: Answer,
     calls: Mutex<Vec<Json>>,
 }
@@ -28,7 +31,7 @@ impl FakeTool {
         let mut spec = ToolSpec::new(name, format!("Does {name}."), json!({"type": "object"}));
         spec.side_effect = SideEffect::Read;
         let delay = Box::new(|_: &Json| Duration::ZERO);
-        Self { spec, delay, answer: Box::new(answer), calls: Mutex::default() }
+        Self { spec, delay, heard: None, answer: Box::new(answer), calls: Mutex::default() }
     }
 
     /// What it was called with, in order.
@@ -47,6 +50,7 @@ impl Tool for FakeTool {
         self.calls.lock().unwrap().push(arguments.clone());
         let delay = (self.delay)(&arguments);
         if !delay.is_zero() {
+            self.heard.iter().for_each(|heard| heard.notify_one());
             cx.clock.sleep(delay).await;
         }
         (self.answer)(&arguments)

@@ -1,0 +1,301 @@
+//! The end of a task: what is known, the answer, or an explanation of what failed.
+
+use std::fmt::Write as _;
+
+use antiphon_core::command::Destinations;
+use antiphon_core::{Fault, Message, Schema};
+use serde::Deserialize;
+use serde_json::{Map, Value as Json, json};
+
+use super::PlanExecute;
+use super::graph::{DIGEST, EXPLAIN, SAVE, SYNTHESISE};
+use super::model_step::reply_text;
+use super::record::ContextEntry;
+use super::state::{AnswerSource, SavedTask, State, TaskStatus};
+use super::step_output::StepStatus;
+use super::working_context::preview;
+use crate::builder::RoleNode;
+use crate::delimited_input::DelimitedInput;
+use crate::node::{NodeContext, StateView, goto};
+use crate::patch::Patch;
+use crate::reply::{RoleReply, object, text};
+
+/// How often the synthesiser is asked.
+const ATTEMPTS: u32 = 2;
+/// Characters of each result that a digest shows.
+const SHOWN: usize = 500;
+
+/// Rewrites the working context once the plans are done with.
+pub(super) fn context_keeper() -> RoleNode<PlanExecute> {
+    let fields = json!({
+        "updatedSummaryOfProgress": text(),
+        "updatedNextObjective": text(),
+        "confidenceScore": {"type": ["number", "null"], "minimum": 0, "maximum": 1},
+        "identifiedEntities": {"type": ["object", "null"]},
+        "pendingQuestions": {"type": ["array", "null"], "items": {"type": "string"}},
+    });
+    let required = ["updatedSummaryOfProgress", "updatedNextObjective"];
+    let schema = json!({"type": "object", "properties": fields, "required": required});
+    RoleNode {
+        role: "context_keeper",
+        schema: Schema::new("context", schema),
+        max_tool_calls: 0,
+        begin: |cx| cx.note("CWC_UPDATE_LLM_START", json!({})),
+        conversation: |cx| {
+            let resources = &cx.system().resources;
+            let instructions = resources.instructions("context_keeper", "context_keeper", &[])?;
+            let mut input = DelimitedInput::new();
+            input
+                .add("context", &cx.state.cwc.brief().to_string())
+                .add("outcome", &outcome_text(&cx.state))
+                .add("task", &cx.state.user_task);
+            Ok(vec![
+                Message::system(instructions),
+                Message::user(input.then("Say how the task stands.")),
+            ])
+        },
+        brief: |cx| {
+            let state = &cx.state;
+            let outcome = outcome_text(state);
+            Ok(json!({"task": state.user_task, "context": state.cwc.brief(), "outcome": outcome}))
+        },
+        conclude: context_updated,
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ContextReply {
+    updated_summary_of_progress: String,
+    updated_next_objective: String,
+    confidence_score: Option<f64>,
+    identified_entities: Option<Map<String, Json>>,
+    pending_questions: Option<Vec<String>>,
+}
+
+fn context_updated(
+    cx: &NodeContext<PlanExecute>,
+    mut reply: RoleReply,
+) -> Result<Patch<State>, Fault> {
+    let said: ContextReply = reply.read()?;
+    let mut cwc = cx.state.cwc.clone();
+    let now = cx.call.cx.clock.now().to_string();
+    cwc.moved(&now, said.updated_summary_of_progress, &said.updated_next_objective);
+    cwc.confidence_score = said.confidence_score.unwrap_or(cwc.confidence_score);
+    cwc.identified_entities.extend(said.identified_entities.unwrap_or_default());
+    cwc.pending_questions = said.pending_questions.unwrap_or(cwc.pending_questions);
+    let mut patch = Patch::default();
+    patch.note("CWC_UPDATED_BY_LLM", json!({"confidenceScore": cwc.confidence_score}));
+    patch.set(State::cwc, cwc);
+    Ok(patch)
+}
+
+/// Takes the place of an update that has failed: the context stays as it is.
+pub(super) async fn keep_context(cx: NodeContext<PlanExecute>) -> Result<Patch<State>, Fault> {
+    let message = cx.call.handles.as_ref().map(|(_, fault)| fault.message.clone());
+    let mut patch = Patch::default();
+    patch.note("CWC_UPDATE_LLM_ERROR", json!({"message": message}));
+    Ok(patch)
+}
+
+/// Where a task goes once its context is updated.
+pub(super) fn concluded(view: &StateView<'_, '_>) -> Result<Destinations<Json>, Fault> {
+    let has_failed = view.get(State::status)? == TaskStatus::FailedExecution;
+    let is_answered = view.get(State::final_answer)?.is_some();
+    Ok(goto(match (has_failed, is_answered) {
+        (true, _) => EXPLAIN,
+        (false, true) => SAVE,
+        (false, false) => SYNTHESISE,
+    }))
+}
+
+fn outcome_text(state: &State) -> String {
+    match &state.error_summary {
+        Some(summary) => format!("The task has failed: {}.", summary.reason),
+        None => "All steps of the plan were completed.".to_owned(),
+    }
+}
+
+/// Words the answer from the results.
+pub(super) fn synthesiser() -> RoleNode<PlanExecute> {
+    RoleNode {
+        role: "synthesiser",
+        schema: Schema::new("answer", object(&json!({"answer": text()}))),
+        max_tool_calls: 0,
+        begin: |cx| {
+            cx.note("SYNTHESIS_STARTED", json!({"success": true}));
+            cx.note("FINAL_SYNTHESIS_START", json!({"attempt": cx.state.synthesis_attempts + 1}));
+        },
+        conversation: |cx| {
+            let instructions =
+                cx.system().resources.instructions("synthesiser", "synthesiser", &[])?;
+            let mut input = DelimitedInput::new();
+            let most = cx.system().config.synthesis_chars;
+            for entry in completed(&cx.state) {
+                let result = preview(entry.processed(), most);
+                input.add_named("result", &entry.narrative_step, &result);
+            }
+            input
+                .add("context", &cx.state.cwc.brief().to_string())
+                .add("task", &cx.state.user_task);
+            Ok(vec![
+                Message::system(instructions),
+                Message::user(input.then("Answer the task from the results.")),
+            ])
+        },
+        brief: |cx| {
+            let result = |entry: &ContextEntry| json!({"step": entry.narrative_step, "tool": entry.tool_name, "result": entry.processed()});
+            let results: Vec<Json> = completed(&cx.state).map(result).collect();
+            let state = &cx.state;
+            Ok(json!({"task": state.user_task, "results": results, "context": state.cwc.brief()}))
+        },
+        conclude: |cx, reply| Ok(worded(cx, &reply, AnswerSource::Synthesized)),
+    }
+}
+
+/// Explains what failed.
+pub(super) fn explainer() -> RoleNode<PlanExecute> {
+    RoleNode {
+        role: "synthesiser",
+        schema: Schema::new("answer", object(&json!({"answer": text()}))),
+        max_tool_calls: 0,
+        begin: |cx| {
+            cx.note("SYNTHESIS_STARTED", json!({"success": false}));
+            cx.note("FINAL_SYNTHESIS_START", json!({"attempt": cx.state.synthesis_attempts + 1}));
+        },
+        conversation: |cx| {
+            let resources = &cx.system().resources;
+            let instructions = resources.instructions("synthesiser", "explainer", &[])?;
+            let state = &cx.state;
+            let mut input = DelimitedInput::new();
+            input
+                .add("context", &state.cwc.brief().to_string())
+                .add("failed_step", &json!(state.failed_step_details).to_string())
+                .add("outcome", &format!("{} Attempts: {}.", outcome_text(state), state.attempt))
+                .add("task", &state.user_task);
+            Ok(vec![
+                Message::system(instructions),
+                Message::user(input.then("Explain what was achieved and what failed.")),
+            ])
+        },
+        brief: |cx| {
+            let state = &cx.state;
+            Ok(json!({
+                "task": state.user_task, "context": state.cwc.brief(),
+                "failed_step": state.failed_step_details, "failure": outcome_text(state),
+                "attempts": state.attempt,
+            }))
+        },
+        conclude: |cx, reply| Ok(worded(cx, &reply, AnswerSource::FailureExplanation)),
+    }
+}
+
+fn completed(state: &State) -> impl Iterator<Item = &ContextEntry> {
+    state.execution_context.iter().filter(|entry| entry.status == StepStatus::Completed)
+}
+
+fn worded(cx: &NodeContext<PlanExecute>, reply: &RoleReply, source: AnswerSource) -> Patch<State> {
+    let mut patch = Patch::default();
+    let answer = reply_text(reply, "answer");
+    if answer.is_empty() {
+        patch.note("FINAL_SYNTHESIS_FAILED", json!({"message": "the answer is empty"}));
+        patch.set(State::synthesis_attempts, cx.state.synthesis_attempts + 1);
+        return patch;
+    }
+    patch
+        .note("FINAL_SYNTHESIS_SUCCESS", json!({"chars": answer.chars().count()}))
+        .set(State::final_answer, Some(answer))
+        .set(State::final_answer_source, Some(source));
+    patch
+}
+
+/// Where an answer goes: an empty one is asked for once more.
+pub(super) fn answered(view: &StateView<'_, '_>) -> Result<Destinations<Json>, Fault> {
+    let is_answered = view.get(State::final_answer)?.is_some();
+    let attempts = view.get(State::synthesis_attempts)?;
+    Ok(goto(if is_answered {
+        SAVE
+    } else if attempts < ATTEMPTS {
+        "again"
+    } else {
+        DIGEST
+    }))
+}
+
+/// An answer, or an explanation, without a model: from the same results. Also takes the place of
+/// a synthesiser that has failed, and comes once the budget is spent.
+pub(super) async fn digest(cx: NodeContext<PlanExecute>) -> Result<Patch<State>, Fault> {
+    let state = &cx.state;
+    let mut patch = Patch::default();
+    if let Some((_, fault)) = &cx.call.handles {
+        patch.note("FINAL_SYNTHESIS_FAILED", json!({"message": fault.message}));
+    }
+    let is_done = state.error_summary.is_none()
+        && !state.execution_context.is_empty()
+        && state.execution_context.iter().all(|entry| entry.status == StepStatus::Completed)
+        && state.stage >= state.plan.0.len();
+    let source = if is_done { AnswerSource::Digest } else { AnswerSource::FailureExplanation };
+    if is_done {
+        let warning = "the synthesiser gave no answer: the results stand for it";
+        patch.set(State::warnings, [warning.to_owned()]);
+    }
+    patch
+        .set(State::final_answer, Some(digest_text(state, is_done)))
+        .set(State::final_answer_source, Some(source));
+    Ok(patch)
+}
+
+fn digest_text(state: &State, is_done: bool) -> String {
+    let mut text = String::new();
+    // Writing to a string cannot fail.
+    if !is_done {
+        let reason = state.error_summary.as_ref().map_or("it was not finished", |it| &it.reason);
+        let _ = writeln!(text, "The task was not completed: {reason}.");
+        if state.attempt > 0 {
+            let _ = writeln!(text, "Attempts: {}.", state.attempt);
+        }
+    }
+    let known: Vec<&ContextEntry> = completed(state).collect();
+    if !known.is_empty() {
+        let _ = writeln!(text, "What was done:");
+    }
+    for entry in known {
+        let _ = writeln!(text, "- {}: {}", entry.narrative_step, preview(entry.processed(), SHOWN));
+    }
+    text.trim_end().to_owned()
+}
+
+/// Ends the task, and keeps in the thread what another question may go on with.
+pub(super) async fn save(cx: NodeContext<PlanExecute>) -> Result<Patch<State>, Fault> {
+    let state = &cx.state;
+    let now = cx.call.cx.clock.now().to_string();
+    let mut patch = Patch::default();
+    if state.final_answer_source == Some(AnswerSource::PreSynthesized) {
+        patch.note("FINAL_SYNTHESIS_SKIPPED", json!({}));
+    }
+    let is_answered = state.error_summary.is_none() && state.final_answer.is_some();
+    let is_finished = state.final_answer_source != Some(AnswerSource::FailureExplanation);
+    let status = if is_answered && is_finished { TaskStatus::Completed } else { state.status };
+    let mut cwc = state.cwc.clone();
+    if status == TaskStatus::Completed {
+        cwc.last_updated_at = now;
+        patch.note("TASK_COMPLETED_SUCCESSFULLY", json!({"status": status}));
+    } else if status == TaskStatus::PlanGenerated {
+        patch.note("TASK_PLANNED", json!({"status": status}));
+    } else {
+        patch.note(
+            "TASK_FAILED_FINAL",
+            json!({"status": status, "errorSummary": state.error_summary}),
+        );
+    }
+    let saved = SavedTask {
+        user_task: state.user_task.clone(),
+        status,
+        plan: state.plan.clone(),
+        execution_context: state.execution_context.clone(),
+        error_summary: state.error_summary.clone(),
+        cwc: cwc.clone(),
+    };
+    patch.set(State::status, status).set(State::cwc, cwc).set(State::saved, Some(saved));
+    Ok(patch)
+}

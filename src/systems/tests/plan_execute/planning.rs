@@ -1,0 +1,222 @@
+//! Plans: of templates, of the planner, of the caller.
+
+use std::sync::Arc;
+
+use antiphon_runtime::Answers;
+use antiphon_systems::plan_execute::{
+    AnswerSource, ExecutionMode, PlanSource, StepErrorKind, TaskInput, TaskStatus,
+};
+use antiphon_systems::{Outcome, SystemStart};
+use serde_json::{Value as Json, json};
+
+use crate::scene::{Played, Scene};
+use crate::stage::{FakeTool, returns, search, step, write};
+
+fn hits() -> Arc<FakeTool> {
+    let one = json!({"title": "Tea", "url": "https://a.example", "snippet": "Hot."});
+    returns("web_search", &json!({"results": [one]}))
+}
+
+/// PE-01 of `docs/systems/plan-execute.md`.
+#[tokio::test]
+async fn a_calculation_needs_no_planner() {
+    let played = Scene::new(&json!({}))
+        .tool(&returns("calculate", &json!({"result": "14", "number": 14})))
+        .answers("14")
+        .ask("calculate 2*(3+4)")
+        .await;
+    assert_eq!(played.step("t1").raw_result_data, json!(14));
+    assert_eq!(played.output().status, TaskStatus::Completed);
+    assert_eq!(played.output().plan_source, Some(PlanSource::Template));
+    assert_eq!(played.result.outcome, Outcome::Answered);
+    assert!(played.requests("planner").is_empty());
+}
+
+/// PE-02 of `docs/systems/plan-execute.md`.
+#[tokio::test]
+async fn quotes_in_a_task_break_no_template() {
+    let search = hits();
+    let played = Scene::new(&json!({}))
+        .tool(&search)
+        .answers("Sunny.")
+        .ask("What is the weather in \"Bad\" City?")
+        .await;
+    assert_eq!(played.output().status, TaskStatus::Completed);
+    assert_eq!(search.calls(), [json!({"query": "current weather in \"Bad\" City"})]);
+}
+
+/// PE-06 of `docs/systems/plan-execute.md`.
+#[tokio::test]
+async fn a_reference_to_an_unknown_step_is_asked_about_once_and_then_fails_its_step() {
+    let wrong = json!([[search("s1", "tea")], [write("w", "@{outputs.s9.result_data}")]]);
+    let right = json!([[search("s1", "tea")], [write("w2", "@{outputs.s1.result_data}")]]);
+    let stage = |settings: &Json| {
+        Scene::new(settings)
+            .tool(&hits())
+            .plans(&[wrong.clone(), wrong.clone(), right.clone()])
+            .role("step_executor", ["a text"])
+            .keeps_context()
+    };
+    let played =
+        stage(&json!({})).role("synthesiser", [json!({"answer": "Tea."})]).ask("Tea?").await;
+    let asked = &played.requests("planner")[1].messages[1].content.to_string();
+    assert!(asked.contains("[1][0].sub_task_input.prompt: there is no such step"), "{asked}");
+    let first = &played.output().attempt_history[0];
+    let error = first.execution_context[1].error_details.as_ref().unwrap();
+    assert_eq!(error.kind, StepErrorKind::ReferenceResolution);
+    assert_eq!(error.reference.as_deref(), Some("@{outputs.s9.result_data}"));
+    assert_eq!((played.output().attempts, played.output().warnings.len()), (2, 1));
+    assert_eq!(played.output().status, TaskStatus::Completed);
+
+    let strict = stage(&json!({"strict_plan": true}));
+    let played = strict.role("synthesiser", [json!({"answer": "No plan."})]).ask("Tea?").await;
+    assert_eq!(played.output().status, TaskStatus::FailedPlanning);
+    assert_eq!(played.output().final_answer.as_deref(), Some("No plan."));
+    assert_eq!(played.output().final_answer_source, Some(AnswerSource::FailureExplanation));
+    assert_eq!((played.output().answer.as_str(), played.result.outcome), ("", Outcome::NoAnswer));
+}
+
+/// PE-08 of `docs/systems/plan-execute.md`.
+#[tokio::test]
+async fn a_planner_reads_where_its_plan_is_wrong() {
+    let played = Scene::new(&json!({}))
+        .tool(&hits())
+        .plans(&[
+            json!([[search("s1", "tea")], [search("s1", "coffee")]]),
+            json!([[search("s1", "tea"), search("s2", "coffee")]]),
+        ])
+        .answers("Both.")
+        .ask("Tea or coffee?")
+        .await;
+    assert!(played.read_by("planner").contains("[1][0].stepId: the id is that of [0][0] too: s1"));
+    assert_eq!(played.output().status, TaskStatus::Completed);
+}
+
+/// PE-09 of `docs/systems/plan-execute.md`.
+#[tokio::test]
+async fn a_plan_in_prose_is_read_and_an_empty_one_is_none() {
+    let stages = json!([[search("s1", "tea")]]);
+    for text in [
+        format!("Here is the plan:\n```json\n{}\n```\nGood luck!", json!({"stages": stages})),
+        format!("Here is the plan:\n```json\n{stages}\n```"),
+        stages.to_string(),
+    ] {
+        let scene = Scene::new(&json!({})).tool(&hits()).role("planner", [text.as_str()]);
+        let played = scene.answers("Tea.").ask("Tea?").await;
+        assert_eq!(played.output().status, TaskStatus::Completed, "{text}");
+    }
+    let empty = Scene::new(&json!({})).tool(&hits()).plans(&[json!([]), json!([])]);
+    let played = empty.answers("There is no plan.").ask("Tea?").await;
+    assert_eq!(played.output().status, TaskStatus::FailedPlanning);
+    assert!(played.journal().contains(&"PLANNING_FAILED"));
+    assert_eq!(played.output().attempts, 0);
+}
+
+/// PE-17 of `docs/systems/plan-execute.md`.
+#[tokio::test]
+async fn a_misplaced_answer_is_asked_about_once_and_then_ignored() {
+    let early = json!({"prompt": "Say tea.", "isFinalAnswer": true});
+    let early = step("w", "Orchestrator", "LLMStepExecutor", &early);
+    let plan = json!([[early], [search("s1", "tea")]]);
+    let played = Scene::new(&json!({}))
+        .tool(&hits())
+        .plans(&[plan.clone(), plan])
+        .role("step_executor", ["tea"])
+        .answers("Tea it is.")
+        .ask("Tea?")
+        .await;
+    assert_eq!(played.requests("planner").len(), 2);
+    assert_eq!(played.output().answer, "Tea it is.");
+    assert!(played.output().warnings[0].contains("isFinalAnswer"));
+}
+
+/// PE-25 of `docs/systems/plan-execute.md`.
+#[tokio::test]
+async fn a_plan_of_the_caller_is_executed_without_a_planner() {
+    let input = |plan: Json| TaskInput {
+        question: "Tea?".to_owned(),
+        mode: ExecutionMode::ExecutePlannedTask,
+        plan: Some(plan),
+    };
+    let scene = Scene::new(&json!({})).tool(&hits()).answers("Tea.");
+    let played = scene.ask(input(json!([[search("s1", "tea")]]))).await;
+    assert_eq!(played.output().plan_source, Some(PlanSource::Saved));
+    assert_eq!(played.output().answer, "Tea.");
+    assert!(played.requests("planner").is_empty());
+    let scene = Scene::new(&json!({})).tool(&hits()).answers("It is no plan.");
+    let played = scene.ask(input(json!([[search("a b", "tea")]]))).await;
+    assert_eq!(played.output().status, TaskStatus::FailedPlanning);
+}
+
+#[tokio::test]
+async fn only_a_plan_is_made_if_that_is_asked_for() {
+    let input = TaskInput {
+        question: "Tea?".to_owned(),
+        mode: ExecutionMode::PlanOnly,
+        ..TaskInput::default()
+    };
+    let search_tool = hits();
+    let scene = Scene::new(&json!({})).tool(&search_tool).plans(&[json!([[search("s1", "tea")]])]);
+    let played = scene.ask(input).await;
+    let output = played.output();
+    assert_eq!(output.status, TaskStatus::PlanGenerated);
+    assert!(output.success && output.final_answer.is_none() && output.answer.is_empty());
+    assert_eq!(output.plan.0[0][0].step_id, "s1");
+    assert!(search_tool.calls().is_empty());
+}
+
+#[tokio::test]
+async fn a_person_approves_changes_or_refuses_a_plan() {
+    let search_tool = hits();
+    let stage = || {
+        let scene = Scene::new(&json!({"approve_plan": true})).tool(&search_tool);
+        scene.plans(&[json!([[search("s1", "tea")]])]).answers("Tea.")
+    };
+    let mut scene = stage();
+    let (system, _) = scene.system();
+    let paused = system.ask("Tea?", scene.session()).await.unwrap();
+    assert_eq!(paused.outcome, Outcome::Paused);
+    assert_eq!(paused.questions[0].value["arguments"]["stages"][0][0]["stepId"], "s1");
+    assert!(search_tool.calls().is_empty(), "nothing runs before");
+    let edited = |id: &str| json!({"approve": true, "args": {"stages": [[search(id, "coffee")]]}});
+    let go_on = |paused, answer| SystemStart::Continue(paused, Answers::Only(answer));
+    let start = go_on(paused.paused.unwrap(), edited("a b"));
+    let again = system.run(start, scene.session()).await.unwrap();
+    assert_eq!(again.outcome, Outcome::Paused, "something is wrong in the changed plan");
+    let violations = again.questions[0].value["violations"].to_string();
+    assert!(violations.contains("[0][0].stepId"), "{violations}");
+    let start = go_on(again.paused.unwrap(), edited("c1"));
+    let done = system.run(start, scene.session()).await.unwrap();
+    assert_eq!(done.output.plan.0[0][0].step_id, "c1");
+    assert_eq!(search_tool.calls(), [json!({"query": "coffee"})]);
+    assert_eq!(done.outcome, Outcome::Answered);
+
+    let mut scene = stage();
+    let (system, _) = scene.system();
+    let paused = system.ask("Tea?", scene.session()).await.unwrap();
+    let start = go_on(paused.paused.unwrap(), json!({"approve": false, "reason": "too dear"}));
+    let refused = system.run(start, scene.session()).await.unwrap();
+    assert_eq!(
+        (refused.output.status, refused.outcome),
+        (TaskStatus::Cancelled, Outcome::NoAnswer)
+    );
+    assert_eq!(refused.reason.as_deref(), Some("a person refused the plan: too dear"));
+    assert_eq!(search_tool.calls().len(), 1);
+}
+
+#[tokio::test]
+async fn a_planner_that_fails_ends_the_task_with_an_explanation() {
+    let scene = Scene::new(&json!({})).tool(&hits());
+    let played = scene.role("synthesiser", [json!({"answer": "No planner."})]).ask("Tea?").await;
+    assert_eq!(Played::wire(played.output().status), "FAILED_PLANNING");
+    assert_eq!(played.output().final_answer.as_deref(), Some("No planner."));
+    assert!(played.result.error.is_some());
+}
+
+#[test]
+fn a_task_is_not_blank_and_a_plan_needs_its_mode() {
+    use antiphon_systems::SystemInput;
+    assert_eq!(TaskInput::from(" ").check().unwrap_err().code, "question_blank");
+    let given = TaskInput { plan: Some(json!([])), ..TaskInput::from("Tea?") };
+    assert_eq!(given.check().unwrap_err().code, "input_invalid");
+}

@@ -1,0 +1,219 @@
+//! Revised plans, answers and explanations.
+
+use std::sync::Arc;
+
+use antiphon_core::SideEffect;
+use antiphon_systems::Outcome;
+use antiphon_systems::plan_execute::{AnswerSource, StepStatus, TaskStatus};
+use serde_json::{Value as Json, json};
+
+use crate::scene::{Scene, closed};
+use crate::stage::{FakeTool, step};
+
+/// A tool that fails with its input, unless that is `good`.
+fn moody() -> Arc<FakeTool> {
+    Arc::new(FakeTool::new("moody", |arguments| match arguments["mood"].as_str() {
+        Some("good") => Ok(json!("found")),
+        Some(mood) => Err(closed(&format!("{mood} mood"))),
+        None => Ok(json!("nothing")),
+    }))
+}
+
+fn mood(id: &str, mood: &str) -> Json {
+    step(id, "UtilityAgent", "moody", &json!({"mood": mood}))
+}
+
+/// PE-11 of `docs/systems/plan-execute.md`.
+#[tokio::test]
+async fn a_plan_that_fails_is_revised_once_with_all_that_is_known() {
+    let played = Scene::new(&json!({}))
+        .tool(&moody())
+        .plans(&[json!([[mood("a", "good")], [mood("b", "bad")]]), json!([[mood("c", "good")]])])
+        .answers("Found.")
+        .ask("Find it.")
+        .await;
+    let output = played.output();
+    assert_eq!((output.attempts, output.answer.as_str()), (2, "Found."));
+    let wanted = [
+        "EXECUTION_ATTEMPT_FAILED",
+        "REPLANNING_STARTED",
+        "REPLANNING_SUCCESS",
+        "EXECUTION_ATTEMPT_SUCCESS",
+    ];
+    let journal = played.journal();
+    let order: Vec<&str> = journal.into_iter().filter(|name| wanted.contains(name)).collect();
+    assert_eq!(order, wanted);
+    let findings = &output.current_working_context.key_findings;
+    assert_eq!(findings[0].source_step_narrative, "do a", "findings of the first attempt stay");
+    assert_eq!(output.current_working_context.errors_encountered.len(), 1);
+    let read = played.read_by("planner");
+    for part in
+        ["<failed_step>", "bad mood", "<failed_plan>", "<completed_steps>", "\"stepId\":\"a\""]
+    {
+        assert!(read.contains(part), "{part}: {read}");
+    }
+    assert_eq!(output.replan_history[0].error_message, "bad mood");
+}
+
+/// PE-12 of `docs/systems/plan-execute.md`.
+#[tokio::test]
+async fn three_plans_that_fail_are_the_end() {
+    let plans = ["bad", "worse", "worst"].map(|one| json!([[mood("a", one)]]));
+    let played = Scene::new(&json!({}))
+        .tool(&moody())
+        .plans(&plans)
+        .answers("It cannot be found.")
+        .ask("Find it.")
+        .await;
+    let output = played.output();
+    assert!(played.journal().contains(&"MAX_REVISIONS_REACHED"));
+    assert_eq!((output.status, output.attempts), (TaskStatus::FailedExecution, 3));
+    assert_eq!(output.final_answer.as_deref(), Some("It cannot be found."));
+    assert_eq!(output.final_answer_source, Some(AnswerSource::FailureExplanation));
+    assert_eq!((played.result.outcome, output.answer.as_str()), (Outcome::RetryLimit, ""));
+    assert_eq!(played.requests("planner").len(), 3);
+}
+
+/// PE-13 of `docs/systems/plan-execute.md`.
+#[tokio::test]
+async fn the_same_failure_is_not_revised_for_ever() {
+    let plans = vec![json!([[mood("a", "bad")]]); 4];
+    let stage = |settings: &Json| {
+        Scene::new(settings).tool(&moody()).plans(&plans).answers("It cannot be found.")
+    };
+    let played = stage(&json!({"max_revisions": 9})).ask("Find it.").await;
+    assert!(played.journal().contains(&"REPLAN_CYCLE_LIMIT_EXCEEDED"));
+    assert_eq!(played.output().attempts, 3);
+    let settings =
+        json!({"max_revisions": 9, "max_replans_same_failure": 9, "max_total_replans": 1});
+    let played = stage(&settings).ask("Find it.").await;
+    assert!(played.journal().contains(&"REPLAN_TOTAL_LIMIT_EXCEEDED"));
+    assert_eq!(played.output().attempts, 2);
+}
+
+/// PE-14 of `docs/systems/plan-execute.md`.
+#[tokio::test]
+async fn a_revision_that_is_no_plan_is_the_end() {
+    let played = Scene::new(&json!({}))
+        .tool(&moody())
+        .role(
+            "planner",
+            [
+                json!({"stages": [[mood("a", "bad")]]}).to_string(),
+                "{broken".to_owned(),
+                "so sorry".to_owned(),
+            ],
+        )
+        .answers("It could not be planned.")
+        .ask("Find it.")
+        .await;
+    assert!(played.journal().contains(&"REPLANNING_FAILED"));
+    assert_eq!(played.output().status, TaskStatus::FailedExecution);
+    assert_eq!(played.output().final_answer.as_deref(), Some("It could not be planned."));
+    assert_eq!(played.requests("planner").len(), 3);
+}
+
+/// PE-15 of `docs/systems/plan-execute.md`.
+#[tokio::test]
+async fn a_completed_step_is_not_repeated_unless_it_or_its_sources_differ() {
+    let mut writing = FakeTool::new("write", |arguments| Ok(arguments.clone()));
+    writing.spec.side_effect = SideEffect::Write;
+    let writing = Arc::new(writing);
+    let write = |id: &str, text: &str| step(id, "UtilityAgent", "write", &json!({"text": text}));
+    let plan = |first: &str, last: &str| {
+        json!([
+            [write("w1", first)],
+            [write("w2", "@{outputs.w1.result_data.text}!")],
+            [mood("m", last)],
+        ])
+    };
+    let stage = |settings: &Json, second: &str| {
+        let scene = Scene::new(settings).tool(&moody()).tool(&writing);
+        scene.plans(&[plan("a", "bad"), plan(second, "good")]).answers("Written.")
+    };
+    let played = stage(&json!({}), "a").ask("Write.").await;
+    assert_eq!(writing.calls(), [json!({"text": "a"}), json!({"text": "a!"})]);
+    assert!(played.step("w1").reused && played.step("w2").reused && !played.step("m").reused);
+    assert_eq!(played.notes("EXECUTION_STEP_REUSED").len(), 2);
+    let played = stage(&json!({}), "b").ask("Write.").await;
+    assert_eq!(writing.calls()[4..], [json!({"text": "b"}), json!({"text": "b!"})]);
+    assert!(!played.step("w2").reused, "what it refers to has changed");
+    stage(&json!({"reuse_completed_steps": false}), "a").ask("Write.").await;
+    assert_eq!(writing.calls().len(), 10);
+}
+
+#[tokio::test]
+async fn outputs_of_earlier_attempts_can_be_referred_to() {
+    let last = step("c", "UtilityAgent", "moody", &json!({"mood": "@{outputs.a.result_data}"}));
+    let plans = [json!([[mood("a", "good")], [mood("b", "bad")]]), json!([[last]])];
+    let stage =
+        |settings: &Json| Scene::new(settings).tool(&moody()).plans(&plans).answers("Not found.");
+    let played = stage(&json!({"max_revisions": 1})).ask("Find it.").await;
+    let message = played.step("c").error_details.as_ref().unwrap().message.clone();
+    assert_eq!(message, "found mood", "the tool was given the earlier output");
+    let settings = json!({"max_revisions": 1, "carry_outputs": false, "max_reasks": 0});
+    let played = stage(&settings).ask("Find it.").await;
+    let message = played.step("c").error_details.as_ref().unwrap().message.clone();
+    assert!(message.contains("names a step that does not exist"), "{message}");
+}
+
+/// PE-27 of `docs/systems/plan-execute.md`.
+#[tokio::test]
+async fn a_context_that_cannot_be_updated_stays_as_it_is() {
+    let played = Scene::new(&json!({}))
+        .tool(&moody())
+        .plans(&[json!([[mood("a", "good")]])])
+        .role("synthesiser", [json!({"answer": "Found."})])
+        .ask("Find it.")
+        .await;
+    assert_eq!(played.output().status, TaskStatus::Completed);
+    assert!(played.journal().contains(&"CWC_UPDATE_LLM_ERROR"));
+    let summary = &played.output().current_working_context.summary_of_progress;
+    assert_eq!(summary, "Attempt 1 to carry out the plan begins.");
+}
+
+/// PE-30 of `docs/systems/plan-execute.md`.
+#[tokio::test]
+async fn without_a_synthesiser_the_results_stand_for_the_answer() {
+    for replies in [vec![], vec!["", ""]] {
+        let played = Scene::new(&json!({}))
+            .tool(&moody())
+            .plans(&[json!([[mood("a", "good")]])])
+            .keeps_context()
+            .role("synthesiser", replies)
+            .ask("Find it.")
+            .await;
+        assert_eq!(played.output().status, TaskStatus::Completed);
+        assert_eq!(played.output().answer, "What was done:\n- do a: found");
+        assert_eq!(played.output().final_answer_source, Some(AnswerSource::Digest));
+        assert_eq!(played.output().warnings.len(), 1);
+    }
+    let played = Scene::new(&json!({"max_revisions": 0}))
+        .tool(&moody())
+        .plans(&[json!([[mood("a", "good")], [mood("b", "bad")]])])
+        .ask("Find it.")
+        .await;
+    let explained = played.output().final_answer.as_deref().unwrap();
+    assert!(explained.starts_with("The task was not completed: the step b failed: bad mood."));
+    assert!(explained.contains("- do a: found"), "{explained}");
+}
+
+#[tokio::test]
+async fn a_spent_budget_ends_with_what_was_done() {
+    let mut slow = FakeTool::new("slow", |_| Ok(json!("late")));
+    slow.delay = Box::new(|_| std::time::Duration::from_secs(9));
+    let plan = json!([[mood("a", "good")], [step("b", "UtilityAgent", "slow", &json!({}))]]);
+    let played = Scene::new(&json!({"question_timeout_s": 5, "step_timeout_s": 60}))
+        .tool(&moody())
+        .tool(&Arc::new(slow))
+        .plans(&[plan])
+        .ask("Find it.")
+        .await;
+    assert_eq!(played.result.outcome, Outcome::Budget);
+    let explained = played.output().final_answer.as_deref().unwrap();
+    assert!(
+        explained.contains("it was not finished") && explained.contains("found"),
+        "{explained}"
+    );
+    assert_eq!(played.output().executed_plan[0].status, StepStatus::Completed);
+}
