@@ -1,6 +1,7 @@
 //! The words of a text: those that say something, names, and how much two texts share.
 
 use std::collections::BTreeSet;
+use std::sync::LazyLock;
 
 const STOP: &str = "a about above after again against all also although am an and any are as at be because been \
     before being below between both but by can could did do does doing down during each even few for from further \
@@ -13,6 +14,9 @@ const STOP: &str = "a about above after again against all also although am an an
     von vom zu zum zur im in auf für bei nach aus dass nicht auch als wie um es sie er wir ihr so sich hat haben \
     le la les un une des du de et ou est sont était étaient dans sur pour par avec que qui ne pas ce cette aux au \
     el los las una unos unas y o es son fue eran en con por para que no se su sus del al lo";
+
+/// Looked up for each word of each text.
+static STOP_WORDS: LazyLock<BTreeSet<&str>> = LazyLock::new(|| STOP.split_whitespace().collect());
 
 /// A word with its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,7 +70,7 @@ pub(crate) const fn is_ideograph(sign: char) -> bool {
 
 pub(crate) fn is_stop_word(word: &str) -> bool {
     let lower = word.to_lowercase();
-    STOP.split_whitespace().any(|one| one == lower)
+    STOP_WORDS.contains(lower.as_str())
 }
 
 /// A word as it is compared: in lower case, without the ending of a possessive or a plural.
