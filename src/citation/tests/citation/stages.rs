@@ -236,3 +236,29 @@ fn sentences_that_are_contradicted_side_by_side_all_go() {
     assert_eq!(all.result.report, "");
     all.assert_clean();
 }
+
+#[test]
+fn citations_that_were_exchanged_among_claims_are_put_right() {
+    let claims = [
+        ("Green tea steeps for two minutes at 80 °C", "Green tea", "Sitea"),
+        ("Kenya harvested 570,000 tonnes of tea in 2023", "Kenya", "Siteb"),
+        ("Acme reported revenue of $3.19 billion in 2023", "Acme reported", "Sitec"),
+        ("Acme employs 12,400 people in 14 countries", "Acme employs", "Sited"),
+    ];
+    let exchanged = claims.iter().zip(claims.iter().cycle().skip(1));
+    let sentences = exchanged.map(|((claim, ..), (_, other, _))| format!("{claim} {{{other}}}."));
+    let text = sentences.collect::<Vec<_>>().join(" ");
+    let played = Scene::new(&[TEA, HARVEST, REVENUE, STAFF])
+        .writes(&text)
+        .verifies(move |item| {
+            let known = claims.iter().find(|(claim, ..)| item.claim.starts_with(claim));
+            let (_, words, _) = known.unwrap();
+            let is_right = item.evidence.iter().any(|one| one.text.contains(words));
+            json!(if is_right { "supported" } else { "unsupported" })
+        })
+        .play();
+    let right = claims.iter().map(|(claim, _, key)| format!("{claim} [{key}]."));
+    assert_eq!(played.result.report, right.collect::<Vec<_>>().join(" "));
+    assert_eq!(played.result.summary.citation_corrections, 4);
+    played.assert_clean();
+}
