@@ -49,7 +49,15 @@ EVENTS = re.compile(r"^## Events\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 
 
 def test_the_page_of_a_system_lists_the_events_that_its_code_emits() -> None:
-    for system in ("review_loop", "computation", "agentic_search", "data_analyst", "plan_execute"):
+    systems = (
+        "review_loop",
+        "computation",
+        "agentic_search",
+        "data_analyst",
+        "plan_execute",
+        "deep_research",
+    )
+    for system in systems:
         code = (ROOT / "src/systems/src" / system).rglob("*.rs")
         emitted = {name for path in code for name in NOTED.findall(path.read_text())}
         page = (ROOT / "docs/systems" / f"{system.replace('_', '-')}.md").read_text()

@@ -8,6 +8,8 @@ use std::fmt::Write as _;
 /// against the sources.
 pub const TAGS: &[&str] = &[
     "agent_result",
+    "background",
+    "calls",
     "claim",
     "clarification",
     "code",
@@ -36,6 +38,7 @@ pub const TAGS: &[&str] = &[
     "observation",
     "outcome",
     "page",
+    "plan",
     "printed",
     "query",
     "question",
@@ -45,6 +48,8 @@ pub const TAGS: &[&str] = &[
     "research_step",
     "result",
     "sentence",
+    "source",
+    "sources",
     "step",
     "tables",
     "task",

@@ -80,6 +80,13 @@ impl SourceRegistry {
         self.sources.get_mut(number.checked_sub(1)?)
     }
 
+    /// Takes the marks back of what an earlier report has cited.
+    pub(super) fn forget_citations(&mut self) {
+        for source in &mut self.sources {
+            source.is_cited = false;
+        }
+    }
+
     /// The number of an address.
     pub fn number(&self, url: &str) -> Option<usize> {
         let url = canonical(url);

@@ -1,5 +1,21 @@
-//! The deep research: its settings and its decisions.
+//! The deep research: its decisions, and questions from start to end.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "clippy does not see that the stage is only set in tests"
+)]
+
+#[path = "../shared/conversation_snapshot.rs"]
+mod conversation_snapshot;
 mod decisions;
+mod flow;
 mod gains;
+mod hostile;
+mod limits;
 mod links;
+mod plans;
+mod prompts;
+mod react;
+mod scene;
+mod threads;

@@ -1,0 +1,97 @@
+//! The output of a question.
+
+use antiphon_core::Fault;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::DeepResearch;
+use super::classification::{Depth, QueryClassification};
+use super::plan::{PlanStep, ResearchPlan};
+use super::reflection::ReflectionResult;
+use super::source::ResearchSource;
+use super::state::{Observation, ResearchError, ResearchOutcome, State};
+use crate::result::Outcome;
+use crate::system::{Conclusion, Finished, System};
+
+/// What a research returns beside what all systems do.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct ResearchReport {
+    /// The report as Markdown, if the question was answered; else empty.
+    pub answer: String,
+    /// What can be shown in any case: the report, or what the steps have found.
+    pub final_report: String,
+    /// The sources, each under its number; `is_cited` says which the report links.
+    pub sources: Vec<ResearchSource>,
+    /// The last plan.
+    pub plan: Option<ResearchPlan>,
+    /// What the steps have found.
+    pub observations: Vec<Observation>,
+    /// Steps that were not researched.
+    pub skipped_steps: Vec<PlanStep>,
+    /// What the reflector said after each step.
+    pub reflection_history: Vec<ReflectionResult>,
+    /// What kind of question it was.
+    pub classification: Option<QueryClassification>,
+    /// How thorough the research was.
+    pub effective_depth: Depth,
+    /// How the question ended.
+    pub research_outcome: ResearchOutcome,
+    /// Links of the report that were taken out because they led to no source.
+    pub links_removed: usize,
+    /// What went wrong on the way.
+    pub errors: Vec<ResearchError>,
+    /// What a reader should know.
+    pub warnings: Vec<String>,
+}
+
+/// How a question ended whose graph came to its end.
+pub(super) const fn completed(state: &State) -> Outcome {
+    match state.research_outcome {
+        Some(
+            ResearchOutcome::Completed | ResearchOutcome::Direct | ResearchOutcome::FallbackSimple,
+        ) => Outcome::Answered,
+        Some(ResearchOutcome::Degraded | ResearchOutcome::NothingFound) => Outcome::NoAnswer,
+        Some(ResearchOutcome::TimeoutPartial) => Outcome::Budget,
+        Some(ResearchOutcome::Failed) | None => Outcome::Error,
+    }
+}
+
+/// Makes the output of a run that has come to rest.
+pub(super) fn conclude(finished: &mut Finished<'_, DeepResearch>) -> Conclusion<ResearchReport> {
+    let Finished { state, ending, fault, .. } = finished;
+    let outcome = ending.outcome().unwrap_or_else(|| DeepResearch::completed_outcome(state));
+    let is_answered = outcome == Outcome::Answered;
+    let reason = (outcome == Outcome::NoAnswer).then(|| reason(state));
+    let error: Option<Fault> =
+        fault.take().or_else(|| state.error.clone().filter(|_| !is_answered));
+    let output = ResearchReport {
+        answer: if is_answered { state.final_report.clone() } else { String::new() },
+        final_report: state.final_report.clone(),
+        sources: state.sources.all().to_vec(),
+        plan: state.current_plan.clone(),
+        observations: state.all_observations.clone(),
+        skipped_steps: state.skipped_steps.clone(),
+        reflection_history: state.reflection_history.clone(),
+        classification: state.query_classification.clone(),
+        effective_depth: state.effective_depth,
+        research_outcome: state.research_outcome.unwrap_or(ResearchOutcome::Failed),
+        links_removed: state.links_removed,
+        errors: state.errors.clone(),
+        warnings: state.warnings.clone(),
+    };
+    Conclusion { output, outcome, reason, error }
+}
+
+/// Why there is no answer.
+fn reason(state: &State) -> String {
+    let last = state.errors.last().map(|error| error.error_message.as_str());
+    match state.research_outcome {
+        Some(ResearchOutcome::Degraded) => {
+            format!("no model has written the report: {}", last.unwrap_or("no reply"))
+        }
+        _ => match last {
+            Some(error) => format!("no source was found: {error}"),
+            None => "no source was found".to_owned(),
+        },
+    }
+}

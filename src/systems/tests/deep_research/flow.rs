@@ -1,0 +1,194 @@
+//! Questions from start to end.
+
+use antiphon_core::{Category, Fault};
+use antiphon_models::ScriptedReply;
+use antiphon_systems::Outcome;
+use antiphon_systems::deep_research::{
+    Depth, QueryMode, ResearchDepth, ResearchOutcome, ResearchRequest,
+};
+use serde_json::json;
+
+use crate::scene::{Library, Scene, decision, moderate, observed, plan, report, search};
+
+/// A research of two steps in light depth.
+pub(crate) fn light(library: Library) -> Scene {
+    let text = report("Green takes two minutes [2], black four [1, 9].");
+    light_with(library, ScriptedReply::json(&text))
+}
+
+/// As [`light`], with another reply of the synthesiser.
+pub(crate) fn light_with(library: Library, written: ScriptedReply) -> Scene {
+    Scene::with(&json!({}), library)
+        .role("coordinator", [json!({"is_simple_query": false, "complexity": "simple"})])
+        .role("background", [json!({"queries": ["tea", "steeping"]})])
+        .role("planner", [plan(&["Green tea", "Black tea"])])
+        .role(
+            "researcher",
+            [
+                json!({"queries": ["green"]}),
+                json!({"observation": "Two minutes [2]."}),
+                json!({"queries": ["black"]}),
+                json!({"observation": "Four minutes [1]."}),
+            ],
+        )
+        .role("reflector", [decision("continue"), decision("complete")])
+        .role("synthesiser", [written])
+}
+
+#[tokio::test]
+async fn a_question_is_planned_researched_and_reported_with_links() {
+    let played = light(Library::tea()).ask("How long do teas steep?").await;
+    let output = &played.result.output;
+    assert_eq!(played.result.outcome, Outcome::Answered, "{:?}", played.result.error);
+    assert_eq!(
+        output.answer,
+        "Green takes two minutes [About Green](https://green.example/tea), \
+         black four [About Black](https://black.example/tea)."
+    );
+    assert_eq!((output.links_removed, output.effective_depth), (1, Depth::Light));
+    let cited: Vec<bool> = output.sources.iter().map(|source| source.is_cited).collect();
+    assert_eq!(cited, [true, true, false]);
+    assert_eq!(output.observations.len(), 2);
+    assert_eq!(output.research_outcome, ResearchOutcome::Completed);
+    let roles = "coordinator background planner researcher researcher reflector researcher \
+                 researcher reflector synthesiser";
+    assert_eq!(played.roles().join(" "), roles);
+    assert_eq!(played.notes("step_completed").len(), 2);
+    assert_eq!(played.model.remaining(), 0);
+}
+
+/// DR-01 of `docs/systems/deep-research.md`.
+#[tokio::test]
+async fn a_greeting_is_answered_by_the_coordinator_alone() {
+    let reply =
+        json!({"is_simple_query": true, "complexity": "simple", "direct_response": "Hello."});
+    let played = Scene::new(&json!({})).role("coordinator", [reply]).ask("Hi!").await;
+    assert_eq!(played.result.output.answer, "Hello.");
+    assert_eq!((played.roles().len(), played.library.called().len()), (1, 0));
+    assert_eq!(played.result.output.research_outcome, ResearchOutcome::Direct);
+    let reply = json!({"is_simple_query": true, "complexity": "simple", "direct_response": ""});
+    let played = Scene::new(&json!({}))
+        .role("coordinator", [reply])
+        .role("responder", [json!({"response": "Hello there."})])
+        .ask("Hi!")
+        .await;
+    assert_eq!(played.result.output.answer, "Hello there.");
+}
+
+/// DR-02 of `docs/systems/deep-research.md`.
+#[tokio::test]
+async fn a_coordinator_that_cannot_be_read_leaves_a_moderate_question() {
+    let played = Scene::new(&json!({"background": false}))
+        .role("coordinator", ["what?", "still not"])
+        .role("planner", [plan(&["a", "b", "c"])])
+        .role("researcher", [search("green"), observed("Two minutes.")])
+        .role("reflector", [decision("continue")])
+        .ask("How long?")
+        .await;
+    let output = &played.result.output;
+    assert_eq!(output.effective_depth, Depth::Medium);
+    assert_eq!(played.errors()[0], "COORDINATOR_FAILED");
+    assert!(output.observations.len() > 1, "the run continues");
+}
+
+/// DR-05 of `docs/systems/deep-research.md`.
+#[tokio::test]
+async fn background_is_searched_with_the_question_or_not_at_all() {
+    let down = || Fault::foreign(Category::ModelTransport, "model_unavailable", "down");
+    let long = "tea ".repeat(100);
+    let played = Scene::new(&json!({}))
+        .role("coordinator", [moderate()])
+        .role("background", [ScriptedReply::fault(down())])
+        .role("planner", [plan(&["a", "b", "c"])])
+        .ask(long.as_str())
+        .await;
+    let query: String = long.chars().take(200).collect();
+    assert_eq!(played.library.called()[0], format!("search {query}"));
+    assert!(played.errors().contains(&"BACKGROUND_FAILED"));
+    assert!(played.read_by("planner").contains("<background>"));
+
+    let library = Library { is_down: true, ..Library::tea() };
+    let played = Scene::with(&json!({}), library)
+        .role("coordinator", [moderate()])
+        .role("background", [json!({"queries": ["tea"]})])
+        .role("planner", [plan(&["a", "b", "c"])])
+        .ask("How long?")
+        .await;
+    assert!(!played.read_by("planner").contains("<background>"));
+    assert_eq!(played.result.output.research_outcome, ResearchOutcome::NothingFound);
+    assert_eq!(played.result.outcome, Outcome::NoAnswer);
+    assert!(played.errors().contains(&"SEARCH_UNAVAILABLE"));
+}
+
+/// DR-15 of `docs/systems/deep-research.md`: the sources.
+#[tokio::test]
+async fn without_pages_the_snippets_are_what_is_known() {
+    let library = Library { is_unreadable: true, ..Library::tea() };
+    let played = light(library).ask("How long do teas steep?").await;
+    let output = &played.result.output;
+    assert_eq!(played.result.outcome, Outcome::Answered);
+    assert!(output.sources.iter().all(|source| source.content.is_empty()));
+    assert_eq!(output.sources[0].error_reason.as_deref(), Some("the page is not there"));
+    assert!(output.answer.contains("https://green.example/tea"));
+    assert!(played.errors().iter().all(|code| *code == "CRAWL_FAILED"));
+}
+
+#[tokio::test]
+async fn a_web_search_is_one_step_without_planner_and_reflector() {
+    let input = ResearchRequest { query_mode: QueryMode::WebSearch, .."How long is green?".into() };
+    let played = Scene::new(&json!({}))
+        .role(
+            "researcher",
+            [json!({"queries": ["green"]}), json!({"observation": "Two minutes [1]."})],
+        )
+        .role("synthesiser", [report("Two minutes [1].")])
+        .ask(input)
+        .await;
+    assert_eq!(played.roles(), ["researcher", "researcher", "synthesiser"]);
+    assert_eq!(played.library.called(), ["search green", "read https://green.example/tea"]);
+    assert_eq!(played.result.outcome, Outcome::Answered);
+}
+
+#[tokio::test]
+async fn a_simple_question_is_one_request() {
+    let input = ResearchRequest { query_mode: QueryMode::Simple, .."What is tea?".into() };
+    let played = Scene::new(&json!({}))
+        .role("responder", ["A drink, see https://tea.example."])
+        .ask(input)
+        .await;
+    assert_eq!(played.result.output.answer, "A drink, see.");
+    assert_eq!(played.roles(), ["responder"]);
+}
+
+#[tokio::test]
+async fn a_report_without_the_model_lists_what_was_found() {
+    let down = Fault::foreign(Category::ModelTransport, "model_unavailable", "the model is down");
+    let scene = Scene::new(&json!({}))
+        .role("coordinator", [json!({"is_simple_query": false, "complexity": "simple"})])
+        .role("background", [json!({"queries": ["tea"]})])
+        .role("planner", [plan(&["Green tea"])])
+        .role("researcher", [json!({"queries": ["green"]}), json!({"observation": "Two [2]."})])
+        .role("reflector", [decision("complete")])
+        .role("synthesiser", [ScriptedReply::fault(down)]);
+    let played = scene.ask("How long?").await;
+    let output = &played.result.output;
+    assert_eq!(output.research_outcome, ResearchOutcome::Degraded);
+    assert_eq!((played.result.outcome, output.answer.as_str()), (Outcome::NoAnswer, ""));
+    assert!(output.final_report.starts_with("## Green tea\n\nTwo [About Green]("));
+    assert!(played.result.reason.unwrap().contains("the model is down"));
+}
+
+#[tokio::test]
+async fn a_depth_that_is_asked_for_is_used() {
+    let input = ResearchRequest { research_depth: ResearchDepth::Light, .."How long?".into() };
+    let played = Scene::new(&json!({"background": false}))
+        .role("coordinator", [json!({"is_simple_query": false, "complexity": "complex"})])
+        .role("planner", [plan(&["Green tea"])])
+        .role("researcher", [json!({"queries": ["green"]}), json!({"observation": "Two [1]."})])
+        .role("reflector", [decision("complete")])
+        .role("synthesiser", ["Two minutes [1]."])
+        .ask(input)
+        .await;
+    assert_eq!(played.result.output.effective_depth, Depth::Light);
+    assert!(played.result.output.answer.starts_with("Two minutes [About Green]"));
+}

@@ -1,0 +1,281 @@
+//! The stage: a script for each role, a search and pages in memory.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use antiphon_core::event::EventKind;
+use antiphon_core::{Category, Fault, ModelRequest, SideEffect, ToolOutcome, ToolSpec};
+use antiphon_models::{ScriptBranch, ScriptedModel, ScriptedReply};
+use antiphon_runtime::{CallContext, Clock, ManualClock, Tool};
+use antiphon_systems::deep_research::{
+    Config, DeepResearch, ResearchReport, ResearchRequest, State,
+};
+use antiphon_systems::{Session, SystemResourcesBuilder, SystemResult, SystemRunner};
+use async_trait::async_trait;
+use serde_json::{Value as Json, json};
+
+/// The pages that there are, by address, and how long they take.
+#[derive(Default)]
+pub(crate) struct Library {
+    pub(crate) pages: BTreeMap<String, String>,
+    /// How long a search takes.
+    pub(crate) search_delay: Duration,
+    /// How long a page takes.
+    pub(crate) page_delay: Duration,
+    /// Whether pages cannot be read.
+    pub(crate) is_unreadable: bool,
+    /// Whether nothing can be searched.
+    pub(crate) is_down: bool,
+    pub(crate) calls: Mutex<Vec<String>>,
+}
+
+impl Library {
+    /// Pages about topics: a search finds those whose text has a word of the query.
+    pub(crate) fn of(pages: &[(&str, &str)]) -> Self {
+        let pages = pages.iter().map(|(url, text)| ((*url).to_owned(), (*text).to_owned()));
+        Self { pages: pages.collect(), ..Self::default() }
+    }
+
+    /// Tea, with pages long enough to be good.
+    pub(crate) fn tea() -> Self {
+        let green = "Green tea steeps for two minutes at 80 degrees. ".repeat(30);
+        let black = "Black tea steeps for four minutes in boiling water. ".repeat(30);
+        let white = "White tea steeps for three minutes at 75 degrees. ".repeat(30);
+        Self::of(&[
+            ("https://black.example/tea", &black),
+            ("https://green.example/tea", &green),
+            ("https://white.example/tea", &white),
+        ])
+    }
+
+    pub(crate) fn called(&self) -> Vec<String> {
+        self.calls.lock().unwrap().clone()
+    }
+
+    fn search(&self, query: &str, most: usize) -> Json {
+        let query = query.to_lowercase();
+        let fits = |text: &&String| {
+            let text = text.to_lowercase();
+            query.split_whitespace().any(|word| text.contains(word))
+        };
+        let found = self.pages.iter().filter(|(_, text)| fits(text)).take(most);
+        let shown = |(url, text): (&String, &String)| {
+            let part = |most| text.chars().take(most).collect::<String>();
+            json!({"url": url, "title": format!("About {}", part(5)), "snippet": part(60)})
+        };
+        json!({"results": found.map(shown).collect::<Vec<_>>()})
+    }
+}
+
+struct LibraryTool {
+    spec: ToolSpec,
+    library: Arc<Library>,
+}
+
+impl LibraryTool {
+    fn open(name: &str, field: &str, library: &Arc<Library>) -> Arc<dyn Tool> {
+        let parameters = json!({
+            "type": "object",
+            "properties": {field: {"type": "string"}, "limit": {"type": "integer"}},
+            "required": [field],
+        });
+        let mut spec = ToolSpec::new(name, "For tests.", parameters);
+        spec.side_effect = SideEffect::Read;
+        Arc::new(Self { spec, library: Arc::clone(library) })
+    }
+}
+
+#[async_trait]
+impl Tool for LibraryTool {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    async fn call(&self, arguments: Json, cx: &CallContext) -> ToolOutcome {
+        let Library { search_delay, page_delay, is_unreadable, is_down, .. } = *self.library;
+        let failed = |message: &str| Err(Fault::foreign(Category::Tool, "tool_failed", message));
+        let text = |name: &str| arguments.get(name).and_then(Json::as_str).map(str::to_owned);
+        if let Some(query) = text("query") {
+            self.library.calls.lock().unwrap().push(format!("search {query}"));
+            if !search_delay.is_zero() {
+                cx.clock.sleep(search_delay).await;
+            }
+            if is_down {
+                return failed("the search is down");
+            }
+            let most = arguments["limit"].as_u64().unwrap();
+            return Ok(self.library.search(&query, usize::try_from(most).unwrap()));
+        }
+        let url = text("url").unwrap();
+        self.library.calls.lock().unwrap().push(format!("read {url}"));
+        if !page_delay.is_zero() {
+            cx.clock.sleep(page_delay).await;
+        }
+        match self.library.pages.get(&url).filter(|_| !is_unreadable) {
+            Some(text) => Ok(json!({"url": url, "title": "", "text": text})),
+            None => failed("the page is not there"),
+        }
+    }
+}
+
+/// One question with everything scripted.
+pub(crate) struct Scene {
+    pub(crate) config: Config,
+    pub(crate) clock: Arc<ManualClock>,
+    pub(crate) library: Arc<Library>,
+    branches: Vec<ScriptBranch>,
+}
+
+/// What came of it.
+pub(crate) struct Played {
+    pub(crate) result: SystemResult<ResearchReport, State>,
+    pub(crate) model: Arc<ScriptedModel>,
+    pub(crate) library: Arc<Library>,
+}
+
+/// A classification of the coordinator.
+pub(crate) fn moderate() -> Json {
+    json!({"is_simple_query": false, "complexity": "moderate"})
+}
+
+/// A plan of steps that search.
+pub(crate) fn plan(titles: &[&str]) -> Json {
+    let steps: Vec<Json> = titles.iter().map(|title| json!({"title": title})).collect();
+    json!({"title": "tea", "thought": "one by one", "steps": steps})
+}
+
+pub(crate) fn decision(decision: &str) -> Json {
+    json!({"decision": decision, "reasoning": format!("to {decision}")})
+}
+
+pub(crate) fn search(query: &str) -> Json {
+    json!({"calls": [{"tool": "web_search", "query": query}]})
+}
+
+pub(crate) fn crawl(indices: &[usize]) -> Json {
+    let call = |index: &usize| json!({"tool": "web_crawl", "index": index});
+    json!({"calls": indices.iter().map(call).collect::<Vec<_>>()})
+}
+
+/// An observation that is long enough.
+pub(crate) fn observed(text: &str) -> Json {
+    json!({"calls": [], "observation": format!("{text} [1] {}", "and so on ".repeat(20))})
+}
+
+pub(crate) fn report(text: &str) -> Json {
+    json!({"report": text})
+}
+
+impl Scene {
+    pub(crate) fn new(settings: &Json) -> Self {
+        Self::with(settings, Library::tea())
+    }
+
+    pub(crate) fn with(settings: &Json, library: Library) -> Self {
+        Self {
+            config: Config::from_json(settings).unwrap(),
+            clock: Arc::new(ManualClock::default()),
+            library: Arc::new(library),
+            branches: Vec::new(),
+        }
+    }
+
+    /// The replies of a role, in order.
+    pub(crate) fn role<R: Into<ScriptedReply>>(
+        mut self,
+        role: &str,
+        replies: impl IntoIterator<Item = R>,
+    ) -> Self {
+        self.branches.push(ScriptBranch::tag("role", role).replies(replies));
+        self
+    }
+
+    /// A role that always replies the same.
+    pub(crate) fn always(mut self, role: &str, reply: impl Into<ScriptedReply>) -> Self {
+        self.branches.push(ScriptBranch::tag("role", role).then_always(reply));
+        self
+    }
+
+    /// The system and the script of its model.
+    pub(crate) fn system(&mut self) -> (SystemRunner<DeepResearch>, Arc<ScriptedModel>) {
+        let model = ScriptedModel::new::<&str>([]);
+        let model = Arc::new(self.branches.drain(..).fold(model, ScriptedModel::branch));
+        let tools = [
+            LibraryTool::open("web_search", "query", &self.library),
+            LibraryTool::open("read_page", "url", &self.library),
+        ];
+        let resources =
+            SystemResourcesBuilder::new().model(model.clone()).tools("deep_research", tools);
+        (SystemRunner::new(self.config.clone(), resources).unwrap(), model)
+    }
+
+    pub(crate) fn session(&self) -> Session {
+        Session { run_id: "run".to_owned(), ..Session::new(self.clock.clone()) }
+    }
+
+    /// Asks, and moves the time whenever nothing else can go on.
+    pub(crate) async fn ask(mut self, input: impl Into<ResearchRequest>) -> Played {
+        let (system, model) = self.system();
+        let asked = Box::pin(system.ask(input, self.session()));
+        let result = in_time(&self.clock, asked).await.unwrap();
+        Played { result, model, library: self.library }
+    }
+}
+
+/// Waits for something, and moves the time whenever nothing else can go on.
+pub(crate) async fn in_time<T>(clock: &ManualClock, work: impl Future<Output = T>) -> T {
+    const TURNS: usize = 200;
+    let time = async {
+        loop {
+            for _ in 0..TURNS {
+                tokio::task::yield_now().await;
+            }
+            if let Some(at) = clock.next_wake() {
+                clock.advance(at.since(clock.now()));
+            }
+        }
+    };
+    tokio::select! {
+        biased;
+        done = work => done,
+        () = time => unreachable!("time does not end"),
+    }
+}
+
+impl Played {
+    /// The events of the system with that name.
+    pub(crate) fn notes(&self, name: &str) -> Vec<Json> {
+        let notes = self.result.events.iter().filter(|event| event.kind == EventKind::Custom);
+        let notes = notes.filter(|event| &*event.name == name);
+        notes.map(|event| Json::Object(event.data.clone())).collect()
+    }
+
+    /// The roles that were asked, in order.
+    pub(crate) fn roles(&self) -> Vec<String> {
+        self.model.requests().iter().map(|request| request.tags["role"].clone()).collect()
+    }
+
+    /// What a role was asked, in order.
+    pub(crate) fn requests(&self, role: &str) -> Vec<ModelRequest> {
+        let mut requests = self.model.requests();
+        requests.retain(|request| request.tags["role"] == role);
+        requests
+    }
+
+    /// What a role read the last time.
+    pub(crate) fn read_by(&self, role: &str) -> String {
+        self.requests(role).pop().unwrap().messages.last().unwrap().content.to_string()
+    }
+
+    /// The codes of what went wrong.
+    pub(crate) fn errors(&self) -> Vec<&str> {
+        self.result.output.errors.iter().map(|error| error.error_code.as_str()).collect()
+    }
+
+    /// The seconds that the question took.
+    pub(crate) fn seconds(&self) -> f64 {
+        let done = self.notes("research_completed").pop().unwrap();
+        done["total_duration_ms"].as_f64().unwrap() / 1_000.0
+    }
+}
