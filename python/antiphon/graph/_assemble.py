@@ -135,9 +135,7 @@ def _limits(given: Mapping[str, float]) -> Limits:
 
 def _add_node(builder: Builder, graph: GraphDeclaration, spec: NodeSpec, *, kept: bool) -> None:
     shared: dict[str, Any] = {"deferred": spec.options.get("defer", False)}
-    retry = spec.options.get("retry_policy") or graph.defaults.get("retry_policy")
-    if retry is not None:
-        shared["retry"] = retry
+    shared |= spec.retry(graph.defaults.get("retry_policy"))
     shared |= spec.timeout(graph.defaults.get("timeout"))
     is_graph = isinstance(spec.action, CompiledGraph)
     nested = spec.action.engine_for(kept=kept) if is_graph else None
@@ -199,9 +197,7 @@ def _add_handler(builder: Builder, graph: GraphDeclaration, name: str, handler: 
     spec = NodeSpec(name, handler)
     kind = spec.input_schema
     schema = graph.state if kind is None else graph.schema(kind)
-    shared: dict[str, Any] = {}
-    if graph.defaults.get("retry_policy") is not None:
-        shared["retry"] = graph.defaults["retry_policy"]
+    shared = spec.retry(graph.defaults.get("retry_policy"))
     shared |= spec.timeout(graph.defaults.get("timeout"))
     _put(builder, name, *_viewing(graph, _action(graph, handler), schema), shared)
 

@@ -18,6 +18,8 @@ from antiphon.graph._declaration import (
     NodeOptions,
     NodeSpec,
     name_of,
+    read_retry,
+    read_timeout,
     state_hint,
 )
 from antiphon.graph._runnable import coerce_to_runnable
@@ -102,8 +104,8 @@ class StateGraph(GraphDeclaration, Generic[StateT]):
             **options: see `NodeOptions`.
 
         Raises:
-            GraphBuildError: the name is taken, reserved or missing, a timeout is not
-                positive, or the action is LangGraph's own `ToolNode`.
+            GraphBuildError: the name is taken, reserved or missing, a timeout or retry policy
+                is invalid, or the action is LangGraph's own `ToolNode`.
             TypeError: the action cannot be called.
         """
         self._touch("a node")
@@ -124,6 +126,7 @@ class StateGraph(GraphDeclaration, Generic[StateT]):
             raise TypeError(f"`add_node` has no such option: {', '.join(sorted(unknown))}")
         spec = NodeSpec(name, action, options)
         spec.timeout(None)
+        spec.retry(None)
         if spec.input_schema is not None:
             self.schema(spec.input_schema)
         self.nodes[name] = spec
@@ -238,7 +241,12 @@ class StateGraph(GraphDeclaration, Generic[StateT]):
         """Sets options for all nodes without their own, added before or after.
 
         Nested graphs do not inherit them. See `NodeOptions` for what they mean.
+
+        Raises:
+            GraphBuildError: a timeout or retry policy is invalid.
         """
+        read_timeout(timeout, "all nodes")
+        read_retry(retry_policy, "all nodes")
         given: NodeOptions = {
             "retry_policy": retry_policy,
             "timeout": timeout,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_args, get_origin,
 from antiphon._antiphon import Command, RetryPolicy
 from antiphon._graph_errors import GraphBuildError
 from antiphon._state_schema import Channel, Schema, read_schema
+from antiphon._validation import is_count, is_seconds
 from antiphon.graph._action import is_runnable
 
 if TYPE_CHECKING:
@@ -84,7 +85,17 @@ class NodeSpec:
             GraphBuildError: a time-out is not above 0.
         """
         given = self.options.get("timeout")
-        return read_timeout(default if given is None else given, self.name)
+        return read_timeout(default if given is None else given, f"node `{self.name}`")
+
+    def retry(self, default: Retry | None) -> dict[str, Any]:
+        """The engine's option for when to try again.
+
+        Raises:
+            GraphBuildError: it is not a policy.
+        """
+        given = self.options.get("retry_policy")
+        policy = read_retry(default if given is None else given, f"node `{self.name}`")
+        return {} if policy is None else {"retry": policy}
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +207,7 @@ class TimeoutPolicy:
 Timeout = float | timedelta | TimeoutPolicy
 
 
-def read_timeout(given: Timeout | None, node: str) -> dict[str, Any]:
+def read_timeout(given: Timeout | None, owner: str) -> dict[str, Any]:
     """The engine's options for a time-out.
 
     Raises:
@@ -208,22 +219,41 @@ def read_timeout(given: Timeout | None, node: str) -> dict[str, Any]:
         given = TimeoutPolicy(run_timeout=given)
     if given.refresh_on not in ("auto", "heartbeat"):
         raise GraphBuildError(
-            f"`refresh_on` of node `{node}` is `auto` or `heartbeat`, found: {given.refresh_on}"
+            f"`refresh_on` of {owner} is `auto` or `heartbeat`, found: {given.refresh_on}"
         )
     options: dict[str, Any] = {}
     if given.run_timeout is not None:
-        options["timeout"] = _seconds(given.run_timeout, "timeout", node)
+        options["timeout"] = _seconds(given.run_timeout, "timeout", owner)
     if given.idle_timeout is not None:
-        options["idle_timeout"] = _seconds(given.idle_timeout, "idle_timeout", node)
+        options["idle_timeout"] = _seconds(given.idle_timeout, "idle_timeout", owner)
         options["heartbeat_only"] = given.refresh_on == "heartbeat"
     return options
 
 
-def _seconds(given: float | timedelta, name: str, node: str) -> float:
-    seconds = given.total_seconds() if isinstance(given, timedelta) else float(given)
-    if not seconds > 0:
-        raise GraphBuildError(f"`{name}` of node `{node}` must be positive: {given}")
-    return seconds
+def read_retry(given: Any, owner: str) -> Retry | None:
+    """A retry policy, or several.
+
+    Raises:
+        GraphBuildError: it is something else.
+    """
+    if given is None or isinstance(given, RetryPolicy):
+        return given
+    if isinstance(given, list | tuple) and all(isinstance(one, RetryPolicy) for one in given):
+        return given
+    hint = f"pass `RetryPolicy(max_attempts={given})`" if is_count(given) else None
+    raise GraphBuildError(
+        f"`retry_policy` of {owner} must be a `RetryPolicy` or a list of them: {given!r}",
+        hint=hint,
+    )
+
+
+def _seconds(given: float | timedelta, name: str, owner: str) -> float:
+    seconds = given.total_seconds() if isinstance(given, timedelta) else given
+    if not is_seconds(seconds):
+        raise GraphBuildError(
+            f"`{name}` of {owner} must be a number of seconds above 0, or a timedelta: {given!r}"
+        )
+    return float(seconds)
 
 
 class GraphDeclaration:

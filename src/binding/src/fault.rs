@@ -162,9 +162,9 @@ impl Retry {
         };
         Ok(Self {
             policy: RetryPolicy {
-                max_attempts: max_attempts.max(1),
+                max_attempts: attempts(max_attempts)?,
                 initial: seconds("initial_interval", initial_interval)?,
-                factor: backoff_factor,
+                factor: factor(backoff_factor)?,
                 cap: seconds("max_interval", max_interval)?,
                 jitter: if jitter { Jitter::Additive } else { Jitter::None },
             },
@@ -247,6 +247,24 @@ fn covered_by(py: Python<'_>, rule: Py<PyAny>) -> PyResult<Py<PyAny>> {
             bound.repr()?
         ))),
     }
+}
+
+/// The attempts of a policy, the first included.
+fn attempts(value: u32) -> PyResult<u32> {
+    (value > 0).then_some(value).ok_or_else(|| {
+        pyo3::exceptions::PyValueError::new_err(format!(
+            "`max_attempts` counts the first attempt too, so it must be at least 1: {value}"
+        ))
+    })
+}
+
+/// What an interval is multiplied by after each attempt.
+fn factor(value: f64) -> PyResult<f64> {
+    (value.is_finite() && value >= 0.0).then_some(value).ok_or_else(|| {
+        pyo3::exceptions::PyValueError::new_err(format!(
+            "`backoff_factor` must be a finite number from 0: {value}"
+        ))
+    })
 }
 
 /// A duration in seconds as users write it.

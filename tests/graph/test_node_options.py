@@ -1,0 +1,58 @@
+"""Options of nodes and retry policies that are wrong, refused before anything runs."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, TypedDict
+
+import pytest
+
+from antiphon import RetryPolicy
+from antiphon.graph import GraphBuildError, StateGraph
+
+
+class State(TypedDict, total=False):
+    """One key."""
+
+    text: str
+
+
+def node(state: State) -> State:
+    """Changes nothing."""
+    return {}
+
+
+@pytest.mark.parametrize("wrong", [3, "twice", [3], True])
+def test_a_retry_policy_of_a_node_is_a_policy(wrong: Any) -> None:
+    with pytest.raises(GraphBuildError, match="`retry_policy` of node `a` must be a `RetryPolicy`"):
+        StateGraph(State).add_node("a", node, retry_policy=wrong)
+    with pytest.raises(GraphBuildError, match="`retry_policy` of all nodes must be"):
+        StateGraph(State).set_node_defaults(retry_policy=wrong)
+
+
+def test_a_number_of_attempts_is_shown_as_a_policy() -> None:
+    with pytest.raises(GraphBuildError) as caught:
+        StateGraph(State).add_node("a", node, retry_policy=3)  # type: ignore[arg-type]
+    assert caught.value.hint == "pass `RetryPolicy(max_attempts=3)`"
+
+
+@pytest.mark.parametrize("wrong", ["3", True, math.nan, math.inf, [1]])
+def test_a_timeout_of_a_node_is_a_number_of_seconds(wrong: Any) -> None:
+    with pytest.raises(GraphBuildError, match="`timeout` of node `a` must be a number of seconds"):
+        StateGraph(State).add_node("a", node, timeout=wrong)
+    with pytest.raises(GraphBuildError, match="`timeout` of all nodes must be"):
+        StateGraph(State).set_node_defaults(timeout=wrong)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"max_attempts": 0}, "`max_attempts` counts the first attempt too"),
+        ({"backoff_factor": -1.0}, "`backoff_factor` must be a finite number from 0: -1"),
+        ({"backoff_factor": math.nan}, "`backoff_factor` must be a finite number from 0: NaN"),
+        ({"initial_interval": -1.0}, "`initial_interval` must be a non-negative number"),
+    ],
+)
+def test_numbers_of_a_retry_policy_are_checked(options: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        RetryPolicy(**options)
