@@ -17,6 +17,7 @@
 //! | [`builder`], [`node`], [`drawing`] | the graph of a system, with the code of its nodes |
 //! | [`state`], [`patch`] | the state of a system, and what a node writes to it |
 //! | [`config`], [`reply`] | reading settings, and the replies of roles |
+//! | [`sub_task`] | calls of tools that workers carry out, over a queue |
 //! | [`tool_cache`] | the results of tools in a run |
 //! | [`json_texts`] | the texts within JSON values, and values put into them |
 //! | [`template`], [`delimited_input`] | filling prompts, and untrusted text in them |
@@ -51,6 +52,7 @@ mod role_schema;
 pub mod runner;
 pub mod session;
 pub mod state;
+pub mod sub_task;
 pub mod system;
 pub mod template;
 pub mod tool_cache;

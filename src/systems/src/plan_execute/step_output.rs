@@ -93,6 +93,8 @@ impl StepError {
             (FaultCode::ToolRefused, _) => StepErrorKind::Refused,
             (FaultCode::UnknownOutcome, _) => StepErrorKind::UnknownOutcome,
             (FaultCode::InvalidValue, _) => StepErrorKind::InvalidInput,
+            (FaultCode::SubTaskNoWorker, _) => StepErrorKind::NoWorker,
+            (FaultCode::SubTaskToolUnknown, _) => StepErrorKind::UnknownTool,
             (_, Category::Auth) => StepErrorKind::Auth,
             (_, Category::Policy) => StepErrorKind::Policy,
             (_, Category::Timeout) => StepErrorKind::Timeout,

@@ -1,0 +1,203 @@
+//! The side of the worker.
+
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use antiphon_runtime::queue::{DeathReason, QueueMessage, QueueSettings};
+use antiphon_runtime::{SystemClock, Tool};
+use antiphon_systems::sub_task::name::task_topic;
+use antiphon_systems::sub_task::{SubTaskWorker, WorkerSettings, queue_settings};
+use serde_json::json;
+
+use crate::scene::{AtWork, CountingTool, ROLE, Scene, brief, pass_until, until};
+
+const LONG: Duration = Duration::from_mins(1);
+
+#[tokio::test]
+async fn a_worker_does_so_many_at_a_time() {
+    let (scene, clock) = Scene::new();
+    let tool = Arc::new(CountingTool::doubling().slow(Duration::from_secs(1)));
+    let two =
+        WorkerSettings { concurrency: NonZeroUsize::new(2).unwrap(), ..WorkerSettings::default() };
+    let worker = AtWork::begin(scene.worker_with(&tool, two));
+    let run = scene.run();
+    let call = |number: i64| scene.call(&run, &tool, brief("run", &format!("s{number}")), number);
+    let calls: Vec<_> = (0..6).map(call).collect();
+    pass_until(&clock, || calls.iter().all(tokio::task::JoinHandle::is_finished)).await;
+    for (number, call) in calls.into_iter().enumerate() {
+        assert_eq!(call.await.unwrap(), Ok(json!(2 * number)));
+    }
+    assert_eq!(tool.most.load(Ordering::SeqCst), 2);
+    worker.kill().await;
+}
+
+#[tokio::test]
+async fn work_that_is_longer_than_a_lease_keeps_it() {
+    let (scene, clock) = Scene::new();
+    let tool = Arc::new(CountingTool::doubling().slow(Duration::from_secs(25)));
+    let workers = [(); 2].map(|()| AtWork::begin(scene.worker(&tool)));
+    let run = scene.run();
+    let call = scene.call(&run, &tool, brief("run", "s1"), 3);
+    pass_until(&clock, || call.is_finished()).await;
+    assert_eq!(call.await.unwrap(), Ok(json!(6)));
+    assert_eq!(tool.calls(), (1, 1));
+    for worker in workers {
+        worker.kill().await;
+    }
+}
+
+#[tokio::test]
+async fn the_work_of_a_killed_worker_goes_to_another_if_it_may_be_repeated() {
+    let (scene, clock) = Scene::new();
+    let tool = Arc::new(CountingTool::doubling().slow(Duration::from_secs(1)));
+    let (run, dying) = (scene.run(), AtWork::begin(scene.worker(&tool)));
+    let call = scene.call(&run, &tool, brief("run", "s1"), 3);
+    until(|| tool.calls() == (1, 0)).await;
+    dying.kill().await;
+    let worker = AtWork::begin(scene.worker(&tool));
+    pass_until(&clock, || call.is_finished()).await;
+    assert_eq!(call.await.unwrap(), Ok(json!(6)));
+    assert_eq!(tool.calls(), (2, 1));
+    worker.kill().await;
+}
+
+#[tokio::test]
+async fn work_that_must_not_be_repeated_is_not_given_to_another() {
+    let (scene, clock) = Scene::new();
+    let tool = Arc::new(CountingTool::doubling().slow(Duration::from_secs(1)).external());
+    let (run, dying) = (scene.run(), AtWork::begin(scene.worker(&tool)));
+    let call = scene.call(&run, &tool, brief("run", "s1"), 3);
+    until(|| tool.calls() == (1, 0)).await;
+    dying.kill().await;
+    let worker = AtWork::begin(scene.worker(&tool));
+    pass_until(&clock, || call.is_finished()).await;
+    assert_eq!(call.await.unwrap().unwrap_err().code, "sub_task_timeout");
+    assert_eq!(tool.calls(), (1, 0));
+    let letters = scene.queue.dead_letters(&task_topic(ROLE).unwrap()).await.unwrap();
+    assert_eq!(letters[0].reason, DeathReason::DeliveriesExhausted);
+    worker.kill().await;
+}
+
+#[tokio::test]
+async fn a_worker_that_is_to_stop_finishes_what_it_has_begun() {
+    let (scene, clock) = Scene::new();
+    let tool = Arc::new(CountingTool::doubling().slow(Duration::from_secs(2)));
+    let (run, worker) = (scene.run(), AtWork::begin(scene.worker(&tool)));
+    let begun = scene.call(&run, &tool, brief("run", "s1"), 3);
+    until(|| tool.calls() == (1, 0)).await;
+    worker.ask_to_stop();
+    pass_until(&clock, || begun.is_finished()).await;
+    assert_eq!(begun.await.unwrap(), Ok(json!(6)));
+    let tally = worker.stopped_in(&clock).await;
+    assert_eq!((tally.completed, tally.failed, tally.dropped), (1, 0, 0));
+    let later = scene.call(&run, &tool, brief("run", "s2"), 3);
+    pass_until(&clock, || later.is_finished()).await;
+    assert_eq!(later.await.unwrap().unwrap_err().code, "sub_task_timeout");
+    assert_eq!(tool.calls(), (1, 1));
+}
+
+#[tokio::test]
+async fn a_cancelled_run_stops_the_work() {
+    let (scene, clock) = Scene::new();
+    let tool = Arc::new(CountingTool::doubling().slow(LONG));
+    let (run, worker) = (scene.run(), AtWork::begin(scene.worker(&tool)));
+    let call = scene.call(&run, &tool, brief("run", "s1"), 3);
+    until(|| tool.calls() == (1, 0)).await;
+    call.abort();
+    pass_until(&clock, || call.is_finished()).await;
+    pass_until(&clock, || true).await;
+    assert_eq!(worker.stopped_in(&clock).await.dropped, 1);
+    assert_eq!(tool.calls(), (1, 0));
+}
+
+#[tokio::test]
+async fn a_foreign_message_is_buried_with_the_reason() {
+    let (scene, clock) = Scene::new();
+    let tool = Arc::new(CountingTool::doubling());
+    let topic = task_topic(ROLE).unwrap();
+    let foreign = QueueMessage::new("foreign", &*topic, json!({"version": 9}));
+    scene.queue.publish(foreign, LONG).await.unwrap();
+    let (run, worker) = (scene.run(), AtWork::begin(scene.worker(&tool)));
+    let value = scene.call(&run, &tool, brief("run", "s1"), 3).await.unwrap();
+    assert_eq!(value, Ok(json!(6)));
+    let letters = scene.queue.dead_letters(&topic).await.unwrap();
+    let DeathReason::Buried(reason) = &letters[0].reason else { panic!("{letters:?}") };
+    assert!(reason.contains("its version is not 1 but 9"), "{reason}");
+    assert_eq!(worker.stopped_in(&clock).await.dropped, 1);
+}
+
+#[tokio::test]
+async fn failures_of_a_worker_say_what_is_wrong() {
+    let (scene, clock) = Scene::new();
+    let small = Arc::new(CountingTool::new(|input| match input["number"].as_i64() {
+        Some(1) => panic!("a defect"),
+        Some(2) => Ok(json!("x".repeat(600_000))),
+        _ => Ok(json!({"error": "no such number"})),
+    }));
+    let (run, worker) = (scene.run(), AtWork::begin(scene.worker(&small)));
+    let code = async |number: i64| {
+        let brief = brief("run", &format!("s{number}"));
+        let fault = scene.call(&run, &small, brief, number).await.unwrap().unwrap_err();
+        fault.code.to_string()
+    };
+    assert_eq!(code(1).await, "tool_panicked");
+    assert_eq!(code(2).await, "queue_message_invalid");
+    assert_eq!(code(3).await, "tool_failed");
+    worker.kill().await;
+    let slow = Arc::new(CountingTool::doubling().slow(LONG));
+    let worker = AtWork::begin(scene.worker(&slow));
+    let call = scene.call(&run, &slow, brief("run", "slow"), 1);
+    pass_until(&clock, || call.is_finished()).await;
+    assert_eq!(call.await.unwrap().unwrap_err().category.as_str(), "timeout");
+    worker.kill().await;
+}
+
+#[tokio::test]
+async fn a_profile_has_tools_of_its_own() {
+    let (scene, _) = Scene::new();
+    let (usual, paid) = [2, 3]
+        .map(|factor| {
+            CountingTool::new(move |input| Ok(json!(input["number"].as_i64().unwrap() * factor)))
+        })
+        .map(Arc::new)
+        .into();
+    let worker = scene.worker(&usual).profile("paid", ROLE, [paid.clone() as Arc<dyn Tool>]);
+    let (run, worker) = (scene.run(), AtWork::begin(worker.unwrap()));
+    let call = async |step: &str, profile: Option<&str>| {
+        let mut brief = brief("run", step);
+        brief.key_profile = profile.map(str::to_owned);
+        scene.call(&run, &usual, brief, 7).await.unwrap()
+    };
+    assert_eq!(call("s1", None).await, Ok(json!(14)));
+    assert_eq!(call("s2", Some("paid")).await, Ok(json!(21)));
+    let fault = call("s3", Some("stolen")).await.unwrap_err();
+    assert_eq!(
+        (fault.code.as_str(), fault.category.as_str()),
+        ("sub_task_profile_unknown", "auth")
+    );
+    worker.kill().await;
+}
+
+#[tokio::test]
+async fn a_tool_that_the_worker_lacks_is_named() {
+    let (scene, _) = Scene::new();
+    let tool = Arc::new(CountingTool::doubling());
+    let empty =
+        SubTaskWorker::new(scene.queue.clone(), WorkerSettings::default(), scene.clock.clone());
+    let worker = AtWork::begin(empty.role(ROLE, []).unwrap());
+    let call = scene.call(&scene.run(), &tool, brief("run", "s1"), 1).await.unwrap();
+    let fault = call.unwrap_err();
+    assert_eq!(fault.code, "sub_task_tool_unknown");
+    assert_eq!(fault.message, "a worker of ResearchAgent has no such tool: double");
+    worker.kill().await;
+}
+
+#[tokio::test]
+async fn a_role_that_no_topic_can_have_is_refused() {
+    let (scene, _) = Scene::memory(QueueSettings { window: LONG, ..queue_settings() });
+    let worker =
+        SubTaskWorker::new(scene.queue, WorkerSettings::default(), Arc::new(SystemClock::new()));
+    assert_eq!(worker.role("any role", []).err().unwrap().code, "queue_message_invalid");
+}
