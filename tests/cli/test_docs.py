@@ -129,3 +129,25 @@ def test_a_run_is_resumed_with_its_documents(
         done = antiphon(*resume, url=server.url, XDG_CACHE_HOME=cache)
     assert (done.returncode, done.stdout) == (0, "Lima\n"), done.stderr
     assert "documents: 1" in done.stderr
+
+
+def test_plan_and_execute_searches_a_folder_as_a_step_of_its_plan(
+    folder: Path, tmp_path: Path, antiphon: Antiphon
+) -> None:
+    step = {
+        "stepId": "s1",
+        "assigned_agent_role": "UtilityAgent",
+        "tool_name": "search_documents",
+        "sub_task_input": {"query": "capital of Peru"},
+        "narrative_step": "search the atlas",
+    }
+    context = {"updatedSummaryOfProgress": "It was found.", "updatedNextObjective": "Answer."}
+    asked = ("ask", QUESTION, "--system", "plan-execute", "--docs", str(folder), "--json")
+    replies: dict[str, Any] = {"plan": {"stages": [[step]]}, "answer": {"answer": "Lima."}}
+    with RoleServer(context=context, **replies) as server:
+        done = antiphon(*asked, url=server.url, XDG_CACHE_HOME=str(tmp_path / "cache"))
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert (found["answer"], found["status"]) == ("Lima.", "COMPLETED")
+    (executed,) = found["executed_plan"]
+    assert "The capital of Peru is Lima." in json.dumps(executed["result"])

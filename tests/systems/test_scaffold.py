@@ -314,6 +314,7 @@ def test_signatures_name_the_settings_of_the_schema() -> None:
     from antiphon.systems.agentic_search import AgenticSearchSettings
     from antiphon.systems.computation import ComputationSettings
     from antiphon.systems.data_analyst import DataAnalystSettings
+    from antiphon.systems.plan_execute import PlanExecuteSettings
     from antiphon.systems.review_loop import ReviewLoopSettings
 
     known = systems()
@@ -322,6 +323,7 @@ def test_signatures_name_the_settings_of_the_schema() -> None:
         ("computation", ComputationSettings),
         ("agentic_search", AgenticSearchSettings),
         ("data_analyst", DataAnalystSettings),
+        ("plan_execute", PlanExecuteSettings),
     ):
         assert set(settings.__annotations__) == set(known[name].config_schema["properties"]), name
 

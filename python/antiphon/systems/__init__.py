@@ -47,6 +47,13 @@ from antiphon.systems.data_analyst_result import (
     PlannerDecision,
     TraceEvent,
 )
+from antiphon.systems.plan_execute import PlanExecute
+from antiphon.systems.plan_execute_result import (
+    ExecutedStep,
+    PlanExecuteResult,
+    PlanStep,
+    StepError,
+)
 from antiphon.systems.registry import SystemInfo, find, systems
 from antiphon.systems.result import SystemResult
 from antiphon.systems.review_loop import ReviewLoop
@@ -67,11 +74,15 @@ __all__ = [
     "ComputationResult",
     "ComputationSource",
     "DataAnalyst",
+    "ExecutedStep",
     "ExecutionPlan",
     "FailedTask",
     "GatheredInformation",
     "LineProblem",
     "OrchestratorResponse",
+    "PlanExecute",
+    "PlanExecuteResult",
+    "PlanStep",
     "PlannerDecision",
     "RejectedWording",
     "ReviewLoop",
@@ -79,6 +90,7 @@ __all__ = [
     "RoleContext",
     "SearchSource",
     "SearchTask",
+    "StepError",
     "System",
     "SystemInfo",
     "SystemResult",

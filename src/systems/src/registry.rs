@@ -91,6 +91,7 @@ pub fn registry() -> &'static [SystemEntry] {
         SystemEntry::of::<crate::data_analyst::DataAnalyst>(),
         #[cfg(feature = "echo")]
         SystemEntry::of::<crate::echo::Echo>(),
+        SystemEntry::of::<crate::plan_execute::PlanExecute>(),
         SystemEntry::of::<crate::review_loop::ReviewLoop>(),
     ];
     ALL

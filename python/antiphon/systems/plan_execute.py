@@ -1,0 +1,300 @@
+"""Plan and execute: a task as a plan of stages, which is revised when a step fails."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypedDict, Unpack
+
+from antiphon._roles import RoleSpec, as_tools
+from antiphon._tool.lifespan import Lifespans
+from antiphon.errors import ValidationError
+from antiphon.systems._system import System
+from antiphon.systems.plan_execute_result import PlanExecuteResult
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from antiphon._thread_store import Durability
+    from antiphon._watch.watcher import Watch
+    from antiphon.budget import Budget
+    from antiphon.checkpoint import Saver
+    from antiphon.models import Model
+    from antiphon.systems.stream import AsyncSystemStream, SystemStream
+
+__all__ = ["PlanExecute", "PlanExecuteSettings"]
+
+_Mode = Literal["EXECUTE_FULL_PLAN", "PLAN_ONLY", "EXECUTE_PLANNED_TASK", "SYNTHESIZE_ONLY"]
+"""How much of a task is done."""
+
+
+class PlanExecuteSettings(TypedDict, total=False):
+    """The settings; docs/guides/plan-execute.md describes each."""
+
+    templates: Sequence[Mapping[str, Any]]
+    workers: Mapping[str, Mapping[str, Any]]
+    max_revisions: int
+    max_total_replans: int
+    max_replans_same_failure: int
+    max_reasks: int
+    strict_plan: bool
+    approve_plan: bool
+    stage_concurrency: int
+    step_timeout_s: float
+    reuse_completed_steps: bool
+    carry_outputs: bool
+    summary_threshold_chars: int
+    summary_input_chars: int
+    finding_chars: int
+    preview_chars: int
+    synthesis_chars: int
+    pages_to_explore: int
+    explore_empty: Literal["completed", "failed"]
+    temperature: float | None
+    question_timeout_s: float
+
+
+class PlanExecute(System[PlanExecuteResult]):
+    """Carries out a task as a plan of stages, and revises the plan when a step fails.
+
+    The planner sees the task and the tools, and makes a plan: stages that run one after the other,
+    each with steps that run side by side. A step can refer to the output of an earlier one:
+    ``@{outputs.s1.result_data.0.link}``. Code validates the plan, resolves the references and calls
+    the tools. When a step fails, the planner makes a better plan from all that is known; steps that
+    are done are not repeated. The task ends with an answer, or with an explanation of what failed.
+
+    Args:
+        model: the model of every role that has no implementation, as for `ReviewLoop`.
+        tools: what plans may call: tools of `antiphon.tools` (``web_search``, ``read_page``,
+            ``calculator``, ``files``, ``download``, ``write_pdf``), which plans know as
+            ``WebSearchTool``, ``ReadWebpageTool``, ``CalculatorTool``, ``FileSystemTool`` and
+            ``FileDownloaderTool``; and functions, `Tool`s, LangChain tools or `antiphon.Toolset`s
+            under their own names.
+        planner: the implementation of the role: an `antiphon.Agent` without tools, a model's
+            name, a model, or a function of the brief (a dict with ``task``, ``tools``,
+            ``revision``, ``rejected_plan``, ``violations`` and ``schema``), which returns
+            ``{"stages": [[{"stepId": ..., "assigned_agent_role": ..., "tool_name": ...,
+            "sub_task_input": {...}, "narrative_step": ...}]]}``.
+        step_executor: writes the text of steps with ``LLMStepExecutor``.
+        summariser: summarises long results.
+        context_keeper: says how the task stands.
+        synthesiser: words the answer, or explains what failed.
+        prompts: texts or paths that replace prompts, by their names in `System.prompts`.
+        checkpointer: the store of the tasks, as for `ReviewLoop`.
+        durability: as for `ReviewLoop`.
+        budget: as for `ReviewLoop`.
+        **settings: ``max_revisions`` (2), ``strict_plan`` (``False``), ``approve_plan``
+            (``False``; a person approves or changes each plan), ``stage_concurrency`` (8),
+            ``step_timeout_s`` (30), ``workers`` (roles beside ``ResearchAgent`` and
+            ``UtilityAgent``, each with ``description`` and ``tools``), ``templates``,
+            ``question_timeout_s`` (600); docs/guides/plan-execute.md lists all.
+
+    Raises:
+        ValidationError: a setting, role or tool is invalid (``system_setting_invalid``,
+            ``role_invalid``, ``role_tools_invalid``); or there is no model
+            (``model_unavailable``).
+        AuthError: the provider requires a key, and none was found (``model_key_missing``).
+
+    Example:
+        >>> from antiphon.models import scripted
+        >>> def population(city: str) -> int:
+        ...     return {"Lyon": 520_774}[city]
+        >>> step = {
+        ...     "stepId": "s1",
+        ...     "assigned_agent_role": "UtilityAgent",
+        ...     "tool_name": "population",
+        ...     "sub_task_input": {"city": "Lyon"},
+        ...     "narrative_step": "look up Lyon",
+        ... }
+        >>> context = {"updatedSummaryOfProgress": "found", "updatedNextObjective": "answer"}
+        >>> model = scripted(
+        ...     [
+        ...         {"json": {"stages": [[step]]}},
+        ...         {"json": context},
+        ...         {"json": {"answer": "Lyon has 520,774 people."}},
+        ...     ]
+        ... )
+        >>> result = PlanExecute(model, tools=[population]).run("How many people live in Lyon?")
+        >>> result.answer, result.status
+        ('Lyon has 520,774 people.', 'COMPLETED')
+    """
+
+    name = "plan_execute"
+    _result = PlanExecuteResult
+    _roles: ClassVar[Mapping[str, RoleSpec]] = {
+        "planner": RoleSpec("planner", ("stages",), speaks=False, view=dict),
+        "step_executor": RoleSpec("step_executor", ("text",), speaks=False, view=dict),
+        "summariser": RoleSpec("summariser", ("summary",), speaks=False, view=dict),
+        "context_keeper": RoleSpec(
+            "context_keeper",
+            ("updatedSummaryOfProgress", "updatedNextObjective"),
+            speaks=False,
+            view=dict,
+        ),
+        "synthesiser": RoleSpec("synthesiser", ("answer",), speaks=False, view=dict),
+    }
+
+    def __init__(
+        self,
+        model: str | Sequence[str | Model] | Model | None = None,
+        *,
+        tools: Iterable[Any] = (),
+        planner: Any = None,
+        step_executor: Any = None,
+        summariser: Any = None,
+        context_keeper: Any = None,
+        synthesiser: Any = None,
+        prompts: Mapping[str, str | os.PathLike[str]] | None = None,
+        checkpointer: Saver | str | None = None,
+        durability: Durability = "async",
+        budget: Budget | None = None,
+        **settings: Unpack[PlanExecuteSettings],
+    ) -> None:
+        roles = {
+            "planner": planner,
+            "step_executor": step_executor,
+            "summariser": summariser,
+            "context_keeper": context_keeper,
+            "synthesiser": synthesiser,
+        }
+        super().__init__(
+            model,
+            roles=roles,
+            checkpointer=checkpointer,
+            durability=durability,
+            budget=budget,
+            prompts=prompts,
+            parts={"tools": tools},
+            **settings,
+        )
+
+    def run(
+        self,
+        question: str = "",
+        *,
+        mode: _Mode = "EXECUTE_FULL_PLAN",
+        plan: Sequence[Sequence[Mapping[str, Any]]] | None = None,
+        thread: str | None = None,
+        context: Any = None,
+        watch: Watch = None,
+    ) -> PlanExecuteResult:
+        """Carry out a task and wait for it, as `System.run`.
+
+        Args:
+            question: the task; may be blank if the thread keeps it.
+            mode: ``EXECUTE_FULL_PLAN``; ``PLAN_ONLY``, then the thread keeps the plan;
+                ``EXECUTE_PLANNED_TASK``, the plan that is given or that the thread keeps;
+                ``SYNTHESIZE_ONLY``, from the results that the thread keeps.
+            plan: a plan to execute, such as `PlanExecuteResult.plan_json`; stages, each a list of
+                steps.
+            thread: keeps the task.
+            context: as in `System.run`.
+            watch: as in `System.run`.
+
+        Raises:
+            ValidationError: as `System.run`.
+            StateError: as `System.run`.
+        """
+        return super().run(
+            question, mode=mode, plan=plan, thread=thread, context=context, watch=watch
+        )
+
+    async def arun(
+        self,
+        question: str = "",
+        *,
+        mode: _Mode = "EXECUTE_FULL_PLAN",
+        plan: Sequence[Sequence[Mapping[str, Any]]] | None = None,
+        thread: str | None = None,
+        context: Any = None,
+        watch: Watch = None,
+    ) -> PlanExecuteResult:
+        """Carry out a task, awaited, as `System.arun`.
+
+        Args:
+            question: as in `run`.
+            mode: as in `run`.
+            plan: as in `run`.
+            thread: as in `run`.
+            context: as in `System.run`.
+            watch: as in `System.arun`.
+        """
+        return await super().arun(
+            question, mode=mode, plan=plan, thread=thread, context=context, watch=watch
+        )
+
+    def stream(
+        self,
+        question: str = "",
+        *,
+        mode: _Mode = "EXECUTE_FULL_PLAN",
+        plan: Sequence[Sequence[Mapping[str, Any]]] | None = None,
+        thread: str | None = None,
+        context: Any = None,
+        watch: Watch = None,
+    ) -> SystemStream[PlanExecuteResult]:
+        """Carry out a task event by event, as `System.stream`.
+
+        Args:
+            question: as in `run`.
+            mode: as in `run`.
+            plan: as in `run`.
+            thread: as in `run`.
+            context: as in `System.run`.
+            watch: as in `System.stream`.
+        """
+        return super().stream(
+            question, mode=mode, plan=plan, thread=thread, context=context, watch=watch
+        )
+
+    def astream(
+        self,
+        question: str = "",
+        *,
+        mode: _Mode = "EXECUTE_FULL_PLAN",
+        plan: Sequence[Sequence[Mapping[str, Any]]] | None = None,
+        thread: str | None = None,
+        context: Any = None,
+        watch: Watch = None,
+    ) -> AsyncSystemStream[PlanExecuteResult]:
+        """`stream` for ``async for``.
+
+        Args:
+            question: as in `run`.
+            mode: as in `run`.
+            plan: as in `run`.
+            thread: as in `run`.
+            context: as in `System.run`.
+            watch: as in `System.stream`.
+        """
+        return super().astream(
+            question, mode=mode, plan=plan, thread=thread, context=context, watch=watch
+        )
+
+    def _parts(
+        self, known: Mapping[str, dict[str, Any]], parts: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        del known
+        return {"tools": {self.name: as_tools(parts["tools"])}}
+
+    def _lifespans(self, options: Mapping[str, Any]) -> Lifespans:
+        tools = (tool for own in self._tools.values() for tool in own)
+        return Lifespans(tools, options["user_context"])
+
+    def _input(
+        self,
+        question: Any,
+        *,
+        mode: str = "EXECUTE_FULL_PLAN",
+        plan: Sequence[Sequence[Mapping[str, Any]]] | None = None,
+        file: Any = None,
+    ) -> dict[str, Any]:
+        if file is not None:
+            raise ValidationError(
+                f"a task does not accept a file: {file}",
+                code="input_invalid",
+                hint="give it a tool that reads the file",
+            )
+        given: dict[str, Any] = {"question": question, "mode": mode}
+        if plan is not None:
+            given["plan"] = [[dict(step) for step in stage] for stage in plan]
+        return {"question": given}

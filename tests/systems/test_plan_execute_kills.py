@@ -1,0 +1,47 @@
+"""A process that carries out a task is killed, and another one goes on: no effect happens twice."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+VICTIM = Path(__file__).with_name("lost_plan.py")
+TESTS = str(Path(__file__).parents[1])
+
+
+def run(folder: Path, dies_at: int) -> tuple[int, dict[str, Any] | None]:
+    command = [sys.executable, str(VICTIM), "runs.db", "journal", str(dies_at)]
+    environment = {**os.environ, "PYTHONPATH": TESTS}
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, check=False)
+    assert done.returncode in (0, -signal.SIGKILL), done.stderr.decode()
+    return done.returncode, json.loads(done.stdout) if done.returncode == 0 else None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dies_at", [1, 2, 4, 5, 6])
+def test_a_killed_task_goes_on_without_repeating_an_effect(tmp_path: Path, dies_at: int) -> None:
+    """PE-26 of docs/systems/plan-execute.md."""
+    code, _ = run(tmp_path, dies_at)
+    assert code == -signal.SIGKILL
+    code, result = run(tmp_path, 0)
+    assert code == 0
+    assert result is not None
+    journal = Counter((tmp_path / "journal").read_text(encoding="utf-8").splitlines())
+    effects = {line: count for line, count in journal.items() if line.startswith("write")}
+    assert set(effects.values()) <= {1}, "no call is made twice"
+    if dies_at == 1:
+        assert result["answer"] == "4 written", "the planner is asked again"
+    else:
+        assert journal["planner plans"] == 1, "the plan is not asked for again"
+    lost = [step for step in result["executed_plan"] if step["status"] == "FAILED"]
+    for step in lost:
+        assert step["error"]["type"] == "UnknownOutcome"
+    assert lost or result["answer"] == "4 written"
