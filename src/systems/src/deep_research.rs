@@ -20,6 +20,7 @@ use std::sync::Arc;
 
 use antiphon_core::{Fault, Time};
 
+mod citing;
 pub mod classification;
 pub mod config;
 mod coordinator;

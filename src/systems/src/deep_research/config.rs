@@ -262,7 +262,7 @@ impl SystemConfig for Config {
     /// The longest that any mode takes; the modes keep their own times before it.
     fn limits(&self) -> Limits {
         let searched = self.web_search_timeout_s + self.simple_timeout_s;
-        let longest = self.research_timeout_s.max(searched);
+        let longest = (self.research_timeout_s - self.delivery_reserve_s).max(searched);
         Limits { wall_time: Duration::try_from_secs_f64(longest).ok(), ..Limits::default() }
     }
 

@@ -5,8 +5,11 @@ use antiphon_core::graph::{END, START};
 
 use super::config::Config;
 use super::next_node::{NextNode, route};
-use super::{DeepResearch, coordinator, lookup, planner, react, reflector, step, synthesis};
+use super::{
+    DeepResearch, citing, coordinator, lookup, planner, react, reflector, step, synthesis,
+};
 use crate::builder::{RoleDefaults, SystemBuilder};
+use crate::citation;
 use crate::role::RoleSpec;
 
 const BEGIN: &str = "begin";
@@ -19,6 +22,8 @@ const BACKGROUND_PLAINLY: &str = "background_plainly";
 const PLAN_PLAINLY: &str = "plan_plainly";
 const QUERIES_PLAINLY: &str = "queries_plainly";
 const REFLECT_PLAINLY: &str = "reflect_plainly";
+/// Takes over a report whose claims were verified.
+const CITED: &str = "take_report";
 const RESPOND_FAILED: &str = "respond_failed";
 
 /// The roles, in the order in which they work.
@@ -30,6 +35,14 @@ pub(super) const ROLES: &[RoleSpec] = &[
     role("reflector", "Decides after each step how the research goes on."),
     role("synthesiser", "Writes the report."),
     role("responder", "Answers without research."),
+    citation::role::PASSAGE_EXTRACTOR,
+    citation::role::REPORTER,
+    citation::role::VERIFIER,
+    citation::role::QUICK_VERIFIER,
+    citation::role::NUMBER_CHECKER,
+    citation::role::CLAIM_SPLITTER,
+    citation::role::ENTAILMENT_JUDGE,
+    citation::role::REVISER,
 ];
 
 const fn role(name: &'static str, description: &'static str) -> RoleSpec {
@@ -39,8 +52,8 @@ const fn role(name: &'static str, description: &'static str) -> RoleSpec {
 /// Adds everything to the graph.
 pub(super) fn build(config: &Config, graph: &mut SystemBuilder<DeepResearch>) -> Result<(), Fault> {
     use NextNode::{
-        Background, Clarify, ConcludeStep, Coordinate, Deliver, FallBack, Observe, Plan, Queries,
-        Reflect, ReportPlainly, Research, Respond, RouteStep, Synthesize, Write,
+        Background, Cite, Clarify, ConcludeStep, Coordinate, Deliver, FallBack, Observe, Plan,
+        Queries, Reflect, ReportPlainly, Research, Respond, RouteStep, Synthesize, Write,
     };
     let Config { temperature, max_reasks, .. } = *config;
     graph.defaults(RoleDefaults { temperature, max_reasks, tool_timeout: None });
@@ -80,7 +93,10 @@ pub(super) fn build(config: &Config, graph: &mut SystemBuilder<DeepResearch>) ->
     then(graph, REFLECT_PLAINLY, &[RouteStep, Plan, Synthesize]);
 
     graph.node(Synthesize.as_str(), synthesis::synthesize);
-    then(graph, Synthesize.as_str(), &[Write, Deliver, FallBack]);
+    then(graph, Synthesize.as_str(), &[Write, Cite, Deliver, FallBack]);
+    citation::add(graph, CITED)?;
+    graph.node(CITED, citing::take_report);
+    then(graph, CITED, &[Deliver, ReportPlainly]);
     graph.role_of_any_reply(Write.as_str(), synthesis::synthesiser())?;
     graph.on_error_goto(Write.as_str(), ReportPlainly.as_str());
     graph.node(ReportPlainly.as_str(), synthesis::report_plainly);

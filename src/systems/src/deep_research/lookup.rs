@@ -373,7 +373,8 @@ fn background_text(sources: &SourceRegistry, found: &[usize]) -> String {
     lines.map(line).collect::<Vec<_>>().join("\n")
 }
 
-fn seconds(value: f64) -> Duration {
+/// A setting as a time.
+pub(super) fn seconds(value: f64) -> Duration {
     Duration::try_from_secs_f64(value).unwrap_or(Duration::MAX)
 }
 

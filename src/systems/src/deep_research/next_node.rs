@@ -45,6 +45,8 @@ pub enum NextNode {
     Synthesize,
     /// Writes the report.
     Write,
+    /// Writes a report whose claims are verified.
+    Cite,
     /// Lists what was found, without a model.
     ReportPlainly,
     /// Gives up a web search.
@@ -73,6 +75,7 @@ impl NextNode {
             Self::Reflect => "reflect",
             Self::Synthesize => "synthesize",
             Self::Write => "write",
+            Self::Cite => crate::citation::ENTRY,
             Self::ReportPlainly => "report_plainly",
             Self::FallBack => "fall_back",
             Self::Respond => "respond",

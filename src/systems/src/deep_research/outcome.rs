@@ -1,5 +1,6 @@
 //! The output of a question.
 
+use antiphon_citation::{AuditReport, CitationSummary, Claim};
 use antiphon_core::Fault;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -38,6 +39,12 @@ pub struct ResearchReport {
     pub research_outcome: ResearchOutcome,
     /// Links of the report that were taken out because they led to no source.
     pub links_removed: usize,
+    /// The claims of the report with their verdicts; empty unless they were verified.
+    pub claims: Vec<Claim>,
+    /// What was done with them, in numbers; none unless they were verified.
+    pub verification_summary: Option<CitationSummary>,
+    /// The promises that the report does not keep; none unless its claims were verified.
+    pub audit: Option<AuditReport>,
     /// What went wrong on the way.
     pub errors: Vec<ResearchError>,
     /// What a reader should know.
@@ -64,6 +71,9 @@ pub(super) fn conclude(finished: &mut Finished<'_, DeepResearch>) -> Conclusion<
     let reason = (outcome == Outcome::NoAnswer).then(|| reason(state));
     let error: Option<Fault> =
         fault.take().or_else(|| state.error.clone().filter(|_| !is_answered));
+    // A report that was cut short has claims that nobody has verified.
+    let cited = state.citation.is_finished().then(|| state.citation.result());
+    let cited = cited.filter(|_| outcome == Outcome::Answered);
     let output = ResearchReport {
         answer: if is_answered { state.final_report.clone() } else { String::new() },
         final_report: state.final_report.clone(),
@@ -76,6 +86,9 @@ pub(super) fn conclude(finished: &mut Finished<'_, DeepResearch>) -> Conclusion<
         effective_depth: state.effective_depth,
         research_outcome: state.research_outcome.unwrap_or(ResearchOutcome::Failed),
         links_removed: state.links_removed,
+        claims: cited.as_ref().map_or_else(Vec::new, |it| it.claims.clone()),
+        verification_summary: cited.as_ref().map(|it| it.summary.clone()),
+        audit: cited.map(|it| it.audit),
         errors: state.errors.clone(),
         warnings: state.warnings.clone(),
     };

@@ -7,6 +7,7 @@ use super::DeepResearch;
 use super::request::{HistoryMessage, MessageRole};
 use super::source::ResearchSource;
 use super::state::State;
+use crate::citation;
 use crate::delimited_input::{DelimitedInput, cut};
 use crate::node::NodeContext;
 use crate::prompts::PromptSpec;
@@ -21,6 +22,13 @@ pub(super) const PROMPTS: &[PromptSpec] = &[
     prompt("reflector", include_str!("../../prompts/deep_research/reflector.md")),
     prompt("synthesiser", include_str!("../../prompts/deep_research/synthesiser.md")),
     prompt("responder", include_str!("../../prompts/deep_research/responder.md")),
+    citation::role::PROMPTS[0],
+    citation::role::PROMPTS[1],
+    citation::role::PROMPTS[2],
+    citation::role::PROMPTS[3],
+    citation::role::PROMPTS[4],
+    citation::role::PROMPTS[5],
+    citation::role::PROMPTS[6],
 ];
 
 const fn prompt(name: &'static str, text: &'static str) -> PromptSpec {

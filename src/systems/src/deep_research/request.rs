@@ -22,6 +22,8 @@ pub struct ResearchRequest {
     pub system_instructions: Option<String>,
     /// Whether a person may be asked what the question means.
     pub enable_clarification: bool,
+    /// Whether each claim of the report is verified; by default in a deep research only.
+    pub verify_sources: Option<bool>,
     /// Earlier messages, the latest last, in place of those that the thread keeps.
     pub conversation_history: Vec<HistoryMessage>,
     /// Pages that are known already, beside those that the thread keeps.
@@ -48,6 +50,13 @@ pub enum MessageRole {
     Assistant,
 }
 
+impl ResearchRequest {
+    /// Whether each claim of the report is verified.
+    pub fn verifies(&self) -> bool {
+        self.verify_sources.unwrap_or(self.query_mode == QueryMode::DeepResearch)
+    }
+}
+
 impl Default for ResearchRequest {
     fn default() -> Self {
         Self {
@@ -56,6 +65,7 @@ impl Default for ResearchRequest {
             research_depth: ResearchDepth::default(),
             system_instructions: None,
             enable_clarification: true,
+            verify_sources: None,
             conversation_history: Vec::new(),
             existing_sources: Vec::new(),
         }

@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use antiphon_citation::CitationRun;
 use antiphon_core::Fault;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
 
 use super::classification::{Depth, QueryClassification};
 use super::lookup::{Lookup, PageRecord, SearchRecord};
@@ -71,6 +73,10 @@ state! {
         [Set] last_reflection: Option<ReflectionResult>,
         /// What the reflector said after each step.
         [Extend] reflection_history: Vec<ReflectionResult>,
+        /// The report on its way through the stages of citation.
+        [Set] citation: CitationRun,
+        /// What roles and tools have replied to them.
+        [Record] citation_replies: BTreeMap<String, Json>,
         /// Whether the report was begun.
         [Set] has_synthesis: bool,
         /// The report.

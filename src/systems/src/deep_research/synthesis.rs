@@ -3,7 +3,6 @@
 use antiphon_core::{Fault, Schema};
 use serde_json::{Value as Json, json};
 
-use super::DeepResearch;
 use super::coordinator::{fail, role_failed};
 use super::links::LinkedReport;
 use super::next_node::NextNode;
@@ -13,6 +12,7 @@ use super::prompt::{
 use super::request::{HistoryMessage, MessageRole};
 use super::source::SourceRegistry;
 use super::state::{ResearchOutcome, State};
+use super::{DeepResearch, citing};
 use crate::builder::RoleNode;
 use crate::node::NodeContext;
 use crate::patch::Patch;
@@ -52,7 +52,12 @@ pub(super) async fn synthesize(cx: NodeContext<DeepResearch>) -> Result<Patch<St
         "total_sources": state.sources.all().len(),
     });
     patch.note("synthesis_started", data).set(State::has_synthesis, true);
-    cx.go_to(&mut patch, NextNode::Write);
+    if cx.input().verifies() {
+        citing::start(&cx, &mut patch);
+        cx.go_to(&mut patch, NextNode::Cite);
+    } else {
+        cx.go_to(&mut patch, NextNode::Write);
+    }
     Ok(patch)
 }
 
@@ -148,6 +153,11 @@ pub(super) async fn report_plainly(cx: NodeContext<DeepResearch>) -> Result<Patc
         ("SYNTHESIS_FAILED", ResearchOutcome::Degraded)
     };
     role_failed(&cx, &mut patch, code);
+    if citing::take_unfinished(&cx, &mut patch) {
+        patch.set(State::research_outcome, Some(outcome));
+        cx.go_to(&mut patch, NextNode::Deliver);
+        return Ok(patch);
+    }
     if !state.all_observations.is_empty() {
         let part = |observation: &super::state::Observation| {
             format!("## {}\n\n{}\n", observation.step_title, observation.text)

@@ -8,7 +8,9 @@ use antiphon_systems::deep_research::{QueryMode, ResearchOutcome, ResearchReques
 use antiphon_systems::{Outcome, Session};
 use serde_json::{Value as Json, json};
 
-use crate::scene::{Library, Scene, decision, in_time, moderate, observed, plan, report, search};
+use crate::scene::{
+    Library, Scene, decision, in_time, moderate, observed, plan, report, search, unverified,
+};
 
 /// A reply that comes after some seconds.
 fn slow(reply: &Json, seconds: u64) -> ScriptedReply {
@@ -109,7 +111,7 @@ async fn spent_calls_leave_what_was_found() {
     let (system, _) = scene.system();
     let limits = Limits { model_calls: Some(5), ..Limits::default() };
     let session = Session { limits, ..scene.session() };
-    let asked = Box::pin(system.ask("How long?", session));
+    let asked = Box::pin(system.ask(unverified("How long?"), session));
     let result = in_time(&scene.clock, asked).await.unwrap();
     assert_eq!(result.outcome, Outcome::Budget);
     assert!(result.output.final_report.starts_with("## a\n"), "{}", result.output.final_report);

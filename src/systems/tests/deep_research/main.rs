@@ -6,6 +6,7 @@
     reason = "clippy does not see that the stage is only set in tests"
 )]
 
+mod citing;
 #[path = "../shared/conversation_snapshot.rs"]
 mod conversation_snapshot;
 mod decisions;

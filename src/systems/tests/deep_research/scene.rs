@@ -134,6 +134,11 @@ pub(crate) struct Played {
     pub(crate) library: Arc<Library>,
 }
 
+/// A question whose report is not verified.
+pub(crate) fn unverified(question: &str) -> ResearchRequest {
+    ResearchRequest { verify_sources: Some(false), ..question.into() }
+}
+
 /// A classification of the coordinator.
 pub(crate) fn moderate() -> Json {
     json!({"is_simple_query": false, "complexity": "moderate"})
@@ -217,6 +222,8 @@ impl Scene {
     /// Asks, and moves the time whenever nothing else can go on.
     pub(crate) async fn ask(mut self, input: impl Into<ResearchRequest>) -> Played {
         let (system, model) = self.system();
+        let mut input: ResearchRequest = input.into();
+        input.verify_sources = input.verify_sources.or(Some(false));
         let asked = Box::pin(system.ask(input, self.session()));
         let result = in_time(&self.clock, asked).await.unwrap();
         Played { result, model, library: self.library }

@@ -11,7 +11,7 @@ use antiphon_systems::{Outcome, Session};
 use serde_json::json;
 
 use crate::flow::{light, light_with};
-use crate::scene::{Library, Scene, in_time};
+use crate::scene::{Library, Scene, in_time, unverified};
 
 fn store() -> Arc<dyn Store> {
     Arc::new(MemoryStore::new(Arc::new(ManualClock::default())))
@@ -28,7 +28,7 @@ async fn a_thread_keeps_the_conversation_and_the_sources() {
     let mut first = light(Library::tea());
     let (system, _) = first.system();
     let session = Session { thread: Some(thread(&store)), ..first.session() };
-    let asked = Box::pin(system.ask("How long do teas steep?", session));
+    let asked = Box::pin(system.ask(unverified("How long do teas steep?"), session));
     assert_eq!(in_time(&first.clock, asked).await.unwrap().outcome, Outcome::Answered);
 
     let mut second = Scene::new(&json!({})).role("responder", ["Green one, two minutes [2]."]);
@@ -54,7 +54,7 @@ async fn a_lost_research_goes_on_without_a_step_or_a_page_twice() {
     let (system, model) = scene.system();
     let asks = async {
         let session = Session { thread: Some(thread(&store)), ..scene.session() };
-        Box::pin(system.ask("How long do teas steep?", session)).await
+        Box::pin(system.ask(unverified("How long do teas steep?"), session)).await
     };
     // The second step has begun: its searches were chosen, and the run is lost.
     let lost = async {
@@ -96,7 +96,7 @@ async fn a_cancelled_research_keeps_what_it_has() {
         token.cancel("enough");
         std::future::pending::<()>().await;
     };
-    let asked = Box::pin(system.ask("How long do teas steep?", session));
+    let asked = Box::pin(system.ask(unverified("How long do teas steep?"), session));
     let result = tokio::select! {
         biased;
         () = cancels => unreachable!("it waits"),

@@ -1,0 +1,153 @@
+//! A report whose claims are verified, by the stages of [`crate::citation`].
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use antiphon_citation::{CitationInput, CitationRun, CitationSettings, CitedSource, FoundPage};
+use antiphon_core::{Fault, FaultCode, ToolOutcome};
+use antiphon_runtime::Tool;
+use async_trait::async_trait;
+use serde_json::Value as Json;
+
+use super::DeepResearch;
+use super::classification::Depth;
+use super::lookup::seconds;
+use super::next_node::NextNode;
+use super::source::{CrawlStatus, ResearchSource};
+use super::state::{ResearchOutcome, State};
+use super::tools::{found_pages, read_text, search_arguments};
+use crate::citation::CitesSources;
+use crate::node::NodeContext;
+use crate::patch::Patch;
+use crate::planned_call::{CallProgress, call_planned};
+use crate::state::{Field, Record, Set, Worst};
+
+#[async_trait]
+impl CitesSources for DeepResearch {
+    const CITATION: Field<State, Set, CitationRun> = State::citation;
+    const REPLIES: Field<State, Record, BTreeMap<String, Json>> = State::citation_replies;
+    const ERROR: Field<State, Worst, Option<Fault>> = State::error;
+
+    fn citation(state: &State) -> &CitationRun {
+        &state.citation
+    }
+
+    fn replies(state: &State) -> &BTreeMap<String, Json> {
+        &state.citation_replies
+    }
+
+    async fn search(
+        cx: &NodeContext<Self>,
+        query: &str,
+        limit: usize,
+    ) -> Result<Vec<FoundPage>, Fault> {
+        let tool = cx.data().tools.search().first().ok_or_else(|| missing("searches"))?;
+        let arguments = search_arguments(tool, query, limit);
+        let found = call(cx, tool, arguments, cx.system().config.search_timeout_s).await?;
+        let page = |page: ResearchSource| FoundPage {
+            url: page.url,
+            title: page.title,
+            snippet: page.snippet,
+        };
+        Ok(found_pages(&found, limit).into_iter().map(page).collect())
+    }
+
+    async fn read_page(cx: &NodeContext<Self>, url: &str) -> Result<CitedSource, Fault> {
+        let most = cx.system().config.content_storage;
+        let (tool, arguments) =
+            cx.data().tools.reader(url, most).ok_or_else(|| missing("reads such pages"))?;
+        let read = call(cx, tool, arguments, cx.system().config.page_timeout_s).await?;
+        let (title, text) = read_text(&read, most);
+        let url = url.to_owned();
+        Ok(CitedSource { url, title, text, is_fetched: true, ..CitedSource::default() })
+    }
+}
+
+/// A call for a fact. One that a person has to approve is not made: the fact stays uncertain.
+async fn call(
+    cx: &NodeContext<DeepResearch>,
+    tool: &Arc<dyn Tool>,
+    arguments: Json,
+    limit: f64,
+) -> ToolOutcome {
+    match call_planned(cx, tool, arguments, seconds(limit)).await? {
+        CallProgress::Asks(_) => Err(missing("may be called without a person")),
+        CallProgress::Ended(outcome) => outcome,
+    }
+}
+
+fn missing(what: &str) -> Fault {
+    Fault::new(FaultCode::HostIncomplete, format!("no tool {what}"))
+}
+
+/// Starts the stages with what was found.
+pub(super) fn start(cx: &NodeContext<DeepResearch>, patch: &mut Patch<State>) {
+    let state = &cx.state;
+    let depth = cx.system().config.depth(state.effective_depth);
+    let mut settings = match state.effective_depth {
+        Depth::Light => CitationSettings::light(),
+        Depth::Medium => CitationSettings::medium(),
+        Depth::Extended => CitationSettings::extended(),
+    };
+    (settings.min_words, settings.max_words) = (depth.min_words, depth.max_words);
+    let source = |source: &ResearchSource| CitedSource {
+        url: source.url.clone(),
+        title: source.title.clone(),
+        text: source.content.clone(),
+        snippet: source.snippet.clone(),
+        is_fetched: source.crawl_status == CrawlStatus::Success,
+        is_cited: false,
+    };
+    let input = CitationInput {
+        question: state.query.clone(),
+        observations: state.all_observations.iter().map(|it| it.text.clone()).collect(),
+        sources: state.sources.all().iter().map(source).collect(),
+        settings,
+    };
+    patch.set(State::citation, CitationRun::new(input));
+}
+
+/// Takes the report over once all stages have ended.
+pub(super) async fn take_report(cx: NodeContext<DeepResearch>) -> Result<Patch<State>, Fault> {
+    let mut patch = Patch::default();
+    let is_degraded = cx.state.citation.result().is_degraded;
+    take(&cx, &cx.state.citation, &mut patch);
+    let outcome = if is_degraded { ResearchOutcome::Degraded } else { ResearchOutcome::Completed };
+    patch.set(State::research_outcome, Some(outcome));
+    cx.go_to(&mut patch, NextNode::Deliver);
+    Ok(patch)
+}
+
+/// Takes over what there is of a report whose stages were cut short, and says whether there is any.
+pub(super) fn take_unfinished(cx: &NodeContext<DeepResearch>, patch: &mut Patch<State>) -> bool {
+    if cx.state.citation.text().is_empty() {
+        return false;
+    }
+    let mut run = cx.state.citation.clone();
+    run.conclude();
+    take(cx, &run, patch);
+    patch.set(State::citation, run);
+    true
+}
+
+/// The text, and the sources as the stages leave them: those that they have found come last.
+fn take(cx: &NodeContext<DeepResearch>, run: &CitationRun, patch: &mut Patch<State>) {
+    let result = run.result();
+    let mut sources = cx.state.sources.clone();
+    for cited in &result.sources {
+        let crawl_status =
+            if cited.is_fetched { CrawlStatus::Success } else { CrawlStatus::NotCrawled };
+        let (number, _) = sources.add(ResearchSource {
+            url: cited.url.clone(),
+            title: cited.title.clone(),
+            snippet: cited.snippet.clone(),
+            content: cited.text.clone(),
+            crawl_status,
+            ..ResearchSource::default()
+        });
+        if let Some(source) = sources.get_mut(number) {
+            source.is_cited = cited.is_cited;
+        }
+    }
+    patch.set(State::final_report, result.markdown()).set(State::sources, sources);
+}

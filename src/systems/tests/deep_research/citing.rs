@@ -1,0 +1,75 @@
+//! Reports whose claims are verified.
+
+use std::time::Duration;
+
+use antiphon_citation::Verdict;
+use antiphon_models::ScriptedReply;
+use antiphon_systems::Outcome;
+use antiphon_systems::deep_research::{QueryMode, ResearchOutcome, ResearchRequest};
+use serde_json::json;
+
+use crate::flow::light;
+use crate::scene::Library;
+
+fn verified() -> ResearchRequest {
+    ResearchRequest { verify_sources: Some(true), .."How long does green tea steep?".into() }
+}
+
+#[tokio::test]
+async fn a_deep_research_verifies_each_claim_of_its_report() {
+    let supported =
+        json!({"verdicts": [{"number": 0, "reasoning": "so it is", "verdict": "supported"}]});
+    let played = light(Library::tea())
+        .role("reporter", [json!({"report": "Green tea steeps for two minutes [0]."})])
+        .always("verifier", ScriptedReply::json(&supported))
+        .always("quick_verifier", ScriptedReply::json(&supported))
+        .ask(verified())
+        .await;
+    let output = &played.result.output;
+    assert_eq!(played.result.outcome, Outcome::Answered, "{:?}", output.errors);
+    assert!(
+        output.answer.starts_with("Green tea steeps for two minutes [Green]"),
+        "{}",
+        output.answer
+    );
+    assert_eq!(output.claims[0].verdict, Some(Verdict::Supported));
+    assert!(output.audit.as_ref().unwrap().is_clean());
+    assert_eq!(output.verification_summary.as_ref().unwrap().verdicts.supported, 1);
+    assert!(output.sources.iter().any(|source| source.is_cited));
+    assert!(!played.roles().contains(&"synthesiser".to_owned()));
+}
+
+#[tokio::test]
+async fn without_a_reporter_the_evidence_is_the_report_and_says_so() {
+    let played = light(Library::tea()).ask(verified()).await;
+    let output = &played.result.output;
+    assert_eq!(output.research_outcome, ResearchOutcome::Degraded);
+    assert_eq!((played.result.outcome, output.answer.as_str()), (Outcome::NoAnswer, ""));
+    assert!(output.final_report.contains("[Black]"), "{}", output.final_report);
+    assert!(output.claims.is_empty() && output.verification_summary.is_none());
+}
+
+#[tokio::test]
+async fn a_report_whose_verification_takes_too_long_is_delivered_without_verdicts() {
+    let late = ScriptedReply::text("late").after(Duration::from_secs(400));
+    let played = light(Library::tea())
+        .role("reporter", [json!({"report": "Green tea steeps for two minutes [0]."})])
+        .always("verifier", late.clone())
+        .always("quick_verifier", late)
+        .ask(verified())
+        .await;
+    let output = &played.result.output;
+    assert_eq!(output.research_outcome, ResearchOutcome::TimeoutPartial);
+    assert_eq!((played.result.outcome, output.answer.as_str()), (Outcome::Budget, ""));
+    assert!(!output.final_report.is_empty());
+    assert!(output.claims.is_empty() && output.verification_summary.is_none());
+    assert!(played.seconds() < 300.0, "{}", played.seconds());
+}
+
+#[test]
+fn verification_is_the_default_of_a_deep_research_only() {
+    assert!(ResearchRequest::default().verifies());
+    let query_mode = QueryMode::WebSearch;
+    let web = ResearchRequest { query_mode, ..ResearchRequest::default() };
+    assert!(!web.verifies());
+}
