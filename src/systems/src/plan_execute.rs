@@ -66,6 +66,7 @@ use crate::resources::SystemResources;
 use crate::result::Outcome;
 use crate::role::RoleSpec;
 use crate::session::Session;
+use crate::sub_task::{RunDispatcher, SubTaskDispatcher};
 use crate::system::{Conclusion, Finished, System};
 
 /// The plan-and-execute system, for a [`SystemRunner`](crate::SystemRunner).
@@ -80,6 +81,8 @@ pub struct PlanExecute {
 pub struct ExecutionRun {
     /// How many calls of tools may still begin.
     permits: Semaphore,
+    /// What sends steps of workers to them; none if their tools are called here.
+    sub_tasks: Option<RunDispatcher>,
 }
 
 impl System for PlanExecute {
@@ -119,7 +122,9 @@ impl System for PlanExecute {
     }
 
     fn open(&self, _: &Arc<TaskInput>, _: &Session) -> ExecutionRun {
-        ExecutionRun { permits: Semaphore::new(self.config.stage_concurrency) }
+        let queue = self.resources.queue.as_ref();
+        let sub_tasks = queue.map(|queue| SubTaskDispatcher::new(Arc::clone(queue)).open());
+        ExecutionRun { permits: Semaphore::new(self.config.stage_concurrency), sub_tasks }
     }
 
     fn completed_outcome(state: &State) -> Outcome {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use antiphon_core::{Fault, FaultCode};
 use antiphon_runtime::sandbox::Sandbox;
-use antiphon_runtime::{Model, Tool, ToolRegistry};
+use antiphon_runtime::{Model, Queue, Tool, ToolRegistry};
 
 use crate::prompts::Prompts;
 use crate::role::{RoleImplementation, RoleModel, Roles, check_tool_names};
@@ -31,6 +31,7 @@ pub struct SystemResourcesBuilder {
     registries: Vec<Arc<dyn ToolRegistry>>,
     prompts: BTreeMap<String, String>,
     sandbox: Option<Arc<dyn Sandbox>>,
+    queue: Option<Arc<dyn Queue>>,
 }
 
 impl SystemResourcesBuilder {
@@ -80,6 +81,12 @@ impl SystemResourcesBuilder {
         Self { sandbox: Some(sandbox), ..self }
     }
 
+    /// Over which the system sends its sub-tasks; without one it calls their tools itself.
+    #[must_use]
+    pub fn queue(self, queue: Arc<dyn Queue>) -> Self {
+        Self { queue: Some(queue), ..self }
+    }
+
     /// Checks the resources against the roles and prompts of a system.
     ///
     /// # Errors
@@ -99,6 +106,7 @@ impl SystemResourcesBuilder {
             tools,
             registries: self.registries,
             sandbox: self.sandbox,
+            queue: self.queue,
         })
     }
 }
@@ -116,6 +124,8 @@ pub struct SystemResources {
     pub registries: Vec<Arc<dyn ToolRegistry>>,
     /// Where code that a model writes is run.
     pub sandbox: Option<Arc<dyn Sandbox>>,
+    /// Over which it sends sub-tasks.
+    pub queue: Option<Arc<dyn Queue>>,
 }
 
 impl SystemResources {

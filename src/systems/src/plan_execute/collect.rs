@@ -41,6 +41,12 @@ pub(super) async fn collect(cx: NodeContext<PlanExecute>) -> Result<Patch<State>
     let long: Vec<String> =
         steps.filter(is_summarised).filter(is_long).map(|step| step.step_id.clone()).collect();
     patch.set(State::long_steps, long);
+    if let Some(run) = &cx.data().sub_tasks {
+        // The results of the stage are committed by now.
+        for dropped in run.settle().await {
+            patch.note("EXECUTION_STEP_RESULT_DROPPED", json!(dropped));
+        }
+    }
     Ok(patch)
 }
 

@@ -1,13 +1,14 @@
 //! Carrying out a stage: which steps start, with which input, and one step.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use antiphon_core::command::Destinations;
 use antiphon_core::{Fault, FaultCode};
 use serde_json::{Map, Value as Json, json};
 
 use super::PlanExecute;
-use super::capability::{Capabilities, RoleTool, StepAction};
+use super::capability::{Capabilities, ORCHESTRATOR, RoleTool, StepAction};
 use super::explore::explore;
 use super::graph::{COLLECT, EXECUTE, WRITE};
 use super::model_step::{previous, prompt_of};
@@ -20,6 +21,7 @@ use super::step_output::{StepError, StepErrorKind, StepOutput, StepStatus};
 use crate::node::{NodeContext, NodeExit, StateView, goto, sent_to};
 use crate::patch::Patch;
 use crate::planned_call::{CallProgress, call_planned};
+use crate::sub_task::{SubTaskBrief, sub_task_id};
 
 /// The fields of an event about a step.
 pub(super) fn details(step: &PlanStep, stage: usize, sub_task_id: &str) -> Json {
@@ -62,7 +64,7 @@ pub(super) async fn start_stage(cx: NodeContext<PlanExecute>) -> Result<Patch<St
         }
         match preparation.input(step) {
             Ok(input) => {
-                let sub_task_id = format!("{}/{}/{}", cx.scope.run_id, state.attempt, step.step_id);
+                let sub_task_id = sub_task_id(&cx.scope.run_id, state.attempt, &step.step_id);
                 starts.push(StepStart { step_id: step.step_id.clone(), sub_task_id, input });
             }
             Err(error) => {
@@ -180,7 +182,7 @@ pub(super) async fn execute(cx: NodeContext<PlanExecute>) -> Result<NodeExit<Sta
         }
         StepAction::Call(_) | StepAction::AskModel => {
             cx.note("EXECUTION_STEP_DISPATCHED", dispatched);
-            match call(&cx, tool, start.input).await? {
+            match call(&cx, tool, &step, start).await? {
                 CallResult::Asks(question) => return Ok(NodeExit::Ask(question)),
                 CallResult::Ended(result) => *result,
             }
@@ -197,13 +199,21 @@ enum CallResult {
 async fn call(
     cx: &NodeContext<PlanExecute>,
     tool: &RoleTool,
-    input: Map<String, Json>,
+    step: &PlanStep,
+    start: StepStart,
 ) -> Result<CallResult, Fault> {
     let StepAction::Call(tool) = &tool.action else {
         return Err(nothing_sent(cx));
     };
     let timeout = cx.system().config.step_timeout();
-    let result = match call_planned(cx, tool, Json::Object(input), timeout).await? {
+    let input = Json::Object(start.input);
+    let sub_tasks = cx.data().sub_tasks.as_ref();
+    let sub_tasks = sub_tasks.filter(|_| step.assigned_agent_role != ORCHESTRATOR);
+    let tool = match sub_tasks {
+        Some(run) => run.tool(tool, brief(cx, step, start.sub_task_id), timeout),
+        None => Arc::clone(tool),
+    };
+    let result = match call_planned(cx, &tool, input, timeout).await? {
         CallProgress::Asks(question) => return Ok(CallResult::Asks(question)),
         CallProgress::Ended(Ok(value)) => StepResult {
             status: StepStatus::Completed,
@@ -214,6 +224,22 @@ async fn call(
         CallProgress::Ended(Err(fault)) => StepResult::unprepared(StepError::of(&fault)),
     };
     Ok(CallResult::Ended(Box::new(result)))
+}
+
+/// What a worker learns of a step.
+fn brief(cx: &NodeContext<PlanExecute>, step: &PlanStep, sub_task_id: String) -> SubTaskBrief {
+    let run_id = cx.scope.run_id.to_string();
+    SubTaskBrief {
+        sub_task_id,
+        parent_task_id: run_id.clone(),
+        run_id,
+        role: step.assigned_agent_role.clone(),
+        step_id: step.step_id.clone(),
+        narrative_step: step.narrative_step.clone(),
+        context_summary: None,
+        key_profile: None,
+        attempt: cx.state.attempt,
+    }
 }
 
 /// What a PDF file lacks.

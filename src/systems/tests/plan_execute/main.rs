@@ -8,6 +8,7 @@ mod conversation_snapshot;
 mod keeping;
 mod planning;
 mod prompts;
+mod queueing;
 mod references;
 mod revising;
 mod running;

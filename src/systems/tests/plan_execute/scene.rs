@@ -6,7 +6,7 @@ use std::sync::Arc;
 use antiphon_core::event::EventKind;
 use antiphon_core::{Category, Fault, ModelRequest};
 use antiphon_models::{ScriptBranch, ScriptedModel, ScriptedReply};
-use antiphon_runtime::{Clock, ManualClock, Tool};
+use antiphon_runtime::{Clock, ManualClock, Queue, Tool};
 use antiphon_systems::plan_execute::{
     Config, ContextEntry, PlanExecute, State, StepErrorKind, StepStatus, TaskInput, TaskOutput,
 };
@@ -18,6 +18,7 @@ use crate::stage::FakeTool;
 pub(crate) struct Scene {
     pub(crate) config: Config,
     pub(crate) clock: Arc<ManualClock>,
+    pub(crate) queue: Option<Arc<dyn Queue>>,
     tools: Vec<Arc<dyn Tool>>,
     branches: Vec<ScriptBranch>,
 }
@@ -33,6 +34,7 @@ impl Scene {
         Self {
             config: Config::from_json(settings).unwrap(),
             clock: Arc::new(ManualClock::default()),
+            queue: None,
             tools: Vec::new(),
             branches: Vec::new(),
         }
@@ -86,6 +88,7 @@ impl Scene {
     pub(crate) fn system_with(&self, model: Arc<ScriptedModel>) -> SystemRunner<PlanExecute> {
         let resources =
             SystemResourcesBuilder::new().model(model).tools("plan_execute", self.tools.clone());
+        let resources = self.queue.iter().cloned().fold(resources, SystemResourcesBuilder::queue);
         SystemRunner::new(self.config.clone(), resources).unwrap()
     }
 

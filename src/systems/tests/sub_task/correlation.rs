@@ -27,8 +27,9 @@ pub(crate) async fn run_stages(scene: &Scene, tool: &Arc<CountingTool>, run_id: 
     }
 }
 
+/// PE-19 of `docs/systems/plan-execute.md`.
 #[tokio::test]
-async fn p19_every_result_of_two_runs_reaches_its_own_step() {
+async fn every_result_of_two_runs_reaches_its_own_step() {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
     let queue = Arc::new(MemoryQueue::new(queue_settings(), clock.clone()));
     let (scene, tool) = (Scene { queue, clock }, Arc::new(CountingTool::doubling()));

@@ -49,8 +49,9 @@ async fn a_role_without_workers_fails_at_once() {
     assert_eq!(called.unwrap_err().code, "sub_task_no_worker");
 }
 
+/// PE-18 of `docs/systems/plan-execute.md`.
 #[tokio::test]
-async fn p18_a_late_result_is_dropped_and_does_not_disturb_the_next_attempt() {
+async fn a_late_result_is_dropped_and_does_not_disturb_the_next_attempt() {
     let (scene, clock) = Scene::new();
     let (tool, run) = (Arc::new(CountingTool::doubling()), scene.run());
     let call = scene.call(&run, &tool, brief("run", "s1"), 1);

@@ -57,7 +57,7 @@ fn work_that_must_not_be_repeated_is_delivered_once() {
 }
 
 #[test]
-fn p28_a_message_names_a_key_profile_and_nothing_else_about_it() {
+fn a_message_names_a_key_profile_and_nothing_else_about_it() {
     let body = message().body;
     assert_eq!(body["api_keys_config_ref"], "paid");
     let fields: Vec<_> = body.as_object().unwrap().keys().collect();

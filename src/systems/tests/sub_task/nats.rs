@@ -25,8 +25,9 @@ fn short_lease() -> QueueSettings {
     QueueSettings { lease: Duration::from_secs(4), ..queue_settings() }
 }
 
+/// PE-19 of `docs/systems/plan-execute.md`.
 #[tokio::test]
-async fn p19_every_result_of_two_processes_reaches_its_own_step() {
+async fn every_result_of_two_processes_reaches_its_own_step() {
     let server = NatsServer::shared();
     let tool = Arc::new(CountingTool::doubling());
     let orchestrators = [

@@ -1,0 +1,49 @@
+//! Steps that workers carry out over a queue.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use antiphon_queue::MemoryQueue;
+use antiphon_runtime::{CancellationToken, Tool};
+use antiphon_systems::plan_execute::{Capabilities, TaskStatus};
+use antiphon_systems::sub_task::{SubTaskWorker, WorkerSettings, queue_settings};
+use serde_json::json;
+
+use crate::scene::Scene;
+use crate::stage::{FakeTool, read, returns, search};
+
+fn tools(link: &str) -> [Arc<FakeTool>; 2] {
+    let hit = json!({"title": "Tea", "url": link, "snippet": "Hot."});
+    [
+        returns("web_search", &json!({"results": [hit]})),
+        returns("read_page", &json!({"text": link})),
+    ]
+}
+
+#[tokio::test]
+async fn steps_of_workers_go_over_the_queue_and_their_results_come_back() {
+    let (own, of_worker) = (tools("https://own.example"), tools("https://worker.example"));
+    let mut scene = Scene::new(&json!({}))
+        .tool(&own[0])
+        .tool(&own[1])
+        .plans(&[json!([
+            [search("s1", "tea"), search("s2", "cups")],
+            [read("r1", "@{outputs.s1.result_data.0.link}")],
+        ])])
+        .answers("Tea.");
+    let queue = Arc::new(MemoryQueue::new(queue_settings(), scene.clock.clone()));
+    scene.queue = Some(queue.clone());
+    let given = of_worker.clone().map(|tool| tool as Arc<dyn Tool>);
+    let capabilities = Capabilities::of(&given, &BTreeMap::new()).unwrap();
+    let worker = SubTaskWorker::new(queue, WorkerSettings::default(), scene.clock.clone());
+    let roles = capabilities.worker_tools().into_iter();
+    let worker = roles.fold(worker, |worker, (role, tools)| worker.role(&role, tools).unwrap());
+    let working = tokio::spawn(worker.run(CancellationToken::new()));
+    let played = scene.ask("Tea?").await;
+    assert_eq!(played.result.output.status, TaskStatus::Completed);
+    assert!(own.iter().all(|tool| tool.calls().is_empty()));
+    assert_eq!(of_worker[0].calls().len(), 2);
+    assert_eq!(of_worker[1].calls(), [json!({"url": "https://worker.example"})]);
+    assert_eq!(played.step("r1").raw_result_data, "https://worker.example");
+    working.abort();
+}
