@@ -59,7 +59,8 @@ class FileBatches(CheckedKeywords, Generic[_R]):
 
         A question that pauses for a person gets a line with the outcome ``paused`` and its
         ``questions``. `resume` answers it in the thread of its id; then `redo_failed` appends the
-        line with the answer. Without a checkpointer it cannot be answered.
+        line with the answer. Without a checkpointer it cannot be answered. A line whose question
+        has changed meanwhile is refused (``thread_paused``): the open question would be lost.
 
         An invalid line is reported in `BatchReport.problems` and gets no line in the output.
 

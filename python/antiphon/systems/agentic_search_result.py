@@ -176,7 +176,7 @@ class AgenticSearchResult(SystemResult):
         text: the answer as Markdown; empty if there is none.
         html: what can be shown in any case, as HTML that is safe to show: the answer, a list of
             what was found, or text that no result supports, after a sentence that says so; empty if
-            a fault ended the question.
+            a fault other than a spent budget ended the question.
         reasoning: how the answer was reached.
         sources: the passages that the answer relies on; all of them if the model named none.
         search_outcome: ``answered``; ``answered_partial`` if a task failed and another has a

@@ -53,8 +53,8 @@ pub enum SystemStart<I> {
     /// From nothing. A thread puts aside its previous content, but no question that waits for a
     /// person.
     Ask(I),
-    /// From nothing, unless the thread holds this very input: then it resumes that, and
-    /// one that has ended returns its result.
+    /// From nothing, as [`SystemStart::Ask`], unless the thread holds this very input: then it
+    /// resumes that, and one that has ended returns its result.
     AskOnce(I),
     /// As [`SystemStart::AskOnce`], but a question that has ended is asked anew.
     AskAgain(I),
@@ -237,6 +237,11 @@ impl<S: System> SystemRunner<S> {
         let refused = match (&start, &opened.contents) {
             (SystemStart::Resume(_), None) => Some(empty(thread.name())),
             (SystemStart::Ask(_), Some(past)) => waiting(thread.name(), past),
+            (SystemStart::AskOnce(input) | SystemStart::AskAgain(input), Some(past))
+                if self.stored_input(past) != Some(&json!(input)) =>
+            {
+                waiting(thread.name(), past)
+            }
             _ => None,
         };
         if let Some(fault) = refused {

@@ -15,6 +15,7 @@ use super::synthesis::deliver;
 use crate::node::NodeContext;
 use crate::patch::Patch;
 
+const STOPPED: &str = "The question was stopped before it was answered.";
 /// Characters of a result that the list shows.
 const PREVIEW: usize = 500;
 
@@ -81,16 +82,10 @@ pub(super) async fn respond(cx: NodeContext<AgenticSearch>) -> Result<Patch<Stat
     }
     let lead = match (no_tools, is_spent) {
         (true, _) => "No tool can be used to answer the question.",
-        (_, true) => "The question was stopped before it was answered.",
+        (_, true) => STOPPED,
         _ => "The results could not be put into an answer.",
     };
-    let html = listed(&state.query, lead, &plan);
-    let response = FinalResponse {
-        markdown: to_markdown(&html),
-        response_content: html,
-        reasoning: String::new(),
-        information_used: Vec::new(),
-    };
+    let response = without_synthesiser(&state.query, lead, &plan);
     let outcome = if no_tools { SearchOutcome::NoTools } else { SearchOutcome::FallbackHtml };
     if !no_tools {
         patch.note("synthesis_fallback", json!({"level": 4}));
@@ -107,6 +102,21 @@ pub(super) async fn respond(cx: NodeContext<AgenticSearch>) -> Result<Patch<Stat
         .set(State::error_message, Some(message))
         .set(State::final_response, Some(response));
     Ok(patch)
+}
+
+/// What is shown of a question that was stopped before even that could be written.
+pub(super) fn stopped(state: &State) -> FinalResponse {
+    without_synthesiser(&state.query, STOPPED, &state.plan())
+}
+
+fn without_synthesiser(question: &str, lead: &str, plan: &ExecutionPlan) -> FinalResponse {
+    let html = listed(question, lead, plan);
+    FinalResponse {
+        markdown: to_markdown(&html),
+        response_content: html,
+        reasoning: String::new(),
+        information_used: Vec::new(),
+    }
 }
 
 /// The question, each result, each failure and a hint, as HTML.

@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde_json::Value as Json;
 
 use super::AgenticSearch;
+use super::fallback::stopped;
 use super::plan::{ExecutionPlan, TaskError, TaskStatus};
 use super::source::SearchSource;
 use super::state::{FinalResponse, SearchOutcome, State};
@@ -21,7 +22,7 @@ pub struct SearchAnswer {
     /// The answer as Markdown; empty if there is none.
     pub answer: String,
     /// What can be shown in any case: the answer, or what was found, as HTML that is safe to show;
-    /// empty if a fault ended the question.
+    /// empty if a fault other than a spent budget ended the question.
     pub html: String,
     /// How the answer was reached.
     pub reasoning: String,
@@ -94,7 +95,8 @@ pub(super) fn conclude(finished: &mut Finished<'_, AgenticSearch>) -> Conclusion
         .or_else(|| state.discovery_error.clone());
     let fault_message = error.as_ref().filter(|_| outcome == Outcome::Error);
     let fault_message = fault_message.map(|fault| fault.message.clone());
-    let response = state.final_response.clone().unwrap_or_default();
+    let stopped = || (outcome == Outcome::Budget).then(|| stopped(state));
+    let response = state.final_response.clone().or_else(stopped).unwrap_or_default();
     let is_answered = outcome == Outcome::Answered;
     let FinalResponse { response_content, markdown, reasoning, information_used } = response;
     let output = SearchAnswer {

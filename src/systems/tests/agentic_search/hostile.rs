@@ -136,3 +136,21 @@ async fn a_question_stopped_before_its_plan_has_none() {
         result.output.html
     );
 }
+
+#[tokio::test]
+async fn a_question_stopped_at_any_step_has_something_to_show() {
+    for steps in 0..8 {
+        let mut scene = Scene::new(&json!({}))
+            .tool(&says("notes", "5"))
+            .planner([plan(&[task("notes", "a")])])
+            .synthesiser([answer("<p>5</p>")]);
+        let (system, _) = scene.system();
+        let limits = Limits { supersteps: Some(steps), ..Limits::default() };
+        let result = system.ask("What?", Session { limits, ..scene.session() }).await.unwrap();
+        if result.outcome == Outcome::Budget {
+            let html = &result.output.html;
+            assert!(html.contains("stopped before it was answered"), "{steps}: {html}");
+        }
+        assert!(!result.output.html.is_empty(), "{steps}");
+    }
+}

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use antiphon_core::SideEffect;
+use antiphon_core::approval::Approval;
 use antiphon_models::ScriptedModel;
 use antiphon_runtime::{Answers, ManualClock, Store};
 use antiphon_stores::{Cipher, Durability, MemoryStore, SealedStore, StoredThread};
 use antiphon_systems::agentic_search::{AgenticSearch, SearchAnswer, State, TaskErrorKind};
-use antiphon_systems::{Outcome, Session, SystemResult, SystemRunner};
+use antiphon_systems::{Outcome, Session, SystemResult, SystemRunner, SystemStart};
 use serde_json::{Value as Json, json};
 use tokio::sync::Notify;
 
@@ -33,6 +34,34 @@ async fn turn(
         ..Session::new(Arc::new(ManualClock::default()))
     };
     system.ask(question, session).await.unwrap()
+}
+
+#[tokio::test]
+async fn another_question_of_a_file_does_not_replace_one_that_waits() {
+    let mut tool = FakeTool::search("paid", |_| Ok(json!("12")));
+    tool.spec.approval = Approval::Person;
+    let mut scene = Scene::new(&json!({}))
+        .tool(&Arc::new(tool))
+        .planner([plan(&[task("paid", "a")])])
+        .synthesiser([answer("<p>12</p>")]);
+    let (system, _) = scene.system();
+    let store = store();
+    let session = || Session { thread: Some(thread(&store)), ..scene.session() };
+    let asked = |start| system.run(start, session());
+    let paused = asked(SystemStart::AskOnce("How many?".into())).await.unwrap();
+    assert_eq!(paused.outcome, Outcome::Paused);
+    for start in [SystemStart::AskOnce("How large?".into()), SystemStart::AskAgain("Why?".into())] {
+        let refused = asked(start).await.err().unwrap();
+        assert_eq!(refused.code, "thread_paused");
+        assert!(refused.message.contains("may `paid` be called"), "{refused}");
+    }
+    let same = asked(SystemStart::AskOnce("How many?".into())).await.unwrap();
+    assert_eq!((same.outcome, same.questions), (Outcome::Paused, paused.questions));
+    let answers = Answers::Only(json!(true));
+    let answered = asked(SystemStart::Resume(answers)).await.unwrap();
+    assert_eq!(answered.output.answer, "12");
+    let next = asked(SystemStart::AskOnce("How large?".into())).await.unwrap();
+    assert_eq!(next.state.query, "How large?", "an ended question is put aside");
 }
 
 /// AS-16 of `docs/systems/agentic-search.md`.
