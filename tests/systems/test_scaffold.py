@@ -314,6 +314,7 @@ def test_signatures_name_the_settings_of_the_schema() -> None:
     from antiphon.systems.agentic_search import AgenticSearchSettings
     from antiphon.systems.computation import ComputationSettings
     from antiphon.systems.data_analyst import DataAnalystSettings
+    from antiphon.systems.deep_research import DeepResearchSettings
     from antiphon.systems.plan_execute import PlanExecuteSettings
     from antiphon.systems.review_loop import ReviewLoopSettings
 
@@ -323,6 +324,7 @@ def test_signatures_name_the_settings_of_the_schema() -> None:
         ("computation", ComputationSettings),
         ("agentic_search", AgenticSearchSettings),
         ("data_analyst", DataAnalystSettings),
+        ("deep_research", DeepResearchSettings),
         ("plan_execute", PlanExecuteSettings),
     ):
         assert set(settings.__annotations__) == set(known[name].config_schema["properties"]), name

@@ -12,6 +12,7 @@
 //! | [`source`] | pages, each under a number that does not change |
 //! | [`information_gain`] | when further calls are not worth their time |
 //! | [`deadline`], [`next_node`] | the times of a question, and which node comes next |
+//! | [`passage`] | the passages that a report cites |
 //! | [`links`] | holding the links of a report to the sources |
 //! | [`state`] | the state of a question |
 //! | [`outcome`] | the output |
@@ -31,6 +32,7 @@ pub mod links;
 pub mod lookup;
 pub mod next_node;
 pub mod outcome;
+pub mod passage;
 pub mod plan;
 mod planner;
 mod prompt;
@@ -50,6 +52,7 @@ pub use classification::{
 };
 pub use config::{Config, DepthSettings, ResearcherMode};
 pub use outcome::ResearchReport;
+pub use passage::CitedPassage;
 pub use plan::{PlanStep, ResearchPlan, StepStatus, StepType};
 pub use reflection::{ReflectionDecision, ReflectionResult};
 pub use request::{HistoryMessage, MessageRole, ResearchRequest};

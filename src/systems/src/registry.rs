@@ -89,6 +89,7 @@ pub fn registry() -> &'static [SystemEntry] {
         SystemEntry::of::<crate::agentic_search::AgenticSearch>(),
         SystemEntry::of::<crate::computation::Computation>(),
         SystemEntry::of::<crate::data_analyst::DataAnalyst>(),
+        SystemEntry::of::<crate::deep_research::DeepResearch>(),
         #[cfg(feature = "echo")]
         SystemEntry::of::<crate::echo::Echo>(),
         SystemEntry::of::<crate::plan_execute::PlanExecute>(),

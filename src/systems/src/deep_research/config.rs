@@ -31,7 +31,7 @@ pub struct Config {
     /// The most thorough research.
     pub extended: DepthSettings,
     /// Whether a few searches are made before the first plan, by default yes.
-    pub background: bool,
+    pub background_investigation: bool,
     /// Searches before the first plan, by default 3.
     pub max_background_queries: usize,
     /// Results that each of them contributes, by default 3.
@@ -120,7 +120,7 @@ impl Default for Config {
             light: DepthSettings::new((1, 3), (800, 1_200), Classic, (2, 3), 8),
             medium: DepthSettings::new((3, 6), (1_200, 2_000), React, (3, 5), 12),
             extended: DepthSettings::new((5, 10), (1_500, 3_200), React, (4, 8), 20),
-            background: true,
+            background_investigation: true,
             max_background_queries: 3,
             background_results_per_query: 3,
             max_background_results: 5,

@@ -166,7 +166,7 @@ fn resolve(cx: &NodeContext<DeepResearch>, found: &QueryClassification, patch: &
         return;
     }
     patch.set(State::effective_depth, Depth::resolve(cx.input().research_depth, Some(found)));
-    let can_search = config.background && !cx.data().tools.search().is_empty();
+    let can_search = config.background_investigation && !cx.data().tools.search().is_empty();
     cx.go_to(patch, if can_search { NextNode::Background } else { NextNode::Plan });
 }
 

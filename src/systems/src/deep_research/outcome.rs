@@ -1,12 +1,13 @@
 //! The output of a question.
 
-use antiphon_citation::{AuditReport, CitationSummary, Claim};
+use antiphon_citation::{AuditReport, CitationSummary, Claim, Reference};
 use antiphon_core::Fault;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::DeepResearch;
 use super::classification::{Depth, QueryClassification};
+use super::passage::{CitedPassage, cited_passages, claims_in_chars};
 use super::plan::{PlanStep, ResearchPlan};
 use super::reflection::ReflectionResult;
 use super::source::ResearchSource;
@@ -39,8 +40,13 @@ pub struct ResearchReport {
     pub research_outcome: ResearchOutcome,
     /// Links of the report that were taken out because they led to no source.
     pub links_removed: usize,
-    /// The claims of the report with their verdicts; empty unless they were verified.
+    /// The claims of the report with their verdicts, and their places in characters of it; empty
+    /// unless they were verified.
     pub claims: Vec<Claim>,
+    /// The passages that the claims cite.
+    pub passages: Vec<CitedPassage>,
+    /// What the keys in the report stand for, in the order of their first use.
+    pub references: Vec<Reference>,
     /// What was done with them, in numbers; none unless they were verified.
     pub verification_summary: Option<CitationSummary>,
     /// The promises that the report does not keep; none unless its claims were verified.
@@ -86,7 +92,9 @@ pub(super) fn conclude(finished: &mut Finished<'_, DeepResearch>) -> Conclusion<
         effective_depth: state.effective_depth,
         research_outcome: state.research_outcome.unwrap_or(ResearchOutcome::Failed),
         links_removed: state.links_removed,
-        claims: cited.as_ref().map_or_else(Vec::new, |it| it.claims.clone()),
+        claims: cited.as_ref().map_or_else(Vec::new, claims_in_chars),
+        passages: cited.as_ref().map_or_else(Vec::new, |it| cited_passages(it, &state.sources)),
+        references: cited.as_ref().map_or_else(Vec::new, |it| it.references.clone()),
         verification_summary: cited.as_ref().map(|it| it.summary.clone()),
         audit: cited.map(|it| it.audit),
         errors: state.errors.clone(),

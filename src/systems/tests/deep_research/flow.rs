@@ -78,7 +78,7 @@ async fn a_greeting_is_answered_by_the_coordinator_alone() {
 /// DR-02 of `docs/systems/deep-research.md`.
 #[tokio::test]
 async fn a_coordinator_that_cannot_be_read_leaves_a_moderate_question() {
-    let played = Scene::new(&json!({"background": false}))
+    let played = Scene::new(&json!({"background_investigation": false}))
         .role("coordinator", ["what?", "still not"])
         .role("planner", [plan(&["a", "b", "c"])])
         .role("researcher", [search("green"), observed("Two minutes.")])
@@ -181,7 +181,7 @@ async fn a_report_without_the_model_lists_what_was_found() {
 #[tokio::test]
 async fn a_depth_that_is_asked_for_is_used() {
     let input = ResearchRequest { research_depth: ResearchDepth::Light, .."How long?".into() };
-    let played = Scene::new(&json!({"background": false}))
+    let played = Scene::new(&json!({"background_investigation": false}))
         .role("coordinator", [json!({"is_simple_query": false, "complexity": "complex"})])
         .role("planner", [plan(&["Green tea"])])
         .role("researcher", [json!({"queries": ["green"]}), json!({"observation": "Two [1]."})])

@@ -70,12 +70,13 @@ fn slow_steps(seconds: u64, report_seconds: u64) -> Scene {
     let library = Library { search_delay: Duration::from_secs(seconds), ..Library::tea() };
     let report = slow(&report("Two minutes [1]."), report_seconds);
     let steps = (0..6).flat_map(|number| [search(&format!("tea {number}")), observed("Two.")]);
-    let mut scene = Scene::with(&json!({"background": false, "search_timeout_s": 200}), library)
-        .role("coordinator", [moderate()])
-        .role("planner", [plan(&["a", "b", "c", "d", "e"])])
-        .role("researcher", steps)
-        .always("reflector", ScriptedReply::json(&decision("continue")))
-        .role("synthesiser", [report]);
+    let mut scene =
+        Scene::with(&json!({"background_investigation": false, "search_timeout_s": 200}), library)
+            .role("coordinator", [moderate()])
+            .role("planner", [plan(&["a", "b", "c", "d", "e"])])
+            .role("researcher", steps)
+            .always("reflector", ScriptedReply::json(&decision("continue")))
+            .role("synthesiser", [report]);
     scene.config.search_timeout_s = 200.0;
     scene
 }

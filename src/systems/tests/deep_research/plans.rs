@@ -13,7 +13,7 @@ fn medium(plans: &[Json], decisions: &[&str]) -> Scene {
     let steps = (0..8).flat_map(|number| {
         [search(&format!("tea {number}")), observed(&format!("Finding {number}."))]
     });
-    Scene::new(&json!({"background": false}))
+    Scene::new(&json!({"background_investigation": false}))
         .role("coordinator", [moderate()])
         .role("planner", plans.to_vec())
         .role("researcher", steps)
@@ -84,7 +84,7 @@ async fn complete_counts_from_the_least_steps_on() {
 
 #[tokio::test]
 async fn without_steps_and_sources_a_question_is_answered_with_a_warning() {
-    let played = Scene::new(&json!({"background": false}))
+    let played = Scene::new(&json!({"background_investigation": false}))
         .role("coordinator", [moderate()])
         .role("planner", [json!({"has_enough_context": true, "steps": []})])
         .role("responder", [json!({"response": "Two minutes."})])
@@ -104,7 +104,7 @@ fn ambiguous() -> Json {
 /// DR-03 of `docs/systems/deep-research.md`.
 #[tokio::test]
 async fn a_person_is_asked_at_most_three_times() {
-    let mut scene = Scene::new(&json!({"background": false}))
+    let mut scene = Scene::new(&json!({"background_investigation": false}))
         .role("coordinator", [ambiguous(), ambiguous(), ambiguous(), ambiguous()])
         .role("planner", [json!({"has_enough_context": true, "steps": []})])
         .role("responder", ["Two minutes."]);
@@ -132,7 +132,7 @@ async fn a_person_is_asked_at_most_three_times() {
 #[tokio::test]
 async fn nobody_is_asked_if_it_is_not_wanted() {
     let input = ResearchRequest { enable_clarification: false, .."How long?".into() };
-    let played = Scene::new(&json!({"background": false}))
+    let played = Scene::new(&json!({"background_investigation": false}))
         .role("coordinator", [ambiguous()])
         .role("planner", [json!({"has_enough_context": true, "steps": []})])
         .role("responder", ["Two minutes."])

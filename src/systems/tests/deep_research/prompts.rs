@@ -25,7 +25,7 @@ async fn the_roles_of_a_light_research_see_what_is_written_down() {
 
 #[tokio::test]
 async fn a_researcher_that_decides_sees_what_is_written_down() {
-    let played = Scene::new(&json!({"background": false}))
+    let played = Scene::new(&json!({"background_investigation": false}))
         .role("coordinator", [moderate()])
         .role("planner", [plan(&["Tea", "Water", "Time"])])
         .role("researcher", [search("green"), crawl(&[1]), observed("Two minutes.")])

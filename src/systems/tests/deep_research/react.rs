@@ -19,7 +19,7 @@ fn pages(count: usize, is_good: bool) -> Library {
 
 async fn research(library: Library, replies: Vec<Json>) -> Played {
     let replies = replies.into_iter().map(ScriptedReply::from);
-    Scene::with(&json!({"background": false}), library)
+    Scene::with(&json!({"background_investigation": false}), library)
         .role("coordinator", [moderate()])
         .role("planner", [plan(&["Tea", "Water", "Time"])])
         .role("researcher", replies)

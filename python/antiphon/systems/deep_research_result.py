@@ -1,0 +1,306 @@
+"""What a deep research returns for a question."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+from antiphon._html import WARNING, escaped
+from antiphon.systems.result import SystemResult
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+__all__ = [
+    "CitedPassage",
+    "Claim",
+    "DeepResearchResult",
+    "Observation",
+    "ResearchSource",
+    "ResearchStep",
+]
+
+_LONGEST = 2_000
+"""Characters of a text that are shown."""
+
+_ResearchOutcome = Literal[
+    "completed",
+    "direct",
+    "fallback_simple",
+    "degraded",
+    "timeout_partial",
+    "nothing_found",
+    "failed",
+]
+"""How a research ended."""
+_Verdict = Literal["supported", "partial", "unsupported", "contradicted"]
+"""What evidence says about a claim."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResearchSource:
+    """A page or document that was found.
+
+    Attributes:
+        number: its number, counted from 1.
+        url: its address, or its path.
+        title: its title.
+        snippet: what the search showed of it.
+        content: its text, as far as it is kept; empty unless it was read.
+        crawl_status: what came of reading it.
+        error_reason: why it was not read.
+        step_title: the step that found it.
+        is_cited: whether the report cites it.
+    """
+
+    number: int
+    url: str
+    title: str
+    snippet: str
+    content: str = field(repr=False)
+    crawl_status: Literal["success", "failed", "timeout", "blocked", "not_crawled"]
+    error_reason: str | None
+    step_title: str | None
+    is_cited: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CitedPassage:
+    """A passage that claims of the report cite.
+
+    Attributes:
+        id: names it in `Claim.passages`.
+        source: the number of its source; ``None`` if that is not kept.
+        quote: the passage, as it stands in the source.
+        span: where it stands in `ResearchSource.content`, as start and end in characters; ``None``
+            for what a search said of a page that was not read.
+        section: the heading above it.
+    """
+
+    id: str
+    source: int | None
+    quote: str
+    span: tuple[int, int] | None
+    section: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """A statement of the report.
+
+    Attributes:
+        text: the sentence without citations.
+        span: where it stands in the report, as start and end in characters; ``None`` once it was
+            taken out.
+        keys: the keys that it cites.
+        passages: the ids of the passages that it cites.
+        verdict: what they say about it; ``None`` if that was not asked.
+        reasoning: why.
+        is_abstained: whether there was nothing to judge it by.
+        is_numeric: whether it states a quantity.
+        revision: how the sentence was changed, as JSON values; ``None`` if it was not.
+    """
+
+    text: str
+    span: tuple[int, int] | None
+    keys: tuple[str, ...]
+    passages: tuple[str, ...]
+    verdict: _Verdict | None
+    reasoning: str
+    is_abstained: bool
+    is_numeric: bool
+    revision: dict[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResearchStep:
+    """One step of a plan.
+
+    Attributes:
+        title: what it is about.
+        description: what is to be found out.
+        status: how it stands.
+    """
+
+    title: str
+    description: str
+    status: Literal["pending", "in_progress", "completed", "skipped"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observation:
+    """What a step has found.
+
+    Attributes:
+        step_title: the step.
+        text: what was found, or why nothing was.
+        sources: the numbers of the sources that the step has found.
+        failed: whether it has found nothing.
+    """
+
+    step_title: str
+    text: str
+    sources: tuple[int, ...]
+    failed: bool
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class DeepResearchResult(SystemResult):
+    """What a deep research returns for a question, beside the fields of `SystemResult`.
+
+    Attributes:
+        text: the report as Markdown; empty if there is no answer.
+        final_report: what can be shown in any case: the report, or what the steps have found.
+        research_outcome: ``completed``; ``direct``, without research; ``fallback_simple`` if a web
+            search came to nothing in time; ``degraded`` if no model has written the report, which
+            then lists what was found; ``timeout_partial``, the same because the time was over;
+            ``nothing_found``; ``failed``.
+        sources: all sources, by number.
+        claims: the claims of the report with their verdicts; empty unless they were verified.
+        passages: the passages that the claims cite.
+        references: what the keys in the report stand for, as JSON values.
+        verification_summary: what was done with the claims, in numbers; ``None`` unless they were
+            verified.
+        violations: the promises that the verified report does not keep, each as a sentence.
+        plan: the steps of the last plan.
+        observations: what the steps have found.
+        reflection_history: what the reflector said after each step, as JSON values.
+        effective_depth: how thorough the research was.
+        links_removed: links of the report that led to no source.
+        research_errors: what went wrong on the way, as JSON values.
+        warnings: what a reader should know.
+    """
+
+    text: str
+    final_report: str
+    research_outcome: _ResearchOutcome
+    sources: tuple[ResearchSource, ...]
+    claims: tuple[Claim, ...]
+    passages: tuple[CitedPassage, ...]
+    references: tuple[dict[str, Any], ...]
+    verification_summary: dict[str, Any] | None
+    violations: tuple[str, ...]
+    plan: tuple[ResearchStep, ...]
+    observations: tuple[Observation, ...]
+    reflection_history: tuple[dict[str, Any], ...]
+    effective_depth: Literal["light", "medium", "extended"]
+    links_removed: int
+    research_errors: tuple[dict[str, Any], ...]
+    warnings: tuple[str, ...]
+
+    @property
+    def answer(self) -> str | None:
+        """The report as Markdown; ``None`` if there is no answer."""
+        return self.text or None
+
+    @classmethod
+    def of(cls, native: Mapping[str, Any]) -> Self:
+        """The result as the engine has it, in Python's own types."""
+        plan = native["plan"]
+        audit = native["audit"]
+        return super().of(
+            {
+                **native,
+                "text": native["answer"],
+                "sources": tuple(
+                    _source(number, one) for number, one in enumerate(native["sources"], 1)
+                ),
+                "claims": tuple(map(_claim, native["claims"])),
+                "passages": tuple(
+                    CitedPassage(**{**one, "span": _span(one["span"])})
+                    for one in native["passages"]
+                ),
+                "references": tuple(native["references"]),
+                "violations": tuple(
+                    f"{one['subject']}: {one['detail']}"
+                    for one in (audit["violations"] if audit else ())
+                ),
+                "plan": () if plan is None else tuple(map(_step, plan["steps"])),
+                "observations": tuple(map(_observation, native["observations"])),
+                "reflection_history": tuple(native["reflection_history"]),
+                "research_errors": tuple(native["errors"]),
+                "warnings": tuple(native["warnings"]),
+            }
+        )
+
+    def to_dict(self, *, events: bool = False) -> dict[str, Any]:
+        """The result as JSON values.
+
+        Args:
+            events: whether to include the events. Default: no.
+        """
+        from dataclasses import asdict
+
+        plain = super().to_dict(events=events)
+        del plain["text"]
+        for name in ("sources", "claims", "passages", "plan", "observations"):
+            plain[name] = [asdict(one) for one in getattr(self, name)]
+        for name in (
+            "references",
+            "violations",
+            "reflection_history",
+            "research_errors",
+            "warnings",
+        ):
+            plain[name] = list(getattr(self, name))
+        return plain
+
+    def _text_lines(self) -> Iterator[str]:
+        if not self.text and self.final_report:
+            yield self.final_report
+        yield from (_line(source) for source in self.sources if source.is_cited)
+        yield from self.violations
+        yield from self.warnings
+        if self.caveat is not None:
+            yield self.caveat
+
+    def _html_parts(self) -> Iterator[str]:
+        for warning in (*self.violations, *self.warnings, self.caveat):
+            if warning is not None:
+                yield f'<div style="color:{WARNING}">{escaped(warning)}</div>'
+        if not self.text and self.final_report:
+            yield f"<p>{escaped(self.final_report, _LONGEST)}</p>"
+        yield from _folded("sources", [_line(source) for source in self.sources])
+        claims = [f"{one.verdict or 'not verified'}: {one.text}" for one in self.claims]
+        yield from _folded("claims", claims)
+
+
+def _folded(title: str, lines: list[str]) -> Iterator[str]:
+    if not lines:
+        return
+    items = "".join(f"<li>{escaped(line, _LONGEST)}</li>" for line in lines)
+    yield f'<details><summary style="font-size:12px">{len(lines)} {title}</summary>'
+    yield f'<ol style="font-size:12px">{items}</ol></details>'
+
+
+def _line(source: ResearchSource) -> str:
+    return f"[{source.number}] {source.title or source.url}, {source.url}"
+
+
+def _source(number: int, native: Mapping[str, Any]) -> ResearchSource:
+    names = ("url", "title", "snippet", "content", "crawl_status", "error_reason", "step_title")
+    given = {name: native[name] for name in names}
+    return ResearchSource(number=number, is_cited=native["is_cited"], **given)
+
+
+def _claim(native: Mapping[str, Any]) -> Claim:
+    names = ("text", "verdict", "reasoning", "is_abstained", "is_numeric", "revision")
+    return Claim(
+        **{name: native[name] for name in names},
+        span=_span(native["span"]),
+        keys=tuple(native["keys"]),
+        passages=tuple(native["evidence"]),
+    )
+
+
+def _step(native: Mapping[str, Any]) -> ResearchStep:
+    return ResearchStep(**{name: native[name] for name in ("title", "description", "status")})
+
+
+def _observation(native: Mapping[str, Any]) -> Observation:
+    given = {name: native[name] for name in ("step_title", "text", "failed")}
+    return Observation(**given, sources=tuple(native["sources"]))
+
+
+def _span(native: Mapping[str, int] | None) -> tuple[int, int] | None:
+    return None if native is None else (native["start"], native["end"])

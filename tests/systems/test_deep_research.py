@@ -1,0 +1,161 @@
+"""Deep research from Python."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from antiphon import tool
+from antiphon.checkpoint import MemorySaver
+from antiphon.errors import ValidationError
+from antiphon.models import scripted
+from antiphon.systems import DeepResearch, DeepResearchResult, find, systems
+
+QUOTE = "Grüner tea steeps for two minutes at 80 degrees."
+PAGES = {"notes/green.md": f"{QUOTE} " * 30}
+CLASSIFIED = {
+    "is_ambiguous": False,
+    "complexity": "simple",
+    "reasoning": "one fact",
+    "recommended_depth": "light",
+    "follow_up_type": "new_topic",
+    "is_simple_query": False,
+}
+STEP = {"title": "Green", "description": "time", "step_type": "research", "needs_search": True}
+
+
+@tool(side_effect="read")
+def look_up(query: str, limit: int = 5) -> dict[str, Any]:
+    """Search the notes."""
+    found = [{"path": path, "title": "Green tea", "snippet": query} for path in PAGES]
+    return {"results": found[:limit]}
+
+
+@tool(side_effect="read")
+def read_note(path: str) -> dict[str, Any]:
+    """Read a note."""
+    return {"path": path, "title": "Green tea", "text": PAGES[path]}
+
+
+def researcher(brief: dict[str, Any]) -> dict[str, Any]:
+    if "queries" in json.dumps(brief["schema"]):
+        return {"queries": ["green tea"]}
+    return {"observation": "Green tea steeps for two minutes."}
+
+
+def research(report: str = "Tea steeps for two minutes [0].", **options: Any) -> DeepResearch:
+    verdict = {"verdicts": [{"number": 0, "reasoning": "so it is", "verdict": "supported"}]}
+    roles: dict[str, Any] = {
+        "coordinator": lambda brief: CLASSIFIED,
+        "background": lambda brief: {"queries": ["tea"]},
+        "planner": lambda brief: {
+            "title": "Tea",
+            "thought": "one step",
+            "has_enough_context": False,
+            "steps": [STEP],
+        },
+        "researcher": researcher,
+        "reflector": lambda brief: {"decision": "complete", "reasoning": "it is known"},
+        "synthesiser": lambda brief: {"report": "Two minutes [1]."},
+        "responder": lambda brief: {"response": "Hello!"},
+        "passage_extractor": lambda brief: {"spans": [{"quote": QUOTE, "relevance": 1}]},
+        "reporter": lambda brief: {"report": report},
+        "verifier": lambda brief: verdict,
+        "quick_verifier": lambda brief: verdict,
+        "number_checker": lambda brief: {"answers": [], "computation": None},
+        "claim_splitter": lambda brief: {"facts": []},
+        "entailment_judge": lambda brief: {"scores": []},
+        "reviser": lambda brief: {"sentence": ""},
+    }
+    return DeepResearch(tools=[look_up, read_note], **{**roles, **options})
+
+
+def test_a_report_has_claims_whose_passages_stand_in_its_sources() -> None:
+    result = research().run("How long does green tea steep?")
+    assert (result.outcome, result.research_outcome) == ("answered", "completed")
+    assert result.answer is not None
+    assert result.answer.startswith("Tea steeps for two minutes [GreenTea].")
+    assert result.answer == result.final_report
+    (claim,) = result.claims
+    assert (claim.verdict, claim.keys, claim.is_numeric) == ("supported", ("GreenTea",), True)
+    assert claim.span is not None
+    assert result.answer[slice(*claim.span)] == "Tea steeps for two minutes [GreenTea]."
+    passage = next(one for one in result.passages if one.id in claim.passages)
+    assert passage.source is not None
+    assert passage.span is not None
+    source = result.sources[passage.source - 1]
+    assert (source.url, source.crawl_status, source.is_cited) == ("notes/green.md", "success", True)
+    assert source.content[slice(*passage.span)] == passage.quote == QUOTE
+    assert result.references[0]["key"] == "GreenTea"
+    assert (result.violations, result.links_removed, result.effective_depth) == ((), 0, "light")
+    assert result.verification_summary is not None
+    assert result.verification_summary["supported"] == 1
+    assert [step.status for step in result.plan] == ["completed"]
+    assert result.observations[0].text == "Green tea steeps for two minutes."
+
+
+def test_a_number_that_no_page_has_is_not_delivered_as_supported() -> None:
+    result = research("Tea steeps for nine minutes [0].").run("How long does green tea steep?")
+    assert not [claim for claim in result.claims if claim.verdict == "supported"]
+    assert "nine minutes [GreenTea]" not in result.final_report
+
+
+def test_a_report_without_verification_has_no_claims() -> None:
+    result = research().run("How long?", verify_sources=False)
+    assert result.answer is not None
+    assert "notes/green.md" in result.answer
+    assert (result.claims, result.verification_summary) == ((), None)
+
+
+def test_a_question_can_be_answered_without_research() -> None:
+    result = research().run("Hello", query_mode="simple")
+    assert (result.answer, result.research_outcome, result.sources) == ("Hello!", "direct", ())
+
+
+def test_a_person_is_asked_what_the_question_means() -> None:
+    asked = {**CLASSIFIED, "is_ambiguous": True, "clarifying_questions": ["Which tea?"]}
+
+    def coordinator(brief: dict[str, Any]) -> dict[str, Any]:
+        return CLASSIFIED if "green" in json.dumps(brief) else asked
+
+    system = research(coordinator=coordinator, checkpointer=MemorySaver())
+    paused = system.run("How long does it steep?", thread="tea")
+    assert paused.outcome == "paused"
+    assert paused.questions[0].value == "Which tea?"
+    assert system.resume("tea", "green tea").outcome == "answered"
+
+
+def test_a_thread_keeps_the_sources() -> None:
+    system = research(checkpointer=MemorySaver())
+    system.run("How long does green tea steep?", thread="tea")
+    again = system.run("Hello", query_mode="simple", thread="tea")
+    assert [source.url for source in again.sources] == ["notes/green.md"]
+
+
+def test_a_result_is_shown_and_written() -> None:
+    result = research().run("How long does green tea steep?")
+    plain = json.loads(result.to_json())
+    assert plain["claims"][0]["verdict"] == "supported"
+    assert plain["sources"][0]["number"] == 1
+    shown = result._repr_mimebundle_()
+    assert "[1] Green tea, notes/green.md" in shown["text/plain"]
+    assert "1 claims" in shown["text/html"]
+
+
+def test_without_tools_that_search_nothing_is_found() -> None:
+    result = DeepResearch(scripted([])).run("Why?")
+    assert (result.outcome, result.answer) == ("no_answer", None)
+    assert result.research_outcome == "nothing_found"
+
+
+def test_wrong_settings_are_refused() -> None:
+    with pytest.raises(ValidationError, match="max_plan_iterations"):
+        DeepResearch(scripted([]), max_plan_iterations=0)
+
+
+def test_the_registry_knows_it() -> None:
+    assert find("deep_research") is DeepResearch
+    assert "deep_research" in systems()
+    assert DeepResearch._result is DeepResearchResult
