@@ -81,6 +81,46 @@ def test_the_agentic_search_plans_a_search_and_names_the_document(
     assert "    task 1: search_documents: search_documents" in lines
 
 
+def test_the_deep_research_cites_the_document_and_tells_its_steps(
+    folder: Path, tmp_path: Path, antiphon: Antiphon
+) -> None:
+    step = {"title": "Capital", "description": "", "step_type": "research", "needs_search": True}
+    quote = "The capital of Peru is Lima."
+    verdict = {"verdicts": [{"number": 0, "reasoning": "it says so", "verdict": "supported"}]}
+    replies: dict[str, Any] = {
+        "classification": {
+            "is_ambiguous": False,
+            "complexity": "simple",
+            "reasoning": "",
+            "recommended_depth": "light",
+            "follow_up_type": "new_topic",
+            "is_simple_query": False,
+        },
+        "queries": {"queries": ["capital of Peru"]},
+        "plan": {"title": "Peru", "thought": "", "has_enough_context": False, "steps": [step]},
+        "observation": {"observation": quote},
+        "reflection": {"decision": "complete", "reasoning": "it is known"},
+        "passage_extractor": {"spans": [{"quote": quote, "relevance": 1}]},
+        "reporter": {"report": "The capital of Peru is Lima [0]."},
+        "verifier": verdict,
+        "quick_verifier": verdict,
+    }
+    asked = ("ask", QUESTION, "--system", "deep-research", "--docs", str(folder), "--json")
+    with RoleServer(**replies) as server:
+        done = antiphon(*asked, url=server.url, XDG_CACHE_HOME=str(tmp_path / "cache"))
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["answer"].startswith("The capital of Peru is Lima [")
+    assert found["claims"][0]["verdict"] == "supported"
+    assert found["sources"][0]["url"] == "peru.md"
+    assert quote in found["passages"][0]["quote"]
+    assert "Traceback" not in done.stderr
+    lines = done.stderr.splitlines()
+    assert "  plan 1: 1 step" in lines
+    assert "  step 1: Capital" in lines
+    assert "  reflection: complete" in lines
+
+
 def test_a_batch_searches_it_too(folder: Path, tmp_path: Path, antiphon: Antiphon) -> None:
     questions, output = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
     questions.write_text(json.dumps({"task_id": "a", "question": QUESTION}) + "\n")

@@ -111,7 +111,7 @@ class ProgressView:
         if name == "step_determined":
             is_work = data["rule"] not in _GIVEN_UP and data["to"] not in _BEGINS_LATER
             self._begin(_WORK.get(str(data["to"]), "") if is_work else "")
-        elif name == "research_started":
+        elif name == "research_started" and "index" in data:
             self._research(int(data["index"]))
         elif name == "plan_created":
             self._steps = list(data.get("research_steps", ()))
@@ -170,6 +170,8 @@ def _plan(data: dict[str, Any]) -> str:
         return "plan: this cannot be known"
     if "tasks" in data:
         return f"plan: {_count(data['tasks'], 'task')}"
+    if "steps" in data:
+        return f"plan {data['iteration']}: {_count(data['steps'], 'step')}"
     research, expert = data["research_steps"], data["expert_steps"]
     return f"plan: {_count(research, 'research step')}, {_count(expert, 'expert step')}"
 
@@ -179,6 +181,10 @@ def _steps(data: dict[str, Any]) -> Iterator[str]:
     if "tasks" in data:
         for task in data["tasks"]:
             yield f"task {task['task_number']}: {task['tool_name']}: {task['description']}"
+        return
+    if "steps" in data:
+        for number, step in enumerate(data["steps"], 1):
+            yield f"step {number}: {step['title']}"
         return
     for kind, steps in (("research", data["research_steps"]), ("expert", data["expert_steps"])):
         for number, step in enumerate(steps, 1):
@@ -223,6 +229,10 @@ def _task_failed(data: dict[str, Any]) -> str:
 
 _LINES: dict[str, Callable[[dict[str, Any]], str]] = {
     "task_failed": _task_failed,
+    "step_started": lambda data: f"step {data['step_index'] + 1}: {data['step_title']}",
+    "reflection_decision": lambda data: f"reflection: {data['decision']}",
+    "steps_skipped": lambda data: f"skipped: {', '.join(data['titles'])}",
+    "error": lambda data: f"{data['error_code']}: {data['error_message']}",
     "plan_fallback": lambda data: f"no usable plan: {data['reason']}",
     "message_sent": lambda data: _product(data["message"]),
     "verdict": _verdict,
