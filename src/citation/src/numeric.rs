@@ -90,7 +90,7 @@ pub struct NumberAnswer {
 pub fn check_numbers(claim: &str, quotes: &[&str], context: &[&str]) -> Vec<NumericVerification> {
     let evidence: Vec<Vec<Clause>> =
         quotes.iter().flat_map(|quote| sentences_of(quote)).map(|it| clauses(&it)).collect();
-    let context = Context::new(quotes, context);
+    let context = NumberContext::new(quotes, context);
     let mut found = Vec::new();
     for clause in sentences_of(claim).iter().flat_map(|sentence| clauses(sentence)) {
         for quantity in &clause.quantities {
@@ -106,13 +106,13 @@ fn sentences_of(text: &str) -> Vec<String> {
 }
 
 /// What is known beside the sentence that states a number.
-struct Context {
+struct NumberContext {
     terms: BTreeSet<String>,
     titles: BTreeSet<String>,
     periods: BTreeSet<String>,
 }
 
-impl Context {
+impl NumberContext {
     fn new(quotes: &[&str], titles: &[&str]) -> Self {
         let all = [quotes, titles].concat().join("\n");
         let titles = titles.join("\n");
@@ -135,7 +135,7 @@ fn checked(
     quantity: &StatedQuantity,
     clause: &Clause,
     evidence: &[Vec<Clause>],
-    context: &Context,
+    context: &NumberContext,
 ) -> NumericVerification {
     let all: Vec<KnownNumber<'_>> = evidence
         .iter()
@@ -203,7 +203,7 @@ fn is_about(
     quantity: &StatedQuantity,
     clause: &Clause,
     known: &KnownNumber<'_>,
-    context: &Context,
+    context: &NumberContext,
 ) -> bool {
     if quantity.kind == QuantityKind::Year {
         return true;

@@ -26,7 +26,7 @@ pub(super) struct QuantityReader<'r, 't> {
 }
 
 /// A quantity and where it ends.
-struct Placed {
+struct PlacedQuantity {
     quantity: StatedQuantity,
     first: usize,
     end: usize,
@@ -39,7 +39,7 @@ impl<'r, 't> QuantityReader<'r, 't> {
 
     /// All quantities, in order.
     pub(super) fn read(&self) -> Vec<StatedQuantity> {
-        let mut found: Vec<Placed> = Vec::new();
+        let mut found: Vec<PlacedQuantity> = Vec::new();
         for figure in figures_of(self.text, self.tokens) {
             let Some(next) = self.quantity(&figure) else { continue };
             match found.last_mut() {
@@ -50,7 +50,7 @@ impl<'r, 't> QuantityReader<'r, 't> {
         found.into_iter().map(|placed| placed.quantity).collect()
     }
 
-    fn quantity(&self, figure: &StatedFigure) -> Option<Placed> {
+    fn quantity(&self, figure: &StatedFigure) -> Option<PlacedQuantity> {
         match &figure.meaning {
             FigureValue::Date(dates) => {
                 let year = dates.first()?.year?;
@@ -63,7 +63,13 @@ impl<'r, 't> QuantityReader<'r, 't> {
         }
     }
 
-    fn placed(&self, first: usize, end: usize, kind: QuantityKind, decimal: Decimal) -> Placed {
+    fn placed(
+        &self,
+        first: usize,
+        end: usize,
+        kind: QuantityKind,
+        decimal: Decimal,
+    ) -> PlacedQuantity {
         let quantity = StatedQuantity {
             text: self.between(first, end),
             kind,
@@ -73,10 +79,10 @@ impl<'r, 't> QuantityReader<'r, 't> {
             number: NumeralReading { decimal, step: 1.0 },
             upper: None,
         };
-        Placed { quantity, first, end }
+        PlacedQuantity { quantity, first, end }
     }
 
-    fn number(&self, place: usize) -> Option<Placed> {
+    fn number(&self, place: usize) -> Option<PlacedQuantity> {
         let (mut reading, mut end) = self.reading(place)?;
         if self.is_ordinal(end) || self.is_name(place) {
             return None;
@@ -100,7 +106,7 @@ impl<'r, 't> QuantityReader<'r, 't> {
         let change = if is_change { change(self.tokens, first, after) } else { None };
         let bound = bound(self.tokens, first, after);
         let quantity = StatedQuantity { text, kind, units, bound, change, number, upper: None };
-        Some(Placed { quantity, first: place, end: after })
+        Some(PlacedQuantity { quantity, first: place, end: after })
     }
 
     /// The number at a token and where it ends. Of the ways to read a numeral the likeliest
@@ -285,7 +291,7 @@ impl<'r, 't> QuantityReader<'r, 't> {
     }
 
     /// Whether two quantities are the ends of a range: `3–5`, `between 3 and 5`, `3 to 5`.
-    fn is_range(&self, low: &Placed, high: &Placed) -> bool {
+    fn is_range(&self, low: &PlacedQuantity, high: &PlacedQuantity) -> bool {
         let is_open = low.quantity.upper.is_none() && high.quantity.upper.is_none();
         let is_year = low.quantity.kind == QuantityKind::Year;
         let are_alike = low.quantity.kind == high.quantity.kind
@@ -320,7 +326,7 @@ impl<'r, 't> QuantityReader<'r, 't> {
 }
 
 /// Makes a range of two quantities; what only the upper one says holds for both.
-fn join(low: &mut Placed, high: Placed) {
+fn join(low: &mut PlacedQuantity, high: PlacedQuantity) {
     let scale = scale_between(&low.quantity, &high.quantity);
     let first = &mut low.quantity;
     first.number = first.number.times(scale);

@@ -19,7 +19,7 @@ use crate::verdict::Verdict;
 
 /// What becomes of a sentence.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Treatment {
+enum SentenceTreatment {
     Keep,
     /// It loses its citation and says that it is not certain.
     Soften,
@@ -121,7 +121,7 @@ impl CitationRun {
     }
 
     /// What becomes of a claim by its verdict, and by what code finds.
-    fn treatment(&mut self, index: usize) -> Treatment {
+    fn treatment(&mut self, index: usize) -> SentenceTreatment {
         let computed = |checks: &[crate::numeric::NumericVerification], value: &str| {
             checks
                 .iter()
@@ -129,7 +129,7 @@ impl CitationRun {
         };
         let mut checks = self.checks(index);
         let (is_related, is_quoted) = (self.fits_evidence(index), self.is_quoted(index));
-        let Some(claim) = self.report.claims.get(index) else { return Treatment::Keep };
+        let Some(claim) = self.report.claims.get(index) else { return SentenceTreatment::Keep };
         for check in &mut checks {
             if computed(&claim.numbers, &check.normalized_claim) {
                 check.status = NumberStatus::Computed;
@@ -142,13 +142,13 @@ impl CitationRun {
         let verdict = claim.verdict.map(|verdict| verdict_after_numbers(verdict, &checks));
         let treatment = match verdict {
             Some(Verdict::Contradicted) => match self.input.settings.contradicted_action {
-                ContradictedAction::Remove => Treatment::Remove,
-                ContradictedAction::Flag => Treatment::Flag,
+                ContradictedAction::Remove => SentenceTreatment::Remove,
+                ContradictedAction::Flag => SentenceTreatment::Flag,
             },
-            _ if !has_numbers || !is_quoted => Treatment::Note,
-            _ if !is_related => Treatment::Soften,
-            Some(Verdict::Unsupported) if !claim.is_abstained => Treatment::Soften,
-            _ => Treatment::Keep,
+            _ if !has_numbers || !is_quoted => SentenceTreatment::Note,
+            _ if !is_related => SentenceTreatment::Soften,
+            Some(Verdict::Unsupported) if !claim.is_abstained => SentenceTreatment::Soften,
+            _ => SentenceTreatment::Keep,
         };
         if let Some(claim) = self.report.claims.get_mut(index) {
             claim.numbers = checks;
@@ -157,17 +157,17 @@ impl CitationRun {
         treatment
     }
 
-    fn without_evidence(&self, claim: &Claim) -> Treatment {
+    fn without_evidence(&self, claim: &Claim) -> SentenceTreatment {
         if claim.verdict == Some(Verdict::Contradicted) {
-            return Treatment::Remove;
+            return SentenceTreatment::Remove;
         }
         let unknown = unknown_numbers(&claim.text, &self.evidence, &self.input.question);
         let invented = missing_quotations(&claim.text, &texts(&self.input.sources));
         if !unknown.is_empty() || !invented.is_empty() {
-            return Treatment::Note;
+            return SentenceTreatment::Note;
         }
         let is_judged = claim.verdict == Some(Verdict::Unsupported) && !claim.is_abstained;
-        if is_judged { Treatment::Soften } else { Treatment::Keep }
+        if is_judged { SentenceTreatment::Soften } else { SentenceTreatment::Keep }
     }
 
     fn fits_evidence(&self, index: usize) -> bool {
@@ -190,42 +190,45 @@ impl CitationRun {
     }
 
     /// The edit that gives a claim its treatment, and what is recorded of it.
-    fn treat(&mut self, index: usize, treatment: Treatment) -> Option<TextEdit> {
+    fn treat(&mut self, index: usize, treatment: SentenceTreatment) -> Option<TextEdit> {
         let claim = self.report.claims.get(index)?.clone();
         let span = claim.span?;
-        if treatment == Treatment::Keep {
+        if treatment == SentenceTreatment::Keep {
             return None;
         }
         let keys = self.keys.clone();
         let known = |label: &str| keys.source(label).is_some();
         let bare = cited(&claim.sentence, &[], &known);
         let (span, expected, replacement) = match treatment {
-            Treatment::Remove => {
+            SentenceTreatment::Remove => {
                 let span = self.removed_span(span);
                 (span, span.of(&self.report.text)?.to_owned(), String::new())
             }
-            Treatment::Flag => {
+            SentenceTreatment::Flag => {
                 let text = format!("{} *(contradicted by its source)*", claim.sentence);
                 (span, claim.sentence.clone(), text)
             }
-            Treatment::Soften => (span, claim.sentence.clone(), softened(&bare)),
+            SentenceTreatment::Soften => (span, claim.sentence.clone(), softened(&bare)),
             _ => (span, claim.sentence.clone(), noted(&bare)),
         };
         let own = self.report.claims.get_mut(index)?;
-        if matches!(treatment, Treatment::Soften | Treatment::Note) {
+        if matches!(treatment, SentenceTreatment::Soften | SentenceTreatment::Note) {
             own.keys.clear();
             own.evidence.clear();
             own.verdict = own.verdict.map(|verdict| verdict.min(Verdict::Unsupported));
         }
         let kind = match treatment {
-            Treatment::Remove => RevisionKind::Removed,
+            SentenceTreatment::Remove => RevisionKind::Removed,
             _ => RevisionKind::FullySoftened,
         };
         let earlier = own.revision.take();
         let (facts, verified) = earlier.as_ref().map_or((1, 0), |it| (it.facts, it.verified));
         let before = earlier.map_or_else(|| claim.sentence.clone(), |it| it.before);
-        let after =
-            if treatment == Treatment::Remove { String::new() } else { replacement.clone() };
+        let after = if treatment == SentenceTreatment::Remove {
+            String::new()
+        } else {
+            replacement.clone()
+        };
         own.revision = Some(RevisionRecord { kind, before, after, facts, verified });
         let data = json!({"claim_id": claim.id, "revision_type": kind, "before": claim.sentence, "after": replacement});
         self.note("claim_revised", data);

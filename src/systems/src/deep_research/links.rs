@@ -69,14 +69,14 @@ impl LinkedReport {
 
     /// An image is of no source: its text stays.
     fn add_image(&mut self, rest: &str) -> Option<usize> {
-        let link = Link::read(rest.get(1..)?)?;
+        let link = MarkdownLink::read(rest.get(1..)?)?;
         self.text.push_str(link.label);
         self.removed += 1;
         Some(1 + link.length)
     }
 
     fn add_bracket(&mut self, rest: &str, sources: &SourceRegistry) -> Option<usize> {
-        if let Some(link) = Link::read(rest) {
+        if let Some(link) = MarkdownLink::read(rest) {
             if let Some((number, source)) = sources.find(link.target) {
                 self.add_link(link.label, number, source);
             } else {
@@ -154,13 +154,13 @@ impl LinkedReport {
 }
 
 /// A link with a text: `[label](target "title")`.
-struct Link<'t> {
+struct MarkdownLink<'t> {
     label: &'t str,
     target: &'t str,
     length: usize,
 }
 
-impl<'t> Link<'t> {
+impl<'t> MarkdownLink<'t> {
     fn read(rest: &'t str) -> Option<Self> {
         let close = balanced(rest, '[', ']')?;
         let after = rest.get(close + 1..)?;

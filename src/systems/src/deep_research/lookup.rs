@@ -163,11 +163,11 @@ fn page_record(result: &Json, most: usize) -> PageRecord {
 
 /// Takes over what the searches and pages have found, and says what comes next.
 pub(super) async fn collect(cx: NodeContext<DeepResearch>) -> Result<Patch<State>, Fault> {
-    let mut collected = Collected::new(&cx);
+    let mut collected = LookupResults::new(&cx);
     let mut patch = Patch::default();
     collected.add_searches(&mut patch);
     collected.add_pages(&mut patch);
-    let Collected { sources, mut work, searched, errors, .. } = collected;
+    let LookupResults { sources, mut work, searched, errors, .. } = collected;
     for error in errors {
         patch.note("error", json!(error)).set(State::errors, [error]);
     }
@@ -212,7 +212,7 @@ pub(super) async fn collect(cx: NodeContext<DeepResearch>) -> Result<Patch<State
 }
 
 /// What is taken over.
-struct Collected<'c> {
+struct LookupResults<'c> {
     cx: &'c NodeContext<DeepResearch>,
     sources: SourceRegistry,
     work: StepWork,
@@ -221,7 +221,7 @@ struct Collected<'c> {
     errors: Vec<ResearchError>,
 }
 
-impl<'c> Collected<'c> {
+impl<'c> LookupResults<'c> {
     fn new(cx: &'c NodeContext<DeepResearch>) -> Self {
         let state = &cx.state;
         let title = state.step().map_or("", |step| &step.title);

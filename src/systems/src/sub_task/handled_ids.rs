@@ -9,7 +9,7 @@ const REMEMBERED: usize = 1_000;
 
 /// How a message stands that is delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Progress {
+pub(super) enum MessageProgress {
     /// This worker has not had it.
     New,
     /// It is at work on it.
@@ -35,14 +35,14 @@ impl HandledIds {
     }
 
     /// How a message stands; a new one is under way from now on.
-    pub(super) fn begin(&self, id: &str) -> Progress {
+    pub(super) fn begin(&self, id: &str) -> MessageProgress {
         let mut recent = self.recent();
         match recent.known.get(id) {
-            Some(true) => Progress::Done,
-            Some(false) => Progress::UnderWay,
+            Some(true) => MessageProgress::Done,
+            Some(false) => MessageProgress::UnderWay,
             None => {
                 recent.known.insert(id.to_owned(), false);
-                Progress::New
+                MessageProgress::New
             }
         }
     }

@@ -11,7 +11,7 @@ use antiphon_runtime::{CancellationToken, Clock, Queue, Tool};
 use tokio::task::{JoinError, JoinSet};
 
 use super::EXTENSION;
-use super::handled_ids::{HandledIds, Progress};
+use super::handled_ids::{HandledIds, MessageProgress};
 use super::message::{SubTask, SubTaskResult};
 use super::name::task_topic;
 use super::result_inbox::KEPT;
@@ -141,18 +141,18 @@ impl SubTaskWorker {
 }
 
 /// How one delivery ended.
-enum Handled {
+enum DeliveryOutcome {
     Completed,
     Failed,
     Dropped,
 }
 
 impl WorkerTally {
-    fn count(&mut self, handled: Option<&Result<Handled, JoinError>>) {
+    fn count(&mut self, handled: Option<&Result<DeliveryOutcome, JoinError>>) {
         match handled {
-            Some(Ok(Handled::Completed)) => self.completed += 1,
-            Some(Ok(Handled::Failed)) => self.failed += 1,
-            Some(Ok(Handled::Dropped) | Err(_)) => self.dropped += 1,
+            Some(Ok(DeliveryOutcome::Completed)) => self.completed += 1,
+            Some(Ok(DeliveryOutcome::Failed)) => self.failed += 1,
+            Some(Ok(DeliveryOutcome::Dropped) | Err(_)) => self.dropped += 1,
             None => {}
         }
     }
@@ -209,34 +209,34 @@ async fn serve(
 }
 
 impl RoleService {
-    async fn handle(self: Arc<Self>, delivery: Delivery) -> Handled {
+    async fn handle(self: Arc<Self>, delivery: Delivery) -> DeliveryOutcome {
         let Delivery { message, attempt, lease, cancellation } = delivery;
         let task = match SubTask::read(&message) {
             Ok(task) => task,
             Err(fault) => {
                 // A message that cannot be buried now comes again.
                 let _ = lease.bury(&fault.message).await;
-                return Handled::Dropped;
+                return DeliveryOutcome::Dropped;
             }
         };
         match self.handled.begin(&message.id) {
-            Progress::New => {}
+            MessageProgress::New => {}
             // Its lease ends; by then the result is there.
-            Progress::UnderWay => return Handled::Dropped,
-            Progress::Done => {
+            MessageProgress::UnderWay => return DeliveryOutcome::Dropped,
+            MessageProgress::Done => {
                 self.acknowledge(&*lease).await;
-                return Handled::Dropped;
+                return DeliveryOutcome::Dropped;
             }
         }
         let handled = tokio::select! {
             biased;
-            () = cancellation.cancelled() => Handled::Dropped,
+            () = cancellation.cancelled() => DeliveryOutcome::Dropped,
             handled = self.carry_out(&task, attempt) => handled,
-            () = self.keep(&*lease) => Handled::Dropped,
+            () = self.keep(&*lease) => DeliveryOutcome::Dropped,
         };
         match handled {
-            Handled::Completed | Handled::Failed => self.acknowledge(&*lease).await,
-            Handled::Dropped => {
+            DeliveryOutcome::Completed | DeliveryOutcome::Failed => self.acknowledge(&*lease).await,
+            DeliveryOutcome::Dropped => {
                 self.handled.abandon(&message.id);
                 if self.tools.repeats(&task) {
                     // Without a lease any more, it is delivered again anyway.
@@ -247,11 +247,12 @@ impl RoleService {
         handled
     }
 
-    async fn carry_out(&self, task: &SubTask, attempt: u32) -> Handled {
+    async fn carry_out(&self, task: &SubTask, attempt: u32) -> DeliveryOutcome {
         let outcome = self.tools.call(task, attempt, &self.clock).await;
-        let handled = if outcome.is_ok() { Handled::Completed } else { Handled::Failed };
+        let handled =
+            if outcome.is_ok() { DeliveryOutcome::Completed } else { DeliveryOutcome::Failed };
         if self.send(task, outcome).await.is_err() {
-            return Handled::Dropped;
+            return DeliveryOutcome::Dropped;
         }
         self.handled.finish(&task.message_id());
         handled

@@ -7,7 +7,7 @@ use antiphon_runtime::{Clock, SystemClock};
 use antiphon_systems::sub_task::queue_settings;
 use serde_json::json;
 
-use crate::scene::{AtWork, CountingTool, Scene, brief};
+use crate::scene::{CountingTool, RunningWorker, Scene, brief};
 
 /// Stages of parallel steps; returns how many results there were.
 pub(crate) async fn run_stages(scene: &Scene, tool: &Arc<CountingTool>, run_id: &str, first: i64) {
@@ -33,7 +33,7 @@ async fn every_result_of_two_runs_reaches_its_own_step() {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
     let queue = Arc::new(MemoryQueue::new(queue_settings(), clock.clone()));
     let (scene, tool) = (Scene { queue, clock }, Arc::new(CountingTool::doubling()));
-    let workers = [(); 3].map(|()| AtWork::begin(scene.worker(&tool)));
+    let workers = [(); 3].map(|()| RunningWorker::begin(scene.worker(&tool)));
     tokio::join!(run_stages(&scene, &tool, "one", 0), run_stages(&scene, &tool, "two", 1000));
     assert_eq!(tool.calls(), (200, 200));
     let mut done = 0;

@@ -13,7 +13,7 @@ use antiphon_systems::sub_task::{
 };
 use serde_json::json;
 
-use crate::scene::{AtWork, CountingTool, ROLE, Scene, TIMEOUT, brief, pass_until};
+use crate::scene::{CountingTool, ROLE, RunningWorker, Scene, TIMEOUT, brief, pass_until};
 
 const LONG: Duration = Duration::from_mins(1);
 
@@ -21,7 +21,7 @@ const LONG: Duration = Duration::from_mins(1);
 async fn a_worker_calls_the_tool_and_its_value_comes_back() {
     let (scene, clock) = Scene::new();
     let (tool, run) = (Arc::new(CountingTool::doubling()), scene.run());
-    let worker = AtWork::begin(scene.worker(&tool));
+    let worker = RunningWorker::begin(scene.worker(&tool));
     let value = scene.call(&run, &tool, brief("run", "s1"), 21).await.unwrap();
     assert_eq!(value, Ok(json!(42)));
     assert!(run.settle().await.is_empty());
@@ -33,7 +33,7 @@ async fn a_failure_of_a_worker_is_that_of_the_call_and_never_ends_the_run() {
     let (scene, clock) = Scene::new();
     let spent = || Fault::new(FaultCode::BudgetExhausted, "spent").with("tool", "double");
     let (tool, run) = (Arc::new(CountingTool::new(move |_| Err(spent()))), scene.run());
-    let worker = AtWork::begin(scene.worker(&tool));
+    let worker = RunningWorker::begin(scene.worker(&tool));
     let fault = scene.call(&run, &tool, brief("run", "s1"), 1).await.unwrap().unwrap_err();
     assert_eq!((&fault.code, fault.category), (&FaultCode::BudgetExhausted, Category::Tool));
     assert_eq!(fault.details["tool"], "double");
@@ -63,7 +63,7 @@ async fn a_late_result_is_dropped_and_does_not_disturb_the_next_attempt() {
     let late = SubTask::read(&taken[0].message).unwrap().result(Ok(json!("late")));
     let late = late.message(&result_topic("run"), Time::from_micros(u64::MAX));
     scene.queue.publish(late, LONG).await.unwrap();
-    let worker = AtWork::begin(scene.worker(&tool));
+    let worker = RunningWorker::begin(scene.worker(&tool));
     let mut next = brief("run", "s1");
     next.sub_task_id = sub_task_id("run", 2, "s1");
     let value = scene.call(&run, &tool, next, 4).await.unwrap();
@@ -92,7 +92,7 @@ async fn what_is_no_result_of_the_run_is_dropped_and_said() {
     stray.abort();
     let result = stray_task.result(Ok(json!(1)));
     scene.queue.publish(result.message(&topic, Time::from_micros(u64::MAX)), LONG).await.unwrap();
-    let worker = AtWork::begin(scene.worker(&tool));
+    let worker = RunningWorker::begin(scene.worker(&tool));
     assert_eq!(scene.call(&run, &tool, brief("run", "s1"), 2).await.unwrap(), Ok(json!(4)));
     let mut reasons: Vec<_> = run.settle().await.iter().map(|one| one.reason).collect();
     reasons.sort_by_key(|reason| *reason as u8);
@@ -121,7 +121,7 @@ async fn a_full_topic_holds_its_publishers_up() {
     let (tool, run) = (Arc::new(CountingTool::doubling()), scene.run());
     let first = scene.call(&run, &tool, brief("run", "s1"), 1);
     let second = scene.call(&run, &tool, brief("run", "s2"), 2);
-    let worker = AtWork::begin(scene.worker(&tool));
+    let worker = RunningWorker::begin(scene.worker(&tool));
     assert_eq!(first.await.unwrap(), Ok(json!(2)));
     let _ = run.settle().await;
     pass_until(&clock, || second.is_finished()).await;

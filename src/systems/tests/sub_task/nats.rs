@@ -11,7 +11,7 @@ use antiphon_systems::sub_task::{SubTask, queue_settings};
 use serde_json::json;
 
 use crate::correlation::run_stages;
-use crate::scene::{AtWork, CountingTool, ROLE, Scene, brief};
+use crate::scene::{CountingTool, ROLE, RunningWorker, Scene, brief};
 use crate::server::NatsServer;
 
 const LONG: Duration = Duration::from_mins(1);
@@ -38,7 +38,7 @@ async fn every_result_of_two_processes_reaches_its_own_step() {
         scene(server, "p19", queue_settings()).await,
         scene(server, "p19", queue_settings()).await,
     ];
-    let workers = others.map(|other| AtWork::begin(other.worker(&tool)));
+    let workers = others.map(|other| RunningWorker::begin(other.worker(&tool)));
     let [one, two] = &orchestrators;
     tokio::join!(run_stages(one, &tool, "one", 0), run_stages(two, &tool, "two", 1000));
     assert_eq!(tool.calls(), (200, 200));
@@ -52,7 +52,8 @@ async fn a_killed_server_that_comes_back_costs_no_step_and_repeats_none() {
     let server = NatsServer::start();
     let orchestrator = scene(&server, "crash", queue_settings()).await;
     let tool = Arc::new(CountingTool::doubling().slow(Duration::from_millis(5)));
-    let worker = AtWork::begin(scene(&server, "crash", queue_settings()).await.worker(&tool));
+    let worker =
+        RunningWorker::begin(scene(&server, "crash", queue_settings()).await.worker(&tool));
     let crash = async {
         while tool.calls().1 < 30 {
             tokio::task::yield_now().await;
@@ -71,14 +72,16 @@ async fn the_work_of_a_killed_worker_goes_to_another_process() {
     let orchestrator = scene(server, "killed worker", short_lease()).await;
     let run = orchestrator.run();
     let stuck = Arc::new(CountingTool::doubling().slow(LONG));
-    let dying = AtWork::begin(scene(server, "killed worker", short_lease()).await.worker(&stuck));
+    let dying =
+        RunningWorker::begin(scene(server, "killed worker", short_lease()).await.worker(&stuck));
     let call = orchestrator.call(&run, &stuck, brief("run", "s1"), 3);
     while stuck.calls().0 == 0 {
         tokio::task::yield_now().await;
     }
     dying.kill().await;
     let tool = Arc::new(CountingTool::doubling());
-    let worker = AtWork::begin(scene(server, "killed worker", short_lease()).await.worker(&tool));
+    let worker =
+        RunningWorker::begin(scene(server, "killed worker", short_lease()).await.worker(&tool));
     assert_eq!(call.await.unwrap(), Ok(json!(6)));
     assert_eq!((stuck.calls(), tool.calls()), ((1, 0), (1, 1)));
     worker.kill().await;
@@ -88,7 +91,7 @@ async fn the_work_of_a_killed_worker_goes_to_another_process() {
 async fn a_resumed_run_finds_a_result_of_before_and_nothing_is_done_twice() {
     let server = NatsServer::shared();
     let tool = Arc::new(CountingTool::doubling());
-    let worker = AtWork::begin(scene(server, "resumed", short_lease()).await.worker(&tool));
+    let worker = RunningWorker::begin(scene(server, "resumed", short_lease()).await.worker(&tool));
     for _ in 0..2 {
         let orchestrator = scene(server, "resumed", short_lease()).await;
         let run = orchestrator.run();
@@ -112,7 +115,7 @@ async fn messages_that_are_sent_twice_or_late_change_nothing() {
     let again = orchestrator.queue.publish(delivery.message.clone(), LONG).await.unwrap();
     assert_eq!(again, PublishOutcome::Known);
     delivery.lease.give_back(Duration::ZERO).await.unwrap();
-    let worker = AtWork::begin(orchestrator.worker(&tool));
+    let worker = RunningWorker::begin(orchestrator.worker(&tool));
     assert_eq!(call.await.unwrap(), Ok(json!(10)));
     let other = SubTask::read(&delivery.message).unwrap().result(Ok(json!("other")));
     let other = other.message(&result_topic("run"), Time::from_micros(u64::MAX));

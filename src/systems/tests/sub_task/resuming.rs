@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use crate::scene::{AtWork, CountingTool, Scene, brief, pass_until, until};
+use crate::scene::{CountingTool, RunningWorker, Scene, brief, pass_until, until};
 
 #[tokio::test]
 async fn a_resumed_run_finds_the_result_that_came_meanwhile() {
     let (scene, clock) = Scene::new();
     let tool = Arc::new(CountingTool::doubling());
-    let worker = AtWork::begin(scene.worker(&tool));
+    let worker = RunningWorker::begin(scene.worker(&tool));
     let run = scene.run();
     let returned = scene.call(&run, &tool, brief("run", "s1"), 21).await.unwrap();
     assert_eq!(returned, Ok(json!(42)));
@@ -37,7 +37,7 @@ async fn what_was_taken_back_is_sent_again_when_the_run_is_resumed() {
         assert!(call.await.unwrap_err().is_cancelled());
         pass_until(&clock, || true).await;
     }
-    let (run, worker) = (scene.run(), AtWork::begin(scene.worker(&tool)));
+    let (run, worker) = (scene.run(), RunningWorker::begin(scene.worker(&tool)));
     let resumed = scene.call(&run, &tool, brief("run", "s1"), 21);
     pass_until(&clock, || resumed.is_finished()).await;
     assert_eq!(resumed.await.unwrap(), Ok(json!(42)));
@@ -49,7 +49,7 @@ async fn what_was_taken_back_is_sent_again_when_the_run_is_resumed() {
 async fn a_result_that_came_before_the_cancellation_counts() {
     let (scene, clock) = Scene::new();
     let tool = Arc::new(CountingTool::doubling());
-    let worker = AtWork::begin(scene.worker(&tool));
+    let worker = RunningWorker::begin(scene.worker(&tool));
     let run = scene.run();
     let call = scene.call(&run, &tool, brief("run", "s1"), 4);
     until(|| tool.calls() == (1, 1)).await;

@@ -132,12 +132,12 @@ impl Scene {
 }
 
 /// A worker at work.
-pub(crate) struct AtWork {
+pub(crate) struct RunningWorker {
     stop: CancellationToken,
     working: JoinHandle<WorkerTally>,
 }
 
-impl AtWork {
+impl RunningWorker {
     pub(crate) fn begin(worker: SubTaskWorker) -> Self {
         let stop = CancellationToken::new();
         let until = stop.clone();

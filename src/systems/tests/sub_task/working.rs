@@ -11,7 +11,7 @@ use antiphon_systems::sub_task::name::task_topic;
 use antiphon_systems::sub_task::{SubTaskWorker, WorkerSettings, queue_settings};
 use serde_json::json;
 
-use crate::scene::{AtWork, CountingTool, ROLE, Scene, brief, pass_until, until};
+use crate::scene::{CountingTool, ROLE, RunningWorker, Scene, brief, pass_until, until};
 
 const LONG: Duration = Duration::from_mins(1);
 
@@ -21,7 +21,7 @@ async fn a_worker_does_so_many_at_a_time() {
     let tool = Arc::new(CountingTool::doubling().slow(Duration::from_secs(1)));
     let two =
         WorkerSettings { concurrency: NonZeroUsize::new(2).unwrap(), ..WorkerSettings::default() };
-    let worker = AtWork::begin(scene.worker_with(&tool, two));
+    let worker = RunningWorker::begin(scene.worker_with(&tool, two));
     let run = scene.run();
     let call = |number: i64| scene.call(&run, &tool, brief("run", &format!("s{number}")), number);
     let calls: Vec<_> = (0..6).map(call).collect();
@@ -37,7 +37,7 @@ async fn a_worker_does_so_many_at_a_time() {
 async fn work_that_is_longer_than_a_lease_keeps_it() {
     let (scene, clock) = Scene::new();
     let tool = Arc::new(CountingTool::doubling().slow(Duration::from_secs(25)));
-    let workers = [(); 2].map(|()| AtWork::begin(scene.worker(&tool)));
+    let workers = [(); 2].map(|()| RunningWorker::begin(scene.worker(&tool)));
     let run = scene.run();
     let call = scene.call(&run, &tool, brief("run", "s1"), 3);
     pass_until(&clock, || call.is_finished()).await;
@@ -52,11 +52,11 @@ async fn work_that_is_longer_than_a_lease_keeps_it() {
 async fn the_work_of_a_killed_worker_goes_to_another_if_it_may_be_repeated() {
     let (scene, clock) = Scene::new();
     let tool = Arc::new(CountingTool::doubling().slow(Duration::from_secs(1)));
-    let (run, dying) = (scene.run(), AtWork::begin(scene.worker(&tool)));
+    let (run, dying) = (scene.run(), RunningWorker::begin(scene.worker(&tool)));
     let call = scene.call(&run, &tool, brief("run", "s1"), 3);
     until(|| tool.calls() == (1, 0)).await;
     dying.kill().await;
-    let worker = AtWork::begin(scene.worker(&tool));
+    let worker = RunningWorker::begin(scene.worker(&tool));
     pass_until(&clock, || call.is_finished()).await;
     assert_eq!(call.await.unwrap(), Ok(json!(6)));
     assert_eq!(tool.calls(), (2, 1));
@@ -67,11 +67,11 @@ async fn the_work_of_a_killed_worker_goes_to_another_if_it_may_be_repeated() {
 async fn work_that_must_not_be_repeated_is_not_given_to_another() {
     let (scene, clock) = Scene::new();
     let tool = Arc::new(CountingTool::doubling().slow(Duration::from_secs(1)).external());
-    let (run, dying) = (scene.run(), AtWork::begin(scene.worker(&tool)));
+    let (run, dying) = (scene.run(), RunningWorker::begin(scene.worker(&tool)));
     let call = scene.call(&run, &tool, brief("run", "s1"), 3);
     until(|| tool.calls() == (1, 0)).await;
     dying.kill().await;
-    let worker = AtWork::begin(scene.worker(&tool));
+    let worker = RunningWorker::begin(scene.worker(&tool));
     pass_until(&clock, || call.is_finished()).await;
     assert_eq!(call.await.unwrap().unwrap_err().code, "sub_task_timeout");
     assert_eq!(tool.calls(), (1, 0));
@@ -84,7 +84,7 @@ async fn work_that_must_not_be_repeated_is_not_given_to_another() {
 async fn a_worker_that_is_to_stop_finishes_what_it_has_begun() {
     let (scene, clock) = Scene::new();
     let tool = Arc::new(CountingTool::doubling().slow(Duration::from_secs(2)));
-    let (run, worker) = (scene.run(), AtWork::begin(scene.worker(&tool)));
+    let (run, worker) = (scene.run(), RunningWorker::begin(scene.worker(&tool)));
     let begun = scene.call(&run, &tool, brief("run", "s1"), 3);
     until(|| tool.calls() == (1, 0)).await;
     worker.ask_to_stop();
@@ -102,7 +102,7 @@ async fn a_worker_that_is_to_stop_finishes_what_it_has_begun() {
 async fn a_cancelled_run_stops_the_work() {
     let (scene, clock) = Scene::new();
     let tool = Arc::new(CountingTool::doubling().slow(LONG));
-    let (run, worker) = (scene.run(), AtWork::begin(scene.worker(&tool)));
+    let (run, worker) = (scene.run(), RunningWorker::begin(scene.worker(&tool)));
     let call = scene.call(&run, &tool, brief("run", "s1"), 3);
     until(|| tool.calls() == (1, 0)).await;
     call.abort();
@@ -119,7 +119,7 @@ async fn a_foreign_message_is_buried_with_the_reason() {
     let topic = task_topic(ROLE).unwrap();
     let foreign = QueueMessage::new("foreign", &*topic, json!({"version": 9}));
     scene.queue.publish(foreign, LONG).await.unwrap();
-    let (run, worker) = (scene.run(), AtWork::begin(scene.worker(&tool)));
+    let (run, worker) = (scene.run(), RunningWorker::begin(scene.worker(&tool)));
     let value = scene.call(&run, &tool, brief("run", "s1"), 3).await.unwrap();
     assert_eq!(value, Ok(json!(6)));
     let letters = scene.queue.dead_letters(&topic).await.unwrap();
@@ -136,7 +136,7 @@ async fn failures_of_a_worker_say_what_is_wrong() {
         Some(2) => Ok(json!("x".repeat(600_000))),
         _ => Ok(json!({"error": "no such number"})),
     }));
-    let (run, worker) = (scene.run(), AtWork::begin(scene.worker(&small)));
+    let (run, worker) = (scene.run(), RunningWorker::begin(scene.worker(&small)));
     let code = async |number: i64| {
         let brief = brief("run", &format!("s{number}"));
         let fault = scene.call(&run, &small, brief, number).await.unwrap().unwrap_err();
@@ -147,7 +147,7 @@ async fn failures_of_a_worker_say_what_is_wrong() {
     assert_eq!(code(3).await, "tool_failed");
     worker.kill().await;
     let slow = Arc::new(CountingTool::doubling().slow(LONG));
-    let worker = AtWork::begin(scene.worker(&slow));
+    let worker = RunningWorker::begin(scene.worker(&slow));
     let call = scene.call(&run, &slow, brief("run", "slow"), 1);
     pass_until(&clock, || call.is_finished()).await;
     assert_eq!(call.await.unwrap().unwrap_err().category.as_str(), "timeout");
@@ -164,7 +164,7 @@ async fn a_profile_has_tools_of_its_own() {
         .map(Arc::new)
         .into();
     let worker = scene.worker(&usual).profile("paid", ROLE, [paid.clone() as Arc<dyn Tool>]);
-    let (run, worker) = (scene.run(), AtWork::begin(worker.unwrap()));
+    let (run, worker) = (scene.run(), RunningWorker::begin(worker.unwrap()));
     let call = async |step: &str, profile: Option<&str>| {
         let mut brief = brief("run", step);
         brief.key_profile = profile.map(str::to_owned);
@@ -186,7 +186,7 @@ async fn a_tool_that_the_worker_lacks_is_named() {
     let tool = Arc::new(CountingTool::doubling());
     let empty =
         SubTaskWorker::new(scene.queue.clone(), WorkerSettings::default(), scene.clock.clone());
-    let worker = AtWork::begin(empty.role(ROLE, []).unwrap());
+    let worker = RunningWorker::begin(empty.role(ROLE, []).unwrap());
     let call = scene.call(&scene.run(), &tool, brief("run", "s1"), 1).await.unwrap();
     let fault = call.unwrap_err();
     assert_eq!(fault.code, "sub_task_tool_unknown");
