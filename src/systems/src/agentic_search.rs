@@ -31,7 +31,6 @@ pub mod outcome;
 pub mod plan;
 mod planning;
 mod reference;
-mod result_shape;
 pub mod source;
 pub mod state;
 mod synthesis;

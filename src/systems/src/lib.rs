@@ -46,6 +46,7 @@ pub mod registry;
 pub mod reply;
 pub mod resources;
 pub mod result;
+mod result_shape;
 pub mod review_loop;
 pub mod role;
 mod role_schema;
@@ -56,6 +57,7 @@ pub mod sub_task;
 pub mod system;
 pub mod template;
 pub mod tool_cache;
+mod tool_text;
 
 pub use builder::{RoleDefaults, RoleNode, SystemBuilder};
 pub use drawing::Drawing;

@@ -8,12 +8,12 @@ use serde_json::{Value as Json, json};
 use super::AgenticSearch;
 use super::config::Config;
 use super::plan::{ExecutionPlan, TaskStatus};
-use super::result_shape::value_paths;
 use super::source::{TaskPassages, passages, result_text, shares};
 use super::state::State;
 use crate::delimited_input::{DelimitedInput, cut};
 use crate::prompts::PromptSpec;
 use crate::reply::text;
+use crate::tool_text::{short_tool_text, tool_text};
 
 /// The prompt files.
 pub(super) const PROMPTS: &[PromptSpec] = &[
@@ -36,10 +36,6 @@ pub(super) const PROMPTS: &[PromptSpec] = &[
 
 /// What a compact synthesis reads: so many results, and characters of each.
 const COMPACT: (usize, usize) = (2, 200);
-/// Characters of a description of a tool once there are too many.
-const SHORT: usize = 200;
-/// Characters of a description of an argument.
-const ARGUMENT: usize = 120;
 
 /// The schema of a plan. All else is checked by code, which repairs more than a model would.
 pub(super) fn plan_schema(config: &Config) -> Schema {
@@ -216,17 +212,17 @@ fn add_results(delimited: &mut DelimitedInput, plan: &ExecutionPlan, config: &Co
 /// The tools with their descriptions, as many as the budget allows: first with shorter
 /// descriptions, then those whose words are in the question.
 fn shown_tools(tools: &[ToolSpec], question: &str, room: usize) -> Vec<(String, String)> {
-    let described = |most: usize| -> Vec<(String, String)> {
-        tools.iter().map(|tool| (tool.name.clone(), tool_text(tool, most))).collect()
+    let described = |text: fn(&ToolSpec) -> String| -> Vec<(String, String)> {
+        tools.iter().map(|tool| (tool.name.clone(), text(tool))).collect()
     };
     let size = |texts: &[(String, String)]| -> usize {
         texts.iter().map(|(name, text)| name.len() + text.chars().count()).sum()
     };
-    let full = described(usize::MAX);
+    let full = described(tool_text);
     if size(&full) <= room {
         return full;
     }
-    let short = described(SHORT);
+    let short = described(short_tool_text);
     if size(&short) <= room {
         return short;
     }
@@ -255,48 +251,6 @@ fn shown_tools(tools: &[ToolSpec], question: &str, room: usize) -> Vec<(String, 
 fn words(text: &str) -> Vec<String> {
     let parts = text.split(|sign: char| !sign.is_alphanumeric());
     parts.filter(|word| word.chars().count() > 2).map(str::to_lowercase).collect()
-}
-
-/// What a tool does, and its arguments.
-fn tool_text(tool: &ToolSpec, most: usize) -> String {
-    let mut text = cut(tool.description.trim(), most).into_owned();
-    let properties = tool.parameters.get("properties").and_then(Json::as_object);
-    let required = tool.parameters.get("required").and_then(Json::as_array);
-    let is_required =
-        |name: &str| required.is_some_and(|names| names.iter().any(|required| required == name));
-    for (name, schema) in properties.into_iter().flatten() {
-        let need = if is_required(name) { ", required" } else { "" };
-        // Writing to a string cannot fail.
-        let _ = write!(text, "\n- {name} ({}{need})", kind(schema));
-        let description = schema.get("description").and_then(Json::as_str);
-        if let Some(description) = description.filter(|_| most > SHORT) {
-            let line: String = description.split_whitespace().collect::<Vec<_>>().join(" ");
-            let _ = write!(text, ": {}", cut(&line, ARGUMENT));
-        }
-    }
-    let returned = tool.results.as_ref().filter(|_| most > SHORT).map(value_paths);
-    if let Some(paths) = returned.filter(|paths| !paths.is_empty()) {
-        let _ = write!(text, "\nreturns: {}", paths.join(", "));
-    }
-    text
-}
-
-/// The type of an argument, in a few words.
-fn kind(schema: &Json) -> String {
-    if let Some(values) = schema.get("enum") {
-        return format!("one of {values}");
-    }
-    let kind = match schema.get("type") {
-        Some(Json::String(kind)) => kind.clone(),
-        Some(Json::Array(kinds)) => {
-            kinds.iter().filter_map(Json::as_str).collect::<Vec<_>>().join(" or ")
-        }
-        _ => "any".to_owned(),
-    };
-    match schema.get("default") {
-        Some(default) if !default.is_null() => format!("{kind}, default {default}"),
-        _ => kind,
-    }
 }
 
 /// What a planner that is code gets.

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::native_tool::{is_native, native_tools};
+use crate::tool_text::tool_text;
 
 /// The role of steps that the system carries out itself.
 pub const ORCHESTRATOR: &str = "Orchestrator";
@@ -177,9 +178,8 @@ impl Capabilities {
             // Writing to a string cannot fail.
             let _ = writeln!(text, "{}: {}", role.name, role.description);
             for tool in &role.tools {
-                let spec = &tool.spec;
-                let fields = spec.parameters.get("properties").cloned().unwrap_or_default();
-                let _ = writeln!(text, "- {}: {} Input: {fields}", spec.name, spec.description);
+                let described = tool_text(&tool.spec).replace('\n', "\n  ");
+                let _ = writeln!(text, "- {}: {described}", tool.spec.name);
             }
         }
         text

@@ -9,7 +9,7 @@ const DEEPEST: usize = 5;
 
 /// The paths of the values that a schema declares, such as `results.0.path`: those of plain values,
 /// and of the first item of a list. Empty if it declares none by name.
-pub(super) fn value_paths(schema: &Json) -> Vec<String> {
+pub(crate) fn value_paths(schema: &Json) -> Vec<String> {
     let mut shape = ResultShape { root: schema, open: Vec::new(), paths: Vec::new() };
     shape.visit(schema, &mut Vec::new());
     shape.paths
