@@ -81,6 +81,33 @@ def test_the_agentic_search_plans_a_search_and_names_the_document(
     assert "    task 1: search_documents: search_documents" in lines
 
 
+def test_plan_and_execute_searches_it_and_tells_its_steps(
+    folder: Path, tmp_path: Path, antiphon: Antiphon
+) -> None:
+    step = {
+        "stepId": "s1",
+        "assigned_agent_role": "UtilityAgent",
+        "tool_name": "search_documents",
+        "sub_task_input": {"query": "capital of Peru"},
+        "narrative_step": "look it up",
+    }
+    context = {"updatedSummaryOfProgress": "found", "updatedNextObjective": "answer"}
+    replies: dict[str, Any] = {
+        "plan": {"stages": [[step]]},
+        "context": context,
+        "answer": {"answer": "Lima"},
+    }
+    asked = ("ask", QUESTION, "--system", "plan-execute", "--docs", str(folder))
+    with RoleServer(**replies) as server:
+        done = antiphon(*asked, url=server.url, XDG_CACHE_HOME=str(tmp_path / "cache"))
+    assert (done.returncode, done.stdout) == (0, "Lima\n"), done.stderr
+    lines = done.stderr.splitlines()
+    assert "  plan: 1 stage" in lines
+    assert "    stage 1: search_documents: look it up" in lines
+    assert "  done: look it up" in lines
+    assert "Traceback" not in done.stderr
+
+
 def test_the_deep_research_cites_the_document_and_tells_its_steps(
     folder: Path, tmp_path: Path, antiphon: Antiphon
 ) -> None:

@@ -86,6 +86,13 @@ def test_a_failed_step_is_explained() -> None:
     assert all("Paris is not known." in text for text in shown.values())
 
 
+def test_a_calculation_needs_neither_a_planner_nor_a_tool_of_the_caller() -> None:
+    system = PlanExecute(scripted([CONTEXT, words("14")]))
+    result = system.run("calculate 2*(3+4)")
+    assert (result.plan_source, result.answer) == ("template", "14")
+    assert result.executed_plan[0].result == 14
+
+
 def test_native_tools_have_the_names_that_plans_know(tmp_path: Path) -> None:
     note = {"operation": "create_file", "params": {"filename": "a.txt", "content": "n = "}}
     more = {

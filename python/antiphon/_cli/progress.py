@@ -31,6 +31,12 @@ _WORK = {
     "critic_expert": "critic reviews the answer",
     "finalizer": "finalizer shortens the answer",
 }
+_BEGINS = {
+    "PLANNING_STARTED": "planner plans",
+    "REPLANNING_STARTED": "planner revises the plan",
+    "FINAL_SYNTHESIS_START": "synthesiser words the answer",
+}
+"""Events after which a role works."""
 _BEGINS_LATER = {"researcher", "finalizer"}
 """Steps whose own events say that somebody works."""
 _GIVEN_UP = {
@@ -113,15 +119,12 @@ class ProgressView:
             self._begin(_WORK.get(str(data["to"]), "") if is_work else "")
         elif name == "research_started" and "index" in data:
             self._research(int(data["index"]))
-        elif name == "plan_created":
-            self._steps = list(data.get("research_steps", ()))
-            self.say(_plan(data), _INDENT)
-            for text in _steps(data):
-                self.say(text, _INDENT * 2)
-        elif name in _LINES:
-            text = _LINES[name](data)
-            if text:
-                self.say(text, _INDENT)
+        elif name in _BEGINS:
+            self._begin(_BEGINS[name])
+        else:
+            self._steps = list(data.get("research_steps", self._steps))
+            for depth, text in _lines(name, data):
+                self.say(text, _INDENT * depth)
 
     def _research(self, index: int) -> None:
         work = f"research step {index + 1} of {len(self._steps)}"
@@ -165,6 +168,22 @@ class ProgressView:
         return max(shutil.get_terminal_size().columns - 1, 20)
 
 
+def _lines(name: str, data: dict[str, Any]) -> Iterator[tuple[int, str]]:
+    """What an event says, line by line, each with its depth."""
+    if name in _PLANS:
+        yield from _PLANS[name](data)
+    elif name in _LINES:
+        text = _LINES[name](data)
+        if text:
+            yield 1, text
+
+
+def _created(data: dict[str, Any]) -> Iterator[tuple[int, str]]:
+    yield 1, _plan(data)
+    for text in _steps(data):
+        yield 2, text
+
+
 def _plan(data: dict[str, Any]) -> str:
     if data.get("known") is False:
         return "plan: this cannot be known"
@@ -189,6 +208,20 @@ def _steps(data: dict[str, Any]) -> Iterator[str]:
     for kind, steps in (("research", data["research_steps"]), ("expert", data["expert_steps"])):
         for number, step in enumerate(steps, 1):
             yield f"{kind} {number}: {step}"
+
+
+def _stages(data: dict[str, Any]) -> Iterator[tuple[int, str]]:
+    plan = data["plan"]
+    yield 1, f"plan: {_count(plan, 'stage')}"
+    for number, stage in enumerate(plan, 1):
+        for step in stage:
+            yield 2, f"stage {number}: {step['tool_name']}: {step['narrative_step']}"
+
+
+def _violations(data: dict[str, Any]) -> str:
+    violations = data["violations"]
+    more = f", and {len(violations) - 1} more" if len(violations) > 1 else ""
+    return f"wrong in the plan: {violations[0]}{more}"
 
 
 def _product(message: dict[str, Any]) -> str:
@@ -227,8 +260,19 @@ def _task_failed(data: dict[str, Any]) -> str:
     return f"task {data['task_number']} failed: {data['error']['message']}"
 
 
+_PLANS: dict[str, Callable[[dict[str, Any]], Iterator[tuple[int, str]]]] = {
+    "plan_created": _created,
+    "PLANNING_COMPLETED": _stages,
+    "REPLANNING_SUCCESS": _stages,
+}
 _LINES: dict[str, Callable[[dict[str, Any]], str]] = {
     "task_failed": _task_failed,
+    "PLAN_VALIDATION_FAILED": _violations,
+    "EXECUTION_STEP_COMPLETED": lambda data: f"done: {data['narrativeStep']}",
+    "EXECUTION_STEP_REUSED": lambda data: f"done before: {data['narrativeStep']}",
+    "EXECUTION_STEP_FAILED": lambda data: (
+        f"failed: {data['narrativeStep']}: {data['errorDetails']['message']}"
+    ),
     "step_started": lambda data: f"step {data['step_index'] + 1}: {data['step_title']}",
     "reflection_decision": lambda data: f"reflection: {data['decision']}",
     "steps_skipped": lambda data: f"skipped: {', '.join(data['titles'])}",

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypedDict, Unpack
 
+from antiphon._builtin_tools.calculator import calculator
 from antiphon._roles import RoleSpec, as_tools
 from antiphon._tool.lifespan import Lifespans
+from antiphon._tool.tool import Tool
 from antiphon.errors import ValidationError
 from antiphon.systems._system import System
 from antiphon.systems.plan_execute_result import PlanExecuteResult
+from antiphon.toolset import Toolset
 
 if TYPE_CHECKING:
     import os
@@ -65,10 +68,10 @@ class PlanExecute(System[PlanExecuteResult]):
     Args:
         model: the model of every role that has no implementation, as for `ReviewLoop`.
         tools: what plans may call: tools of `antiphon.tools` (``web_search``, ``read_page``,
-            ``calculator``, ``files``, ``download``, ``write_pdf``), which plans know as
-            ``WebSearchTool``, ``ReadWebpageTool``, ``CalculatorTool``, ``FileSystemTool`` and
-            ``FileDownloaderTool``; and functions, `Tool`s, LangChain tools or `antiphon.Toolset`s
-            under their own names.
+            ``files``, ``download``, ``write_pdf``), which plans know as ``WebSearchTool``,
+            ``ReadWebpageTool``, ``FileSystemTool`` and ``FileDownloaderTool``; and functions,
+            `Tool`s, LangChain tools or `antiphon.Toolset`s under their own names. The calculator,
+            ``CalculatorTool``, is always there.
         planner: the implementation of the role: an `antiphon.Agent` without tools, a model's
             name, a model, or a function of the brief (a dict with ``task``, ``tools``,
             ``revision``, ``rejected_plan``, ``violations`` and ``schema``), which returns
@@ -274,7 +277,10 @@ class PlanExecute(System[PlanExecuteResult]):
         self, known: Mapping[str, dict[str, Any]], parts: Mapping[str, Any]
     ) -> dict[str, Any]:
         del known
-        return {"tools": {self.name: as_tools(parts["tools"])}}
+        given = Tool.collect(Toolset.flatten(parts["tools"]))
+        if all(tool.name != "calculate" for tool in given):
+            given = [*given, calculator()]
+        return {"tools": {self.name: as_tools(given)}}
 
     def _lifespans(self, options: Mapping[str, Any]) -> Lifespans:
         tools = (tool for own in self._tools.values() for tool in own)
