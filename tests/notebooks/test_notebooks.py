@@ -140,6 +140,9 @@ OWN = {
 """What each execution or machine has of its own, and what stands for it."""
 
 
+CUT = [("stdout", "one\n"), ("stdout", "two\n"), ("stderr", "three\n"), ("stdout", "four\n")]
+
+
 def without_own(text: str) -> str:
     for pattern, name in OWN.items():
         text = re.sub(pattern, name, text)
@@ -153,6 +156,9 @@ def plain(outputs: list[Any]) -> list[Any]:
     for output in outputs:
         if output.output_type == "stream":
             kept = {"name": output.name, "text": without_own(output.text)}
+            if shown and shown[-1].get("name") == output.name:  # a kernel cuts a stream anywhere
+                shown[-1].text += kept["text"]
+                continue
         else:
             text = output.get("data", {}).get("text/plain", "")
             kept = {"data": {"text/plain": without_own(text)}, "metadata": {}}
@@ -160,6 +166,13 @@ def plain(outputs: list[Any]) -> list[Any]:
                 kept["execution_count"] = output.execution_count
         shown.append(from_dict({"output_type": output.output_type, **kept}))
     return shown
+
+
+def test_a_stream_that_the_kernel_cut_is_compared_whole() -> None:
+    from_dict: Any = nbformat.from_dict
+    outputs = [from_dict({"output_type": "stream", "name": n, "text": t}) for n, t in CUT]
+    shown = [(output["name"], output["text"]) for output in plain(outputs)]
+    assert shown == [("stdout", "one\ntwo\n"), ("stderr", "three\n"), ("stdout", "four\n")]
 
 
 @pytest.mark.filterwarnings("default")
