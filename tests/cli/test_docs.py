@@ -86,7 +86,7 @@ def test_plan_and_execute_searches_it_and_tells_its_steps(
 ) -> None:
     step = {
         "stepId": "s1",
-        "assigned_agent_role": "UtilityAgent",
+        "assigned_agent_role": "ResearchAgent",
         "tool_name": "search_documents",
         "sub_task_input": {"query": "capital of Peru"},
         "narrative_step": "look it up",
@@ -203,7 +203,7 @@ def test_plan_and_execute_searches_a_folder_as_a_step_of_its_plan(
 ) -> None:
     step = {
         "stepId": "s1",
-        "assigned_agent_role": "UtilityAgent",
+        "assigned_agent_role": "ResearchAgent",
         "tool_name": "search_documents",
         "sub_task_input": {"query": "capital of Peru"},
         "narrative_step": "search the atlas",

@@ -14,8 +14,9 @@ const SHORT: usize = 200;
 /// Characters of a description of an argument.
 const ARGUMENT: usize = 120;
 
-/// What a tool does, its arguments with their types, and the values that its results hold.
-pub(crate) fn tool_text(tool: &ToolSpec) -> String {
+/// What a tool does, its arguments with their types, and the values that its results hold, each as
+/// references name it: after `prefix`.
+pub(crate) fn tool_text(tool: &ToolSpec, prefix: &str) -> String {
     let mut text = tool.description.trim().to_owned();
     add_arguments(&mut text, tool, |schema| {
         let description = schema.get("description").and_then(Json::as_str)?;
@@ -24,6 +25,7 @@ pub(crate) fn tool_text(tool: &ToolSpec) -> String {
     });
     let returned = tool.results.as_ref().map(value_paths);
     if let Some(paths) = returned.filter(|paths| !paths.is_empty()) {
+        let paths: Vec<String> = paths.iter().map(|path| format!("{prefix}{path}")).collect();
         // Writing to a string cannot fail.
         let _ = write!(text, "\nreturns: {}", paths.join(", "));
     }

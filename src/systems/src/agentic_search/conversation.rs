@@ -218,7 +218,7 @@ fn shown_tools(tools: &[ToolSpec], question: &str, room: usize) -> Vec<(String, 
     let size = |texts: &[(String, String)]| -> usize {
         texts.iter().map(|(name, text)| name.len() + text.chars().count()).sum()
     };
-    let full = described(tool_text);
+    let full = described(|tool| tool_text(tool, ""));
     if size(&full) <= room {
         return full;
     }

@@ -25,6 +25,10 @@ pub const UTILITY: &str = "UtilityAgent";
 pub const SEARCH: &str = "WebSearchTool";
 /// Reads a page.
 pub const PAGES: &str = "ReadWebpageTool";
+/// Searches a folder of documents; the tool's own name.
+pub const DOCUMENT_SEARCH: &str = "search_documents";
+/// Reads one of them.
+pub const DOCUMENTS: &str = "read_document";
 /// Calculates.
 pub const CALCULATOR: &str = "CalculatorTool";
 /// Works with files.
@@ -178,7 +182,7 @@ impl Capabilities {
             // Writing to a string cannot fail.
             let _ = writeln!(text, "{}: {}", role.name, role.description);
             for tool in &role.tools {
-                let described = tool_text(&tool.spec).replace('\n', "\n  ");
+                let described = tool_text(&tool.spec, "result_data.").replace('\n', "\n  ");
                 let _ = writeln!(text, "- {}: {described}", tool.spec.name);
             }
         }
@@ -194,7 +198,7 @@ pub fn canonical(tool: &str) -> &str {
 /// Whose a tool is that no worker of the caller claims.
 fn usual_role(tool: &str) -> &'static str {
     match tool {
-        SEARCH | PAGES => RESEARCH,
+        SEARCH | PAGES | DOCUMENT_SEARCH | DOCUMENTS => RESEARCH,
         FILES | DOWNLOADER => ORCHESTRATOR,
         _ => UTILITY,
     }

@@ -56,6 +56,8 @@ fn every_role_has_its_tools_and_a_planner_reads_of_them() {
     for (tool, role) in [
         ("WebSearchTool", "ResearchAgent"),
         ("ReadWebpageTool", "ResearchAgent"),
+        ("search_documents", "ResearchAgent"),
+        ("read_document", "ResearchAgent"),
         ("CalculatorTool", "UtilityAgent"),
         ("FileSystemTool", "Orchestrator"),
         ("FileDownloaderTool", "Orchestrator"),
@@ -68,6 +70,15 @@ fn every_role_has_its_tools_and_a_planner_reads_of_them() {
     assert_eq!(capabilities.role_of("web_search"), None, "plans name the tool above it");
     let workers = capabilities.worker_tools();
     assert_eq!(workers.keys().collect::<Vec<_>>(), ["ResearchAgent", "UtilityAgent"]);
+}
+
+#[test]
+fn what_a_tool_returns_is_named_as_references_name_it() {
+    let mut weigh = FakeTool::new("weigh", |_| Ok(json!({"kg": 3})));
+    weigh.spec.results = Some(json!({"type": "object", "properties": {"kg": {"type": "number"}}}));
+    let given: [Arc<dyn Tool>; 1] = [Arc::new(weigh)];
+    let text = Capabilities::of(&given, &BTreeMap::new()).unwrap().text();
+    assert!(text.contains("returns: result_data.kg"), "{text}");
 }
 
 #[test]

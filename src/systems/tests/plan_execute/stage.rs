@@ -68,6 +68,8 @@ pub(crate) fn capabilities() -> Capabilities {
     let names = [
         "web_search",
         "read_page",
+        "search_documents",
+        "read_document",
         "calculate",
         "write_file",
         "append_file",
