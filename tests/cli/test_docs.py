@@ -86,9 +86,9 @@ def test_plan_and_execute_searches_it_and_tells_its_steps(
 ) -> None:
     step = {
         "stepId": "s1",
-        "assigned_agent_role": "ResearchAgent",
-        "tool_name": "search_documents",
-        "sub_task_input": {"query": "capital of Peru"},
+        "assigned_agent_role": "UtilityAgent",
+        "tool_name": "search",
+        "sub_task_input": "capital of Peru",
         "narrative_step": "look it up",
     }
     context = {"updatedSummaryOfProgress": "found", "updatedNextObjective": "answer"}
@@ -104,6 +104,8 @@ def test_plan_and_execute_searches_it_and_tells_its_steps(
     lines = done.stderr.splitlines()
     assert "  plan: 1 stage" in lines
     assert "    stage 1: search_documents: look it up" in lines
+    repaired = "[0][0].tool_name: read as search_documents: search, and 2 more"
+    assert f"  put right in the plan: {repaired}" in lines
     assert "  done: look it up" in lines
     assert "Traceback" not in done.stderr
 

@@ -219,9 +219,16 @@ def _stages(data: dict[str, Any]) -> Iterator[tuple[int, str]]:
 
 
 def _violations(data: dict[str, Any]) -> str:
-    violations = data["violations"]
-    more = f", and {len(violations) - 1} more" if len(violations) > 1 else ""
-    return f"wrong in the plan: {violations[0]}{more}"
+    return f"wrong in the plan: {_first(data['violations'])}"
+
+
+def _repairs(data: dict[str, Any]) -> str:
+    return f"put right in the plan: {_first(data['repairs'])}"
+
+
+def _first(items: list[str]) -> str:
+    """The first one, and how many there are beside it."""
+    return items[0] + (f", and {len(items) - 1} more" if len(items) > 1 else "")
 
 
 def _product(message: dict[str, Any]) -> str:
@@ -267,6 +274,7 @@ _PLANS: dict[str, Callable[[dict[str, Any]], Iterator[tuple[int, str]]]] = {
 }
 _LINES: dict[str, Callable[[dict[str, Any]], str]] = {
     "task_failed": _task_failed,
+    "PLAN_REPAIRED": _repairs,
     "PLAN_VALIDATION_FAILED": _violations,
     "EXECUTION_STEP_COMPLETED": lambda data: f"done: {data['narrativeStep']}",
     "EXECUTION_STEP_REUSED": lambda data: f"done before: {data['narrativeStep']}",

@@ -62,7 +62,11 @@ pub fn replace<E>(value: &Json, with: &dyn Fn(&str) -> Result<Json, E>) -> Resul
     })
 }
 
-fn replace_fields<E>(
+/// The fields with every text in them replaced; their names stay.
+///
+/// # Errors
+/// The first one of `with`.
+pub fn replace_fields<E>(
     fields: &Map<String, Json>,
     with: &dyn Fn(&str) -> Result<Json, E>,
 ) -> Result<Map<String, Json>, E> {

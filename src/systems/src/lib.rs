@@ -56,7 +56,9 @@ pub mod state;
 pub mod sub_task;
 pub mod system;
 pub mod template;
+mod tool_arguments;
 pub mod tool_cache;
+mod tool_name;
 mod tool_text;
 
 pub use builder::{RoleDefaults, RoleNode, SystemBuilder};

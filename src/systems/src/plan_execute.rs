@@ -7,6 +7,7 @@
 //! | [`input`] | the task |
 //! | [`state`] | the state of a task |
 //! | [`plan`] | plans and their steps |
+//! | [`repair`] | plans as planners mean them |
 //! | [`validation`] | what is wrong in a plan, and where |
 //! | [`capability`] | the roles and tools that plans can use |
 //! | [`mod@reference`] | references to outputs of earlier steps |
@@ -42,6 +43,7 @@ mod planning;
 mod prompts;
 pub mod record;
 pub mod reference;
+pub mod repair;
 pub mod state;
 mod step_input;
 pub mod step_output;

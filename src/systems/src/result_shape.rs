@@ -3,7 +3,7 @@
 use serde_json::{Map, Value as Json};
 
 /// The most paths that are listed.
-const MOST: usize = 24;
+pub(crate) const MOST: usize = 24;
 /// How deep the values lie at most.
 const DEEPEST: usize = 5;
 

@@ -8,7 +8,9 @@ use antiphon_core::{Fault, FaultCode, Schema, ToolSpec};
 use antiphon_reply::CompiledSchema;
 use serde_json::{Map, Value as Json, json};
 
+use crate::tool_arguments::{is_text, properties, required, unfit_options, unknown};
 use crate::tool_cache::only_reads;
+use crate::tool_name::meant_name;
 
 /// What models call the text that is looked for.
 const QUERY: [&str; 5] = ["query", "q", "text", "search", "question"];
@@ -79,19 +81,8 @@ impl ToolCatalogue<'_> {
     /// The tool that a planner means: one of exactly this name, else one whose name it surrounds
     /// with blanks, quotes or a prefix such as `functions.`, or writes with other capitals.
     pub(super) fn meant(&self, given: &str) -> Option<&str> {
-        let exact = |name: &str| self.spec(name).map(|spec| &*spec.name);
-        let bare = given.trim().trim_end_matches("()").trim_matches(['`', '"', '\'']).trim();
-        let last = bare.rsplit(['.', '/', ':']).next().unwrap_or(bare);
-        let any_case = |name: &str| {
-            let mut alike = self.specs.iter().filter(|one| one.name.eq_ignore_ascii_case(name));
-            let only = alike.next().filter(|_| alike.next().is_none());
-            only.map(|spec| &*spec.name)
-        };
-        exact(given)
-            .or_else(|| exact(bare))
-            .or_else(|| exact(last))
-            .or_else(|| any_case(bare))
-            .or_else(|| any_case(last))
+        let names: Vec<&str> = self.specs.iter().map(|spec| &*spec.name).collect();
+        meant_name(given, &names)
     }
 
     /// Whether a call of a tool may go without an argument.
@@ -134,7 +125,7 @@ impl ToolCatalogue<'_> {
         arguments: &Json,
         question: &str,
     ) -> Result<CheckedArguments, Fault> {
-        let spec = self.spec(name).ok_or_else(|| unknown(name))?;
+        let spec = self.spec(name).ok_or_else(|| unknown_tool(name))?;
         let parser = self.parsers.parser(spec)?;
         let read = |arguments: &Json| {
             parser.parse_arguments(&arguments.to_string()).map(|parsed| parsed.value)
@@ -173,33 +164,15 @@ impl ToolCatalogue<'_> {
 }
 
 /// The fault of a tool that does not exist.
-pub(super) fn unknown(name: &str) -> Fault {
+pub(super) fn unknown_tool(name: &str) -> Fault {
     Fault::new(FaultCode::McpToolUnknown, format!("there is no such tool: {name}"))
-}
-
-fn properties(schema: &Json) -> Option<&Map<String, Json>> {
-    schema.get("properties").and_then(Json::as_object)
-}
-
-fn required(schema: &Json) -> Vec<&str> {
-    let names = schema.get("required").and_then(Json::as_array);
-    names.into_iter().flatten().filter_map(Json::as_str).collect()
-}
-
-fn is_text(schema: &Json) -> bool {
-    match schema.get("type") {
-        Some(Json::String(kind)) => kind == "string",
-        Some(Json::Array(kinds)) => kinds.iter().any(|kind| kind == "string"),
-        _ => false,
-    }
 }
 
 fn repaired(schema: &Json, arguments: &Json, question: &str) -> Option<Json> {
     let mut fields = arguments.as_object()?.clone();
     let known = properties(schema)?;
-    if schema.get("additionalProperties") == Some(&Json::Bool(false)) {
-        fields.retain(|name, _| known.contains_key(name));
-    }
+    let unknown = unknown(schema, &fields);
+    fields.retain(|name, _| !unknown.contains(name));
     for name in required(schema) {
         let is_query = QUERY.contains(&name) && known.get(name).is_some_and(is_text);
         if is_query && fields.get(name).is_none_or(Json::is_null) {
@@ -211,16 +184,9 @@ fn repaired(schema: &Json, arguments: &Json, question: &str) -> Option<Json> {
 
 /// The arguments without the optional ones that do not fit, if there are some.
 fn without_unfit(schema: &Json, mut arguments: Json, unfit: &UnreadableReply) -> Option<Json> {
-    let (fields, needed) = (arguments.as_object_mut()?, required(schema));
-    let given = fields.len();
-    for violation in &unfit.errors {
-        // The first part of a JSON pointer is the name of the argument.
-        let name = violation.path.split('/').nth(1).unwrap_or_default();
-        let name = name.replace("~1", "/").replace("~0", "~");
-        if !needed.contains(&name.as_str()) {
-            fields.remove(&name);
-        }
-    }
+    let fields = arguments.as_object_mut()?;
+    let (given, unfit) = (fields.len(), unfit_options(schema, unfit));
+    fields.retain(|name, _| !unfit.contains(name));
     (fields.len() < given).then_some(arguments)
 }
 

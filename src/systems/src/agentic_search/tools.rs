@@ -8,7 +8,7 @@ use antiphon_runtime::{Clock, Tool, ToolRegistry};
 use tokio::sync::Mutex;
 
 use super::AgenticSearch;
-use super::catalogue::unknown;
+use super::catalogue::unknown_tool;
 use super::config::Config;
 use super::plan::{TaskError, TaskErrorKind};
 use crate::node::NodeContext;
@@ -74,7 +74,7 @@ impl SearchTools {
         };
         let found = tools.into_iter().find(|tool| tool.spec().name == name);
         let failure = failed.into_iter().next().map(|(_, fault)| fault);
-        found.ok_or_else(|| failure.unwrap_or_else(|| unknown(name)))
+        found.ok_or_else(|| failure.unwrap_or_else(|| unknown_tool(name)))
     }
 
     /// Has the lists read anew after a call of a tool that its server does not know any more.

@@ -156,6 +156,18 @@ impl Capabilities {
         self.roles.iter().find(has).map(|role| role.name.as_str())
     }
 
+    /// The names of all tools.
+    pub(super) fn tool_names(&self) -> impl Iterator<Item = &str> {
+        self.roles.iter().flat_map(|role| &role.tools).map(|tool| tool.spec.name.as_str())
+    }
+
+    /// The tool of a role that has no other.
+    pub(super) fn only_tool(&self, role: &str) -> Option<&str> {
+        let role = self.roles.iter().find(|known| known.name == role)?;
+        let [only] = role.tools.as_slice() else { return None };
+        Some(&only.spec.name)
+    }
+
     /// A tool of a role.
     pub(super) fn tool(&self, role: &str, tool: &str) -> Option<&RoleTool> {
         let role = self.roles.iter().find(|known| known.name == role)?;
@@ -214,7 +226,8 @@ fn explorer() -> ToolSpec {
         "additionalProperties": false,
     });
     let description = "Reads the first pages of a search: of `searchResults`, or of the latest WebSearchTool of an earlier stage.";
-    ToolSpec::new(EXPLORER, description, parameters)
+    let results = Some(json!({"type": "string"}));
+    ToolSpec { results, ..ToolSpec::new(EXPLORER, description, parameters) }
 }
 
 fn model_step() -> ToolSpec {
@@ -236,7 +249,8 @@ fn model_step() -> ToolSpec {
         "additionalProperties": false,
     });
     let description = "Has a model write a text from `prompt`. In the only step of the last stage, `isFinalAnswer` makes its text the answer of the task.";
-    ToolSpec::new(MODEL, description, parameters)
+    let results = Some(json!({"type": "string"}));
+    ToolSpec { results, ..ToolSpec::new(MODEL, description, parameters) }
 }
 
 fn unknown_tool(role: &str, tool: &str) -> Fault {

@@ -38,8 +38,8 @@ pub struct Config {
     pub max_replans_same_failure: u32,
     /// How often the planner is asked again for a plan in which something is wrong, by default 1.
     pub max_reasks: u32,
-    /// Whether a plan fails whose references or final answer are misplaced, by default no: it runs
-    /// with a warning.
+    /// Whether plans are taken only as they are, by default no: what can mean only one thing is put
+    /// right, and a plan whose references or final answer are misplaced runs with a warning.
     pub strict_plan: bool,
     /// Whether a person approves or changes each plan before it runs, by default no.
     pub approve_plan: bool,

@@ -19,6 +19,10 @@ use crate::template::{fields, fill};
 /// What stands for the result of the step before.
 const PREVIOUS: &str = "previous_step_output";
 
+/// Any of these says what is written.
+pub(super) const PROMPTS: [&str; 4] =
+    ["prompt", "prompt_template", "messages", "data_from_previous_step"];
+
 /// Writes the text of a step.
 pub(super) fn step_executor() -> RoleNode<PlanExecute> {
     RoleNode {

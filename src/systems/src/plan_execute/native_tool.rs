@@ -54,6 +54,7 @@ impl NativeTool {
         });
         let mut spec = ToolSpec::new(name, description, parameters);
         let specs = || natives.iter().map(|tool| tool.spec());
+        spec.results = declared(name);
         let only_reads = specs().all(crate::tool_cache::only_reads);
         spec.side_effect = if only_reads { SideEffect::Read } else { SideEffect::Write };
         spec.idempotent = specs().all(|one| one.idempotent);
@@ -125,6 +126,21 @@ impl NativeTool {
             }
             _ => value,
         }
+    }
+}
+
+/// The schema of what a tool of plans returns, where that does not depend on an operation.
+fn declared(name: &str) -> Option<Json> {
+    let text = || json!({"type": "string"});
+    match name {
+        SEARCH => {
+            let hit = json!({"title": text(), "link": text(), "snippet": text()});
+            let hit = json!({"type": "object", "properties": hit});
+            Some(json!({"type": "array", "items": hit}))
+        }
+        PAGES => Some(text()),
+        CALCULATOR => Some(json!({"type": ["number", "string"]})),
+        _ => None,
     }
 }
 

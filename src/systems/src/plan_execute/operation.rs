@@ -9,7 +9,7 @@ use super::capability::{DOWNLOADER, FILES};
 #[derive(Debug)]
 pub(super) struct FileOperation {
     /// The tool that has it.
-    tool: &'static str,
+    pub(super) tool: &'static str,
     pub(super) name: &'static str,
     /// The native tool that does it.
     pub(super) native: &'static str,
@@ -71,7 +71,18 @@ pub(super) fn operation(tool: &str, name: &str) -> Option<&'static FileOperation
     OPERATIONS.iter().find(|it| it.tool == tool && it.name == name)
 }
 
+/// The operation of that name, or the first one that the native tool of that name does.
+pub(super) fn operation_named(name: &str) -> Option<&'static FileOperation> {
+    let of = |is_it: &dyn Fn(&FileOperation) -> bool| OPERATIONS.iter().find(|it| is_it(it));
+    of(&|it| it.name == name).or_else(|| of(&|it| it.native == name))
+}
+
 impl FileOperation {
+    /// Whether it has a parameter of that name.
+    pub(super) fn has(&self, parameter: &str) -> bool {
+        self.required.contains(&parameter) || self.optional.contains(&parameter)
+    }
+
     /// What is wrong with the parameters, each with the name of the parameter.
     pub(super) fn problems(&self, params: &Map<String, Json>) -> Vec<(String, String)> {
         let mut problems = Vec::new();
@@ -86,9 +97,7 @@ impl FileOperation {
             wrong("filepath", "`read_file` needs it, or `filename`".to_owned());
         }
         for (name, value) in params {
-            let is_known =
-                self.required.contains(&name.as_str()) || self.optional.contains(&name.as_str());
-            if !is_known {
+            if !self.has(name) {
                 wrong(name, format!("`{}` has no such parameter", self.name));
             } else if PLACES.contains(&name.as_str()) {
                 match value.as_str() {

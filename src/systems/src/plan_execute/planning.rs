@@ -10,6 +10,7 @@ use serde_json::{Value as Json, json};
 use super::PlanExecute;
 use super::plan::{PlanSource, PlanStep, StagedPlan};
 use super::record::{ContextEntry, ErrorSummary, ReplanRecord};
+use super::repair::{RepairedPlan, repaired};
 use super::state::{PlanProgress, State, TaskStatus};
 use super::step_output::StepStatus;
 use super::validation::{CheckedPlan, PlanViolation, check};
@@ -143,17 +144,35 @@ pub(super) fn check_plan(cx: &NodeContext<PlanExecute>, stages: &Json) -> Checke
     checked
 }
 
+/// The plan as it is meant, with what was put right as an event. A strict system takes plans as
+/// they are.
+fn repair_plan(cx: &NodeContext<PlanExecute>, stages: Json, patch: &mut Patch<State>) -> Json {
+    let system = cx.system();
+    if system.config.strict_plan {
+        return stages;
+    }
+    let carried = cx.state.completed_steps.iter().filter(|_| system.config.carry_outputs);
+    let carried = carried.map(|(id, entry)| (id.clone(), entry.tool_name.clone())).collect();
+    let RepairedPlan { stages, repairs } = repaired(&stages, &system.capabilities, &carried);
+    if !repairs.is_empty() {
+        let shown: Vec<String> = repairs.iter().map(ToString::to_string).collect();
+        patch.note("PLAN_REPAIRED", json!({"repairs": shown}));
+    }
+    stages
+}
+
 /// Takes over the plan of a reply, or has the planner asked again with what is wrong. What is
 /// only misplaced is worked with once that has not helped.
 fn planned(cx: &NodeContext<PlanExecute>, reply: &RoleReply) -> Patch<State> {
     let said = reply.messages.last().map(|message| message.content.text().into_owned());
     let stages = stages(reply.value.as_ref(), said.as_deref().unwrap_or_default());
     let raw = said.or_else(|| stages.as_ref().map(Json::to_string));
+    let mut patch = Patch::default();
+    let stages = stages.map(|stages| repair_plan(cx, stages, &mut patch));
     let CheckedPlan { plan, violations } = match &stages {
         Some(stages) => check_plan(cx, stages),
         None => unreadable(),
     };
-    let mut patch = Patch::default();
     patch.set_or_reset(State::raw_llm_response, raw);
     if !violations.is_empty() {
         let data = json!({"violations": shown(&violations), "canRun": plan.is_some()});
@@ -189,9 +208,14 @@ fn stages(value: Option<&Json>, said: &str) -> Option<Json> {
     if let Some(stages) = value.and_then(|value| value.get("stages")) {
         return Some(stages.clone());
     }
-    let list = Schema::new("stages", json!({"type": "array", "items": {"type": "array"}}));
-    let parsed = CompiledSchema::compile(&list).ok()?.parse(said).ok()?;
-    Some(parsed.value)
+    let read = |schema: Json| {
+        let schema = CompiledSchema::compile(&Schema::new("stages", schema)).ok()?;
+        Some(schema.parse(said).ok()?.value)
+    };
+    let list = json!({"type": "array", "items": {"type": ["array", "object"]}});
+    let named = json!({"type": "object", "properties": {"stages": list}, "required": ["stages"]});
+    let named = read(named).and_then(|mut value| Some(value.get_mut("stages")?.take()));
+    named.or_else(|| read(list))
 }
 
 /// Takes over a plan that can run.

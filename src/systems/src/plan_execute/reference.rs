@@ -9,9 +9,9 @@ use super::step_output::{StepError, StepErrorKind, StepOutput, StepStatus};
 use crate::json_texts::{InsertionLimit, TextPart, joined, replace, visit};
 
 /// What begins a reference.
-const OPEN: &str = "@{";
+pub(super) const OPEN: &str = "@{";
 /// What follows, before the id of a step.
-const OUTPUTS: &str = "outputs.";
+pub(super) const OUTPUTS: &str = "outputs.";
 
 /// What of an output a reference means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +23,12 @@ pub enum OutputField {
 }
 
 impl OutputField {
-    const ALL: [Self; 2] = [Self::Result, Self::Processed];
+    pub(super) const ALL: [Self; 2] = [Self::Result, Self::Processed];
+
+    /// Its name in references.
+    pub(super) fn name(self) -> &'static str {
+        self.suffix().trim_start_matches('.')
+    }
 
     const fn suffix(self) -> &'static str {
         match self {

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 
 use super::capability::{Capabilities, DOWNLOADER, FILES, RoleTool, canonical};
+use super::model_step::PROMPTS;
 use super::operation::operation;
 use super::plan::{PlanStep, StagedPlan};
 use super::reference::references;
@@ -156,8 +157,7 @@ impl PlanCheck<'_> {
                 }
             }
         }
-        let prompts = ["prompt", "prompt_template", "messages", "data_from_previous_step"];
-        if step.is_model_step() && !prompts.iter().any(|key| input.contains_key(*key)) {
+        if step.is_model_step() && !PROMPTS.iter().any(|key| input.contains_key(*key)) {
             self.hard(path.to_owned(), "it needs `prompt`, `prompt_template` or `messages`");
         }
     }

@@ -10,6 +10,7 @@ mod planning;
 mod prompts;
 mod queueing;
 mod references;
+mod repairs;
 mod revising;
 mod running;
 mod scene;

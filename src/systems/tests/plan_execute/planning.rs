@@ -48,7 +48,8 @@ async fn quotes_in_a_task_break_no_template() {
 /// PE-06 of `docs/systems/plan-execute.md`.
 #[tokio::test]
 async fn a_reference_to_an_unknown_step_is_asked_about_once_and_then_fails_its_step() {
-    let wrong = json!([[search("s1", "tea")], [write("w", "@{outputs.s9.result_data}")]]);
+    let both = [search("s1", "tea"), search("s2", "cups")];
+    let wrong = json!([both, [write("w", "@{outputs.s9.result_data}")]]);
     let right = json!([[search("s1", "tea")], [write("w2", "@{outputs.s1.result_data}")]]);
     let stage = |settings: &Json| {
         Scene::new(settings)
@@ -62,7 +63,7 @@ async fn a_reference_to_an_unknown_step_is_asked_about_once_and_then_fails_its_s
     let asked = &played.requests("planner")[1].messages[1].content.to_string();
     assert!(asked.contains("[1][0].sub_task_input.prompt: there is no such step"), "{asked}");
     let first = &played.output().attempt_history[0];
-    let error = first.execution_context[1].error_details.as_ref().unwrap();
+    let error = first.execution_context[2].error_details.as_ref().unwrap();
     assert_eq!(error.kind, StepErrorKind::ReferenceResolution);
     assert_eq!(error.reference.as_deref(), Some("@{outputs.s9.result_data}"));
     assert_eq!((played.output().attempts, played.output().warnings.len()), (2, 1));

@@ -17,7 +17,8 @@ async fn every_role_sees_what_is_written_down() {
         Some("https://a.example") => Ok(json!({"text": "Steep it for two minutes. ".repeat(50)})),
         _ => Err(closed("the server answered 404")),
     });
-    let misplaced = json!([[read("r1", "@{outputs.s1.result_data.0.link}"), search("s1", "tea")]]);
+    let misplaced =
+        json!([[read("r1", "@{outputs.s1.result_data.0.link}")], [search("s1", "tea")]]);
     let lost = json!([[search("s1", "tea")], [read("r1", "https://lost.example")]]);
     let found = json!([
         [read("r2", "@{outputs.s1.result_data.0.link}")],

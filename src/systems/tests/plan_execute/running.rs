@@ -74,7 +74,8 @@ async fn values_within_texts_are_put_in_once() {
 #[tokio::test]
 async fn a_step_that_cannot_be_prepared_is_not_begun_and_the_others_are() {
     let page = page();
-    let plan = json!([[read("r1", "@{outputs.r2.result_data}"), read("r2", "https://a.example"),]]);
+    let first = [read("r1", "@{outputs.r3.result_data}"), read("r2", "https://a.example")];
+    let plan = json!([first, [read("r3", "https://b.example")]]);
     let played = Scene::new(&json!({"max_reasks": 0, "max_revisions": 0}))
         .tool(&page)
         .plans(&[plan])
