@@ -124,6 +124,15 @@ impl Queue for MemoryQueue {
         Ok(state.dead_letters(topic))
     }
 
+    async fn retire(&self, topic: &str) -> Result<(), Fault> {
+        let mut state = self.0.state();
+        if state.is_closed() {
+            return Err(closed(NAME));
+        }
+        state.retire(topic);
+        Ok(())
+    }
+
     fn close(&self) {
         self.0.state().close();
     }

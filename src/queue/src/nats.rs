@@ -10,15 +10,18 @@
 //! | cancelled ids | a key-value bucket that every process watches |
 //!
 //! The server ends leases; a consumer sees by its own clock that its lease is over. What it
-//! settles in the moment between the two still counts.
+//! settles in the moment between the two still counts. A message with a deadline is removed by the
+//! server some time after it, should nobody ask for messages of its topic by then (from version
+//! 2.11 on). A server forgets the consumer of a topic, and how often its messages were delivered,
+//! once nobody has asked for them for a day.
 
 mod admission;
 mod cancelled;
 mod connection;
+mod consumer;
 mod lease;
 mod names;
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,34 +30,30 @@ use antiphon_runtime::queue::{
     DeadLetter, Delivery, PublishOutcome, Queue, QueueMessage, QueueSettings, closed, full,
 };
 use antiphon_runtime::{CancellationToken, Clock};
-use async_nats::jetstream::consumer::{AckPolicy, PullConsumer, pull};
 use async_nats::jetstream::context::PublishErrorKind;
 use async_nats::jetstream::stream::DirectGetErrorKind;
-use async_nats::jetstream::{self, ErrorCode, Message};
+use async_nats::jetstream::{self, ErrorCode};
 use async_trait::async_trait;
-use futures_util::StreamExt;
-use tokio::sync::Mutex;
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::Instant;
 
 use cancelled::CancelledIds;
 use connection::QueueStreams;
+use consumer::MessageConsumer;
 use names::{encode, subject};
 
 /// How long one question to the server may take.
 const ANSWER: Duration = Duration::from_secs(5);
-/// How long a pull waits for the first message before it is made again.
-const PULL: Duration = Duration::from_secs(5);
 /// The pauses between looks for a place in a full topic.
 const PAUSE: Duration = Duration::from_millis(20);
-/// A consumer that nobody has asked for so long is forgotten; its messages stay.
-const IDLE: Duration = Duration::from_hours(24 * 7);
+/// How long after its deadline a message is here at most: its dead letter is for who looks by then.
+const PAST_DEADLINE: Duration = Duration::from_hours(1);
 
 /// Messages in a NATS server: they outlive its crashes and those of every process that uses them.
 pub struct NatsQueue {
     name: String,
     streams: Arc<QueueStreams>,
-    consumers: Mutex<HashMap<String, PullConsumer>>,
-    cancelled: CancelledIds,
+    consumer: Arc<MessageConsumer>,
+    cancelled: Arc<CancelledIds>,
     closed: CancellationToken,
 }
 
@@ -73,10 +72,10 @@ impl NatsQueue {
         clock: Arc<dyn Clock>,
     ) -> Result<Self, Fault> {
         let streams = Arc::new(QueueStreams::open(url, name, settings, clock).await?);
-        let cancelled = CancelledIds::watch(streams.clone());
-        let name = streams.server.clone();
-        let (consumers, closed) = (Mutex::default(), CancellationToken::new());
-        Ok(Self { name, streams, consumers, cancelled, closed })
+        let cancelled = Arc::new(CancelledIds::watch(streams.clone()));
+        let consumer = Arc::new(MessageConsumer::new(streams.clone(), cancelled.clone()));
+        let (name, closed) = (streams.server.clone(), CancellationToken::new());
+        Ok(Self { name, streams, consumer, cancelled, closed })
     }
 
     /// One attempt; none if the topic is full.
@@ -86,9 +85,12 @@ impl NatsQueue {
         }
         let payload = serde_json::to_vec(message).unwrap_or_default();
         let subject = subject(&self.streams.prefix, "task", &message.topic);
-        let publish = jetstream::message::PublishMessage::build()
+        let mut publish = jetstream::message::PublishMessage::build()
             .message_id(encode(&message.id))
             .payload(payload.into());
+        if let Some(deadline) = message.deadline {
+            publish = publish.ttl(deadline.since(self.streams.clock.now()) + PAST_DEADLINE);
+        }
         let sent = self.streams.jetstream.send_publish(subject, publish).await;
         let answered = match sent {
             Ok(answer) => answer.await,
@@ -119,91 +121,6 @@ impl NatsQueue {
             }
             tokio::time::sleep(pause).await;
             pause = (pause * 2).min(ANSWER / 10);
-        }
-    }
-
-    /// The durable consumer of a topic.
-    async fn consumer(&self, topic: &str) -> Result<PullConsumer, Fault> {
-        let mut consumers = self.consumers.lock().await;
-        if let Some(consumer) = consumers.get(topic) {
-            return Ok(consumer.clone());
-        }
-        let settings = &self.streams.settings;
-        let config = pull::Config {
-            durable_name: Some(encode(topic)),
-            filter_subject: subject(&self.streams.prefix, "task", topic),
-            ack_policy: AckPolicy::Explicit,
-            ack_wait: settings.lease,
-            max_ack_pending: i64::try_from(settings.capacity.get()).unwrap_or(i64::MAX),
-            inactive_threshold: IDLE,
-            ..Default::default()
-        };
-        let made = self.streams.tasks.create_consumer(config).await;
-        let consumer = made.map_err(|error| self.streams.unreachable(&error))?;
-        consumers.insert(topic.to_owned(), consumer.clone());
-        Ok(consumer)
-    }
-
-    /// What the server has, without waiting for more.
-    async fn fetch(&self, consumer: &PullConsumer, limit: usize) -> Result<Vec<Message>, Fault> {
-        let fetched = async {
-            let mut batch = consumer.fetch().max_messages(limit).messages().await?;
-            let mut messages = Vec::new();
-            while let Some(message) = batch.next().await {
-                messages.push(message?);
-            }
-            Ok::<_, async_nats::Error>(messages)
-        };
-        match timeout(ANSWER, fetched).await {
-            Ok(Ok(messages)) => Ok(messages),
-            Ok(Err(error)) => Err(self.streams.unreachable(&*error)),
-            Err(elapsed) => Err(self.streams.unreachable(&elapsed)),
-        }
-    }
-
-    /// Waits for one message.
-    async fn wait(&self, consumer: &PullConsumer, until: Instant) -> Result<Vec<Message>, Fault> {
-        let expires = until.saturating_duration_since(Instant::now()).min(PULL);
-        let pulled = async {
-            let pull = consumer.batch().max_messages(1).expires(expires);
-            pull.messages().await?.next().await.transpose()
-        };
-        match timeout_at(Instant::now() + expires, pulled).await {
-            Ok(Ok(message)) => Ok(message.into_iter().collect()),
-            Ok(Err(error)) => Err(self.streams.unreachable(&*error)),
-            Err(_) => Ok(Vec::new()),
-        }
-    }
-
-    async fn take_until(
-        &self,
-        topic: &str,
-        limit: usize,
-        until: Instant,
-    ) -> Result<Vec<Delivery>, Fault> {
-        let mut may_wait = false;
-        loop {
-            let taken = match self.consumer(topic).await {
-                Ok(consumer) if may_wait => self.wait(&consumer, until).await,
-                Ok(consumer) => self.fetch(&consumer, limit).await,
-                Err(fault) => Err(fault),
-            };
-            let messages = match taken {
-                Ok(messages) => messages,
-                Err(fault) if Instant::now() + PAUSE >= until => return Err(fault),
-                Err(_) => {
-                    // The server may have come back without the consumer that it had.
-                    self.consumers.lock().await.remove(topic);
-                    tokio::time::sleep(PAUSE).await;
-                    continue;
-                }
-            };
-            let is_empty = messages.is_empty();
-            let deliveries = self.admit(messages).await?;
-            if !deliveries.is_empty() || (is_empty && Instant::now() >= until) {
-                return Ok(deliveries);
-            }
-            may_wait = is_empty;
         }
     }
 
@@ -257,7 +174,7 @@ impl Queue for NatsQueue {
             return Ok(Vec::new());
         }
         let until = Instant::now() + wait;
-        self.unless_closed(self.take_until(topic, limit, until)).await
+        self.unless_closed(self.consumer.take(topic, limit, until)).await
     }
 
     async fn cancel(&self, id: &str, reason: &str) -> Result<(), Fault> {
@@ -266,6 +183,10 @@ impl Queue for NatsQueue {
 
     async fn dead_letters(&self, topic: &str) -> Result<Vec<DeadLetter>, Fault> {
         self.unless_closed(self.letters(topic)).await
+    }
+
+    async fn retire(&self, topic: &str) -> Result<(), Fault> {
+        self.unless_closed(self.consumer.retire(topic)).await
     }
 
     fn close(&self) {

@@ -43,7 +43,8 @@ pub trait Queue: Send + Sync {
     -> Result<PublishOutcome, Fault>;
 
     /// Takes up to `limit` messages of a topic, as many as there are; waits for the first
-    /// one, `wait` at most, and returns none if there was none. A wait that is dropped takes none.
+    /// one, `wait` at most, and returns none if there was none. A wait that is dropped takes none:
+    /// what a server has sent to it already goes back at once, which counts as a delivery.
     async fn take(&self, topic: &str, limit: usize, wait: Duration)
     -> Result<Vec<Delivery>, Fault>;
 
@@ -55,6 +56,10 @@ pub trait Queue: Send + Sync {
     /// The latest dead letters of a topic, the oldest first: as many as the topic may have
     /// messages.
     async fn dead_letters(&self, topic: &str) -> Result<Vec<DeadLetter>, Fault>;
+
+    /// Nobody takes messages of the topic any more: those that it has are gone, its dead letters
+    /// too, and what the queue keeps for its consumers.
+    async fn retire(&self, topic: &str) -> Result<(), Fault>;
 
     /// Ends for this object: what waits fails with `queue_closed`, and so do later calls. Leases
     /// that consumers have can still be settled. Messages stay where they are kept.

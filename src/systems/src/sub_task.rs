@@ -12,6 +12,8 @@
 //! * Work is delivered again only if its tool may be called twice.
 //! * Each sub-task has one result in the queue: that of a worker, or the note that the run was
 //!   cancelled before. Which of the two comes first counts.
+//! * A run that has waited in vain leaves a note, so that it does not wait again when it is resumed.
+//! * With the end of its run ([`RunDispatcher::end`]) nothing of it stays in the queue.
 //!
 //! | module | holds |
 //! |---|---|

@@ -123,6 +123,17 @@ impl QueueState {
         self.topics.get(topic).map_or_else(Vec::new, MemoryTopic::dead_letters)
     }
 
+    pub(super) fn retire(&mut self, topic: &str) {
+        let numbers = self.topics.get(topic).map_or_else(Vec::new, MemoryTopic::numbers);
+        for number in numbers {
+            self.remove(number);
+        }
+        if let Some(topic) = self.topics.get_mut(topic) {
+            topic.forget_dead_letters();
+        }
+        self.forget_idle(topic);
+    }
+
     pub(super) fn acknowledge(&mut self, key: LeaseKey, now: Time) -> bool {
         self.is_held(key, now) && self.remove(key.number).is_some()
     }

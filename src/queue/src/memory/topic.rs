@@ -67,6 +67,15 @@ impl MemoryTopic {
         self.dead.iter().cloned().collect()
     }
 
+    pub(super) fn forget_dead_letters(&mut self) {
+        self.dead.clear();
+    }
+
+    /// All messages that it has.
+    pub(super) fn numbers(&self) -> Vec<u64> {
+        self.fresh.iter().copied().chain(self.due.iter().map(|(_, number)| *number)).collect()
+    }
+
     pub(super) fn watch(&self) -> Arc<Notify> {
         self.changed.clone()
     }

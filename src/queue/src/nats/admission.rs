@@ -6,10 +6,10 @@ use antiphon_core::Fault;
 use antiphon_runtime::queue::{Delivery, QueueMessage};
 use async_nats::jetstream::{AckKind, Message};
 
-use super::NatsQueue;
+use super::consumer::MessageConsumer;
 use super::lease::{HeldMessage, NatsLease};
 
-impl NatsQueue {
+impl MessageConsumer {
     /// Those that are neither cancelled nor dead.
     pub(super) async fn admit(&self, messages: Vec<Message>) -> Result<Vec<Delivery>, Fault> {
         let mut deliveries = Vec::new();

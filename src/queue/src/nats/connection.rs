@@ -91,6 +91,7 @@ fn task_config(name: &str, prefix: &str, settings: &QueueSettings) -> stream::Co
         discard_new_per_subject: true,
         max_messages_per_subject: capacity(settings),
         duplicate_window: settings.window,
+        allow_message_ttl: true,
         ..Default::default()
     }
 }

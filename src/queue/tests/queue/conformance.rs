@@ -47,6 +47,7 @@ each_queue! {
     an_id_may_be_cancelled_before_its_message_is_published
     cancelling_what_is_done_changes_nothing
     what_waits_ends_with_its_queue
+    a_retired_topic_has_nothing_and_begins_anew
     leases_are_settled_after_the_queue_is_closed
     what_is_no_message_is_refused
     names_of_any_kind_are_kept_apart
@@ -318,6 +319,23 @@ async fn what_waits_ends_with_its_queue(it: QueueUnderTest) {
     for fault in ended.iter().chain([&later, &latest]) {
         assert_eq!(fault.code, "queue_closed");
     }
+}
+
+async fn a_retired_topic_has_nothing_and_begins_anew(it: QueueUnderTest) {
+    for id in ["a", "b", "c"] {
+        it.publish(id, "t").await;
+    }
+    it.publish("d", "other").await;
+    let held = it.take("t", 2).await;
+    held[0].lease.bury("for a test").await.unwrap();
+    it.queue.retire("t").await.unwrap();
+    it.queue.retire("t").await.unwrap();
+    assert!(it.queue.dead_letters("t").await.unwrap().is_empty());
+    assert_eq!(it.publish("b", "t").await, PublishOutcome::Known);
+    assert!(it.take("t", 10).await.is_empty());
+    it.publish("e", "t").await;
+    assert_eq!(it.take_one("t").await.message.id, "e");
+    assert_eq!(it.take_one("other").await.message.id, "d");
 }
 
 async fn leases_are_settled_after_the_queue_is_closed(it: QueueUnderTest) {

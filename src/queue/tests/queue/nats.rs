@@ -1,12 +1,13 @@
 //! What only a queue in a server can go through: crashes, several processes, logins.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use antiphon_core::Fault;
 use antiphon_queue::NatsQueue;
-use antiphon_runtime::SystemClock;
-use antiphon_runtime::queue::{DeathReason, PublishOutcome, Queue, QueueSettings};
+use antiphon_runtime::queue::{DeathReason, PublishOutcome, Queue, QueueMessage, QueueSettings};
+use antiphon_runtime::{Clock, SystemClock};
+use async_nats::ConnectOptions;
 
 use crate::server::{NatsServer, PASSWORD};
 use crate::subject::{ids, message, settings};
@@ -78,6 +79,54 @@ async fn a_message_of_a_process_that_died_goes_to_another() {
     assert_eq!((ids(&taken), taken[0].attempt), (vec!["a"], 2));
     taken[0].lease.acknowledge().await.unwrap();
     assert!(other.take("t", 1, Duration::ZERO).await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn what_came_for_a_wait_that_was_dropped_is_there_at_once() {
+    let server = NatsServer::shared();
+    let queue = Arc::new(server.queue(settings()).await);
+    for number in 0..50 {
+        let waiting = {
+            let queue = Arc::clone(&queue);
+            tokio::spawn(async move { queue.take("t", 1, LONG).await })
+        };
+        let id = format!("m{number}");
+        queue.publish(message(&id, "t"), LONG).await.unwrap();
+        waiting.abort();
+        if let Ok(taken) = waiting.await {
+            taken.unwrap()[0].lease.give_back(Duration::ZERO).await.unwrap();
+        }
+        let begun = Instant::now();
+        let taken = queue.take("t", 1, LONG).await.unwrap();
+        assert!(begun.elapsed() < settings().lease / 2, "{id} came after {:?}", begun.elapsed());
+        assert_eq!(ids(&taken), [id.as_str()]);
+        taken[0].lease.acknowledge().await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn the_server_keeps_nothing_of_a_retired_topic_nor_a_message_beyond_its_time() {
+    let server = NatsServer::shared();
+    let queue = server.open("retired", settings()).await;
+    let login = ConnectOptions::with_user_and_password("worker".into(), PASSWORD.into());
+    let connected = login.connect(format!("127.0.0.1:{}", server.port())).await.unwrap();
+    let jetstream = async_nats::jetstream::new(connected);
+    let mut stream = jetstream.get_stream("ANTIPHON_retired_TASKS").await.unwrap();
+    let deadline = Some(SystemClock::new().now() + Duration::from_secs(10));
+    let dated = QueueMessage { deadline, ..message("a", "t") };
+    queue.publish(dated, LONG).await.unwrap();
+    queue.publish(message("b", "t"), LONG).await.unwrap();
+    let kept = stream.get_raw_message(1).await.unwrap();
+    let ttl: u64 = kept.headers.get("Nats-TTL").unwrap().as_str().parse().unwrap();
+    assert!((3600..=3610).contains(&ttl), "{ttl}");
+    let undated = stream.get_raw_message(2).await.unwrap();
+    assert!(undated.headers.get("Nats-TTL").is_none());
+    queue.take("t", 1, LONG).await.unwrap();
+    queue.take("other", 1, Duration::ZERO).await.unwrap();
+    assert_eq!(stream.info().await.unwrap().state.consumer_count, 2);
+    queue.retire("t").await.unwrap();
+    let state = stream.info().await.unwrap().state.clone();
+    assert_eq!((state.consumer_count, state.messages), (1, 0));
 }
 
 #[tokio::test]

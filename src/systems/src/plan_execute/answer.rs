@@ -8,6 +8,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value as Json, json};
 
 use super::PlanExecute;
+use super::collect::note_dropped;
 use super::graph::{DIGEST, EXPLAIN, SAVE, SYNTHESISE};
 use super::model_step::reply_text;
 use super::record::ContextEntry;
@@ -272,6 +273,9 @@ pub(super) async fn save(cx: NodeContext<PlanExecute>) -> Result<Patch<State>, F
     let mut patch = Patch::default();
     if state.final_answer_source == Some(AnswerSource::PreSynthesized) {
         patch.note("FINAL_SYNTHESIS_SKIPPED", json!({}));
+    }
+    if let Some(run) = &cx.data().sub_tasks {
+        note_dropped(run.end(&cx.scope.run_id).await, &mut patch);
     }
     let is_answered = state.error_summary.is_none() && state.final_answer.is_some();
     let is_finished = state.final_answer_source != Some(AnswerSource::FailureExplanation);

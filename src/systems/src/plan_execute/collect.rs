@@ -21,6 +21,7 @@ use crate::json_texts::plain_text;
 use crate::node::{NodeContext, StateView, fan_out, goto};
 use crate::patch::Patch;
 use crate::reply::{RoleReply, object, text};
+use crate::sub_task::DroppedResult;
 
 /// Chooses the results that are summarised: those of workers and of explored pages that are long.
 pub(super) async fn collect(cx: NodeContext<PlanExecute>) -> Result<Patch<State>, Fault> {
@@ -43,11 +44,16 @@ pub(super) async fn collect(cx: NodeContext<PlanExecute>) -> Result<Patch<State>
     patch.set(State::long_steps, long);
     if let Some(run) = &cx.data().sub_tasks {
         // The results of the stage are committed by now.
-        for dropped in run.settle().await {
-            patch.note("EXECUTION_STEP_RESULT_DROPPED", json!(dropped));
-        }
+        note_dropped(run.settle().await, &mut patch);
     }
     Ok(patch)
+}
+
+/// Tells of results that were of no use.
+pub(super) fn note_dropped(dropped: Vec<DroppedResult>, patch: &mut Patch<State>) {
+    for result in dropped {
+        patch.note("EXECUTION_STEP_RESULT_DROPPED", json!(result));
+    }
 }
 
 /// Where the long results go.

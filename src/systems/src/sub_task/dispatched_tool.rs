@@ -139,7 +139,7 @@ impl Tool for DispatchedTool {
                 Ok(result) if result.status == SubTaskStatus::Cancelled => {}
                 Ok(result) => return result.into_outcome(),
                 Err(fault) => {
-                    expected.give_up(fault.message.as_str()).await;
+                    expected.give_up(&fault).await;
                     return Err(fault);
                 }
             }

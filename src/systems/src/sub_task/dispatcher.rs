@@ -66,6 +66,18 @@ impl RunDispatcher {
         }
     }
 
+    /// The run has ended for good, and its last result is committed: the same, and nothing of the
+    /// run stays in the queue. The dispatcher is of no use any more.
+    pub async fn end(&self, run_id: &str) -> Vec<DroppedResult> {
+        let dropped = match self.reader.get() {
+            Some(reader) => reader.end().await,
+            None => Vec::new(),
+        };
+        // What cannot be removed now ends with its deadline.
+        let _ = self.queue().retire(&result_topic(run_id)).await;
+        dropped
+    }
+
     pub(super) fn queue(&self) -> &Arc<dyn Queue> {
         &self.dispatcher.queue
     }

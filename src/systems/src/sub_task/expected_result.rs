@@ -3,15 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon_core::Fault;
+use antiphon_core::{Fault, FaultCode};
+use antiphon_runtime::queue::PublishOutcome;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
 use super::message::{SubTask, SubTaskResult};
 use super::result_inbox::ResultInbox;
 
-/// How long a cancellation waits for a place in the topic of the results.
-const NOTE_WAIT: Duration = Duration::from_secs(5);
+/// How long a note waits for a place in the topic of the results.
+const NOTE_WAIT: Duration = Duration::from_secs(2);
 
 /// The result that a call waits for. A wait that is dropped was cancelled, and takes its sub-task
 /// back.
@@ -35,12 +36,21 @@ impl ExpectedResult {
     }
 
     /// Nobody waits any more, and the worker need not go on.
-    pub(super) async fn give_up(&mut self, reason: &str) {
+    pub(super) async fn give_up(&mut self, fault: &Fault) {
         self.is_over = true;
         let id = self.task.message_id();
         self.inbox.forget(&id);
+        if fault.code == FaultCode::SubTaskTimeout {
+            // Without the note a run that is resumed now waits as long again.
+            let _ = self.note(self.task.timed_out(fault.clone())).await;
+        }
         // A message that cannot be cancelled now ends with its deadline.
-        let _ = self.inbox.queue().cancel(&id, reason).await;
+        let _ = self.inbox.queue().cancel(&id, &fault.message).await;
+    }
+
+    async fn note(&self, note: SubTaskResult) -> Result<PublishOutcome, Fault> {
+        let message = note.message(&self.task.result_topic, self.inbox.kept_until());
+        self.inbox.queue().publish(message, NOTE_WAIT).await
     }
 }
 

@@ -7,7 +7,7 @@ use serde_json::{Map, Value as Json};
 
 use super::name::{
     LONGEST_ID, LONGEST_NAME, is_name, is_result_topic, result_message_id, task_message_id,
-    task_topic,
+    task_topic, timeout_message_id,
 };
 
 /// The form of the messages. A process reads no other.
@@ -62,6 +62,8 @@ pub enum SubTaskStatus {
     Failed,
     /// The run was cancelled before there was a result; it says so itself.
     Cancelled,
+    /// The run has not got a result in time; it says so itself. A result may still come.
+    TimedOut,
 }
 
 /// What came of it.
@@ -156,6 +158,12 @@ impl SubTask {
         SubTaskResult { status, result_data, error_details, ..self.cancelled() }
     }
 
+    /// The note that its run does not wait any more.
+    pub fn timed_out(&self, fault: Fault) -> SubTaskResult {
+        let (status, error_details) = (SubTaskStatus::TimedOut, Some(fault));
+        SubTaskResult { status, error_details, ..self.cancelled() }
+    }
+
     /// The note that its run was cancelled.
     pub fn cancelled(&self) -> SubTaskResult {
         SubTaskResult {
@@ -177,10 +185,26 @@ impl SubTaskResult {
         task_message_id(&self.sub_task_id, self.round)
     }
 
+    /// The id of its own message.
+    pub fn message_id(&self) -> String {
+        let task_message = self.task_message_id();
+        match self.status {
+            SubTaskStatus::TimedOut => timeout_message_id(&task_message),
+            SubTaskStatus::Completed | SubTaskStatus::Failed | SubTaskStatus::Cancelled => {
+                result_message_id(&task_message)
+            }
+        }
+    }
+
+    /// Whether the run says it itself, to the drive that resumes it.
+    pub(super) fn is_note(&self) -> bool {
+        matches!(self.status, SubTaskStatus::Cancelled | SubTaskStatus::TimedOut)
+    }
+
     /// The message that carries it to a topic of results, and is kept until then.
     pub fn message(&self, topic: &str, until: Time) -> QueueMessage {
         let body = serde_json::to_value(self).unwrap_or_default();
-        let message = QueueMessage::new(result_message_id(&self.task_message_id()), topic, body);
+        let message = QueueMessage::new(self.message_id(), topic, body);
         // A run that is resumed over and over must find it each time.
         let max_deliveries = Some(std::num::NonZeroU32::MAX);
         QueueMessage { deadline: Some(until), max_deliveries, ..message }
@@ -194,13 +218,15 @@ impl SubTaskResult {
         check_version(&message.body)?;
         let result = Self::deserialize(&message.body).map_err(|error| unreadable(&error))?;
         let is_id = is_name(&result.sub_task_id, LONGEST_ID) && result.round > 0;
-        if !is_id || result_message_id(&result.task_message_id()) != message.id {
+        if !is_id || result.message_id() != message.id {
             return Err(unreadable(&"its id is not that of its message"));
         }
         let has_value = !result.result_data.is_null();
         let fits = match (result.status, &result.error_details) {
             (SubTaskStatus::Completed, error) => error.is_none(),
-            (SubTaskStatus::Failed, error) => error.is_some() && !has_value,
+            (SubTaskStatus::Failed | SubTaskStatus::TimedOut, error) => {
+                error.is_some() && !has_value
+            }
             (SubTaskStatus::Cancelled, error) => error.is_none() && !has_value,
         };
         if fits { Ok(result) } else { Err(unreadable(&"its status and its fields disagree")) }

@@ -10,6 +10,7 @@ pub(super) const LONGEST_ID: usize = 40;
 const LONGEST_ROLE: usize = 48;
 const TASKS: &str = "task.";
 const RESULTS: &str = "result.";
+const TIMEOUTS: &str = "timeout.";
 
 /// The id of the execution of a step: the same whenever the run comes back to it.
 pub fn sub_task_id(run_id: &str, attempt: u32, step_id: &str) -> String {
@@ -50,4 +51,9 @@ pub(super) fn task_message_id(sub_task_id: &str, round: u32) -> String {
 /// The id of the message of its result: there is one.
 pub(super) fn result_message_id(task_message: &str) -> String {
     format!("{RESULTS}{task_message}")
+}
+
+/// The id of the note that nobody waits for its result any more.
+pub(super) fn timeout_message_id(task_message: &str) -> String {
+    format!("{TIMEOUTS}{task_message}")
 }

@@ -12,7 +12,8 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use super::EXTENSION;
-use super::message::{SubTaskResult, SubTaskStatus};
+use super::message::SubTaskResult;
+use super::name::result_message_id;
 
 /// How many results are taken at a time.
 const BATCH: usize = 64;
@@ -58,10 +59,13 @@ struct InboxState {
     waiting: BTreeMap<String, oneshot::Sender<Arrival>>,
     /// Came before anybody waited: the run was resumed, and will come to it.
     early: BTreeMap<String, (SubTaskResult, Arc<dyn MessageLease>)>,
-    /// Were returned, and may not be committed yet.
-    returned: BTreeMap<String, Arc<dyn MessageLease>>,
+    /// The leases of what was returned and may not be committed yet, by the sub-task and the id of
+    /// the message.
+    returned: BTreeMap<(String, String), Arc<dyn MessageLease>>,
     /// Nobody will wait for these.
     over: BTreeSet<String>,
+    /// Of these no result has come.
+    missing: BTreeSet<String>,
     dropped: Vec<DroppedResult>,
 }
 
@@ -89,7 +93,7 @@ impl ResultInbox {
         let mut state = self.state();
         state.over.remove(key);
         if let Some((result, lease)) = state.early.remove(key) {
-            state.returned.insert(key.to_owned(), lease);
+            state.returned.insert((key.to_owned(), result.message_id()), lease);
             // Its receiver is still here.
             let _ = sender.send(Ok(result));
         } else if let Some(fault) = &state.closed {
@@ -105,6 +109,7 @@ impl ResultInbox {
         let mut state = self.state();
         state.waiting.remove(key);
         state.over.insert(key.to_owned());
+        state.missing.insert(key.to_owned());
     }
 
     async fn accept(&self, delivery: Delivery) {
@@ -130,7 +135,7 @@ impl ResultInbox {
         let (leases, dropped) = {
             let mut state = self.state();
             let mut leases: Vec<_> = Vec::new();
-            for (key, lease) in std::mem::take(&mut state.returned) {
+            for ((key, _), lease) in std::mem::take(&mut state.returned) {
                 state.over.insert(key);
                 leases.push(lease);
             }
@@ -145,6 +150,16 @@ impl ResultInbox {
             let _ = lease.acknowledge().await;
         }
         dropped
+    }
+
+    /// Has the queue refuse what has not come, as no run will read it.
+    async fn refuse_missing(&self) {
+        let missing = std::mem::take(&mut self.state().missing);
+        for key in missing {
+            // One that comes in spite of it ends with its deadline.
+            let reason = "the run has ended";
+            let _ = self.queue.cancel(&result_message_id(&key), reason).await;
+        }
     }
 
     /// Keeps what is not acknowledged yet.
@@ -186,21 +201,26 @@ impl ResultInbox {
 impl InboxState {
     /// Gives a result to whom it is for; says whether it is of no use.
     fn sort(&mut self, result: SubTaskResult, lease: &Arc<dyn MessageLease>) -> bool {
-        let key = result.task_message_id();
+        let (key, is_note) = (result.task_message_id(), result.is_note());
+        if !is_note {
+            self.missing.remove(&key);
+        }
+        let place = (key, result.message_id());
         // One that was lost in between is the same; a note is for the drive that resumes the run.
-        let is_returned = match self.waiting.remove(&key) {
+        let is_returned = match self.waiting.remove(&place.0) {
             Some(waiter) => waiter.send(Ok(result.clone())).is_ok(),
-            None => self.returned.contains_key(&key) || result.status == SubTaskStatus::Cancelled,
+            None => self.returned.contains_key(&place) || (is_note && self.over.contains(&place.0)),
         };
         if is_returned {
-            self.returned.insert(key, Arc::clone(lease));
+            self.returned.insert(place, Arc::clone(lease));
             return false;
         }
-        if self.over.contains(&key) {
-            self.drop_result(key, DropReason::Late);
+        let is_second = |(first, _): &(SubTaskResult, _)| first.message_id() != place.1;
+        if self.over.contains(&place.0) || self.early.get(&place.0).is_some_and(is_second) {
+            self.drop_result(place.0, DropReason::Late);
             return true;
         }
-        self.early.insert(key, (result, Arc::clone(lease)));
+        self.early.insert(place.0, (result, Arc::clone(lease)));
         false
     }
 
@@ -221,14 +241,31 @@ impl InboxState {
 /// Reads the results of a run until it is dropped.
 pub(super) struct InboxReader {
     inbox: Arc<ResultInbox>,
-    reading: JoinHandle<()>,
+    reading: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl InboxReader {
     pub(super) fn start(inbox: Arc<ResultInbox>) -> Self {
         let reader = Arc::clone(&inbox);
         let reading = tokio::spawn(async move { reader.read().await });
-        Self { inbox, reading }
+        Self { inbox, reading: Mutex::new(Some(reading)) }
+    }
+
+    /// Reads no more, as the run has ended. Returns what was of no use.
+    pub(super) async fn end(&self) -> Vec<DroppedResult> {
+        if let Some(reading) = self.stop() {
+            // It was stopped.
+            let _ = reading.await;
+        }
+        let dropped = self.inbox.settle().await;
+        self.inbox.refuse_missing().await;
+        dropped
+    }
+
+    fn stop(&self) -> Option<JoinHandle<()>> {
+        let reading = self.reading.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        reading.abort();
+        Some(reading)
     }
 
     pub(super) const fn inbox(&self) -> &Arc<ResultInbox> {
@@ -238,6 +275,6 @@ impl InboxReader {
 
 impl Drop for InboxReader {
     fn drop(&mut self) {
-        self.reading.abort();
+        drop(self.stop());
     }
 }

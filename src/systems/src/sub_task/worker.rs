@@ -18,8 +18,8 @@ use super::result_inbox::KEPT;
 use super::role_tools::RoleTools;
 
 /// How long one look for sub-tasks waits. It is not cut short when the worker is to stop: what a
-/// server has sent already would be lost until the end of its lease.
-const LOOK: Duration = Duration::from_secs(2);
+/// server has sent already would go back, and what may be delivered once is dead then.
+const LOOK: Duration = Duration::from_secs(1);
 /// The pause after a failure of the queue.
 const PAUSE: Duration = Duration::from_millis(500);
 /// How long a result waits for a place in its topic, and for the queue.

@@ -2,11 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
+use antiphon_core::Time;
 use antiphon_queue::MemoryQueue;
-use antiphon_runtime::{CancellationToken, Tool};
-use antiphon_systems::plan_execute::{Capabilities, TaskStatus};
-use antiphon_systems::sub_task::{SubTaskWorker, WorkerSettings, queue_settings};
+use antiphon_runtime::queue::PublishOutcome;
+use antiphon_runtime::{CancellationToken, Queue, Tool};
+use antiphon_systems::plan_execute::{Capabilities, StepErrorKind, TaskStatus};
+use antiphon_systems::sub_task::name::task_topic;
+use antiphon_systems::sub_task::{SubTask, SubTaskWorker, WorkerSettings, queue_settings};
 use serde_json::json;
 
 use crate::scene::Scene;
@@ -46,4 +50,22 @@ async fn steps_of_workers_go_over_the_queue_and_their_results_come_back() {
     assert_eq!(of_worker[1].calls(), [json!({"url": "https://worker.example"})]);
     assert_eq!(played.step("r1").raw_result_data, "https://worker.example");
     working.abort();
+}
+
+#[tokio::test]
+async fn a_task_that_has_ended_leaves_nothing_in_the_queue() {
+    let mut scene = Scene::new(&json!({"max_revisions": 0}))
+        .tool(&tools("https://own.example")[0])
+        .plans(&[json!([[search("s1", "tea")]])])
+        .answers("No worker was there.");
+    let queue = Arc::new(MemoryQueue::new(queue_settings(), scene.clock.clone()));
+    scene.queue = Some(queue.clone());
+    let topic = task_topic("ResearchAgent").unwrap();
+    let (played, taken) =
+        tokio::join!(scene.ask("Tea?"), queue.take(&topic, 1, Duration::from_mins(1)));
+    assert_eq!(played.failure("s1"), StepErrorKind::Timeout);
+    let task = SubTask::read(&taken.unwrap()[0].message).unwrap();
+    let late = task.result(Ok(json!([]))).message(&task.result_topic, Time::from_micros(u64::MAX));
+    assert_eq!(queue.publish(late, Duration::ZERO).await.unwrap(), PublishOutcome::Known);
+    assert!(queue.take(&task.result_topic, 9, Duration::ZERO).await.unwrap().is_empty());
 }

@@ -1,10 +1,15 @@
 //! A run that goes on in another process.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use antiphon_core::{FaultCode, Time};
+use antiphon_runtime::queue::PublishOutcome;
+use antiphon_systems::sub_task::SubTask;
+use antiphon_systems::sub_task::name::task_topic;
 use serde_json::json;
 
-use crate::scene::{CountingTool, RunningWorker, Scene, brief, pass_until, until};
+use crate::scene::{CountingTool, ROLE, RunningWorker, Scene, TIMEOUT, brief, pass_until, until};
 
 #[tokio::test]
 async fn a_resumed_run_finds_the_result_that_came_meanwhile() {
@@ -60,4 +65,45 @@ async fn a_result_that_came_before_the_cancellation_counts() {
     pass_until(&clock, || resumed.is_finished()).await;
     assert_eq!(resumed.await.unwrap(), Ok(json!(8)));
     worker.kill().await;
+}
+
+#[tokio::test]
+async fn a_wait_that_was_in_vain_is_not_repeated_when_the_run_is_resumed() {
+    let (scene, clock) = Scene::new();
+    let tool = Arc::new(CountingTool::doubling());
+    let run = scene.run();
+    let call = scene.call(&run, &tool, brief("run", "s1"), 21);
+    pass_until(&clock, || call.is_finished()).await;
+    assert_eq!(call.await.unwrap().unwrap_err().code, FaultCode::SubTaskTimeout);
+    // The process ends before the run has committed it.
+    drop(run);
+    let (run, begun) = (scene.run(), scene.clock.now());
+    let resumed = scene.call(&run, &tool, brief("run", "s1"), 21);
+    pass_until(&clock, || resumed.is_finished()).await;
+    let fault = resumed.await.unwrap().unwrap_err();
+    assert_eq!((&fault.code, &fault.details["role"]), (&FaultCode::SubTaskTimeout, &json!(ROLE)));
+    assert!(scene.clock.now().since(begun) < TIMEOUT);
+    assert!(run.settle().await.is_empty());
+}
+
+#[tokio::test]
+async fn nothing_of_a_run_that_has_ended_is_in_the_queue_or_gets_there() {
+    let (scene, clock) = Scene::new();
+    let (run, tool) = (scene.run(), Arc::new(CountingTool::doubling()));
+    let worker = RunningWorker::begin(scene.worker(&tool));
+    let value = scene.call(&run, &tool, brief("run", "s1"), 21).await.unwrap();
+    assert_eq!(value, Ok(json!(42)));
+    worker.kill().await;
+    let call = scene.call(&run, &tool, brief("run", "s2"), 1);
+    let topic = task_topic(ROLE).unwrap();
+    let taken = scene.queue.take(&topic, 1, Duration::from_mins(1)).await.unwrap();
+    pass_until(&clock, || call.is_finished()).await;
+    assert!(run.end("run").await.is_empty());
+    let task = SubTask::read(&taken[0].message).unwrap();
+    let late = task.result(Ok(json!(2))).message(&task.result_topic, Time::from_micros(u64::MAX));
+    let refused = scene.queue.publish(late, Duration::ZERO).await.unwrap();
+    assert_eq!(refused, PublishOutcome::Known);
+    for topic in [topic, task.result_topic] {
+        assert!(scene.queue.take(&topic, 9, Duration::ZERO).await.unwrap().is_empty(), "{topic}");
+    }
 }
