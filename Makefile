@@ -64,17 +64,18 @@ lint-others: ## Clippy over the sandbox as aarch64 and musl compile it (rustup f
 
 test: test-rust test-python ## Install what is missing and pass every test
 
+# More workers than cores, since tests also wait for processes, timers and servers. Each of pytest's
+# has its own PostgreSQL server, so there are at most eight.
+WORKERS ?= $(shell n=$$(nproc 2>/dev/null || echo 2); echo $$((n < 4 ? 2 * n : 8)))
+
 # The sandbox's tests load the extension module.
 test-rust: setup ## The crates' own tests (nextest if it is installed) and their examples
 	if command -v cargo-nextest >/dev/null; then \
-		$(BESIDE_A_DATABASE) cargo nextest run $(RUST_TESTED) && cargo test --doc $(RUST_TESTED); \
+		$(BESIDE_A_DATABASE) cargo nextest run --test-threads $(WORKERS) $(RUST_TESTED) && cargo test --doc $(RUST_TESTED); \
 	else \
 		$(BESIDE_A_DATABASE) cargo test $(RUST_TESTED); \
 	fi
 
-# More workers than cores, since tests also wait for processes, timers and servers. Each worker has
-# its own PostgreSQL server, so there are at most eight.
-WORKERS ?= $(shell n=$$(nproc 2>/dev/null || echo 2); echo $$((n < 4 ? 2 * n : 8)))
 test-python: setup ## pytest: units, systems, house (WORKERS=N processes; ARGS are pytest's)
 	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal $(ARGS)
 

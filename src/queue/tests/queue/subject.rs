@@ -72,9 +72,13 @@ impl QueueUnderTest {
         self.queue.take(topic, limit, Duration::ZERO).await.unwrap()
     }
 
-    /// The only message that there is.
+    /// The only message that there is. A server may have stored it before it can deliver it.
     pub(crate) async fn take_one(&self, topic: &str) -> Delivery {
-        let mut taken = self.take(topic, 10).await;
+        let wait = match &self.clock {
+            TestClock::Manual(_) => Duration::ZERO,
+            TestClock::System(_) => self.settings.lease,
+        };
+        let mut taken = self.queue.take(topic, 10, wait).await.unwrap();
         assert_eq!(taken.len(), 1, "{taken:?}");
         taken.remove(0)
     }
