@@ -23,6 +23,7 @@ from antiphon.systems._system import System
 from antiphon.systems.agentic_search import AgenticSearch
 from antiphon.systems.agentic_search_result import (
     AgenticSearchResult,
+    ComputedFigure,
     ExecutionPlan,
     FailedTask,
     GatheredInformation,
@@ -84,6 +85,7 @@ __all__ = [
     "ComputationAttempt",
     "ComputationResult",
     "ComputationSource",
+    "ComputedFigure",
     "DataAnalyst",
     "DeepResearch",
     "DeepResearchResult",

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AgenticSearchResult",
+    "ComputedFigure",
     "ExecutionPlan",
     "FailedTask",
     "GatheredInformation",
@@ -30,6 +31,24 @@ _SearchOutcome = Literal[
     "answered", "answered_partial", "fallback_html", "unsupported", "no_tools", "error"
 ]
 """How a search ended."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComputedFigure:
+    """A number of an answer that stands in no result and follows from numbers that do.
+
+    Attributes:
+        stated: as the answer states it.
+        operation: ``sum``, ``difference``, ``ratio`` or ``growth``.
+        operands: the numbers of the results that it follows from.
+    """
+
+    stated: str
+    operation: str
+    operands: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{self.stated} is the {self.operation} of: {', '.join(self.operands)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,6 +203,7 @@ class AgenticSearchResult(SystemResult):
             and none has a result; ``unsupported`` if the answer states numbers, units or dates
             that no result holds; ``no_tools``; ``error``.
         unsupported: what the answer states that no result holds.
+        computed: its numbers that no result holds, and from which of the results they follow.
         error_message: why there is no answer, or what it lacks.
         execution_plan: the tasks with their results.
         gathered_information: the results, gathered.
@@ -197,6 +217,7 @@ class AgenticSearchResult(SystemResult):
     sources: tuple[SearchSource, ...]
     search_outcome: _SearchOutcome
     unsupported: tuple[str, ...]
+    computed: tuple[ComputedFigure, ...]
     error_message: str | None
     execution_plan: ExecutionPlan | None
     gathered_information: GatheredInformation
@@ -221,6 +242,7 @@ class AgenticSearchResult(SystemResult):
                 "gathered_information": _gathered(native["gathered_information"]),
                 "thinking_steps": tuple(native["thinking_steps"]),
                 "unsupported": tuple(native["unsupported"]),
+                "computed": tuple(map(_computed, native["computed"])),
             }
         )
 
@@ -240,11 +262,15 @@ class AgenticSearchResult(SystemResult):
         plain["gathered_information"] = asdict(self.gathered_information)
         plain["thinking_steps"] = list(self.thinking_steps)
         plain["unsupported"] = list(self.unsupported)
+        plain["computed"] = [
+            {**asdict(one), "operands": list(one.operands)} for one in self.computed
+        ]
         return plain
 
     def _text_lines(self) -> Iterator[str]:
         if self.error_message is not None:
             yield self.error_message
+        yield from (f"computed: {one}" for one in self.computed)
         yield from (_line(source) for source in self.sources)
         if self.caveat is not None:
             yield self.caveat
@@ -255,6 +281,7 @@ class AgenticSearchResult(SystemResult):
                 yield f'<div style="color:{WARNING}">{escaped(warning)}</div>'
         if self.search_outcome in ("fallback_html", "unsupported", "no_tools"):
             yield self.html
+        yield from _folded("computed", [str(one) for one in self.computed])
         yield from _folded("sources", [_line(source) for source in self.sources])
         yield from _folded("steps", list(self.thinking_steps))
 
@@ -265,6 +292,10 @@ def _folded(title: str, lines: list[str]) -> Iterator[str]:
     items = "".join(f"<li>{escaped(line, _LONGEST)}</li>" for line in lines)
     yield f'<details><summary style="font-size:12px">{len(lines)} {title}</summary>'
     yield f'<ol style="font-size:12px">{items}</ol></details>'
+
+
+def _computed(native: Mapping[str, Any]) -> ComputedFigure:
+    return ComputedFigure(**{**native, "operands": tuple(native["operands"])})
 
 
 def _line(source: SearchSource) -> str:

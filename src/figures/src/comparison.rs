@@ -151,7 +151,7 @@ impl StatedQuantity {
     }
 
     /// What the own number is multiplied by to be in the unit of the other.
-    fn scale_to(&self, other: &Self) -> Result<f64, QuantityMismatch> {
+    pub(super) fn scale_to(&self, other: &Self) -> Result<f64, QuantityMismatch> {
         if self.kind != other.kind {
             return Err(QuantityMismatch::Kind);
         }

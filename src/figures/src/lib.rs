@@ -25,12 +25,14 @@
 //! | `bound`, `counted` | whether a quantity is about, over or below its number; what is counted |
 //! | `measured_unit` | the units of columns, and those that questions ask for |
 //! | `conversion`, [`comparison`] | units of one dimension, and the comparison of two quantities |
+//! | `computed` | how a number follows from others |
 //!
 //! Numbers may be grouped and rounded in any way that is common somewhere, so a numeral that can
 //! be read in two ways is right if one of them is; of a [`quantity`] the likeliest counts. Names and claims in words are not compared.
 
 mod bound;
 pub mod comparison;
+mod computed;
 mod conversion;
 mod counted;
 mod date;
@@ -49,6 +51,7 @@ mod spelled;
 mod unit;
 
 pub use comparison::{QuantityMismatch, QuantityVerdict};
+pub use computed::ComputedNumber;
 pub use evidence::{FigureEvidence, FigureMismatch};
 pub use measured_unit::MeasuredUnit;
 pub use quantity::{QuantityBound, QuantityChange, QuantityKind, StatedQuantity, quantities};

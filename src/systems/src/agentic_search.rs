@@ -38,6 +38,7 @@ pub mod tools;
 mod wave;
 
 pub use config::{Config, SessionPolicy};
+pub use grounding::ComputedFigure;
 pub use input::SearchInput;
 pub use outcome::{GatheredInformation, SearchAnswer};
 pub use plan::{ExecutionPlan, PlanSource, SearchTask, TaskError, TaskErrorKind, TaskStatus};

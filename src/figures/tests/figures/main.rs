@@ -7,5 +7,6 @@
 )]
 
 mod cases;
+mod computed;
 mod properties;
 mod quantities;

@@ -7,6 +7,7 @@ use serde_json::Value as Json;
 
 use super::AgenticSearch;
 use super::fallback::stopped;
+use super::grounding::ComputedFigure;
 use super::plan::{ExecutionPlan, TaskError, TaskStatus};
 use super::source::SearchSource;
 use super::state::{FinalResponse, SearchOutcome, State};
@@ -34,6 +35,8 @@ pub struct SearchAnswer {
     pub error_message: Option<String>,
     /// What the answer states that no result holds.
     pub unsupported: Vec<String>,
+    /// Numbers of the answer that no result holds, and from which of the results they follow.
+    pub computed: Vec<ComputedFigure>,
     /// The tasks with their results.
     pub execution_plan: Option<ExecutionPlan>,
     /// The results, gathered.
@@ -108,6 +111,7 @@ pub(super) fn conclude(finished: &mut Finished<'_, AgenticSearch>) -> Conclusion
         search_outcome: state.search_outcome.unwrap_or(SearchOutcome::Error),
         error_message: state.error_message.clone().or(fault_message),
         unsupported: state.unsupported.clone(),
+        computed: state.computed.clone(),
         execution_plan: state.execution_plan.as_ref().map(|_| state.plan()),
         thinking_steps: state.thinking_steps.clone(),
         is_followup: state.is_followup_query,

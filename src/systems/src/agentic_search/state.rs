@@ -6,6 +6,7 @@ use antiphon_core::{Fault, ToolSpec};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::grounding::ComputedFigure;
 use super::plan::{ExecutionPlan, TaskRecord, TaskStart};
 use super::source::SearchSource;
 use crate::state::{field_types, state};
@@ -53,6 +54,8 @@ state! {
         [Set] error_message: Option<String>,
         /// What the answer states that no result holds.
         [Set] unsupported: Vec<String>,
+        /// What it states that follows from what results hold.
+        [Set] computed: Vec<ComputedFigure>,
         /// Whether time or calls were spent before the answer.
         [Set] is_budget_spent: bool,
         /// Why a registry has no tools.

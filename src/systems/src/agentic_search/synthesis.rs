@@ -7,7 +7,7 @@ use serde_json::{Value as Json, json};
 
 use super::AgenticSearch;
 use super::conversation::day;
-use super::grounding::unsupported;
+use super::grounding::{AnswerFigures, figures};
 use super::plan::{ExecutionPlan, TaskStatus};
 use super::source::{SearchSource, passages};
 use super::state::{FinalResponse, SearchOutcome, State};
@@ -95,7 +95,8 @@ pub(super) fn deliver(
     let (state, config) = (&cx.state, &cx.system().config);
     let plan = state.plan();
     let today = day(cx.call.cx.clock.now());
-    let unsupported = unsupported(state, config, &today, &response.response_content);
+    let AnswerFigures { unsupported, computed } =
+        figures(state, config, &today, &response.response_content);
     let has_failed = plan.with_status(TaskStatus::Failed).next().is_some();
     let outcome = match plan.lack().or_else(|| nothing_found(&plan)) {
         Some(lack) => {
@@ -117,6 +118,11 @@ pub(super) fn deliver(
         None if has_failed => SearchOutcome::AnsweredPartial,
         None => SearchOutcome::Answered,
     };
+    if !computed.is_empty() {
+        patch
+            .note("figures_computed", json!({"computed": computed}))
+            .set(State::computed, computed);
+    }
     let chars = response.response_content.chars().count();
     patch
         .note("response_generated", json!({"chars": chars}))

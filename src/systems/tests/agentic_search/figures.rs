@@ -68,6 +68,47 @@ async fn figures_of_results_question_and_sources_are_an_answer() {
     assert_eq!(unchecked.result.output.answer, "27017");
 }
 
+/// AS-42 of `docs/systems/agentic-search.md`.
+#[tokio::test]
+async fn figures_that_follow_from_results_are_an_answer_and_say_from_which() {
+    let asked = async |html: &str| {
+        let found = |arguments: &Json| match arguments["query"].as_str() {
+            Some("Rome") => Ok(json!("Rome has 12 servers.")),
+            _ => Ok(json!("Oslo has 5.")),
+        };
+        Scene::new(&json!({}))
+            .tool(&Arc::new(FakeTool::search("servers", found)))
+            .planner([plan(&[task("servers", "Rome"), task("servers", "Oslo")])])
+            .synthesiser([answer(html)])
+            .ask("How many servers are there?")
+            .await
+    };
+    for (html, stated, operation) in [
+        ("<p>In all there are 17 servers [1, 2].</p>", "17", "sum"),
+        ("<p>Rome has 12, which is 7 more than the 5 of Oslo.</p>", "7", "difference"),
+        ("<p>Rome has 12.</p><p>That is 2.4 times as many.</p>", "2.4", "ratio"),
+    ] {
+        let played = asked(html).await;
+        let output = &played.result.output;
+        assert_eq!(played.result.outcome, Outcome::Answered, "{html}: {:?}", output.unsupported);
+        let figures = json!([
+            {"stated": stated, "operation": operation, "operands": ["12 servers", "5"]}
+        ]);
+        assert_eq!(json!(output.computed), figures);
+        assert_eq!(played.notes("figures_computed"), [json!({"computed": figures})]);
+    }
+    for html in [
+        "<p>Rome has 17.</p>",
+        "<p>In all there are 71.</p>",
+        "<p>In all there are 7.</p>",
+        "<p>In all there are 17. Rome has 17.</p>",
+        "<p>In all there are 20: 12, 5 and 3.</p>",
+    ] {
+        let played = asked(html).await;
+        assert_eq!(played.result.output.search_outcome, SearchOutcome::Unsupported, "{html}");
+    }
+}
+
 #[tokio::test]
 async fn what_the_synthesiser_does_not_read_supports_nothing() {
     let long = format!("{} 5432", "words ".repeat(100));
