@@ -309,7 +309,10 @@ pub(crate) fn unknown_numbers(
         .filter(|quote| share(&own, &content_words(quote)) >= CLOSE)
         .collect();
     let checks = check_numbers(sentence, &near, &[]);
-    let is_asked = |value: &str| asked.iter().any(|it| it.normalized() == value);
+    let is_asked = |value: &str| {
+        let is_date = value.contains(char::is_alphabetic);
+        asked.iter().any(|it| it.normalized() == value) || is_date && question.contains(value)
+    };
     let unknown = checks
         .into_iter()
         .filter(|check| !check.status.is_match() && !is_asked(&check.normalized_claim));

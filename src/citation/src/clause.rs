@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use antiphon_figures::{StatedQuantity, quantities};
 
-use crate::word::{content_words, names, periods, stem, words};
+use crate::word::{PlacedWord, content_words, names, periods, stem, words};
 
 /// Measures of business that are not the same, a row each.
 const MEASURES: &[&str] = &[
@@ -41,6 +41,8 @@ const MEASURES: &[&str] = &[
 pub(crate) struct Clause {
     /// The quantities that it states.
     pub(crate) quantities: Vec<StatedQuantity>,
+    /// The words before and after each of them, mostly what it counts; empty if there is none.
+    neighbours: Vec<(String, String)>,
     /// The words of its own.
     pub(crate) own: BTreeSet<String>,
     /// Those that it takes over from clauses before or after it.
@@ -59,6 +61,13 @@ impl Clause {
 
     pub(crate) fn has(&self, term: &str) -> bool {
         self.own.contains(term) || self.inherited.contains(term) || self.periods.contains(term)
+    }
+
+    /// The words before and after a quantity of its own.
+    pub(crate) fn neighbours(&self, quantity: &StatedQuantity) -> (&str, &str) {
+        let place = self.quantities.iter().position(|own| std::ptr::eq(own, quantity));
+        let found = place.and_then(|place| self.neighbours.get(place));
+        found.map_or(("", ""), |(before, after)| (before, after))
     }
 
     pub(crate) fn has_own(&self, term: &str) -> bool {
@@ -142,13 +151,30 @@ fn clause(text: &str, names: &BTreeSet<String>) -> Clause {
     let own: BTreeSet<String> = content_words(text);
     let periods = periods(text);
     let own: BTreeSet<String> = own.into_iter().chain(periods.iter().cloned()).collect();
+    let quantities = quantities(text);
     Clause {
-        quantities: quantities(text),
+        neighbours: neighbours(text, &quantities),
+        quantities,
         names: own.intersection(names).cloned().collect(),
         inherited: BTreeSet::new(),
         own,
         periods,
     }
+}
+
+/// The words before and after each quantity.
+fn neighbours(text: &str, quantities: &[StatedQuantity]) -> Vec<(String, String)> {
+    let mut rest = text;
+    let around = |quantity: &StatedQuantity| {
+        let (before, after) = rest.split_once(quantity.text.as_str()).unwrap_or_default();
+        if !after.is_empty() {
+            rest = after;
+        }
+        let word = |found: Option<&PlacedWord<'_>>| found.map(|it| stem(it.text));
+        let (before, after) = (words(before), words(after));
+        (word(before.last()).unwrap_or_default(), word(after.first()).unwrap_or_default())
+    };
+    quantities.iter().map(around).collect()
 }
 
 /// The first word of a sentence, if it may be a name.

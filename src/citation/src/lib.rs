@@ -56,6 +56,7 @@ mod correction;
 mod evidence;
 mod hedge;
 mod marker;
+mod numeral;
 mod numeric;
 mod quotation;
 mod quote;

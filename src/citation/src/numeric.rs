@@ -9,9 +9,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::clause::{Clause, clauses};
+use crate::numeral::{repeated_numerals, unknown_dates};
 use crate::sentence::sentences;
 use crate::verdict::Verdict;
-use crate::word::{content_words, periods, share};
+use crate::word::{content_words, is_stop_word, periods, share};
 
 /// How a number of a claim is related to the evidence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -76,7 +77,8 @@ pub struct NumberAnswer {
 }
 
 /// Compares each number of a claim with all of its evidence. `context` are titles and headings
-/// of the evidence, which may name what its sentences are about.
+/// of the evidence, which may name what its sentences are about. Last come dates that the
+/// evidence does not have, and numerals that the claim states more often.
 ///
 /// ```
 /// use antiphon_citation::{NumberStatus, check_numbers};
@@ -90,6 +92,7 @@ pub struct NumberAnswer {
 pub fn check_numbers(claim: &str, quotes: &[&str], context: &[&str]) -> Vec<NumericVerification> {
     let evidence: Vec<Vec<Clause>> =
         quotes.iter().flat_map(|quote| sentences_of(quote)).map(|it| clauses(&it)).collect();
+    let known = [quotes, context].concat();
     let context = NumberContext::new(quotes, context);
     let mut found = Vec::new();
     for clause in sentences_of(claim).iter().flat_map(|sentence| clauses(sentence)) {
@@ -97,7 +100,21 @@ pub fn check_numbers(claim: &str, quotes: &[&str], context: &[&str]) -> Vec<Nume
             found.push(checked(quantity, &clause, &evidence, &context));
         }
     }
+    let unknown = unknown_dates(claim, &known).into_iter();
+    found.extend(unknown.chain(repeated_numerals(claim, &known)).map(unverifiable));
     found
+}
+
+/// What is no quantity, or stands in the place of another one.
+fn unverifiable(text: String) -> NumericVerification {
+    NumericVerification {
+        normalized_claim: text.clone(),
+        claim_value: text,
+        evidence_value: None,
+        normalized_evidence: None,
+        status: NumberStatus::Unverifiable,
+        confidence: 0.2,
+    }
 }
 
 fn sentences_of(text: &str) -> Vec<String> {
@@ -217,7 +234,11 @@ fn is_about(
         && own_names.is_disjoint(&known.clause.terms())
         && (known.sentence.iter().any(|it| own_names.iter().any(|name| it.has_own(name)))
             || own_names.is_disjoint(&context.terms));
-    if other_period || other_name || clause.measures_other(known.clause, &context.titles) {
+    if other_period
+        || other_name
+        || counts_other(quantity, clause, known)
+        || clause.measures_other(known.clause, &context.titles)
+    {
         return false;
     }
     let own = clause.closeness(known.clause);
@@ -228,6 +249,24 @@ fn is_about(
         !std::ptr::eq(other, known.clause) && competes && clause.closeness(other) > own
     };
     !known.sentence.iter().any(closer)
+}
+
+/// Whether a count is one of something else: what it counts stands after another number in the
+/// sentence of the evidence, or the claim has the number in the place of a year, as in `in 38`.
+fn counts_other(quantity: &StatedQuantity, clause: &Clause, known: &KnownNumber<'_>) -> bool {
+    if quantity.kind != QuantityKind::Count {
+        return false;
+    }
+    let (before, counted) = clause.neighbours(quantity);
+    let (_, own) = known.clause.neighbours(known.quantity);
+    if counted.is_empty() || is_stop_word(counted) {
+        return before == "in" && !own.is_empty() && !is_stop_word(own);
+    }
+    let is_other = |other: &Clause| {
+        let wrong = |it: &&StatedQuantity| !quantity.follows_from(it).is_match();
+        other.quantities.iter().filter(wrong).any(|it| other.neighbours(it).1 == counted)
+    };
+    own != counted && known.sentence.iter().any(is_other)
 }
 
 /// Takes over what a model says about the numbers of a claim, as far as code can check it: both

@@ -53,6 +53,32 @@ fn wrong_numbers_are_found() {
     }
 }
 
+const SCHOOL: &str = "The school of Lund, opened on 1 June 1903, has 146 pupils and 5 teachers.";
+
+#[test]
+fn a_number_of_the_evidence_in_the_place_of_another_one_is_found() {
+    for claim in [
+        "The school of Lund was opened on 1 June 1903.",
+        "In June 1903 the school of Lund was opened.",
+        "The school of Lund has 146 pupils and 5 teachers.",
+        "The school of Lund has 146 children.",
+    ] {
+        assert!(passes(claim, SCHOOL), "{claim}: {:#?}", check_numbers(claim, &[SCHOOL], &[]));
+    }
+    for claim in [
+        "The school of Lund was opened on 5 June 1903.",
+        "The school of Lund was opened on 1 July 1903.",
+        "The school of Lund was opened in May 1903.",
+        "The school of Lund has 5 pupils and 5 teachers.",
+        "The school of Lund has 5 pupils.",
+        "The school of Lund has 5 pupils and 146 teachers.",
+        "The school of Lund was opened in 146 and has 146 pupils.",
+        "In 146 the school of Lund was opened.",
+    ] {
+        assert!(!passes(claim, SCHOOL), "{claim}: {:#?}", check_numbers(claim, &[SCHOOL], &[]));
+    }
+}
+
 #[test]
 fn a_wrong_number_lowers_a_verdict_and_a_right_one_never_raises_it() {
     let after = |claim: &str, verdict| {

@@ -1,0 +1,42 @@
+//! Dates of a claim, and numerals that it states more often than its evidence does.
+
+use std::collections::BTreeMap;
+
+use antiphon_figures::{FigureEvidence, FigureMismatch};
+
+use crate::word::words;
+
+/// The dates of a claim that neither its evidence nor what is known beside it has.
+pub(crate) fn unknown_dates(claim: &str, known: &[&str]) -> Vec<String> {
+    let mut evidence = FigureEvidence::new();
+    for text in known {
+        evidence.text(text);
+    }
+    let is_date = |found| match found {
+        FigureMismatch::Date(text) => Some(text),
+        _ => None,
+    };
+    evidence.mismatches(claim).into_iter().filter_map(is_date).collect()
+}
+
+/// The numerals that a claim takes from its evidence and states more often: one of them stands in
+/// the place of another number.
+pub(crate) fn repeated_numerals(claim: &str, known: &[&str]) -> Vec<String> {
+    let known = numerals(known);
+    let is_repeated = |(numeral, count): &(&str, usize)| {
+        known.get(numeral).is_some_and(|times| (1..*count).contains(times))
+    };
+    let repeated = numerals(&[claim]).into_iter().filter(is_repeated);
+    repeated.map(|(numeral, _)| numeral.to_owned()).collect()
+}
+
+/// How often each numeral stands in texts.
+fn numerals<'t>(texts: &[&'t str]) -> BTreeMap<&'t str, usize> {
+    let mut counts = BTreeMap::new();
+    for word in texts.iter().flat_map(|text| words(text)) {
+        if word.text.starts_with(|sign: char| sign.is_ascii_digit()) {
+            *counts.entry(word.text).or_default() += 1;
+        }
+    }
+    counts
+}
