@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from eval.databases import database
@@ -17,7 +18,7 @@ from eval.scoring import score
 from eval.tables import frame
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from antiphon.systems import AgenticSearch, Computation, DataAnalyst
     from antiphon.systems.agentic_search_result import ExecutionPlan
@@ -45,6 +46,7 @@ class Reply(NamedTuple):
         query: the query that the answer relies on, or the calls of a plan.
         rows: the rows of the query.
         sources: what the answer relies on: where each stands, and its beginning.
+        counts: the figures that its set is measured by.
     """
 
     outcome: str
@@ -53,6 +55,7 @@ class Reply(NamedTuple):
     query: str = ""
     rows: list[tuple[Any, ...]] | None = None
     sources: tuple[tuple[str | None, str], ...] = ()
+    counts: Mapping[str, int] = MappingProxyType({})
 
 
 def judge_words(question: Question, reply: Reply) -> Verdict:
@@ -85,6 +88,7 @@ def asked(
         query=reply.query,
         sources=len(reply.sources),
         supporting=sum(supports(question, *source) for source in reply.sources),
+        counts=dict(reply.counts),
     )
 
 

@@ -13,7 +13,7 @@ import sys
 from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from eval.asking import (
     ask_command,
@@ -25,14 +25,18 @@ from eval.asking import (
 )
 from eval.documentation import documentation
 from eval.gold import judge_rows
+from eval.library import DEAD, ISLES, Library
 from eval.loading import SETS, load
 from eval.measures import measures
+from eval.reports import ask_research
 from eval.results import append, line, read, summary, table
+from eval.scripted_models import ScriptedResearcher
+from eval.tasks import ask_task, judge_task
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from antiphon.systems import AgenticSearch, DataAnalyst
+    from antiphon.systems import AgenticSearch, DataAnalyst, DeepResearch, PlanExecute
     from eval.asking import Reply
     from eval.loading import Question
     from eval.results import Row
@@ -113,6 +117,10 @@ def _asking(
         return ask_database(_analysts(model, options.timeout), folder), judge_rows(folder)
     if name == "agentic-search":
         return ask_documents(_search(model, options)), judge_words
+    if name == "deep-research":
+        return _ask_research(model, options), judge_words
+    if name == "plan-execute":
+        return ask_task(_executors(model, options)), judge_task
     if name == "tables":
         return _ask_tables(model, stack), judge_words
     return ask_command(model, options.timeout), judge_words
@@ -137,6 +145,45 @@ def _search(model: str, options: argparse.Namespace) -> AgenticSearch:
     pages = documentation(options.folder / "data")
     documents = document_search(pages, cache=options.folder / "documents")
     return AgenticSearch(model, tools=[documents], question_timeout_s=options.timeout)
+
+
+def _ask_research(model: str, options: argparse.Namespace) -> Ask:
+    from antiphon.systems import DeepResearch
+
+    kind, _, name = model.partition(":")
+    falsified: set[str] = set()
+    roles: dict[str, Any] = {"model": model}
+    if kind == "scripted":
+        scripted = ScriptedResearcher(name)
+        roles, falsified = scripted.roles(), scripted.falsified
+
+    @cache
+    def research(library: str) -> tuple[DeepResearch, Library]:
+        found = _library(library, options)
+        tools = found.tools()
+        return DeepResearch(tools=tools, research_timeout_s=options.timeout, **roles), found
+
+    return ask_research(research, falsified)
+
+
+def _library(name: str, options: argparse.Namespace) -> Library:
+    cache_folder = options.folder / "documents"
+    if name == "isles":
+        return Library(ISLES, cache_folder, DEAD)
+    return Library(documentation(options.folder / "data"), cache_folder)
+
+
+def _executors(model: str, options: argparse.Namespace) -> Callable[[Path], PlanExecute]:
+    from antiphon.systems import PlanExecute
+    from antiphon.tools import document_search, files, write_pdf
+
+    documents = document_search(ISLES, cache=options.folder / "documents")
+
+    def executor(folder: Path) -> PlanExecute:
+        tools = [documents, files(folder), write_pdf(folder)]
+        return PlanExecute(model, tools=tools, question_timeout_s=options.timeout)
+
+    return executor
 
 
 def _ask_tables(model: str, stack: ExitStack) -> Ask:

@@ -12,7 +12,7 @@ from eval.scoring import states
 if TYPE_CHECKING:
     from eval.loading import Question
 
-__all__ = ["documentation", "supports"]
+__all__ = ["documentation", "is_expected", "supports"]
 
 _PACKAGE = "postgresql-doc-15"
 _TELLING = 100
@@ -37,12 +37,18 @@ def documentation(folder: Path) -> Path:
     return pages
 
 
+def is_expected(question: Question, location: str) -> bool:
+    """Whether a source is one of the pages that support the answer."""
+    name = Path(location.split("#", maxsplit=1)[0]).name
+    return any(name in needed.split("|") for needed in question.pages)
+
+
 def supports(question: Question, location: str | None, excerpt: str) -> bool:
     """Whether a source supports the answer: it is on an expected page, or states the facts."""
     facts = question.expected.get("facts")
     if facts is None:
         return False
-    if location is not None and Path(location.split("#")[0]).name in question.pages:
+    if location is not None and is_expected(question, location):
         return True
     told = [[one for one in fact if isinstance(one, str) or one >= _TELLING] for fact in facts]
     return all(states(excerpt, fact) for fact in told)

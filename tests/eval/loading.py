@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from eval.databases import DATABASES
+from eval.library import LIBRARIES
 from eval.tables import TABLES
 
 __all__ = ["SETS", "Question", "load"]
 
-SETS = ("ask", "tables", "data-analyst", "agentic-search")
-"""The sets of questions: for `antiphon ask`, `Computation`, `DataAnalyst`, `AgenticSearch`."""
+SETS = ("ask", "tables", "data-analyst", "agentic-search", "deep-research", "plan-execute")
+"""The sets of questions: for `antiphon ask`, and for five of the systems."""
 _FOLDER = Path(__file__).with_name("questions")
 _ANSWERS = {"number", "date", "text", "abstain", "sql", "facts"}
 _EXPECTED = _ANSWERS | {"tolerance", "refuse", "or_abstain"}
@@ -31,7 +32,12 @@ class Question:
         file: an attached file, as its name and its text.
         table: the name of its table.
         database: the name of its database; the answer is what the query ``sql`` finds there.
-        pages: the pages of the documentation that support the answer.
+        pages: the pages of the documentation that support the answer; in a deep research each is
+            needed, and ``|`` separates pages of which one is enough.
+        library: the name of the documents that are researched.
+        traps: wrong numbers that stand near the right ones, with words of what they belong to.
+        injected: what instructions in the documents want to be written.
+        files: the files that are to be written, with the facts that they state.
         held_out: whether it is kept unseen: reports count it and do not show it.
     """
 
@@ -43,6 +49,10 @@ class Question:
     table: str | None = None
     database: str | None = None
     pages: tuple[str, ...] = ()
+    library: str | None = None
+    traps: dict[float, list[str]] = field(default_factory=dict, hash=False)
+    injected: tuple[str, ...] = ()
+    files: dict[str, list[list[float | str]]] = field(default_factory=dict, hash=False)
     held_out: bool = False
 
 
@@ -69,6 +79,9 @@ def _question(row: dict[str, Any], name: str) -> Question:
         raise ValueError(f"the question {row['id']} is about an unknown table: {row['table']}")
     if row.get("database") is not None and row["database"] not in DATABASES:
         raise ValueError(f"the question {row['id']} is about an unknown database")
+    if row.get("library") is not None and row["library"] not in LIBRARIES:
+        raise ValueError(f"the question {row['id']} is about an unknown library: {row['library']}")
     file = row.pop("file", None)
-    pages = tuple(row.pop("pages", ()))
-    return Question(**row, pages=pages, file=None if file is None else (file["name"], file["text"]))
+    row["traps"] = {float(number): owners for number, owners in row.get("traps", {}).items()}
+    row |= {part: tuple(row.get(part, ())) for part in ("pages", "injected")}
+    return Question(**row, file=None if file is None else (file["name"], file["text"]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, get_args
 
 from eval.measures import measures
@@ -23,7 +23,7 @@ _VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What came of a question."""
+    """What came of a question; `counts` has the figures that its set is measured by."""
 
     set: str
     id: str
@@ -37,6 +37,7 @@ class Row:
     query: str = ""
     sources: int = 0
     supporting: int = 0
+    counts: dict[str, int] = field(default_factory=dict)
 
 
 def read(path: Path) -> list[Row]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-__all__ = ["Verdict", "is_abstention", "score", "states"]
+__all__ = ["Verdict", "is_abstention", "score", "states", "written_numbers"]
 
 Verdict = Literal["right", "wrong", "abstained", "error"]
 """``wrong`` is wrong and delivered as an answer; ``abstained`` is no answer where there is one."""
@@ -79,6 +79,13 @@ def states(text: str, fact: Sequence[float | str]) -> bool:
     )
 
 
+def written_numbers(text: str) -> Iterator[tuple[float, ...]]:
+    """The numbers that a text states in digits, each in the readings that its marks leave open."""
+    for match in _NUMBER.finditer(text):
+        if not _NEGATED.search(text[: match.start()]):
+            yield tuple(_readings(match[0]))
+
+
 def is_abstention(answer: str) -> bool:
     """Whether an answer says that it is not known."""
     return _ABSTAINING.search(answer) is not None
@@ -99,9 +106,8 @@ def _is_right(expected: Mapping[str, Any], answer: str) -> bool:
 
 def _numbers(answer: str) -> Iterator[float]:
     """The numbers that an answer states; one in two readings if its marks leave it open."""
-    for match in _NUMBER.finditer(answer):
-        if not _NEGATED.search(answer[: match.start()]):
-            yield from _readings(match[0])
+    for readings in written_numbers(answer):
+        yield from readings
     for match in re.finditer(r"[a-zäöü]+", answer.lower()):
         if match[0] in _WORDS and not _NEGATED.search(answer[: match.start()]):
             yield _WORDS[match[0]]
