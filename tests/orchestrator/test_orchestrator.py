@@ -422,6 +422,7 @@ async def waiting(state: Any) -> str:
     ("arguments", "code", "naming"),
     [
         ({"agents": []}, "team_invalid", "agents"),
+        ({"agents": Note(name="a")}, "team_invalid", "must be a list"),
         ({"agents": [print]}, "team_invalid", "builtin_function_or_method"),
         ({"agents": notes("a", "a")}, "team_invalid", "a"),
         ({"agents": notes("a"), "flow": {"a": "ghost"}}, "agent_unknown", "ghost"),

@@ -214,6 +214,7 @@ def test_two_toolsets_with_the_same_names_need_a_prefix() -> None:
     ("options", "code", "message"),
     [
         ({"tools": query}, "tool_function", "tools must be given as a list: FunctionTool"),
+        ({"tools": {"query": query}}, "tool_function", "tools must be given as a list: dict"),
         ({"tools": [query], "prefix": 3}, "tool_option", "`prefix` of a toolset must be a string"),
         ({"tools": [query], "prefix": "a b "}, "tool_name", "a b query"),
         ({"tools": [query], "lifespan": "db"}, "tool_option", "`lifespan` of a toolset must be"),

@@ -190,3 +190,16 @@ def test_a_function_that_cannot_search_is_named() -> None:
     with pytest.raises(AntiphonError, match="`wordy` must return a list of dicts") as failed:
         web_search(function=wordy).call({"query": "tea"})
     assert failed.value.code == "search_failed"
+
+
+def test_a_function_may_be_given_by_place_and_a_name_is_none() -> None:
+    def notes(query: str) -> list[dict[str, str]]:
+        return [{"url": "https://tea.example", "title": query}]
+
+    assert web_search(notes).call({"query": "tea"})["results"][0]["title"] == "tea"
+    wrong: Any = "brave"
+    with pytest.raises(
+        ValidationError, match="must be a function that searches: 'brave'"
+    ) as caught:
+        web_search(wrong)
+    assert caught.value.hint == 'name engines by `backends=["brave"]`'

@@ -20,8 +20,15 @@ def search_with(function: Callable[..., Any], settings: Mapping[str, Any], timeo
     """The tool `web_search` around a function; see `antiphon.tools.web_search`.
 
     Raises:
-        ValidationError: it cannot be called with a query (``tool_setting_invalid``).
+        ValidationError: it is no function, or cannot be called with a query
+            (``tool_setting_invalid``).
     """
+    if not callable(function):
+        raise ValidationError(
+            f"`function` must be a function that searches: {function!r}",
+            code="tool_setting_invalid",
+            hint='name engines by `backends=["brave"]`',
+        )
     native, arrange = open_family("web_search", settings)
     name = getattr(function, "__name__", type(function).__name__)
     taken = _taken(function, name)

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 
 def web_search(
-    *,
     function: Callable[..., Any] | None = None,
+    *,
     backends: Sequence[str] = (),
     searxng_url: str | None = None,
     brave_api_key: str | None = None,

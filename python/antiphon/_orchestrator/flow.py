@@ -126,6 +126,7 @@ def members(agents: Any) -> list[AgentDeclaration]:
         raise ValidationError(
             f"`agents` of a team must be a list with at least one agent: {agents!r}",
             code="team_invalid",
+            hint="write `agents=[...]`",
         )
     found: list[AgentDeclaration] = []
     for item in agents:

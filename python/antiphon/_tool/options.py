@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, get_args
 
 from antiphon._tool.gate import BreakerSpec, CircuitBreaker
@@ -11,7 +11,7 @@ from antiphon._validation import LARGEST_COUNT, is_count, is_seconds
 from antiphon.errors import ValidationError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from antiphon._antiphon import RetryPolicy
     from antiphon._schema import JsonSchema
@@ -89,7 +89,7 @@ def check_list(given: Any) -> Iterable[Any]:
     Raises:
         ValidationError: it is something else, such as a single tool (``tool_function``).
     """
-    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+    if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
         raise ValidationError(
             f"tools must be given as a list: {type(given).__name__}",
             code="tool_function",
