@@ -11,7 +11,9 @@ from bench.rows import (
     invoke,
     kept,
     mcp,
+    plan,
     process,
+    research,
     sandbox,
     search,
     state,
@@ -35,4 +37,6 @@ ROWS: tuple[Row, ...] = (
     *documents.ROWS,
     *search.ROWS,
     *analyst.ROWS,
+    *plan.ROWS,
+    *research.ROWS,
 )
