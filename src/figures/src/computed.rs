@@ -72,9 +72,8 @@ impl ComputedNumber {
         most: usize,
     ) -> Option<Self> {
         let is_scaled = matches!(operation, "sum" | "difference");
-        let fits = |one: &&&StatedQuantity| match is_scaled {
-            true => own.scale_to(one).is_ok(),
-            false => one.kind != QuantityKind::Percent,
+        let fits = |one: &&&StatedQuantity| {
+            if is_scaled { own.scale_to(one).is_ok() } else { one.kind != QuantityKind::Percent }
         };
         let mut operands: Vec<&StatedQuantity> = all.iter().filter(fits).copied().collect();
         let most = if operation == "sum" { most } else { 2 };
