@@ -25,24 +25,32 @@ class RoleServer:
 
     Args:
         status: answers every request with this status instead.
+        held: the role whose requests alone wait as long as `hold` is clear. Default: all.
         **replies: by the schema's name, in place of those in `REPLIES`.
 
     Attributes:
         url: the base URL.
         bodies: the requests so far.
         asked: set once there was a request.
+        reached: set once there was one of the role `held`.
         hold: as long as it is clear, requests wait.
     """
 
-    def __init__(self, status: int = 200, **replies: Any) -> None:
+    def __init__(self, status: int = 200, held: str | None = None, **replies: Any) -> None:
         self.bodies: list[dict[str, Any]] = []
         self.asked = threading.Event()
+        self.reached = threading.Event()
         self.hold = threading.Event()
         self.hold.set()
         handler = type(
             "Handler",
             (_Handler,),
-            {"server_of_roles": self, "status": status, "replies": REPLIES | replies},
+            {
+                "server_of_roles": self,
+                "status": status,
+                "held": held,
+                "replies": REPLIES | replies,
+            },
         )
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,))
@@ -59,16 +67,24 @@ class RoleServer:
         self._server.server_close()
 
 
+def _role(body: dict[str, Any]) -> str:
+    response_format = body.get("response_format")
+    return str(response_format["json_schema"]["name"]) if response_format else "answer"
+
+
 class _Handler(BaseHTTPRequestHandler):
     server_of_roles: RoleServer
     status: int
+    held: str | None
     replies: dict[str, Any]
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         self.server_of_roles.bodies.append(body)
         self.server_of_roles.asked.set()
-        self.server_of_roles.hold.wait(60)
+        if self.held is None or _role(body) == self.held:
+            self.server_of_roles.reached.set()
+            self.server_of_roles.hold.wait(60)
         if self.status != 200:
             self._send(json.dumps({"error": {"message": "no"}}).encode(), "application/json")
             return
@@ -85,8 +101,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _message(self, body: dict[str, Any]) -> dict[str, Any]:
         # A role with tools gets no schema: the expert, and the researcher if there are documents.
-        response_format = body.get("response_format")
-        role = response_format["json_schema"]["name"] if response_format else "answer"
+        role = _role(body)
         tools = [tool["function"]["name"] for tool in body.get("tools", ())]
         if "search_documents" in tools:
             results = [one["content"] for one in body["messages"] if one["role"] == "tool"]

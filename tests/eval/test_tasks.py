@@ -61,7 +61,7 @@ def test_a_task_is_done_if_the_answer_and_the_files_are_right(tmp_path: Path) ->
         ([[sums], [written("product.txt", "@{outputs.s.result_data}")]], "It is written."),
         ([[sums]], "It is written."),
         ([[printed("notice.pdf", "# Notice\n\nThe bathing house is closed.")]], "It is written."),
-        ([[step("s", "CalculatorTool", "UtilityAgent", expression="2 * 340")]], "It is 680."),
+        ([[step("s", "CalculatorTool", "UtilityAgent", expression="12 * 30")]], "It is 360."),
     ]
     context = {"updatedSummaryOfProgress": "done", "updatedNextObjective": "answer"}
     said = [

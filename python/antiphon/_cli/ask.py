@@ -19,7 +19,7 @@ from antiphon._text import drop_controls, well_formed
 from antiphon.errors import ValidationError
 from antiphon.local import ProgressBar
 from antiphon.models import Model
-from antiphon.systems import ReviewLoopResult, System, SystemResult, find
+from antiphon.systems import PlanExecuteResult, ReviewLoopResult, System, SystemResult, find
 
 if TYPE_CHECKING:
     import argparse
@@ -142,7 +142,9 @@ def _report(view: ProgressView, result: SystemResult) -> None:
 def _output(result: SystemResult, options: argparse.Namespace) -> str:
     if options.json:
         return json.dumps(_object(result, trace=options.trace))
-    given_up = result.final_answer if isinstance(result, ReviewLoopResult) else ""
+    given_up = ""
+    if isinstance(result, ReviewLoopResult | PlanExecuteResult):
+        given_up = result.final_answer or ""
     lines = [given_up if result.answer is None else result.answer]
     if options.trace:
         lines += ["", result.trace.to_text()]

@@ -124,6 +124,11 @@ def _add_model(parser: argparse.ArgumentParser) -> None:
         "--docs", metavar="FOLDER", help="documents that the system may search and read"
     )
     parser.add_argument(
+        "--workspace",
+        metavar="FOLDER",
+        help="where --system plan-execute or agentic-search may read and write files, PDF included",
+    )
+    parser.add_argument(
         "--db",
         metavar="PATH",
         help="a SQLite, CSV, TSV or Parquet file, or postgresql://…, for --system data-analyst",

@@ -31,12 +31,6 @@ _WORK = {
     "critic_expert": "critic reviews the answer",
     "finalizer": "finalizer shortens the answer",
 }
-_BEGINS = {
-    "PLANNING_STARTED": "planner plans",
-    "REPLANNING_STARTED": "planner revises the plan",
-    "FINAL_SYNTHESIS_START": "synthesiser words the answer",
-}
-"""Events after which a role works."""
 _BEGINS_LATER = {"researcher", "finalizer"}
 """Steps whose own events say that somebody works."""
 _GIVEN_UP = {
@@ -120,7 +114,7 @@ class ProgressView:
         elif name == "research_started" and "index" in data:
             self._research(int(data["index"]))
         elif name in _BEGINS:
-            self._begin(_BEGINS[name])
+            self._begin(_BEGINS[name](data))
         else:
             self._steps = list(data.get("research_steps", self._steps))
             for depth, text in _lines(name, data):
@@ -218,6 +212,10 @@ def _stages(data: dict[str, Any]) -> Iterator[tuple[int, str]]:
             yield 2, f"stage {number}: {step['tool_name']}: {step['narrative_step']}"
 
 
+def _step(data: dict[str, Any]) -> str:
+    return f"stage {data['stageIndex']}: {data['narrativeStep']}"
+
+
 def _violations(data: dict[str, Any]) -> str:
     return f"wrong in the plan: {_first(data['violations'])}"
 
@@ -267,6 +265,14 @@ def _task_failed(data: dict[str, Any]) -> str:
     return f"task {data['task_number']} failed: {data['error']['message']}"
 
 
+_BEGINS: dict[str, Callable[[dict[str, Any]], str]] = {
+    "PLANNING_STARTED": lambda _: "planner plans",
+    "REPLANNING_STARTED": lambda _: "planner revises the plan",
+    "EXECUTION_STEP_DISPATCHED": _step,
+    "EXECUTION_STEP_ORCHESTRATOR_START": _step,
+    "FINAL_SYNTHESIS_START": lambda _: "synthesiser words the answer",
+}
+"""What goes on after an event."""
 _PLANS: dict[str, Callable[[dict[str, Any]], Iterator[tuple[int, str]]]] = {
     "plan_created": _created,
     "PLANNING_COMPLETED": _stages,

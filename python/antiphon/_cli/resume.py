@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from antiphon._cli.ask import checked_settings, system_of
 from antiphon._cli.exit_codes import Exit, after
+from antiphon._cli.progress import ProgressView
 from antiphon._cli.role_tools import database_of, role_tools
 from antiphon._cli.store import open_store
 from antiphon._cli.target import import_object
@@ -22,7 +23,7 @@ from antiphon.errors import ValidationError
 from antiphon.graph import Command, CompiledGraph
 from antiphon.local import ProgressBar
 from antiphon.orchestrator import Orchestrator
-from antiphon.systems import System, systems
+from antiphon.systems import System, SystemResult, systems
 
 if TYPE_CHECKING:
     import argparse
@@ -37,18 +38,19 @@ def resume(options: argparse.Namespace) -> Exit:
 
     Raises:
         ValidationError: there is nothing of that name (``team_unknown``), the answers are none,
-            the thread is empty, or ``--docs`` is given for a team with tools of its own
-            (``input_invalid``).
+            the thread is empty, or ``--docs`` or ``--workspace`` is given for a team with tools of
+            its own (``input_invalid``).
         AntiphonError: the run failed.
     """
     if ":" not in options.team and options.team.replace("-", "_") in systems():
         return _ready_system(options)
-    if options.docs is not None:
-        raise ValidationError(
-            f"`--docs` is for ready systems; a team has its own tools: {options.team}",
-            code="input_invalid",
-            hint="give the team `antiphon.tools.document_search(folder)`",
-        )
+    for option, tools in (("docs", "document_search"), ("workspace", "files")):
+        if getattr(options, option) is not None:
+            raise ValidationError(
+                f"`--{option}` is for ready systems; a team has its own tools: {options.team}",
+                code="input_invalid",
+                hint=f"give the team `antiphon.tools.{tools}(folder)`",
+            )
     found = _import_team(options.team)
     if isinstance(found, Orchestrator):
         return _team(found, options)
@@ -82,19 +84,31 @@ def _ready_system(options: argparse.Namespace) -> Exit:
     settings = checked_settings(options)
     database = database_of(options, system_of(options))
     choice = choose(options.model, os.environ)
-    tools = role_tools(options, system_of(options), None)
-    with open_store(options.store) as saver, ProgressBar() as bar, open_model(choice, bar) as model:
-        system = system_of(options)(model, checkpointer=saver, **settings, **database, **tools)
-        return _system(system, options)
+    with open_store(options.store) as saver, ProgressView(sys.stderr) as view:
+        tools = role_tools(options, system_of(options), view)
+        with ProgressBar() as bar, open_model(choice, bar) as model:
+            system = system_of(options)(model, checkpointer=saver, **settings, **database, **tools)
+            result = _resumed(system, options, view)
+    return _shown(result, options)
 
 
 def _system(system: System[Any], options: argparse.Namespace) -> Exit:
-    result = system.resume(options.thread)
+    return _shown(_resumed(system, options, None), options)
+
+
+def _resumed(
+    system: System[Any], options: argparse.Namespace, view: ProgressView | None
+) -> SystemResult:
+    result: SystemResult = system.resume(options.thread, watch=view)
     if options.answer:
         asked_ids = [one.id for one in result.questions]
         has_ended = result.outcome != "paused"
         answers = _answers(options, asked_ids, has_ended=has_ended)
-        result = system.resume(options.thread, *answers)
+        result = system.resume(options.thread, *answers, watch=view)
+    return result
+
+
+def _shown(result: SystemResult, options: argparse.Namespace) -> Exit:
     if options.json:
         fields = {"answer": result.answer, "outcome": result.outcome}
         write(json.dumps(fields | {"run_id": result.run_id, "thread": result.thread}))
@@ -102,8 +116,8 @@ def _system(system: System[Any], options: argparse.Namespace) -> Exit:
         write("" if result.answer is None else _text(result.answer))
     _ask([(one.id, one.agent, one.value) for one in result.questions])
     if result.outcome not in {"answered", "paused"}:
-        fields = result.error.message if result.error is not None else result.reason
-        reason = f": {fields}" if fields else ""
+        why = result.error.message if result.error is not None else result.reason
+        reason = f": {why}" if why else ""
         tell(drop_controls(f"no answer ({result.outcome}){reason}"))
     return after(result)
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import inspect
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from antiphon._builtin_tools.files import files
+from antiphon._builtin_tools.write_pdf import write_pdf
 from antiphon._cli.calculator import calculator
 from antiphon._cli.terminal import tell
 from antiphon.errors import ValidationError
@@ -14,12 +17,17 @@ if TYPE_CHECKING:
     import argparse
 
     from antiphon._cli.progress import ProgressView
+    from antiphon._tool.tool import Tool
     from antiphon.systems import System
     from antiphon.toolset import Toolset
 
 _EXPECTED = {"no document", "symbolic link", "broken link"}
 """Why files are left out that nobody expects to be read."""
 _MOST_REASONS = 4
+_FILES = {"read_file", "list_files", "write_file", "append_file"}
+"""What is done with files of a workspace; nothing is moved or deleted."""
+_WRITING_SYSTEMS = {"agentic_search", "plan_execute"}
+"""Systems whose plans write files."""
 _PARAMETERS = ("research_tools", "tools")
 """Where a system takes tools that look things up; the first one that it has."""
 
@@ -27,29 +35,30 @@ _PARAMETERS = ("research_tools", "tools")
 def role_tools(
     options: argparse.Namespace, system: type[System[Any]], view: ProgressView | None
 ) -> dict[str, Any]:
-    """The tools of a system by parameter: a calculator, and those of ``--docs``.
+    """The tools of a system by parameter: a calculator, those of ``--docs`` and ``--workspace``.
 
     Args:
-        options: ``docs`` names a folder; ``no_tools`` asks for no
-            calculator.
+        options: ``docs`` and ``workspace`` name folders; the second one is made if it is missing.
+            ``no_tools`` asks for no calculator.
         system: the system.
         view: shows how indexing goes on, and that the machine has no sandbox.
 
     Raises:
-        ValidationError: the system takes no tools (``input_invalid``), or there is no such folder
-            (``tool_setting_invalid``).
+        ValidationError: the system takes no such tools (``input_invalid``), or there is no such
+            folder (``tool_setting_invalid``).
         ToolError: the folder cannot be indexed (``document_index_unavailable``).
     """
     tools = calculator(options, system, view)
+    workspace = _workspace(options.workspace, options, system)
     if options.docs is None:
-        return tools
+        return {**tools, "tools": workspace} if workspace else tools
     accepted = inspect.signature(system).parameters
     parameter = next((name for name in _PARAMETERS if name in accepted), None)
     if parameter is None:
         raise ValidationError(
             f"the system does not accept documents: {options.system}", code="input_invalid"
         )
-    return {**tools, parameter: [_documents(options.docs, view)]}
+    return {**tools, parameter: [_documents(options.docs, view), *workspace]}
 
 
 def database_of(options: argparse.Namespace, system: type[System[Any]]) -> dict[str, Any]:
@@ -77,6 +86,28 @@ def database_of(options: argparse.Namespace, system: type[System[Any]]) -> dict[
             hint="choose one that does: --system data-analyst",
         )
     return {"database": database_tools(options.db, options)}
+
+
+def _workspace(
+    folder: str | None, options: argparse.Namespace, system: type[System[Any]]
+) -> list[Tool]:
+    """The tools of a folder that files are read from and written to."""
+    if folder is None:
+        return []
+    if system.name not in _WRITING_SYSTEMS:
+        raise ValidationError(
+            f"the system does not work with files: {options.system}",
+            code="input_invalid",
+            hint="choose one that does: --system plan-execute",
+        )
+    try:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ValidationError(
+            f"`--workspace` must be a folder ({error.strerror}): {folder}",
+            code="tool_setting_invalid",
+        ) from error
+    return [*(tool for tool in files(folder).tools if tool.name in _FILES), write_pdf(folder)]
 
 
 def _documents(folder: str, view: ProgressView | None) -> Toolset:

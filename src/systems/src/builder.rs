@@ -17,6 +17,7 @@ use serde_json::Value as Json;
 
 use crate::node::{NodeContext, NodeExit, StateView};
 use crate::patch::Patch;
+use crate::prompts::ModelTier;
 use crate::reply::{AnyReplyParser, RoleReply};
 use crate::role::{RoleImplementation, RoleModel, Roles};
 use crate::role_schema::narrow;
@@ -88,6 +89,8 @@ pub struct SystemBuilder<S: System> {
     graph: GraphBuilder<Json>,
     roles: Roles,
     defaults: RoleDefaults,
+    /// The most tokens of a reply of a small model that sets no limit itself.
+    small_reply_tokens: Option<u32>,
     error: Option<ChannelId>,
     table: CodeTable<S>,
     /// Of the role that is being added.
@@ -121,12 +124,27 @@ impl<S: System> SystemBuilder<S> {
         };
         let defaults = RoleDefaults { temperature: None, max_reasks: 1, tool_timeout: None };
         let roles = roles.clone();
-        Ok(Self { graph, roles, defaults, error, table, accepts_any_reply: false })
+        Ok(Self {
+            graph,
+            roles,
+            defaults,
+            small_reply_tokens: None,
+            error,
+            table,
+            accepts_any_reply: false,
+        })
     }
 
     /// Settings of the roles that are added afterwards.
     pub const fn defaults(&mut self, defaults: RoleDefaults) -> &mut Self {
         self.defaults = defaults;
+        self
+    }
+
+    /// The most tokens of a reply, of the roles that are added afterwards, if a role is a small
+    /// model without a limit of its own: such a model may never come to an end.
+    pub const fn small_reply_tokens(&mut self, most: u32) -> &mut Self {
+        self.small_reply_tokens = Some(most);
         self
     }
 
@@ -252,6 +270,8 @@ impl<S: System> SystemBuilder<S> {
             None => node.schema.clone(),
         };
         let parser = CompiledSchema::compile(&schema)?;
+        let is_small = self.roles.tier(node.role) == ModelTier::Small;
+        let usual_tokens = self.small_reply_tokens.filter(|_| is_small);
         Ok(AgentSpec {
             tools,
             output: Some(if self.accepts_any_reply {
@@ -260,7 +280,7 @@ impl<S: System> SystemBuilder<S> {
                 Arc::new(parser)
             }),
             temperature: model.temperature.or(temperature),
-            max_output_tokens: model.max_output_tokens,
+            max_output_tokens: model.max_output_tokens.or(usual_tokens),
             max_reasks,
             max_tool_calls,
             max_model_calls: model.max_model_calls.unwrap_or(enough),

@@ -33,11 +33,13 @@ mod execute;
 mod explore;
 mod graph;
 pub mod input;
+mod invented_number;
 mod model_step;
 mod native_tool;
 mod operation;
 pub mod outcome;
 pub mod plan;
+mod plan_example;
 pub mod plan_template;
 mod planning;
 mod prompts;
@@ -120,7 +122,7 @@ impl System for PlanExecute {
     }
 
     fn build(&self, graph: &mut SystemBuilder<Self>) -> Result<(), Fault> {
-        graph::build(&self.config, graph)
+        graph::build(&self.config, &self.resources.roles, graph)
     }
 
     fn open(&self, _: &Arc<TaskInput>, _: &Session) -> ExecutionRun {

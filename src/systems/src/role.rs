@@ -243,6 +243,11 @@ impl Roles {
         matches!(implementation, Some(RoleImplementation::Model(model)) if model.is_shared)
     }
 
+    /// Whether a role is a small model that nobody has chosen for it.
+    pub fn is_small_and_shared(&self, role: &str) -> bool {
+        self.is_shared(role) && self.tier(role) == ModelTier::Small
+    }
+
     /// The tier whose prompts a role reads.
     pub fn tier(&self, role: &str) -> ModelTier {
         match self.entry(role).map(|entry| &entry.implementation) {

@@ -8,6 +8,7 @@ use serde_json::Value as Json;
 
 use crate::delimited_input::cut;
 use crate::result_shape::value_paths;
+use crate::tool_arguments::{properties, required};
 
 /// Characters of a description of a tool once there are too many.
 const SHORT: usize = 200;
@@ -37,6 +38,25 @@ pub(crate) fn short_tool_text(tool: &ToolSpec) -> String {
     let mut text = cut(tool.description.trim(), SHORT).into_owned();
     add_arguments(&mut text, tool, |_| None);
     text
+}
+
+/// A call of a tool with what it needs, and what that does: one line. A tool that needs nothing by
+/// itself is shown with its first argument.
+pub(crate) fn call_text(tool: &ToolSpec) -> String {
+    let mut needed = required(&tool.parameters);
+    let known = properties(&tool.parameters);
+    if needed.is_empty() {
+        needed.extend(known.and_then(|known| known.keys().next()).map(String::as_str));
+    }
+    let argument = |name: &&str| match known.and_then(|known| known.get(*name)) {
+        Some(schema) if schema.get("enum").is_some() => format!("{name}: {}", kind(schema)),
+        _ => (*name).to_owned(),
+    };
+    let arguments: Vec<String> = needed.iter().map(argument).collect();
+    let description = tool.description.trim();
+    let sentence = description.split_once(". ").map_or(description, |(first, _)| first);
+    let sentence = sentence.trim_end_matches('.');
+    format!("{} {{{}}}: {sentence}.", tool.name, arguments.join(", "))
 }
 
 fn add_arguments(

@@ -99,6 +99,19 @@ pub(super) async fn keep_context(cx: NodeContext<PlanExecute>) -> Result<Patch<S
     Ok(patch)
 }
 
+/// Says how the task stands, in place of a context keeper.
+pub(super) async fn state_outcome(cx: NodeContext<PlanExecute>) -> Result<Patch<State>, Fault> {
+    let state = &cx.state;
+    let mut cwc = state.cwc.clone();
+    let next =
+        if state.error_summary.is_some() { "Explain what failed." } else { "Answer the task." };
+    cwc.moved(&cx.call.cx.clock.now().to_string(), outcome_text(state), next);
+    let mut patch = Patch::default();
+    patch.note("CWC_POST_EXECUTION_CYCLE", json!({"nextObjective": next}));
+    patch.set(State::cwc, cwc);
+    Ok(patch)
+}
+
 /// Where a task goes once its context is updated.
 pub(super) fn concluded(view: &StateView<'_, '_>) -> Result<Destinations<Json>, Fault> {
     let has_failed = view.get(State::status)? == TaskStatus::FailedExecution;

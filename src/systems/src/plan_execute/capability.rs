@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::native_tool::{is_native, native_tools};
-use crate::tool_text::tool_text;
+use crate::tool_text::{call_text, tool_text};
 
 /// The role of steps that the system carries out itself.
 pub const ORCHESTRATOR: &str = "Orchestrator";
@@ -156,6 +156,11 @@ impl Capabilities {
         self.roles.iter().find(has).map(|role| role.name.as_str())
     }
 
+    /// Whether a role has any tool.
+    pub(super) fn has_tools(&self, role: &str) -> bool {
+        self.roles.iter().any(|known| known.name == role && !known.tools.is_empty())
+    }
+
     /// The names of all tools.
     pub(super) fn tool_names(&self) -> impl Iterator<Item = &str> {
         self.roles.iter().flat_map(|role| &role.tools).map(|tool| tool.spec.name.as_str())
@@ -185,6 +190,14 @@ impl Capabilities {
             (role.name.clone(), called.collect())
         };
         workers.map(tools).collect()
+    }
+
+    /// The tools with what each needs, for a planner that is a small model: it repeats what it
+    /// reads, and a tool decides its role.
+    pub(super) fn short_text(&self) -> String {
+        let tools = self.roles.iter().flat_map(|role| &role.tools);
+        let lines = tools.map(|tool| format!("- {}", call_text(&tool.spec)));
+        lines.collect::<Vec<_>>().join("\n")
     }
 
     /// The roles and their tools, for a planner.

@@ -11,7 +11,7 @@ use super::state::{PlanProgress, State};
 use super::{PlanExecute, answer, attempt, begin, collect, execute, model_step, planning};
 use crate::builder::{RoleDefaults, SystemBuilder};
 use crate::node::{StateView, goto};
-use crate::role::RoleSpec;
+use crate::role::{RoleSpec, Roles};
 
 const RECEIVE: &str = "receive_task";
 pub(super) const MATCH: &str = "match_template";
@@ -43,6 +43,9 @@ pub(super) const EXPLAIN: &str = "explain_failure";
 pub(super) const DIGEST: &str = "digest_results";
 pub(super) const SAVE: &str = "save_task";
 
+/// The most tokens of a reply of a small model: that of a long plan.
+const SMALL_REPLY: u32 = 1_024;
+
 /// The roles, in the order in which they work.
 pub(super) const ROLES: &[RoleSpec] = &[
     role("planner", "Makes plans, and revises them."),
@@ -57,11 +60,18 @@ const fn role(name: &'static str, description: &'static str) -> RoleSpec {
 }
 
 /// Adds everything to the graph.
-pub(super) fn build(config: &Config, graph: &mut SystemBuilder<PlanExecute>) -> Result<(), Fault> {
+pub(super) fn build(
+    config: &Config,
+    roles: &Roles,
+    graph: &mut SystemBuilder<PlanExecute>,
+) -> Result<(), Fault> {
     let temperature = config.temperature;
     graph.defaults(RoleDefaults { temperature, max_reasks: 1, tool_timeout: None });
+    graph.small_reply_tokens(SMALL_REPLY);
     add_planning(config.approve_plan, graph)?;
     add_execution(graph)?;
+    add_summaries(!roles.is_small_and_shared("summariser"), graph)?;
+    add_context(!roles.is_small_and_shared("context_keeper"), graph)?;
     add_answer(graph)
 }
 
@@ -105,27 +115,49 @@ fn add_execution(graph: &mut SystemBuilder<PlanExecute>) -> Result<(), Fault> {
     graph.node(BEGIN_ATTEMPT, attempt::begin_attempt).node(START_STAGE, execute::start_stage);
     graph.node(EXECUTE, execute::execute).role_of_any_reply(WRITE, model_step::step_executor())?;
     graph.node(WRITE_FAILED, model_step::fail_model_step).on_error_handle(WRITE, WRITE_FAILED);
-    graph.node(COLLECT, collect::collect).role_of_any_reply(SUMMARISE, collect::summariser())?;
-    graph.node(SUMMARY_FAILED, collect::leave_long).on_error_handle(SUMMARISE, SUMMARY_FAILED);
-    graph.node(FINISH_STAGE, collect::finish_stage).node(END_ATTEMPT, attempt::end_attempt);
+    graph
+        .node(COLLECT, collect::collect)
+        .node(FINISH_STAGE, collect::finish_stage)
+        .node(END_ATTEMPT, attempt::end_attempt);
     graph.edge(BEGIN_ATTEMPT, START_STAGE);
     let ways = same(&[EXECUTE, WRITE, COLLECT]);
     graph.branch(START_STAGE, "steps", &ways, execute::dispatch);
     graph.edge(EXECUTE, COLLECT).edge(WRITE, COLLECT).edge(WRITE_FAILED, COLLECT);
-    graph.branch(COLLECT, "long", &same(&[SUMMARISE, FINISH_STAGE]), collect::summarise);
-    graph.edge(SUMMARISE, FINISH_STAGE).edge(SUMMARY_FAILED, FINISH_STAGE);
     let ways = same(&[START_STAGE, END_ATTEMPT]);
     graph.branch(FINISH_STAGE, "stage", &ways, attempt::next_stage);
     graph.branch(END_ATTEMPT, "attempt", &same(&[PLAN, UPDATE_CONTEXT]), attempt::attempted);
     Ok(())
 }
 
-fn add_answer(graph: &mut SystemBuilder<PlanExecute>) -> Result<(), Fault> {
-    graph.role(UPDATE_CONTEXT, answer::context_keeper())?.node(KEEP_CONTEXT, answer::keep_context);
-    graph.on_error_handle(UPDATE_CONTEXT, KEEP_CONTEXT);
+/// Without a summariser, the beginning of a long result stands for its summary.
+fn add_summaries(asks_model: bool, graph: &mut SystemBuilder<PlanExecute>) -> Result<(), Fault> {
+    if !asks_model {
+        graph.edge(COLLECT, FINISH_STAGE);
+        return Ok(());
+    }
+    graph.role_of_any_reply(SUMMARISE, collect::summariser())?;
+    graph.node(SUMMARY_FAILED, collect::leave_long).on_error_handle(SUMMARISE, SUMMARY_FAILED);
+    graph.branch(COLLECT, "long", &same(&[SUMMARISE, FINISH_STAGE]), collect::summarise);
+    graph.edge(SUMMARISE, FINISH_STAGE).edge(SUMMARY_FAILED, FINISH_STAGE);
+    Ok(())
+}
+
+/// Without a context keeper, code says how the task stands.
+fn add_context(asks_model: bool, graph: &mut SystemBuilder<PlanExecute>) -> Result<(), Fault> {
     let ways = same(&[EXPLAIN, SAVE, SYNTHESISE]);
+    if asks_model {
+        graph.role(UPDATE_CONTEXT, answer::context_keeper())?;
+        graph.node(KEEP_CONTEXT, answer::keep_context);
+        graph.on_error_handle(UPDATE_CONTEXT, KEEP_CONTEXT);
+        graph.branch(KEEP_CONTEXT, "concluded", &ways, answer::concluded);
+    } else {
+        graph.node(UPDATE_CONTEXT, answer::state_outcome);
+    }
     graph.branch(UPDATE_CONTEXT, "concluded", &ways, answer::concluded);
-    graph.branch(KEEP_CONTEXT, "concluded", &ways, answer::concluded);
+    Ok(())
+}
+
+fn add_answer(graph: &mut SystemBuilder<PlanExecute>) -> Result<(), Fault> {
     graph.role_of_any_reply(SYNTHESISE, answer::synthesiser())?;
     graph.role_of_any_reply(EXPLAIN, answer::explainer())?;
     for node in [SYNTHESISE, EXPLAIN] {

@@ -22,11 +22,14 @@ const PLACES: [&str; 3] = ["filename", "filepath", "directory"];
 /// How deep a list of files goes that is recursive.
 const DEPTH: u64 = 3;
 
+/// Writes a PDF file.
+pub(super) const PDF: &str = "create_pdf_from_text";
+
 const OPERATIONS: [FileOperation; 7] = [
     writing("create_file", "write_file", &["directory", "overwrite"]),
     writing("overwrite_file", "write_file", &["directory"]),
     writing("append_to_file", "append_file", &["directory"]),
-    writing("create_pdf_from_text", "write_pdf", &["directory", "overwrite"]),
+    writing(PDF, "write_pdf", &["directory", "overwrite"]),
     FileOperation {
         tool: FILES,
         name: "read_file",
@@ -113,7 +116,7 @@ impl FileOperation {
             .get("filename")
             .and_then(Json::as_str)
             .is_none_or(|name| name.to_lowercase().ends_with(".pdf"));
-        if self.name == "create_pdf_from_text" && !has_pdf_name {
+        if self.name == PDF && !has_pdf_name {
             wrong("filename", "the name of a PDF file ends with `.pdf`".to_owned());
         }
         if params.get("url").is_some_and(|url| !url.is_string()) {
@@ -137,7 +140,7 @@ impl FileOperation {
         let content = params.get("content").map(crate::json_texts::plain_text);
         match self.name {
             "append_to_file" => json!({"path": path, "content": content}),
-            "create_pdf_from_text" => json!({
+            PDF => json!({
                 "path": path, "content": content, "format": "text",
                 "overwrite": flag("overwrite").unwrap_or(true),
             }),

@@ -8,7 +8,9 @@ use antiphon_reply::CompiledSchema;
 use serde_json::{Value as Json, json};
 
 use super::PlanExecute;
+use super::invented_number::invented_numbers;
 use super::plan::{PlanSource, PlanStep, StagedPlan};
+use super::plan_example::examples;
 use super::record::{ContextEntry, ErrorSummary, ReplanRecord};
 use super::repair::{RepairedPlan, repaired};
 use super::state::{PlanProgress, State, TaskStatus};
@@ -19,6 +21,7 @@ use crate::builder::RoleNode;
 use crate::delimited_input::DelimitedInput;
 use crate::node::NodeContext;
 use crate::patch::Patch;
+use crate::prompts::ModelTier;
 use crate::reply::RoleReply;
 
 /// Characters of a failed plan that a planner reads whole.
@@ -72,9 +75,15 @@ fn conversation(cx: &NodeContext<PlanExecute>) -> Result<Vec<Message>, Fault> {
     let state = &cx.state;
     let is_revision = state.attempt > 0;
     let prompt = if is_revision { "replanner" } else { "planner" };
-    let instructions = cx.system().resources.instructions("planner", prompt, &[])?;
+    let PlanExecute { resources, capabilities, .. } = cx.system();
+    let (tools, examples) = match resources.roles.tier("planner") {
+        ModelTier::Small => (capabilities.short_text(), Some(examples(capabilities))),
+        ModelTier::Large => (capabilities.text(), None),
+    };
+    let values: Vec<_> = examples.iter().map(|text| ("examples", text.as_str())).collect();
+    let instructions = resources.instructions("planner", prompt, &values)?;
     let mut input = DelimitedInput::new();
-    input.add("tools", &cx.system().capabilities.text());
+    input.add("tools", &tools);
     if is_revision {
         let revision = revision(state);
         let known = |key: &str| revision.get(key).map(Json::to_string).unwrap_or_default();
@@ -169,10 +178,14 @@ fn planned(cx: &NodeContext<PlanExecute>, reply: &RoleReply) -> Patch<State> {
     let raw = said.or_else(|| stages.as_ref().map(Json::to_string));
     let mut patch = Patch::default();
     let stages = stages.map(|stages| repair_plan(cx, stages, &mut patch));
-    let CheckedPlan { plan, violations } = match &stages {
+    let CheckedPlan { plan, mut violations } = match &stages {
         Some(stages) => check_plan(cx, stages),
         None => unreadable(),
     };
+    if let Some(plan) = &plan {
+        let capabilities = &cx.system().capabilities;
+        violations.extend(invented_numbers(plan, &cx.state.user_task, capabilities));
+    }
     patch.set_or_reset(State::raw_llm_response, raw);
     if !violations.is_empty() {
         let data = json!({"violations": shown(&violations), "canRun": plan.is_some()});

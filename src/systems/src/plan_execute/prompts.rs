@@ -3,8 +3,16 @@
 use crate::prompts::PromptSpec;
 
 pub(super) const PROMPTS: &[PromptSpec] = &[
-    prompt("planner", include_str!("../../prompts/plan_execute/planner.md")),
-    prompt("replanner", include_str!("../../prompts/plan_execute/replanner.md")),
+    PromptSpec {
+        name: "planner",
+        text: include_str!("../../prompts/plan_execute/planner.md"),
+        large: Some(include_str!("../../prompts/plan_execute/planner.large.md")),
+    },
+    PromptSpec {
+        name: "replanner",
+        text: include_str!("../../prompts/plan_execute/replanner.md"),
+        large: Some(include_str!("../../prompts/plan_execute/replanner.large.md")),
+    },
     prompt("step_executor", include_str!("../../prompts/plan_execute/step_executor.md")),
     prompt("summariser", include_str!("../../prompts/plan_execute/summariser.md")),
     prompt("context_keeper", include_str!("../../prompts/plan_execute/context_keeper.md")),

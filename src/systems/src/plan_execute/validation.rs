@@ -216,7 +216,7 @@ impl PlanCheck<'_> {
 }
 
 /// The steps with their paths.
-fn placed(plan: &StagedPlan) -> impl Iterator<Item = (String, &PlanStep)> {
+pub(super) fn placed(plan: &StagedPlan) -> impl Iterator<Item = (String, &PlanStep)> {
     let stages = plan.0.iter().enumerate();
     stages.flat_map(|(stage, steps)| {
         let steps = steps.iter().enumerate();

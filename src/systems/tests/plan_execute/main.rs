@@ -14,6 +14,7 @@ mod repairs;
 mod revising;
 mod running;
 mod scene;
+mod small_models;
 mod stage;
 mod templates;
 mod validation;

@@ -221,3 +221,33 @@ fn a_task_is_not_blank_and_a_plan_needs_its_mode() {
     let given = TaskInput { plan: Some(json!([])), ..TaskInput::from("Tea?") };
     assert_eq!(given.check().unwrap_err().code, "input_invalid");
 }
+
+/// PE-35 of `docs/systems/plan-execute.md`.
+#[tokio::test]
+async fn a_calculation_with_numbers_from_nowhere_is_asked_about_once() {
+    let calculate = |expression: &str| {
+        json!([[step("c", "UtilityAgent", "CalculatorTool", &json!({"expression": expression}))]])
+    };
+    let scene = |tools: &[&Arc<FakeTool>]| {
+        let scene = tools.iter().fold(Scene::new(&json!({})), |scene, tool| scene.tool(tool));
+        let plans = [calculate("200 * 3"), json!([[search("s1", "tea")]])];
+        scene.plans(&plans).answers("Two minutes.")
+    };
+    let (found, number) = (hits(), returns("calculate", &json!({"number": 600})));
+    let played = scene(&[&found, &number]).ask("How long does tea steep?").await;
+    assert_eq!(number.calls(), Vec::<Json>::new());
+    assert_eq!(played.step("s1").tool_name, "WebSearchTool");
+    let asked = played.read_by("planner");
+    assert!(
+        asked.contains("[0][0].sub_task_input.expression: neither the task nor a step has"),
+        "{asked}"
+    );
+    for (task, tools) in [
+        ("How long do 200 pots steep?", &[&found, &number][..]),
+        ("How long does tea steep?", &[&number]),
+    ] {
+        let played = scene(tools).ask(task).await;
+        assert_eq!(played.requests("planner").len(), 1, "{task}");
+        assert_eq!(played.step("c").raw_result_data, 600);
+    }
+}

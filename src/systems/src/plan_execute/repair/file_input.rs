@@ -6,7 +6,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::StepDraft;
 use crate::plan_execute::capability::RoleTool;
-use crate::plan_execute::operation::{FileOperation, operation, operation_named};
+use crate::plan_execute::operation::{FileOperation, PDF, operation, operation_named};
 use crate::tool_arguments::renamed;
 use crate::tool_name::meant_name;
 
@@ -16,8 +16,6 @@ const PARAMETERS: [(&str, &[&str]); 3] = [
     ("content", &["text", "body", "data", "contents"]),
     ("url", &["link", "address"]),
 ];
-/// Writes a PDF file.
-const PDF: &str = "create_pdf_from_text";
 
 impl StepDraft<'_> {
     /// Names the operation and its parameters.

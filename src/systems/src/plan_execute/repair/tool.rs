@@ -42,11 +42,13 @@ impl StepDraft<'_> {
             self.set("tool_name", json!(tool), format!("read as {tool}: {given}"));
         }
         let Some(owner) = capabilities.role_of(tool).filter(|owner| *owner != role) else { return };
-        self.set(
-            "assigned_agent_role",
-            json!(owner),
-            format!("the tool is one of {owner}: {role}"),
-        );
+        if role.is_empty() {
+            // A planner need not say it.
+            self.fields.insert("assigned_agent_role".to_owned(), json!(owner));
+            return;
+        }
+        let message = format!("the tool is one of {owner}: {role}");
+        self.set("assigned_agent_role", json!(owner), message);
     }
 
     /// Puts an operation into the input, if that names none.

@@ -1,0 +1,77 @@
+//! Small models: they are shown less, and asked less.
+
+use std::sync::Arc;
+
+use antiphon_models::{ScriptBranch, ScriptedModel};
+use antiphon_runtime::Tool;
+use antiphon_systems::plan_execute::{Config, PlanExecute, TaskStatus};
+use antiphon_systems::prompts::ModelTier;
+use antiphon_systems::{RoleModel, SystemResourcesBuilder, SystemRunner};
+use serde_json::{Value as Json, json};
+
+use crate::conversation_snapshot::compare_conversation;
+use crate::scene::{Played, Scene};
+use crate::stage::{FakeTool, returns, search};
+
+/// A task of a model that is small, with replies by role.
+async fn ask_small(replies: &[(&str, &[Json])], tools: &[Arc<FakeTool>], task: &str) -> Played {
+    let model = ScriptedModel::new::<&str>([]);
+    let branch = |model: ScriptedModel, (role, replies): &(&str, &[Json])| {
+        model.branch(ScriptBranch::tag("role", *role).replies(replies.iter().cloned()))
+    };
+    let model = Arc::new(replies.iter().fold(model, branch));
+    let tools: Vec<Arc<dyn Tool>> =
+        tools.iter().map(|tool| Arc::clone(tool) as Arc<dyn Tool>).collect();
+    let small = || RoleModel {
+        tier: Some(ModelTier::Small),
+        is_shared: true,
+        ..RoleModel::new(model.clone())
+    };
+    let resources = SystemResourcesBuilder::new().tools("plan_execute", tools);
+    let roles = ["planner", "step_executor", "summariser", "context_keeper", "synthesiser"];
+    let resources = roles.iter().fold(resources, |known, role| known.role(role, small()));
+    let system = SystemRunner::<PlanExecute>::new(Config::default(), resources).unwrap();
+    let result = system.ask(task, Scene::new(&json!({})).session()).await.unwrap();
+    Played { result, model }
+}
+
+/// PE-36 of `docs/systems/plan-execute.md`.
+#[tokio::test]
+async fn a_small_model_is_asked_for_plan_and_answer_alone() {
+    let snippet = "Steep it for two minutes. ".repeat(60);
+    let hit = json!({"title": "Tea", "url": "https://a.example", "snippet": snippet});
+    let tools = [
+        returns("web_search", &json!({"results": [hit]})),
+        returns("read_page", &json!({"text": "Two minutes."})),
+        returns("calculate", &json!({"number": 6})),
+        returns("write_pdf", &json!({"path": "tea.pdf"})),
+    ];
+    let plan = json!({"stages": [[search("s1", "tea")]]});
+    let answer = json!({"answer": "Two minutes."});
+    let replies: [(&str, &[Json]); 2] = [("planner", &[plan]), ("synthesiser", &[answer])];
+    let played = ask_small(&replies, &tools, "How long does green tea steep?").await;
+    assert_eq!(played.output().status, TaskStatus::Completed);
+    assert_eq!(played.model.requests().len(), 2);
+    assert!(played.model.requests().iter().all(|asked| asked.max_output_tokens == Some(1_024)));
+    let summary = played.step("s1").processed_result_data.clone().unwrap();
+    assert!(summary.as_str().unwrap().contains("more characters"), "{summary}");
+    let context = &played.output().current_working_context;
+    assert_eq!(context.summary_of_progress, "All steps of the plan were completed.");
+    assert!(played.journal().contains(&"CWC_POST_EXECUTION_CYCLE"));
+    compare_conversation("plan_execute", "small_planner.txt", &played.requests("planner"));
+}
+
+#[tokio::test]
+async fn a_small_model_without_tools_reads_of_none() {
+    let write = json!({"tool_name": "LLMStepExecutor", "sub_task_input": "Write a poem."});
+    let replies: [(&str, &[Json]); 3] = [
+        ("planner", &[json!({"stages": [[write]]})]),
+        ("step_executor", &[json!({"text": "Tea."})]),
+        ("synthesiser", &[json!({"answer": "Tea."})]),
+    ];
+    let played = ask_small(&replies, &[], "Write a poem.").await;
+    assert_eq!(played.output().answer, "Tea.");
+    let instructions = played.requests("planner").remove(0).messages.remove(0).content.to_string();
+    assert!(instructions.contains("Greet a new neighbour."), "{instructions}");
+    assert!(!instructions.contains("CalculatorTool"), "{instructions}");
+}
