@@ -1931,10 +1931,13 @@ def error_in_result(result: dict) -> str | None:
     none if it is a result.
     """
 
-def markdown_html(text: str, /) -> str:
+def markdown_html(text: str, places: dict[str, str] | None = None, /) -> str:
     """
     Renders Markdown that is not trusted as HTML: HTML in the text is shown as text, nothing is
     loaded from a network, and links lead to web and mail addresses only.
+
+    `places` has the id of a place of the page for each label of a reference, such as `[tea]`, that
+    the text does not define.
     """
 
 def open_tools(family: str, settings: dict) -> list[NativeTool]:

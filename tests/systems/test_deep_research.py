@@ -7,69 +7,11 @@ from typing import Any
 
 import pytest
 
-from antiphon import tool
 from antiphon.checkpoint import MemorySaver
 from antiphon.errors import ValidationError
 from antiphon.models import scripted
 from antiphon.systems import DeepResearch, DeepResearchResult, find, systems
-
-QUOTE = "Grüner tea steeps for two minutes at 80 degrees."
-PAGES = {"notes/green.md": f"{QUOTE} " * 30}
-CLASSIFIED = {
-    "is_ambiguous": False,
-    "complexity": "simple",
-    "reasoning": "one fact",
-    "recommended_depth": "light",
-    "follow_up_type": "new_topic",
-    "is_simple_query": False,
-}
-STEP = {"title": "Green", "description": "time", "step_type": "research", "needs_search": True}
-
-
-@tool(side_effect="read")
-def look_up(query: str, limit: int = 5) -> dict[str, Any]:
-    """Search the notes."""
-    found = [{"path": path, "title": "Green tea", "snippet": query} for path in PAGES]
-    return {"results": found[:limit]}
-
-
-@tool(side_effect="read")
-def read_note(path: str) -> dict[str, Any]:
-    """Read a note."""
-    return {"path": path, "title": "Green tea", "text": PAGES[path]}
-
-
-def researcher(brief: dict[str, Any]) -> dict[str, Any]:
-    if "queries" in json.dumps(brief["schema"]):
-        return {"queries": ["green tea"]}
-    return {"observation": "Green tea steeps for two minutes."}
-
-
-def research(report: str = "Tea steeps for two minutes [0].", **options: Any) -> DeepResearch:
-    verdict = {"verdicts": [{"number": 0, "reasoning": "so it is", "verdict": "supported"}]}
-    roles: dict[str, Any] = {
-        "coordinator": lambda brief: CLASSIFIED,
-        "background": lambda brief: {"queries": ["tea"]},
-        "planner": lambda brief: {
-            "title": "Tea",
-            "thought": "one step",
-            "has_enough_context": False,
-            "steps": [STEP],
-        },
-        "researcher": researcher,
-        "reflector": lambda brief: {"decision": "complete", "reasoning": "it is known"},
-        "synthesiser": lambda brief: {"report": "Two minutes [1]."},
-        "responder": lambda brief: {"response": "Hello!"},
-        "passage_extractor": lambda brief: {"spans": [{"quote": QUOTE, "relevance": 1}]},
-        "reporter": lambda brief: {"report": report},
-        "verifier": lambda brief: verdict,
-        "quick_verifier": lambda brief: verdict,
-        "number_checker": lambda brief: {"answers": [], "computation": None},
-        "claim_splitter": lambda brief: {"facts": []},
-        "entailment_judge": lambda brief: {"scores": []},
-        "reviser": lambda brief: {"sentence": ""},
-    }
-    return DeepResearch(tools=[look_up, read_note], **{**roles, **options})
+from systems.research_scene import CLASSIFIED, QUOTE, research
 
 
 def test_a_report_has_claims_whose_passages_stand_in_its_sources() -> None:
@@ -153,6 +95,42 @@ def test_without_tools_that_search_nothing_is_found() -> None:
 def test_wrong_settings_are_refused() -> None:
     with pytest.raises(ValidationError, match="max_plan_iterations"):
         DeepResearch(scripted([]), max_plan_iterations=0)
+    with pytest.raises(ValidationError, match="unknown key `steps`"):
+        DeepResearch(scripted([]), light={"steps": 2})  # type: ignore[typeddict-unknown-key]
+    with pytest.raises(ValidationError, match="`max_facts` must be at least 1"):
+        DeepResearch(scripted([]), citation={"max_facts": 0})
+
+
+def test_a_depth_and_the_stages_of_citation_are_set_in_part() -> None:
+    system = research(light={"max_words": 900}, citation={"verifies": False})
+    result = system.run("How long does green tea steep?", research_depth="light")
+    assert result.outcome == "answered"
+    assert {claim.verdict for claim in result.claims} == {None}
+
+
+def test_a_conversation_and_known_sources_can_be_given() -> None:
+    first = research().run("How long does green tea steep?")
+    briefs: list[dict[str, Any]] = []
+
+    def responder(brief: dict[str, Any]) -> dict[str, Any]:
+        briefs.append(brief)
+        return {"response": "As before."}
+
+    said = {"role": "user", "content": "Is tea good?"}
+    again = research(responder=responder).run(
+        "And now?",
+        query_mode="simple",
+        conversation_history=[said],  # type: ignore[list-item]
+        existing_sources=[*first.sources, {"url": "https://x.example", "content": "About tea."}],
+    )
+    assert briefs[0]["history"] == [said]
+    assert [source.url for source in again.sources] == ["notes/green.md", "https://x.example"]
+    assert [source.crawl_status for source in again.sources] == ["success", "success"]
+    for wrong in ({"title": "no address"}, {"url": "a", "text": "b"}, "https://x.example"):
+        with pytest.raises(ValidationError, match="existing source"):
+            research().run("And?", existing_sources=[wrong])  # type: ignore[list-item]
+    with pytest.raises(ValidationError, match="a message needs"):
+        research().run("And?", conversation_history=[{"role": "system", "content": ""}])  # type: ignore[typeddict-item]
 
 
 def test_the_registry_knows_it() -> None:

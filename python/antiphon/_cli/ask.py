@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from antiphon._attachment import read_file
 from antiphon._cli.exit_codes import Exit, after
 from antiphon._cli.progress import ProgressView
+from antiphon._cli.report import check_report, write_report
 from antiphon._cli.role_tools import database_of, role_tools
 from antiphon._cli.store import create_store
 from antiphon._cli.terminal import write
@@ -42,6 +43,7 @@ def ask(options: argparse.Namespace) -> Exit:
         )
     question = _question(options.question)
     database = database_of(options, system_of(options))
+    check_report(options, system_of(options))
     choice = choose(options.model, os.environ)
     with ProgressView(sys.stderr) as view:
         view.say(f"model: {choice.description}")
@@ -51,6 +53,7 @@ def ask(options: argparse.Namespace) -> Exit:
             system = system_of(options)(model, **settings, **kept, **database, **tools)
             result = system.run(question, watch=view, thread=options.thread, **given)
         _report(view, result)
+        write_report(result, options, view)
         if result.questions and result.thread is not None:
             store = f" --store {options.store}" if options.store else ""
             resume = f"runs resume {result.thread} --team {options.system}{store}"

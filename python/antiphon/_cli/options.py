@@ -23,7 +23,7 @@ _EXITS_OF_RUNS = (
 _STORES = "sqlite:FILE or postgres://…; default: the variable ANTIPHON_CHECKPOINTER"
 _STATUSES = "running paused ended failed orphaned empty unreadable foreign"
 _OF_BATCH = ("out", "files", "concurrency", "redo_failed")
-_OF_ONE = ("question", "file", "thread", "trace")
+_OF_ONE = ("question", "file", "thread", "trace", "report")
 
 
 def command_line() -> argparse.ArgumentParser:
@@ -85,6 +85,11 @@ def _add_ask(ask: argparse.ArgumentParser) -> None:
     ask.add_argument("--store", metavar="URL", help=f"the store of the threads: {default}")
     ask.add_argument("--thread", metavar="NAME", help="keep the question in this thread")
     _add_json(ask)
+    ask.add_argument(
+        "--report",
+        metavar="FILE",
+        help="also write the report of --system deep-research: FILE.html, FILE.md or FILE.pdf",
+    )
     ask.add_argument("--trace", action="store_true", help="print each model and tool call too")
     batch = ask.add_argument_group("a file of questions")
     batch.add_argument(

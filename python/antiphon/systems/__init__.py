@@ -49,14 +49,14 @@ from antiphon.systems.data_analyst_result import (
     TraceEvent,
 )
 from antiphon.systems.deep_research import DeepResearch
-from antiphon.systems.deep_research_result import (
+from antiphon.systems.deep_research_records import (
     CitedPassage,
     Claim,
-    DeepResearchResult,
     Observation,
     ResearchSource,
     ResearchStep,
 )
+from antiphon.systems.deep_research_result import DeepResearchResult
 from antiphon.systems.plan_execute import PlanExecute
 from antiphon.systems.plan_execute_result import (
     ExecutedStep,

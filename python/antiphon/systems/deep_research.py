@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypedDict, Unpack
 from antiphon._roles import RoleSpec, as_tools
 from antiphon._tool.lifespan import Lifespans
 from antiphon.errors import ValidationError
+from antiphon.systems._research_request import read_history, read_sources
 from antiphon.systems._system import System
 from antiphon.systems.deep_research_result import DeepResearchResult
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from antiphon.budget import Budget
     from antiphon.checkpoint import Saver
     from antiphon.models import Model
+    from antiphon.systems._research_request import CitationSettings, DepthSettings, Message, Source
     from antiphon.systems.stream import AsyncSystemStream, SystemStream
 
 __all__ = ["DeepResearch", "DeepResearchSettings"]
@@ -66,9 +68,10 @@ _REPLIES: Mapping[str, tuple[str, ...]] = {
 class DeepResearchSettings(TypedDict, total=False):
     """The settings of a deep research; docs/guides/deep-research.md describes each."""
 
-    light: Mapping[str, Any]
-    medium: Mapping[str, Any]
-    extended: Mapping[str, Any]
+    light: DepthSettings
+    medium: DepthSettings
+    extended: DepthSettings
+    citation: CitationSettings
     background_investigation: bool
     max_background_queries: int
     background_results_per_query: int
@@ -131,7 +134,8 @@ class DeepResearch(System[DeepResearchResult]):
         durability: as for `ReviewLoop`.
         budget: as for `ReviewLoop`.
         **settings: ``light``, ``medium`` and ``extended`` (the steps, words and calls of each
-            depth), ``max_plan_iterations`` (3), ``max_clarification_rounds`` (3),
+            depth; keys that are left out keep their defaults), ``citation`` (those of the stages
+            of citation), ``max_plan_iterations`` (3), ``max_clarification_rounds`` (3),
             ``background_investigation`` (``True``), ``research_timeout_s`` (300),
             ``web_search_timeout_s`` (15); docs/guides/deep-research.md lists all.
 
@@ -218,6 +222,8 @@ class DeepResearch(System[DeepResearchResult]):
         verify_sources: bool | None = None,
         enable_clarification: bool = True,
         system_instructions: str | None = None,
+        conversation_history: Sequence[Message] = (),
+        existing_sources: Iterable[Source] = (),
         thread: str | None = None,
         context: Any = None,
         watch: Watch = None,
@@ -235,6 +241,11 @@ class DeepResearch(System[DeepResearchResult]):
             enable_clarification: whether a person may be asked what the question means: the
                 result is ``paused`` then.
             system_instructions: what the report has to observe.
+            conversation_history: earlier messages, the latest last, each with ``role`` (``user``
+                or ``assistant``) and ``content``; in place of those that the thread keeps.
+            existing_sources: pages that are known already, beside those that the thread keeps:
+                `ResearchSource` of an earlier result, or mappings with ``url`` and ``title``,
+                ``snippet``, ``content``.
             thread: the conversation: the thread keeps its messages and sources.
             context: as in `System.run`.
             watch: as in `System.run`.
@@ -250,6 +261,8 @@ class DeepResearch(System[DeepResearchResult]):
             verify_sources=verify_sources,
             enable_clarification=enable_clarification,
             system_instructions=system_instructions,
+            conversation_history=conversation_history,
+            existing_sources=existing_sources,
             thread=thread,
             context=context,
             watch=watch,
@@ -264,6 +277,8 @@ class DeepResearch(System[DeepResearchResult]):
         verify_sources: bool | None = None,
         enable_clarification: bool = True,
         system_instructions: str | None = None,
+        conversation_history: Sequence[Message] = (),
+        existing_sources: Iterable[Source] = (),
         thread: str | None = None,
         context: Any = None,
         watch: Watch = None,
@@ -277,6 +292,8 @@ class DeepResearch(System[DeepResearchResult]):
             verify_sources: as in `run`.
             enable_clarification: as in `run`.
             system_instructions: as in `run`.
+            conversation_history: as in `run`.
+            existing_sources: as in `run`.
             thread: as in `run`.
             context: as in `System.run`.
             watch: as in `System.arun`.
@@ -288,6 +305,8 @@ class DeepResearch(System[DeepResearchResult]):
             verify_sources=verify_sources,
             enable_clarification=enable_clarification,
             system_instructions=system_instructions,
+            conversation_history=conversation_history,
+            existing_sources=existing_sources,
             thread=thread,
             context=context,
             watch=watch,
@@ -302,6 +321,8 @@ class DeepResearch(System[DeepResearchResult]):
         verify_sources: bool | None = None,
         enable_clarification: bool = True,
         system_instructions: str | None = None,
+        conversation_history: Sequence[Message] = (),
+        existing_sources: Iterable[Source] = (),
         thread: str | None = None,
         context: Any = None,
         watch: Watch = None,
@@ -315,6 +336,8 @@ class DeepResearch(System[DeepResearchResult]):
             verify_sources: as in `run`.
             enable_clarification: as in `run`.
             system_instructions: as in `run`.
+            conversation_history: as in `run`.
+            existing_sources: as in `run`.
             thread: as in `run`.
             context: as in `System.run`.
             watch: as in `System.stream`.
@@ -326,6 +349,8 @@ class DeepResearch(System[DeepResearchResult]):
             verify_sources=verify_sources,
             enable_clarification=enable_clarification,
             system_instructions=system_instructions,
+            conversation_history=conversation_history,
+            existing_sources=existing_sources,
             thread=thread,
             context=context,
             watch=watch,
@@ -340,6 +365,8 @@ class DeepResearch(System[DeepResearchResult]):
         verify_sources: bool | None = None,
         enable_clarification: bool = True,
         system_instructions: str | None = None,
+        conversation_history: Sequence[Message] = (),
+        existing_sources: Iterable[Source] = (),
         thread: str | None = None,
         context: Any = None,
         watch: Watch = None,
@@ -353,6 +380,8 @@ class DeepResearch(System[DeepResearchResult]):
             verify_sources: as in `run`.
             enable_clarification: as in `run`.
             system_instructions: as in `run`.
+            conversation_history: as in `run`.
+            existing_sources: as in `run`.
             thread: as in `run`.
             context: as in `System.run`.
             watch: as in `System.stream`.
@@ -364,6 +393,8 @@ class DeepResearch(System[DeepResearchResult]):
             verify_sources=verify_sources,
             enable_clarification=enable_clarification,
             system_instructions=system_instructions,
+            conversation_history=conversation_history,
+            existing_sources=existing_sources,
             thread=thread,
             context=context,
             watch=watch,
@@ -386,4 +417,6 @@ class DeepResearch(System[DeepResearchResult]):
                 code="input_invalid",
                 hint="give it a tool that reads the file",
             )
+        given["conversation_history"] = read_history(given.get("conversation_history", ()))
+        given["existing_sources"] = read_sources(given.get("existing_sources", ()))
         return {"question": {"question": question, **given}}

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from antiphon._html import WARNING, escaped
+from antiphon._state_schema import fields_of_state
+from antiphon.systems._report_page import Report, report_page
+from antiphon.systems.deep_research_records import (
+    CitedPassage,
+    Claim,
+    Observation,
+    ResearchSource,
+    ResearchStep,
+)
 from antiphon.systems.result import SystemResult
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Iterator, Mapping
 
-__all__ = [
-    "CitedPassage",
-    "Claim",
-    "DeepResearchResult",
-    "Observation",
-    "ResearchSource",
-    "ResearchStep",
-]
+__all__ = ["DeepResearchResult"]
 
 _LONGEST = 2_000
 """Characters of a text that are shown."""
@@ -33,115 +36,6 @@ _ResearchOutcome = Literal[
     "failed",
 ]
 """How a research ended."""
-_Verdict = Literal["supported", "partial", "unsupported", "contradicted"]
-"""What evidence says about a claim."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ResearchSource:
-    """A page or document that was found.
-
-    Attributes:
-        number: its number, counted from 1.
-        url: its address, or its path.
-        title: its title.
-        snippet: what the search showed of it.
-        content: its text, as far as it is kept; empty unless it was read.
-        crawl_status: what came of reading it.
-        error_reason: why it was not read.
-        step_title: the step that found it.
-        is_cited: whether the report cites it.
-    """
-
-    number: int
-    url: str
-    title: str
-    snippet: str
-    content: str = field(repr=False)
-    crawl_status: Literal["success", "failed", "timeout", "blocked", "not_crawled"]
-    error_reason: str | None
-    step_title: str | None
-    is_cited: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CitedPassage:
-    """A passage that claims of the report cite.
-
-    Attributes:
-        id: names it in `Claim.passages`.
-        source: the number of its source; ``None`` if that is not kept.
-        quote: the passage, as it stands in the source.
-        span: where it stands in `ResearchSource.content`, as start and end in characters; ``None``
-            for what a search said of a page that was not read.
-        section: the heading above it.
-    """
-
-    id: str
-    source: int | None
-    quote: str
-    span: tuple[int, int] | None
-    section: str | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Claim:
-    """A statement of the report.
-
-    Attributes:
-        text: the sentence without citations.
-        span: where it stands in the report, as start and end in characters; ``None`` once it was
-            taken out.
-        keys: the keys that it cites.
-        passages: the ids of the passages that it cites.
-        verdict: what they say about it; ``None`` if that was not asked.
-        reasoning: why.
-        is_abstained: whether there was nothing to judge it by.
-        is_numeric: whether it states a quantity.
-        revision: how the sentence was changed, as JSON values; ``None`` if it was not.
-    """
-
-    text: str
-    span: tuple[int, int] | None
-    keys: tuple[str, ...]
-    passages: tuple[str, ...]
-    verdict: _Verdict | None
-    reasoning: str
-    is_abstained: bool
-    is_numeric: bool
-    revision: dict[str, Any] | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ResearchStep:
-    """One step of a plan.
-
-    Attributes:
-        title: what it is about.
-        description: what is to be found out.
-        status: how it stands.
-    """
-
-    title: str
-    description: str
-    status: Literal["pending", "in_progress", "completed", "skipped"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Observation:
-    """What a step has found.
-
-    Attributes:
-        step_title: the step.
-        text: what was found, or why nothing was.
-        sources: the numbers of the sources that the step has found.
-        failed: whether it has found nothing.
-    """
-
-    step_title: str
-    text: str
-    sources: tuple[int, ...]
-    failed: bool
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -244,6 +138,51 @@ class DeepResearchResult(SystemResult):
         ):
             plain[name] = list(getattr(self, name))
         return plain
+
+    def to_markdown(self) -> str:
+        """The report as Markdown, with the passages that it cites and how its claims stand."""
+        from antiphon.systems.report_file import report_markdown
+
+        return report_markdown(self._report())
+
+    def to_html(self) -> str:
+        """The report as one HTML page without scripts, which loads nothing.
+
+        Each citation leads to the passage it cites, marked in the text of its source; each claim
+        has its verdict, and checks that failed are named.
+        """
+        return report_page(self._report())
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write the report to a file, replacing it.
+
+        Args:
+            path: where; it ends in ``.html`` as `to_html`, or in ``.md`` or ``.pdf`` as
+                `to_markdown`.
+
+        Raises:
+            ValidationError: the path has another ending, or its folder does not exist
+                (``input_invalid``).
+            ToolError: the report cannot be written as PDF (``pdf_unwritable``).
+            OSError: the file cannot be written.
+        """
+        from antiphon.systems.report_file import write_report
+
+        write_report(self._report(), path)
+
+    def _report(self) -> Report:
+        return Report(
+            title=str(fields_of_state(self.state).get("query") or "Report"),
+            outcome=self.outcome,
+            reason=self.reason,
+            text=self.final_report,
+            claims=self.claims,
+            passages=self.passages,
+            references=self.references,
+            sources=self.sources,
+            violations=self.violations,
+            notes=(*self.warnings, *([self.caveat] if self.caveat else [])),
+        )
 
     def _text_lines(self) -> Iterator[str]:
         if not self.text and self.final_report:

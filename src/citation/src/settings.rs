@@ -115,6 +115,34 @@ impl Default for CitationSettings {
 }
 
 impl CitationSettings {
+    /// The first value that cannot be used, as a sentence; none if all can.
+    pub fn out_of_range(&self) -> Option<String> {
+        let counts = [
+            ("chunk_chars", self.chunk_chars),
+            ("max_chunks", self.max_chunks),
+            ("max_spans_per_source", self.max_spans_per_source),
+            ("max_evidence", self.max_evidence),
+            ("max_claims", self.max_claims),
+            ("verification_batch", self.verification_batch),
+            ("max_facts", self.max_facts),
+            ("pages_per_search", self.pages_per_search),
+        ];
+        let shares = [
+            ("min_relevance", self.min_relevance),
+            ("citation_threshold", self.citation_threshold),
+            ("keyword_weight", self.keyword_weight),
+            ("fact_threshold", self.fact_threshold),
+        ];
+        if let Some((key, _)) = counts.iter().find(|(_, count)| *count == 0) {
+            return Some(format!("`{key}` must be at least 1: 0"));
+        }
+        if let Some((key, share)) = shares.iter().find(|(_, it)| !(0.0..=1.0).contains(it)) {
+            return Some(format!("`{key}` must be from 0 to 1: {share}"));
+        }
+        (self.chunk_overlap >= self.chunk_chars)
+            .then(|| format!("`chunk_overlap` must be below `chunk_chars`: {}", self.chunk_overlap))
+    }
+
     /// For a short report: no questions about numbers, no revision.
     pub fn light() -> Self {
         Self {

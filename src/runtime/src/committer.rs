@@ -34,6 +34,7 @@ pub struct RunCommitter<V = Json> {
     awaited: Option<PendingCommit>,
     closing: Option<StoreFuture<()>>,
     fault: Option<Fault>,
+    storage_fault: Option<Fault>,
     checkpoint: u64,
 }
 
@@ -61,6 +62,7 @@ impl<V> RunCommitter<V> {
             awaited: None,
             closing: None,
             fault: None,
+            storage_fault: None,
             checkpoint: 0,
         }
     }
@@ -114,7 +116,11 @@ impl<V> RunCommitter<V> {
             None => Ok(()),
         };
         self.closing = None;
-        Poll::Ready(self.fault.take().map_or(closed, Err))
+        let closed = self.fault.take().map_or(closed, Err);
+        if let Err(fault) = &closed {
+            self.storage_fault.get_or_insert_with(|| fault.clone());
+        }
+        Poll::Ready(closed)
     }
 
     /// [`RunCommitter::poll_closed`] as a future.
@@ -123,6 +129,11 @@ impl<V> RunCommitter<V> {
     /// As [`RunCommitter::poll_closed`].
     pub async fn closed(&mut self) -> Result<(), Fault> {
         poll_fn(|cx| self.poll_closed(cx)).await
+    }
+
+    /// Why the thread does not have all commits, once it was left.
+    pub const fn storage_fault(&self) -> Option<&Fault> {
+        self.storage_fault.as_ref()
     }
 
     /// Leaves the thread without waiting; `None` if it was left before.

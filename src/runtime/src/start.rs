@@ -103,6 +103,11 @@ impl DurableRun {
         answers.into_iter().try_for_each(|(id, answer)| self.run.answer(&id, answer, now))
     }
 
+    /// Why the thread does not have all of the run, once it was driven.
+    pub const fn storage_fault(&self) -> Option<&Fault> {
+        self.committer.storage_fault()
+    }
+
     /// The checkpoint that was written or found last, once the run was driven; 0 if there is
     /// none.
     pub const fn checkpoint(&self) -> u64 {

@@ -6,6 +6,7 @@
 //! | [`config`] | settings, and how thorough each depth is |
 //! | [`request`] | the question |
 //! | [`classification`] | what kind of question it is, and the depth that follows |
+//! | [`direct_response`] | which questions need no research |
 //! | [`plan`] | plans, and what stays of one when it changes |
 //! | [`lookup`], [`step_work`] | searches and pages, and what is known of a step |
 //! | [`reflection`] | how the research goes on after a step |
@@ -26,12 +27,14 @@ pub mod classification;
 pub mod config;
 mod coordinator;
 pub mod deadline;
+pub mod direct_response;
 mod graph;
 pub mod information_gain;
 pub mod links;
 pub mod lookup;
 pub mod next_node;
 pub mod outcome;
+mod partial;
 pub mod passage;
 pub mod plan;
 mod planner;
@@ -66,7 +69,7 @@ use crate::resources::SystemResources;
 use crate::result::Outcome;
 use crate::role::RoleSpec;
 use crate::session::Session;
-use crate::system::{Conclusion, Finished, System};
+use crate::system::{Conclusion, Finished, System, SystemNote};
 
 /// The deep research, for a [`SystemRunner`](crate::SystemRunner).
 pub struct DeepResearch {
@@ -122,6 +125,10 @@ impl System for DeepResearch {
 
     fn completed_outcome(state: &State) -> Outcome {
         outcome::completed(state)
+    }
+
+    fn storage_note(state: &State, fault: Option<&Fault>) -> Option<SystemNote> {
+        outcome::storage_note(state, fault)
     }
 
     fn conclude(&self, finished: &mut Finished<'_, Self>) -> Conclusion<ResearchReport> {

@@ -33,6 +33,7 @@ mod open_questions;
 mod opening;
 mod paused;
 mod spent_budget;
+mod storage_note;
 
 pub use paused::PausedRun;
 
@@ -177,15 +178,28 @@ impl<S: System> SystemRunner<S> {
         let scope = self.scope(&started, input, &session);
         let host = SystemHost { code: Arc::clone(&self.code), scope: Arc::clone(&scope) };
         let (recorder, limits) = (Recorder::new(), session.limits.clone());
-        let mut driver = Driver::new(Arc::new(host), session.clock).watch(recorder.clone());
-        for watcher in session.watchers {
-            driver = driver.watch(watcher);
+        let clock = Arc::clone(&session.clock);
+        let mut driver = Driver::new(Arc::new(host), clock).watch(recorder.clone());
+        for watcher in &session.watchers {
+            driver = driver.watch(Arc::clone(watcher));
         }
         if let Some(token) = &session.cancel {
             driver = driver.cancel_on(token);
         }
         let rest = Box::pin(driver.run_durable(&mut started)).await;
+        if session.thread.is_some() {
+            self.tell_of_storage(&started, &recorder, &session);
+        }
         Ok(self.conclude(started, (rest, &recorder), &scope, &limits))
+    }
+
+    /// Adds the event of a system that has one for the last commit.
+    fn tell_of_storage(&self, started: &DurableRun, recorder: &Recorder, session: &Session) {
+        let Ok(state) = Snapshot::of(&self.graph, started.run.state()).read() else { return };
+        if let Some(note) = S::storage_note(&state, started.storage_fault()) {
+            let place = (started.run.event_count() + 1, session.clock.now());
+            storage_note::publish(note, place, recorder, &session.watchers);
+        }
     }
 
     fn scope(
@@ -349,7 +363,9 @@ impl<S: System> SystemRunner<S> {
             Ok(state) => (state, None),
             Err(fault) => (S::State::default(), Some(fault)),
         };
-        let mut finished = Finished { state, ending, fault: fault.or(unread), run: scope };
+        let storage_fault = started.storage_fault();
+        let mut finished =
+            Finished { state, ending, fault: fault.or(unread), storage_fault, run: scope };
         let Conclusion { output, outcome, reason, error } = self.system.conclude(&mut finished);
         let events = recorder.events();
         let error = error.or_else(|| {

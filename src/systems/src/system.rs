@@ -91,6 +91,13 @@ pub trait System: Sized + Send + Sync + 'static {
         Outcome::Answered
     }
 
+    /// What is told after the last event of a run that a thread keeps: its last commit is durable
+    /// by then, or failed with `fault`.
+    fn storage_note(state: &Self::State, fault: Option<&Fault>) -> Option<SystemNote> {
+        let _ = (state, fault);
+        None
+    }
+
     /// Makes the output of a run that has come to rest, however it did. The state that it leaves
     /// becomes that of the result.
     fn conclude(&self, finished: &mut Finished<'_, Self>) -> Conclusion<Self::Output>;
@@ -155,8 +162,26 @@ pub struct Finished<'r, S: System> {
     pub ending: RunEnding,
     /// What it failed with.
     pub fault: Option<Fault>,
+    /// Why the thread does not have all of it; `fault` is the same then.
+    pub storage_fault: Option<&'r Fault>,
     /// What the nodes of the run had.
     pub run: &'r RunScope<S>,
+}
+
+/// An event of a system.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SystemNote {
+    /// Its name.
+    pub name: &'static str,
+    /// Its fields.
+    pub data: Json,
+}
+
+impl SystemNote {
+    /// An event with that name.
+    pub const fn note(name: &'static str, data: Json) -> Self {
+        Self { name, data }
+    }
 }
 
 /// How a run came to rest.

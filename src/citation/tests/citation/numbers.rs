@@ -10,7 +10,7 @@ fn passes(claim: &str, evidence: &str) -> bool {
     check_numbers(claim, &[evidence], &[]).iter().all(|check| check.status.is_match())
 }
 
-// R25
+/// DR-25 of `docs/systems/deep-research.md`.
 #[test]
 fn right_numbers_pass_however_they_are_written() {
     for (claim, evidence) in [
@@ -29,7 +29,7 @@ fn right_numbers_pass_however_they_are_written() {
     }
 }
 
-// R25: wrong value, entity, period, unit, digits, multiplier, direction.
+/// DR-25 of `docs/systems/deep-research.md`: wrong value, entity, period, unit, digits, multiplier, direction.
 #[test]
 fn wrong_numbers_are_found() {
     for (claim, evidence) in [
@@ -91,7 +91,7 @@ fn a_wrong_number_lowers_a_verdict_and_a_right_one_never_raises_it() {
     assert_eq!(after("Revenue was $3.19 billion.", Verdict::Unsupported), Verdict::Unsupported);
 }
 
-// R26
+/// DR-26 of `docs/systems/deep-research.md`.
 #[test]
 fn a_sum_of_numbers_in_the_evidence_is_checked_by_computing_it() {
     let evidence =

@@ -43,7 +43,7 @@ const VERDICTS: [&str; 5] = ["supported", "partial", "unsupported", "contradicte
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    // R18: `Scene::play` checks the positions after each step.
+    /// DR-18 of `docs/systems/deep-research.md`: `Scene::play` checks the positions after each step.
     #[test]
     fn claims_stand_where_they_say_after_every_stage(
         text in written(),

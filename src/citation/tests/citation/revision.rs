@@ -32,7 +32,7 @@ fn revision(played: &Played) -> RevisionKind {
     played.result.claims[0].revision.as_ref().unwrap().kind
 }
 
-// R27
+/// DR-27 of `docs/systems/deep-research.md`.
 #[test]
 fn a_claim_of_which_a_part_is_verified_says_so() {
     let known = |fact: &str| if fact.contains("minutes") { 1.0 } else { 0.2 };
@@ -46,7 +46,7 @@ fn a_claim_of_which_a_part_is_verified_says_so() {
     played.assert_clean();
 }
 
-// R27
+/// DR-27 of `docs/systems/deep-research.md`.
 #[test]
 fn a_sentence_of_the_model_is_taken_only_if_it_adds_nothing() {
     let known = |fact: &str| if fact.contains("minutes") { 1.0 } else { 0.2 };
@@ -92,7 +92,7 @@ fn a_contradicted_fact_is_not_told() {
     played.assert_clean();
 }
 
-// R31
+/// DR-31 of `docs/systems/deep-research.md`.
 #[test]
 fn a_claim_that_cannot_be_taken_apart_is_one_fact() {
     let played = scene(|_| 1.0).answers(|_| Json::Null).play();
@@ -112,7 +112,7 @@ fn facts_that_add_something_are_not_taken() {
     assert_eq!(played.result.summary.atomic_facts_total, 1);
 }
 
-// R28
+/// DR-28 of `docs/systems/deep-research.md`.
 #[test]
 fn what_the_web_supports_is_cited_with_its_new_source() {
     let text =

@@ -5,7 +5,7 @@ use serde_json::{Value as Json, json};
 
 use crate::scene::{HARVEST, REVENUE, STAFF, Scene, TEA};
 
-// R16
+/// DR-16 of `docs/systems/deep-research.md`.
 #[test]
 fn without_evidence_the_report_says_that_nothing_was_verified() {
     let played = Scene::new(&[]).writes("Tea is a drink. See [here](https://fake.example).").play();
@@ -14,7 +14,7 @@ fn without_evidence_the_report_says_that_nothing_was_verified() {
     assert!(played.result.claims.is_empty());
 }
 
-// R21
+/// DR-21 of `docs/systems/deep-research.md`.
 #[test]
 fn a_verifier_sees_a_claim_and_its_evidence_alone() {
     let text = "Green tea steeps for two minutes {Green tea}. Acme reported revenue of $3.19 billion in 2023 {Acme reported}.";
@@ -32,7 +32,7 @@ fn a_verifier_sees_a_claim_and_its_evidence_alone() {
     assert_eq!(played.result.summary.verdicts.supported, 2);
 }
 
-// R22
+/// DR-22 of `docs/systems/deep-research.md`.
 #[test]
 fn claims_of_the_same_words_in_another_order_are_verified_separately() {
     let page = "Acme bought Globex in the spring after a long negotiation about tea.";
@@ -48,7 +48,7 @@ fn claims_of_the_same_words_in_another_order_are_verified_separately() {
     played.assert_clean();
 }
 
-// R23
+/// DR-23 of `docs/systems/deep-research.md`.
 #[test]
 fn a_wrong_citation_is_replaced_where_the_right_evidence_is_known() {
     let text = "Kenya harvested 570,000 tonnes of tea in 2023 {guild}.";
@@ -67,7 +67,7 @@ fn a_wrong_citation_is_replaced_where_the_right_evidence_is_known() {
     played.assert_clean();
 }
 
-// R24
+/// DR-24 of `docs/systems/deep-research.md`.
 #[test]
 fn a_replacement_that_does_not_help_is_taken_back() {
     let text = "Kenya harvested tea in the rain {guild}.";
@@ -154,7 +154,7 @@ fn a_run_that_is_cut_short_delivers_what_code_can_check() {
     assert!(result.audit.is_clean(), "{:?}", result.audit);
 }
 
-// R29
+/// DR-29 of `docs/systems/deep-research.md`.
 #[test]
 fn a_contradicted_item_goes_and_an_empty_section_goes_with_its_heading() {
     let text = "# Tea\n\nGreen tea steeps for two minutes {Green tea}.\n\n## Myths\n\n- Green tea steeps for hours {Green tea}.\n\n## End\n\nKenya harvested tea {Kenya}.";
@@ -170,7 +170,7 @@ fn a_contradicted_item_goes_and_an_empty_section_goes_with_its_heading() {
     played.assert_clean();
 }
 
-// R30
+/// DR-30 of `docs/systems/deep-research.md`.
 #[test]
 fn the_last_event_of_a_revised_text_has_the_text_that_is_delivered() {
     let text = "Acme reported revenue of $9.99 billion in 2023 {Acme reported}. Acme employs 12,400 people {employs}.";
@@ -180,7 +180,7 @@ fn the_last_event_of_a_revised_text_has_the_text_that_is_delivered() {
     assert_eq!(played.names().last(), Some(&"verification_summary"));
 }
 
-// R32
+/// DR-32 of `docs/systems/deep-research.md`.
 #[test]
 fn rates_are_of_claims_that_were_judged() {
     let claim = |verdict, is_abstained| antiphon_citation::Claim {

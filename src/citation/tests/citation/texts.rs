@@ -1,6 +1,9 @@
 //! Sentences, blocks, quotes, brackets, keys and scores of pages.
 
-use antiphon_citation::{BlockKind, align, blocks, brackets, confidence, page_score, sentences};
+use antiphon_citation::{
+    BlockKind, CitationQuery, CitationRequest, ConfidenceLevel, Verdict, align, blocks, brackets,
+    confidence, page_score, sentences,
+};
 use serde_json::json;
 
 use crate::scene::{HARVEST, REVENUE, Scene, TEA, page};
@@ -77,7 +80,7 @@ fn pages_behind_a_wall_are_no_good_sources() {
     assert!(page_score(&[TEA, HARVEST, REVENUE].join(" ").repeat(4)) >= 0.5);
 }
 
-// R19
+/// DR-19 of `docs/systems/deep-research.md`.
 #[test]
 fn a_mayor_is_no_hedge_and_two_hedges_count_twice() {
     let score = |claim: &str| format!("{:.2}", confidence(claim, &[]).0);
@@ -87,7 +90,39 @@ fn a_mayor_is_no_hedge_and_two_hedges_count_twice() {
     assert_eq!(score("It costs about 5 dollars."), "0.35");
 }
 
-// R17
+/// DR-19 of `docs/systems/deep-research.md`: who checks which claim.
+#[test]
+fn a_claim_that_names_its_source_and_repeats_it_is_checked_quickly() {
+    let level_of = |text: &str| {
+        let played = Scene::new(&[TEA]).writes(text).play();
+        let level = |request: &CitationRequest| match &request.query {
+            CitationQuery::Verify { level, .. } => Some(*level),
+            _ => None,
+        };
+        played.requests.iter().find_map(level)
+    };
+    let quoted = "According to the guild, green tea steeps {Green tea}.";
+    assert_eq!(level_of(quoted), Some(ConfidenceLevel::High));
+    let hedged = "Green tea might possibly be seen to steep in a pot of glass {Green tea}.";
+    assert_ne!(level_of(hedged), Some(ConfidenceLevel::High));
+}
+
+/// DR-20 of `docs/systems/deep-research.md`.
+#[test]
+fn a_verdict_in_words_is_read_with_its_negation() {
+    for (text, verdict) in [
+        ("partially supported", Verdict::Partial),
+        ("The claim is not supported.", Verdict::Unsupported),
+        ("UNSUPPORTED", Verdict::Unsupported),
+        ("Supported by the evidence", Verdict::Supported),
+        ("It contradicts a supported claim.", Verdict::Contradicted),
+    ] {
+        assert_eq!(Verdict::parse(text), Some(verdict), "{text}");
+    }
+    assert_eq!(Verdict::parse("perhaps"), None);
+}
+
+/// DR-17 of `docs/systems/deep-research.md`.
 #[test]
 fn indices_become_keys_of_sources_and_unknown_ones_go() {
     let mut scene = Scene::new(&[TEA, HARVEST, REVENUE]);
@@ -118,7 +153,7 @@ fn keys_come_from_hosts_and_from_titles_where_many_share_a_host() {
     played.assert_clean();
 }
 
-// R15
+/// DR-15 of `docs/systems/deep-research.md`.
 #[test]
 fn snippets_are_evidence_where_no_page_could_be_fetched() {
     let mut scene = Scene::new(&["", ""]);

@@ -99,6 +99,7 @@ fn bounds_and_changes_are_read_from_the_words_around_a_number() {
     assert_eq!(both[1].change, Some(QuantityChange::Down));
 }
 
+/// DR-25 of `docs/systems/deep-research.md`: quantities alone.
 #[test]
 fn quantities_are_the_same_only_with_the_same_unit_and_the_digits_that_are_shown() {
     assert!(same("$3.2 billion", "$3.19 billion"));

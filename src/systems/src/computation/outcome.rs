@@ -72,7 +72,7 @@ pub struct Answer {
 
 /// Makes the output of a run that has come to rest.
 pub(super) fn conclude(finished: &mut Finished<'_, Computation>) -> Conclusion<Answer> {
-    let Finished { state, ending, fault, run } = finished;
+    let Finished { state, ending, fault, run, .. } = finished;
     let outcome = ending.outcome().unwrap_or_else(|| Computation::completed_outcome(state));
     let has_computed = state.has_computed();
     let reason = state.no_answer().filter(|_| outcome == Outcome::NoAnswer);

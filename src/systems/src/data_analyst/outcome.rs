@@ -49,7 +49,7 @@ pub(super) fn completed(state: &State) -> Outcome {
 pub(super) fn conclude(
     finished: &mut Finished<'_, DataAnalyst>,
 ) -> Conclusion<OrchestratorResponse> {
-    let Finished { state, ending, fault, run } = finished;
+    let Finished { state, ending, fault, run, .. } = finished;
     let outcome = ending.outcome().unwrap_or_else(|| DataAnalyst::completed_outcome(state));
     let request: &AgentRequest = &run.input;
     let results = results(state, *ending);

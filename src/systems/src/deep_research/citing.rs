@@ -3,14 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use antiphon_citation::{CitationInput, CitationRun, CitationSettings, CitedSource, FoundPage};
+use antiphon_citation::{CitationInput, CitationRun, CitedSource, FoundPage};
 use antiphon_core::{Fault, FaultCode, ToolOutcome};
 use antiphon_runtime::Tool;
 use async_trait::async_trait;
 use serde_json::Value as Json;
 
 use super::DeepResearch;
-use super::classification::Depth;
 use super::lookup::seconds;
 use super::next_node::NextNode;
 use super::source::{CrawlStatus, ResearchSource};
@@ -81,15 +80,12 @@ fn missing(what: &str) -> Fault {
 }
 
 /// Starts the stages with what was found.
-pub(super) fn start(cx: &NodeContext<DeepResearch>, patch: &mut Patch<State>) {
+///
+/// # Errors
+/// Those of [`Config::citation`](super::Config::citation), which were found before.
+pub(super) fn start(cx: &NodeContext<DeepResearch>, patch: &mut Patch<State>) -> Result<(), Fault> {
     let state = &cx.state;
-    let depth = cx.system().config.depth(state.effective_depth);
-    let mut settings = match state.effective_depth {
-        Depth::Light => CitationSettings::light(),
-        Depth::Medium => CitationSettings::medium(),
-        Depth::Extended => CitationSettings::extended(),
-    };
-    (settings.min_words, settings.max_words) = (depth.min_words, depth.max_words);
+    let settings = cx.system().config.citation(state.effective_depth)?;
     let source = |source: &ResearchSource| CitedSource {
         url: source.url.clone(),
         title: source.title.clone(),
@@ -105,6 +101,7 @@ pub(super) fn start(cx: &NodeContext<DeepResearch>, patch: &mut Patch<State>) {
         settings,
     };
     patch.set(State::citation, CitationRun::new(input));
+    Ok(())
 }
 
 /// Takes the report over once all stages have ended.

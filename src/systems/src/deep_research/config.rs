@@ -2,15 +2,21 @@
 
 use std::time::Duration;
 
+use antiphon_citation::CitationSettings;
 use antiphon_core::Fault;
 use antiphon_core::budget::{BudgetDimension, Limits};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use serde_json::Value as Json;
+use schemars::{JsonSchema, Schema};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Map, Value as Json};
 
 use super::classification::Depth;
+use super::partial::replaced;
 use crate::config::{at_least_one, check_temperature, invalid, read, seconds};
 use crate::system::SystemConfig;
+
+/// Settings of the stages of citation that each depth has itself.
+const WORDS: [&str; 2] = ["min_words", "max_words"];
 
 /// How a question is researched. Keys that do not exist are errors.
 ///
@@ -24,12 +30,18 @@ use crate::system::SystemConfig;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// The least thorough research.
+    /// The least thorough research; keys that are left out keep their defaults.
+    #[serde(deserialize_with = "light")]
     pub light: DepthSettings,
-    /// The usual research.
+    /// The usual research, as `light`.
+    #[serde(deserialize_with = "medium")]
     pub medium: DepthSettings,
-    /// The most thorough research.
+    /// The most thorough research, as `light`.
+    #[serde(deserialize_with = "extended")]
     pub extended: DepthSettings,
+    /// Settings of the stages of citation in place of those of the depth, by default none.
+    #[schemars(with = "CitationSettings")]
+    pub citation: Map<String, Json>,
     /// Whether a few searches are made before the first plan, by default yes.
     pub background_investigation: bool,
     /// Searches before the first plan, by default 3.
@@ -83,6 +95,7 @@ pub struct Config {
 /// How thorough one depth is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(transform = without_required)]
 pub struct DepthSettings {
     /// The least number of steps.
     pub min_steps: usize,
@@ -115,11 +128,11 @@ pub enum ResearcherMode {
 
 impl Default for Config {
     fn default() -> Self {
-        use ResearcherMode::{Classic, React};
         Self {
-            light: DepthSettings::new((1, 3), (800, 1_200), Classic, (2, 3), 8),
-            medium: DepthSettings::new((3, 6), (1_200, 2_000), React, (3, 5), 12),
-            extended: DepthSettings::new((5, 10), (1_500, 3_200), React, (4, 8), 20),
+            light: DepthSettings::LIGHT,
+            medium: DepthSettings::MEDIUM,
+            extended: DepthSettings::EXTENDED,
+            citation: Map::new(),
             background_investigation: true,
             max_background_queries: 3,
             background_results_per_query: 3,
@@ -149,6 +162,10 @@ impl Default for Config {
 }
 
 impl DepthSettings {
+    const LIGHT: Self = Self::new((1, 3), (800, 1_200), ResearcherMode::Classic, (2, 3), 8);
+    const MEDIUM: Self = Self::new((3, 6), (1_200, 2_000), ResearcherMode::React, (3, 5), 12);
+    const EXTENDED: Self = Self::new((5, 10), (1_500, 3_200), ResearcherMode::React, (4, 8), 20);
+
     const fn new(
         (min_steps, max_steps): (usize, usize),
         (min_words, max_words): (usize, usize),
@@ -190,6 +207,30 @@ impl DepthSettings {
     }
 }
 
+fn light<'de, D: Deserializer<'de>>(given: D) -> Result<DepthSettings, D::Error> {
+    given_in_part(given, &DepthSettings::LIGHT)
+}
+
+fn medium<'de, D: Deserializer<'de>>(given: D) -> Result<DepthSettings, D::Error> {
+    given_in_part(given, &DepthSettings::MEDIUM)
+}
+
+fn extended<'de, D: Deserializer<'de>>(given: D) -> Result<DepthSettings, D::Error> {
+    given_in_part(given, &DepthSettings::EXTENDED)
+}
+
+fn given_in_part<'de, D: Deserializer<'de>>(
+    given: D,
+    depth: &DepthSettings,
+) -> Result<DepthSettings, D::Error> {
+    replaced(depth, &Map::deserialize(given)?).map_err(D::Error::custom)
+}
+
+/// No key of a depth has to be given.
+fn without_required(schema: &mut Schema) {
+    schema.remove("required");
+}
+
 impl Config {
     /// Reads and checks settings; what is left out keeps its default.
     ///
@@ -206,6 +247,31 @@ impl Config {
             Depth::Medium => &self.medium,
             Depth::Extended => &self.extended,
         }
+    }
+
+    /// The settings of the stages of citation in a depth.
+    ///
+    /// # Errors
+    /// A `Validation` fault `system_setting_invalid`.
+    pub fn citation(&self, depth: Depth) -> Result<CitationSettings, Fault> {
+        let usual = match depth {
+            Depth::Light => CitationSettings::light(),
+            Depth::Medium => CitationSettings::medium(),
+            Depth::Extended => CitationSettings::extended(),
+        };
+        for key in WORDS {
+            if self.citation.contains_key(key) {
+                let message = format!("`citation.{key}` is a setting of a depth: light.{key}");
+                return Err(invalid(message));
+            }
+        }
+        let settings = replaced(&usual, &self.citation)
+            .map_err(|error| invalid(format!("`citation` is invalid: {error}")))?;
+        if let Some(error) = settings.out_of_range() {
+            return Err(invalid(format!("`citation` is invalid: {error}")));
+        }
+        let DepthSettings { min_words, max_words, .. } = *self.depth(depth);
+        Ok(CitationSettings { min_words, max_words, ..settings })
     }
 
     fn times(&self) -> [(&'static str, f64); 5] {
@@ -240,6 +306,7 @@ impl SystemConfig for Config {
         self.light.check("light")?;
         self.medium.check("medium")?;
         self.extended.check("extended")?;
+        self.citation(Depth::Extended)?;
         for (key, value) in self.counts() {
             at_least_one(key, value as u64)?;
         }

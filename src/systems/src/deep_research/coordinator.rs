@@ -7,10 +7,11 @@ use serde_json::{Value as Json, json};
 
 use super::DeepResearch;
 use super::classification::{ClarificationSituation, Depth, QueryClassification, QueryMode};
+use super::direct_response::DirectResponse;
 use super::lookup::{Lookup, LookupPhase};
 use super::next_node::NextNode;
 use super::plan::{PlanDraft, ResearchPlan};
-use super::prompt::{brief, conversation, question_inputs};
+use super::prompt::{agent_started, brief, conversation, question_inputs};
 use super::source::SourceRegistry;
 use super::state::{ClarificationRound, ResearchError, ResearchOutcome, State};
 use crate::builder::RoleNode;
@@ -102,7 +103,7 @@ pub(super) fn coordinator() -> RoleNode<DeepResearch> {
         role: "coordinator",
         schema: Schema::new("classification", schema),
         max_tool_calls: 0,
-        begin: |_| {},
+        begin: |cx| agent_started(cx, "coordinator"),
         conversation: |cx| {
             let most = cx.system().config.max_clarifying_questions.to_string();
             let inputs = question_inputs(&cx.state);
@@ -129,13 +130,17 @@ struct CoordinatorReply {
 fn classified(cx: &NodeContext<DeepResearch>, mut reply: RoleReply) -> Result<Patch<State>, Fault> {
     let CoordinatorReply { mut fields } = reply.read()?;
     fields.retain(|_, value| !value.is_null());
-    let is_simple = fields.get("is_simple_query") == Some(&Json::Bool(true));
     let direct = fields.get("direct_response").and_then(Json::as_str).map(str::trim);
-    let direct = direct.filter(|text| is_simple && !text.is_empty()).map(str::to_owned);
+    let direct = direct.filter(|text| !text.is_empty()).map(str::to_owned);
+    let says_simple = fields.get("is_simple_query") == Some(&Json::Bool(true));
+    let is_simple = says_simple && needs_no_research(&cx.state, direct.as_deref());
     let mut found = QueryClassification::deserialize(Json::Object(fields)).unwrap_or_default();
     found.clarifying_questions.retain(|question| !question.trim().is_empty());
     found.clarifying_questions.truncate(cx.system().config.max_clarifying_questions);
     let mut patch = Patch::default();
+    if says_simple && !is_simple {
+        patch.note("direct_response_declined", json!({"direct_response": direct}));
+    }
     if is_simple {
         let next = if direct.is_some() { NextNode::Deliver } else { NextNode::Respond };
         if let Some(answer) = direct {
@@ -150,6 +155,13 @@ fn classified(cx: &NodeContext<DeepResearch>, mut reply: RoleReply) -> Result<Pa
     }
     patch.set(State::query_classification, Some(found));
     Ok(patch)
+}
+
+/// Whether the question may be answered without research, whatever the coordinator says.
+fn needs_no_research(state: &State, response: Option<&str>) -> bool {
+    let conversation: Vec<&str> =
+        state.conversation_history.iter().map(|message| message.content.as_str()).collect();
+    DirectResponse { query: &state.query, conversation: &conversation, response }.is_admissible()
 }
 
 /// Asks a person, or begins the research in the depth that the question needs.
@@ -204,7 +216,7 @@ pub(super) fn background() -> RoleNode<DeepResearch> {
         role: "background",
         schema: queries_schema(),
         max_tool_calls: 0,
-        begin: |_| {},
+        begin: |cx| agent_started(cx, "background"),
         conversation: |cx| {
             let most = cx.system().config.max_background_queries.to_string();
             let inputs = question_inputs(&cx.state);

@@ -4,6 +4,7 @@ use antiphon_citation::{AuditReport, CitationSummary, Claim, Reference};
 use antiphon_core::Fault;
 use schemars::JsonSchema;
 use serde::Serialize;
+use serde_json::json;
 
 use super::DeepResearch;
 use super::classification::{Depth, QueryClassification};
@@ -13,7 +14,7 @@ use super::reflection::ReflectionResult;
 use super::source::ResearchSource;
 use super::state::{Observation, ResearchError, ResearchOutcome, State};
 use crate::result::Outcome;
-use crate::system::{Conclusion, Finished, System};
+use crate::system::{Conclusion, Finished, System, SystemNote};
 
 /// What a research returns beside what all systems do.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -71,8 +72,14 @@ pub(super) const fn completed(state: &State) -> Outcome {
 
 /// Makes the output of a run that has come to rest.
 pub(super) fn conclude(finished: &mut Finished<'_, DeepResearch>) -> Conclusion<ResearchReport> {
+    let unstored = finished.storage_fault.filter(|_| finished.state.completed_at.is_some());
     let Finished { state, ending, fault, .. } = finished;
-    let outcome = ending.outcome().unwrap_or_else(|| DeepResearch::completed_outcome(state));
+    if let Some(fault) = unstored {
+        state.errors.push(unstored_error(fault));
+        state.warnings.push(format!("the report is not stored: {}", fault.message));
+    }
+    let ended = ending.outcome().filter(|_| unstored.is_none());
+    let outcome = ended.unwrap_or_else(|| DeepResearch::completed_outcome(state));
     let is_answered = outcome == Outcome::Answered;
     let reason = (outcome == Outcome::NoAnswer).then(|| reason(state));
     let error: Option<Fault> =
@@ -101,6 +108,28 @@ pub(super) fn conclude(finished: &mut Finished<'_, DeepResearch>) -> Conclusion<
         warnings: state.warnings.clone(),
     };
     Conclusion { output, outcome, reason, error }
+}
+
+/// What is told once the thread has the report, or could not take it.
+pub(super) fn storage_note(state: &State, fault: Option<&Fault>) -> Option<SystemNote> {
+    state.completed_at.as_ref()?;
+    let stored = || {
+        let counts = json!({
+            "messages": state.conversation_history.len(),
+            "sources": state.sources.all().len(),
+            "claims": state.citation.result().claims.len(),
+        });
+        SystemNote::note("persistence_completed", counts)
+    };
+    Some(fault.map_or_else(stored, |it| SystemNote::note("error", json!(unstored_error(it)))))
+}
+
+fn unstored_error(fault: &Fault) -> ResearchError {
+    ResearchError {
+        error_code: "PERSISTENCE_FAILED".to_owned(),
+        error_message: fault.message.clone(),
+        recoverable: false,
+    }
 }
 
 /// Why there is no answer.

@@ -7,7 +7,9 @@ use super::DeepResearch;
 use super::coordinator::{fail, role_failed};
 use super::next_node::NextNode;
 use super::plan::{PlanDraft, PlanSituation, PlanVerdict, ResearchPlan};
-use super::prompt::{add_observations, brief_with, conversation, plan_text, question_inputs};
+use super::prompt::{
+    add_observations, agent_started, brief_with, conversation, plan_text, question_inputs,
+};
 use super::state::State;
 use crate::builder::RoleNode;
 use crate::node::NodeContext;
@@ -43,7 +45,7 @@ pub(super) fn planner() -> RoleNode<DeepResearch> {
         role: "planner",
         schema: Schema::new("plan", schema),
         max_tool_calls: 0,
-        begin: |_| {},
+        begin: |cx| agent_started(cx, "planner"),
         conversation: planning,
         brief: |cx| {
             let reflection = json!(cx.state.last_reflection);

@@ -42,6 +42,11 @@ const MESSAGE: usize = 200;
 /// Characters of a snippet that a role reads.
 const SNIPPET: usize = 300;
 
+/// Notes that a role begins.
+pub(super) fn agent_started(cx: &NodeContext<DeepResearch>, agent: &str) {
+    cx.note("agent_started", json!({"agent": agent}));
+}
+
 /// The conversation with a role: its instructions, its inputs, what to do.
 pub(super) fn conversation(
     cx: &NodeContext<DeepResearch>,

@@ -9,7 +9,7 @@ use super::DeepResearch;
 use super::information_gain::StopReason;
 use super::lookup::{Lookup, LookupPhase, normal_query};
 use super::next_node::NextNode;
-use super::prompt::{add_source, brief_with, conversation};
+use super::prompt::{add_source, agent_started, brief_with, conversation};
 use super::source::CrawlStatus;
 use super::state::State;
 use super::step::{complete, conclude_plainly, step_inputs};
@@ -48,7 +48,7 @@ pub(super) fn researcher() -> RoleNode<DeepResearch> {
         role: "researcher",
         schema: Schema::new("research", schema),
         max_tool_calls: 0,
-        begin: |_| {},
+        begin: |cx| agent_started(cx, "researcher"),
         conversation: researching,
         brief: |cx| {
             let log = json!(cx.state.step_work.log);

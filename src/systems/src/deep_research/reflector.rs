@@ -7,7 +7,9 @@ use serde_json::{Map, Value as Json, json};
 use super::DeepResearch;
 use super::coordinator::role_failed;
 use super::next_node::NextNode;
-use super::prompt::{add_observations, brief, conversation, plan_text, question_inputs};
+use super::prompt::{
+    add_observations, agent_started, brief, conversation, plan_text, question_inputs,
+};
 use super::reflection::{ReflectionDecision, ReflectionResult, ReflectionSituation};
 use super::source::ResearchSource;
 use super::state::State;
@@ -38,7 +40,7 @@ pub(super) fn reflector() -> RoleNode<DeepResearch> {
         role: "reflector",
         schema: Schema::new("reflection", schema),
         max_tool_calls: 0,
-        begin: |_| {},
+        begin: |cx| agent_started(cx, "reflector"),
         conversation: |cx| {
             let state = &cx.state;
             let mut inputs = question_inputs(state);

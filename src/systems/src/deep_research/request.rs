@@ -32,6 +32,7 @@ pub struct ResearchRequest {
 
 /// A message of the conversation.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct HistoryMessage {
     /// Who wrote it.
     pub role: MessageRole,
@@ -76,6 +77,10 @@ impl SystemInput for ResearchRequest {
     fn check(&self) -> Result<(), Fault> {
         if self.question.trim().is_empty() {
             return Err(Fault::new(FaultCode::QuestionBlank, "the question is blank"));
+        }
+        if self.existing_sources.iter().any(|source| source.url.trim().is_empty()) {
+            let message = "an existing source has no address: `url` is blank";
+            return Err(Fault::new(FaultCode::InputInvalid, message));
         }
         Ok(())
     }

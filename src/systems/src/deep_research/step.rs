@@ -10,7 +10,9 @@ use super::coordinator::{QueriesReply, fail, queries_schema, role_failed, usable
 use super::lookup::{Lookup, LookupPhase};
 use super::next_node::NextNode;
 use super::plan::{PlanStep, StepStatus};
-use super::prompt::{add_observations, add_source, brief, conversation, question_inputs};
+use super::prompt::{
+    add_observations, add_source, agent_started, brief, conversation, question_inputs,
+};
 use super::state::{Observation, State};
 use crate::builder::RoleNode;
 use crate::delimited_input::{DelimitedInput, cut};
@@ -75,7 +77,7 @@ pub(super) fn queries() -> RoleNode<DeepResearch> {
         role: "researcher",
         schema: queries_schema(),
         max_tool_calls: 0,
-        begin: |_| {},
+        begin: |cx| agent_started(cx, "researcher"),
         conversation: |cx| {
             let most = most_queries(cx).to_string();
             let fields = [("max_queries", most.as_str())];
@@ -126,7 +128,7 @@ pub(super) fn observe() -> RoleNode<DeepResearch> {
         role: "researcher",
         schema: Schema::new("observation", object(&json!({"observation": text()}))),
         max_tool_calls: 0,
-        begin: |_| {},
+        begin: |cx| agent_started(cx, "researcher"),
         conversation: |cx| {
             let mut inputs = step_inputs(cx);
             let most = cx.system().config.content_preview;

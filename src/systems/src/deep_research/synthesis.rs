@@ -7,7 +7,8 @@ use super::coordinator::{fail, role_failed};
 use super::links::LinkedReport;
 use super::next_node::NextNode;
 use super::prompt::{
-    add_observations, add_source, brief, brief_with, conversation, guidance, question_inputs,
+    add_observations, add_source, agent_started, brief, brief_with, conversation, guidance,
+    question_inputs,
 };
 use super::request::{HistoryMessage, MessageRole};
 use super::source::SourceRegistry;
@@ -53,7 +54,7 @@ pub(super) async fn synthesize(cx: NodeContext<DeepResearch>) -> Result<Patch<St
     });
     patch.note("synthesis_started", data).set(State::has_synthesis, true);
     if cx.input().verifies() {
-        citing::start(&cx, &mut patch);
+        citing::start(&cx, &mut patch)?;
         cx.go_to(&mut patch, NextNode::Cite);
     } else {
         cx.go_to(&mut patch, NextNode::Write);
@@ -67,7 +68,7 @@ pub(super) fn synthesiser() -> RoleNode<DeepResearch> {
         role: "synthesiser",
         schema: Schema::new("report", object(&json!({"report": text()}))),
         max_tool_calls: 0,
-        begin: |_| {},
+        begin: |cx| agent_started(cx, "synthesiser"),
         conversation: writing,
         brief: |cx| {
             let depth = cx.system().config.depth(cx.state.effective_depth);
@@ -195,7 +196,7 @@ pub(super) fn responder() -> RoleNode<DeepResearch> {
         role: "responder",
         schema: Schema::new("response", object(&json!({"response": text()}))),
         max_tool_calls: 0,
-        begin: |_| {},
+        begin: |cx| agent_started(cx, "responder"),
         conversation: |cx| {
             let mut inputs = question_inputs(&cx.state);
             let most = cx.system().config.content_preview;

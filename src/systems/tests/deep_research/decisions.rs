@@ -7,7 +7,7 @@ use antiphon_systems::deep_research::deadline::TimePlan;
 use antiphon_systems::deep_research::plan::{PlanDraft, PlanSituation, PlanVerdict, StepDraft};
 use antiphon_systems::deep_research::reflection::ReflectionSituation;
 use antiphon_systems::deep_research::{
-    Complexity, Config, Depth, QueryClassification, QueryMode, ReflectionDecision,
+    Complexity, Config, Depth, DepthSettings, QueryClassification, QueryMode, ReflectionDecision,
     ReflectionResult, ResearchDepth, ResearchPlan, StepStatus,
 };
 use serde_json::json;
@@ -179,4 +179,30 @@ fn settings_out_of_range_name_their_key() {
     light["min_steps"] = json!(4);
     let fault = Config::from_json(&json!({"light": light})).unwrap_err();
     assert!(fault.message.contains("light.max_steps"), "{}", fault.message);
+}
+
+#[test]
+fn settings_that_are_given_in_part_keep_the_other_defaults() {
+    let config = Config::from_json(&json!({
+        "medium": {"max_steps": 4},
+        "citation": {"max_external_searches": 2},
+    }))
+    .unwrap();
+    assert_eq!(config.medium, DepthSettings { max_steps: 4, ..Config::default().medium });
+    assert_eq!(config.light, Config::default().light);
+    let light = config.citation(Depth::Light).unwrap();
+    assert_eq!((light.max_external_searches, light.max_words, light.revises), (2, 1_200, false));
+    assert!(config.citation(Depth::Medium).unwrap().revises);
+    for (settings, part) in [
+        (json!({"light": {"steps": 2}}), "unknown key `steps`"),
+        (json!({"light": {"max_steps": "two"}}), "`max_steps` cannot be \"two\""),
+        (json!({"citation": {"keyword_weight": 2}}), "`keyword_weight` must be from 0 to 1: 2"),
+        (json!({"citation": {"max_facts": 0}}), "`max_facts` must be at least 1"),
+        (json!({"citation": {"revises": 1}}), "`revises` cannot be 1"),
+        (json!({"citation": {"max_words": 10}}), "light.max_words"),
+    ] {
+        let fault = Config::from_json(&settings).unwrap_err();
+        assert_eq!(fault.code, "system_setting_invalid");
+        assert!(fault.message.contains(part), "{}", fault.message);
+    }
 }

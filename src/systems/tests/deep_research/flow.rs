@@ -75,6 +75,28 @@ async fn a_greeting_is_answered_by_the_coordinator_alone() {
     assert_eq!(played.result.output.answer, "Hello there.");
 }
 
+#[tokio::test]
+async fn a_question_of_fact_is_researched_though_the_coordinator_answers_it() {
+    let direct = json!({
+        "is_simple_query": true,
+        "complexity": "simple",
+        "direct_response": "Green tea steeps for nine minutes.",
+    });
+    for reply in [direct, json!({"is_simple_query": true, "complexity": "simple"})] {
+        let played = Scene::new(&json!({"background_investigation": false}))
+            .role("coordinator", [reply])
+            .role("planner", [plan(&["Green tea"])])
+            .role("researcher", [json!({"queries": ["green"]}), json!({"observation": "Two [1]."})])
+            .role("reflector", [decision("complete")])
+            .role("synthesiser", ["Two minutes [1]."])
+            .ask("How long does green tea steep?")
+            .await;
+        assert_eq!(played.result.output.research_outcome, ResearchOutcome::Completed);
+        assert!(played.result.output.answer.contains("https://green.example/tea"));
+        assert_eq!(played.notes("direct_response_declined").len(), 1);
+    }
+}
+
 /// DR-02 of `docs/systems/deep-research.md`.
 #[tokio::test]
 async fn a_coordinator_that_cannot_be_read_leaves_a_moderate_question() {

@@ -10,6 +10,7 @@ mod citing;
 #[path = "../shared/conversation_snapshot.rs"]
 mod conversation_snapshot;
 mod decisions;
+mod direct_responses;
 mod flow;
 mod gains;
 mod hostile;
@@ -19,4 +20,5 @@ mod plans;
 mod prompts;
 mod react;
 mod scene;
+mod storing;
 mod threads;

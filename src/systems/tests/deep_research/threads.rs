@@ -13,11 +13,11 @@ use serde_json::json;
 use crate::flow::{light, light_with};
 use crate::scene::{Library, Scene, in_time, unverified};
 
-fn store() -> Arc<dyn Store> {
+pub(crate) fn store() -> Arc<dyn Store> {
     Arc::new(MemoryStore::new(Arc::new(ManualClock::default())))
 }
 
-fn thread(store: &Arc<dyn Store>) -> Arc<StoredThread> {
+pub(crate) fn thread(store: &Arc<dyn Store>) -> Arc<StoredThread> {
     let sealed = SealedStore::new(Arc::clone(store), Arc::new(Cipher::tagged()));
     Arc::new(StoredThread::new(sealed, "chat", Durability::Sync))
 }

@@ -1,0 +1,50 @@
+"""The option ``--report``: the answer as a file, with its sources."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from antiphon.errors import ValidationError
+from antiphon.systems import DeepResearchResult
+from antiphon.systems.report_file import report_path
+
+if TYPE_CHECKING:
+    import argparse
+    from typing import Any
+
+    from antiphon._cli.progress import ProgressView
+    from antiphon.systems import System, SystemResult
+
+
+def check_report(options: argparse.Namespace, system: type[System[Any]]) -> None:
+    """Refuses a file that cannot be written, before a model is opened.
+
+    Raises:
+        ValidationError: the system writes no reports, the name has no known ending, or there is
+            no such folder (``input_invalid``).
+    """
+    if options.report is None:
+        return
+    if not issubclass(system._result, DeepResearchResult):  # noqa: SLF001
+        raise ValidationError(
+            f"the system writes no reports: {options.system}",
+            code="input_invalid",
+            hint="choose one that does: --system deep-research",
+        )
+    report_path(options.report)
+
+
+def write_report(result: SystemResult, options: argparse.Namespace, view: ProgressView) -> None:
+    """Writes the file, unless there is nothing to write.
+
+    Raises:
+        ToolError: it cannot be written as PDF (``pdf_unwritable``).
+        OSError: the file cannot be written.
+    """
+    if options.report is None or not isinstance(result, DeepResearchResult):
+        return
+    if not result.final_report:
+        view.say("report: there is nothing to write")
+        return
+    result.write(options.report)
+    view.say(f"report: {options.report}")

@@ -1,0 +1,30 @@
+//! Settings that are given in part: what is left out keeps the value of others.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value as Json, json};
+
+/// The settings with those that are given in place of theirs.
+///
+/// # Errors
+/// Why one cannot be taken over, with its name.
+pub(super) fn replaced<S: Serialize + DeserializeOwned>(
+    settings: &S,
+    given: &Map<String, Json>,
+) -> Result<S, String> {
+    let mut fields = match json!(settings) {
+        Json::Object(fields) => fields,
+        _ => Map::new(),
+    };
+    for (key, value) in given {
+        let Some(known) = fields.get_mut(key) else {
+            let known: Vec<&str> = fields.keys().map(String::as_str).collect();
+            return Err(format!("unknown key `{key}`; the keys are {}", known.join(", ")));
+        };
+        let before = std::mem::replace(known, value.clone());
+        if S::deserialize(Json::Object(fields.clone())).is_err() {
+            return Err(format!("`{key}` cannot be {value}, as in {before}"));
+        }
+    }
+    S::deserialize(Json::Object(fields)).map_err(|error| error.to_string())
+}
