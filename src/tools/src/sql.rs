@@ -9,10 +9,13 @@
 //! | [`database`] | the trait of databases, and what they tell about their tables |
 //! | [`check`](mod@check), [`policy`], [`dialect`] | what a statement may consist of |
 //! | [`parameters`], [`limits`], [`table`] | bound values, limits, and results with typed columns |
+//! | `arrow`, `arrow_type` | results as columns of Arrow |
 //! | [`sqlite`], [`postgres`] | the databases |
 //! | [`remote`], [`remote_settings`] | a database behind tools of somebody else |
 //! | [`settings`], [`family`] | the tools |
 
+mod arrow;
+mod arrow_type;
 pub mod check;
 pub mod database;
 pub mod dialect;

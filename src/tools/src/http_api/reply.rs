@@ -211,7 +211,8 @@ fn table_of(rows: Vec<Json>, limits: &ReplyLimits) -> QueryTable {
             break;
         }
     }
-    let mut table = table.finish();
+    // Only columns of Arrow can fail, and there are none.
+    let mut table = table.finish().unwrap_or_default();
     table.truncated |= too_wide;
     table
 }
@@ -248,7 +249,7 @@ fn read_csv(text: &str, limits: &ReplyLimits) -> Option<QueryTable> {
             break;
         }
     }
-    Some(table.finish())
+    table.finish().ok()
 }
 
 /// JSON whose lists, texts and nesting are within limits.

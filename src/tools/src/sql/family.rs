@@ -238,6 +238,11 @@ pub(super) struct RunQueryArguments {
     /// Whether the query is only checked and not run; no by default.
     #[serde(default)]
     pub(super) check_only: bool,
+    /// So many rows stand in `rows`, and all of them in `arrow`. For programs: a model that reads
+    /// the schema does not see it, and a call of a model may not have it.
+    #[serde(default)]
+    #[schemars(skip)]
+    pub(super) preview_rows: Option<usize>,
 }
 
 /// The values of placeholders as a model writes them.
@@ -283,7 +288,8 @@ impl ToolFunction for RunQuery {
             return Ok(json!({"query": query.text(), "tables": tables}));
         }
         let parameters = QueryParameters::from(arguments.parameters);
-        Ok(shared.database.execute(&query, &parameters, &shared.limits).await?.to_json())
+        let limits = QueryLimits { preview: arguments.preview_rows, ..shared.limits };
+        Ok(shared.database.execute(&query, &parameters, &limits).await?.to_json())
     }
 }
 

@@ -12,12 +12,21 @@ pub struct QueryLimits {
     pub cell: usize,
     /// The most bytes of all cells together; 1,000,000.
     pub bytes: usize,
+    /// How many rows are kept as cells, if all are wanted as columns of Arrow. By default all rows
+    /// are kept as cells, and there are no columns.
+    pub preview: Option<usize>,
     /// The longest that the query may run; 30 seconds.
     pub timeout: Duration,
 }
 
 impl Default for QueryLimits {
     fn default() -> Self {
-        Self { rows: 1_000, cell: 2_000, bytes: 1_000_000, timeout: Duration::from_secs(30) }
+        Self {
+            rows: 1_000,
+            cell: 2_000,
+            bytes: 1_000_000,
+            preview: None,
+            timeout: Duration::from_secs(30),
+        }
     }
 }

@@ -71,6 +71,7 @@ impl RemoteSqlSettings {
             rows: within("max_rows", self.max_rows, 100_000)?,
             cell: within("max_cell", self.max_cell, 1_000_000)?,
             bytes: within("max_bytes", self.max_bytes, 100_000_000)?,
+            preview: None,
             timeout: seconds("timeout", self.timeout)?,
         };
         Ok((policy.tables(&self.tables)?, limits))

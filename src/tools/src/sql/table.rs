@@ -1,9 +1,13 @@
 //! Results of queries: typed columns and exact cells.
 
+use antiphon_core::Fault;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Number, Value as Json, json};
+use twox_hash::XxHash3_64;
 
+use super::arrow::ArrowBuilder;
+use super::fault;
 use super::limits::QueryLimits;
 
 /// A column of a result.
@@ -89,8 +93,14 @@ fn float_to_json(value: f64) -> Json {
 pub struct QueryTable {
     /// The columns, from left to right.
     pub columns: Vec<QueryColumn>,
-    /// The rows; each has one cell per column.
+    /// The rows, or the first of them if `arrow` has all; each has one cell per column.
     pub rows: Vec<Vec<CellValue>>,
+    /// How many rows were read.
+    pub row_count: usize,
+    /// All rows as an Arrow IPC stream, if they were asked for as such.
+    pub arrow: Option<Vec<u8>>,
+    /// What is the same for the same rows in any order, if `arrow` has them.
+    pub digest: u64,
     /// Whether there are more rows than these.
     pub truncated: bool,
     /// Whether texts or blobs of some cells were cut; a text ends in `…` then.
@@ -99,7 +109,8 @@ pub struct QueryTable {
 
 impl QueryTable {
     /// The table as JSON: `columns` with names and types, `rows` as lists, `row_count`, and
-    /// `truncated` and `cells_cut` where they are true.
+    /// `truncated` and `cells_cut` where they are true; `arrow` in base64 and `digest` where all
+    /// rows are wanted as columns.
     pub fn to_json(&self) -> Json {
         let columns: Vec<Json> = self
             .columns
@@ -110,12 +121,16 @@ impl QueryTable {
             self.rows.iter().map(|row| row.iter().map(CellValue::to_json).collect()).collect();
         let mut table = Map::new();
         table.insert("columns".to_owned(), Json::from(columns));
-        table.insert("row_count".to_owned(), Json::from(self.rows.len()));
+        table.insert("row_count".to_owned(), Json::from(self.row_count));
         // Before the rows, or a reader of a long text that is cut would not see it.
         for (key, is_so) in [("truncated", self.truncated), ("cells_cut", self.cells_cut)] {
             if is_so {
                 table.insert(key.to_owned(), Json::from(true));
             }
+        }
+        if let Some(arrow) = &self.arrow {
+            table.insert("arrow".to_owned(), Json::from(STANDARD.encode(arrow)));
+            table.insert("digest".to_owned(), Json::from(format!("{:016x}", self.digest)));
         }
         table.insert("rows".to_owned(), Json::from(rows));
         Json::Object(table)
@@ -128,17 +143,19 @@ pub(crate) struct TableBuilder {
     table: QueryTable,
     limits: QueryLimits,
     bytes: usize,
+    arrow: Option<ArrowBuilder>,
 }
 
 impl TableBuilder {
     pub(crate) fn new(columns: Vec<QueryColumn>, limits: QueryLimits) -> Self {
         let table = QueryTable { columns: with_unique_names(columns), ..QueryTable::default() };
-        Self { table, limits, bytes: 0 }
+        let arrow = limits.preview.map(|_| ArrowBuilder::new(&table.columns));
+        Self { table, limits, bytes: 0, arrow }
     }
 
     /// Adds a row; returns whether there is room for another one.
     pub(crate) fn push(&mut self, row: Vec<CellValue>) -> bool {
-        if self.table.rows.len() >= self.limits.rows {
+        if self.table.row_count >= self.limits.rows {
             self.table.truncated = true;
             return false;
         }
@@ -149,12 +166,30 @@ impl TableBuilder {
             return false;
         }
         self.bytes += size;
-        self.table.rows.push(row);
+        self.table.row_count += 1;
+        match &mut self.arrow {
+            Some(arrow) => {
+                self.table.digest = self.table.digest.wrapping_add(row_digest(&row));
+                if Some(self.table.rows.len()) < self.limits.preview {
+                    self.table.rows.push(row.clone());
+                }
+                arrow.push(row);
+            }
+            None => self.table.rows.push(row),
+        }
         true
     }
 
-    pub(crate) fn finish(self) -> QueryTable {
-        self.table
+    /// The rows.
+    ///
+    /// # Errors
+    /// `query_failed` if they cannot be written as columns of Arrow.
+    pub(crate) fn finish(mut self) -> Result<QueryTable, Fault> {
+        let arrow = self.arrow.take().map(ArrowBuilder::finish).transpose();
+        self.table.arrow = arrow.map_err(|error| {
+            fault::failed(&format!("its rows cannot be written as Arrow: {error}"), "", None)
+        })?;
+        Ok(self.table)
     }
 
     fn cut(&mut self, cell: CellValue) -> CellValue {
@@ -183,6 +218,23 @@ impl TableBuilder {
             cell => cell,
         }
     }
+}
+
+/// The digest of a row. Numbers count by nine digits, because sums in another order differ in
+/// their last ones.
+fn row_digest(row: &[CellValue]) -> u64 {
+    let number = |value: f64| {
+        let rounded = format!("{:.8e}", value + 0.0);
+        let whole = rounded.parse().ok().filter(|it: &f64| it.fract() == 0.0 && it.abs() < 1e15);
+        whole.map_or(rounded, |it| format!("{it:.0}"))
+    };
+    let text = |cell: &CellValue| match cell {
+        CellValue::Float(value) => number(*value),
+        CellValue::Decimal(digits) => digits.parse().map_or_else(|_| digits.clone(), number),
+        cell => cell.to_json().to_string(),
+    };
+    let cells: Vec<String> = row.iter().map(text).collect();
+    XxHash3_64::oneshot(cells.join("\u{1f}").as_bytes())
 }
 
 /// Numbers the names that occur again, so that a row can be read as an object.

@@ -46,7 +46,7 @@ pub(super) async fn read(
             break;
         }
     }
-    Ok(table.finish())
+    Ok(table.finish()?)
 }
 
 /// The query around a query.

@@ -56,7 +56,7 @@ pub(super) fn read(
             break;
         }
     }
-    Ok(table.finish())
+    Ok(table.finish()?)
 }
 
 /// Copies a value, but of a long one not much more than the limit.

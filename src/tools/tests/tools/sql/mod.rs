@@ -1,5 +1,6 @@
 //! Read-only SQL: what may be asked, and what cannot happen whatever is asked.
 
+mod arrow;
 mod check;
 mod connection;
 mod corpus;

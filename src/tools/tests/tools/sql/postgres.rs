@@ -1,5 +1,9 @@
 //! Queries of a real PostgreSQL server, whose URL is in `ANTIPHON_TEST_POSTGRES`.
 
+use arrow_array::Array;
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Decimal128Type, TimestampMicrosecondType};
+use arrow_ipc::reader::StreamReader;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
@@ -190,6 +194,52 @@ async fn cells_keep_their_types_and_every_digit() {
     assert_eq!(column(1), ("decimal", "numeric"));
     assert_eq!(column(5), ("at", "timestamptz"));
     assert_eq!(column(12), ("a_2", "int4"));
+}
+
+#[tokio::test]
+async fn columns_of_arrow_have_the_types_of_the_database() {
+    let Some(server) = TestServer::start().await else { return };
+    let database = server.analyst();
+    let sql = "SELECT 12345678901234567890.10::numeric AS price, date '2026-02-01' AS day, \
+               time '10:00:00.5' AS hour, timestamp '2026-02-01 10:00:00' AS local, \
+               timestamptz '2026-02-01 10:00:00.25+02' AS at, ARRAY[1, 2] AS list, true AS yes, \
+               '{\"a\": 1}'::jsonb AS json, '\\x00ff'::bytea AS raw, 'infinity'::date AS never \
+               UNION ALL SELECT -1.5, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL";
+    let query = database.check(sql).unwrap();
+    let limits = QueryLimits { preview: Some(0), ..QueryLimits::default() };
+    let table = database.execute(&query, &QueryParameters::None, &limits).await.unwrap();
+    let mut batches = StreamReader::try_new(&*table.arrow.unwrap(), None)
+        .unwrap()
+        .map(Result::unwrap)
+        .collect::<Vec<_>>();
+    let batch = batches.remove(0);
+    let types =
+        batch.schema().fields().iter().map(|it| it.data_type().to_string()).collect::<Vec<_>>();
+    assert_eq!(
+        types,
+        [
+            "Decimal128(38, 2)",
+            "Date32",
+            "Time64(µs)",
+            "Timestamp(µs)",
+            "Timestamp(µs, \"UTC\")",
+            "Utf8",
+            "Boolean",
+            "Utf8",
+            "Binary",
+            "Utf8",
+        ]
+    );
+    let prices = batch.column(0).as_primitive::<Decimal128Type>();
+    assert_eq!((prices.value(0), prices.value(1)), (1_234_567_890_123_456_789_010, -150));
+    assert_eq!(
+        batch.column(4).as_primitive::<TimestampMicrosecondType>().value(0),
+        1_769_932_800_250_000
+    );
+    assert_eq!(batch.column(7).as_string::<i32>().value(0), "{\"a\":1}");
+    assert!(
+        batch.columns().iter().all(|column| column.is_null(1) || column.data_type().is_numeric())
+    );
 }
 
 #[tokio::test]
