@@ -134,12 +134,16 @@ def test_the_deep_research_cites_the_document_and_tells_its_steps(
         "verifier": verdict,
         "quick_verifier": verdict,
     }
+    page = tmp_path / "peru.html"
     asked = ("ask", QUESTION, "--system", "deep-research", "--docs", str(folder), "--json")
     with RoleServer(**replies) as server:
-        done = antiphon(*asked, url=server.url, XDG_CACHE_HOME=str(tmp_path / "cache"))
+        kept = (*asked, "--report", str(page))
+        done = antiphon(*kept, url=server.url, XDG_CACHE_HOME=str(tmp_path / "cache"))
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert found["answer"].startswith("The capital of Peru is Lima [")
+    assert f">{found['passages'][0]['quote']}</mark>" in page.read_text(encoding="utf-8")
+    assert f"report: {page}" in done.stderr
     assert found["claims"][0]["verdict"] == "supported"
     assert found["sources"][0]["url"] == "peru.md"
     assert quote in found["passages"][0]["quote"]
@@ -168,6 +172,22 @@ def test_a_folder_that_does_not_exist_is_refused_before_a_model_is_asked(
         assert not server.bodies
     assert (done.returncode, done.stdout) == (2, "")
     assert "`folder` must be an existing folder" in done.stderr
+
+
+def test_a_report_that_cannot_be_written_is_refused_before_a_model_is_asked(
+    tmp_path: Path, antiphon: Antiphon
+) -> None:
+    deep = ("ask", QUESTION, "--system", "deep-research", "--report")
+    with RoleServer() as server:
+        for asked, text in [
+            ((*deep, str(tmp_path / "a.doc")), "must end in .html, .md or .pdf: a.doc"),
+            ((*deep, str(tmp_path / "absent" / "a.md")), "the folder of the report does not exist"),
+            (("ask", QUESTION, "--report", "a.md"), "the system writes no reports: review-loop"),
+        ]:
+            done = antiphon(*asked, url=server.url)
+            assert done.returncode == 2, done.stderr
+            assert text in done.stderr
+        assert not server.bodies
 
 
 def test_systems_without_tools_and_teams_refuse_documents(

@@ -189,7 +189,7 @@ def _claims(report: Report) -> Iterator[str]:
         reasoning = f'<br><span class="small">{_text(claim.reasoning)}</span>'
         yield (
             f'<li id="{_claim_place(number, claim)}" dir="auto">'
-            f'<b class="{kind}">{_STANDINGS[kind]}</b>{removed}: {_text(claim.text)} '
+            f'<b class="{kind}">{_STANDINGS[kind]}</b>{removed}: {_text(claim.text.strip("| "))} '
             f"{' '.join(links)}{reasoning if claim.reasoning else ''}</li>"
         )
     yield "</ol></section>"
