@@ -97,9 +97,12 @@ pub fn softened(sentence: &str) -> String {
 pub(crate) fn noted(sentence: &str) -> String {
     let is_row = sentence.starts_with('|') && sentence.ends_with('|') && sentence.len() > 1;
     let ends: &[char] = if is_row { &['|', ' '] } else { &['.', '!', '?', '。'] };
-    let bare = sentence.trim_end_matches(ends);
-    let mark = sentence.get(bare.len()..).unwrap_or_default();
-    if is_noted(sentence) { sentence.to_owned() } else { format!("{bare}{NOTE}{mark}") }
+    // A quotation at the end gives its mark to the sentence, which would end before the note.
+    let quoted = sentence.trim_end_matches(['"', '”', '»']);
+    let bare = quoted.trim_end_matches(ends);
+    let mark = quoted.get(bare.len()..).unwrap_or_default();
+    let quote = sentence.get(quoted.len()..).unwrap_or_default();
+    if is_noted(sentence) { sentence.to_owned() } else { format!("{bare}{quote}{NOTE}{mark}") }
 }
 
 /// Whether a sentence says that no source confirms it.

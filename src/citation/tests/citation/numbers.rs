@@ -80,6 +80,18 @@ fn a_number_of_the_evidence_in_the_place_of_another_one_is_found() {
 }
 
 #[test]
+fn a_sentence_that_ends_with_a_quotation_is_marked_within() {
+    let evidence =
+        "In 1928 the chairman of the tea harvest said: \"Our tea line is 24.7 kilometres long.\"";
+    let text = "In 1982 the chairman of the tea harvest said: \"Our tea line is 24.7 kilometres long.\" \
+        The tea line is 24.7 kilometres long {chairman of the tea}.";
+    let played = Scene::new(&[evidence]).writes(text).verifies(|_| json!("supported")).play();
+    let marked = "kilometres long\" (not confirmed by the sources). The tea line is";
+    assert!(played.result.report.contains(marked), "{}", played.result.report);
+    played.assert_clean();
+}
+
+#[test]
 fn a_wrong_number_lowers_a_verdict_and_a_right_one_never_raises_it() {
     let after = |claim: &str, verdict| {
         verdict_after_numbers(verdict, &check_numbers(claim, &[REVENUE], &[]))
