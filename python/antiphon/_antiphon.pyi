@@ -832,6 +832,28 @@ class NativeMcpServer:
         """
 
 @final
+class NativeQueue:
+    """
+    A queue of sub-tasks, for systems and workers.
+    """
+    @staticmethod
+    def connect(url: str, name: str, **options) -> NativeQueue:
+        """
+        Connects to a NATS server. Options: `user`, `password`, `token`, and the paths `ca_file`,
+        `certificate_file` and `key_file`.
+        """
+    @staticmethod
+    def memory() -> NativeQueue:
+        """
+        A queue within this process.
+        """
+    @property
+    def name(self, /) -> str:
+        """
+        What people call it: the address of its server, without any secret.
+        """
+
+@final
 class NativeSandbox:
     """
     An engine that runs code in workers of this machine. It starts nothing
@@ -875,7 +897,7 @@ class NativeSystem:
     def __new__(cls, /, name: str, settings: dict, given: dict) -> NativeSystem:
         """
         Checks settings and resources; nothing is called yet. `given` has `roles` and `tools` by
-        name, `prompts` by name, and `sandbox`, an engine with what stops its jobs.
+        name, `prompts` by name, `sandbox`, an engine with what stops its jobs, and `queue`.
         """
     def __repr__(self, /) -> str: ...
     def aask(self, /, question: Any, **options) -> Any:
@@ -981,6 +1003,32 @@ class NativeTool:
     def spec(self, /) -> Any:
         """
         The tool as models and the engine see it, as an `antiphon.ToolSpec`.
+        """
+
+@final
+class NativeWorker:
+    """
+    A worker of a system. It works once.
+    """
+    def __new__(cls, /, system: NativeSystem, queue: NativeQueue, **options) -> NativeWorker:
+        """
+        Carries out what `system` would send over `queue`. Options: `roles` (a list of names),
+        `concurrency` (of each role), `drain` (seconds) and `user_context`.
+        """
+    @property
+    def roles(self, /) -> dict[str, list[str]]:
+        """
+        The names of the tools by role.
+        """
+    def run(self, /, watch: Any) -> dict:
+        """
+        Works until it is stopped, and returns how many sub-tasks were `completed`, `failed` and
+        `dropped`. `watch` is called with a dict for each notice. Ctrl-C stops it and is raised
+        once it has ended; a second one has it give back what it has begun.
+        """
+    def stop(self, /, now: bool) -> None:
+        """
+        Has it take nothing more; `now`: and give back what it has begun.
         """
 
 @final

@@ -1,4 +1,4 @@
-"""The command line: ``antiphon ask``, ``doctor``, ``mcp``, ``models``, ``runs`` and ``systems``."""
+"""The command line: each command of ``antiphon`` is in a module of ``antiphon._cli``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from antiphon.errors import AntiphonError
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 __all__ = ["main"]
 
@@ -58,19 +58,24 @@ def _run(options: argparse.Namespace) -> int:
         from antiphon._cli.doctor import doctor
 
         return doctor(as_json=options.json)
+    run: Callable[[argparse.Namespace], int] = _ask
     if options.command == "mcp":
         from antiphon._cli.mcp import serve
 
-        return serve(options)
+        run = serve
     if options.command == "systems":
         from antiphon._cli.systems import systems
 
-        return systems(options)
+        run = systems
     if options.command == "runs":
         from antiphon._cli.runs import runs
 
-        return runs(options)
-    return _ask(options)
+        run = runs
+    if options.command == "worker":
+        from antiphon._cli.worker import work
+
+        run = work
+    return run(options)
 
 
 def _ask(options: argparse.Namespace) -> int:

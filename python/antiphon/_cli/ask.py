@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from antiphon._attachment import read_file
 from antiphon._cli.exit_codes import Exit, after
 from antiphon._cli.progress import ProgressView
+from antiphon._cli.queue import queue_of
 from antiphon._cli.report import check_report, write_report
 from antiphon._cli.role_tools import database_of, role_tools
 from antiphon._cli.store import create_store
@@ -44,13 +45,14 @@ def ask(options: argparse.Namespace) -> Exit:
     question = _question(options.question)
     database = database_of(options, system_of(options))
     check_report(options, system_of(options))
+    queue = queue_of(options, system_of(options))
     choice = choose(options.model, os.environ)
     with ProgressView(sys.stderr) as view:
         view.say(f"model: {choice.description}")
         tools = role_tools(options, system_of(options), view)
         with ProgressBar() as bar, open_model(choice, bar) as model:
             kept = _kept(options)
-            system = system_of(options)(model, **settings, **kept, **database, **tools)
+            system = system_of(options)(model, **settings, **kept, **database, **queue, **tools)
             result = system.run(question, watch=view, thread=options.thread, **given)
         _report(view, result)
         write_report(result, options, view)
@@ -70,7 +72,7 @@ def checked_settings(options: argparse.Namespace) -> dict[str, Any]:
         ValidationError: one cannot be used (``command_setting_malformed``,
             ``system_setting_invalid``).
     """
-    settings = dict(map(_setting, options.set or ()))
+    settings = dict(map(read_setting, options.set or ()))
     system = system_of(options)
     for name in settings.keys() & set(inspect.signature(system).parameters):
         raise ValidationError(f"unknown setting: {name}", code="system_setting_invalid")
@@ -111,7 +113,12 @@ def _question(given: str) -> str:
     return question
 
 
-def _setting(given: str) -> tuple[str, Any]:
+def read_setting(given: str) -> tuple[str, Any]:
+    """A setting as ``KEY=VALUE``; the value is JSON, else a text.
+
+    Raises:
+        ValidationError: it is none (``command_setting_malformed``).
+    """
     key, equals, value = given.partition("=")
     if not equals or not key.strip():
         raise ValidationError(

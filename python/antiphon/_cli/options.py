@@ -20,10 +20,14 @@ _EXITS_OF_RUNS = (
     "exit codes: 0 success, 1 error, 2 usage or unknown thread, "
     "3 the resumed run paused again or reached a limit, 130 interrupted"
 )
+_EXITS_OF_WORKER = (
+    "exit codes: 0 stopped by SIGTERM, 1 error, 2 usage, 130 stopped by Ctrl-C. The first signal "
+    "finishes what is under way, the second one gives it back to other workers."
+)
 _STORES = "sqlite:FILE or postgres://…; default: the variable ANTIPHON_CHECKPOINTER"
 _STATUSES = "running paused ended failed orphaned empty unreadable foreign"
 _OF_BATCH = ("out", "files", "concurrency", "redo_failed")
-_OF_ONE = ("question", "file", "thread", "trace", "report")
+_OF_ONE = ("question", "file", "thread", "trace", "report", "queue")
 
 
 def command_line() -> argparse.ArgumentParser:
@@ -41,6 +45,10 @@ def command_line() -> argparse.ArgumentParser:
     listed = commands.add_parser("systems", help="list ready systems, or describe one")
     listed.add_argument("name", nargs="?", help="a ready system; default: list all of them")
     _add_json(listed)
+    worker = commands.add_parser(
+        "worker", help="carry out steps of ready systems", epilog=_EXITS_OF_WORKER
+    )
+    _add_worker(worker)
     _fail_alone(parser)
     return parser
 
@@ -84,6 +92,7 @@ def _add_ask(ask: argparse.ArgumentParser) -> None:
     default = f"{_STORES}, else for a batch a temporary file beside the answers"
     ask.add_argument("--store", metavar="URL", help=f"the store of the threads: {default}")
     ask.add_argument("--thread", metavar="NAME", help="keep the question in this thread")
+    _add_queue(ask, "have workers carry out the steps that wait in this queue: nats://host:4222")
     _add_json(ask)
     ask.add_argument(
         "--report",
@@ -101,6 +110,33 @@ def _add_ask(ask: argparse.ArgumentParser) -> None:
         "--concurrency", type=int, metavar="N", help="concurrent questions; default: 8"
     )
     batch.add_argument("--redo-failed", action="store_true", help="ask unanswered questions again")
+
+
+def _add_queue(parser: argparse.ArgumentParser, about: str) -> None:
+    parser.add_argument("--queue", metavar="URL", help=about)
+    parser.add_argument(
+        "--queue-name", default="antiphon", metavar="NAME", help="which queue of the server"
+    )
+
+
+def _add_worker(worker: argparse.ArgumentParser) -> None:
+    _add_queue(worker, "nats://host:4222 or tls://…; default: the variable NATS_URL")
+    worker.add_argument(
+        "--roles", metavar="NAME,…", help="such as ResearchAgent,UtilityAgent; default: all"
+    )
+    worker.add_argument(
+        "--tools", action="append", metavar="MODULE:NAME", help="a tool, or a list of tools"
+    )
+    worker.add_argument("--docs", metavar="FOLDER", help="documents to search and read")
+    worker.add_argument(
+        "--set", action="append", metavar="workers=JSON", help="roles of your own, as of the system"
+    )
+    worker.add_argument(
+        "--concurrency", type=count, default=4, metavar="N", help="steps of a role at a time; 4"
+    )
+    worker.add_argument(
+        "--drain", type=seconds, default=30, metavar="TIME", help="for what is under way: 30s"
+    )
 
 
 def _add_mcp(parser: argparse.ArgumentParser) -> None:

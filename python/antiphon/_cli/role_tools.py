@@ -58,7 +58,7 @@ def role_tools(
         raise ValidationError(
             f"the system does not accept documents: {options.system}", code="input_invalid"
         )
-    return {**tools, parameter: [_documents(options.docs, view), *workspace]}
+    return {**tools, parameter: [documents(options.docs, view), *workspace]}
 
 
 def database_of(options: argparse.Namespace, system: type[System[Any]]) -> dict[str, Any]:
@@ -110,7 +110,17 @@ def _workspace(
     return [*(tool for tool in files(folder).tools if tool.name in _FILES), write_pdf(folder)]
 
 
-def _documents(folder: str, view: ProgressView | None) -> Toolset:
+def documents(folder: str, view: ProgressView | None) -> Toolset:
+    """The tools that search and read the documents of a folder, which is indexed first.
+
+    Args:
+        folder: the folder.
+        view: shows how indexing goes on.
+
+    Raises:
+        ValidationError: there is no such folder (``tool_setting_invalid``).
+        ToolError: it cannot be indexed (``document_index_unavailable``).
+    """
     from antiphon._builtin_tools.document_search import indexed_folder
 
     say = tell if view is None else view.say

@@ -64,12 +64,14 @@ from antiphon.systems.plan_execute_result import (
     PlanStep,
     StepError,
 )
+from antiphon.systems.queue import Queue
 from antiphon.systems.registry import SystemInfo, find, systems
 from antiphon.systems.result import SystemResult
 from antiphon.systems.review_loop import ReviewLoop
 from antiphon.systems.review_loop_result import ReviewLoopResult
 from antiphon.systems.stream import AsyncSystemStream, SystemStream
 from antiphon.systems.tabular import TabularResult
+from antiphon.systems.worker import Worker, WorkerNotice, WorkerTally
 
 __all__ = [
     "AgentError",
@@ -100,6 +102,7 @@ __all__ = [
     "PlanExecuteResult",
     "PlanStep",
     "PlannerDecision",
+    "Queue",
     "RejectedWording",
     "ResearchSource",
     "ResearchStep",
@@ -117,6 +120,9 @@ __all__ = [
     "TaskError",
     "TaskResult",
     "TraceEvent",
+    "Worker",
+    "WorkerNotice",
+    "WorkerTally",
     "find",
     "systems",
 ]

@@ -11,6 +11,7 @@ from antiphon._tool.tool import Tool
 from antiphon.errors import ValidationError
 from antiphon.systems._system import System
 from antiphon.systems.plan_execute_result import PlanExecuteResult
+from antiphon.systems.queue import read_queue
 from antiphon.toolset import Toolset
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from antiphon.budget import Budget
     from antiphon.checkpoint import Saver
     from antiphon.models import Model
+    from antiphon.systems.queue import Queue
     from antiphon.systems.stream import AsyncSystemStream, SystemStream
 
 __all__ = ["PlanExecute", "PlanExecuteSettings"]
@@ -85,6 +87,10 @@ class PlanExecute(System[PlanExecuteResult]):
         checkpointer: the store of the tasks, as for `ReviewLoop`.
         durability: as for `ReviewLoop`.
         budget: as for `ReviewLoop`.
+        queue: where steps wait for workers (`antiphon.systems.Worker`): a `Queue`, or the URL of
+            one (``nats://host:4222``, see `Queue.connect`). Workers carry out the steps of all
+            roles but the ``Orchestrator``, with their own `tools`. Default: steps are carried
+            out here.
         **settings: ``max_revisions`` (2), ``strict_plan`` (``False``), ``approve_plan``
             (``False``; a person approves or changes each plan), ``stage_concurrency`` (8),
             ``step_timeout_s`` (30), ``workers`` (roles beside ``ResearchAgent`` and
@@ -95,6 +101,7 @@ class PlanExecute(System[PlanExecuteResult]):
         ValidationError: a setting, role or tool is invalid (``system_setting_invalid``,
             ``role_invalid``, ``role_tools_invalid``); or there is no model
             (``model_unavailable``).
+        ToolTransportError: the queue cannot be reached (``queue_unreachable``).
         AuthError: the provider requires a key, and none was found (``model_key_missing``).
 
     Example:
@@ -150,6 +157,7 @@ class PlanExecute(System[PlanExecuteResult]):
         checkpointer: Saver | str | None = None,
         durability: Durability = "async",
         budget: Budget | None = None,
+        queue: Queue | str | None = None,
         **settings: Unpack[PlanExecuteSettings],
     ) -> None:
         roles = {
@@ -166,7 +174,7 @@ class PlanExecute(System[PlanExecuteResult]):
             durability=durability,
             budget=budget,
             prompts=prompts,
-            parts={"tools": tools},
+            parts={"tools": tools, "queue": queue},
             **settings,
         )
 
@@ -280,7 +288,9 @@ class PlanExecute(System[PlanExecuteResult]):
         given = Tool.collect(Toolset.flatten(parts["tools"]))
         if all(tool.name != "calculate" for tool in given):
             given = [*given, calculator()]
-        return {"tools": {self.name: as_tools(given)}}
+        queue = parts["queue"]
+        native = None if queue is None else read_queue(queue).native
+        return {"tools": {self.name: as_tools(given)}, "queue": native}
 
     def _lifespans(self, options: Mapping[str, Any]) -> Lifespans:
         tools = (tool for own in self._tools.values() for tool in own)

@@ -56,7 +56,9 @@ mod _antiphon {
         system::{
             cancellation_token::PyCancellationToken,
             model_call::ModelCall,
+            native_queue::NativeQueue,
             native_system::{NativeSystem, systems},
+            native_worker::NativeWorker,
             paused_run::PyPausedRun,
             proposal::Proposal,
         },

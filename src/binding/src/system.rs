@@ -3,7 +3,9 @@
 pub(crate) mod asking;
 pub(crate) mod cancellation_token;
 pub(crate) mod model_call;
+pub(crate) mod native_queue;
 pub(crate) mod native_system;
+pub(crate) mod native_worker;
 pub(crate) mod paused_run;
 pub(crate) mod ported;
 pub(crate) mod ported_sandbox;

@@ -9,4 +9,4 @@ pub mod memory;
 pub mod nats;
 
 pub use memory::MemoryQueue;
-pub use nats::NatsQueue;
+pub use nats::{NatsAddress, NatsQueue};

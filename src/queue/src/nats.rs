@@ -15,6 +15,7 @@
 //! 2.11 on). A server forgets the consumer of a topic, and how often its messages were delivered,
 //! once nobody has asked for them for a day.
 
+mod address;
 mod admission;
 mod cancelled;
 mod connection;
@@ -36,6 +37,7 @@ use async_nats::jetstream::{self, ErrorCode};
 use async_trait::async_trait;
 use tokio::time::Instant;
 
+pub use address::NatsAddress;
 use cancelled::CancelledIds;
 use connection::QueueStreams;
 use consumer::MessageConsumer;
@@ -58,20 +60,20 @@ pub struct NatsQueue {
 }
 
 impl NatsQueue {
-    /// Connects to the server of a URL (`nats://user:password@host:4222`), where the streams of
+    /// Connects to a server (`nats://user:password@host:4222`), where the streams of
     /// a queue with that name are made if they are not there. All who use a queue give it the
     /// same settings.
     ///
     /// # Errors
-    /// `queue_setting_invalid` for a URL or a name that is none, `queue_login_failed`, or
+    /// `queue_setting_invalid` for an address or a name that is none, `queue_login_failed`, or
     /// `queue_unreachable`.
     pub async fn connect(
-        url: &str,
+        address: impl Into<NatsAddress> + Send,
         name: &str,
         settings: QueueSettings,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, Fault> {
-        let streams = Arc::new(QueueStreams::open(url, name, settings, clock).await?);
+        let streams = Arc::new(QueueStreams::open(&address.into(), name, settings, clock).await?);
         let cancelled = Arc::new(CancelledIds::watch(streams.clone()));
         let consumer = Arc::new(MessageConsumer::new(streams.clone(), cancelled.clone()));
         let (name, closed) = (streams.server.clone(), CancellationToken::new());

@@ -17,9 +17,11 @@
 //! | [`decide`] | whether a plan that has failed is revised |
 //! | [`outcome`] | the output |
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use antiphon_core::Fault;
+use antiphon_runtime::Tool;
 use tokio::sync::Semaphore;
 
 mod answer;
@@ -123,6 +125,10 @@ impl System for PlanExecute {
 
     fn build(&self, graph: &mut SystemBuilder<Self>) -> Result<(), Fault> {
         graph::build(&self.config, &self.resources.roles, graph)
+    }
+
+    fn worker_tools(&self) -> BTreeMap<String, Vec<Arc<dyn Tool>>> {
+        self.capabilities.worker_tools()
     }
 
     fn open(&self, _: &Arc<TaskInput>, _: &Session) -> ExecutionRun {

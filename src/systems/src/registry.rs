@@ -1,11 +1,12 @@
 //! All ready systems by name. The binding, the command line and the documentation are written
 //! against this list, and name no system.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use antiphon_core::graph::Graph;
 use antiphon_core::{Fault, FaultCode};
-use antiphon_runtime::ThreadRef;
+use antiphon_runtime::{ThreadRef, Tool};
 use async_trait::async_trait;
 use schemars::{JsonSchema, schema_for};
 use serde::Deserialize;
@@ -120,6 +121,9 @@ pub trait ReadySystem: Send + Sync {
     /// Its prompts as they are read, by `NAME.TIER`.
     fn prompts(&self) -> Vec<(String, String)>;
 
+    /// What its workers do over a queue: their roles, with the tools of each.
+    fn worker_tools(&self) -> BTreeMap<String, Vec<Arc<dyn Tool>>>;
+
     /// How a question ended whose graph came to its end in this state.
     ///
     /// # Errors
@@ -162,6 +166,10 @@ impl<S: System> ReadySystem for SystemRunner<S> {
 
     fn prompts(&self) -> Vec<(String, String)> {
         self.system().resources().prompts.all()
+    }
+
+    fn worker_tools(&self) -> BTreeMap<String, Vec<Arc<dyn Tool>>> {
+        self.system().worker_tools()
     }
 
     fn completed_outcome(&self, state: &Json) -> Result<Outcome, Fault> {

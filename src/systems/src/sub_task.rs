@@ -22,6 +22,7 @@
 //! | [`dispatcher`] | the side of the orchestrator |
 //! | [`dispatched_tool`] | one sub-task as the call of a tool |
 //! | [`worker`] | the side of the worker |
+//! | [`worker_notice`] | what a worker tells of its work |
 
 pub mod dispatched_tool;
 pub mod dispatcher;
@@ -30,8 +31,10 @@ mod handled_ids;
 pub mod message;
 pub mod name;
 mod result_inbox;
+mod role_service;
 mod role_tools;
 pub mod worker;
+pub mod worker_notice;
 
 use std::time::Duration;
 
@@ -43,6 +46,7 @@ pub use message::{SubTask, SubTaskResult, SubTaskStatus};
 pub use name::sub_task_id;
 pub use result_inbox::{DropReason, DroppedResult};
 pub use worker::{SubTaskWorker, WorkerSettings, WorkerTally};
+pub use worker_notice::{WorkerNotice, WorkerNoticeKind, WorkerWatch};
 
 /// How often a lease that is held is extended: a few times in its length.
 const EXTENSION: Duration = Duration::from_secs(3);

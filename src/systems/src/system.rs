@@ -1,12 +1,14 @@
 //! What a ready system consists of. All else is shared: [`SystemRunner`](crate::SystemRunner)
 //! starts, resumes and concludes it, and the [registry](mod@crate::registry) makes it known by name.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use antiphon_core::budget::{BudgetDimension, Limits};
 use antiphon_core::{Fault, FaultCode};
+use antiphon_runtime::Tool;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -66,6 +68,11 @@ pub trait System: Sized + Send + Sync + 'static {
     /// # Errors
     /// A fault of a reply schema or of the arguments of a tool.
     fn build(&self, graph: &mut SystemBuilder<Self>) -> Result<(), Fault>;
+
+    /// What its workers do over a queue: their roles, with the tools of each. None if it has none.
+    fn worker_tools(&self) -> BTreeMap<String, Vec<Arc<dyn Tool>>> {
+        BTreeMap::new()
+    }
 
     /// How long a new question waits for another one that holds its thread; none if it fails at
     /// once, as one that is resumed does.

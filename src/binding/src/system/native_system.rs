@@ -1,10 +1,11 @@
 //! Any ready system as Python holds it: a name, settings and resources in, a result out.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use antiphon_core::event::Event as CoreEvent;
 use antiphon_core::{Fault, FaultCode};
-use antiphon_runtime::{Clock, SystemClock};
+use antiphon_runtime::{Clock, SystemClock, Tool};
 use antiphon_stores::JsonCodec;
 use antiphon_systems::registry::{DynOutput, ReadySystem, registry};
 use antiphon_systems::{Drawing, Session, SystemEntry, SystemResult, find};
@@ -38,7 +39,7 @@ pub(crate) struct NativeSystem {
 #[pymethods]
 impl NativeSystem {
     /// Checks settings and resources; nothing is called yet. `given` has `roles` and `tools` by
-    /// name, `prompts` by name, and `sandbox`, an engine with what stops its jobs.
+    /// name, `prompts` by name, `sandbox`, an engine with what stops its jobs, and `queue`.
     #[new]
     fn new(name: &str, settings: &Bound<'_, PyDict>, given: &Bound<'_, PyDict>) -> PyResult<Self> {
         let py = settings.py();
@@ -89,7 +90,7 @@ impl NativeSystem {
 
     /// Its prompts as they are read, by `NAME.TIER`.
     #[getter]
-    fn prompts(&self) -> std::collections::BTreeMap<String, String> {
+    fn prompts(&self) -> BTreeMap<String, String> {
         self.system.prompts().into_iter().collect()
     }
 
@@ -153,6 +154,11 @@ impl NativeSystem {
 }
 
 impl NativeSystem {
+    /// What workers of it do, by role.
+    pub(crate) fn worker_tools(&self) -> BTreeMap<String, Vec<Arc<dyn Tool>>> {
+        self.system.worker_tools()
+    }
+
     fn editing(
         &self,
         place: &Bound<'_, ThreadRef>,

@@ -1,4 +1,5 @@
-//! The resources of a system as Python gives them: roles, tools, registries, prompts and a sandbox.
+//! The resources of a system as Python gives them: roles, tools, registries, prompts, a sandbox
+//! and a queue.
 
 use std::sync::Arc;
 
@@ -19,6 +20,7 @@ use crate::graph::tool::NativeTool;
 use crate::graph::tool_gate::PyToolGate;
 use crate::mcp::client::NativeMcpClient;
 use crate::sandbox::native_sandbox::NativeSandbox;
+use crate::system::native_queue::NativeQueue;
 use crate::system::ported::{CallableModel, CallableRole, CallableTool, OverriddenTool};
 use crate::system::ported_sandbox::PortedSandbox;
 
@@ -45,8 +47,10 @@ type Tools = Vec<Arc<dyn Tool>>;
 
 /// Reads the resources of a system.
 pub(crate) fn read(given: &Bound<'_, PyDict>) -> PyResult<SystemResourcesBuilder> {
-    let fields =
-        Keywords::new(Some(given), &["roles", "tools", "registries", "prompts", "sandbox"])?;
+    let fields = Keywords::new(
+        Some(given),
+        &["roles", "tools", "registries", "prompts", "sandbox", "queue"],
+    )?;
     let mut resources = SystemResourcesBuilder::new();
     for (name, role) in fields.get::<Bound<'_, PyDict>>("roles")?.iter().flatten() {
         resources = resources.role(&name.extract::<String>()?, actor(role.cast::<PyDict>()?)?);
@@ -67,6 +71,9 @@ pub(crate) fn read(given: &Bound<'_, PyDict>) -> PyResult<SystemResourcesBuilder
     }
     for (name, text) in fields.get::<Bound<'_, PyDict>>("prompts")?.iter().flatten() {
         resources = resources.prompt(&name.extract::<String>()?, text.extract::<String>()?);
+    }
+    if let Some(queue) = fields.get::<Bound<'_, NativeQueue>>("queue")? {
+        resources = resources.queue(Arc::clone(&queue.get().0));
     }
     Ok(match fields.get::<Bound<'_, PyAny>>("sandbox")? {
         Some(engine) => resources.sandbox(sandbox(engine)),

@@ -6,12 +6,12 @@ use std::time::Duration;
 use antiphon_core::{Fault, FaultCode};
 use antiphon_runtime::Clock;
 use antiphon_runtime::queue::QueueSettings;
+use async_nats::ConnectErrorKind;
 use async_nats::jetstream::stream::{self, DiscardPolicy, RetentionPolicy, Stream};
 use async_nats::jetstream::{self, Context, kv};
-use async_nats::{ConnectErrorKind, ConnectOptions, ServerAddr};
-use percent_encoding::percent_decode_str;
 
 use super::ANSWER;
+use super::address::NatsAddress;
 use super::names::encode;
 
 /// A cancelled id is known for so long.
@@ -32,7 +32,7 @@ pub(super) struct QueueStreams {
 
 impl QueueStreams {
     pub(super) async fn open(
-        url: &str,
+        address: &NatsAddress,
         name: &str,
         settings: QueueSettings,
         clock: Arc<dyn Clock>,
@@ -42,10 +42,10 @@ impl QueueStreams {
             return Err(Fault::new(FaultCode::QueueSettingInvalid, message)
                 .hint("name the queue after its use, for instance `research`"));
         }
-        let address: ServerAddr = url.parse().map_err(|_| no_url())?;
-        let server = format!("nats://{}:{}", address.host(), address.port());
-        let options = login(&address).name("antiphon").connection_timeout(ANSWER);
-        let connected = options.connect(address).await;
+        let place = address.server()?;
+        let server = format!("nats://{}:{}", place.host(), place.port());
+        let options = address.options(&place)?.name("antiphon").connection_timeout(ANSWER);
+        let connected = options.connect(place).await;
         let client = connected.map_err(|error| refused(&server, error.kind()))?;
         let mut jetstream = jetstream::new(client);
         jetstream.set_timeout(ANSWER);
@@ -68,17 +68,6 @@ impl QueueStreams {
     /// The fault for a question that the server did not answer as it should.
     pub(super) fn unreachable(&self, error: &dyn std::error::Error) -> Fault {
         unreachable_at(&self.server, error)
-    }
-}
-
-/// With what a URL says before the `@`: a user and a password, or a token.
-fn login(address: &ServerAddr) -> ConnectOptions {
-    let decode = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
-    let user = address.username().map(decode);
-    match (user, address.password().map(decode)) {
-        (Some(user), Some(password)) => ConnectOptions::with_user_and_password(user, password),
-        (Some(token), None) => ConnectOptions::with_token(token),
-        (None, _) => ConnectOptions::new(),
     }
 }
 
@@ -109,12 +98,6 @@ fn dead_config(name: &str, prefix: &str, settings: &QueueSettings) -> stream::Co
 
 fn capacity(settings: &QueueSettings) -> i64 {
     i64::try_from(settings.capacity.get()).unwrap_or(i64::MAX)
-}
-
-fn no_url() -> Fault {
-    // The text is not shown: it may hold a password.
-    Fault::new(FaultCode::QueueSettingInvalid, "the URL of the queue's server cannot be read")
-        .hint("write `nats://user:password@host:4222`, or `tls://…`")
 }
 
 fn refused(server: &str, kind: ConnectErrorKind) -> Fault {

@@ -4,17 +4,18 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use antiphon_core::Fault;
-use antiphon_queue::NatsQueue;
+use antiphon_queue::{NatsAddress, NatsQueue};
 use antiphon_runtime::queue::{DeathReason, PublishOutcome, Queue, QueueMessage, QueueSettings};
 use antiphon_runtime::{Clock, SystemClock};
 use async_nats::ConnectOptions;
 
-use crate::server::{NatsServer, PASSWORD};
+use crate::server::{NatsServer, PASSWORD, without_jetstream};
 use crate::subject::{ids, message, settings};
+use crate::waiting::until_ok;
 
 const LONG: Duration = Duration::from_secs(40);
 
-async fn refused(url: &str) -> Fault {
+async fn refused(url: impl Into<NatsAddress> + Send) -> Fault {
     let clock = Arc::new(SystemClock::new());
     NatsQueue::connect(url, "q", settings(), clock).await.err().unwrap()
 }
@@ -192,12 +193,14 @@ async fn no_failure_shows_a_password() {
     let server = NatsServer::shared();
     let _ready = server.queue(settings()).await;
     let port = server.port();
-    let login = refused(&format!("nats://worker:wrong-{PASSWORD}@127.0.0.1:{port}")).await;
+    let login = refused(&*format!("nats://worker:wrong-{PASSWORD}@127.0.0.1:{port}")).await;
     assert_eq!(login.code, "queue_login_failed");
-    let nobody = refused(&format!("nats://worker:{PASSWORD}@127.0.0.1:1")).await;
+    let nobody = refused(&*format!("nats://worker:{PASSWORD}@127.0.0.1:1")).await;
     assert_eq!(nobody.code, "queue_unreachable");
-    let malformed = refused(&format!("nats://worker:{PASSWORD}@:port")).await;
+    let malformed = refused(&*format!("nats://worker:{PASSWORD}@:port")).await;
     assert_eq!(malformed.code, "queue_setting_invalid");
+    let scheme = refused(&*format!("https://worker:{PASSWORD}@127.0.0.1:{port}")).await;
+    assert_eq!(scheme.message, "the URL of the queue's server has an unknown scheme: https");
     let own = NatsServer::start();
     let queue = own.open("q", settings()).await;
     own.kill();
@@ -205,8 +208,33 @@ async fn no_failure_shows_a_password() {
     assert_eq!(gone.code, "queue_unreachable");
     let untaken = queue.take("t", 1, Duration::ZERO).await.unwrap_err();
     assert_eq!(untaken.code, "queue_unreachable");
-    for fault in [login, nobody, malformed, gone, untaken] {
+    for fault in [login, nobody, malformed, scheme, gone, untaken] {
         assert!(!format!("{fault} {fault:?}").contains(PASSWORD), "{fault}");
     }
     assert!(!queue.name().contains(PASSWORD));
+}
+
+#[tokio::test]
+async fn a_login_may_stand_beside_the_url_and_a_server_without_jetstream_is_told_apart() {
+    let server = without_jetstream();
+    let address = |user: &str, password: &str| NatsAddress {
+        user: Some(user.to_owned()),
+        password: Some(password.to_owned()),
+        ..NatsAddress::from(&*format!("nats://127.0.0.1:{}", server.port()))
+    };
+    let fault = until_ok(async || {
+        let fault = refused(address("worker", PASSWORD)).await;
+        let is_up = fault.details["cause"] != "IO error";
+        if is_up { Ok(fault) } else { Err(fault) }
+    })
+    .await;
+    assert_eq!(fault.code, "queue_unreachable");
+    let cause = fault.details["cause"].as_str().unwrap().to_lowercase();
+    assert!(cause.contains("jetstream"), "{cause}");
+    assert_eq!(refused(address("worker", "wrong")).await.code, "queue_login_failed");
+    let missing = NatsAddress { ca_file: Some("/no/such.pem".into()), ..address("a", "b") };
+    let missing = refused(missing).await;
+    assert_eq!(missing.message, "the file does not exist: /no/such.pem");
+    let alone = NatsAddress { key_file: Some("/dev/null".into()), ..address("a", "b") };
+    assert_eq!(refused(alone).await.code, "queue_setting_invalid");
 }

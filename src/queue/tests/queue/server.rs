@@ -19,21 +19,32 @@ const BESIDE: &str = r#""$@" & server=$!; read -r _; kill -KILL $server; wait $s
 
 pub(crate) const PASSWORD: &str = "hunter2-of-the-queue";
 
+/// A server that answers without `JetStream`.
+pub(crate) fn without_jetstream() -> NatsServer {
+    NatsServer::with(&[])
+}
+
 pub(crate) struct NatsServer {
     folder: TempDir,
     port: u16,
     process: Mutex<Option<Child>>,
     queues: AtomicU32,
+    options: &'static [&'static str],
 }
 
 impl NatsServer {
     pub(crate) fn start() -> Self {
+        Self::with(&["-js"])
+    }
+
+    fn with(options: &'static [&'static str]) -> Self {
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let server = Self {
             folder: TempDir::new().unwrap(),
             port,
             process: Mutex::default(),
             queues: AtomicU32::new(0),
+            options,
         };
         server.come_back();
         server
@@ -48,8 +59,17 @@ impl NatsServer {
         let named = std::env::var_os("ANTIPHON_NATS_SERVER");
         let program = named.unwrap_or_else(|| "nats-server".into());
         let mut command = Command::new("/bin/sh");
-        command.args(["-c", BESIDE, "sh"]).arg(program).args(["-js", "-a", "127.0.0.1"]);
-        command.args(["-p", &self.port.to_string(), "--user", "worker", "--pass", PASSWORD]);
+        command.args(["-c", BESIDE, "sh"]).arg(program).args(self.options);
+        command.args([
+            "-a",
+            "127.0.0.1",
+            "-p",
+            &self.port.to_string(),
+            "--user",
+            "worker",
+            "--pass",
+            PASSWORD,
+        ]);
         command.arg("-sd").arg(self.folder.path());
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
         *self.process.lock().unwrap() = Some(command.spawn().unwrap());
@@ -81,8 +101,10 @@ impl NatsServer {
     /// A queue of that name, as another process would open it.
     pub(crate) async fn open(&self, name: &str, settings: QueueSettings) -> NatsQueue {
         let clock = Arc::new(SystemClock::new());
-        until_ok(async || NatsQueue::connect(&self.url(), name, settings, clock.clone()).await)
-            .await
+        until_ok(async || {
+            NatsQueue::connect(self.url().as_str(), name, settings, clock.clone()).await
+        })
+        .await
     }
 }
 

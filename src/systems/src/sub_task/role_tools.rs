@@ -58,8 +58,7 @@ impl RoleTools {
         let tool = self.tool(task)?;
         let spec = tool.tool().spec();
         if delivery > 1 && !spec.is_repeatable() {
-            let message = format!("nobody knows what came of an earlier call: {}", spec.name);
-            return Err(Fault::new(FaultCode::UnknownOutcome, message));
+            return Err(unknown_outcome(&spec.name));
         }
         let left = task.deadline.since(clock.now());
         if left.is_zero() {
@@ -74,10 +73,21 @@ impl RoleTools {
         tool.call(&Json::Object(task.sub_task_input.clone()), Some(timeout), &cx).await
     }
 
+    /// The names of the tools.
+    pub(super) fn names(&self) -> Vec<String> {
+        self.usual.keys().cloned().collect()
+    }
+
     /// Whether the sub-task may be carried out once more.
     pub(super) fn repeats(&self, task: &SubTask) -> bool {
         self.tool(task).is_ok_and(|tool| tool.tool().spec().is_repeatable())
     }
+}
+
+/// The fault for a call that was begun and not finished.
+pub(super) fn unknown_outcome(tool: &str) -> Fault {
+    let message = format!("nobody knows what came of an earlier call: {tool}");
+    Fault::new(FaultCode::UnknownOutcome, message)
 }
 
 fn no_profile(profile: &str) -> Fault {

@@ -1,15 +1,19 @@
 //! The side of the worker.
 
 use std::num::NonZeroUsize;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use antiphon_core::ToolOutcome;
 use antiphon_runtime::queue::{DeathReason, QueueMessage, QueueSettings};
-use antiphon_runtime::{SystemClock, Tool};
+use antiphon_runtime::{CancellationToken, ManualClock, SystemClock, Tool};
 use antiphon_systems::sub_task::name::task_topic;
-use antiphon_systems::sub_task::{SubTaskWorker, WorkerSettings, queue_settings};
+use antiphon_systems::sub_task::{
+    SubTaskWorker, WorkerNotice, WorkerNoticeKind, WorkerSettings, queue_settings,
+};
 use serde_json::json;
+use tokio::task::JoinHandle;
 
 use crate::scene::{CountingTool, ROLE, RunningWorker, Scene, brief, pass_until, until};
 
@@ -25,7 +29,7 @@ async fn a_worker_does_so_many_at_a_time() {
     let run = scene.run();
     let call = |number: i64| scene.call(&run, &tool, brief("run", &format!("s{number}")), number);
     let calls: Vec<_> = (0..6).map(call).collect();
-    pass_until(&clock, || calls.iter().all(tokio::task::JoinHandle::is_finished)).await;
+    pass_until(&clock, || calls.iter().all(JoinHandle::is_finished)).await;
     for (number, call) in calls.into_iter().enumerate() {
         assert_eq!(call.await.unwrap(), Ok(json!(2 * number)));
     }
@@ -200,4 +204,67 @@ async fn a_role_that_no_topic_can_have_is_refused() {
     let worker =
         SubTaskWorker::new(scene.queue, WorkerSettings::default(), Arc::new(SystemClock::new()));
     assert_eq!(worker.role("any role", []).err().unwrap().code, "queue_message_invalid");
+}
+
+/// A worker that was told to give up in the middle of a call, with its kinds of notices.
+async fn given_up(
+    scene: &Scene,
+    clock: &ManualClock,
+    tool: CountingTool,
+) -> (Vec<WorkerNoticeKind>, JoinHandle<ToolOutcome>) {
+    let tool = Arc::new(tool.slow(Duration::from_secs(5)));
+    let (told, give_up) = (Arc::new(Mutex::new(Vec::new())), CancellationToken::new());
+    let kinds = Arc::clone(&told);
+    let watch = Arc::new(move |notice: WorkerNotice| kinds.lock().unwrap().push(notice.kind));
+    let worker = scene.worker(&tool).watched_by(watch).given_up_by(give_up.clone());
+    let (run, worker) = (scene.run(), RunningWorker::begin(worker));
+    let call = scene.call(&run, &tool, brief("run", "s1"), 3);
+    until(|| tool.calls() == (1, 0)).await;
+    worker.ask_to_stop();
+    give_up.cancel("for a test");
+    worker.stopped_in(clock).await;
+    assert_eq!(tool.calls(), (1, 0));
+    let told = told.lock().unwrap().clone();
+    (told, call)
+}
+
+#[tokio::test]
+async fn a_worker_that_gives_up_gives_back_what_may_be_repeated() {
+    let (scene, clock) = Scene::new();
+    let (told, _call) = given_up(&scene, &clock, CountingTool::doubling()).await;
+    assert_eq!(told, [WorkerNoticeKind::Begun, WorkerNoticeKind::GivenBack]);
+    let topic = task_topic(ROLE).unwrap();
+    let worker = scene.queue.clone();
+    let again = tokio::spawn(async move { worker.take(&topic, 1, LONG).await.unwrap() });
+    pass_until(&clock, || again.is_finished()).await;
+    assert_eq!(again.await.unwrap()[0].attempt, 2);
+}
+
+#[tokio::test]
+async fn a_worker_that_gives_up_says_of_other_work_that_nobody_knows_what_came_of_it() {
+    let (scene, clock) = Scene::new();
+    let (told, call) = given_up(&scene, &clock, CountingTool::doubling().external()).await;
+    assert_eq!(told, [WorkerNoticeKind::Begun, WorkerNoticeKind::Failed]);
+    assert_eq!(call.await.unwrap().unwrap_err().code, "unknown_outcome");
+    let topic = task_topic(ROLE).unwrap();
+    assert!(scene.queue.take(&topic, 1, Duration::ZERO).await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn a_worker_takes_the_named_roles_that_have_tools() {
+    let (scene, _) = Scene::new();
+    let tool = || vec![Arc::new(CountingTool::doubling()) as Arc<dyn Tool>];
+    let roles = |named: Option<&[String]>| {
+        let settings = WorkerSettings::default();
+        let worker = SubTaskWorker::new(scene.queue.clone(), settings, scene.clock.clone());
+        let tools = [("A", tool()), ("B", tool()), ("C", Vec::new())];
+        let tools = tools.map(|(role, tools)| (role.to_owned(), tools));
+        worker.roles(tools.into(), named).map(|worker| worker.tool_names())
+    };
+    let all = roles(None).unwrap();
+    assert_eq!(all.keys().collect::<Vec<_>>(), ["A", "B"]);
+    assert_eq!(all["A"], ["double"]);
+    assert_eq!(roles(Some(&["B".to_owned()])).unwrap().into_keys().collect::<Vec<_>>(), ["B"]);
+    let fault = roles(Some(&["C".to_owned()])).unwrap_err();
+    assert_eq!(fault.message, "the worker has no tool of the role: C");
 }

@@ -1,0 +1,65 @@
+"""A real NATS server on loopback, with its data in a folder of its own."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Self
+
+from support.waiting import happens
+
+PASSWORD = "hunter2-of-the-queue"
+
+
+def free_port() -> int:
+    """A port of this machine on which nobody listens now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+    return port
+
+
+class NatsServer:
+    """A server that can be killed and come back; a context manager.
+
+    Args:
+        folder: where its data are.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.port = free_port()
+        self.url = f"nats://worker:{PASSWORD}@127.0.0.1:{self.port}"
+
+    def __enter__(self) -> Self:
+        self.come_back()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.kill()
+
+    def come_back(self) -> None:
+        """Start it on the data that it has, and wait until it answers."""
+        beside = Path(sys.executable).with_name("nats-server")
+        program = os.environ.get("ANTIPHON_NATS_SERVER", str(beside))
+        self._process = subprocess.Popen(
+            [
+                *(program, "-js", "-a", "127.0.0.1", "-p", str(self.port)),
+                *("--user", "worker", "--pass", PASSWORD, "-sd", str(self._folder)),
+            ],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        assert happens(self._answers, 10), "the server has not started"
+
+    def kill(self) -> None:
+        """Kill it; return once it is gone."""
+        self._process.kill()
+        self._process.wait()
+
+    def _answers(self) -> bool:
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", self.port)) == 0
