@@ -96,7 +96,9 @@ impl StepError {
             (FaultCode::SubTaskNoWorker, _) => StepErrorKind::NoWorker,
             (FaultCode::SubTaskToolUnknown, _) => StepErrorKind::UnknownTool,
             (_, Category::Auth) => StepErrorKind::Auth,
-            (_, Category::Policy) => StepErrorKind::Policy,
+            (FaultCode::ReplyTooLarge | FaultCode::FileTooLarge, _) | (_, Category::Policy) => {
+                StepErrorKind::Policy
+            }
             (_, Category::Timeout) => StepErrorKind::Timeout,
             (_, Category::ModelTransport) => StepErrorKind::ModelTransport,
             (_, Category::ModelOutput) => StepErrorKind::ModelOutput,

@@ -5,6 +5,7 @@
 mod capabilities;
 #[path = "../shared/conversation_snapshot.rs"]
 mod conversation_snapshot;
+mod downloads;
 mod keeping;
 mod planning;
 mod prompts;

@@ -216,12 +216,9 @@ async fn files_stay_within_their_folder() {
     let tools = tools.open(&json!({"root": root.to_str().unwrap()})).unwrap();
     let absolute = folder.path().join("x.txt");
     let absolute = absolute.to_str().unwrap();
-    for (directory, name, kind) in [
-        ("", "../x.txt", StepErrorKind::Policy),
-        ("", absolute, StepErrorKind::Policy),
-        ("link", "x.txt", StepErrorKind::ToolError),
-        ("../root2", "x.txt", StepErrorKind::Policy),
-    ] {
+    for (directory, name) in
+        [("", "../x.txt"), ("", absolute), ("link", "x.txt"), ("../root2", "x.txt")]
+    {
         let params = json!({"filename": name, "directory": directory, "content": "a"});
         let input = json!({"operation": "create_file", "params": params});
         let plan = json!([[step("f", "Orchestrator", "FileSystemTool", &input)]]);
@@ -233,7 +230,7 @@ async fn files_stay_within_their_folder() {
         let (system, model) = scene.system();
         let result = system.ask("Write.", scene.session()).await.unwrap();
         let played = Played { result, model };
-        assert_eq!(played.failure("f"), kind, "{directory}/{name}");
+        assert_eq!(played.failure("f"), StepErrorKind::Policy, "{directory}/{name}");
     }
     let found: Vec<_> = std::fs::read_dir(folder.path()).unwrap().flatten().collect();
     assert_eq!(found.len(), 2, "nothing was written outside");

@@ -102,6 +102,13 @@ impl OpenPart {
         Err(storage_failed(&format!("all of its names are taken: {name}")))
     }
 
+    /// Leaves what is here for the next transfer; nothing if nothing has come.
+    pub(super) fn leave(self) {
+        if self.length == 0 {
+            self.remove();
+        }
+    }
+
     /// Removes it.
     pub(super) fn remove(self) {
         // A part that stays is continued or replaced by the next transfer.

@@ -115,8 +115,14 @@ impl Downloader {
                 Ok(reply) => break reply,
                 // Something has come, so the rest may come too.
                 Err(AttemptFailure::Broken(_)) if left > 0 && part.length > before => left -= 1,
-                Err(AttemptFailure::Broken(error)) => return Err(error.into()),
-                Err(AttemptFailure::Final(fault)) => return Err(fault),
+                Err(AttemptFailure::Broken(error)) => {
+                    part.leave();
+                    return Err(error.into());
+                }
+                Err(AttemptFailure::Final(fault)) => {
+                    part.leave();
+                    return Err(fault);
+                }
                 Err(AttemptFailure::Useless(fault)) => {
                     part.remove();
                     return Err(fault);

@@ -149,7 +149,12 @@ impl Root {
         if path.is_root() {
             return Ok(());
         }
-        self.dir.create_dir_all(path.as_path()).map_err(|error| failure(path, &error))
+        self.dir.create_dir_all(path.as_path()).map_err(|error| {
+            // A link out of the root may stand where the folder would be.
+            let standing = self.dir.metadata(path.as_path()).err();
+            let refused = standing.filter(|it| it.kind() == ErrorKind::PermissionDenied);
+            failure(path, &refused.unwrap_or(error))
+        })
     }
 
     /// The descriptor of a folder.
