@@ -11,7 +11,7 @@ use super::direct_response::DirectResponse;
 use super::lookup::{Lookup, LookupPhase};
 use super::next_node::NextNode;
 use super::plan::{PlanDraft, ResearchPlan};
-use super::prompt::{agent_started, brief, conversation, question_inputs};
+use super::prompt::{agent_started, brief, conversation, is_copied, question_inputs};
 use super::source::SourceRegistry;
 use super::state::{ClarificationRound, ResearchError, ResearchOutcome, State};
 use crate::builder::RoleNode;
@@ -258,7 +258,8 @@ fn look_up(cx: &NodeContext<DeepResearch>, queries: &[String], patch: &mut Patch
 /// Queries that say something, each once.
 pub(super) fn usable(queries: &[String], most: usize) -> Vec<String> {
     let mut usable: Vec<String> = Vec::new();
-    for query in queries.iter().map(|query| query.trim()).filter(|query| !query.is_empty()) {
+    let own = queries.iter().map(|query| query.trim());
+    for query in own.filter(|query| !query.is_empty() && !is_copied(query)) {
         if usable.iter().all(|known| known != query) {
             usable.push(query.to_owned());
         }

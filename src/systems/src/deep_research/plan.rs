@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::prompt::is_copied;
+
 /// What a step does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -79,6 +81,18 @@ pub struct StepDraft {
     pub step_type: StepType,
     /// Whether it searches; by default a step of research does.
     pub needs_search: Option<bool>,
+}
+
+impl StepDraft {
+    /// Takes out what was copied from the form; the description stands for such a title.
+    pub(super) fn drop_copied(&mut self) {
+        if is_copied(&self.description) {
+            self.description.clear();
+        }
+        if is_copied(&self.title) {
+            self.title.clone_from(&self.description);
+        }
+    }
 }
 
 /// A plan as the planner writes it: it names no ids, and no steps that are completed.

@@ -6,7 +6,7 @@ use serde_json::json;
 use super::DeepResearch;
 use super::coordinator::{fail, role_failed};
 use super::next_node::NextNode;
-use super::plan::{PlanDraft, PlanSituation, PlanVerdict, ResearchPlan};
+use super::plan::{PlanDraft, PlanSituation, PlanVerdict, ResearchPlan, StepDraft};
 use super::prompt::{
     add_observations, agent_started, brief_with, conversation, plan_text, question_inputs,
 };
@@ -96,6 +96,7 @@ fn planning(cx: &NodeContext<DeepResearch>) -> Result<Vec<antiphon_core::Message
 fn planned(cx: &NodeContext<DeepResearch>, mut reply: RoleReply) -> Result<Patch<State>, Fault> {
     let mut draft: PlanDraft = reply.read()?;
     let mut patch = Patch::default();
+    draft.steps.iter_mut().for_each(StepDraft::drop_copied);
     draft.steps.retain(|step| !step.title.trim().is_empty());
     if draft.steps.is_empty() && !draft.has_enough_context {
         fail(&mut patch, ("PLANNER_FAILED", "the plan has no step"), true);

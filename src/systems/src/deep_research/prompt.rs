@@ -35,6 +35,14 @@ const fn prompt(name: &'static str, text: &'static str) -> PromptSpec {
     PromptSpec { name, text, large: None }
 }
 
+/// What stands in the forms of replies for words of the model's own.
+const FORM: [&str; 4] = ["what it finds", "what exactly", "a few words", "other words"];
+
+/// Whether a small model has copied a text from the form of its reply.
+pub(super) fn is_copied(text: &str) -> bool {
+    FORM.contains(&text.trim())
+}
+
 /// Messages of the conversation that a role reads.
 const MESSAGES: usize = 5;
 /// Characters of each.

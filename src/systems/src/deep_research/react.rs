@@ -9,7 +9,7 @@ use super::DeepResearch;
 use super::information_gain::StopReason;
 use super::lookup::{Lookup, LookupPhase, normal_query};
 use super::next_node::NextNode;
-use super::prompt::{add_source, agent_started, brief_with, conversation};
+use super::prompt::{add_source, agent_started, brief_with, conversation, is_copied};
 use super::source::CrawlStatus;
 use super::state::State;
 use super::step::{complete, conclude_plainly, step_inputs};
@@ -167,6 +167,7 @@ impl<'c> ResearchTurn<'c> {
 
     fn add_search(&mut self, call: &ResearchCall) {
         let query = call.query.as_deref().unwrap_or_default().trim();
+        let query = if is_copied(query) { "" } else { query };
         let normal = normal_query(query);
         if normal.is_empty() {
             self.refuse("web_search needs a query");

@@ -43,6 +43,41 @@ async fn a_short_plan_is_asked_again_once_and_a_long_one_cut() {
     assert_eq!(first, ["c", "d"], "the second one is accepted");
 }
 
+#[tokio::test]
+async fn what_a_planner_copies_from_the_form_of_its_reply_is_no_step() {
+    let copied = json!({"title": "what it finds", "description": "what exactly"});
+    let titled = json!({"title": "what it finds", "description": "the time of green tea"});
+    let plan = json!({"steps": [copied, titled, {"title": "black tea"}]});
+    let played = medium(&[plan.clone(), plan], &["continue"; 2]).ask("How long?").await;
+    let found: Vec<_> = titles(&played).into_iter().map(|(title, _)| title).collect();
+    assert_eq!(found, ["the time of green tea", "black tea"]);
+    let form = played.requests("planner")[0].messages[0].content.to_string();
+    assert!(form.contains(r#""title": "what it finds", "description": "what exactly""#), "{form}");
+}
+
+#[tokio::test]
+async fn a_plan_that_is_the_form_of_its_reply_is_the_question_itself() {
+    let copied = json!({"steps": [{"title": "what it finds", "description": "what exactly"}]});
+    let searched = json!({"queries": ["a few words", "other words"]});
+    let played = Scene::new(&json!({}))
+        .role("coordinator", [moderate()])
+        .role("background", [searched])
+        .role("planner", [copied.clone(), copied])
+        .role("researcher", [search("a few words"), search("tea"), observed("Two minutes.")])
+        .role("reflector", [decision("continue")])
+        .role("synthesiser", [report("Two minutes [1].")])
+        .ask("How long?")
+        .await;
+    assert_eq!(titles(&played)[0].0, "How long?");
+    let mut searched = played.library.called();
+    searched.retain(|call| call.starts_with("search "));
+    assert_eq!(searched, ["search How long?", "search tea"]);
+    for role in ["background", "researcher"] {
+        let form = played.requests(role)[0].messages[0].content.to_string();
+        assert!(form.contains("\"a few words\""), "{form}");
+    }
+}
+
 /// DR-07 of `docs/systems/deep-research.md`.
 #[tokio::test]
 async fn another_plan_keeps_what_is_completed() {
