@@ -45,7 +45,7 @@ pub struct Claim {
     pub issues: Vec<String>,
     /// Whether there was nothing to judge it by.
     pub is_abstained: bool,
-    /// Whether it had no citation.
+    /// Whether it had no citation when it was written.
     pub is_free: bool,
     /// Its numbers, compared with those of its evidence.
     pub numbers: Vec<NumericVerification>,

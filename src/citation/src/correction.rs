@@ -18,6 +18,8 @@ pub enum CorrectionAction {
     Replace(usize),
     /// More evidence stands beside them, by its indices.
     AddAlternate(Vec<usize>),
+    /// There were none, and this evidence fits, by its index.
+    Add(usize),
     /// They go.
     Remove,
 }
@@ -27,7 +29,7 @@ pub enum CorrectionAction {
 pub struct CorrectionRecord {
     /// The claim.
     pub claim: String,
-    /// `replace`, `add_alternate`, `remove`, or `undone`.
+    /// `replace`, `add_alternate`, `add` or `remove`.
     pub kind: String,
     /// The evidence that was cited.
     pub before: Vec<String>,
@@ -56,6 +58,25 @@ pub fn citation_score(claim: &str, passage: &str, keyword_weight: f64) -> f64 {
 /// Whether the words of a claim are in its evidence, as far as code can see.
 pub(crate) fn entails_by_words(claim: &str, quotes: &[&str]) -> bool {
     share(&content_words(claim), &content_words(&quotes.join(" "))) >= 0.5
+}
+
+/// Decides about a claim without a citation: it gets the evidence that fits best, if that fits
+/// well enough alone. Of two pieces together each word and number would soon stand somewhere.
+pub(crate) fn decide_uncited(
+    claim: &str,
+    pool: &[Evidence],
+    settings: &CitationSettings,
+) -> CorrectionAction {
+    let scores = pool
+        .iter()
+        .enumerate()
+        .map(|(index, one)| (citation_score(claim, &one.quote, settings.keyword_weight), index));
+    // Of equals the first one.
+    let best = scores.max_by(|left, right| left.0.total_cmp(&right.0).then(right.1.cmp(&left.1)));
+    match best.filter(|(score, _)| *score >= settings.citation_threshold) {
+        Some((_, index)) => CorrectionAction::Add(index),
+        None => CorrectionAction::Keep,
+    }
 }
 
 /// Decides about the citations of a claim by the scores of all evidence.

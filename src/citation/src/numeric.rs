@@ -1,6 +1,7 @@
 //! The numbers of a claim against those of its evidence.
 
 use std::collections::BTreeSet;
+use std::rc::Rc;
 
 use antiphon_figures::{
     QuantityKind, QuantityMismatch, QuantityVerdict, StatedQuantity, quantities,
@@ -90,10 +91,10 @@ pub struct NumberAnswer {
 /// assert!(!other[1].status.is_match());
 /// ```
 pub fn check_numbers(claim: &str, quotes: &[&str], context: &[&str]) -> Vec<NumericVerification> {
-    let evidence: Vec<Vec<Clause>> =
-        quotes.iter().flat_map(|quote| sentences_of(quote)).map(|it| clauses(&it)).collect();
+    let evidence: Vec<KnownSentence> =
+        quotes.iter().flat_map(|quote| known_sentences(quote)).collect();
     let known = [quotes, context].concat();
-    let context = NumberContext::new(quotes, context);
+    let context = NumberContext::new(context);
     let mut found = Vec::new();
     for clause in sentences_of(claim).iter().flat_map(|sentence| clauses(sentence)) {
         for quantity in &clause.quantities {
@@ -122,22 +123,28 @@ fn sentences_of(text: &str) -> Vec<String> {
     own.map(str::to_owned).collect()
 }
 
-/// What is known beside the sentence that states a number.
+/// A sentence of the evidence, and the words of the passage that it stands in.
+struct KnownSentence {
+    clauses: Vec<Clause>,
+    passage: Rc<BTreeSet<String>>,
+}
+
+fn known_sentences(quote: &str) -> Vec<KnownSentence> {
+    let passage = Rc::new(content_words(quote));
+    let own = sentences_of(quote).into_iter();
+    own.map(|it| KnownSentence { clauses: clauses(&it), passage: Rc::clone(&passage) }).collect()
+}
+
+/// What titles and headings say beside the passages.
 struct NumberContext {
-    terms: BTreeSet<String>,
     titles: BTreeSet<String>,
     periods: BTreeSet<String>,
 }
 
 impl NumberContext {
-    fn new(quotes: &[&str], titles: &[&str]) -> Self {
-        let all = [quotes, titles].concat().join("\n");
+    fn new(titles: &[&str]) -> Self {
         let titles = titles.join("\n");
-        Self {
-            terms: content_words(&all),
-            titles: content_words(&titles),
-            periods: periods(&titles),
-        }
+        Self { titles: content_words(&titles), periods: periods(&titles) }
     }
 }
 
@@ -146,22 +153,24 @@ struct KnownNumber<'e> {
     quantity: &'e StatedQuantity,
     clause: &'e Clause,
     sentence: &'e [Clause],
+    passage: &'e BTreeSet<String>,
 }
 
 fn checked(
     quantity: &StatedQuantity,
     clause: &Clause,
-    evidence: &[Vec<Clause>],
+    evidence: &[KnownSentence],
     context: &NumberContext,
 ) -> NumericVerification {
     let all: Vec<KnownNumber<'_>> = evidence
         .iter()
-        .flat_map(|sentence| {
+        .flat_map(|KnownSentence { clauses: sentence, passage }| {
             sentence.iter().flat_map(move |clause| {
                 clause.quantities.iter().map(move |quantity| KnownNumber {
                     quantity,
                     clause,
                     sentence,
+                    passage,
                 })
             })
         })
@@ -233,7 +242,7 @@ fn is_about(
         && !known.clause.names.is_empty()
         && own_names.is_disjoint(&known.clause.terms())
         && (known.sentence.iter().any(|it| own_names.iter().any(|name| it.has_own(name)))
-            || own_names.is_disjoint(&context.terms));
+            || own_names.is_disjoint(known.passage) && own_names.is_disjoint(&context.titles));
     if other_period
         || other_name
         || counts_other(quantity, clause, known)

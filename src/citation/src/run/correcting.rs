@@ -4,7 +4,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::{CitationRun, CitationStage};
-use crate::correction::{CorrectionAction, CorrectionRecord, decide, entails_by_words};
+use crate::correction::{
+    CorrectionAction, CorrectionRecord, decide, decide_uncited, entails_by_words,
+};
 use crate::report::cited;
 use crate::verdict::Verdict;
 
@@ -15,6 +17,7 @@ pub(super) struct CorrectionAttempt {
     kind: String,
     before: Vec<String>,
     verdict: Verdict,
+    is_abstained: bool,
     reasoning: String,
 }
 
@@ -33,7 +36,7 @@ impl CitationRun {
 
     fn try_claim(&mut self, index: usize) {
         let Some(claim) = self.report.claims.get(index) else { return };
-        let Some(verdict) = claim.verdict.filter(|_| !claim.is_free) else { return };
+        let Some(verdict) = claim.verdict else { return };
         let quotes: Vec<&str> =
             self.evidence_of(index).into_iter().map(|one| one.quote.as_str()).collect();
         if verdict == Verdict::Supported && entails_by_words(&claim.text, &quotes) {
@@ -42,11 +45,16 @@ impl CitationRun {
         let position = |id: &String| self.evidence.iter().position(|one| one.id == *id);
         let current: Vec<usize> = claim.evidence.iter().filter_map(position).collect();
         let settings = &self.input.settings;
-        let action = decide(&claim.text, verdict, &current, &self.evidence, settings);
+        let action = if current.is_empty() {
+            decide_uncited(&claim.text, &self.evidence, settings)
+        } else {
+            decide(&claim.text, verdict, &current, &self.evidence, settings)
+        };
         let (kind, chosen) = match action {
             CorrectionAction::Keep => return,
             CorrectionAction::Replace(other) => ("replace", vec![other]),
             CorrectionAction::AddAlternate(others) => ("add_alternate", [current, others].concat()),
+            CorrectionAction::Add(fitting) => ("add", vec![fitting]),
             CorrectionAction::Remove => ("remove", Vec::new()),
         };
         let ids = chosen.iter().filter_map(|it| self.evidence.get(*it)).map(|it| it.id.clone());
@@ -56,6 +64,7 @@ impl CitationRun {
             kind: kind.to_owned(),
             before: claim.evidence.clone(),
             verdict,
+            is_abstained: claim.is_abstained,
             reasoning: claim.reasoning.clone(),
         };
         let is_removal = ids.is_empty();
@@ -65,8 +74,24 @@ impl CitationRun {
         }
         if is_removal {
             self.remove_citations(index, &attempt);
+        } else if attempt.kind == "add" && !self.has_its_numbers(index) {
+            self.take_back(attempt);
         } else {
             self.attempts.push(attempt);
+        }
+    }
+
+    /// Whether every number of a claim follows from its evidence.
+    fn has_its_numbers(&self, index: usize) -> bool {
+        self.checks(index).iter().all(|check| check.status.is_match())
+    }
+
+    fn take_back(&mut self, attempt: CorrectionAttempt) {
+        if let Some(claim) = self.report.claims.get_mut(attempt.claim) {
+            claim.evidence = attempt.before;
+            claim.verdict = Some(attempt.verdict);
+            claim.is_abstained = attempt.is_abstained;
+            claim.reasoning = attempt.reasoning;
         }
     }
 
@@ -83,17 +108,14 @@ impl CitationRun {
     pub(super) fn settle(&mut self) {
         let mut changed = Vec::new();
         for attempt in std::mem::take(&mut self.attempts) {
-            let Some(claim) = self.report.claims.get_mut(attempt.claim) else { continue };
+            let Some(claim) = self.report.claims.get(attempt.claim) else { continue };
             let is_better = !claim.is_abstained && claim.verdict > Some(attempt.verdict);
             if is_better {
                 let after = claim.evidence.clone();
                 changed.push(attempt.claim);
                 self.record(&attempt, after, &attempt.kind);
             } else {
-                claim.evidence.clone_from(&attempt.before);
-                claim.verdict = Some(attempt.verdict);
-                claim.is_abstained = false;
-                claim.reasoning.clone_from(&attempt.reasoning);
+                self.take_back(attempt);
             }
         }
         self.set_keys(&changed);

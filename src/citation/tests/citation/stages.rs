@@ -77,6 +77,42 @@ fn a_replacement_that_does_not_help_is_taken_back() {
 }
 
 #[test]
+fn a_sentence_without_a_citation_gets_the_evidence_that_fits() {
+    let text = "Kenya harvested 570,000 tonnes of tea in 2023.";
+    let played = Scene::new(&[TEA, HARVEST]).writes(text).play();
+    assert_eq!(played.result.report, "Kenya harvested 570,000 tonnes of tea in 2023 [Siteb].");
+    assert_eq!(played.result.corrections[0].kind, "add");
+    assert_eq!(played.claim("Kenya").verdict, Some(Verdict::Supported));
+    assert!(!played.claim("Kenya").is_abstained);
+    played.assert_clean();
+}
+
+#[test]
+fn a_sentence_stays_without_a_citation_that_does_not_fit_it() {
+    for (text, verdict) in [
+        // The verifier finds that it says something else.
+        ("Kenya harvested 570,000 tonnes of tea in 2023.", "unsupported"),
+        ("Kenya harvested 570,000 tonnes of tea in 2023.", "contradicted"),
+        // Hardly a word of it is known.
+        ("The harbour of Lima was finished after 80 weeks.", "supported"),
+    ] {
+        let played =
+            Scene::new(&[TEA, HARVEST]).writes(text).verifies(move |_| json!(verdict)).play();
+        assert!(!played.result.report.contains('['), "{}", played.result.report);
+        assert!(played.result.claims[0].is_abstained, "{:?}", played.result.claims);
+        assert_eq!(played.result.summary.citation_corrections, 0);
+        played.assert_clean();
+    }
+    // A number that the evidence does not have: nobody is asked.
+    let text = "Kenya harvested 590,000 tonnes of tea in 2023.";
+    let played = Scene::new(&[TEA, HARVEST]).writes(text).play();
+    assert!(played.result.report.ends_with("(not confirmed by the sources)."));
+    let is_verify = |query: &CitationQuery| matches!(query, CitationQuery::Verify { .. });
+    assert!(!played.requests.iter().any(|it| is_verify(&it.query)));
+    played.assert_clean();
+}
+
+#[test]
 fn a_verdict_that_is_missing_is_asked_for_once_more_and_then_left_open() {
     let mut asked = 0;
     let text = "Green tea steeps for two minutes {Green tea}.";
