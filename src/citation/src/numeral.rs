@@ -1,8 +1,8 @@
-//! Dates of a claim, and numerals that it states more often than its evidence does.
+//! Dates of a claim, and numerals that its evidence does not have, or not as often.
 
 use std::collections::BTreeMap;
 
-use antiphon_figures::{FigureEvidence, FigureMismatch};
+use antiphon_figures::{FigureEvidence, FigureMismatch, quantities};
 
 use crate::word::words;
 
@@ -12,11 +12,15 @@ pub(crate) fn unknown_dates(claim: &str, known: &[&str]) -> Vec<String> {
     for text in known {
         evidence.text(text);
     }
+    dates(claim, &evidence)
+}
+
+fn dates(claim: &str, known: &FigureEvidence) -> Vec<String> {
     let is_date = |found| match found {
         FigureMismatch::Date(text) => Some(text),
         _ => None,
     };
-    evidence.mismatches(claim).into_iter().filter_map(is_date).collect()
+    known.mismatches(claim).into_iter().filter_map(is_date).collect()
 }
 
 /// The numerals that a claim takes from its evidence and states more often: one of them stands in
@@ -28,6 +32,24 @@ pub(crate) fn repeated_numerals(claim: &str, known: &[&str]) -> Vec<String> {
     };
     let repeated = numerals(&[claim]).into_iter().filter(is_repeated);
     repeated.map(|(numeral, _)| numeral.to_owned()).collect()
+}
+
+/// The numerals that name something, as in `table 13.1` or `release 15`, and that no text has.
+pub(crate) fn unknown_names(claim: &str, known: &[&str]) -> Vec<String> {
+    let known = numerals(known);
+    let stated: Vec<String> = quantities(claim).into_iter().map(|it| it.text).collect();
+    let dated = dates(claim, &FigureEvidence::new());
+    let compared: Vec<&str> = stated.iter().chain(&dated).map(String::as_str).collect();
+    let compared = numerals(&compared);
+    let is_plain =
+        |numeral: &str| numeral.chars().all(|it| it.is_ascii_digit() || ".,".contains(it));
+    let is_unknown = |(numeral, count): &(&str, usize)| {
+        is_plain(numeral)
+            && !known.contains_key(numeral)
+            && compared.get(numeral).is_none_or(|times| times < count)
+    };
+    let unknown = numerals(&[claim]).into_iter().filter(is_unknown);
+    unknown.map(|(numeral, _)| numeral.to_owned()).collect()
 }
 
 /// How often each numeral stands in texts.

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::clause::{Clause, clauses};
-use crate::numeral::{repeated_numerals, unknown_dates};
+use crate::numeral::{repeated_numerals, unknown_dates, unknown_names};
 use crate::sentence::sentences;
 use crate::verdict::Verdict;
 use crate::word::{content_words, is_stop_word, periods, share};
@@ -78,8 +78,8 @@ pub struct NumberAnswer {
 }
 
 /// Compares each number of a claim with all of its evidence. `context` are titles and headings
-/// of the evidence, which may name what its sentences are about. Last come dates that the
-/// evidence does not have, and numerals that the claim states more often.
+/// of the evidence, which may name what its sentences are about. Last come dates and names with
+/// a numeral that the evidence does not have, and numerals that the claim states more often.
 ///
 /// ```
 /// use antiphon_citation::{NumberStatus, check_numbers};
@@ -101,7 +101,7 @@ pub fn check_numbers(claim: &str, quotes: &[&str], context: &[&str]) -> Vec<Nume
             found.push(checked(quantity, &clause, &evidence, &context));
         }
     }
-    let unknown = unknown_dates(claim, &known).into_iter();
+    let unknown = unknown_dates(claim, &known).into_iter().chain(unknown_names(claim, &known));
     found.extend(unknown.chain(repeated_numerals(claim, &known)).map(unverifiable));
     found
 }

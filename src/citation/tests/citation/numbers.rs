@@ -80,6 +80,24 @@ fn a_number_of_the_evidence_in_the_place_of_another_one_is_found() {
 }
 
 #[test]
+fn a_numeral_that_names_something_has_to_stand_in_the_evidence() {
+    let evidence = "The levels of isolation are described in Table 13.1; for the changes of \
+                    release 15 of 13 October 2022 see Section E.1 and version 3.";
+    for (claim, is_right) in [
+        ("The levels of isolation are described in Table 13.1.", true),
+        ("The levels are in table 13.1, the changes of release 15 in Section E.1.", true),
+        ("Release 15 came on 2022-10-13.", true),
+        ("The levels of isolation are described in Table 77.", false),
+        ("The changes of release 150 are in Section E.1.", false),
+        ("The changes of release 15 are in Section E.210.", false),
+        ("It is version 4.", false),
+    ] {
+        let checks = check_numbers(claim, &[evidence], &[]);
+        assert_eq!(checks.iter().all(|it| it.status.is_match()), is_right, "{claim}: {checks:#?}");
+    }
+}
+
+#[test]
 fn a_sentence_that_ends_with_a_quotation_is_marked_within() {
     let evidence =
         "In 1928 the chairman of the tea harvest said: \"Our tea line is 24.7 kilometres long.\"";
