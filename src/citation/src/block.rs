@@ -145,7 +145,7 @@ fn fence(line: &str) -> Option<(char, usize)> {
 }
 
 /// The length of the mark of a list that a line begins with, and of the space after it.
-fn item_mark(line: &str) -> Option<usize> {
+pub(crate) fn item_mark(line: &str) -> Option<usize> {
     let digits = line.bytes().take_while(u8::is_ascii_digit).count();
     let mark = match line.get(digits..)?.chars().next()? {
         '.' | ')' if (1..=3).contains(&digits) => digits + 1,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::block::{BlockKind, blocks};
 use crate::compose::CitedMarker;
 use crate::confidence::ConfidenceLevel;
-use crate::marker::brackets;
+use crate::marker::{brackets, words_end};
 use crate::numeric::NumericVerification;
 use crate::quotation::quotations;
 use crate::sentence::sentences;
@@ -101,7 +101,7 @@ pub(crate) fn bare(sentence: &str, known: &dyn Fn(&str) -> bool) -> String {
     let mut text = sentence.to_owned();
     for bracket in brackets(sentence).into_iter().rev().filter(|it| known(&it.label)) {
         let before = text.get(..bracket.span.start).unwrap_or_default();
-        let start = before.trim_end_matches([' ', '\u{a0}']).len();
+        let start = words_end(before);
         let follows = text.get(bracket.span.end..).unwrap_or_default();
         let glues = follows.starts_with(|sign: char| sign.is_alphanumeric() || sign == '|');
         text.replace_range(start..bracket.span.end, if glues { " " } else { "" });

@@ -3,7 +3,7 @@
 
 use crate::block::{BlockKind, blocks};
 use crate::evidence::Evidence;
-use crate::marker::{bracket_positions, brackets, indices, links};
+use crate::marker::{bracket_positions, brackets, indices, links, words_end};
 use crate::source::{CitedSource, SourceKeys};
 use crate::span::TextSpan;
 
@@ -72,13 +72,13 @@ impl ComposedText {
             has_any = true;
         }
         if !has_any {
-            self.text.truncate(self.text.trim_end_matches([' ', '\u{a0}']).len());
+            self.text.truncate(words_end(&self.text));
         }
     }
 
     /// Adds a marker, or its evidence to the one before it if that has the same key.
     fn put(&mut self, key: &str, evidence: &str) {
-        let end = self.text.trim_end_matches([' ', '\u{a0}']).len();
+        let end = words_end(&self.text);
         let touching: Vec<usize> = self.touching(end);
         for place in touching {
             let Some(marker) = self.markers.get_mut(place).filter(|it| it.key == key) else {
@@ -118,7 +118,7 @@ impl ComposedText {
         self.removed += 1;
         let is_note = label.starts_with(['^', '@', '#']) || label.trim().is_empty();
         if is_note {
-            self.text.truncate(self.text.trim_end_matches(' ').len());
+            self.text.truncate(words_end(&self.text));
             return;
         }
         self.text.push('(');

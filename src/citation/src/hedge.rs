@@ -1,5 +1,7 @@
 //! Sentences that say that they are not certain.
 
+use crate::sentence::is_closing;
+
 /// Words and phrases by which a sentence says that it is not certain.
 const HEDGES: &[&str] = &[
     "might",
@@ -97,12 +99,13 @@ pub fn softened(sentence: &str) -> String {
 pub(crate) fn noted(sentence: &str) -> String {
     let is_row = sentence.starts_with('|') && sentence.ends_with('|') && sentence.len() > 1;
     let ends: &[char] = if is_row { &['|', ' '] } else { &['.', '!', '?', '。'] };
-    // A quotation at the end gives its mark to the sentence, which would end before the note.
-    let quoted = sentence.trim_end_matches(['"', '”', '»']);
-    let bare = quoted.trim_end_matches(ends);
-    let mark = quoted.get(bare.len()..).unwrap_or_default();
-    let quote = sentence.get(quoted.len()..).unwrap_or_default();
-    if is_noted(sentence) { sentence.to_owned() } else { format!("{bare}{quote}{NOTE}{mark}") }
+    // A quotation or bracket at the end gives its mark to the sentence, which would end before
+    // the note.
+    let open = sentence.trim_end_matches(is_closing);
+    let bare = open.trim_end_matches(ends);
+    let mark = open.get(bare.len()..).unwrap_or_default();
+    let closing = sentence.get(open.len()..).unwrap_or_default();
+    if is_noted(sentence) { sentence.to_owned() } else { format!("{bare}{closing}{NOTE}{mark}") }
 }
 
 /// Whether a sentence says that no source confirms it.

@@ -1,6 +1,6 @@
 //! Citations in a text: what stands in square brackets, outside of code and links.
 
-use crate::block::{BlockKind, blocks};
+use crate::block::{BlockKind, blocks, item_mark};
 use crate::span::TextSpan;
 
 /// Square brackets in a text.
@@ -191,4 +191,13 @@ fn find(text: &str, sign: char, from: usize) -> Option<usize> {
 fn is_task(text: &str, start: usize, label: &str) -> bool {
     let line = text.get(..start).unwrap_or_default().rsplit('\n').next().unwrap_or_default();
     matches!(label, " " | "x" | "X") && matches!(line.trim(), "-" | "*" | "+")
+}
+
+/// Where the words before a citation end. The space after the mark of an item stays: without it
+/// the item would be none.
+pub(crate) fn words_end(before: &str) -> usize {
+    let end = before.trim_end_matches([' ', '\u{a0}']).len();
+    let line = before.rsplit('\n').next().unwrap_or_default().trim_start();
+    let is_item = item_mark(line) == Some(line.trim_end().len());
+    if is_item && before.len() > end { end + 1 } else { end }
 }

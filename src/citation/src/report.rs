@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::block::blocks;
 use crate::claim::Claim;
-use crate::marker::brackets;
+use crate::marker::{brackets, words_end};
 use crate::span::TextSpan;
 
 /// A change of a text.
@@ -127,7 +127,7 @@ pub(crate) fn cited(sentence: &str, keys: &[String], known: &dyn Fn(&str) -> boo
     let all: Vec<_> = brackets(sentence).into_iter().filter(|it| known(&it.label)).collect();
     for bracket in all.iter().rev().filter(|it| !keys.contains(&it.label)) {
         let before = text.get(..bracket.span.start).unwrap_or_default();
-        let start = before.trim_end_matches([' ', '\u{a0}']).len();
+        let start = words_end(before);
         text.replace_range(start..bracket.span.end, "");
     }
     let missing = keys.iter().filter(|key| all.iter().all(|it| it.label != **key));

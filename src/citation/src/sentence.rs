@@ -52,11 +52,9 @@ const fn is_end(sign: char) -> bool {
 
 /// The end of what closes a sentence: more marks, quotes, brackets, and citations after them.
 fn closed(text: &str, from: usize) -> usize {
-    let is_closing = |sign: char| {
-        is_end(sign) || matches!(sign, '"' | '”' | '’' | '\'' | '»' | ')' | '」' | '』' | '*' | '_')
-    };
     let rest = text.get(from..).unwrap_or_default();
-    let mut end = from + rest.find(|sign| !is_closing(sign)).unwrap_or(rest.len());
+    let belongs = |sign: char| is_end(sign) || is_closing(sign);
+    let mut end = from + rest.find(|sign| !belongs(sign)).unwrap_or(rest.len());
     while let Some(length) = marker_length(text.get(end..).unwrap_or_default()) {
         end += length;
     }
@@ -115,4 +113,9 @@ fn is_abbreviated(before: &str, following: &str) -> bool {
         && word.parse::<u32>().is_ok()
         && MONTHS.split_whitespace().any(|month| month == next.to_lowercase());
     is_initial || is_day
+}
+
+/// Whether a sign may stand after the last mark of a sentence and belong to it.
+pub(crate) const fn is_closing(sign: char) -> bool {
+    matches!(sign, '"' | '”' | '’' | '\'' | '»' | ')' | '」' | '』' | '*' | '_')
 }

@@ -110,6 +110,16 @@ fn a_sentence_that_ends_with_a_quotation_is_marked_within() {
 }
 
 #[test]
+fn a_sentence_in_brackets_is_marked_within() {
+    let evidence = "(If a page is not 8kB, the default value scales with it.) The leaves of tea are cached for each of the pages.";
+    let text = "(If a page is not 1kB, the default value scales with it.) The leaves of tea are cached {leaves}.";
+    let played = Scene::new(&[evidence]).writes(text).verifies(|_| json!("supported")).play();
+    let marked = "scales with it) (not confirmed by the sources). The leaves";
+    assert!(played.result.report.contains(marked), "{}", played.result.report);
+    played.assert_clean();
+}
+
+#[test]
 fn a_wrong_number_lowers_a_verdict_and_a_right_one_never_raises_it() {
     let after = |claim: &str, verdict| {
         verdict_after_numbers(verdict, &check_numbers(claim, &[REVENUE], &[]))

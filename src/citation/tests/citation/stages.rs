@@ -113,6 +113,15 @@ fn a_sentence_stays_without_a_citation_that_does_not_fit_it() {
 }
 
 #[test]
+fn an_item_that_begins_with_citations_stays_an_item() {
+    let text = "Of tea we know\n- [99] {Green tea} that green tea steeps for two minutes.";
+    let played = Scene::new(&[TEA]).writes(text).play();
+    let item = "\n- [Sitea] that green tea steeps for two minutes.";
+    assert!(played.result.report.ends_with(item), "{}", played.result.report);
+    played.assert_clean();
+}
+
+#[test]
 fn a_verdict_that_is_missing_is_asked_for_once_more_and_then_left_open() {
     let mut asked = 0;
     let text = "Green tea steeps for two minutes {Green tea}.";
