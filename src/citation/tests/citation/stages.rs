@@ -1,6 +1,8 @@
 //! The stages in their order, and what becomes of a report when one of them fails.
 
-use antiphon_citation::{CitationQuery, CitationRun, GenerationMode, Verdict, VerdictSummary};
+use antiphon_citation::{
+    BlockKind, CitationQuery, CitationRun, GenerationMode, Verdict, VerdictSummary, blocks,
+};
 use serde_json::{Value as Json, json};
 
 use crate::scene::{HARVEST, REVENUE, STAFF, Scene, TEA};
@@ -116,8 +118,9 @@ fn a_sentence_stays_without_a_citation_that_does_not_fit_it() {
 fn an_item_that_begins_with_citations_stays_an_item() {
     let text = "Of tea we know\n- [99] {Green tea} that green tea steeps for two minutes.";
     let played = Scene::new(&[TEA]).writes(text).play();
-    let item = "\n- [Sitea] that green tea steeps for two minutes.";
-    assert!(played.result.report.ends_with(item), "{}", played.result.report);
+    let report = &played.result.report;
+    assert!(report.ends_with(" [Sitea] that green tea steeps for two minutes."), "{report}");
+    assert_eq!(blocks(report).last().unwrap().kind, BlockKind::Item, "{report}");
     played.assert_clean();
 }
 
