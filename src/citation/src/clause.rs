@@ -181,7 +181,9 @@ fn neighbours(text: &str, quantities: &[StatedQuantity]) -> Vec<(String, String)
 fn first_name(sentence: &str) -> Option<String> {
     const COMMON: &str = "in on at by for from after before during since while when the a an this that these those it \
                           its they total overall annual global net gross average nearly almost about over more less \
-                          most many some researcher scientist study people company";
+                          most many some researcher scientist study people company \
+                          therefore hence consequently accordingly finally additionally moreover furthermore \
+                          overall specifically generally typically usually similarly";
     let all = words(sentence);
     let first = all.first()?;
     let stem = stem(first.text);

@@ -3,7 +3,7 @@
 use antiphon_citation::{NumberStatus, Verdict, check_numbers, verdict_after_numbers};
 use serde_json::json;
 
-use crate::scene::{HARVEST, REVENUE, STAFF, Scene};
+use crate::scene::{HARVEST, REVENUE, STAFF, Scene, TEA};
 
 /// Whether a claim passes with this evidence.
 fn passes(claim: &str, evidence: &str) -> bool {
@@ -24,6 +24,8 @@ fn right_numbers_pass_however_they_are_written() {
         ("Acme employs 12,400 people.", STAFF),
         ("Globex employs 9,100 people.", STAFF),
         ("Acme employs some 12,000 people in 14 countries.", STAFF),
+        ("Therefore, the answer is that green tea steeps for two minutes at 80 °C.", TEA),
+        ("Overall, it steeps for two minutes.", TEA),
     ] {
         assert!(passes(claim, evidence), "{claim}: {:#?}", check_numbers(claim, &[evidence], &[]));
     }
