@@ -96,7 +96,7 @@ fn dead_config(name: &str, prefix: &str, settings: &QueueSettings) -> stream::Co
     }
 }
 
-fn capacity(settings: &QueueSettings) -> i64 {
+pub(super) fn capacity(settings: &QueueSettings) -> i64 {
     i64::try_from(settings.capacity.get()).unwrap_or(i64::MAX)
 }
 

@@ -17,7 +17,7 @@ use tokio::sync::{Mutex, oneshot};
 use tokio::time::{Instant, timeout};
 
 use super::cancelled::CancelledIds;
-use super::connection::QueueStreams;
+use super::connection::{QueueStreams, capacity};
 use super::names::{encode, subject};
 use super::{ANSWER, PAUSE};
 
@@ -119,7 +119,8 @@ impl MessageConsumer {
             filter_subject: subject(&self.streams.prefix, "task", topic),
             ack_policy: AckPolicy::Explicit,
             ack_wait: settings.lease,
-            max_ack_pending: i64::try_from(settings.capacity.get()).unwrap_or(i64::MAX),
+            // Never reached: the server would leave a request without an answer that reaches it.
+            max_ack_pending: capacity(settings).saturating_add(1),
             inactive_threshold: IDLE,
             ..Default::default()
         };

@@ -39,6 +39,7 @@ each_queue! {
     a_buried_message_says_why
     of_dead_letters_the_latest_are_kept
     a_full_topic_refuses_and_other_topics_do_not
+    a_full_topic_is_taken_at_once
     a_known_id_finds_its_place_in_a_full_topic
     a_publisher_waits_for_a_place
     a_consumer_waits_for_a_message
@@ -240,6 +241,13 @@ async fn a_full_topic_refuses_and_other_topics_do_not(it: QueueUnderTest) {
     assert_eq!(full.code, "queue_full", "what a consumer has still counts");
     held[0].lease.acknowledge().await.unwrap();
     assert_eq!(it.publish("b", "t").await, PublishOutcome::Added);
+}
+
+async fn a_full_topic_is_taken_at_once(it: QueueUnderTest) {
+    fill(&it).await;
+    let capacity = it.settings.capacity.get();
+    assert_eq!(it.take("t", capacity + 1).await.len(), capacity);
+    assert_eq!(it.take("t", 1).await.len(), 0, "all have a consumer");
 }
 
 async fn a_known_id_finds_its_place_in_a_full_topic(it: QueueUnderTest) {
