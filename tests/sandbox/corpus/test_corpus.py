@@ -126,7 +126,7 @@ def test_without_a_sandbox_most_attempts_get_through() -> None:
     # A sixth of them tells: many wait for what a sandbox would have refused at once.
     cases = [case for case in CASES if case.kind in HARMLESS][::6]
     through = _through(run_corpus("plain", _NOBODY, cases))
-    assert len(through) > 0.6 * len(cases)
+    assert len(through) > len(cases) / 2
 
 
 @pytest.mark.parametrize(
