@@ -5,6 +5,8 @@ PYTHON      ?= $(shell command -v python3.11 || command -v python3)
 VENV        ?= .venv
 PROFILE     ?= dev
 BIN         := $(abspath $(VENV))/bin
+# Tests start thousands of interpreters: where bytecode is forbidden, each compiles the package.
+export PYTHONDONTWRITEBYTECODE :=
 export VIRTUAL_ENV := $(abspath $(VENV))
 # The extension is built by maturin, and has no tests on the Rust side: leaving
 # it out lets the rest share one set of dependencies.

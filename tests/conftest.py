@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,12 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 # How long an example takes is a matter of what else the machine does.
 settings.register_profile("without_deadline", deadline=None)
 settings.load_profile("without_deadline")
+
+
+def pytest_collection_finish() -> None:
+    """Spares each garbage collection to come the modules and thousands of tests, which stay."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")
