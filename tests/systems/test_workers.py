@@ -97,6 +97,40 @@ def test_a_worker_gives_its_own_context_to_its_tools() -> None:
     assert result.executed_plan[0].result == 717_710
 
 
+def test_key_profiles_are_tools_of_the_worker_with_other_credentials() -> None:
+    def refused(city: str) -> int:
+        raise AuthError(f"the key is refused: {city}", code="key_refused")
+
+    queue = Queue.memory()
+    free = [Tool(refused, name="population", description="Look up how many people.")]
+    choice: Any = {"UtilityAgent": ["free", "paid"]}
+    with Worker(queue, tools=free, key_profiles={"free": free, "paid": [population]}):
+        found = asked("Lyon", queue=queue, role_profiles=choice)
+        unknown = asked(
+            "Lyon", queue=queue, role_profiles={"UtilityAgent": "stolen"}, max_revisions=0
+        )
+    assert found.executed_plan[0].result == 520_774
+    assert "EXECUTION_STEP_PROFILE_REFUSED" in journal(found)
+    error = unknown.executed_plan[0].error
+    assert error is not None
+    assert (error.type, error.message.endswith("stolen")) == ("Auth", True)
+    here = PlanExecute(model("Lyon"), tools=free, key_profiles={"paid": [population]})
+    chosen = here.run("How many people?", role_profiles={"UtilityAgent": "paid"})
+    assert chosen.executed_plan[0].result == 520_774
+
+
+def test_what_a_worker_has_not_done_stands_with_the_step() -> None:
+    def partly(city: str) -> dict[str, Any]:
+        errors = [{"source": "suburbs", "message": "not counted"}]
+        return {"result": CITIES[city], "partial_errors": errors}
+
+    queue, tools = Queue.memory(), [Tool(partly, name="population", description="Look up.")]
+    with Worker(queue, tools=tools):
+        (step,) = (result := asked("Lyon", tools=tools, queue=queue)).executed_plan
+    assert (step.result, step.partial_errors) == (520_774, {"suburbs": "not counted"})
+    assert "not done: suburbs: not counted" in result._repr_mimebundle_()["text/plain"]
+
+
 def test_a_worker_refuses_what_it_cannot_do() -> None:
     queue = Queue.memory()
     with pytest.raises(ValidationError, match="no tool of the role: ResearchAgent") as refused:

@@ -35,7 +35,8 @@ def ask(options: argparse.Namespace) -> Exit:
     Raises:
         AntiphonError: nothing could be asked.
     """
-    settings = checked_settings(options)
+    queue = queue_of(options, system_of(options))
+    settings = checked_settings(options, **queue)
     attached = read_file(options.file)
     given = {} if attached is None else {"file": attached}
     if given and "file" not in inspect.signature(system_of(options).run).parameters:
@@ -45,7 +46,6 @@ def ask(options: argparse.Namespace) -> Exit:
     question = _question(options.question)
     database = database_of(options, system_of(options))
     check_report(options, system_of(options))
-    queue = queue_of(options, system_of(options))
     choice = choose(options.model, os.environ)
     with ProgressView(sys.stderr) as view:
         view.say(f"model: {choice.description}")
@@ -65,8 +65,12 @@ def ask(options: argparse.Namespace) -> Exit:
     return after(result)
 
 
-def checked_settings(options: argparse.Namespace) -> dict[str, Any]:
+def checked_settings(options: argparse.Namespace, **queue: Any) -> dict[str, Any]:
     """The settings of a command, validated before a model is opened.
+
+    Args:
+        options: of the command.
+        **queue: the queue of the system, if it has one.
 
     Raises:
         ValidationError: one cannot be used (``command_setting_malformed``,
@@ -76,7 +80,7 @@ def checked_settings(options: argparse.Namespace) -> dict[str, Any]:
     system = system_of(options)
     for name in settings.keys() & set(inspect.signature(system).parameters):
         raise ValidationError(f"unknown setting: {name}", code="system_setting_invalid")
-    system(Model.scripted([]), **settings)
+    system(Model.scripted([]), **settings, **queue)
     return settings
 
 

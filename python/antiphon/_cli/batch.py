@@ -13,6 +13,7 @@ from antiphon._batch_file import open_questions
 from antiphon._cli.ask import checked_settings, system_of
 from antiphon._cli.exit_codes import Exit
 from antiphon._cli.progress import ProgressView
+from antiphon._cli.queue import queue_of
 from antiphon._cli.role_tools import database_of, role_tools
 from antiphon._cli.store import create_store
 from antiphon._cli.terminal import tell, write
@@ -37,7 +38,8 @@ def batch(options: argparse.Namespace) -> Exit:
     Raises:
         AntiphonError: nothing could be asked, or nothing more.
     """
-    settings = checked_settings(options)
+    queue = queue_of(options, system_of(options))
+    settings = checked_settings(options, **queue)
     questions, output = Path(options.batch), Path(options.out)
     open_questions(questions).close()
     database = database_of(options, system_of(options))
@@ -49,7 +51,8 @@ def batch(options: argparse.Namespace) -> Exit:
         view.say(f"model: {choice.description}")
         tools = role_tools(options, system_of(options), view)
         with ProgressBar() as bar, open_model(choice, bar) as model:
-            system = system_of(options)(model, **settings, checkpointer=saver, **database, **tools)
+            parts = {**database, **queue, **tools}
+            system = system_of(options)(model, **settings, checkpointer=saver, **parts)
             report = system.batch_file(
                 questions,
                 output,

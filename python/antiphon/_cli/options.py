@@ -27,7 +27,7 @@ _EXITS_OF_WORKER = (
 _STORES = "sqlite:FILE or postgres://…; default: the variable ANTIPHON_CHECKPOINTER"
 _STATUSES = "running paused ended failed orphaned empty unreadable foreign"
 _OF_BATCH = ("out", "files", "concurrency", "redo_failed")
-_OF_ONE = ("question", "file", "thread", "trace", "report", "queue")
+_OF_ONE = ("question", "file", "thread", "trace", "report")
 
 
 def command_line() -> argparse.ArgumentParser:
@@ -127,6 +127,12 @@ def _add_worker(worker: argparse.ArgumentParser) -> None:
     worker.add_argument(
         "--tools", action="append", metavar="MODULE:NAME", help="a tool, or a list of tools"
     )
+    worker.add_argument(
+        "--profile",
+        action="append",
+        metavar="NAME=MODULE:NAME",
+        help="tools with the credentials of a key profile, in place of those of the same name",
+    )
     worker.add_argument("--docs", metavar="FOLDER", help="documents to search and read")
     worker.add_argument(
         "--set", action="append", metavar="workers=JSON", help="roles of your own, as of the system"
@@ -208,6 +214,7 @@ def _add_runs(parser: argparse.ArgumentParser) -> None:
         "checkpointer; or the name of a ready system",
     )
     resumed.add_argument("--store", metavar="URL", help=f"of a ready system: {_STORES}")
+    _add_queue(resumed, "of a ready system: have workers carry out the steps that wait there")
     _add_model(resumed)
     resumed.add_argument(
         "--answer", action="append", metavar="JSON", help="an answer, or ID=ANSWER; repeatable"

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from antiphon._cli.ask import checked_settings, system_of
 from antiphon._cli.exit_codes import Exit, after
 from antiphon._cli.progress import ProgressView
+from antiphon._cli.queue import queue_of
 from antiphon._cli.role_tools import database_of, role_tools
 from antiphon._cli.store import open_store
 from antiphon._cli.target import import_object
@@ -38,8 +39,8 @@ def resume(options: argparse.Namespace) -> Exit:
 
     Raises:
         ValidationError: there is nothing of that name (``team_unknown``), the answers are none,
-            the thread is empty, or ``--docs`` or ``--workspace`` is given for a team with tools of
-            its own (``input_invalid``).
+            the thread is empty, or ``--docs``, ``--workspace`` or ``--queue`` is given for a team
+            with tools of its own (``input_invalid``).
         AntiphonError: the run failed.
     """
     if ":" not in options.team and options.team.replace("-", "_") in systems():
@@ -51,6 +52,12 @@ def resume(options: argparse.Namespace) -> Exit:
                 code="input_invalid",
                 hint=f"give the team `antiphon.tools.{tools}(folder)`",
             )
+    if options.queue is not None:
+        raise ValidationError(
+            f"`--queue` is for ready systems; a system of yours has its own queue: {options.team}",
+            code="input_invalid",
+            hint="give it `queue=` where it is made",
+        )
     found = _import_team(options.team)
     if isinstance(found, Orchestrator):
         return _team(found, options)
@@ -81,13 +88,15 @@ def _team(team: Orchestrator, options: argparse.Namespace) -> Exit:
 def _ready_system(options: argparse.Namespace) -> Exit:
     """Resumes a question of a ready system, which the command opens itself."""
     options.system = options.team
-    settings = checked_settings(options)
+    queue = queue_of(options, system_of(options))
+    settings = checked_settings(options, **queue)
     database = database_of(options, system_of(options))
     choice = choose(options.model, os.environ)
     with open_store(options.store) as saver, ProgressView(sys.stderr) as view:
         tools = role_tools(options, system_of(options), view)
         with ProgressBar() as bar, open_model(choice, bar) as model:
-            system = system_of(options)(model, checkpointer=saver, **settings, **database, **tools)
+            parts = {**database, **queue, **tools}
+            system = system_of(options)(model, checkpointer=saver, **settings, **parts)
             result = _resumed(system, options, view)
     return _shown(result, options)
 

@@ -17,6 +17,7 @@ from antiphon.systems import Worker
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Iterable
 
     from antiphon.systems import WorkerNotice
 
@@ -37,6 +38,7 @@ def work(options: argparse.Namespace) -> Exit:
         tools=tools,
         roles=roles,
         workers=_workers(options),
+        key_profiles=_profiles(options.profile or ()),
         concurrency=options.concurrency,
         drain_s=options.drain,
         watch=_show,
@@ -73,6 +75,24 @@ def _tools(target: str) -> list[Any]:
     """What a target names: a tool, or a list of them."""
     found = import_object(target, "--tools")
     return list(found) if isinstance(found, list | tuple) else [found]
+
+
+def _profiles(given: Iterable[str]) -> dict[str, list[Any]]:
+    """The tools of key profiles, each as ``NAME=MODULE:NAME``.
+
+    Raises:
+        ValidationError: one is not of that form (``command_setting_malformed``).
+    """
+    profiles: dict[str, list[Any]] = {}
+    for one in given:
+        name, equals, target = one.partition("=")
+        if not equals or not name.strip():
+            raise ValidationError(
+                f"`--profile` takes `name=module:attribute`: {one}",
+                code="command_setting_malformed",
+            )
+        profiles.setdefault(name.strip(), []).extend(_tools(target))
+    return profiles
 
 
 def _workers(options: argparse.Namespace) -> dict[str, Any]:

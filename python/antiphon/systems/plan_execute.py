@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypedDict, Unpack
 
 from antiphon._builtin_tools.calculator import calculator
-from antiphon._roles import RoleSpec, as_tools
+from antiphon._roles import RoleSpec, as_tools, tools_in
 from antiphon._tool.lifespan import Lifespans
 from antiphon._tool.tool import Tool
 from antiphon.errors import ValidationError
@@ -37,6 +37,7 @@ class PlanExecuteSettings(TypedDict, total=False):
 
     templates: Sequence[Mapping[str, Any]]
     workers: Mapping[str, Mapping[str, Any]]
+    role_profiles: Mapping[str, str | Sequence[str]]
     max_revisions: int
     max_total_replans: int
     max_replans_same_failure: int
@@ -45,6 +46,7 @@ class PlanExecuteSettings(TypedDict, total=False):
     approve_plan: bool
     stage_concurrency: int
     step_timeout_s: float
+    send_context_summary: bool
     reuse_completed_steps: bool
     carry_outputs: bool
     summary_threshold_chars: int
@@ -91,9 +93,13 @@ class PlanExecute(System[PlanExecuteResult]):
             one (``nats://host:4222``, see `Queue.connect`). Workers carry out the steps of all
             roles but the ``Orchestrator``, with their own `tools`. Default: steps are carried
             out here.
+        key_profiles: tools with other credentials, by the name of a profile: each takes the place
+            of the one of `tools` with the same name for roles that work with the profile
+            (``role_profiles``). With a queue, workers have profiles of their own (`Worker`).
         **settings: ``max_revisions`` (2), ``strict_plan`` (``False``), ``approve_plan``
             (``False``; a person approves or changes each plan), ``stage_concurrency`` (8),
-            ``step_timeout_s`` (30), ``workers`` (roles beside ``ResearchAgent`` and
+            ``step_timeout_s`` (30), ``role_profiles`` (by role: the name of its key profile, or
+            several that are tried in order), ``workers`` (roles beside ``ResearchAgent`` and
             ``UtilityAgent``, each with ``description`` and ``tools``), ``templates``,
             ``question_timeout_s`` (600); docs/guides/plan-execute.md lists all.
 
@@ -158,6 +164,7 @@ class PlanExecute(System[PlanExecuteResult]):
         durability: Durability = "async",
         budget: Budget | None = None,
         queue: Queue | str | None = None,
+        key_profiles: Mapping[str, Iterable[Any]] | None = None,
         **settings: Unpack[PlanExecuteSettings],
     ) -> None:
         roles = {
@@ -174,7 +181,7 @@ class PlanExecute(System[PlanExecuteResult]):
             durability=durability,
             budget=budget,
             prompts=prompts,
-            parts={"tools": tools, "queue": queue},
+            parts={"tools": tools, "queue": queue, "key_profiles": key_profiles or {}},
             **settings,
         )
 
@@ -184,6 +191,7 @@ class PlanExecute(System[PlanExecuteResult]):
         *,
         mode: _Mode = "EXECUTE_FULL_PLAN",
         plan: Sequence[Sequence[Mapping[str, Any]]] | None = None,
+        role_profiles: Mapping[str, str | Sequence[str]] | None = None,
         thread: str | None = None,
         context: Any = None,
         watch: Watch = None,
@@ -197,6 +205,8 @@ class PlanExecute(System[PlanExecuteResult]):
                 ``SYNTHESIZE_ONLY``, from the results that the thread keeps.
             plan: a plan to execute, such as `PlanExecuteResult.plan_json`; stages, each a list of
                 steps.
+            role_profiles: the key profiles that roles work with, in place of those of the
+                settings, such as ``{"ResearchAgent": ["paid", "free"]}``.
             thread: keeps the task.
             context: as in `System.run`.
             watch: as in `System.run`.
@@ -206,7 +216,13 @@ class PlanExecute(System[PlanExecuteResult]):
             StateError: as `System.run`.
         """
         return super().run(
-            question, mode=mode, plan=plan, thread=thread, context=context, watch=watch
+            question,
+            mode=mode,
+            plan=plan,
+            role_profiles=role_profiles,
+            thread=thread,
+            context=context,
+            watch=watch,
         )
 
     async def arun(
@@ -215,6 +231,7 @@ class PlanExecute(System[PlanExecuteResult]):
         *,
         mode: _Mode = "EXECUTE_FULL_PLAN",
         plan: Sequence[Sequence[Mapping[str, Any]]] | None = None,
+        role_profiles: Mapping[str, str | Sequence[str]] | None = None,
         thread: str | None = None,
         context: Any = None,
         watch: Watch = None,
@@ -225,12 +242,19 @@ class PlanExecute(System[PlanExecuteResult]):
             question: as in `run`.
             mode: as in `run`.
             plan: as in `run`.
+            role_profiles: as in `run`.
             thread: as in `run`.
             context: as in `System.run`.
             watch: as in `System.arun`.
         """
         return await super().arun(
-            question, mode=mode, plan=plan, thread=thread, context=context, watch=watch
+            question,
+            mode=mode,
+            plan=plan,
+            role_profiles=role_profiles,
+            thread=thread,
+            context=context,
+            watch=watch,
         )
 
     def stream(
@@ -239,6 +263,7 @@ class PlanExecute(System[PlanExecuteResult]):
         *,
         mode: _Mode = "EXECUTE_FULL_PLAN",
         plan: Sequence[Sequence[Mapping[str, Any]]] | None = None,
+        role_profiles: Mapping[str, str | Sequence[str]] | None = None,
         thread: str | None = None,
         context: Any = None,
         watch: Watch = None,
@@ -249,12 +274,19 @@ class PlanExecute(System[PlanExecuteResult]):
             question: as in `run`.
             mode: as in `run`.
             plan: as in `run`.
+            role_profiles: as in `run`.
             thread: as in `run`.
             context: as in `System.run`.
             watch: as in `System.stream`.
         """
         return super().stream(
-            question, mode=mode, plan=plan, thread=thread, context=context, watch=watch
+            question,
+            mode=mode,
+            plan=plan,
+            role_profiles=role_profiles,
+            thread=thread,
+            context=context,
+            watch=watch,
         )
 
     def astream(
@@ -263,6 +295,7 @@ class PlanExecute(System[PlanExecuteResult]):
         *,
         mode: _Mode = "EXECUTE_FULL_PLAN",
         plan: Sequence[Sequence[Mapping[str, Any]]] | None = None,
+        role_profiles: Mapping[str, str | Sequence[str]] | None = None,
         thread: str | None = None,
         context: Any = None,
         watch: Watch = None,
@@ -273,12 +306,19 @@ class PlanExecute(System[PlanExecuteResult]):
             question: as in `run`.
             mode: as in `run`.
             plan: as in `run`.
+            role_profiles: as in `run`.
             thread: as in `run`.
             context: as in `System.run`.
             watch: as in `System.stream`.
         """
         return super().astream(
-            question, mode=mode, plan=plan, thread=thread, context=context, watch=watch
+            question,
+            mode=mode,
+            plan=plan,
+            role_profiles=role_profiles,
+            thread=thread,
+            context=context,
+            watch=watch,
         )
 
     def _parts(
@@ -290,11 +330,15 @@ class PlanExecute(System[PlanExecuteResult]):
             given = [*given, calculator()]
         queue = parts["queue"]
         native = None if queue is None else read_queue(queue).native
-        return {"tools": {self.name: as_tools(given)}, "queue": native}
+        profiles = {name: as_tools(own) for name, own in parts["key_profiles"].items()}
+        self._profile_tools = [
+            tool for own in profiles.values() for tool in tools_in({"tools": own})
+        ]
+        return {"tools": {self.name: as_tools(given)}, "queue": native, "key_profiles": profiles}
 
     def _lifespans(self, options: Mapping[str, Any]) -> Lifespans:
-        tools = (tool for own in self._tools.values() for tool in own)
-        return Lifespans(tools, options["user_context"])
+        tools = [tool for own in self._tools.values() for tool in own]
+        return Lifespans([*tools, *self._profile_tools], options["user_context"])
 
     def _input(
         self,
@@ -302,6 +346,7 @@ class PlanExecute(System[PlanExecuteResult]):
         *,
         mode: str = "EXECUTE_FULL_PLAN",
         plan: Sequence[Sequence[Mapping[str, Any]]] | None = None,
+        role_profiles: Mapping[str, str | Sequence[str]] | None = None,
         file: Any = None,
     ) -> dict[str, Any]:
         if file is not None:
@@ -313,4 +358,6 @@ class PlanExecute(System[PlanExecuteResult]):
         given: dict[str, Any] = {"question": question, "mode": mode}
         if plan is not None:
             given["plan"] = [[dict(step) for step in stage] for stage in plan]
+        if role_profiles is not None:
+            given["role_profiles"] = dict(role_profiles)
         return {"question": given}

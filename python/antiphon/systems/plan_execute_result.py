@@ -200,7 +200,8 @@ class PlanExecuteResult(SystemResult):
 
 def _line(step: ExecutedStep) -> str:
     ended = step.status.lower() if step.error is None else f"failed: {step.error.message}"
-    return f"{step.step.narrative_step} ({step.step.tool_name}): {ended}"
+    missing = "".join(f"; not done: {one}: {why}" for one, why in step.partial_errors.items())
+    return f"{step.step.narrative_step} ({step.step.tool_name}): {ended}{missing}"
 
 
 def _step(native: Mapping[str, Any]) -> PlanStep:

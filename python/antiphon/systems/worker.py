@@ -93,6 +93,8 @@ class Worker:
         tools: the tools, as for `PlanExecute`.
         roles: the roles whose steps it carries out. Default: all that have tools.
         workers: roles of your own, as for `PlanExecute`.
+        key_profiles: tools with other credentials, as for `PlanExecute`: a step names the profile,
+            and never a key. A step with a profile that the worker does not have fails.
         concurrency: steps of each role at a time.
         drain_s: seconds for what is under way once it is to stop; what takes longer is given back.
         context: any value that tools reach as ``ToolContext.context``.
@@ -131,6 +133,7 @@ class Worker:
         tools: Iterable[Any] = (),
         roles: Iterable[str] | None = None,
         workers: Mapping[str, Mapping[str, Any]] | None = None,
+        key_profiles: Mapping[str, Iterable[Any]] | None = None,
         concurrency: int = 4,
         drain_s: float = 30.0,
         context: Any = None,
@@ -139,10 +142,15 @@ class Worker:
         if not is_number(drain_s):
             must = "a number of seconds of at least 0"
             raise invalid_option("drain_s", "the worker", must, repr(drain_s))
-        self._tools = Tool.collect(Toolset.flatten(tools))
+        own = Tool.collect(Toolset.flatten(tools))
+        profiles = {
+            name: Tool.collect(Toolset.flatten(given))
+            for name, given in (key_profiles or {}).items()
+        }
+        self._tools = [*own, *(tool for given in profiles.values() for tool in given)]
         check_context(self._tools, context, "worker")
         # No model is asked: the system says which roles have which tools.
-        system = PlanExecute(scripted([]), tools=self._tools, workers=workers or {})
+        system = PlanExecute(scripted([]), tools=own, workers=workers or {}, key_profiles=profiles)
         self._about = CallerContext(context=context)
         self._watch = watch
         self._native = NativeWorker(

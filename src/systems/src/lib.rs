@@ -15,6 +15,7 @@
 //! | [`runner`], [`session`], [`result`] | starting, resuming and concluding a question |
 //! | [`resources`], [`role`], [`prompts`] | models, agents, tools, prompts and sandbox of a system |
 //! | [`builder`], [`node`], [`drawing`] | the graph of a system, with the code of its nodes |
+//! | [`partial_result`] | results of tools that are not whole |
 //! | [`state`], [`patch`] | the state of a system, and what a node writes to it |
 //! | [`config`], [`reply`] | reading settings, and the replies of roles |
 //! | [`sub_task`] | calls of tools that workers carry out, over a queue |
@@ -38,6 +39,7 @@ mod escaped_tool;
 mod host;
 pub mod json_texts;
 pub mod node;
+pub mod partial_result;
 pub mod patch;
 pub mod plan_execute;
 mod planned_call;

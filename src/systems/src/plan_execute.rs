@@ -10,6 +10,7 @@
 //! | [`repair`] | plans as planners mean them |
 //! | [`validation`] | what is wrong in a plan, and where |
 //! | [`capability`] | the roles and tools that plans can use |
+//! | [`key_profile`] | tools with other credentials |
 //! | [`mod@reference`] | references to outputs of earlier steps |
 //! | [`plan_template`] | plans that need no planner |
 //! | [`step_output`], [`record`] | what came of steps and attempts |
@@ -17,11 +18,9 @@
 //! | [`decide`] | whether a plan that has failed is revised |
 //! | [`outcome`] | the output |
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use antiphon_core::Fault;
-use antiphon_runtime::Tool;
 use tokio::sync::Semaphore;
 
 mod answer;
@@ -36,6 +35,7 @@ mod explore;
 mod graph;
 pub mod input;
 mod invented_number;
+pub mod key_profile;
 mod model_step;
 mod native_tool;
 mod operation;
@@ -51,12 +51,14 @@ pub mod repair;
 pub mod state;
 mod step_input;
 pub mod step_output;
+mod tool_step;
 pub mod validation;
 pub mod working_context;
 
 pub use capability::{Capabilities, WorkerRole};
 pub use config::Config;
 pub use input::{ExecutionMode, TaskInput};
+pub use key_profile::{ProfileChoice, RoleProfiles};
 pub use outcome::TaskOutput;
 pub use plan::{PlanSource, PlanStep, StagedPlan};
 pub use plan_template::{PlanTemplate, PlanTemplates};
@@ -66,13 +68,15 @@ pub use step_output::{StepError, StepErrorKind, StepOutput, StepStatus};
 pub use validation::{CheckedPlan, PlanViolation};
 pub use working_context::CurrentWorkingContext;
 
+use self::key_profile::KeyProfiles;
 use crate::builder::SystemBuilder;
+use crate::config::invalid;
 use crate::prompts::PromptSpec;
 use crate::resources::SystemResources;
 use crate::result::Outcome;
 use crate::role::RoleSpec;
 use crate::session::Session;
-use crate::sub_task::{RunDispatcher, SubTaskDispatcher};
+use crate::sub_task::{RunDispatcher, SubTaskDispatcher, WorkerTools};
 use crate::system::{Conclusion, Finished, System};
 
 /// The plan-and-execute system, for a [`SystemRunner`](crate::SystemRunner).
@@ -80,6 +84,7 @@ pub struct PlanExecute {
     config: Config,
     resources: SystemResources,
     capabilities: Capabilities,
+    key_profiles: KeyProfiles,
     templates: PlanTemplates,
 }
 
@@ -111,8 +116,11 @@ impl System for PlanExecute {
             resources.refuse_own_tools(role.name, "its plans call them")?;
         }
         let capabilities = Capabilities::of(&resources.tools, &config.workers)?;
+        let key_profiles = KeyProfiles::of(&resources, &config.workers)?;
         let templates = PlanTemplates::new(&config.templates)?;
-        Ok(Self { config, resources, capabilities, templates })
+        let system = Self { config, resources, capabilities, key_profiles, templates };
+        system.check_profiles(&system.config.role_profiles).map_err(invalid)?;
+        Ok(system)
     }
 
     fn config(&self) -> &Config {
@@ -127,8 +135,9 @@ impl System for PlanExecute {
         graph::build(&self.config, &self.resources.roles, graph)
     }
 
-    fn worker_tools(&self) -> BTreeMap<String, Vec<Arc<dyn Tool>>> {
-        self.capabilities.worker_tools()
+    fn worker_tools(&self) -> WorkerTools {
+        let usual = self.capabilities.worker_tools();
+        WorkerTools { usual, profiles: self.key_profiles.worker_tools() }
     }
 
     fn open(&self, _: &Arc<TaskInput>, _: &Session) -> ExecutionRun {

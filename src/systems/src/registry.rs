@@ -1,12 +1,11 @@
 //! All ready systems by name. The binding, the command line and the documentation are written
 //! against this list, and name no system.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use antiphon_core::graph::Graph;
 use antiphon_core::{Fault, FaultCode};
-use antiphon_runtime::{ThreadRef, Tool};
+use antiphon_runtime::ThreadRef;
 use async_trait::async_trait;
 use schemars::{JsonSchema, schema_for};
 use serde::Deserialize;
@@ -19,6 +18,7 @@ use crate::result::{Outcome, SystemResult};
 use crate::role::RoleSpec;
 use crate::runner::{SystemRunner, SystemStart};
 use crate::session::Session;
+use crate::sub_task::WorkerTools;
 use crate::system::{System, SystemInput};
 
 /// Builds a system from its settings and resources.
@@ -122,7 +122,7 @@ pub trait ReadySystem: Send + Sync {
     fn prompts(&self) -> Vec<(String, String)>;
 
     /// What its workers do over a queue: their roles, with the tools of each.
-    fn worker_tools(&self) -> BTreeMap<String, Vec<Arc<dyn Tool>>>;
+    fn worker_tools(&self) -> WorkerTools;
 
     /// How a question ended whose graph came to its end in this state.
     ///
@@ -168,7 +168,7 @@ impl<S: System> ReadySystem for SystemRunner<S> {
         self.system().resources().prompts.all()
     }
 
-    fn worker_tools(&self) -> BTreeMap<String, Vec<Arc<dyn Tool>>> {
+    fn worker_tools(&self) -> WorkerTools {
         self.system().worker_tools()
     }
 

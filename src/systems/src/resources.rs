@@ -32,6 +32,7 @@ pub struct SystemResourcesBuilder {
     prompts: BTreeMap<String, String>,
     sandbox: Option<Arc<dyn Sandbox>>,
     queue: Option<Arc<dyn Queue>>,
+    key_profiles: BTreeMap<String, Vec<Arc<dyn Tool>>>,
 }
 
 impl SystemResourcesBuilder {
@@ -87,6 +88,18 @@ impl SystemResourcesBuilder {
         Self { queue: Some(queue), ..self }
     }
 
+    /// Tools of the system with other credentials, in place of those of the same name for roles
+    /// that work with this profile.
+    #[must_use]
+    pub fn key_profile(
+        mut self,
+        name: &str,
+        tools: impl IntoIterator<Item = Arc<dyn Tool>>,
+    ) -> Self {
+        self.key_profiles.insert(name.to_owned(), tools.into_iter().collect());
+        self
+    }
+
     /// Checks the resources against the roles and prompts of a system.
     ///
     /// # Errors
@@ -107,6 +120,7 @@ impl SystemResourcesBuilder {
             registries: self.registries,
             sandbox: self.sandbox,
             queue: self.queue,
+            key_profiles: self.key_profiles,
         })
     }
 }
@@ -126,6 +140,8 @@ pub struct SystemResources {
     pub sandbox: Option<Arc<dyn Sandbox>>,
     /// Over which it sends sub-tasks.
     pub queue: Option<Arc<dyn Queue>>,
+    /// Its tools with other credentials, by the name of these.
+    pub key_profiles: BTreeMap<String, Vec<Arc<dyn Tool>>>,
 }
 
 impl SystemResources {

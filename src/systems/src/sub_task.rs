@@ -22,6 +22,7 @@
 //! | [`dispatcher`] | the side of the orchestrator |
 //! | [`dispatched_tool`] | one sub-task as the call of a tool |
 //! | [`worker`] | the side of the worker |
+//! | [`worker_tools`] | what the workers of a system can do |
 //! | [`worker_notice`] | what a worker tells of its work |
 
 pub mod dispatched_tool;
@@ -35,6 +36,7 @@ mod role_service;
 mod role_tools;
 pub mod worker;
 pub mod worker_notice;
+pub mod worker_tools;
 
 use std::time::Duration;
 
@@ -47,6 +49,7 @@ pub use name::sub_task_id;
 pub use result_inbox::{DropReason, DroppedResult};
 pub use worker::{SubTaskWorker, WorkerSettings, WorkerTally};
 pub use worker_notice::{WorkerNotice, WorkerNoticeKind, WorkerWatch};
+pub use worker_tools::{ToolsByRole, WorkerTools};
 
 /// How often a lease that is held is extended: a few times in its length.
 const EXTENSION: Duration = Duration::from_secs(3);

@@ -1,14 +1,12 @@
 //! What a ready system consists of. All else is shared: [`SystemRunner`](crate::SystemRunner)
 //! starts, resumes and concludes it, and the [registry](mod@crate::registry) makes it known by name.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use antiphon_core::budget::{BudgetDimension, Limits};
 use antiphon_core::{Fault, FaultCode};
-use antiphon_runtime::Tool;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -22,6 +20,7 @@ use crate::result::Outcome;
 use crate::role::RoleSpec;
 use crate::session::Session;
 use crate::state::SystemState;
+use crate::sub_task::WorkerTools;
 
 /// A ready system: its settings, input, state and output, its roles and prompts, and the graph
 /// that connects them. `docs/guides/write-a-system.md` walks through one.
@@ -70,8 +69,8 @@ pub trait System: Sized + Send + Sync + 'static {
     fn build(&self, graph: &mut SystemBuilder<Self>) -> Result<(), Fault>;
 
     /// What its workers do over a queue: their roles, with the tools of each. None if it has none.
-    fn worker_tools(&self) -> BTreeMap<String, Vec<Arc<dyn Tool>>> {
-        BTreeMap::new()
+    fn worker_tools(&self) -> WorkerTools {
+        WorkerTools::default()
     }
 
     /// How long a new question waits for another one that holds its thread; none if it fails at

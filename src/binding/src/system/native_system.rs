@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use antiphon_core::event::Event as CoreEvent;
 use antiphon_core::{Fault, FaultCode};
-use antiphon_runtime::{Clock, SystemClock, Tool};
+use antiphon_runtime::{Clock, SystemClock};
 use antiphon_stores::JsonCodec;
 use antiphon_systems::registry::{DynOutput, ReadySystem, registry};
+use antiphon_systems::sub_task::WorkerTools;
 use antiphon_systems::{Drawing, Session, SystemEntry, SystemResult, find};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -155,7 +156,7 @@ impl NativeSystem {
 
 impl NativeSystem {
     /// What workers of it do, by role.
-    pub(crate) fn worker_tools(&self) -> BTreeMap<String, Vec<Arc<dyn Tool>>> {
+    pub(crate) fn worker_tools(&self) -> WorkerTools {
         self.system.worker_tools()
     }
 

@@ -55,8 +55,7 @@ impl NativeWorker {
         let about = options.get("user_context")?.unwrap_or_else(|| py.None());
         let about: UserContext = Arc::new(PyUserContext::new(about));
         let bound = |tool: Arc<dyn Tool>| tool.bind(&about).unwrap_or(tool);
-        let tools = system.worker_tools().into_iter();
-        let tools = tools.map(|(role, own)| (role, own.into_iter().map(bound).collect())).collect();
+        let tools = system.worker_tools().map(bound);
         let named = options.get::<Vec<String>>("roles")?;
         let give_up = CancellationToken::new();
         let worker =

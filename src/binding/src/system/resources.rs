@@ -1,5 +1,5 @@
-//! The resources of a system as Python gives them: roles, tools, registries, prompts, a sandbox
-//! and a queue.
+//! The resources of a system as Python gives them: roles, tools, registries, prompts, a sandbox,
+//! a queue and key profiles.
 
 use std::sync::Arc;
 
@@ -49,7 +49,7 @@ type Tools = Vec<Arc<dyn Tool>>;
 pub(crate) fn read(given: &Bound<'_, PyDict>) -> PyResult<SystemResourcesBuilder> {
     let fields = Keywords::new(
         Some(given),
-        &["roles", "tools", "registries", "prompts", "sandbox", "queue"],
+        &["roles", "tools", "registries", "prompts", "sandbox", "queue", "key_profiles"],
     )?;
     let mut resources = SystemResourcesBuilder::new();
     for (name, role) in fields.get::<Bound<'_, PyDict>>("roles")?.iter().flatten() {
@@ -65,6 +65,9 @@ pub(crate) fn read(given: &Bound<'_, PyDict>) -> PyResult<SystemResourcesBuilder
         };
         known.push((list, tools.clone()));
         resources = resources.tools(&name.extract::<String>()?, tools);
+    }
+    for (name, list) in fields.get::<Bound<'_, PyDict>>("key_profiles")?.iter().flatten() {
+        resources = resources.key_profile(&name.extract::<String>()?, tools(&list)?);
     }
     for client in fields.get::<Vec<Bound<'_, NativeMcpClient>>>("registries")?.unwrap_or_default() {
         resources = resources.registry(Arc::new(client.get().0.clone()));

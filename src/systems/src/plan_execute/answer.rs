@@ -148,6 +148,11 @@ pub(super) fn synthesiser() -> RoleNode<PlanExecute> {
             for entry in completed(&cx.state) {
                 let result = preview(entry.processed(), most);
                 input.add_named("result", &entry.narrative_step, &result);
+                if !entry.partial_errors.is_empty() {
+                    let errors: Vec<_> =
+                        entry.partial_errors.iter().map(ToString::to_string).collect();
+                    input.add_named("partial_errors", &entry.narrative_step, &errors.join("\n"));
+                }
             }
             input
                 .add("context", &cx.state.cwc.brief().to_string())
@@ -158,7 +163,12 @@ pub(super) fn synthesiser() -> RoleNode<PlanExecute> {
             ])
         },
         brief: |cx| {
-            let result = |entry: &ContextEntry| json!({"step": entry.narrative_step, "tool": entry.tool_name, "result": entry.processed()});
+            let result = |entry: &ContextEntry| {
+                json!({
+                    "step": entry.narrative_step, "tool": entry.tool_name,
+                    "result": entry.processed(), "partial_errors": entry.partial_errors,
+                })
+            };
             let results: Vec<Json> = completed(&cx.state).map(result).collect();
             let state = &cx.state;
             Ok(json!({"task": state.user_task, "results": results, "context": state.cwc.brief()}))
@@ -275,6 +285,9 @@ fn digest_text(state: &State, is_done: bool) -> String {
     }
     for entry in known {
         let _ = writeln!(text, "- {}: {}", entry.narrative_step, preview(entry.processed(), SHOWN));
+        for error in &entry.partial_errors {
+            let _ = writeln!(text, "  - not done: {error}");
+        }
     }
     text.trim_end().to_owned()
 }

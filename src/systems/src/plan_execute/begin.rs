@@ -19,6 +19,8 @@ use crate::patch::Patch;
 /// Starts a task: from nothing, with a plan that is given, or with what the thread keeps.
 pub(super) async fn receive(cx: NodeContext<PlanExecute>) -> Result<Patch<State>, Fault> {
     let (input, now) = (cx.input(), cx.call.cx.clock.now().to_string());
+    let is_profile_known = cx.system().check_profiles(&input.role_profiles);
+    is_profile_known.map_err(|message| Fault::new(FaultCode::InputInvalid, message))?;
     let saved = cx.state.saved.clone().filter(|_| input.needs_saved());
     if input.needs_saved() && !saved.as_ref().is_some_and(|saved| holds(saved, input.mode)) {
         return Err(nothing_saved(input.mode));

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use super::capability::WorkerRole;
+use super::key_profile::{RoleProfiles, check_names};
 use super::plan_template::PlanTemplate;
 use crate::config::{at_least_one, check_temperature, invalid, read, seconds};
 use crate::system::SystemConfig;
@@ -30,6 +31,9 @@ pub struct Config {
     pub templates: Vec<PlanTemplate>,
     /// Workers beside `ResearchAgent` and `UtilityAgent`, by name, with the tools that they claim.
     pub workers: BTreeMap<String, WorkerRole>,
+    /// The key profiles that roles work with, by role: a name, or several that are tried in order. By
+    /// default none: each role has its usual tools.
+    pub role_profiles: RoleProfiles,
     /// Revised plans of a task, by default 2; so there are three attempts at most.
     pub max_revisions: u32,
     /// Requests for revised plans in all, by default 5.
@@ -47,6 +51,8 @@ pub struct Config {
     pub stage_concurrency: usize,
     /// Seconds a call of a tool may take that has no limit of its own, by default 30.
     pub step_timeout_s: f64,
+    /// Whether workers are sent how the task stands with each step, by default no.
+    pub send_context_summary: bool,
     /// Whether a step of a revised plan is not repeated if an earlier attempt has completed it, by
     /// default yes.
     pub reuse_completed_steps: bool,
@@ -88,6 +94,7 @@ impl Default for Config {
         Self {
             templates: Vec::new(),
             workers: BTreeMap::new(),
+            role_profiles: RoleProfiles::new(),
             max_revisions: 2,
             max_total_replans: 5,
             max_replans_same_failure: 2,
@@ -96,6 +103,7 @@ impl Default for Config {
             approve_plan: false,
             stage_concurrency: 8,
             step_timeout_s: 30.0,
+            send_context_summary: false,
             reuse_completed_steps: true,
             carry_outputs: true,
             summary_threshold_chars: 1_000,
@@ -144,6 +152,7 @@ impl SystemConfig for Config {
             let value = self.pages_to_explore;
             return Err(invalid(format!("`pages_to_explore` must be from 1 to 10: {value}")));
         }
+        check_names(&self.role_profiles).map_err(invalid)?;
         check_temperature(self.temperature)?;
         seconds("step_timeout_s", self.step_timeout_s)?;
         seconds("question_timeout_s", self.question_timeout_s)?;

@@ -1,27 +1,24 @@
-//! Carrying out a stage: which steps start, with which input, and one step.
+//! A stage: which steps start, with which input, and what is stored of each.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use antiphon_core::command::Destinations;
 use antiphon_core::{Fault, FaultCode};
 use serde_json::{Map, Value as Json, json};
 
 use super::PlanExecute;
-use super::capability::{Capabilities, ORCHESTRATOR, RoleTool, StepAction};
-use super::explore::explore;
+use super::capability::{Capabilities, StepAction};
 use super::graph::{COLLECT, EXECUTE, WRITE};
 use super::model_step::{previous, prompt_of};
 use super::plan::PlanStep;
-use super::record::{PartialError, StepResult, StepStart};
+use super::record::{StepResult, StepStart};
 use super::reference::{references, resolved};
 use super::state::State;
 use super::step_input::fitting;
 use super::step_output::{StepError, StepErrorKind, StepOutput, StepStatus};
-use crate::node::{NodeContext, NodeExit, StateView, goto, sent_to};
+use crate::node::{NodeContext, StateView, goto, sent_to};
 use crate::patch::Patch;
-use crate::planned_call::{CallProgress, call_planned};
-use crate::sub_task::{SubTaskBrief, sub_task_id};
+use crate::sub_task::sub_task_id;
 
 /// The fields of an event about a step.
 pub(super) fn details(step: &PlanStep, stage: usize, sub_task_id: &str) -> Json {
@@ -151,7 +148,7 @@ impl StepPreparation<'_> {
     }
 }
 
-fn unknown_tool(step: &PlanStep) -> StepError {
+pub(super) fn unknown_tool(step: &PlanStep) -> StepError {
     let message = format!("there is no such tool: {}", step.tool_name);
     StepError::new(StepErrorKind::UnknownTool, message)
 }
@@ -164,107 +161,18 @@ pub(super) fn sent_step(cx: &NodeContext<PlanExecute>) -> Option<(StepStart, Pla
     Some((start, step))
 }
 
-/// Carries out one step with its tool. A failure is kept with the step, and the others go on.
-pub(super) async fn execute(cx: NodeContext<PlanExecute>) -> Result<NodeExit<State>, Fault> {
-    let (start, step) = sent_step(&cx).ok_or_else(|| nothing_sent(&cx))?;
-    let capabilities = &cx.system().capabilities;
-    let Some(tool) = capabilities.tool(&step.assigned_agent_role, &step.tool_name) else {
-        return Ok(record(&cx, StepResult::unprepared(unknown_tool(&step))).into());
-    };
-    // A task that waits for a person gives its place to others.
-    let _permit = cx.data().permits.acquire().await;
-    let started_at = cx.call.cx.clock.now().to_string();
-    let dispatched = details(&step, cx.state.stage, &start.sub_task_id);
-    let result = match &tool.action {
-        StepAction::Explore(pages) => {
-            cx.note("EXECUTION_STEP_ORCHESTRATOR_START", dispatched);
-            explore(&cx, pages, &start.input).await?
-        }
-        StepAction::Call(_) | StepAction::AskModel => {
-            cx.note("EXECUTION_STEP_DISPATCHED", dispatched);
-            match call(&cx, tool, &step, start).await? {
-                CallResult::Asks(question) => return Ok(NodeExit::Ask(question)),
-                CallResult::Ended(result) => *result,
-            }
-        }
-    };
-    Ok(record(&cx, StepResult { started_at: Some(started_at), ..result }).into())
-}
-
-enum CallResult {
-    Asks(Json),
-    Ended(Box<StepResult>),
-}
-
-async fn call(
-    cx: &NodeContext<PlanExecute>,
-    tool: &RoleTool,
-    step: &PlanStep,
-    start: StepStart,
-) -> Result<CallResult, Fault> {
-    let StepAction::Call(tool) = &tool.action else {
-        return Err(nothing_sent(cx));
-    };
-    let timeout = cx.system().config.step_timeout();
-    let input = Json::Object(start.input);
-    let sub_tasks = cx.data().sub_tasks.as_ref();
-    let sub_tasks = sub_tasks.filter(|_| step.assigned_agent_role != ORCHESTRATOR);
-    let tool = match sub_tasks {
-        Some(run) => run.tool(tool, brief(cx, step, start.sub_task_id), timeout),
-        None => Arc::clone(tool),
-    };
-    let result = match call_planned(cx, &tool, input, timeout).await? {
-        CallProgress::Asks(question) => return Ok(CallResult::Asks(question)),
-        CallProgress::Ended(Ok(value)) => StepResult {
-            status: StepStatus::Completed,
-            partial_errors: partial_errors(&value),
-            result_data: value,
-            ..StepResult::default()
-        },
-        CallProgress::Ended(Err(fault)) => StepResult::unprepared(StepError::of(&fault)),
-    };
-    Ok(CallResult::Ended(Box::new(result)))
-}
-
-/// What a worker learns of a step.
-fn brief(cx: &NodeContext<PlanExecute>, step: &PlanStep, sub_task_id: String) -> SubTaskBrief {
-    let run_id = cx.scope.run_id.to_string();
-    SubTaskBrief {
-        sub_task_id,
-        parent_task_id: run_id.clone(),
-        run_id,
-        role: step.assigned_agent_role.clone(),
-        step_id: step.step_id.clone(),
-        narrative_step: step.narrative_step.clone(),
-        context_summary: None,
-        key_profile: None,
-        attempt: cx.state.attempt,
-    }
-}
-
-/// What a PDF file lacks.
-fn partial_errors(value: &Json) -> Vec<PartialError> {
-    let missing = value.get("missing_characters").and_then(Json::as_array).map_or(0, Vec::len);
-    let path = value.get("path").and_then(Json::as_str).unwrap_or_default();
-    let error = || PartialError {
-        source: path.to_owned(),
-        message: format!("characters that no font has: {missing}"),
-    };
-    (missing > 0).then(error).into_iter().collect()
-}
-
 /// Stores what came of the step that was sent to a node.
 pub(super) fn record(cx: &NodeContext<PlanExecute>, mut result: StepResult) -> Patch<State> {
     let mut patch = Patch::default();
     let Some((start, step)) = sent_step(cx) else { return patch };
-    result.sub_task_id = Some(start.sub_task_id.clone());
+    let sub_task_id = result.sub_task_id.get_or_insert_with(|| start.sub_task_id.clone()).clone();
     result.finished_at = Some(cx.call.cx.clock.now().to_string());
     let most = cx.system().config.preview_chars;
     let data = details_with(
         &step,
         cx.state.stage,
         json!({
-            "subTaskId": start.sub_task_id, "status": result.status,
+            "subTaskId": sub_task_id, "status": result.status,
             "resultDataPreview": super::working_context::preview(&result.result_data, most),
             "errorDetails": result.error,
         }),
@@ -278,7 +186,7 @@ pub(super) fn record(cx: &NodeContext<PlanExecute>, mut result: StepResult) -> P
     patch
 }
 
-fn nothing_sent(cx: &NodeContext<PlanExecute>) -> Fault {
+pub(super) fn nothing_sent(cx: &NodeContext<PlanExecute>) -> Fault {
     let message = format!("the node was sent no step: {}", cx.call.node);
     Fault::new(FaultCode::HostIncomplete, message)
 }

@@ -11,11 +11,12 @@ use serde_json::{Map, Value as Json, json};
 use super::PlanExecute;
 use super::capability::SEARCH;
 use super::config::EmptySearchPolicy;
-use super::record::{PartialError, StepResult};
+use super::record::StepResult;
 use super::state::State;
 use super::step_output::{StepError, StepErrorKind, StepStatus};
 use crate::json_texts::plain_text;
 use crate::node::NodeContext;
+use crate::partial_result::PartialError;
 use crate::planned_call::{CallProgress, call_planned};
 
 /// Reads the first pages of a search.

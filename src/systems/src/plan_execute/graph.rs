@@ -8,7 +8,9 @@ use serde_json::Value as Json;
 use super::config::Config;
 use super::input::ExecutionMode;
 use super::state::{PlanProgress, State};
-use super::{PlanExecute, answer, attempt, begin, collect, execute, model_step, planning};
+use super::{
+    PlanExecute, answer, attempt, begin, collect, execute, model_step, planning, tool_step,
+};
 use crate::builder::{RoleDefaults, SystemBuilder};
 use crate::node::{StateView, goto};
 use crate::role::{RoleSpec, Roles};
@@ -113,7 +115,9 @@ fn planned(view: &StateView<'_, '_>, approves: bool) -> Result<Destinations<Json
 
 fn add_execution(graph: &mut SystemBuilder<PlanExecute>) -> Result<(), Fault> {
     graph.node(BEGIN_ATTEMPT, attempt::begin_attempt).node(START_STAGE, execute::start_stage);
-    graph.node(EXECUTE, execute::execute).role_of_any_reply(WRITE, model_step::step_executor())?;
+    graph
+        .node(EXECUTE, tool_step::execute)
+        .role_of_any_reply(WRITE, model_step::step_executor())?;
     graph.node(WRITE_FAILED, model_step::fail_model_step).on_error_handle(WRITE, WRITE_FAILED);
     graph
         .node(COLLECT, collect::collect)

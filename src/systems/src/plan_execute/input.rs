@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
+use super::key_profile::{RoleProfiles, check_names};
 use crate::system::SystemInput;
 
 /// How much of a task is done. Names on the wire are exact.
@@ -32,6 +33,8 @@ pub struct TaskInput {
     pub mode: ExecutionMode,
     /// A plan to execute, with the mode `EXECUTE_PLANNED_TASK`.
     pub plan: Option<Json>,
+    /// The key profiles that roles work with, by role, in place of those of the settings.
+    pub role_profiles: RoleProfiles,
 }
 
 impl TaskInput {
@@ -54,6 +57,8 @@ impl SystemInput for TaskInput {
             let message = "a plan is only taken with the mode: EXECUTE_PLANNED_TASK";
             return Err(Fault::new(FaultCode::InputInvalid, message));
         }
+        check_names(&self.role_profiles)
+            .map_err(|message| Fault::new(FaultCode::InputInvalid, message))?;
         Ok(())
     }
 }

@@ -11,6 +11,7 @@ use serde_json::{Value as Json, json};
 
 use super::capability::{CALCULATOR, DOWNLOADER, FILES, PAGES, SEARCH};
 use super::operation::{operation, operations};
+use crate::partial_result::{PartialError, PartialResult};
 
 /// A tool of a plan over native ones.
 pub(super) struct NativeTool {
@@ -124,9 +125,24 @@ impl NativeTool {
             CALCULATOR => {
                 value.get("number").or_else(|| value.get("result")).cloned().unwrap_or(value)
             }
+            FILES => {
+                let errors = file_errors(&value);
+                PartialResult { value, errors }.into_returned()
+            }
             _ => value,
         }
     }
+}
+
+/// What a PDF file lacks.
+fn file_errors(value: &Json) -> Vec<PartialError> {
+    let missing = value.get("missing_characters").and_then(Json::as_array).map_or(0, Vec::len);
+    let path = value.get("path").and_then(Json::as_str).unwrap_or_default();
+    let error = || PartialError {
+        source: path.to_owned(),
+        message: format!("characters that no font has: {missing}"),
+    };
+    (missing > 0).then(error).into_iter().collect()
 }
 
 /// The schema of what a tool of plans returns, where that does not depend on an operation.

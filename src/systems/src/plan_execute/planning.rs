@@ -121,16 +121,19 @@ fn revision(state: &State) -> Json {
         json!(open.collect::<Vec<_>>())
     };
     let entry = |entry: &ContextEntry| {
-        json!({
+        let shown = json!({
             "stepId": entry.step_id, "step": entry.narrative_step, "status": entry.status,
             "result": preview(entry.processed(), RESULT),
             "error": entry.error_details.as_ref().map(|error| &error.message),
-        })
+        });
+        with_partial_errors(shown, entry)
     };
     let reached: Vec<&ContextEntry> =
         state.execution_context.iter().filter(|one| one.status != StepStatus::Skipped).collect();
     let completed = state.completed_steps.values().map(|one| {
-        json!({"stepId": one.step_id, "step": one.narrative_step, "result": preview(one.processed(), RESULT)})
+        let result = preview(one.processed(), RESULT);
+        let shown = json!({"stepId": one.step_id, "step": one.narrative_step, "result": result});
+        with_partial_errors(shown, one)
     });
     json!({
         "context": state.cwc.brief(),
@@ -140,6 +143,14 @@ fn revision(state: &State) -> Json {
         "last_steps": last(&reached, 3).iter().map(|one| entry(one)).collect::<Vec<_>>(),
         "earlier_failures": last(&state.replan_history, 3),
     })
+}
+
+/// A step as a planner reads of it, with what of it has failed.
+fn with_partial_errors(mut shown: Json, entry: &ContextEntry) -> Json {
+    if let Some(fields) = shown.as_object_mut().filter(|_| !entry.partial_errors.is_empty()) {
+        fields.insert("partialErrors".to_owned(), json!(entry.partial_errors));
+    }
+    shown
 }
 
 /// Checks a plan against the tools, and the outputs that it may refer to.

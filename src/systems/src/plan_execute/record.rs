@@ -6,6 +6,7 @@ use serde_json::{Map, Value as Json};
 
 use super::plan::{PlanSource, PlanStep};
 use super::step_output::{StepError, StepStatus};
+use crate::partial_result::PartialError;
 
 /// A step that starts, its references resolved.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -16,15 +17,6 @@ pub struct StepStart {
     pub sub_task_id: String,
     /// What its tool is given.
     pub input: Map<String, Json>,
-}
-
-/// A part of a step that failed while the step as a whole did not.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct PartialError {
-    /// What failed, such as an address.
-    pub source: String,
-    /// Why.
-    pub message: String,
 }
 
 /// What came of the execution of a step, on its way into the context.

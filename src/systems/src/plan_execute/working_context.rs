@@ -91,11 +91,16 @@ impl CurrentWorkingContext {
         next.clone_into(&mut self.next_objective);
     }
 
-    /// Adds what came of a step: a finding of at most `most` characters, or an error.
+    /// Adds what came of a step: a finding of at most `most` characters, and what has failed.
     pub(super) fn add(&mut self, entry: &ContextEntry, most: usize, now: &str) {
         now.clone_into(&mut self.last_updated_at);
         match (entry.status, &entry.error_details) {
-            (StepStatus::Completed, _) => self.finding(entry, most, now),
+            (StepStatus::Completed, _) => {
+                self.finding(entry, most, now);
+                for error in &entry.partial_errors {
+                    self.error(&entry.step(), &error.to_string(), now);
+                }
+            }
             (StepStatus::Failed, Some(error)) => {
                 self.error(&entry.step(), &error.message, now);
             }
@@ -136,6 +141,16 @@ impl CurrentWorkingContext {
             timestamp: now.to_owned(),
         });
         keep_last(&mut self.errors_encountered, ERRORS);
+    }
+
+    /// For a worker: how far the task is, in a text.
+    pub(super) fn summary(&self) -> String {
+        let findings = last(&self.key_findings, 5).iter();
+        let findings = findings.map(|one| {
+            format!("{}: {}", one.source_step_narrative, crate::json_texts::plain_text(&one.data))
+        });
+        let progress = [self.summary_of_progress.clone(), self.next_objective.clone()];
+        progress.into_iter().chain(findings).collect::<Vec<_>>().join("\n")
     }
 
     /// For a model: how far the task is, with the last findings and errors.

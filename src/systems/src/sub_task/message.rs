@@ -9,6 +9,7 @@ use super::name::{
     LONGEST_ID, LONGEST_NAME, is_name, is_result_topic, result_message_id, task_message_id,
     task_topic, timeout_message_id,
 };
+use crate::partial_result::{PartialError, PartialResult};
 
 /// The form of the messages. A process reads no other.
 pub const VERSION: u32 = 1;
@@ -88,6 +89,9 @@ pub struct SubTaskResult {
     /// Why it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_details: Option<Fault>,
+    /// What of the result has failed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub partial_errors: Vec<PartialError>,
 }
 
 impl SubTask {
@@ -151,11 +155,16 @@ impl SubTask {
 
     /// Its result, with that outcome.
     pub fn result(&self, outcome: ToolOutcome) -> SubTaskResult {
-        let (status, result_data, error_details) = match outcome {
-            Ok(value) => (SubTaskStatus::Completed, value, None),
-            Err(fault) => (SubTaskStatus::Failed, Json::Null, Some(fault)),
-        };
-        SubTaskResult { status, result_data, error_details, ..self.cancelled() }
+        match outcome.map(PartialResult::of) {
+            Ok(PartialResult { value: result_data, errors: partial_errors }) => {
+                let status = SubTaskStatus::Completed;
+                SubTaskResult { status, result_data, partial_errors, ..self.cancelled() }
+            }
+            Err(fault) => {
+                let (status, error_details) = (SubTaskStatus::Failed, Some(fault));
+                SubTaskResult { status, error_details, ..self.cancelled() }
+            }
+        }
     }
 
     /// The note that its run does not wait any more.
@@ -175,6 +184,7 @@ impl SubTask {
             status: SubTaskStatus::Cancelled,
             result_data: Json::Null,
             error_details: None,
+            partial_errors: Vec::new(),
         }
     }
 }
@@ -221,7 +231,7 @@ impl SubTaskResult {
         if !is_id || result.message_id() != message.id {
             return Err(unreadable(&"its id is not that of its message"));
         }
-        let has_value = !result.result_data.is_null();
+        let has_value = !result.result_data.is_null() || !result.partial_errors.is_empty();
         let fits = match (result.status, &result.error_details) {
             (SubTaskStatus::Completed, error) => error.is_none(),
             (SubTaskStatus::Failed | SubTaskStatus::TimedOut, error) => {
@@ -234,7 +244,10 @@ impl SubTaskResult {
 
     /// What the tool returned. A failure of a worker is one of its tool, and never ends the run.
     pub(super) fn into_outcome(self) -> ToolOutcome {
-        let Some(mut fault) = self.error_details else { return Ok(self.result_data) };
+        let Some(mut fault) = self.error_details else {
+            let result = PartialResult { value: self.result_data, errors: self.partial_errors };
+            return Ok(result.into_returned());
+        };
         if matches!(fault.category, Category::Budget | Category::Cancelled | Category::State) {
             fault.category = Category::Tool;
         }

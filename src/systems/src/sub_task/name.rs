@@ -3,7 +3,7 @@
 use antiphon_core::seed::{KeySeed, Seed};
 
 /// The longest name of a role, step or tool, in bytes.
-pub(super) const LONGEST_NAME: usize = 64;
+pub(crate) const LONGEST_NAME: usize = 64;
 /// The longest id of a sub-task: with a prefix and a round it is that of a message.
 pub(super) const LONGEST_ID: usize = 40;
 /// The longest name of a role that has a topic.
@@ -23,7 +23,7 @@ fn source(purpose: &str) -> KeySeed {
 }
 
 /// Whether a text is a name: letters, digits, `_`, `.` and `-`, from 1 to `longest`.
-pub(super) fn is_name(text: &str, longest: usize) -> bool {
+pub(crate) fn is_name(text: &str, longest: usize) -> bool {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte);
     (1..=longest).contains(&text.len()) && text.bytes().all(fits)
 }

@@ -14,6 +14,7 @@ use super::name::task_topic;
 use super::role_service::{RoleService, serve};
 use super::role_tools::RoleTools;
 use super::worker_notice::WorkerWatch;
+use super::worker_tools::WorkerTools;
 
 /// How a worker works.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,16 +72,13 @@ impl SubTaskWorker {
         Self { give_up, ..self }
     }
 
-    /// Gives it roles with the tools of each, as a system has them: those that are named, else all
-    /// that have tools.
+    /// Gives it roles with the tools of each, as a system has them, and with those of its key
+    /// profiles: the roles that are named, else all that have tools.
     ///
     /// # Errors
     /// `role_unknown` for a name that has no tools; as [`SubTaskWorker::role`].
-    pub fn roles(
-        self,
-        mut tools: BTreeMap<String, Vec<Arc<dyn Tool>>>,
-        named: Option<&[String]>,
-    ) -> Result<Self, Fault> {
+    pub fn roles(self, tools: WorkerTools, named: Option<&[String]>) -> Result<Self, Fault> {
+        let WorkerTools { usual: mut tools, profiles } = tools;
         tools.retain(|_, tools| !tools.is_empty());
         if let Some(unknown) = named.into_iter().flatten().find(|role| !tools.contains_key(*role)) {
             let known: Vec<_> = tools.into_keys().collect();
@@ -89,7 +87,15 @@ impl SubTaskWorker {
                 .hint(format!("give it one; it has those of {}", known.join(", "))));
         }
         tools.retain(|role, _| named.is_none_or(|named| named.contains(role)));
-        tools.into_iter().try_fold(self, |worker, (role, tools)| worker.role(&role, tools))
+        let worker =
+            tools.into_iter().try_fold(self, |worker, (role, tools)| worker.role(&role, tools))?;
+        profiles.into_iter().try_fold(worker, |worker, (profile, mut tools)| {
+            tools.retain(|role, _| worker.roles.contains_key(role));
+            let add = |worker: Self, (role, tools): (String, Vec<_>)| {
+                worker.profile(&profile, &role, tools)
+            };
+            tools.into_iter().try_fold(worker, add)
+        })
     }
 
     /// Its roles, each with the names of its tools.

@@ -27,7 +27,7 @@ fn say(id: &str, text: &str) -> Json {
 }
 
 fn input(question: &str, mode: ExecutionMode) -> TaskInput {
-    TaskInput { question: question.to_owned(), mode, plan: None }
+    TaskInput { question: question.to_owned(), mode, ..TaskInput::default() }
 }
 
 /// PE-25 of `docs/systems/plan-execute.md`.

@@ -7,6 +7,7 @@ mod capabilities;
 mod conversation_snapshot;
 mod downloads;
 mod keeping;
+mod key_profiles;
 mod planning;
 mod prompts;
 mod queueing;

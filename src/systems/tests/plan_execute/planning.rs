@@ -138,6 +138,7 @@ async fn a_plan_of_the_caller_is_executed_without_a_planner() {
         question: "Tea?".to_owned(),
         mode: ExecutionMode::ExecutePlannedTask,
         plan: Some(plan),
+        ..TaskInput::default()
     };
     let scene = Scene::new(&json!({})).tool(&hits()).answers("Tea.");
     let played = scene.ask(input(json!([[search("s1", "tea")]]))).await;

@@ -7,14 +7,14 @@ use std::time::Duration;
 use antiphon_core::Time;
 use antiphon_queue::MemoryQueue;
 use antiphon_runtime::queue::PublishOutcome;
-use antiphon_runtime::{CancellationToken, Queue, Tool};
+use antiphon_runtime::{CallContext, CancellationToken, Queue, Tool};
 use antiphon_systems::plan_execute::{Capabilities, StepErrorKind, TaskStatus};
 use antiphon_systems::sub_task::name::task_topic;
 use antiphon_systems::sub_task::{SubTask, SubTaskWorker, WorkerSettings, queue_settings};
 use serde_json::json;
 
-use crate::scene::Scene;
-use crate::stage::{FakeTool, read, returns, search};
+use crate::scene::{Scene, closed};
+use crate::stage::{FakeTool, read, returns, search, step};
 
 fn tools(link: &str) -> [Arc<FakeTool>; 2] {
     let hit = json!({"title": "Tea", "url": link, "snippet": "Hot."});
@@ -68,4 +68,55 @@ async fn a_task_that_has_ended_leaves_nothing_in_the_queue() {
     let late = task.result(Ok(json!([]))).message(&task.result_topic, Time::from_micros(u64::MAX));
     assert_eq!(queue.publish(late, Duration::ZERO).await.unwrap(), PublishOutcome::Known);
     assert!(queue.take(&task.result_topic, 9, Duration::ZERO).await.unwrap().is_empty());
+}
+
+/// What a worker returns that is not whole reaches the context, the next planner, the answer and
+/// the result; a worker reads how the task stands if that is sent.
+#[tokio::test]
+async fn what_has_failed_of_a_result_is_told_to_all_that_read_it() {
+    let errors = json!([{"source": "https://b.example", "message": "it is lost"}]);
+    let found = json!({"result": [{"link": "https://a.example"}], "partial_errors": errors});
+    let step_of = |id: &str| step(id, "UtilityAgent", "lookup", &json!({}));
+    let failing = step("bad", "UtilityAgent", "broken", &json!({}));
+    let mut scene = Scene::new(&json!({"send_context_summary": true}))
+        .tool(&returns("lookup", &json!("not called")))
+        .tool(&returns("broken", &json!("not called")))
+        .plans(&[json!([[step_of("a")], [failing]]), json!([[step_of("a")]])])
+        .answers("Most of it.");
+    let queue = Arc::new(MemoryQueue::new(queue_settings(), scene.clock.clone()));
+    scene.queue = Some(queue.clone());
+    let given: [Arc<dyn Tool>; 2] = [
+        returns("lookup", &found),
+        Arc::new(FakeTool::new("broken", |_| Err(closed("it is broken")))),
+    ];
+    let tools = Capabilities::of(&given, &BTreeMap::new()).unwrap().worker_tools();
+    let (mut work, clock) = (Vec::new(), scene.clock.clone());
+    let working = async {
+        let topic = task_topic("UtilityAgent").unwrap();
+        loop {
+            for delivery in queue.take(&topic, 1, Duration::from_secs(1)).await.unwrap() {
+                let task = SubTask::read(&delivery.message).unwrap();
+                let tool = tools["UtilityAgent"].iter().find(|it| it.spec().name == task.tool_name);
+                let outcome = tool.unwrap().call(json!({}), &CallContext::new(clock.clone())).await;
+                let kept_until = Time::from_micros(u64::MAX);
+                let result = task.result(outcome).message(&task.result_topic, kept_until);
+                queue.publish(result, Duration::ZERO).await.unwrap();
+                delivery.lease.acknowledge().await.unwrap();
+                work.push(task);
+            }
+        }
+    };
+    let played = tokio::select! { played = scene.ask("Find both.") => played, () = working => unreachable!() };
+    let (entry, error) = (played.step("a"), "https://b.example: it is lost");
+    assert_eq!(entry.raw_result_data, json!([{"link": "https://a.example"}]));
+    assert_eq!(entry.partial_errors[0].to_string(), error);
+    assert!(entry.reused);
+    let context = &played.output().current_working_context;
+    assert_eq!(context.errors_encountered[0].error_message, error);
+    for role in ["planner", "synthesiser"] {
+        assert!(played.read_by(role).contains("it is lost"), "{role}: {}", played.read_by(role));
+    }
+    assert_eq!(work.len(), 2);
+    let told = work[1].context_summary.as_deref().unwrap();
+    assert!(told.contains("Carry out the first stage.") && told.contains("do a: "), "{told}");
 }

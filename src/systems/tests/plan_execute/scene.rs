@@ -20,6 +20,7 @@ pub(crate) struct Scene {
     pub(crate) clock: Arc<ManualClock>,
     pub(crate) queue: Option<Arc<dyn Queue>>,
     tools: Vec<Arc<dyn Tool>>,
+    key_profiles: Vec<(String, Vec<Arc<dyn Tool>>)>,
     branches: Vec<ScriptBranch>,
 }
 
@@ -36,6 +37,7 @@ impl Scene {
             clock: Arc::new(ManualClock::default()),
             queue: None,
             tools: Vec::new(),
+            key_profiles: Vec::new(),
             branches: Vec::new(),
         }
     }
@@ -47,6 +49,12 @@ impl Scene {
 
     pub(crate) fn native(mut self, tool: &Arc<dyn Tool>) -> Self {
         self.tools.push(Arc::clone(tool));
+        self
+    }
+
+    /// Tools with other credentials.
+    pub(crate) fn key_profile(mut self, name: &str, tools: &[Arc<dyn Tool>]) -> Self {
+        self.key_profiles.push((name.to_owned(), tools.to_vec()));
         self
     }
 
@@ -89,6 +97,9 @@ impl Scene {
         let resources =
             SystemResourcesBuilder::new().model(model).tools("plan_execute", self.tools.clone());
         let resources = self.queue.iter().cloned().fold(resources, SystemResourcesBuilder::queue);
+        let profiles = self.key_profiles.iter().cloned();
+        let resources =
+            profiles.fold(resources, |given, (name, tools)| given.key_profile(&name, tools));
         SystemRunner::new(self.config.clone(), resources).unwrap()
     }
 

@@ -10,7 +10,7 @@ use antiphon_runtime::queue::{DeathReason, QueueMessage, QueueSettings};
 use antiphon_runtime::{CancellationToken, ManualClock, SystemClock, Tool};
 use antiphon_systems::sub_task::name::task_topic;
 use antiphon_systems::sub_task::{
-    SubTaskWorker, WorkerNotice, WorkerNoticeKind, WorkerSettings, queue_settings,
+    SubTaskWorker, WorkerNotice, WorkerNoticeKind, WorkerSettings, WorkerTools, queue_settings,
 };
 use serde_json::json;
 use tokio::task::JoinHandle;
@@ -259,7 +259,9 @@ async fn a_worker_takes_the_named_roles_that_have_tools() {
         let worker = SubTaskWorker::new(scene.queue.clone(), settings, scene.clock.clone());
         let tools = [("A", tool()), ("B", tool()), ("C", Vec::new())];
         let tools = tools.map(|(role, tools)| (role.to_owned(), tools));
-        worker.roles(tools.into(), named).map(|worker| worker.tool_names())
+        let usual = tools.into();
+        let tools = WorkerTools { usual, ..WorkerTools::default() };
+        worker.roles(tools, named).map(|worker| worker.tool_names())
     };
     let all = roles(None).unwrap();
     assert_eq!(all.keys().collect::<Vec<_>>(), ["A", "B"]);

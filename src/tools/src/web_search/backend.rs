@@ -84,8 +84,12 @@ impl HttpSearchBackend {
         reply.ok_or_else(|| self.failed(&format!("the reply of `{name}` is not JSON")))
     }
 
-    /// The fault of a status other than success.
+    /// The fault of a status other than success, which its details have.
     fn refusal(&self, head: &ReplyHead, reply: Option<&Json>) -> Fault {
+        self.fault_of(head, reply).with("status", head.status)
+    }
+
+    fn fault_of(&self, head: &ReplyHead, reply: Option<&Json>) -> Fault {
         let name = self.engine.name();
         let said =
             reply.and_then(SearchEngine::complaint).map(|said| plain(&self.redactor.clean(&said)));
