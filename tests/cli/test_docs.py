@@ -136,10 +136,18 @@ def test_the_deep_research_cites_the_document_and_tells_its_steps(
     }
     page = tmp_path / "peru.html"
     asked = ("ask", QUESTION, "--system", "deep-research", "--docs", str(folder), "--json")
+    store = ("--store", f"sqlite:{tmp_path / 'store.db'}")
+    again = ("runs", "resume", "peru", "--team", "deep-research", "--docs", str(folder), *store)
     with RoleServer(**replies) as server:
-        kept = (*asked, "--report", str(page))
+        kept = (*asked, "--report", str(page), "--thread", "peru", *store)
         done = antiphon(*kept, url=server.url, XDG_CACHE_HOME=str(tmp_path / "cache"))
-    assert done.returncode == 0, done.stderr
+        assert done.returncode == 0, done.stderr
+        first = page.read_text(encoding="utf-8")
+        page.unlink()
+        resumed = antiphon(*again, "--report", str(page), url=server.url)
+    assert resumed.returncode == 0, resumed.stderr
+    assert f"report: {page}" in resumed.stderr
+    assert page.read_text(encoding="utf-8") == first
     found = json.loads(done.stdout)
     assert found["answer"].startswith("The capital of Peru is Lima [")
     assert f">{found['passages'][0]['quote']}</mark>" in page.read_text(encoding="utf-8")
@@ -178,11 +186,13 @@ def test_a_report_that_cannot_be_written_is_refused_before_a_model_is_asked(
     tmp_path: Path, antiphon: Antiphon
 ) -> None:
     deep = ("ask", QUESTION, "--system", "deep-research", "--report")
+    resume = ("runs", "resume", "t", "--report", "a.md", "--team")
     with RoleServer() as server:
         for asked, text in [
             ((*deep, str(tmp_path / "a.doc")), "must end in .html, .md or .pdf: a.doc"),
             ((*deep, str(tmp_path / "absent" / "a.md")), "the folder of the report does not exist"),
             (("ask", QUESTION, "--report", "a.md"), "the system writes no reports: review-loop"),
+            ((*resume, "review-loop"), "the system writes no reports: review-loop"),
         ]:
             done = antiphon(*asked, url=server.url)
             assert done.returncode == 2, done.stderr

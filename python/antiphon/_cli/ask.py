@@ -55,7 +55,7 @@ def ask(options: argparse.Namespace) -> Exit:
             system = system_of(options)(model, **settings, **kept, **database, **queue, **tools)
             result = system.run(question, watch=view, thread=options.thread, **given)
         _report(view, result)
-        write_report(result, options, view)
+        write_report(result, options, view.say)
         if result.questions and result.thread is not None:
             store = f" --store {options.store}" if options.store else ""
             resume = f"runs resume {result.thread} --team {options.system}{store}"

@@ -94,11 +94,7 @@ def _add_ask(ask: argparse.ArgumentParser) -> None:
     ask.add_argument("--thread", metavar="NAME", help="keep the question in this thread")
     _add_queue(ask, "have workers carry out the steps that wait in this queue: nats://host:4222")
     _add_json(ask)
-    ask.add_argument(
-        "--report",
-        metavar="FILE",
-        help="also write the report of --system deep-research: FILE.html, FILE.md or FILE.pdf",
-    )
+    _add_report(ask, "--system")
     ask.add_argument("--trace", action="store_true", help="print each model and tool call too")
     batch = ask.add_argument_group("a file of questions")
     batch.add_argument(
@@ -219,6 +215,7 @@ def _add_runs(parser: argparse.ArgumentParser) -> None:
     resumed.add_argument(
         "--answer", action="append", metavar="JSON", help="an answer, or ID=ANSWER; repeatable"
     )
+    _add_report(resumed, "--team")
     _add_json(resumed)
 
     forked = actions.add_parser(
@@ -240,6 +237,14 @@ def _add_runs(parser: argparse.ArgumentParser) -> None:
         "delete", help="delete threads", parents=[store], epilog=_EXITS_OF_RUNS
     )
     deleted.add_argument("threads", nargs="+", metavar="thread")
+
+
+def _add_report(parser: argparse.ArgumentParser, chosen: str) -> None:
+    parser.add_argument(
+        "--report",
+        metavar="FILE",
+        help=f"also write the report of {chosen} deep-research: FILE.html, FILE.md or FILE.pdf",
+    )
 
 
 def _add_prune(parser: argparse.ArgumentParser) -> None:

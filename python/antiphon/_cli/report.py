@@ -10,9 +10,9 @@ from antiphon.systems.report_file import report_path
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Callable
     from typing import Any
 
-    from antiphon._cli.progress import ProgressView
     from antiphon.systems import System, SystemResult
 
 
@@ -34,8 +34,10 @@ def check_report(options: argparse.Namespace, system: type[System[Any]]) -> None
     report_path(options.report)
 
 
-def write_report(result: SystemResult, options: argparse.Namespace, view: ProgressView) -> None:
-    """Writes the file, unless there is nothing to write.
+def write_report(
+    result: SystemResult, options: argparse.Namespace, say: Callable[[str], None]
+) -> None:
+    """Writes the file, unless there is nothing to write, and says so.
 
     Raises:
         ToolError: it cannot be written as PDF (``pdf_unwritable``).
@@ -44,7 +46,7 @@ def write_report(result: SystemResult, options: argparse.Namespace, view: Progre
     if options.report is None or not isinstance(result, DeepResearchResult):
         return
     if not result.final_report:
-        view.say("report: there is nothing to write")
+        say("report: there is nothing to write")
         return
     result.write(options.report)
-    view.say(f"report: {options.report}")
+    say(f"report: {options.report}")

@@ -13,6 +13,7 @@ from antiphon._cli.ask import checked_settings, system_of
 from antiphon._cli.exit_codes import Exit, after
 from antiphon._cli.progress import ProgressView
 from antiphon._cli.queue import queue_of
+from antiphon._cli.report import check_report, write_report
 from antiphon._cli.role_tools import database_of, role_tools
 from antiphon._cli.store import open_store
 from antiphon._cli.target import import_object
@@ -39,10 +40,11 @@ def resume(options: argparse.Namespace) -> Exit:
 
     Raises:
         ValidationError: there is nothing of that name (``team_unknown``), the answers are none,
-            the thread is empty, or ``--docs``, ``--workspace`` or ``--queue`` is given for a team
-            with tools of its own (``input_invalid``).
+            the thread is empty, ``--docs``, ``--workspace`` or ``--queue`` is given for a team with
+            tools of its own, or ``--report`` for what writes no reports (``input_invalid``).
         AntiphonError: the run failed.
     """
+    options.system = options.team
     if ":" not in options.team and options.team.replace("-", "_") in systems():
         return _ready_system(options)
     for option, tools in (("docs", "document_search"), ("workspace", "files")):
@@ -59,10 +61,12 @@ def resume(options: argparse.Namespace) -> Exit:
             hint="give it `queue=` where it is made",
         )
     found = _import_team(options.team)
-    if isinstance(found, Orchestrator):
-        return _team(found, options)
     if isinstance(found, System):
         return _system(found, options)
+    if options.report is not None:
+        raise ValidationError(f"a team writes no reports: {options.team}", code="input_invalid")
+    if isinstance(found, Orchestrator):
+        return _team(found, options)
     return _graph(found, options)
 
 
@@ -87,10 +91,10 @@ def _team(team: Orchestrator, options: argparse.Namespace) -> Exit:
 
 def _ready_system(options: argparse.Namespace) -> Exit:
     """Resumes a question of a ready system, which the command opens itself."""
-    options.system = options.team
     queue = queue_of(options, system_of(options))
     settings = checked_settings(options, **queue)
     database = database_of(options, system_of(options))
+    check_report(options, system_of(options))
     choice = choose(options.model, os.environ)
     with open_store(options.store) as saver, ProgressView(sys.stderr) as view:
         tools = role_tools(options, system_of(options), view)
@@ -98,11 +102,15 @@ def _ready_system(options: argparse.Namespace) -> Exit:
             parts = {**database, **queue, **tools}
             system = system_of(options)(model, checkpointer=saver, **settings, **parts)
             result = _resumed(system, options, view)
+        write_report(result, options, view.say)
     return _shown(result, options)
 
 
 def _system(system: System[Any], options: argparse.Namespace) -> Exit:
-    return _shown(_resumed(system, options, None), options)
+    check_report(options, type(system))
+    result = _resumed(system, options, None)
+    write_report(result, options, tell)
+    return _shown(result, options)
 
 
 def _resumed(
