@@ -39,6 +39,18 @@ def test_each_cited_id_is_defined_and_each_defined_id_is_cited_by_a_test() -> No
     assert not ids - tested, sorted(ids - tested)
 
 
+NAMING = re.compile(r"^\| ([A-Z]{2}-\d{2}) \| [^|]+ \| (`\w+`(?:, `\w+`)*) \|$", re.MULTILINE)
+
+
+def test_the_tests_that_a_list_names_cite_the_item() -> None:
+    texts = [path.read_text() for path in sources() if "tests" in path.parts]
+    named = [row for page in PAGES for row in NAMING.findall(page.read_text())]
+    assert named
+    for item, tests in named:
+        for name in tests.replace("`", "").split(", "):
+            assert any(item in text and f" {name}(" in text for text in texts), (item, name)
+
+
 def test_no_function_is_named_by_a_number_of_a_list() -> None:
     named = {str(path): PREFIXED.findall(path.read_text()) for path in sources()}
     assert not {path: found for path, found in named.items() if found}

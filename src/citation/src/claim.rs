@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::block::{BlockKind, blocks};
-use crate::compose::CitedMarker;
+use crate::compose::{CitedMarker, ComposedText};
 use crate::confidence::ConfidenceLevel;
 use crate::marker::{brackets, words_end};
 use crate::numeric::NumericVerification;
@@ -47,6 +47,8 @@ pub struct Claim {
     pub is_abstained: bool,
     /// Whether it had no citation when it was written.
     pub is_free: bool,
+    /// How many citations of nothing it was written with.
+    pub unknown_citations: usize,
     /// Its numbers, compared with those of its evidence.
     pub numbers: Vec<NumericVerification>,
     /// How its sentence was changed.
@@ -109,13 +111,9 @@ pub(crate) fn bare(sentence: &str, known: &dyn Fn(&str) -> bool) -> String {
     text.trim().to_owned()
 }
 
-/// Takes the claims out of a report. `citations` are its markers with their evidence.
-pub(crate) fn claims(
-    text: &str,
-    citations: &[CitedMarker],
-    mode: GenerationMode,
-    most: usize,
-) -> Vec<Claim> {
+/// Takes the claims out of a report.
+pub(crate) fn claims(report: &ComposedText, mode: GenerationMode, most: usize) -> Vec<Claim> {
+    let ComposedText { text, markers: citations, .. } = report;
     let mut found = Vec::new();
     for span in statements(text) {
         let own: Vec<&CitedMarker> =
@@ -124,7 +122,9 @@ pub(crate) fn claims(
         let known = |label: &str| citations.iter().any(|marker| marker.key == label);
         let mut claim = Claim { span: Some(span), ..Claim::default() };
         claim.set_sentence(sentence, &known);
+        claim.unknown_citations = report.unknown_citations(span);
         let needs_one = claim.is_numeric
+            || claim.unknown_citations > 0
             || !quotations(&claim.text).is_empty()
             || mode == GenerationMode::Strict && is_factual(&claim.text);
         if own.is_empty() && !needs_one || claim.text.is_empty() {

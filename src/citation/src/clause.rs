@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use antiphon_figures::{StatedQuantity, quantities};
+use antiphon_figures::{QuantityKind, StatedQuantity, quantities};
 
 use crate::word::{PlacedWord, content_words, names, periods, stem, words};
 
@@ -68,6 +68,13 @@ impl Clause {
         let place = self.quantities.iter().position(|own| std::ptr::eq(own, quantity));
         let found = place.and_then(|place| self.neighbours.get(place));
         found.map_or(("", ""), |(before, after)| (before, after))
+    }
+
+    /// What its counts are of: the word after each.
+    pub(crate) fn counted(&self) -> impl Iterator<Item = &str> {
+        let all = self.quantities.iter().zip(&self.neighbours);
+        let counts = all.filter(|(quantity, _)| quantity.kind == QuantityKind::Count);
+        counts.map(|(_, (_, after))| after.as_str()).filter(|after| !after.is_empty())
     }
 
     pub(crate) fn has_own(&self, term: &str) -> bool {

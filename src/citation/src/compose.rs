@@ -20,6 +20,8 @@ pub(crate) struct CitedMarker {
 pub(crate) struct ComposedText {
     pub(crate) text: String,
     pub(crate) markers: Vec<CitedMarker>,
+    /// Where citations that stood for nothing were taken out.
+    unknown: Vec<usize>,
     /// Citations, links and brackets that stood for nothing.
     pub(crate) removed: usize,
 }
@@ -53,6 +55,16 @@ pub(crate) fn compose(
 }
 
 impl ComposedText {
+    /// The citations of nothing that a sentence had, within it or right at its ends.
+    pub(crate) fn unknown_citations(&self, sentence: TextSpan) -> usize {
+        let before = self.text.get(..sentence.start).and_then(|text| text.chars().next_back());
+        let begins = before.is_none_or(char::is_whitespace);
+        let is_own = |at: &&usize| {
+            sentence.start < **at && **at <= sentence.end || begins && **at == sentence.start
+        };
+        self.unknown.iter().filter(is_own).count()
+    }
+
     fn cite(
         &mut self,
         numbers: &[usize],
@@ -73,6 +85,7 @@ impl ComposedText {
         }
         if !has_any {
             self.text.truncate(words_end(&self.text));
+            self.unknown.push(self.text.len());
         }
     }
 
@@ -119,7 +132,12 @@ impl ComposedText {
         let is_note = label.starts_with(['^', '@', '#']) || label.trim().is_empty();
         if is_note {
             self.text.truncate(words_end(&self.text));
+            self.unknown.push(self.text.len());
             return;
+        }
+        // A name or a number looks like a source; `[sic]` and `[...]` do not.
+        if label.contains(|sign: char| sign.is_uppercase() || sign.is_numeric()) {
+            self.unknown.push(self.text.len());
         }
         self.text.push('(');
         self.text.push_str(label);
@@ -144,6 +162,9 @@ impl ComposedText {
         self.text.drain(..start);
         for marker in &mut self.markers {
             marker.span = TextSpan::new(marker.span.start - start, marker.span.end - start);
+        }
+        for at in &mut self.unknown {
+            *at = at.saturating_sub(start);
         }
     }
 }
@@ -205,10 +226,14 @@ fn without_links(
         if is_known && keeps_known {
             continue;
         }
-        *removed += 1;
         let is_address = link.label == link.url || links(&link.label).len() == 1;
+        let follows = text.get(link.span.end..).unwrap_or_default();
+        // A label alone would hide that an address was there: a note goes as one of nothing.
+        let is_marked = !is_known && !is_address && !follows.starts_with('(');
+        *removed += usize::from(!is_marked);
         let label = if is_address { "(link removed)" } else { &link.label };
-        kept.replace_range(link.span.start..link.span.end, label);
+        let mark = if is_marked { "[^link]" } else { "" };
+        kept.replace_range(link.span.start..link.span.end, &format!("{label}{mark}"));
     }
     kept
 }

@@ -94,7 +94,7 @@ pub fn check_numbers(claim: &str, quotes: &[&str], context: &[&str]) -> Vec<Nume
     let evidence: Vec<KnownSentence> =
         quotes.iter().flat_map(|quote| known_sentences(quote)).collect();
     let known = [quotes, context].concat();
-    let context = NumberContext::new(context);
+    let context = NumberContext::new(context, &evidence);
     let mut found = Vec::new();
     for clause in sentences_of(claim).iter().flat_map(|sentence| clauses(sentence)) {
         for quantity in &clause.quantities {
@@ -135,16 +135,24 @@ fn known_sentences(quote: &str) -> Vec<KnownSentence> {
     own.map(|it| KnownSentence { clauses: clauses(&it), passage: Rc::clone(&passage) }).collect()
 }
 
-/// What titles and headings say beside the passages.
+/// What people are counted as: an amount of money is no number of them.
+const PEOPLE: &str = "people person employee worker user customer member student pupil teacher resident inhabitant \
+                      citizen visitor passenger patient";
+
+/// What titles and headings say beside the passages, and what all passages count.
 struct NumberContext {
     titles: BTreeSet<String>,
     periods: BTreeSet<String>,
+    counted: BTreeSet<String>,
 }
 
 impl NumberContext {
-    fn new(titles: &[&str]) -> Self {
+    fn new(titles: &[&str], evidence: &[KnownSentence]) -> Self {
         let titles = titles.join("\n");
-        Self { titles: content_words(&titles), periods: periods(&titles) }
+        let clauses = evidence.iter().flat_map(|sentence| &sentence.clauses);
+        let counted = clauses.flat_map(Clause::counted).filter(|word| !is_stop_word(word));
+        let counted = counted.chain(PEOPLE.split_whitespace()).map(str::to_owned).collect();
+        Self { titles: content_words(&titles), periods: periods(&titles), counted }
     }
 }
 
@@ -245,7 +253,7 @@ fn is_about(
             || own_names.is_disjoint(known.passage) && own_names.is_disjoint(&context.titles));
     if other_period
         || other_name
-        || counts_other(quantity, clause, known)
+        || counts_other(quantity, clause, known, context)
         || clause.measures_other(known.clause, &context.titles)
     {
         return false;
@@ -262,12 +270,20 @@ fn is_about(
 
 /// Whether a count is one of something else: what it counts stands after another number in the
 /// sentence of the evidence, or the claim has the number in the place of a year, as in `in 38`.
-fn counts_other(quantity: &StatedQuantity, clause: &Clause, known: &KnownNumber<'_>) -> bool {
-    if quantity.kind != QuantityKind::Count {
-        return false;
-    }
+/// And whether money is said of what is counted, as in `$3 billion people`.
+fn counts_other(
+    quantity: &StatedQuantity,
+    clause: &Clause,
+    known: &KnownNumber<'_>,
+    context: &NumberContext,
+) -> bool {
     let (before, counted) = clause.neighbours(quantity);
     let (_, own) = known.clause.neighbours(known.quantity);
+    match quantity.kind {
+        QuantityKind::Count => {}
+        QuantityKind::Money => return own != counted && context.counted.contains(counted),
+        _ => return false,
+    }
     if counted.is_empty() || is_stop_word(counted) {
         return before == "in" && !own.is_empty() && !is_stop_word(own);
     }

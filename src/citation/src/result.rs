@@ -28,6 +28,24 @@ pub struct Reference {
     pub evidence: Vec<String>,
 }
 
+impl Reference {
+    /// A line of the list: key, title and address. The path of a document is no link.
+    fn markdown(&self) -> String {
+        let path = self.url.strip_prefix("file://").unwrap_or(&self.url);
+        let address = if self.url.contains("://") && path.len() == self.url.len() {
+            format!("<{}>", self.url)
+        } else {
+            format!("`{}`", path.replace('`', "'"))
+        };
+        let title = self.title.replace(['[', ']', '\n'], " ");
+        match title.trim() {
+            "" => format!("[{}] {address}", self.key),
+            title if title == path => format!("[{}] {address}", self.key),
+            title => format!("[{}] {title}, {address}", self.key),
+        }
+    }
+}
+
 /// A report with all that is known about it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
@@ -61,10 +79,8 @@ impl CitationResult {
         if !self.references.is_empty() {
             text.push_str("\n\n## References\n");
             for reference in &self.references {
-                let title = reference.title.replace(['[', ']', '\n'], " ");
-                let title = if title.trim().is_empty() { &reference.url } else { title.trim() };
                 // Writing to a string cannot fail.
-                let _ = write!(text, "\n- [{}] {title}, <{}>", reference.key, reference.url);
+                let _ = write!(text, "\n- {}", reference.markdown());
             }
         }
         if !self.audit.is_clean() {

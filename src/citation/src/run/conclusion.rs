@@ -163,7 +163,7 @@ impl CitationRun {
         }
         let unknown = unknown_numbers(&claim.text, &self.evidence, &self.input.question);
         let invented = missing_quotations(&claim.text, &texts(&self.input.sources));
-        if !unknown.is_empty() || !invented.is_empty() {
+        if claim.unknown_citations > 0 || !unknown.is_empty() || !invented.is_empty() {
             return SentenceTreatment::Note;
         }
         let is_judged = claim.verdict == Some(Verdict::Unsupported) && !claim.is_abstained;

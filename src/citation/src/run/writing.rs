@@ -69,7 +69,7 @@ impl CitationRun {
         self.report.claims = if self.evidence.is_empty() {
             Vec::new()
         } else {
-            claims(&composed.text, &composed.markers, settings.generation, settings.max_claims)
+            claims(&composed, settings.generation, settings.max_claims)
         };
         self.report.text = composed.text;
         self.drop_orphans(&composed.markers);

@@ -55,6 +55,27 @@ fn wrong_numbers_are_found() {
     }
 }
 
+/// DR-25 of `docs/systems/deep-research.md`: money is no number of people, whatever is cited beside it.
+#[test]
+fn an_amount_of_money_counts_nobody() {
+    let passes = |claim: &str, evidence: &[&str]| {
+        check_numbers(claim, evidence, &[]).iter().all(|check| check.status.is_match())
+    };
+    let fleet = "Acme keeps 4,300 kilns in Lund.";
+    for (claim, evidence, is_right) in [
+        ("Acme employs 12,400 people and had $3.19 billion revenue.", [REVENUE, STAFF], true),
+        ("Acme had $3.2 billion in revenue and a profit of $410 million.", [REVENUE, STAFF], true),
+        ("Acme employs $3.19 billion people.", [REVENUE, STAFF], false),
+        ("Acme has $410 million employees.", [REVENUE, TEA], false),
+        ("Acme keeps $410 million kilns.", [REVENUE, fleet], false),
+        ("Acme employs 3.19 billion people.", [REVENUE, STAFF], false),
+        ("Acme had revenue of $12,400.", [REVENUE, STAFF], false),
+        ("Acme had revenue of 12,400.", [REVENUE, STAFF], false),
+    ] {
+        assert_eq!(passes(claim, &evidence), is_right, "{claim}");
+    }
+}
+
 const SCHOOL: &str = "The school of Lund, opened on 1 June 1903, has 146 pupils and 5 teachers.";
 
 #[test]

@@ -137,6 +137,47 @@ fn indices_become_keys_of_sources_and_unknown_ones_go() {
     played.assert_clean();
 }
 
+/// DR-17 of `docs/systems/deep-research.md`: a sentence says that its citation stood for nothing.
+#[test]
+fn a_sentence_without_its_invented_citation_says_that_nothing_confirms_it() {
+    let unmarked = "Tea is (sic) a drink. Green tea steeps for two minutes [Sitea].";
+    for (invented, marked) in [
+        ("Tea heals [99].", "Tea heals (not confirmed by the sources)."),
+        ("Tea heals. [99]", "Tea heals (not confirmed by the sources)."),
+        ("[99] Tea heals.", "Tea heals (not confirmed by the sources)."),
+        ("Tea heals [^1].", "Tea heals (not confirmed by the sources)."),
+        ("Tea heals [Reuters].", "Tea heals (Reuters) (not confirmed by the sources)."),
+        ("Tea [heals](https://a.example/b).", "Tea heals (not confirmed by the sources)."),
+    ] {
+        let text = format!(
+            "{invented} Tea is [sic] a drink. Green tea steeps for two minutes {{Green tea}} [99]."
+        );
+        let played = Scene::new(&[TEA, HARVEST]).writes(&text).play();
+        assert_eq!(played.result.report, format!("{marked} {unmarked}"));
+        assert!(played.claim("Tea heals").is_abstained, "{invented}");
+        assert_eq!(played.result.summary.verdicts.abstained_count, 1);
+        played.assert_clean();
+    }
+    // Where a passage says so, the sentence cites that one.
+    let text = "Kenya harvested 570,000 tonnes of tea in 2023 [99].";
+    let played = Scene::new(&[TEA, HARVEST]).writes(text).play();
+    assert_eq!(played.result.report, "Kenya harvested 570,000 tonnes of tea in 2023 [Siteb].");
+}
+
+#[test]
+fn references_show_documents_by_their_paths() {
+    let mut scene = Scene::new(&[TEA, HARVEST, REVENUE]);
+    let [first, second, third] = &mut scene.input.sources[..] else { unreachable!() };
+    first.url = "drinks/green_tea.md".to_owned();
+    second.url = "kenya.md".to_owned();
+    second.title = second.url.clone();
+    third.url = "file:///docs/acme.md".to_owned();
+    let text = "Tea steeps {Green tea}. Kenya grows tea {Kenya}. Acme reported revenue {Acme}.";
+    let played = scene.writes(text).play();
+    let expected = "## References\n\n- [APage] A page, `drinks/green_tea.md`\n- [KenyaMd] `kenya.md`\n- [APage-2] A page, `/docs/acme.md`";
+    assert!(played.result.markdown().ends_with(expected), "{}", played.result.markdown());
+}
+
 #[test]
 fn keys_come_from_hosts_and_from_titles_where_many_share_a_host() {
     let mut scene = Scene::new(&[TEA, HARVEST, REVENUE]);

@@ -98,11 +98,11 @@ fn planned(cx: &NodeContext<DeepResearch>, mut reply: RoleReply) -> Result<Patch
     let mut patch = Patch::default();
     draft.steps.iter_mut().for_each(StepDraft::drop_copied);
     draft.steps.retain(|step| !step.title.trim().is_empty());
-    if draft.steps.is_empty() && !draft.has_enough_context {
-        fail(&mut patch, ("PLANNER_FAILED", "the plan has no step"), true);
+    let named = draft.steps.len();
+    if named == 0 && !draft.has_enough_context {
         draft = PlanDraft::of_question(&cx.state.query);
     }
-    take_over(cx, draft, &mut patch);
+    take_over(cx, draft, named, &mut patch);
     Ok(patch)
 }
 
@@ -122,7 +122,22 @@ fn revised(cx: &NodeContext<DeepResearch>, draft: PlanDraft) -> ResearchPlan {
     plan
 }
 
-fn take_over(cx: &NodeContext<DeepResearch>, draft: PlanDraft, patch: &mut Patch<State>) {
+/// Notes that the planner has named no step, and what is done about it.
+fn no_step_named(plan: &ResearchPlan, patch: &mut Patch<State>) {
+    let message = match plan.next() {
+        Some(_) => "the planner named no step: the question itself is researched",
+        None => "the planner named no further step: the report is written from what was found",
+    };
+    fail(patch, ("PLANNER_FAILED", message), true);
+}
+
+/// Takes a plan over. `named` are the steps of the planner's own.
+fn take_over(
+    cx: &NodeContext<DeepResearch>,
+    draft: PlanDraft,
+    named: usize,
+    patch: &mut Patch<State>,
+) {
     let state = &cx.state;
     let config = &cx.system().config;
     let plan = revised(cx, draft);
@@ -137,10 +152,16 @@ fn take_over(cx: &NodeContext<DeepResearch>, draft: PlanDraft, patch: &mut Patch
     };
     match situation.verdict() {
         PlanVerdict::AskAgain => {
-            patch.set(State::short_plan_steps, Some(plan.steps.len()));
+            let had = if named == 0 { situation.completed } else { plan.steps.len() };
+            patch.set(State::short_plan_steps, Some(had));
             cx.go_to(patch, NextNode::Plan);
         }
-        PlanVerdict::Research => accept(cx, plan, NextNode::RouteStep, patch),
+        PlanVerdict::Research => {
+            if named == 0 && !plan.has_enough_context {
+                no_step_named(&plan, patch);
+            }
+            accept(cx, plan, NextNode::RouteStep, patch);
+        }
         PlanVerdict::Synthesize => accept(cx, plan, NextNode::Synthesize, patch),
         PlanVerdict::Respond => {
             patch.set(State::warnings, ["needs_sources".to_owned()]);

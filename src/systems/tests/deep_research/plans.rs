@@ -78,6 +78,31 @@ async fn a_plan_that_is_the_form_of_its_reply_is_the_question_itself() {
     }
 }
 
+/// DR-06 of `docs/systems/deep-research.md`: what is told of a plan without steps.
+#[tokio::test]
+async fn a_plan_without_steps_is_asked_for_again_and_then_told_with_what_is_done_instead() {
+    let none = || json!({"steps": []});
+    let told = |played: &Played| {
+        let errors = played.result.output.errors.iter();
+        errors.map(|error| (error.error_message.clone(), error.recoverable)).collect::<Vec<_>>()
+    };
+    let mended = medium(&[none(), plan(&["a", "b", "c"])], &["continue"; 3]).ask("How?").await;
+    assert_eq!(told(&mended), []);
+    let again = mended.requests("planner")[1].messages.last().unwrap().content.to_string();
+    assert!(again.contains("Your plan had 0 steps. Plan at least 3."), "{again}");
+    let played = medium(&[none(), none(), none()], &["adjust", "complete"]).ask("How?").await;
+    let message = |text: &str| (format!("the planner named no {text}"), true);
+    assert_eq!(
+        told(&played),
+        [
+            message("step: the question itself is researched"),
+            message("further step: the report is written from what was found"),
+        ]
+    );
+    assert_eq!(titles(&played), [("How?", Completed)]);
+    assert_eq!(played.result.outcome, Outcome::Answered);
+}
+
 /// DR-07 of `docs/systems/deep-research.md`.
 #[tokio::test]
 async fn another_plan_keeps_what_is_completed() {
