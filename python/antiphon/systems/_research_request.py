@@ -42,6 +42,7 @@ class CitationSettings(TypedDict, total=False):
     verifies: bool
     corrects: bool
     asks_about_numbers: bool
+    isolates_answers: bool
     revises: bool
     contradicted_action: Literal["remove", "flag"]
     chunk_chars: int

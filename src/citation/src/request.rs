@@ -61,6 +61,18 @@ pub enum CitationQuery {
         /// Its evidence.
         evidence: Vec<Passage>,
     },
+    /// Which questions do the numbers of a claim answer? The reply is a [`NumbersReply`].
+    AskNumbers {
+        /// The claim.
+        claim: String,
+    },
+    /// What does evidence answer to such questions? The reply is a [`NumbersReply`].
+    AnswerNumbers {
+        /// The questions.
+        questions: Vec<String>,
+        /// The evidence of the claim that they were taken from.
+        evidence: Vec<Passage>,
+    },
     /// Which facts does a claim consist of? The reply is a [`FactsReply`].
     Decompose {
         /// The claim.

@@ -20,6 +20,7 @@ use serde_json::{Value as Json, json};
 
 use crate::correction::CorrectionRecord;
 use crate::evidence::Evidence;
+use crate::numeric::NumberAnswer;
 use crate::report::CitedReport;
 use crate::request::{CitationQuery, CitationRequest, Passage};
 use crate::settings::CitationSettings;
@@ -116,6 +117,8 @@ pub struct CitationRun {
     rounds: usize,
     attempts: Vec<CorrectionAttempt>,
     corrections: Vec<CorrectionRecord>,
+    /// What claims answer, by their index, before their evidence is asked the same.
+    asked_numbers: BTreeMap<usize, Vec<NumberAnswer>>,
     facts: Vec<FactRecord>,
     initial: Option<VerdictSummary>,
     counts: CitationSummary,

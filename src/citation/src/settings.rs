@@ -40,6 +40,8 @@ pub struct CitationSettings {
     pub corrects: bool,
     /// Whether a model helps to compare numbers; code compares them in any case.
     pub asks_about_numbers: bool,
+    /// Whether what the evidence answers is asked without the claim; by default both are shown.
+    pub isolates_answers: bool,
     /// Whether claims without support are taken apart, searched for and rewritten.
     pub revises: bool,
     /// What happens to contradicted sentences.
@@ -90,6 +92,7 @@ impl Default for CitationSettings {
             verifies: true,
             corrects: true,
             asks_about_numbers: true,
+            isolates_answers: false,
             revises: true,
             contradicted_action: ContradictedAction::Remove,
             chunk_chars: 8_000,

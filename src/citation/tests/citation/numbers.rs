@@ -1,6 +1,8 @@
 //! Numbers of claims against those of evidence.
 
-use antiphon_citation::{NumberStatus, Verdict, check_numbers, verdict_after_numbers};
+use antiphon_citation::{
+    CitationQuery, NumberStatus, Verdict, check_numbers, verdict_after_numbers,
+};
 use serde_json::json;
 
 use crate::scene::{HARVEST, REVENUE, STAFF, Scene, TEA};
@@ -172,6 +174,47 @@ fn a_sum_of_numbers_in_the_evidence_is_checked_by_computing_it() {
     let wrong = play("35");
     assert!(!wrong.result.report.contains("[Sitea]"), "{}", wrong.result.report);
     wrong.assert_clean();
+}
+
+/// DR-25 of `docs/systems/deep-research.md`: the evidence is asked without the claim.
+#[test]
+fn what_the_evidence_answers_can_be_asked_without_the_claim() {
+    let play = |isolates: bool| {
+        Scene::new(&[REVENUE])
+            .settings(|it| it.isolates_answers = isolates)
+            .writes("Acme reported revenue of $9.99 billion in 2023 {Acme reported}.")
+            .answers(|query| {
+                let answer = |claim: &str, evidence: &str| {
+                    json!({"answers": [{"question": "What was the revenue?",
+                    "claim_answer": claim, "evidence_answer": evidence}]})
+                };
+                match query {
+                    CitationQuery::AskNumbers { .. } => answer("$9.99 billion", ""),
+                    CitationQuery::AnswerNumbers { .. } => answer("", "$3.19 billion"),
+                    _ => answer("$9.99 billion", "$3.19 billion"),
+                }
+            })
+            .play()
+    };
+    let (isolated, shown) = (play(true), play(false));
+    assert_eq!(isolated.claim("revenue").numbers, shown.claim("revenue").numbers);
+    assert_eq!(isolated.result.report, shown.result.report);
+    let asked: Vec<String> = isolated
+        .requests
+        .iter()
+        .map(|it| json!(it.query).to_string())
+        .filter(|query| query.contains("_numbers"))
+        .collect();
+    let [claim, evidence] = &asked[..] else { panic!("{asked:?}") };
+    assert!(claim.contains("9.99") && !claim.contains("3.19"), "{claim}");
+    assert!(evidence.contains("What was the revenue?") && evidence.contains("3.19"), "{evidence}");
+    assert!(!evidence.contains("9.99"), "{evidence}");
+    // Without an answer code alone decides.
+    let text = "Acme reported revenue of $9.99 billion in 2023 {Acme reported}.";
+    let silent =
+        Scene::new(&[REVENUE]).settings(|it| it.isolates_answers = true).writes(text).play();
+    assert_eq!(silent.result.report, shown.result.report);
+    silent.assert_clean();
 }
 
 #[test]

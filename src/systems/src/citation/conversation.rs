@@ -21,7 +21,12 @@ pub(super) fn conversation(
     query: &CitationQuery,
 ) -> Result<Vec<Message>, Fault> {
     let role = role_of(query).unwrap_or_default();
-    let prompt = if role == "quick_verifier" { "verifier" } else { role };
+    let prompt = match (query, role) {
+        (CitationQuery::AskNumbers { .. }, _) => "number_questions",
+        (CitationQuery::AnswerNumbers { .. }, _) => "number_answers",
+        (_, "quick_verifier") => "verifier",
+        _ => role,
+    };
     let fields = fields(query);
     let fields: Vec<(&str, &str)> = fields.iter().map(|(name, text)| (*name, &**text)).collect();
     let instructions = resources.instructions(role, prompt, &fields)?;
@@ -81,7 +86,15 @@ fn data(query: &CitationQuery) -> DelimitedInput {
             }
             input.add("claim", claim);
         }
-        CitationQuery::Decompose { claim, .. } => {
+        CitationQuery::AnswerNumbers { questions, evidence } => {
+            for one in evidence {
+                input.add("evidence", &shown(one));
+            }
+            for question in questions {
+                input.add("question", question);
+            }
+        }
+        CitationQuery::AskNumbers { claim } | CitationQuery::Decompose { claim, .. } => {
             input.add("claim", claim);
         }
         CitationQuery::Revise { sentence, verified, uncertain } => {

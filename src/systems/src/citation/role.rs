@@ -43,11 +43,13 @@ pub const ROLES: [RoleSpec; 8] = [
 ];
 
 /// Their prompts. Both verifiers read the same.
-pub const PROMPTS: [PromptSpec; 7] = [
+pub const PROMPTS: [PromptSpec; 9] = [
     prompt("passage_extractor", include_str!("../../prompts/citation/passage_extractor.md")),
     prompt("reporter", include_str!("../../prompts/citation/reporter.md")),
     prompt("verifier", include_str!("../../prompts/citation/verifier.md")),
     prompt("number_checker", include_str!("../../prompts/citation/number_checker.md")),
+    prompt("number_questions", include_str!("../../prompts/citation/number_questions.md")),
+    prompt("number_answers", include_str!("../../prompts/citation/number_answers.md")),
     prompt("claim_splitter", include_str!("../../prompts/citation/claim_splitter.md")),
     prompt("entailment_judge", include_str!("../../prompts/citation/entailment_judge.md")),
     prompt("reviser", include_str!("../../prompts/citation/reviser.md")),
@@ -68,7 +70,9 @@ pub(super) const fn role_of(query: &CitationQuery) -> Option<&'static str> {
         CitationQuery::Write { .. } => REPORTER.name,
         CitationQuery::Verify { level: ConfidenceLevel::High, .. } => QUICK_VERIFIER.name,
         CitationQuery::Verify { .. } => VERIFIER.name,
-        CitationQuery::Numbers { .. } => NUMBER_CHECKER.name,
+        CitationQuery::Numbers { .. }
+        | CitationQuery::AskNumbers { .. }
+        | CitationQuery::AnswerNumbers { .. } => NUMBER_CHECKER.name,
         CitationQuery::Decompose { .. } => CLAIM_SPLITTER.name,
         CitationQuery::Judge { .. } => ENTAILMENT_JUDGE.name,
         CitationQuery::Revise { .. } => REVISER.name,

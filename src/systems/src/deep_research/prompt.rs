@@ -29,6 +29,8 @@ pub(super) const PROMPTS: &[PromptSpec] = &[
     citation::role::PROMPTS[4],
     citation::role::PROMPTS[5],
     citation::role::PROMPTS[6],
+    citation::role::PROMPTS[7],
+    citation::role::PROMPTS[8],
 ];
 
 const fn prompt(name: &'static str, text: &'static str) -> PromptSpec {
