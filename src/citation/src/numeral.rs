@@ -9,6 +9,9 @@ use crate::word::words;
 /// The dates of a claim that neither its evidence nor what is known beside it has.
 pub(crate) fn unknown_dates(claim: &str, known: &[&str]) -> Vec<String> {
     let mut evidence = FigureEvidence::new();
+    if dates(claim, &evidence).is_empty() {
+        return Vec::new();
+    }
     for text in known {
         evidence.text(text);
     }
@@ -26,16 +29,24 @@ fn dates(claim: &str, known: &FigureEvidence) -> Vec<String> {
 /// The numerals that a claim takes from its evidence and states more often: one of them stands in
 /// the place of another number.
 pub(crate) fn repeated_numerals(claim: &str, known: &[&str]) -> Vec<String> {
+    let own = numerals(&[claim]);
+    if own.is_empty() {
+        return Vec::new();
+    }
     let known = numerals(known);
     let is_repeated = |(numeral, count): &(&str, usize)| {
         known.get(numeral).is_some_and(|times| (1..*count).contains(times))
     };
-    let repeated = numerals(&[claim]).into_iter().filter(is_repeated);
+    let repeated = own.into_iter().filter(is_repeated);
     repeated.map(|(numeral, _)| numeral.to_owned()).collect()
 }
 
 /// The numerals that name something, as in `table 13.1` or `release 15`, and that no text has.
 pub(crate) fn unknown_names(claim: &str, known: &[&str]) -> Vec<String> {
+    let own = numerals(&[claim]);
+    if own.is_empty() {
+        return Vec::new();
+    }
     let known = numerals(known);
     let stated: Vec<String> = quantities(claim).into_iter().map(|it| it.text).collect();
     let dated = dates(claim, &FigureEvidence::new());
@@ -48,7 +59,7 @@ pub(crate) fn unknown_names(claim: &str, known: &[&str]) -> Vec<String> {
             && !known.contains_key(numeral)
             && compared.get(numeral).is_none_or(|times| times < count)
     };
-    let unknown = numerals(&[claim]).into_iter().filter(is_unknown);
+    let unknown = own.into_iter().filter(is_unknown);
     unknown.map(|(numeral, _)| numeral.to_owned()).collect()
 }
 

@@ -18,6 +18,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 
+use crate::claim::Claim;
 use crate::correction::CorrectionRecord;
 use crate::evidence::Evidence;
 use crate::numeric::NumberAnswer;
@@ -191,6 +192,16 @@ impl CitationRun {
     /// The report as it is.
     pub fn text(&self) -> &str {
         &self.report.text
+    }
+
+    /// The claims of the report as it is.
+    pub fn claims(&self) -> &[Claim] {
+        &self.report.claims
+    }
+
+    /// Whether the report consists of the passages themselves, because no model has written one.
+    pub const fn is_degraded(&self) -> bool {
+        self.is_degraded
     }
 
     fn request(&mut self, query: CitationQuery) -> CitationRequest {

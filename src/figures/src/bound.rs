@@ -1,14 +1,25 @@
 //! Whether a quantity is about, over or below its number, and whether it is a rise or a fall, by
 //! the words around it.
 
+use std::collections::HashSet;
+use std::sync::LazyLock;
+
 use super::quantity::{QuantityBound, QuantityChange};
 use super::scan::TextToken;
+use super::word_list::{lower, set};
 
-const ABOUT: &str = "about around approximately approx roughly nearly almost some circa ca etwa rund \
-                     ungefähr fast knapp environ presque aproximadamente unos casi quasi";
-const ABOVE: &str = "over exceeding exceeds exceed exceeded above beyond topping surpassing surpassed \
-                     über plus";
-const BELOW: &str = "under below unter";
+/// Words of a list, split once.
+type WordSet = LazyLock<HashSet<&'static str>>;
+
+static ABOUT: WordSet = LazyLock::new(|| {
+    set("about around approximately approx roughly nearly almost some circa ca etwa rund \
+                     ungefähr fast knapp environ presque aproximadamente unos casi quasi")
+});
+static ABOVE: WordSet = LazyLock::new(|| {
+    set("over exceeding exceeds exceed exceeded above beyond topping surpassing surpassed \
+                     über plus")
+});
+static BELOW: WordSet = LazyLock::new(|| set("under below unter"));
 /// Phrases of two and three words, the last of them before the number.
 const PHRASES: &[(&str, QuantityBound)] = &[
     ("more than", QuantityBound::Above),
@@ -41,15 +52,19 @@ const PHRASES: &[(&str, QuantityBound)] = &[
     ("in etwa", QuantityBound::About),
 ];
 
-const UP: &str = "rise rises rose risen rising increase increases increased increasing grow grows grew \
+static UP: WordSet = LazyLock::new(|| {
+    set("rise rises rose risen rising increase increases increased increasing grow grows grew \
                   grown growth growing up gain gains gained climb climbed jump jumped surge surged \
                   soared expanded higher more gestiegen stieg wuchs zuwachs hausse augmenté aumento \
-                  subió";
-const DOWN: &str = "decrease decreases decreased decreasing drop drops dropped dropping fall falls fell \
+                  subió")
+});
+static DOWN: WordSet = LazyLock::new(|| {
+    set("decrease decreases decreased decreasing drop drops dropped dropping fall falls fell \
                     fallen falling loss lost lose lower less fewer down decline declines declined \
                     declining reduction reduce reduced reduces shrink shrank shrunk contracted slid \
                     slipped plunged tumbled cut rückgang gesunken sank gefallen fiel niedriger baisse \
-                    baissé diminution caída bajó calo";
+                    baissé diminution caída bajó calo")
+});
 /// How many tokens before a quantity its verb may stand.
 const REACH: usize = 8;
 
@@ -78,9 +93,9 @@ pub(super) fn bound(tokens: &[TextToken<'_>], first: usize, end: usize) -> Quant
         "<" => QuantityBound::Below,
         "≥" => QuantityBound::AtLeast,
         "≤" => QuantityBound::AtMost,
-        word if has(ABOUT, word) => QuantityBound::About,
-        word if has(ABOVE, word) => QuantityBound::Above,
-        word if has(BELOW, word) => QuantityBound::Below,
+        word if ABOUT.contains(word) => QuantityBound::About,
+        word if ABOVE.contains(word) => QuantityBound::Above,
+        word if BELOW.contains(word) => QuantityBound::Below,
         _ => QuantityBound::Exact,
     }
 }
@@ -88,10 +103,10 @@ pub(super) fn bound(tokens: &[TextToken<'_>], first: usize, end: usize) -> Quant
 /// Whether the quantity whose tokens are `first..end` is a rise or a fall.
 pub(super) fn change(tokens: &[TextToken<'_>], first: usize, end: usize) -> Option<QuantityChange> {
     let of = |token: &TextToken<'_>| {
-        let word = token.word()?.to_lowercase();
+        let word = lower(token.word()?);
         match () {
-            () if has(UP, &word) => Some(QuantityChange::Up),
-            () if has(DOWN, &word) => Some(QuantityChange::Down),
+            () if UP.contains(&*word) => Some(QuantityChange::Up),
+            () if DOWN.contains(&*word) => Some(QuantityChange::Down),
             () => None,
         }
     };
@@ -109,8 +124,4 @@ pub(super) fn change(tokens: &[TextToken<'_>], first: usize, end: usize) -> Opti
 fn touches(tokens: &[TextToken<'_>], place: usize) -> bool {
     let before = place.checked_sub(1).and_then(|before| tokens.get(before));
     matches!((before, tokens.get(place)), (Some(left), Some(right)) if left.end == right.start)
-}
-
-fn has(words: &str, word: &str) -> bool {
-    !word.is_empty() && words.split_whitespace().any(|one| one == word)
 }

@@ -1,6 +1,10 @@
 //! What is counted: nouns after a number, of which some mean the same.
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
 use super::scan::TextToken;
+use super::word_list::{lower, rows};
 
 /// Rows of nouns with one meaning, by the first of them.
 const NOUNS: &[&str] = &[
@@ -39,6 +43,8 @@ const NOUNS: &[&str] = &[
     "aircraft planes plane flugzeuge",
     "ships ship vessels vessel schiffe",
 ];
+static NOUN_ROWS: LazyLock<HashMap<&str, usize>> = LazyLock::new(|| rows(NOUNS));
+
 /// How many adjectives may stand before the noun.
 const REACH: usize = 3;
 
@@ -46,10 +52,9 @@ const REACH: usize = 3;
 pub(super) fn noun(tokens: &[TextToken<'_>], end: usize) -> Option<&'static str> {
     let rest = tokens.get(end..).unwrap_or_default();
     let mut words = rest.iter().take(REACH).map_while(TextToken::word);
-    words.find_map(|word| row(&word.to_lowercase()))
+    words.find_map(|word| row(&lower(word)))
 }
 
 fn row(word: &str) -> Option<&'static str> {
-    let found = NOUNS.iter().find(|row| row.split_whitespace().any(|noun| noun == word))?;
-    found.split_whitespace().next()
+    NOUNS.get(*NOUN_ROWS.get(word)?)?.split_whitespace().next()
 }

@@ -1,6 +1,10 @@
 //! Dates, months and weekdays, in digits and in words.
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
 use super::scan::digits;
+use super::word_list::{lower, rows};
 
 /// A date, or the parts of it that are known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -115,14 +119,18 @@ const WEEKDAYS: [&str; 7] = [
     "sunday sonntag dimanche domingo domenica",
 ];
 
+static MONTH_ROWS: LazyLock<HashMap<&str, usize>> = LazyLock::new(|| rows(&MONTHS));
+static SHORT_ROWS: LazyLock<HashMap<&str, usize>> = LazyLock::new(|| rows(&SHORT));
+static WEEKDAY_ROWS: LazyLock<HashMap<&str, usize>> = LazyLock::new(|| rows(&WEEKDAYS));
+
 /// The month that a word names.
 pub(super) fn month(word: &str) -> Option<u32> {
-    named(&MONTHS, word)
+    named(&MONTH_ROWS, word)
 }
 
 /// The month that a word names or abbreviates.
 pub(super) fn short_month(word: &str) -> Option<u32> {
-    month(word).or_else(|| named(&SHORT, word))
+    month(word).or_else(|| named(&SHORT_ROWS, word))
 }
 
 /// Whether the name of a month is another word as well.
@@ -132,12 +140,11 @@ pub(super) fn is_ambiguous(word: &str) -> bool {
 
 /// The day of the week that a word names; Monday is 0.
 pub(super) fn weekday(word: &str) -> Option<u32> {
-    named(&WEEKDAYS, word).map(|day| day - 1)
+    named(&WEEKDAY_ROWS, word).map(|day| day - 1)
 }
 
 /// The place of the row that has the word, counted from 1.
-fn named(rows: &[&str], word: &str) -> Option<u32> {
-    let word = word.to_lowercase();
-    let row = rows.iter().position(|row| row.split(' ').any(|name| name == word))?;
+fn named(rows: &HashMap<&str, usize>, word: &str) -> Option<u32> {
+    let row = rows.get(&*lower(word))?;
     u32::try_from(row + 1).ok()
 }

@@ -1,5 +1,8 @@
 //! What a sentence states: numbers with their units, and dates.
 
+use std::collections::HashSet;
+use std::sync::LazyLock;
+
 use super::date::{PartialDate, is_ambiguous, month, short_month, weekday};
 use super::decimal::Decimal;
 use super::list_item::list_items;
@@ -9,6 +12,7 @@ use super::scan::{TextToken, TokenKind, scan};
 use super::sign::{is_minus, is_negative};
 use super::spelled::{scales, spelled};
 use super::unit::{PERCENT, unit_at};
+use super::word_list::set;
 
 /// Something that is stated, as it is written and as it is meant.
 #[derive(Clone, Debug, PartialEq)]
@@ -251,17 +255,17 @@ impl<'t> Reader<'_, 't> {
     }
 
     fn is_about(&self, place: usize) -> bool {
-        const WORDS: &str = "about around approximately approx roughly nearly almost over than some \
-                             circa ca etwa rund ungefähr fast knapp über environ presque \
-                             aproximadamente unos casi circa quasi";
+        static WORDS: LazyLock<HashSet<&str>> = LazyLock::new(|| {
+            set("about around approximately approx roughly nearly almost over than some circa ca \
+                 etwa rund ungefähr fast knapp über environ presque aproximadamente unos casi \
+                 circa quasi")
+        });
         let start = place.saturating_sub(2);
         let before = self.tokens.get(start..place).unwrap_or_default();
         before.iter().any(|token| {
             token.is('~')
                 || token.is('≈')
-                || token.word().is_some_and(|word| {
-                    WORDS.split_whitespace().any(|one| word.eq_ignore_ascii_case(one))
-                })
+                || token.word().is_some_and(|word| WORDS.contains(&*word.to_ascii_lowercase()))
         })
     }
 

@@ -15,6 +15,7 @@
 //! | module | holds |
 //! |---|---|
 //! | `plain_text`, `scan` | a text as words, numerals and signs |
+//! | `word_list` | lists of words with which those of a text are compared |
 //! | `decimal` | a number by its digits |
 //! | `number`, `spelled`, `sign` | what a numeral can mean, numbers in words, and those below zero |
 //! | `list_item` | numbers that count the items of a list |
@@ -49,6 +50,7 @@ mod scan;
 mod sign;
 mod spelled;
 mod unit;
+mod word_list;
 
 pub use comparison::{QuantityMismatch, QuantityVerdict};
 pub use computed::ComputedNumber;

@@ -1,5 +1,8 @@
 //! Reads the quantities of a sentence from its figures and the words around them.
 
+use std::collections::HashSet;
+use std::sync::LazyLock;
+
 use super::bound::{bound, change};
 use super::counted::noun;
 use super::date::short_month;
@@ -11,13 +14,16 @@ use super::scan::{TextToken, TokenKind};
 use super::sign::{is_minus, is_money, is_negative};
 use super::spelled::{scales, spelled};
 use super::unit::{PERCENT, unit_at};
+use super::word_list::set;
 
 /// Units of money.
 const MONEY: [&str; 6] = ["EUR", "USD", "GBP", "JPY", "CHF", "INR"];
 /// Words before a number that names something: `version 3`, `section 4`.
-const NAMING: &str = "version v no nr number section sec chapter page figure fig table article art step \
+static NAMING: LazyLock<HashSet<&str>> = LazyLock::new(|| {
+    set("version v no nr number section sec chapter page figure fig table article art step \
                       phase stage rfc iso type model part volume vol edition release paragraph § line \
-                      item level grade kapitel seite abschnitt tabelle artikel";
+                      item level grade kapitel seite abschnitt tabelle artikel")
+});
 
 /// The tokens of a text, with the figures among them.
 pub(super) struct QuantityReader<'r, 't> {
@@ -203,8 +209,7 @@ impl<'r, 't> QuantityReader<'r, 't> {
         let spaced = rest.trim_start_matches([' ', '\u{a0}', '\u{202f}', '\u{2009}', '-']);
         let (units, length) = unit_at(spaced)?;
         let stop = self.text.len() - spaced.len() + length;
-        let until = self.tokens.iter().position(|token| token.start >= stop);
-        Some((units, until.unwrap_or(self.tokens.len())))
+        Some((units, self.tokens.partition_point(|token| token.start < stop)))
     }
 
     /// The money whose sign or code stands before a number.
@@ -271,9 +276,9 @@ impl<'r, 't> QuantityReader<'r, 't> {
         }
         let has_dot = before.is('.') && place >= 2;
         let word = if has_dot { self.word(place - 2) } else { before.word() };
-        let named = word.map(str::to_lowercase).is_some_and(|word| {
-            NAMING.split_whitespace().any(|one| one == word) && short_month(&word).is_none()
-        });
+        let named = word
+            .map(str::to_lowercase)
+            .is_some_and(|word| NAMING.contains(&*word) && short_month(&word).is_none());
         named || self.is_hyphenated(place, before)
     }
 

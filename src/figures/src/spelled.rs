@@ -1,6 +1,10 @@
 //! Numbers in words, and the words that multiply a number.
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
 use super::scan::TextToken;
+use super::word_list::{lower, values};
 
 /// Words below twenty. `one` is left out: it is an article in most languages, and a pronoun.
 const SMALL: &[(&str, u32)] = &[
@@ -143,6 +147,10 @@ const SCALES: &[(&str, &[f64])] = &[
     ("dozen", &[12.0]),
 ];
 
+static SMALL_VALUES: LazyLock<HashMap<&str, u32>> = LazyLock::new(|| values(SMALL));
+static TENS_VALUES: LazyLock<HashMap<&str, u32>> = LazyLock::new(|| values(TENS));
+static SCALE_VALUES: LazyLock<HashMap<&str, &[f64]>> = LazyLock::new(|| values(SCALES));
+
 /// Those that are a number by themselves: `a million`.
 const STANDALONE: [&str; 5] = ["thousand", "tausend", "million", "billion", "milliarde"];
 
@@ -153,10 +161,7 @@ pub(super) fn scales(word: &str) -> &'static [f64] {
         "M" | "m" => &[1e6],
         "B" | "b" => &[1e9],
         "T" => &[1e12],
-        _ => {
-            let word = word.to_lowercase();
-            SCALES.iter().find(|(name, _)| *name == word).map_or(&[], |(_, scales)| scales)
-        }
+        _ => SCALE_VALUES.get(&*lower(word)).copied().unwrap_or_default(),
     }
 }
 
@@ -165,7 +170,7 @@ pub(super) fn spelled(tokens: &[TextToken<'_>]) -> Option<(f64, usize)> {
     let mut sum = SpelledNumber::default();
     let mut used = 0;
     for (place, token) in tokens.iter().enumerate() {
-        match token.word().map(str::to_lowercase) {
+        match token.word().map(lower) {
             Some(word) if sum.add(&word, place == 0) => used = place + 1,
             Some(word) if place > 0 && sum.takes_and() && matches!(&*word, "and" | "und") => {}
             None if place > 0 && token.is('-') => {}
@@ -187,18 +192,19 @@ struct SpelledNumber {
 impl SpelledNumber {
     /// Adds a word, if it can follow.
     fn add(&mut self, word: &str, is_first: bool) -> bool {
-        if let Some(value) = compound(word).filter(|_| is_first) {
+        if is_first && let Some(value) = compound(word) {
             self.lower = value;
             return true;
         }
         let ones = self.lower.is_multiple_of(10) && self.lower % 100 != 10;
-        let value = value_of(SMALL, word).or_else(|| (!is_first && word == "one").then_some(1));
+        let small = SMALL_VALUES.get(word).copied();
+        let value = small.or_else(|| (!is_first && word == "one").then_some(1));
         if let Some(value) = value {
             let fits = is_first || self.lower.is_multiple_of(100) || ones && value < 10;
             self.lower += if fits { value } else { 0 };
             return fits;
         }
-        if let Some(value) = value_of(TENS, word) {
+        if let Some(value) = TENS_VALUES.get(word).copied() {
             let fits = self.lower.is_multiple_of(100);
             self.lower += if fits { value } else { 0 };
             return fits;
@@ -228,16 +234,12 @@ impl SpelledNumber {
 fn compound(word: &str) -> Option<u32> {
     let unit = |word: &str| match word {
         "ein" => Some(1),
-        word => value_of(SMALL, word).filter(|value| *value < 10),
+        word => SMALL_VALUES.get(word).copied().filter(|value| *value < 10),
     };
     if let Some((ones, tens)) = word.split_once("und")
-        && let (Some(ones), Some(tens)) = (unit(ones), value_of(TENS, tens))
+        && let (Some(ones), Some(tens)) = (unit(ones), TENS_VALUES.get(tens))
     {
         return Some(tens + ones);
     }
     unit(word.strip_suffix("hundert")?).map(|hundreds| hundreds * 100)
-}
-
-fn value_of(table: &[(&str, u32)], word: &str) -> Option<u32> {
-    table.iter().find(|(name, _)| *name == word).map(|(_, value)| *value)
 }

@@ -1,5 +1,6 @@
 //! Units of measurement and money, by the ways they are written.
 
+use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use super::scan::is_letter;
@@ -25,6 +26,21 @@ static SPLIT: LazyLock<Vec<SplitSpellings>> = LazyLock::new(|| {
         names: list(names),
     };
     UNITS.iter().map(split).collect()
+});
+
+/// One way to write a unit: the index of the unit, the way, and whether it may be in any case.
+type Spelling = (usize, &'static str, bool);
+
+/// The same by their first character, of which a text can have but two.
+static BY_FIRST: LazyLock<HashMap<char, Vec<Spelling>>> = LazyLock::new(|| {
+    let mut found: HashMap<char, Vec<Spelling>> = HashMap::new();
+    for (index, SplitSpellings { signs, words, .. }) in SPLIT.iter().enumerate() {
+        let signs = signs.iter().map(|sign| (index, *sign, false));
+        for spelling in signs.chain(words.iter().map(|word| (index, *word, true))) {
+            found.entry(spelling.1.chars().next().unwrap_or_default()).or_default().push(spelling);
+        }
+    }
+    found
 });
 
 const UNITS: &[UnitSpellings] = &[
@@ -157,23 +173,18 @@ pub(super) const PERCENT: &str = "%";
 /// The unit that a text begins with, by all its names, and the length of the way it is written.
 pub(super) fn unit_at(text: &str) -> Option<(Vec<&'static str>, usize)> {
     let first = text.chars().next()?;
-    let lower = first.to_lowercase().next();
-    let may_begin = |alias: &&&str| {
-        let own = alias.chars().next();
-        own == Some(first) || own == lower
-    };
-    let mut found: (Vec<&'static str>, usize) = (Vec::new(), 0);
-    for SplitSpellings { unit, signs, words, .. } in &*SPLIT {
-        let signs = signs.iter().filter(may_begin).filter(|sign| begins(text, sign, false));
-        let words = words.iter().filter(may_begin).filter(|word| begins(text, word, true));
-        let Some(length) = signs.chain(words).map(|alias| alias.len()).max() else { continue };
-        if length > found.1 {
-            found = (vec![*unit], length);
-        } else if length == found.1 {
-            found.0.push(*unit);
-        }
-    }
-    (found.1 > 0).then_some(found)
+    let lower = first.to_lowercase().next().filter(|lower| *lower != first);
+    let spellings = [Some(first), lower].into_iter().flatten();
+    let spellings = spellings.filter_map(|first| BY_FIRST.get(&first)).flatten();
+    let fitting = spellings.filter(|(_, alias, any_case)| begins(text, alias, *any_case));
+    let found: Vec<Spelling> = fitting.copied().collect();
+    let length = found.iter().map(|(_, alias, _)| alias.len()).max()?;
+    let longest = found.iter().filter(|(_, alias, _)| alias.len() == length);
+    let mut units: Vec<usize> = longest.map(|(unit, ..)| *unit).collect();
+    units.sort_unstable();
+    units.dedup();
+    let name = |unit: usize| SPLIT.get(unit).map(|spellings| spellings.unit);
+    Some((units.into_iter().filter_map(name).collect(), length))
 }
 
 /// The units that a text mentions by a word or a sign of more than one letter.

@@ -107,7 +107,7 @@ pub(super) fn start(cx: &NodeContext<DeepResearch>, patch: &mut Patch<State>) ->
 /// Takes the report over once all stages have ended.
 pub(super) async fn take_report(cx: NodeContext<DeepResearch>) -> Result<Patch<State>, Fault> {
     let mut patch = Patch::default();
-    let is_degraded = cx.state.citation.result().is_degraded;
+    let is_degraded = cx.state.citation.is_degraded();
     take(&cx, &cx.state.citation, &mut patch);
     let outcome = if is_degraded { ResearchOutcome::Degraded } else { ResearchOutcome::Completed };
     patch.set(State::research_outcome, Some(outcome));

@@ -117,7 +117,7 @@ pub(super) fn storage_note(state: &State, fault: Option<&Fault>) -> Option<Syste
         let counts = json!({
             "messages": state.conversation_history.len(),
             "sources": state.sources.all().len(),
-            "claims": state.citation.result().claims.len(),
+            "claims": state.citation.claims().len(),
         });
         SystemNote::note("persistence_completed", counts)
     };
