@@ -1,7 +1,8 @@
 //! The clauses of a sentence with what each is about, so that a number is not taken for another
 //! one of the same sentence.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
 
 use antiphon_figures::{QuantityKind, StatedQuantity, quantities};
 
@@ -35,6 +36,12 @@ const MEASURES: &[&str] = &[
     "age",
     "population",
 ];
+
+/// The words of the table, each with the first row that has it.
+static MEASURE_ROWS: LazyLock<BTreeMap<&str, usize>> = LazyLock::new(|| {
+    let row = |(row, words): (usize, &&'static str)| words.split(' ').map(move |word| (word, row));
+    MEASURES.iter().enumerate().rev().flat_map(row).collect()
+});
 
 /// A part of a sentence with its numbers and what it is about.
 #[derive(Clone, Debug, Default)]
@@ -106,8 +113,7 @@ impl Clause {
 
 /// What is measured, by the rows of the table.
 fn measures(terms: &BTreeSet<String>) -> BTreeSet<usize> {
-    let row = |word: &String| MEASURES.iter().position(|row| row.split(' ').any(|it| it == word));
-    terms.iter().filter_map(row).collect()
+    terms.iter().filter_map(|word| MEASURE_ROWS.get(word.as_str()).copied()).collect()
 }
 
 /// The clauses of a sentence, in order.
@@ -197,7 +203,7 @@ fn first_name(sentence: &str) -> Option<String> {
     let is_capital = first.text.starts_with(char::is_uppercase);
     let is_common = COMMON.split_whitespace().any(|word| word == stem)
         || crate::word::is_stop_word(first.text)
-        || MEASURES.iter().any(|row| row.split(' ').any(|word| word == stem));
+        || MEASURE_ROWS.contains_key(stem.as_str());
     // A word of everyday language is seldom followed by a verb at once.
     let next = all.get(1).map_or("", |next| next.text);
     let is_owner = first.text.ends_with("'s") || first.text.ends_with("’s");

@@ -254,7 +254,8 @@ impl PresentBytes {
 /// Whether a text begins with an alias, and no letter follows it.
 fn begins(text: &str, alias: &str, any_case: bool) -> bool {
     let Some(start) = text.get(..alias.len()) else { return false };
-    let same = start == alias || any_case && start.to_lowercase() == *alias;
+    let lower = || start.chars().flat_map(char::to_lowercase);
+    let same = start == alias || any_case && lower().eq(alias.chars());
     let next = text.get(alias.len()..).and_then(|rest| rest.chars().next());
     let is_word = alias.ends_with(char::is_alphanumeric);
     same && !(is_word && next.is_some_and(char::is_alphanumeric))
