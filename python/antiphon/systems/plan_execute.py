@@ -44,6 +44,7 @@ class PlanExecuteSettings(TypedDict, total=False):
     max_reasks: int
     strict_plan: bool
     approve_plan: bool
+    execution: Literal["stages", "dag"]
     stage_concurrency: int
     step_timeout_s: float
     send_context_summary: bool
@@ -97,7 +98,8 @@ class PlanExecute(System[PlanExecuteResult]):
             of the one of `tools` with the same name for roles that work with the profile
             (``role_profiles``). With a queue, workers have profiles of their own (`Worker`).
         **settings: ``max_revisions`` (2), ``strict_plan`` (``False``), ``approve_plan``
-            (``False``; a person approves or changes each plan), ``stage_concurrency`` (8),
+            (``False``; a person approves or changes each plan), ``execution`` (``"stages"``; with
+            ``"dag"`` steps wait for what they refer to alone), ``stage_concurrency`` (8),
             ``step_timeout_s`` (30), ``role_profiles`` (by role: the name of its key profile, or
             several that are tried in order), ``workers`` (roles beside ``ResearchAgent`` and
             ``UtilityAgent``, each with ``description`` and ``tools``), ``templates``,

@@ -8,6 +8,7 @@
 //! | [`state`] | the state of a task |
 //! | [`plan`] | plans and their steps |
 //! | [`repair`] | plans as planners mean them |
+//! | [`schedule`] | in which order the steps start |
 //! | [`validation`] | what is wrong in a plan, and where |
 //! | [`capability`] | the roles and tools that plans can use |
 //! | [`key_profile`] | tools with other credentials |
@@ -48,6 +49,7 @@ mod prompts;
 pub mod record;
 pub mod reference;
 pub mod repair;
+pub mod schedule;
 pub mod state;
 mod step_input;
 pub mod step_output;
@@ -63,6 +65,7 @@ pub use outcome::TaskOutput;
 pub use plan::{PlanSource, PlanStep, StagedPlan};
 pub use plan_template::{PlanTemplate, PlanTemplates};
 pub use record::{AttemptRecord, ContextEntry};
+pub use schedule::ExecutionOrder;
 pub use state::{AnswerSource, State, TaskStatus};
 pub use step_output::{StepError, StepErrorKind, StepOutput, StepStatus};
 pub use validation::{CheckedPlan, PlanViolation};

@@ -257,7 +257,7 @@ pub(super) async fn digest(cx: NodeContext<PlanExecute>) -> Result<Patch<State>,
     let is_done = state.error_summary.is_none()
         && !state.execution_context.is_empty()
         && state.execution_context.iter().all(|entry| entry.status == StepStatus::Completed)
-        && state.stage >= state.plan.0.len();
+        && state.stage >= state.schedule.len();
     let source = if is_done { AnswerSource::Digest } else { AnswerSource::FailureExplanation };
     if is_done {
         let warning = "the synthesiser gave no answer: the results stand for it";

@@ -10,6 +10,7 @@ use super::decide::{ReplanLimit, replan_limit};
 use super::graph::{END_ATTEMPT, PLAN, START_STAGE, UPDATE_CONTEXT};
 use super::planning::replan_record;
 use super::record::{AttemptRecord, ContextEntry, ErrorSummary, FailedStep};
+use super::schedule::waves;
 use super::state::{AnswerSource, PlanProgress, State, TaskStatus};
 use super::step_output::StepStatus;
 use crate::json_texts::plain_text;
@@ -18,7 +19,7 @@ use crate::patch::Patch;
 
 /// Begins an attempt: nothing of an earlier one stays but its completed steps.
 pub(super) async fn begin_attempt(cx: NodeContext<PlanExecute>) -> Result<Patch<State>, Fault> {
-    let attempt = cx.state.attempt + 1;
+    let (system, attempt) = (cx.system(), cx.state.attempt + 1);
     let data = json!({"attempt": attempt, "revision": cx.state.revisions_used});
     let mut cwc = cx.state.cwc.clone();
     let progress = format!("Attempt {attempt} to carry out the plan begins.");
@@ -36,6 +37,7 @@ pub(super) async fn begin_attempt(cx: NodeContext<PlanExecute>) -> Result<Patch<
         .set(State::attempt, attempt)
         .set(State::status, TaskStatus::Executing)
         .set(State::progress, PlanProgress::Open)
+        .set(State::schedule, waves(&cx.state.plan, system.config.execution, &system.capabilities))
         .set(State::stage, 0_usize)
         .set(State::cwc, cwc)
         .reset(State::step_outputs)
@@ -46,7 +48,7 @@ pub(super) async fn begin_attempt(cx: NodeContext<PlanExecute>) -> Result<Patch<
 
 /// Where an attempt goes after a stage.
 pub(super) fn next_stage(view: &StateView<'_, '_>) -> Result<Destinations<Json>, Fault> {
-    let is_over = view.get(State::stage)? >= view.get(State::plan)?.0.len();
+    let is_over = view.get(State::stage)? >= view.get(State::schedule)?.len();
     let has_failed = view.get(State::failed_step_details)?.is_some();
     Ok(goto(if is_over || has_failed { END_ATTEMPT } else { START_STAGE }))
 }

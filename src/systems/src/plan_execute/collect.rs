@@ -27,7 +27,7 @@ use crate::sub_task::DroppedResult;
 pub(super) async fn collect(cx: NodeContext<PlanExecute>) -> Result<Patch<State>, Fault> {
     let (state, config) = (&cx.state, &cx.system().config);
     let mut patch = Patch::default();
-    let is_long = |step: &&PlanStep| {
+    let is_long = |step: &&&PlanStep| {
         let result = state.step_results.get(&step.step_id);
         result.is_some_and(|result| {
             let text = plain_text(&result.result_data);
@@ -37,8 +37,9 @@ pub(super) async fn collect(cx: NodeContext<PlanExecute>) -> Result<Patch<State>
         })
     };
     let is_summarised =
-        |step: &&PlanStep| step.assigned_agent_role != ORCHESTRATOR || step.tool_name == EXPLORER;
-    let steps = state.plan.stage(state.stage).iter();
+        |step: &&&PlanStep| step.assigned_agent_role != ORCHESTRATOR || step.tool_name == EXPLORER;
+    let present = state.present_steps();
+    let steps = present.iter();
     let long: Vec<String> =
         steps.filter(is_summarised).filter(is_long).map(|step| step.step_id.clone()).collect();
     patch.set(State::long_steps, long);
@@ -141,10 +142,10 @@ pub(super) async fn finish_stage(cx: NodeContext<PlanExecute>) -> Result<Patch<S
     let mut outputs = state.step_outputs.clone();
     let mut cwc = state.cwc.clone();
     let mut failed = None;
-    for step in state.plan.stage(stage) {
-        let entry =
-            ContextEntry::of(step, stage, result_of(state, step, config.summary_threshold_chars));
-        note_step(&entry, step, config.preview_chars, &mut patch);
+    for step in state.present_steps() {
+        let result = result_of(state, step, config.summary_threshold_chars);
+        let entry = ContextEntry::of(step, state.planned_stage(step), result);
+        note_step(state, (&entry, step), config.preview_chars, &mut patch);
         if !entry.reused {
             cwc.add(&entry, config.finding_chars, &now);
         }
@@ -161,7 +162,7 @@ pub(super) async fn finish_stage(cx: NodeContext<PlanExecute>) -> Result<Patch<S
         json!({"stageIndex": stage + 1, "failedStep": failed.as_ref().map(|it| &it.step_id)});
     if failed.is_some() {
         patch.note("EXECUTION_STAGE_FAILED", data);
-        let rest = state.plan.steps().filter(|(index, _)| *index > stage);
+        let rest = state.plan.steps().filter(|(_, step)| !outputs.contains_key(&step.step_id));
         context
             .extend(rest.map(|(index, step)| ContextEntry::of(step, index, StepResult::default())));
     } else {
@@ -193,17 +194,21 @@ fn result_of(state: &State, step: &PlanStep, most: usize) -> StepResult {
     result
 }
 
-fn note_step(entry: &ContextEntry, step: &PlanStep, most: usize, patch: &mut Patch<State>) {
-    let stage = entry.stage_index.saturating_sub(1);
+fn note_step(
+    state: &State,
+    (entry, step): (&ContextEntry, &PlanStep),
+    most: usize,
+    patch: &mut Patch<State>,
+) {
     if !entry.partial_errors.is_empty() {
         let more = json!({"partialErrors": entry.partial_errors});
-        patch.note("EXECUTION_STEP_PARTIAL_ERRORS", details_with(step, stage, more));
+        patch.note("EXECUTION_STEP_PARTIAL_ERRORS", details_with(state, step, more));
     }
     let more = json!({
         "subTaskId": entry.sub_task_id, "status": entry.status,
         "resultDataPreview": preview(entry.processed(), most), "errorDetails": entry.error_details,
     });
-    let data = details_with(step, stage, more);
+    let data = details_with(state, step, more);
     if entry.status == StepStatus::Completed {
         patch.note("EXECUTION_STEP_COMPLETED", data);
     } else {

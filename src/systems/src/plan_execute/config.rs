@@ -12,6 +12,7 @@ use serde_json::Value as Json;
 use super::capability::WorkerRole;
 use super::key_profile::{RoleProfiles, check_names};
 use super::plan_template::PlanTemplate;
+use super::schedule::ExecutionOrder;
 use crate::config::{at_least_one, check_temperature, invalid, read, seconds};
 use crate::system::SystemConfig;
 
@@ -47,6 +48,9 @@ pub struct Config {
     pub strict_plan: bool,
     /// Whether a person approves or changes each plan before it runs, by default no.
     pub approve_plan: bool,
+    /// What steps wait for: the stages before their own (`stages`, the default), or the steps that they
+    /// refer to (`dag`).
+    pub execution: ExecutionOrder,
     /// Calls of tools of a stage that are made at a time, by default 8.
     pub stage_concurrency: usize,
     /// Seconds a call of a tool may take that has no limit of its own, by default 30.
@@ -101,6 +105,7 @@ impl Default for Config {
             max_reasks: 1,
             strict_plan: false,
             approve_plan: false,
+            execution: ExecutionOrder::Stages,
             stage_concurrency: 8,
             step_timeout_s: 30.0,
             send_context_summary: false,

@@ -21,17 +21,17 @@ use crate::patch::Patch;
 use crate::sub_task::sub_task_id;
 
 /// The fields of an event about a step.
-pub(super) fn details(step: &PlanStep, stage: usize, sub_task_id: &str) -> Json {
+pub(super) fn details(state: &State, step: &PlanStep, sub_task_id: &str) -> Json {
     json!({
-        "stageIndex": stage + 1, "stepId": step.step_id, "subTaskId": sub_task_id,
+        "stageIndex": state.planned_stage(step) + 1, "stepId": step.step_id, "subTaskId": sub_task_id,
         "narrativeStep": step.narrative_step, "toolName": step.tool_name,
         "agentRole": step.assigned_agent_role,
     })
 }
 
 /// The fields of an event about a step, and further ones.
-pub(super) fn details_with(step: &PlanStep, stage: usize, more: Json) -> Json {
-    let mut fields = details(step, stage, "");
+pub(super) fn details_with(state: &State, step: &PlanStep, more: Json) -> Json {
+    let mut fields = details(state, step, "");
     if let (Some(fields), Json::Object(more)) = (fields.as_object_mut(), more) {
         fields.remove("subTaskId");
         fields.extend(more);
@@ -44,7 +44,7 @@ pub(super) fn details_with(step: &PlanStep, stage: usize, more: Json) -> Json {
 pub(super) async fn start_stage(cx: NodeContext<PlanExecute>) -> Result<Patch<State>, Fault> {
     let (state, system) = (&cx.state, cx.system());
     let stage = state.stage;
-    let steps = state.plan.stage(stage);
+    let steps = state.present_steps();
     let mut patch = Patch::default();
     let data = json!({"stageIndex": stage + 1, "steps": steps.len(), "attempt": state.attempt});
     patch.note("EXECUTION_STAGE_START", data);
@@ -55,7 +55,7 @@ pub(super) async fn start_stage(cx: NodeContext<PlanExecute>) -> Result<Patch<St
         if let Some(reused) =
             preparation.reused(step).filter(|_| system.config.reuse_completed_steps)
         {
-            patch.note("EXECUTION_STEP_REUSED", details_with(step, stage, json!({})));
+            patch.note("EXECUTION_STEP_REUSED", details_with(state, step, json!({})));
             results.insert(step.step_id.clone(), reused);
             continue;
         }
@@ -65,7 +65,7 @@ pub(super) async fn start_stage(cx: NodeContext<PlanExecute>) -> Result<Patch<St
                 starts.push(StepStart { step_id: step.step_id.clone(), sub_task_id, input });
             }
             Err(error) => {
-                let data = details_with(step, stage, json!({"errorDetails": error}));
+                let data = details_with(state, step, json!({"errorDetails": error}));
                 patch.note("EXECUTION_STEP_PREPARATION_FAILED", data);
                 results.insert(step.step_id.clone(), StepResult::unprepared(error));
             }
@@ -108,7 +108,7 @@ impl StepPreparation<'_> {
         let tool = self.capabilities.tool(&step.assigned_agent_role, &step.tool_name);
         let tool = tool.ok_or_else(|| unknown_tool(step))?;
         if matches!(tool.action, StepAction::AskModel) {
-            prompt_of(&input, previous(self.state))?;
+            prompt_of(&input, previous(self.state, step))?;
             return Ok(input);
         }
         match fitting(tool, &input) {
@@ -169,8 +169,8 @@ pub(super) fn record(cx: &NodeContext<PlanExecute>, mut result: StepResult) -> P
     result.finished_at = Some(cx.call.cx.clock.now().to_string());
     let most = cx.system().config.preview_chars;
     let data = details_with(
+        &cx.state,
         &step,
-        cx.state.stage,
         json!({
             "subTaskId": sub_task_id, "status": result.status,
             "resultDataPreview": super::working_context::preview(&result.result_data, most),

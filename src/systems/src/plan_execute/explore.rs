@@ -11,6 +11,7 @@ use serde_json::{Map, Value as Json, json};
 use super::PlanExecute;
 use super::capability::SEARCH;
 use super::config::EmptySearchPolicy;
+use super::plan::PlanStep;
 use super::record::StepResult;
 use super::state::State;
 use super::step_output::{StepError, StepErrorKind, StepStatus};
@@ -26,6 +27,7 @@ use crate::planned_call::{CallProgress, call_planned};
 pub(super) async fn explore(
     cx: &NodeContext<PlanExecute>,
     tool: &Arc<dyn Tool>,
+    step: &PlanStep,
     input: &Map<String, Json>,
 ) -> Result<StepResult, Fault> {
     let config = &cx.system().config;
@@ -35,7 +37,7 @@ pub(super) async fn explore(
     }
     let most = input.get("pagesToExplore").and_then(Json::as_u64);
     let most = most.and_then(|most| usize::try_from(most).ok()).unwrap_or(config.pages_to_explore);
-    let links: Vec<String> = links(&cx.state, input).into_iter().take(most).collect();
+    let links: Vec<String> = links(&cx.state, step, input).into_iter().take(most).collect();
     if links.is_empty() {
         let message = "there are no search results with links to explore";
         return Ok(match config.explore_empty {
@@ -75,12 +77,12 @@ fn outcome(progress: CallProgress) -> ToolOutcome {
 }
 
 /// The links of the results that are given, else of the latest search of an earlier stage.
-fn links(state: &State, input: &Map<String, Json>) -> Vec<String> {
+fn links(state: &State, step: &PlanStep, input: &Map<String, Json>) -> Vec<String> {
     let is_search = |entry: &&super::record::ContextEntry| {
         entry.tool_name == SEARCH && entry.status == StepStatus::Completed
     };
     let latest = || {
-        let found = state.execution_context.iter().rev().find(is_search);
+        let found = state.earlier_steps(step).into_iter().rev().find(is_search);
         found.map(|entry| &entry.raw_result_data)
     };
     let results = input.get("searchResults").or_else(latest);

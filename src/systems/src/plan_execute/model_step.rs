@@ -5,7 +5,8 @@ use serde_json::{Map, Value as Json, json};
 
 use super::PlanExecute;
 use super::execute::{record, sent_step};
-use super::record::{StepResult, StepStart};
+use super::plan::PlanStep;
+use super::record::StepResult;
 use super::state::State;
 use super::step_output::{StepError, StepErrorKind, StepStatus};
 use crate::builder::RoleNode;
@@ -31,7 +32,7 @@ pub(super) fn step_executor() -> RoleNode<PlanExecute> {
         max_tool_calls: 0,
         begin: |cx| {
             if let Some((start, step)) = sent_step(cx) {
-                let details = super::execute::details(&step, cx.state.stage, &start.sub_task_id);
+                let details = super::execute::details(&cx.state, &step, &start.sub_task_id);
                 cx.note("EXECUTION_STEP_ORCHESTRATOR_START", details);
             }
         },
@@ -52,8 +53,8 @@ pub(super) fn step_executor() -> RoleNode<PlanExecute> {
 
 /// The messages of the step, without anything that a result could take for a tag.
 fn asked(cx: &NodeContext<PlanExecute>) -> Result<Vec<Message>, Fault> {
-    let StepStart { input, .. } = cx.sent().ok_or_else(|| unprepared("the step is unknown"))?;
-    let messages = prompt_of(&input, previous(&cx.state));
+    let (start, step) = sent_step(cx).ok_or_else(|| unprepared("the step is unknown"))?;
+    let messages = prompt_of(&start.input, previous(&cx.state, &step));
     messages.map_err(|error| unprepared(&error.message))
 }
 
@@ -62,8 +63,15 @@ fn unprepared(reason: &str) -> Fault {
 }
 
 /// The result of the last step of an earlier stage.
-pub(super) fn previous(state: &State) -> Option<&Json> {
-    state.execution_context.last().map(super::record::ContextEntry::processed)
+pub(super) fn previous<'s>(state: &'s State, step: &PlanStep) -> Option<&'s Json> {
+    state.earlier_steps(step).last().map(|entry| entry.processed())
+}
+
+/// Whether that stands in the prompt of a step.
+pub(super) fn reads_previous(step: &PlanStep) -> bool {
+    let input = &step.sub_task_input;
+    input.get("data_from_previous_step") == Some(&Json::Bool(true))
+        || input.values().any(|value| value.to_string().contains(PREVIOUS))
 }
 
 fn written(cx: &NodeContext<PlanExecute>, reply: &RoleReply) -> Patch<State> {

@@ -157,7 +157,7 @@ fn with_partial_errors(mut shown: Json, entry: &ContextEntry) -> Json {
 pub(super) fn check_plan(cx: &NodeContext<PlanExecute>, stages: &Json) -> CheckedPlan {
     let config = &cx.system().config;
     let carried = if config.carry_outputs { cx.state.carried_ids() } else { BTreeSet::new() };
-    let mut checked = check(stages, &cx.system().capabilities, &carried);
+    let mut checked = check(stages, &cx.system().capabilities, &carried, config.execution);
     if config.strict_plan && !checked.violations.is_empty() {
         checked.plan = None;
     }

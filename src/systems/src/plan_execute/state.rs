@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use super::input::ExecutionMode;
-use super::plan::{PlanSource, StagedPlan};
+use super::plan::{PlanSource, PlanStep, StagedPlan};
 use super::record::{
     AttemptRecord, ContextEntry, ErrorSummary, FailedStep, ReplanRecord, StepResult, StepStart,
 };
@@ -46,9 +46,11 @@ state! {
         [Set] revisions_used: u32,
         /// The requests for them.
         [Extend] replan_history: Vec<ReplanRecord>,
-        /// The present stage, counted from 0.
+        /// The steps of the plan that start together, in the order in which they do.
+        [Set] schedule: Vec<Vec<String>>,
+        /// The present ones of these, counted from 0.
         [Set] stage: usize,
-        /// The steps of it that start.
+        /// Those of them that start.
         [Set] starts: Vec<StepStart>,
         /// What came of the steps of the stage, by id.
         [Record] step_results: BTreeMap<String, StepResult>,
@@ -166,6 +168,27 @@ pub struct SavedTask {
 }
 
 impl State {
+    /// The steps of the present stage.
+    pub(super) fn present_steps(&self) -> Vec<&PlanStep> {
+        let ids = self.schedule.get(self.stage).into_iter().flatten();
+        ids.filter_map(|id| self.plan.step(id)).map(|(_, step)| step).collect()
+    }
+
+    /// The index of the stage in which a step was planned.
+    pub(super) fn planned_stage(&self, step: &PlanStep) -> usize {
+        self.plan.step(&step.step_id).map_or(self.stage, |(stage, _)| stage)
+    }
+
+    /// What was carried out of the stages before that of a step, in the order of the plan.
+    pub(super) fn earlier_steps(&self, step: &PlanStep) -> Vec<&ContextEntry> {
+        // Stages of records are counted from 1.
+        let stage = self.planned_stage(step);
+        let earlier = self.execution_context.iter().filter(|entry| entry.stage_index <= stage);
+        let mut earlier: Vec<_> = earlier.collect();
+        earlier.sort_by_key(|entry| entry.stage_index);
+        earlier
+    }
+
     /// The output of a step, of this attempt or of an earlier one if the plan has no such step.
     pub(super) fn output<'s>(
         &'s self,

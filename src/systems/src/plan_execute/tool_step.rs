@@ -48,7 +48,7 @@ pub(super) async fn execute(cx: NodeContext<PlanExecute>) -> Result<NodeExit<Sta
             CallResult::Refused(result) => {
                 if let Some(Some(next)) = profiles.peek() {
                     let more = json!({"subTaskId": sub_task, "keyProfile": profile, "errorDetails": result.error});
-                    let data = details_with(&step, cx.state.stage, more);
+                    let data = details_with(&cx.state, &step, more);
                     cx.note("EXECUTION_STEP_PROFILE_REFUSED", data);
                     sub_task = sub_task_id(&start.sub_task_id, cx.state.attempt, next);
                     continue;
@@ -78,11 +78,11 @@ async fn call(
     if let (Some(fields), Some(profile)) = (more.as_object_mut(), profile) {
         fields.insert("keyProfile".to_owned(), json!(profile));
     }
-    let dispatched = details_with(step, cx.state.stage, more);
+    let dispatched = details_with(&cx.state, step, more);
     let tool = match &tool.action {
         StepAction::Explore(pages) => {
             cx.note("EXECUTION_STEP_ORCHESTRATOR_START", dispatched);
-            let result = explore(cx, pages, &start.input).await?;
+            let result = explore(cx, pages, step, &start.input).await?;
             return Ok(CallResult::Ended(Box::new(result)));
         }
         StepAction::Call(tool) => tool,

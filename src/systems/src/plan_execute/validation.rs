@@ -13,6 +13,7 @@ use super::model_step::PROMPTS;
 use super::operation::operation;
 use super::plan::{PlanStep, StagedPlan};
 use super::reference::references;
+use super::schedule::{ExecutionOrder, waves};
 
 /// Something that is wrong in a plan.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -42,8 +43,13 @@ pub struct CheckedPlan {
 }
 
 /// Checks a plan. `carried` are the steps of earlier attempts whose outputs it may refer to.
-pub fn check(given: &Json, capabilities: &Capabilities, carried: &BTreeSet<String>) -> CheckedPlan {
-    let mut check = PlanCheck { capabilities, violations: Vec::new() };
+pub fn check(
+    given: &Json,
+    capabilities: &Capabilities,
+    carried: &BTreeSet<String>,
+    order: ExecutionOrder,
+) -> CheckedPlan {
+    let mut check = PlanCheck { capabilities, order, violations: Vec::new() };
     let Some(stages) = given.as_array() else {
         check.hard(String::new(), "a plan is a list of stages");
         return CheckedPlan { plan: None, violations: check.violations };
@@ -62,6 +68,7 @@ pub fn check(given: &Json, capabilities: &Capabilities, carried: &BTreeSet<Strin
 
 struct PlanCheck<'c> {
     capabilities: &'c Capabilities,
+    order: ExecutionOrder,
     violations: Vec<PlanViolation>,
 }
 
@@ -179,7 +186,9 @@ impl PlanCheck<'_> {
 
     fn references(&mut self, plan: &StagedPlan, carried: &BTreeSet<String>) {
         let is_step = |id: &str| plan.step(id).is_some() || carried.contains(id);
-        for ((stage, step), (path, _)) in plan.steps().zip(placed(plan)) {
+        let waves = waves(plan, self.order, self.capabilities);
+        let wave_of = |id: &str| waves.iter().position(|wave| wave.iter().any(|one| one == id));
+        for ((_, step), (path, _)) in plan.steps().zip(placed(plan)) {
             for (inner, read) in references(&step.sub_task_input, &is_step) {
                 let path = format!("{path}.sub_task_input{inner}");
                 let reference = match read {
@@ -191,7 +200,10 @@ impl PlanCheck<'_> {
                 };
                 let text = reference.text;
                 match plan.step(reference.step) {
-                    Some((source, _)) if source < stage => {}
+                    Some(_) if wave_of(reference.step) < wave_of(&step.step_id) => {}
+                    Some(_) if self.order == ExecutionOrder::Dag => {
+                        self.soft(path, format!("the steps wait for each other: {text}"));
+                    }
                     Some(_) => {
                         let message = format!("the step is not in an earlier stage: {text}");
                         self.soft(path, message);

@@ -16,6 +16,7 @@ mod repairs;
 mod revising;
 mod running;
 mod scene;
+mod schedule;
 mod small_models;
 mod stage;
 mod templates;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use antiphon_core::{SideEffect, ToolOutcome, ToolSpec};
 use antiphon_runtime::{CallContext, Tool};
-use antiphon_systems::plan_execute::{Capabilities, CheckedPlan, validation};
+use antiphon_systems::plan_execute::{Capabilities, CheckedPlan, ExecutionOrder, validation};
 use async_trait::async_trait;
 use serde_json::{Value as Json, json};
 use tokio::sync::Notify;
@@ -104,7 +104,7 @@ pub(crate) fn write(id: &str, prompt: &str) -> Json {
 }
 
 pub(crate) fn check(plan: &Json) -> CheckedPlan {
-    validation::check(plan, &capabilities(), &BTreeSet::new())
+    validation::check(plan, &capabilities(), &BTreeSet::new(), ExecutionOrder::Stages)
 }
 
 /// What is wrong in a plan.

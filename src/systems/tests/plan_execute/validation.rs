@@ -123,7 +123,7 @@ fn references_to_what_cannot_be_known_are_soft() {
         [write("w3", "@{outputs.old.result_data}")],
     ]);
     let carried = ["old".to_owned()].into_iter().collect::<BTreeSet<_>>();
-    let checked = validation::check(&plan, &capabilities(), &carried);
+    let checked = validation::check(&plan, &capabilities(), &carried, Default::default());
     let found: Vec<String> = checked.violations.iter().map(ToString::to_string).collect();
     let path = "sub_task_input.prompt";
     assert_eq!(
