@@ -17,6 +17,7 @@ def write_pdf(
     root: str | os.PathLike[str],
     *,
     fonts: Sequence[str | os.PathLike[str]] = (),
+    fonts_dir: str | os.PathLike[str] | None = None,
     system_fonts: bool = True,
     page_size: Literal["a4", "letter"] = "a4",
     font_size: float = 10.5,
@@ -29,8 +30,9 @@ def write_pdf(
     Markdown has headings, which also are the outline of the file, paragraphs, emphasis, lists,
     task lists, quotes, code, links, rules, tables whose header is repeated on each page, and
     images of the folder (PNG, JPEG, GIF, WebP). HTML is shown as text, and nothing is loaded from
-    a network. Text runs in both directions. The result has the keys ``path``, ``size``, ``pages``
-    and, if no font has some characters, ``missing_characters``.
+    a network. Text runs in both directions. A call can name a font of ``fonts_dir`` and a size.
+    The result has the keys ``path``, ``size``, ``pages`` and, if no font has some characters,
+    ``missing_characters``.
 
     Args:
         root: the folder; it must exist, and no path leads out of it. Give the same one to
@@ -39,6 +41,9 @@ def write_pdf(
             the text, the others are used for characters that it lacks. Built in are Noto Sans
             and Noto Sans Mono for Latin, Greek and Cyrillic, and DejaVu Sans for symbols,
             Hebrew, Arabic, Armenian and Georgian.
+        fonts_dir: a folder of font files that a call may name (``font``, such as
+            ``Body-Regular.ttf``). A font that cannot be used gives way to those above, and the
+            result says why (``unusable_font``).
         system_fonts: whether fonts of this machine are used for characters that no other font
             has. Without, the same text makes the same file on each machine.
         page_size: the size of the paper.
@@ -65,6 +70,7 @@ def write_pdf(
     settings = {
         "root": os.fspath(root),
         "fonts": fonts,
+        "fonts_dir": None if fonts_dir is None else os.fspath(fonts_dir),
         "system_fonts": system_fonts,
         "page_size": page_size,
         "font_size": font_size,

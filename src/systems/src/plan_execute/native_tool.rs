@@ -134,15 +134,15 @@ impl NativeTool {
     }
 }
 
-/// What a PDF file lacks.
+/// What a PDF file lacks: the font that was asked for, and characters.
 fn file_errors(value: &Json) -> Vec<PartialError> {
+    let text = |name: &str| value.get(name).and_then(Json::as_str);
+    let path = text("path").unwrap_or_default();
+    let font = text("unusable_font").map(|reason| format!("the font cannot be used: {reason}"));
     let missing = value.get("missing_characters").and_then(Json::as_array).map_or(0, Vec::len);
-    let path = value.get("path").and_then(Json::as_str).unwrap_or_default();
-    let error = || PartialError {
-        source: path.to_owned(),
-        message: format!("characters that no font has: {missing}"),
-    };
-    (missing > 0).then(error).into_iter().collect()
+    let missing = (missing > 0).then(|| format!("characters that no font has: {missing}"));
+    let errors = font.into_iter().chain(missing);
+    errors.map(|message| PartialError { source: path.to_owned(), message }).collect()
 }
 
 /// The schema of what a tool of plans returns, where that does not depend on an operation.
@@ -187,7 +187,7 @@ fn described(name: &str, known: &[&str]) -> (&'static str, Json, Json) {
             json!(["operation", "params"]),
         ),
         _ => (
-            "Works with files: `params` are `filename`, `content` and, if you like, `directory` for what writes; `filepath` for `read_file`; `directory` and `recursive` for `list_files`.",
+            "Works with files: `params` are `filename`, `content` and, if you like, `directory` for what writes; `filepath` for `read_file`; `directory` and `recursive` for `list_files`. A PDF can have a `fontSize`, and a `customFontFileName` of the fonts that are there.",
             json!({"operation": {"enum": known}, "params": {"type": "object"}}),
             json!(["operation", "params"]),
         ),

@@ -1,6 +1,9 @@
 //! The operations of `FileSystemTool` and `FileDownloaderTool`: what each needs, and the native
 //! tool that does it.
 
+use std::ffi::OsStr;
+use std::path::Path;
+
 use serde_json::{Map, Value as Json, json};
 
 use super::capability::{DOWNLOADER, FILES};
@@ -18,7 +21,7 @@ pub(super) struct FileOperation {
 }
 
 /// Parameters that name a place: a plan says them, and no result of a step decides them.
-const PLACES: [&str; 3] = ["filename", "filepath", "directory"];
+const PLACES: [&str; 4] = ["filename", "filepath", "directory", "customFontFileName"];
 /// How deep a list of files goes that is recursive.
 const DEPTH: u64 = 3;
 
@@ -29,7 +32,7 @@ const OPERATIONS: [FileOperation; 7] = [
     writing("create_file", "write_file", &["directory", "overwrite"]),
     writing("overwrite_file", "write_file", &["directory"]),
     writing("append_to_file", "append_file", &["directory"]),
-    writing(PDF, "write_pdf", &["directory", "overwrite"]),
+    writing(PDF, "write_pdf", &["directory", "overwrite", "fontSize", "customFontFileName"]),
     FileOperation {
         tool: FILES,
         name: "read_file",
@@ -119,6 +122,17 @@ impl FileOperation {
         if self.name == PDF && !has_pdf_name {
             wrong("filename", "the name of a PDF file ends with `.pdf`".to_owned());
         }
+        if let Some(font) = params.get("customFontFileName") {
+            let is_font = font.as_str().is_some_and(is_font_file);
+            if !is_font {
+                let message =
+                    "a font file ends with `.ttf` or `.otf`, and is named without a folder";
+                wrong("customFontFileName", message.to_owned());
+            }
+        }
+        if params.get("fontSize").is_some_and(|size| size.as_str().is_none() && !size.is_number()) {
+            wrong("fontSize", "it must be a number".to_owned());
+        }
         if params.get("url").is_some_and(|url| !url.is_string()) {
             wrong("url", "it must be a text".to_owned());
         }
@@ -140,10 +154,14 @@ impl FileOperation {
         let content = params.get("content").map(crate::json_texts::plain_text);
         match self.name {
             "append_to_file" => json!({"path": path, "content": content}),
-            PDF => json!({
-                "path": path, "content": content, "format": "text",
-                "overwrite": flag("overwrite").unwrap_or(true),
-            }),
+            PDF => {
+                let size = params.get("fontSize").and_then(number);
+                json!({
+                    "path": path, "content": content, "format": "text",
+                    "font": text("customFontFileName"), "font_size": size,
+                    "overwrite": flag("overwrite").unwrap_or(true),
+                })
+            }
             "read_file" => json!({"path": path}),
             "list_files" => {
                 let depth = params.get("maxDepth").and_then(Json::as_u64).unwrap_or(DEPTH);
@@ -164,4 +182,16 @@ impl FileOperation {
             }),
         }
     }
+}
+
+/// A number, or one as a text: what a reference puts in.
+fn number(value: &Json) -> Option<f64> {
+    value.as_f64().or_else(|| value.as_str()?.trim().parse().ok())
+}
+
+/// Whether a text names a font file, of no folder.
+fn is_font_file(name: &str) -> bool {
+    let ending = Path::new(name).extension().map(OsStr::to_ascii_lowercase);
+    let is_font = ending.is_some_and(|ending| ending == "ttf" || ending == "otf");
+    is_font && !name.contains(['/', '\\'])
 }

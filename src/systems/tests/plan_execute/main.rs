@@ -8,6 +8,7 @@ mod conversation_snapshot;
 mod downloads;
 mod keeping;
 mod key_profiles;
+mod pdf_files;
 mod planning;
 mod prompts;
 mod queueing;

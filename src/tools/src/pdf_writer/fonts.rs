@@ -45,7 +45,12 @@ impl Fonts {
         let options = CollectionOptions { shared: false, system_fonts: false };
         let mut fonts = Self { collection: Collection::new(options), families: Vec::new() };
         for file in files {
-            fonts.add_file(file)?;
+            fonts.add_file(Path::new(file)).map_err(|reason| {
+                let message =
+                    format!("`fonts` names a file that cannot be used ({reason}): {file}");
+                let fault = Fault::new(FaultCode::ToolSettingInvalid, message);
+                fault.hint("name a TrueType or OpenType font, such as fonts/Body-Regular.ttf")
+            })?;
         }
         for (family, data) in BUILT_IN {
             let name = FontInfoOverride { family_name: Some(family), ..Default::default() };
@@ -99,21 +104,27 @@ impl Fonts {
         }
     }
 
-    fn add_file(&mut self, file: &str) -> Result<(), Fault> {
-        let path = Path::new(file);
-        let invalid = |reason: String| {
-            let message = format!("`fonts` names a file that cannot be used ({reason}): {file}");
-            let fault = Fault::new(FaultCode::ToolSettingInvalid, message);
-            fault.hint("name a TrueType or OpenType font, such as fonts/Body-Regular.ttf")
-        };
-        let size = path.metadata().map_err(|error| invalid(error.to_string()))?.len();
+    /// Sets the text in the family of a file, and uses the others for what it lacks.
+    ///
+    /// # Errors
+    /// Why the file cannot be used.
+    pub(super) fn prefer(&mut self, file: &Path) -> Result<(), String> {
+        let known = self.families.len();
+        self.add_file(file)?;
+        let added = self.families.len() - known;
+        self.families.rotate_right(added);
+        Ok(())
+    }
+
+    fn add_file(&mut self, file: &Path) -> Result<(), String> {
+        let size = file.metadata().map_err(|error| error.to_string())?.len();
         if size > MAX_FONT_SIZE {
-            return Err(invalid(format!("more than {MAX_FONT_SIZE} bytes")));
+            return Err(format!("more than {MAX_FONT_SIZE} bytes"));
         }
-        let data = std::fs::read(path).map_err(|error| invalid(error.to_string()))?;
+        let data = std::fs::read(file).map_err(|error| error.to_string())?;
         let registered = self.collection.register_fonts(Blob::from(data), None);
         if registered.is_empty() {
-            return Err(invalid("no font in it".to_owned()));
+            return Err("no font in it".to_owned());
         }
         for (family, _) in registered {
             let name = self.collection.family_name(family).map(str::to_owned);

@@ -12,6 +12,8 @@ pub struct WritePdfSettings {
     /// Font files (TrueType, OpenType, collections). The family of the first is the one of the
     /// text; the others are used for characters that it does not have.
     pub fonts: Vec<String>,
+    /// The folder of the fonts that a call may name.
+    pub fonts_dir: Option<String>,
     /// Whether fonts of this machine are used for characters that no other font has.
     pub system_fonts: bool,
     /// The size of the paper.
@@ -32,6 +34,7 @@ impl Default for WritePdfSettings {
         Self {
             root: String::new(),
             fonts: Vec::new(),
+            fonts_dir: None,
             system_fonts: true,
             page_size: PageSize::A4,
             font_size: 10.5,

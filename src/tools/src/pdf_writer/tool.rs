@@ -1,6 +1,7 @@
 //! The tool `write_pdf`.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -31,6 +32,8 @@ const DESCRIPTION: &str = "Writes a PDF file from Markdown (headings, lists, tab
 const MAX_TEXT: u64 = 2_000_000;
 /// The most pixels of an image: what a page shows has far fewer.
 const MAX_PIXELS: u64 = 50_000_000;
+/// The sizes of text, in points.
+const FONT_SIZES: std::ops::RangeInclusive<f32> = 4.0..=40.0;
 /// How many missing characters a result names.
 const MAX_MISSING: usize = 50;
 
@@ -77,6 +80,13 @@ struct WritePdfArguments {
     /// The title in the properties of the file; by default the first heading.
     #[serde(default)]
     title: Option<String>,
+    /// The name of a font file to set the text in, such as Body-Regular.ttf, of the fonts that the
+    /// host offers. Without it, or if it cannot be used, the text has the usual font.
+    #[serde(default)]
+    font: Option<String>,
+    /// The size of the text in points, from 4 to 40; by default that of the host.
+    #[serde(default)]
+    font_size: Option<f32>,
     /// Whether to replace a file that exists.
     #[serde(default)]
     overwrite: bool,
@@ -106,7 +116,7 @@ impl PdfWriter {
             let fault = Fault::new(FaultCode::ToolSettingInvalid, "`root` must name a folder: ''");
             return Err(fault.hint("pass the folder that files are written to"));
         }
-        if !(4.0..=40.0).contains(&settings.font_size) {
+        if !FONT_SIZES.contains(&settings.font_size) {
             let message = format!("`font_size` must lie between 4 and 40: {}", settings.font_size);
             return Err(Fault::new(FaultCode::ToolSettingInvalid, message));
         }
@@ -129,7 +139,13 @@ impl PdfWriter {
             TextFormat::Text => vec![Block::Lines { text: content, code: false }],
         };
         let title = arguments.title.clone().or_else(|| first_heading(&blocks));
-        let (pages, missing) = self.set(&blocks)?;
+        let font_size = arguments.font_size.unwrap_or(self.settings.font_size);
+        if !FONT_SIZES.contains(&font_size) {
+            let message = format!("`font_size` must lie between 4 and 40: {font_size}");
+            return Err(Fault::new(FaultCode::InvalidValue, message));
+        }
+        let (fonts, unusable_font) = self.fonts_with(arguments.font.as_deref())?;
+        let (pages, missing) = self.set(&blocks, fonts, font_size)?;
         let bytes = drawing::draw(&pages, self.frame(), title.as_deref())?;
         let mut file = self.root.create(&path, self.settings.max_file_size)?;
         file.write(&bytes)?;
@@ -139,6 +155,9 @@ impl PdfWriter {
             "size": bytes.len(),
             "pages": pages.pages.len(),
         });
+        if let (Some(fields), Some(reason)) = (result.as_object_mut(), unusable_font) {
+            fields.insert("unusable_font".to_owned(), reason.into());
+        }
         if let Some(fields) = result.as_object_mut().filter(|_| !missing.is_empty()) {
             fields.insert("missing_characters".to_owned(), missing_characters(&missing));
             let note = "no font has these characters, and the file shows boxes for them: replace them and write the file anew";
@@ -174,15 +193,31 @@ impl PdfWriter {
         PageMeasures::new(self.settings.page_size.points())
     }
 
-    /// Sets all blocks on pages, and says which characters no font has.
-    fn set(&self, blocks: &[Block]) -> Result<(Pagination, BTreeMap<char, usize>), Fault> {
+    /// The fonts, with one of the host's folder before the others; and why that cannot be used.
+    fn fonts_with(&self, name: Option<&str>) -> Result<(Fonts, Option<String>), Fault> {
         let mut fonts = self.fonts.clone();
+        let Some(name) = name else { return Ok((fonts, None)) };
+        let file = font_file(name)?;
+        let used = match &self.settings.fonts_dir {
+            Some(folder) => fonts.prefer(&Path::new(folder).join(file)),
+            None => Err("there is no folder of fonts".to_owned()),
+        };
+        Ok((fonts, used.err().map(|reason| format!("{reason}: {name}"))))
+    }
+
+    /// Sets all blocks on pages, and says which characters no font has.
+    fn set(
+        &self,
+        blocks: &[Block],
+        mut fonts: Fonts,
+        font_size: f32,
+    ) -> Result<(Pagination, BTreeMap<char, usize>), Fault> {
         if self.settings.system_fonts {
             fonts.complete(&characters(blocks));
         }
         let mut typesetter = Typesetter::new(fonts);
         let read_image = |path: &str| self.image(path);
-        let WritePdfSettings { font_size, max_pages, .. } = self.settings;
+        let max_pages = self.settings.max_pages;
         let flow =
             PageLayout::new(&mut typesetter, self.frame(), font_size, max_pages, &read_image);
         let mut pages = flow.set(blocks)?;
@@ -225,6 +260,17 @@ fn pdf_path(path: &str) -> Result<RelativePath, Fault> {
     }
     let message = format!("the name of a PDF file must end with `.pdf`: {path}");
     Err(Fault::new(FaultCode::InvalidValue, message).hint("write for instance reports/summary.pdf"))
+}
+
+/// The name of a font file: of no path, so that it stays in its folder.
+fn font_file(name: &str) -> Result<&str, Fault> {
+    let ending = name.to_lowercase();
+    let is_font = [".ttf", ".otf"].iter().any(|known| ending.ends_with(known));
+    if is_font && !name.contains(['/', '\\', '\0']) {
+        return Ok(name);
+    }
+    let message = format!("a font is named by its file, without a folder: {name}");
+    Err(Fault::new(FaultCode::InvalidValue, message).hint("write for instance Body-Regular.ttf"))
 }
 
 fn first_heading(blocks: &[Block]) -> Option<String> {

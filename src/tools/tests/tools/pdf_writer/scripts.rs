@@ -31,6 +31,39 @@ async fn a_given_font_has_what_the_built_in_ones_do_not() {
 }
 
 #[tokio::test]
+async fn a_call_names_a_font_of_the_folder_of_fonts() {
+    let fonts = std::path::Path::new(NUMERALS).parent().unwrap();
+    let folder = PdfFolder::with(&json!({"fonts_dir": fonts}));
+    let write = |font: &str| {
+        let content = "one 一";
+        folder.call(json!({"path": "out.pdf", "content": content, "font": font, "overwrite": true}))
+    };
+    let result = write("numerals.ttf").await.unwrap();
+    assert_eq!((result.get("missing_characters"), result.get("unusable_font")), (None, None));
+    assert!(folder.text().contains("one 一"));
+    assert!(folder.fonts().iter().any(|name| name.contains("Numerals")), "{:?}", folder.fonts());
+    // Its text is Rust, and no font.
+    std::fs::write(folder.path("broken.ttf"), include_str!("scripts.rs")).unwrap();
+    for (settings, font, reason) in [
+        (json!({"fonts_dir": fonts}), "nowhere.ttf", "No such file"),
+        (json!({"fonts_dir": folder.path("")}), "broken.ttf", "no font in it: broken.ttf"),
+        (json!({}), "numerals.ttf", "there is no folder of fonts: numerals.ttf"),
+    ] {
+        let other = PdfFolder::with(&settings);
+        let arguments = json!({"path": "out.pdf", "content": "one", "font": font});
+        let result = other.call(arguments).await.unwrap();
+        let found = result["unusable_font"].as_str().unwrap();
+        assert!(found.contains(reason), "{found}");
+        assert!(other.text().contains("one"));
+    }
+    for font in ["../numerals.ttf", "fonts/numerals.ttf", "numerals.txt"] {
+        assert_eq!(write(font).await.unwrap_err().code, "invalid_value", "{font}");
+    }
+    let large = json!({"path": "large.pdf", "content": "one", "font_size": 400});
+    assert_eq!(folder.code(large).await, "invalid_value");
+}
+
+#[tokio::test]
 async fn right_to_left_text_is_there_and_stands_right() {
     let folder = PdfFolder::new();
     let result = folder.write("שלום עולם\n\nمرحبا بالعالم 123").await;
