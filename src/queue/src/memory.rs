@@ -11,7 +11,8 @@ use std::time::Duration;
 use antiphon_core::Fault;
 use antiphon_runtime::Clock;
 use antiphon_runtime::queue::{
-    DeadLetter, Delivery, PublishOutcome, Queue, QueueMessage, QueueSettings, closed, full,
+    ConsumerGuard, DeadLetter, Delivery, PublishOutcome, Queue, QueueMessage, QueueSettings,
+    closed, full,
 };
 use async_trait::async_trait;
 
@@ -131,6 +132,16 @@ impl Queue for MemoryQueue {
         }
         state.retire(topic);
         Ok(())
+    }
+
+    fn register_consumer(&self, topic: &str) -> ConsumerGuard {
+        self.0.state().register_consumer(topic);
+        let (queue, topic) = (self.0.clone(), topic.to_owned());
+        ConsumerGuard::new(move || queue.state().remove_consumer(&topic))
+    }
+
+    fn has_consumer(&self, topic: &str) -> Option<bool> {
+        Some(self.0.state().has_consumer(topic))
     }
 
     fn close(&self) {

@@ -15,8 +15,10 @@
 //! | module | holds |
 //! |---|---|
 //! | [`message`] | messages, deliveries, dead letters |
+//! | [`consumer_guard`] | consumers that a queue knows of |
 //! | [`settings`] | what holds for all topics of a queue |
 
+pub mod consumer_guard;
 pub mod message;
 pub mod settings;
 
@@ -25,6 +27,7 @@ use std::time::Duration;
 use antiphon_core::{Fault, FaultCode};
 use async_trait::async_trait;
 
+pub use consumer_guard::ConsumerGuard;
 pub use message::{DeadLetter, DeathReason, Delivery, PublishOutcome, QueueMessage};
 pub use settings::QueueSettings;
 
@@ -60,6 +63,19 @@ pub trait Queue: Send + Sync {
     /// Nobody takes messages of the topic any more: those that it has are gone, its dead letters
     /// too, and what the queue keeps for its consumers.
     async fn retire(&self, topic: &str) -> Result<(), Fault>;
+
+    /// A consumer of a topic is there, or about to be, until the return value is dropped.
+    fn register_consumer(&self, topic: &str) -> ConsumerGuard {
+        let _ = topic;
+        ConsumerGuard::unknown()
+    }
+
+    /// Whether a topic has a consumer; none if nobody can know, because they may be in other
+    /// processes.
+    fn has_consumer(&self, topic: &str) -> Option<bool> {
+        let _ = topic;
+        None
+    }
 
     /// Ends for this object: what waits fails with `queue_closed`, and so do later calls. Leases
     /// that consumers have can still be settled. Messages stay where they are kept.

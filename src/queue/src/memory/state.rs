@@ -24,6 +24,8 @@ pub(super) struct LeaseKey {
 pub(super) struct QueueState {
     is_closed: bool,
     topics: BTreeMap<String, MemoryTopic>,
+    /// How many consumers topics have; none for a topic without any.
+    consumers: BTreeMap<String, usize>,
     messages: BTreeMap<u64, StoredMessage>,
     /// The ids of messages that are in the queue, and of others for the time of the window.
     known: HashMap<String, u64>,
@@ -49,6 +51,22 @@ impl QueueState {
     pub(super) fn close(&mut self) {
         self.is_closed = true;
         self.topics.values().for_each(MemoryTopic::notify);
+    }
+
+    pub(super) fn register_consumer(&mut self, topic: &str) {
+        *self.consumers.entry(topic.to_owned()).or_default() += 1;
+    }
+
+    pub(super) fn remove_consumer(&mut self, topic: &str) {
+        let Some(consumers) = self.consumers.get_mut(topic) else { return };
+        *consumers -= 1;
+        if *consumers == 0 {
+            self.consumers.remove(topic);
+        }
+    }
+
+    pub(super) fn has_consumer(&self, topic: &str) -> bool {
+        self.consumers.contains_key(topic)
     }
 
     /// None if there is no place for it.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use antiphon_core::approval::HostVerdict;
 use antiphon_core::{Fault, FaultCode, Time, ToolOutcome, ToolSpec};
+use antiphon_runtime::queue::PublishOutcome;
 use antiphon_runtime::{CallContext, Tool, UserContext};
 use async_trait::async_trait;
 use serde_json::{Map, Value as Json};
@@ -112,7 +113,6 @@ impl Tool for DispatchedTool {
     }
 
     async fn call(&self, arguments: Json, cx: &CallContext) -> ToolOutcome {
-        self.run.check_role(&self.brief.role)?;
         let Json::Object(input) = arguments else {
             let message = format!("the input of a sub-task is an object: {}", self.spec.name);
             return Err(Fault::new(FaultCode::InvalidValue, message));
@@ -126,7 +126,11 @@ impl Tool for DispatchedTool {
             let mut expected = ExpectedResult::new(inbox, task);
             let received = async {
                 let wait = deadline.since(cx.clock.now());
-                self.run.queue().publish(message, wait).await?;
+                let published = self.run.queue().publish(message, wait).await?;
+                if published == PublishOutcome::Added {
+                    // What was sent before may have a result already.
+                    self.run.check_role(&self.brief.role)?;
+                }
                 expected.received().await
             };
             let received = tokio::select! {

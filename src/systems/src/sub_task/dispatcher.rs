@@ -1,6 +1,5 @@
 //! The side of the orchestrator: what sends sub-tasks and gets their results.
 
-use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -8,27 +7,19 @@ use antiphon_core::{Fault, FaultCode};
 use antiphon_runtime::{Clock, Queue, Tool};
 
 use super::dispatched_tool::{DispatchedTool, SubTaskBrief};
-use super::name::result_topic;
+use super::name::{result_topic, task_topic};
 use super::result_inbox::{DroppedResult, InboxReader, ResultInbox};
 
 /// Sends the sub-tasks of a system to its workers.
 #[derive(Clone)]
 pub struct SubTaskDispatcher {
     queue: Arc<dyn Queue>,
-    /// The roles that have workers; none if workers of any role may be elsewhere.
-    roles: Option<Arc<BTreeSet<String>>>,
 }
 
 impl SubTaskDispatcher {
-    /// Sends to a queue whose workers may be in any process.
+    /// Sends to the workers of a queue.
     pub fn new(queue: Arc<dyn Queue>) -> Self {
-        Self { queue, roles: None }
-    }
-
-    /// Only these roles have workers: a sub-task of another one fails at once.
-    #[must_use]
-    pub fn only_roles(self, roles: impl IntoIterator<Item = String>) -> Self {
-        Self { roles: Some(Arc::new(roles.into_iter().collect())), ..self }
+        Self { queue }
     }
 
     /// The dispatcher for one drive of a run; it begins to read with the first sub-task.
@@ -84,8 +75,8 @@ impl RunDispatcher {
 
     /// Whether anybody can be there to carry out sub-tasks of a role.
     pub(super) fn check_role(&self, role: &str) -> Result<(), Fault> {
-        let roles = self.dispatcher.roles.as_ref();
-        if roles.is_none_or(|roles| roles.contains(role)) {
+        let has_consumer = task_topic(role).and_then(|topic| self.queue().has_consumer(&topic));
+        if has_consumer != Some(false) {
             return Ok(());
         }
         let message = format!("no worker carries out sub-tasks of the role: {role}");

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use antiphon_core::{Fault, FaultCode};
+use antiphon_runtime::queue::ConsumerGuard;
 use antiphon_runtime::{CancellationToken, Clock, Queue, Tool};
 use tokio::task::JoinSet;
 
@@ -49,6 +50,8 @@ pub struct SubTaskWorker {
     clock: Arc<dyn Clock>,
     settings: WorkerSettings,
     roles: BTreeMap<String, RoleTools>,
+    /// Of each role, from when it has the role until it has ended.
+    guards: Vec<ConsumerGuard>,
     watch: Arc<dyn WorkerWatch>,
     give_up: CancellationToken,
 }
@@ -57,7 +60,8 @@ impl SubTaskWorker {
     /// A worker without roles.
     pub fn new(queue: Arc<dyn Queue>, settings: WorkerSettings, clock: Arc<dyn Clock>) -> Self {
         let (watch, give_up) = (Arc::new(|_| {}), CancellationToken::new());
-        Self { queue, clock, settings, roles: BTreeMap::new(), watch, give_up }
+        let (roles, guards) = (BTreeMap::new(), Vec::new());
+        Self { queue, clock, settings, roles, guards, watch, give_up }
     }
 
     /// Tells somebody of its work.
@@ -135,10 +139,13 @@ impl SubTaskWorker {
         profile: Option<&str>,
         tools: impl IntoIterator<Item = Arc<dyn Tool>>,
     ) -> Result<Self, Fault> {
-        if task_topic(role).is_none() {
+        let Some(topic) = task_topic(role) else {
             let message = format!("the role of a worker is no name: {role}");
             return Err(Fault::new(FaultCode::QueueMessageInvalid, message)
                 .hint("use letters, digits, `_`, `.` and `-`, at most 48"));
+        };
+        if !self.roles.contains_key(role) {
+            self.guards.push(self.queue.register_consumer(&topic));
         }
         self.roles.entry(role.to_owned()).or_default().add(profile, tools)?;
         Ok(self)
@@ -151,7 +158,7 @@ impl SubTaskWorker {
     /// # Errors
     /// `queue_closed`. While the queue cannot be reached, the worker waits.
     pub async fn run(self, stop: CancellationToken) -> Result<WorkerTally, Fault> {
-        let Self { queue, clock, settings, roles, watch, give_up } = self;
+        let Self { queue, clock, settings, roles, guards, watch, give_up } = self;
         let mut serving = JoinSet::new();
         for (role, tools) in roles {
             let Some(topic) = task_topic(&role) else { continue };
@@ -182,6 +189,7 @@ impl SubTaskWorker {
                 }
             }
         }
+        drop(guards);
         ended.map(|()| tally)
     }
 }

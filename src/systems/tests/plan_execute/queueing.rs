@@ -13,7 +13,7 @@ use antiphon_systems::sub_task::name::task_topic;
 use antiphon_systems::sub_task::{SubTask, SubTaskWorker, WorkerSettings, queue_settings};
 use serde_json::json;
 
-use crate::scene::{Scene, closed};
+use crate::scene::{Played, Scene, closed};
 use crate::stage::{FakeTool, read, returns, search, step};
 
 fn tools(link: &str) -> [Arc<FakeTool>; 2] {
@@ -53,6 +53,19 @@ async fn steps_of_workers_go_over_the_queue_and_their_results_come_back() {
 }
 
 #[tokio::test]
+async fn a_step_that_no_worker_of_this_process_carries_out_fails_at_once() {
+    let mut scene = Scene::new(&json!({"max_revisions": 0}))
+        .tool(&tools("https://own.example")[0])
+        .plans(&[json!([[search("s1", "tea")]])])
+        .answers("No worker was there.");
+    scene.queue = Some(Arc::new(MemoryQueue::new(queue_settings(), scene.clock.clone())));
+    let (system, model) = scene.system();
+    // Nobody moves the time.
+    let result = system.ask("Tea?", scene.session()).await.unwrap();
+    assert_eq!(Played { result, model }.failure("s1"), StepErrorKind::NoWorker);
+}
+
+#[tokio::test]
 async fn a_task_that_has_ended_leaves_nothing_in_the_queue() {
     let mut scene = Scene::new(&json!({"max_revisions": 0}))
         .tool(&tools("https://own.example")[0])
@@ -61,6 +74,7 @@ async fn a_task_that_has_ended_leaves_nothing_in_the_queue() {
     let queue = Arc::new(MemoryQueue::new(queue_settings(), scene.clock.clone()));
     scene.queue = Some(queue.clone());
     let topic = task_topic("ResearchAgent").unwrap();
+    let _guard = queue.register_consumer(&topic);
     let (played, taken) =
         tokio::join!(scene.ask("Tea?"), queue.take(&topic, 1, Duration::from_mins(1)));
     assert_eq!(played.failure("s1"), StepErrorKind::Timeout);
@@ -91,8 +105,9 @@ async fn what_has_failed_of_a_result_is_told_to_all_that_read_it() {
     ];
     let tools = Capabilities::of(&given, &BTreeMap::new()).unwrap().worker_tools();
     let (mut work, clock) = (Vec::new(), scene.clock.clone());
+    let topic = task_topic("UtilityAgent").unwrap();
+    let _guard = queue.register_consumer(&topic);
     let working = async {
-        let topic = task_topic("UtilityAgent").unwrap();
         loop {
             for delivery in queue.take(&topic, 1, Duration::from_secs(1)).await.unwrap() {
                 let task = SubTask::read(&delivery.message).unwrap();

@@ -9,7 +9,7 @@ use antiphon_runtime::queue::{DeathReason, QueueMessage, QueueSettings};
 use antiphon_runtime::{CallContext, Tool};
 use antiphon_systems::sub_task::name::{result_topic, task_topic};
 use antiphon_systems::sub_task::{
-    DropReason, SubTask, SubTaskDispatcher, queue_settings, sub_task_id,
+    DropReason, SubTask, SubTaskBrief, SubTaskWorker, WorkerSettings, queue_settings, sub_task_id,
 };
 use serde_json::json;
 
@@ -43,9 +43,19 @@ async fn a_failure_of_a_worker_is_that_of_the_call_and_never_ends_the_run() {
 #[tokio::test]
 async fn a_role_without_workers_fails_at_once() {
     let (scene, _) = Scene::new();
-    let dispatcher = SubTaskDispatcher::new(scene.queue.clone()).only_roles(["Other".to_owned()]);
-    let tool = Arc::new(CountingTool::doubling());
-    let called = scene.call(&dispatcher.open(), &tool, brief("run", "s1"), 1).await.unwrap();
+    let (tool, run) = (Arc::new(CountingTool::doubling()), scene.run());
+    let of_other = |step: &str| SubTaskBrief { role: "Other".to_owned(), ..brief("run", step) };
+    let called = scene.call(&run, &tool, of_other("s1"), 1).await.unwrap();
+    assert_eq!(called.unwrap_err().code, "sub_task_no_worker");
+    let topic = task_topic("Other").unwrap();
+    assert!(scene.queue.take(&topic, 1, Duration::ZERO).await.unwrap().is_empty());
+    let worker =
+        SubTaskWorker::new(scene.queue.clone(), WorkerSettings::default(), scene.clock.clone());
+    let worker =
+        RunningWorker::begin(worker.role("Other", [tool.clone() as Arc<dyn Tool>]).unwrap());
+    assert_eq!(scene.call(&run, &tool, of_other("s2"), 2).await.unwrap(), Ok(json!(4)));
+    worker.kill().await;
+    let called = scene.call(&run, &tool, of_other("s3"), 1).await.unwrap();
     assert_eq!(called.unwrap_err().code, "sub_task_no_worker");
 }
 

@@ -9,6 +9,7 @@ use antiphon_core::{Time, ToolOutcome, ToolSpec};
 use antiphon_queue::MemoryQueue;
 use antiphon_runtime::queue::QueueSettings;
 use antiphon_runtime::{CallContext, CancellationToken, Clock, ManualClock, Queue, Tool};
+use antiphon_systems::sub_task::name::task_topic;
 use antiphon_systems::sub_task::{
     RunDispatcher, SubTaskBrief, SubTaskDispatcher, SubTaskWorker, WorkerSettings, WorkerTally,
     queue_settings, sub_task_id,
@@ -92,6 +93,8 @@ impl Scene {
         let manual = Arc::new(ManualClock::at(Time::from_micros(1_000_000)));
         let clock: Arc<dyn Clock> = manual.clone();
         let queue = Arc::new(MemoryQueue::new(settings, clock.clone()));
+        // Tests take messages of the role themselves, too.
+        std::mem::forget(queue.register_consumer(&task_topic(ROLE).unwrap()));
         (Self { queue, clock }, manual)
     }
 
