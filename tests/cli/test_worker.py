@@ -91,11 +91,15 @@ def test_a_question_on_the_command_line_is_answered_by_a_worker(
         asked = ("ask", "--system", "plan-execute", "--queue", server.url, "What is 6 * 7?")
         done = antiphon(*asked, url=model.url)
         assert (done.returncode, done.stdout) == (0, "It is 42.\n"), done.stderr
+        questions, output = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
+        questions.write_text('{"task_id": "a", "question": "What is 6 * 7?"}\n')
+        many = (*asked[:-1], "--batch", str(questions), "--out", str(output))
+        assert antiphon(*many, url=model.url).stdout.startswith("1 answered")
         code, said = stopped(worker, signal.SIGTERM)
     assert code == 0
     assert "UtilityAgent: completed after" in said
     assert "stopping once what is under way is finished" in said
-    assert said.endswith("completed: 1, failed: 0, dropped: 0\n")
+    assert said.endswith("completed: 2, failed: 0, dropped: 0\n")
 
 
 @pytest.mark.slow
@@ -155,6 +159,22 @@ def test_a_queue_that_cannot_be_used_is_an_error_before_any_work(
     none = antiphon("worker")
     assert none.returncode == 2
     assert "pass --queue nats://host:4222" in none.stderr
+    questions = tmp_path / "in.jsonl"
+    questions.write_text('{"task_id": "a", "question": "What is 1 + 1?"}\n')
+    batch = ("--batch", str(questions), "--out", str(tmp_path / "out.jsonl"))
+    for command in (
+        ("ask", "--system", "plan-execute", *batch),
+        ("runs", "resume", "t", "--team", "plan-execute"),
+    ):
+        refused = antiphon(*command, "--queue", "http://x")
+        assert refused.returncode == 2
+        assert "unknown scheme: http" in refused.stderr
+    team = antiphon("runs", "resume", "t", "--team", "team:mine", "--queue", "nats://x")
+    assert team.returncode == 2
+    assert "`--queue` is for ready systems" in team.stderr
+    profile = antiphon("worker", "--profile", "paid", "--queue", "nats://x")
+    assert profile.returncode == 2
+    assert "`--profile` takes `name=module:attribute`: paid" in profile.stderr
     other = antiphon("ask", "--queue", "nats://x", "What is 1 + 1?")
     assert other.returncode == 2
     assert "the system has no workers: review-loop" in other.stderr

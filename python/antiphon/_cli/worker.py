@@ -32,13 +32,14 @@ def work(options: argparse.Namespace) -> Exit:
     if options.docs is not None:
         tools.append(documents(options.docs, None))
     roles = None if options.roles is None else [role.strip() for role in options.roles.split(",")]
+    profiles = _profiles(options.profile or ())
     queue = open_queue(options)
     worker = Worker(
         queue,
         tools=tools,
         roles=roles,
         workers=_workers(options),
-        key_profiles=_profiles(options.profile or ()),
+        key_profiles=profiles,
         concurrency=options.concurrency,
         drain_s=options.drain,
         watch=_show,
