@@ -839,8 +839,8 @@ class NativeQueue:
     @staticmethod
     def connect(url: str, name: str, **options) -> NativeQueue:
         """
-        Connects to a NATS server. Options: `user`, `password`, `token`, and the paths `ca_file`,
-        `certificate_file` and `key_file`.
+        Connects to a NATS server. Options: `user`, `password`, `token`, and the paths
+        `credentials_file`, `ca_file`, `certificate_file` and `key_file`.
         """
     @staticmethod
     def memory() -> NativeQueue:

@@ -12,6 +12,9 @@ from typing import Self
 from support.waiting import happens
 
 PASSWORD = "hunter2-of-the-queue"
+CREDENTIALS = Path(__file__).with_name("worker.creds")
+"""Of a user of the operator; its key is for tests alone."""
+_OPERATOR = Path(__file__).with_name("operator.conf")
 
 
 def free_port() -> int:
@@ -27,10 +30,13 @@ class NatsServer:
 
     Args:
         folder: where its data are.
+        of_operator: whether it takes users of an operator, with `CREDENTIALS`, and no password.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, of_operator: bool = False) -> None:
         self._folder = folder
+        login = ("-c", str(_OPERATOR)) if of_operator else ("--user", "worker", "--pass", PASSWORD)
+        self._login = login
         self.port = free_port()
         self.url = f"nats://worker:{PASSWORD}@127.0.0.1:{self.port}"
 
@@ -48,7 +54,7 @@ class NatsServer:
         self._process = subprocess.Popen(
             [
                 *(program, "-js", "-a", "127.0.0.1", "-p", str(self.port)),
-                *("--user", "worker", "--pass", PASSWORD, "-sd", str(self._folder)),
+                *(*self._login, "-sd", str(self._folder)),
             ],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

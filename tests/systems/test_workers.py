@@ -10,10 +10,11 @@ from antiphon import Tool, ToolContext, tool
 from antiphon.errors import AuthError, ToolTransportError, ValidationError
 from antiphon.models import scripted
 from antiphon.systems import PlanExecute, PlanExecuteResult, Queue, Worker, WorkerNotice
-from support.nats import PASSWORD, NatsServer, free_port
+from support.nats import CREDENTIALS, PASSWORD, NatsServer, free_port
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 CONTEXT = {"json": {"updatedSummaryOfProgress": "done", "updatedNextObjective": "answer"}}
 CITIES = {"Lyon": 520_774, "Nice": 348_085}
@@ -169,3 +170,16 @@ def test_a_server_is_checked_before_anything_is_done_and_no_login_is_shown(
     assert result.executed_plan[0].result == 520_774
     shown = [*errors, queue, queue.name, result.to_json(), result.trace.to_text(), result]
     assert all(PASSWORD not in f"{one} {one!r}" for one in shown)
+
+
+def test_a_credentials_file_is_a_login(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with NatsServer(tmp_path, of_operator=True) as server:
+        url = f"nats://127.0.0.1:{server.port}"
+        assert Queue.connect(url, credentials_file=CREDENTIALS).name == url
+        with pytest.raises(AuthError):
+            Queue.connect(url)
+        monkeypatch.setenv("NATS_CREDS", str(CREDENTIALS))
+        assert Queue.connect(url).name == url
+        with pytest.raises(ValidationError, match="no credentials of NATS") as none:
+            Queue.connect(url, credentials_file=tmp_path / "lost.creds")
+    assert none.value.code == "queue_setting_invalid"

@@ -13,7 +13,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Queue", "read_queue"]
 
-_LOGIN = {"user": "NATS_USER", "password": "NATS_PASSWORD", "token": "NATS_TOKEN"}
+_LOGIN = {
+    "user": "NATS_USER",
+    "password": "NATS_PASSWORD",
+    "token": "NATS_TOKEN",
+    "credentials_file": "NATS_CREDS",
+}
 _FILES = {"ca_file": "NATS_CA", "certificate_file": "NATS_CERT", "key_file": "NATS_KEY"}
 
 
@@ -45,6 +50,7 @@ class Queue:
         user: str | None = None,
         password: str | None = None,
         token: str | None = None,
+        credentials_file: str | os.PathLike[str] | None = None,
         ca_file: str | os.PathLike[str] | None = None,
         certificate_file: str | os.PathLike[str] | None = None,
         key_file: str | os.PathLike[str] | None = None,
@@ -52,8 +58,8 @@ class Queue:
         """Connects to a queue in a NATS server with JetStream; it is made if it is not there.
 
         What is not given is read from the variables that NATS's own tools know: ``NATS_USER``,
-        ``NATS_PASSWORD`` and ``NATS_TOKEN``, unless the URL has a login, ``NATS_CA``,
-        ``NATS_CERT`` and ``NATS_KEY``. No login is ever shown or stored.
+        ``NATS_PASSWORD``, ``NATS_TOKEN`` and ``NATS_CREDS``, unless there is a login, and
+        ``NATS_CA``, ``NATS_CERT`` and ``NATS_KEY``. No login is ever shown or stored.
 
         Args:
             url: ``nats://host:4222``, ``nats://user:password@host:4222`` or ``tls://host:4222``.
@@ -61,6 +67,7 @@ class Queue:
             user: the user.
             password: its password.
             token: a token in place of both.
+            credentials_file: a credentials file of NATS (``worker.creds``) in place of all three.
             ca_file: certificates of authorities beside those of the system, as a PEM file.
             certificate_file: the certificate of this client, as a PEM file.
             key_file: its key, as a PEM file.
@@ -70,8 +77,14 @@ class Queue:
             AuthError: the server refuses the login (``queue_login_failed``).
             ToolTransportError: it cannot be reached or has no JetStream (``queue_unreachable``).
         """
-        has_login = "@" in url or user is not None or token is not None
-        files = {"ca_file": ca_file, "certificate_file": certificate_file, "key_file": key_file}
+        logins = (user, token, credentials_file)
+        has_login = "@" in url or any(login is not None for login in logins)
+        files = {
+            "credentials_file": credentials_file,
+            "ca_file": ca_file,
+            "certificate_file": certificate_file,
+            "key_file": key_file,
+        }
         given: dict[str, Any] = {
             **({} if has_login else _variables(_LOGIN)),
             **_variables(_FILES),

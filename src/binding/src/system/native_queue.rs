@@ -13,7 +13,8 @@ use crate::fault::to_exception;
 use crate::graph::options::Keywords;
 
 /// What a server may be reached with beside its URL.
-const OPTIONS: [&str; 6] = ["user", "password", "token", "ca_file", "certificate_file", "key_file"];
+const OPTIONS: [&str; 7] =
+    ["user", "password", "token", "credentials_file", "ca_file", "certificate_file", "key_file"];
 
 /// A queue of sub-tasks, for systems and workers.
 #[pyclass(module = "antiphon._antiphon", frozen)]
@@ -27,8 +28,8 @@ impl NativeQueue {
         Self(Arc::new(MemoryQueue::new(queue_settings(), Arc::new(SystemClock::new()))))
     }
 
-    /// Connects to a NATS server. Options: `user`, `password`, `token`, and the paths `ca_file`,
-    /// `certificate_file` and `key_file`.
+    /// Connects to a NATS server. Options: `user`, `password`, `token`, and the paths
+    /// `credentials_file`, `ca_file`, `certificate_file` and `key_file`.
     #[staticmethod]
     #[pyo3(signature = (url, name, **options))]
     fn connect(
@@ -43,6 +44,7 @@ impl NativeQueue {
             user: options.get("user")?,
             password: options.get("password")?,
             token: options.get("token")?,
+            credentials_file: options.get("credentials_file")?,
             ca_file: options.get("ca_file")?,
             certificate_file: options.get("certificate_file")?,
             key_file: options.get("key_file")?,

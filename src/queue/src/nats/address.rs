@@ -17,6 +17,8 @@ pub struct NatsAddress {
     pub password: Option<String>,
     /// A token in place of both.
     pub token: Option<String>,
+    /// A credentials file of NATS (`.creds`: a JWT and the seed of its key) in place of all three.
+    pub credentials_file: Option<PathBuf>,
     /// The certificates of authorities to trust beside those of the system, as a PEM file.
     pub ca_file: Option<PathBuf>,
     /// The certificate of this client, as a PEM file.
@@ -57,6 +59,15 @@ impl NatsAddress {
             }
             (None, None, _) => ConnectOptions::new(),
         };
+        if let Some(file) = &self.credentials_file {
+            let read = std::fs::read_to_string(file);
+            let read = read.and_then(|text| ConnectOptions::with_credentials(&text));
+            // What the file holds is not shown, and neither is what is wrong with it.
+            options = read.map_err(|_| {
+                let message = format!("the file holds no credentials of NATS: {}", file.display());
+                Fault::new(FaultCode::QueueSettingInvalid, message)
+            })?;
+        }
         for file in [&self.ca_file, &self.certificate_file, &self.key_file].into_iter().flatten() {
             if !file.is_file() {
                 let message = format!("the file does not exist: {}", file.display());
