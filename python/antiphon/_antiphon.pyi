@@ -774,11 +774,13 @@ class NativeMcpClient:
     """
     A client of one MCP server. It connects when it is needed.
     """
-    def __new__(cls, /, settings: dict, *, elicit: Any | None = None, asks: bool = False, sampling: Model | None = None) -> NativeMcpClient:
+    def __new__(cls, /, settings: dict, *, elicit: Any | None = None, asks: bool = False, sampling: Model | None = None, login: Any | None = None) -> NativeMcpClient:
         """
         Checks the settings; starts nothing. `elicit` answers the questions of the server: it gets
         a dict, on a thread of its own. With `asks`, the run that makes a call asks them. The server
-        may ask `sampling`, a model. Raises `tool_setting_invalid`.
+        may ask `sampling`, a model. `login` shows people the page on which they permit access: it
+        gets its address, on a thread of its own, and may return the one to which the page has led.
+        Raises `tool_setting_invalid`.
         """
     def close(self, /) -> None:
         """

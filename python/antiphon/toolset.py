@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from antiphon._tool.langchain import is_toolkit
 from antiphon._tool.lifespan import read_lifespan
-from antiphon._tool.mcp import McpServer, read_server
+from antiphon._tool.mcp import McpServer, read_oauth, read_server
 from antiphon._tool.options import check_list, check_name
 from antiphon._tool.tool import Tool
 from antiphon.errors import ValidationError
@@ -102,6 +102,7 @@ class Toolset:
         elicit: Callable[[dict[str, Any]], Any] | Literal["ask"] | None = None,
         sampling: str | Model | None = None,
         roots: Sequence[str | Path] = (),
+        login: Callable[[str], str | None] | Literal["browser"] | None = None,
         oauth: Mapping[str, Any] | None = None,
     ) -> McpToolset:
         """Makes a toolset of the tools of an MCP server.
@@ -127,8 +128,14 @@ class Toolset:
                 the question, and makes the call again with the answer. Default: all are declined.
             sampling: a model that the server may ask, or its name. Default: it may ask none.
             roots: folders that the server is told to work in.
-            oauth: ``client_id``, ``client_secret`` and ``scopes`` of a client of the server's
-                authorization server, which gets tokens for itself.
+            login: shows people the page of a server that asks for OAuth. ``"browser"`` opens it in
+                the browser of this machine. A function gets the address of the page, and may return
+                the address to which it has led, if the browser is on another machine. Default:
+                nobody logs in.
+            oauth: of servers that ask for OAuth: ``token_file``, which keeps the tokens for later
+                processes; ``scopes`` to ask for; ``client_id`` and ``client_secret`` of a client
+                that was registered before, and its ``redirect_port``; ``timeout`` of a login in
+                seconds, 300 by default. With an id and a secret, no `login` is needed.
 
         Raises:
             ValidationError: a setting makes no sense (``tool_setting_invalid``).
@@ -147,9 +154,9 @@ class Toolset:
             "timeout": timeout,
             "connect_timeout": connect_timeout,
             "roots": [one if isinstance(one, str) else one.absolute().as_uri() for one in roots],
-            "oauth": dict(oauth or {}),
+            "oauth": read_oauth(oauth or {}),
         }
-        opened = McpServer(settings, elicit=elicit, sampling=sampling)
+        opened = McpServer(settings, elicit=elicit, sampling=sampling, login=login)
         return McpToolset(opened, approval)
 
     @classmethod

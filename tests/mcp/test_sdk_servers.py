@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 from contextlib import ExitStack, contextmanager
@@ -18,7 +17,7 @@ from antiphon.errors import AntiphonError, RunTimeout, ToolError
 from antiphon.models import scripted
 from antiphon.toolset import McpToolset
 from support.mcp_peers import sdk_environment
-from support.mcp_servers import SDK_SERVER, tool_of
+from support.mcp_servers import SDK_SERVER, free_port, is_open, tool_of
 from support.waiting import happens
 
 if TYPE_CHECKING:
@@ -45,16 +44,6 @@ def over_http(major: str, port: int = 0) -> Iterator[tuple[str, subprocess.Popen
             yield f"http://127.0.0.1:{port}/mcp", server
         finally:
             server.kill()
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as found:
-        return int(found.getsockname()[1])
-
-
-def is_open(port: int) -> bool:
-    with socket.socket() as client:
-        return client.connect_ex(("127.0.0.1", port)) == 0
 
 
 def is_running(pid: int) -> bool:

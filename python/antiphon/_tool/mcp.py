@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import logging
 import re
 import shutil
 import threading
+import webbrowser
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -31,6 +33,7 @@ class McpServer:
         settings: those of the native client, by name.
         elicit: as `Toolset.mcp`.
         sampling: as `Toolset.mcp`.
+        login: as `Toolset.mcp`.
     """
 
     def __init__(
@@ -39,12 +42,14 @@ class McpServer:
         *,
         elicit: Callable[[dict[str, Any]], Any] | Literal["ask"] | None,
         sampling: str | Model | None,
+        login: Callable[[str], str | None] | Literal["browser"] | None,
     ) -> None:
         given = {key: value for key, value in settings.items() if value is not None}
         model = _opened(sampling)
         asks = elicit == "ask"
         answer = None if elicit is None or elicit == "ask" else _answering(elicit)
-        self.client = NativeMcpClient(given, elicit=answer, asks=asks, sampling=model)
+        show = _showing(login)
+        self.client = NativeMcpClient(given, elicit=answer, asks=asks, sampling=model, login=show)
         self._users = 0
         self._lock = threading.Lock()
 
@@ -104,6 +109,11 @@ def read_server(server: Any) -> dict[str, Any]:
     )
 
 
+def read_oauth(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of OAuth, with a path as text."""
+    return {key: str(it) if isinstance(it, Path) else it for key, it in given.items()}
+
+
 def _check_scheme(server: str) -> None:
     scheme = _SCHEME.match(server.strip())
     if scheme is not None and scheme[1].lower() not in {"http", "https"}:
@@ -150,3 +160,21 @@ def _answering(elicit: Callable[[dict[str, Any]], Any]) -> Callable[[dict[str, A
         return run_blocking(found) if inspect.isawaitable(found) else found
 
     return answer
+
+
+def _showing(
+    login: Callable[[str], str | None] | Literal["browser"] | None,
+) -> Callable[[str], str | None] | None:
+    if login is None or callable(login):
+        return login
+    if login == "browser":
+        return _open_browser
+    raise ValidationError(
+        f"`login` must be a function or 'browser': {login!r}", code="tool_setting_invalid"
+    )
+
+
+def _open_browser(page: str) -> None:
+    """Opens the page of a login, or says where it is: only people can open it then."""
+    if not webbrowser.open(page):
+        logging.getLogger("antiphon.mcp").warning("open this page to log in: %s", page)

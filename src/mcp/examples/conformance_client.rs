@@ -26,7 +26,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         client_id: text("client_id"),
         client_secret: text("client_secret"),
         client_metadata_url: "https://conformance-test.local/client-metadata.json".into(),
-        scopes: Vec::new(),
+        ..OAuthSettings::default()
     };
     let alone = scenario.starts_with("auth/client-credentials");
     let services = McpServices {
@@ -86,16 +86,12 @@ struct RedirectFollower;
 
 #[async_trait]
 impl AuthorizationHandler for RedirectFollower {
-    fn redirect_uri(&self) -> String {
-        "http://localhost:3000/callback".into()
-    }
-
-    async fn authorize(&self, page: &str) -> Result<String, Fault> {
+    async fn show(&self, page: &str) -> Result<Option<String>, Fault> {
         let failed = |cause: String| Fault::new(FaultCode::McpUnauthorized, cause);
         let url = Url::parse(page).map_err(|error| failed(error.to_string()))?;
         let reply = HttpClient::default().send(&HttpRequest::get(url)).await;
         let reply = reply.map_err(|error| failed(error.to_string()))?;
         let location = reply.header("location").map(str::to_owned);
-        location.ok_or_else(|| failed("the page did not redirect".into()))
+        location.map(Some).ok_or_else(|| failed("the page did not redirect".into()))
     }
 }

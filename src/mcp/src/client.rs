@@ -27,6 +27,7 @@ mod names;
 mod oauth;
 mod pending_replies;
 mod progress_transport;
+mod redirect_server;
 mod registry;
 mod result_schema;
 mod sampling;
@@ -37,6 +38,7 @@ mod settings;
 mod stderr_tail;
 mod stdio;
 mod target;
+mod token_store;
 mod tool;
 
 pub use elicitation::{Elicitation, ElicitationAnswer, ElicitationHandler, ElicitationQuestion};

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use antiphon_core::{Fault, FaultCode, settings};
 use antiphon_mcp::client::{
-    Elicitation, ElicitationAnswer, ElicitationHandler, ElicitationQuestion, McpServices,
+    AuthorizationHandler, Elicitation, ElicitationAnswer, ElicitationHandler, ElicitationQuestion,
+    McpServices,
 };
 use antiphon_mcp::{McpClient, McpSettings, McpTool};
 use antiphon_runtime::Tool;
@@ -28,14 +29,17 @@ pub(crate) struct NativeMcpClient(pub(crate) McpClient);
 impl NativeMcpClient {
     /// Checks the settings; starts nothing. `elicit` answers the questions of the server: it gets
     /// a dict, on a thread of its own. With `asks`, the run that makes a call asks them. The server
-    /// may ask `sampling`, a model. Raises `tool_setting_invalid`.
+    /// may ask `sampling`, a model. `login` shows people the page on which they permit access: it
+    /// gets its address, on a thread of its own, and may return the one to which the page has led.
+    /// Raises `tool_setting_invalid`.
     #[new]
-    #[pyo3(signature = (settings, *, elicit=None, asks=false, sampling=None))]
+    #[pyo3(signature = (settings, *, elicit=None, asks=false, sampling=None, login=None))]
     fn new(
         settings: &Bound<'_, PyDict>,
         elicit: Option<Py<PyAny>>,
         asks: bool,
         sampling: Option<Bound<'_, Model>>,
+        login: Option<Py<PyAny>>,
     ) -> PyResult<Self> {
         let py = settings.py();
         let raise = |fault: Fault| to_exception(py, &fault);
@@ -49,7 +53,8 @@ impl NativeMcpClient {
                 None => Elicitation::Declined,
             },
             model: sampling.map(|model| Arc::clone(&model.get().port)),
-            authorization: None,
+            authorization: login
+                .map(|call| Arc::new(PythonLogin(call)) as Arc<dyn AuthorizationHandler>),
         };
         McpClient::with_services(given, services).map(Self).map_err(raise)
     }
@@ -98,18 +103,41 @@ struct PythonAnswers(Py<PyAny>);
 #[async_trait]
 impl ElicitationHandler for PythonAnswers {
     async fn ask(&self, question: ElicitationQuestion) -> Result<ElicitationAnswer, Fault> {
-        let call = Python::attach(|py| self.0.clone_ref(py));
         let asked = question.as_json();
-        // It may wait for a person, which no thread of the native runtime should.
-        let answer = tokio::task::spawn_blocking(move || {
-            Python::attach(|py| -> PyResult<Json> {
-                let asked = pythonize::pythonize(py, &asked)?;
-                json::read(&call.call1(py, (asked,))?.into_bound(py))
-            })
+        let answer = call_for_person(&self.0, move |py, call| {
+            let asked = pythonize::pythonize(py, &asked)?;
+            json::read(&call.call1((asked,))?)
         });
-        let failed = |cause: String| Fault::new(FaultCode::ApprovalFailed, cause);
-        let answer = answer.await.map_err(|error| failed(error.to_string()))?;
-        let answer = answer.map_err(|error| failed(format!("`elicit` failed: {error}")))?;
+        let failed =
+            |cause| Fault::new(FaultCode::ApprovalFailed, format!("`elicit` failed: {cause}"));
+        let answer: Json = answer.await.map_err(failed)?;
         Ok(ElicitationAnswer::read(&question, &answer))
     }
+}
+
+/// A function in Python that shows the page of a login.
+struct PythonLogin(Py<PyAny>);
+
+#[async_trait]
+impl AuthorizationHandler for PythonLogin {
+    async fn show(&self, page: &str) -> Result<Option<String>, Fault> {
+        let page = page.to_owned();
+        let shown = call_for_person(&self.0, move |_, call| call.call1((page,))?.extract());
+        shown.await.map_err(|cause| {
+            let message = format!("the page of the login cannot be shown: {cause}");
+            Fault::new(FaultCode::McpUnauthorized, message)
+        })
+    }
+}
+
+/// Calls a function that may wait for a person, which no thread of the native runtime should.
+async fn call_for_person<T: Send + 'static>(
+    function: &Py<PyAny>,
+    call: impl FnOnce(Python<'_>, &Bound<'_, PyAny>) -> PyResult<T> + Send + 'static,
+) -> Result<T, String> {
+    let function = Python::attach(|py| function.clone_ref(py));
+    let called = tokio::task::spawn_blocking(move || {
+        Python::attach(|py| call(py, function.bind(py)).map_err(|error| error.to_string()))
+    });
+    called.await.unwrap_or_else(|error| Err(error.to_string()))
 }

@@ -103,7 +103,10 @@ pub(super) fn handshake_failed(server: &str, cause: &str, stderr: &StderrTail) -
 pub(super) fn unauthorized(server: &str, challenge: Option<&str>) -> Fault {
     let message = format!("the MCP server `{server}` refused the credentials");
     let fault = Fault::new(FaultCode::McpUnauthorized, message)
-        .hint("pass a valid token, for instance headers={\"Authorization\": \"Bearer …\"}")
+        .hint(
+            "pass a valid token with headers={\"Authorization\": \"Bearer …\"}, or login=\"browser\" \
+             if the server has people log in",
+        )
         .with("server", server);
     match challenge {
         Some(challenge) => fault.with("challenge", quoted(challenge)),

@@ -30,7 +30,7 @@ pub struct McpServices {
     pub elicitation: Elicitation,
     /// The model that it may ask; none if it may not.
     pub model: Option<Arc<dyn Model>>,
-    /// Shows people the page on which they permit access; none if nobody can be shown one.
+    /// Shows people the page on which they log in; none if nobody can be shown one.
     pub authorization: Option<Arc<dyn AuthorizationHandler>>,
 }
 
@@ -58,7 +58,7 @@ impl McpClient {
         let authorization = match &target {
             ServerTarget::Address(address) => {
                 let handler = services.authorization.clone();
-                ServerAuthorization::of(&address.url, settings.oauth, handler)
+                ServerAuthorization::of(&address.url, settings.oauth, handler)?
             }
             ServerTarget::Process(_) => None,
         };
