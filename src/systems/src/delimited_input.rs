@@ -38,6 +38,7 @@ pub const TAGS: &[&str] = &[
     "observation",
     "outcome",
     "page",
+    "partial_errors",
     "plan",
     "printed",
     "query",

@@ -48,6 +48,13 @@ pub struct SystemRunner<S: System> {
     code: Arc<CodeTable<S>>,
 }
 
+/// A run that has been started or taken up, what it was asked, and what its tools have returned.
+struct StartedRun<S: System> {
+    run: DurableRun,
+    input: Arc<S::Input>,
+    tools: Arc<ToolCache>,
+}
+
 /// How a question starts.
 #[derive(Debug)]
 pub enum SystemStart<I> {
@@ -174,8 +181,8 @@ impl<S: System> SystemRunner<S> {
         session: Session,
     ) -> Result<SystemResult<S::Output, S::State>, Fault> {
         start.input().map_or(Ok(()), SystemInput::check)?;
-        let (mut started, input) = self.start(start, &session).await?;
-        let scope = self.scope(&started, input, &session);
+        let StartedRun { run: mut started, input, tools } = self.start(start, &session).await?;
+        let scope = self.scope(&started, (input, tools), &session);
         let host = SystemHost { code: Arc::clone(&self.code), scope: Arc::clone(&scope) };
         let (recorder, limits) = (Recorder::new(), session.limits.clone());
         let clock = Arc::clone(&session.clock);
@@ -205,7 +212,7 @@ impl<S: System> SystemRunner<S> {
     fn scope(
         &self,
         kept: &DurableRun,
-        input: Arc<S::Input>,
+        (input, tools): (Arc<S::Input>, Arc<ToolCache>),
         session: &Session,
     ) -> Arc<RunScope<S>> {
         Arc::new(RunScope {
@@ -213,7 +220,7 @@ impl<S: System> SystemRunner<S> {
             data: self.system.open(&input, session),
             input,
             run_id: kept.run_id.as_str().into(),
-            tools: ToolCache::of(self.channel(&kept.run, TOOL_RESULTS)),
+            tools,
             user_context: session.user_context.clone(),
         })
     }
@@ -233,17 +240,18 @@ impl<S: System> SystemRunner<S> {
         &self,
         start: SystemStart<S::Input>,
         session: &Session,
-    ) -> Result<(DurableRun, Arc<S::Input>), Fault> {
+    ) -> Result<StartedRun<S>, Fault> {
         let (options, now) = (self.options(session), session.clock.now());
         if let SystemStart::Continue(paused, answers) = start {
-            return paused.resume(answers, &self.graph, now);
+            let (run, input) = paused.resume(answers, &self.graph, now)?;
+            return Ok(self.resumed(run, input));
         }
         let Some(thread) = &session.thread else {
             // Only a thread has to hold the input: it may be large.
             let marked = start.input().is_some().then(|| json!({}));
             let update = self.update(&start, marked, false);
-            let started = DurableRun::detached(&self.graph, update, options, now);
-            return Ok((started, Arc::new(input_of(start))));
+            let run = DurableRun::detached(&self.graph, update, options, now);
+            return Ok(begun(run, start));
         };
         // One that is resumed by another process at the same time must not wait for it.
         let patience = start.input().and_then(|_| self.system.thread_patience());
@@ -270,7 +278,7 @@ impl<S: System> SystemRunner<S> {
         start: SystemStart<S::Input>,
         opened: OpenedThread,
         (options, now): (Options, Time),
-    ) -> Result<(DurableRun, Arc<S::Input>), Fault> {
+    ) -> Result<StartedRun<S>, Fault> {
         let input = start.input().map(|input| json!(input));
         let past = opened.contents.as_ref();
         let is_same = past.is_some_and(|past| self.stored_input(past) == input.as_ref());
@@ -285,8 +293,8 @@ impl<S: System> SystemRunner<S> {
         if !resumes {
             let update = self.update(&start, input, past.is_some());
             let mode = StartMode::Turn(update);
-            let started = DurableRun::start(opened, mode, (&self.graph, options), now).await?;
-            return Ok((started, Arc::new(input_of(start))));
+            let run = DurableRun::start(opened, mode, (&self.graph, options), now).await?;
+            return Ok(begun(run, start));
         }
         past.map_or(Ok(()), |past| self.verify(past))?;
         let input = match past.and_then(|past| self.stored_input(past)) {
@@ -301,8 +309,13 @@ impl<S: System> SystemRunner<S> {
             _ => Answers::NONE,
         };
         let mode = StartMode::Resume(answers);
-        let started = DurableRun::start(opened, mode, (&self.graph, options), now).await?;
-        Ok((started, Arc::new(input)))
+        let run = DurableRun::start(opened, mode, (&self.graph, options), now).await?;
+        Ok(self.resumed(run, Arc::new(input)))
+    }
+
+    fn resumed(&self, run: DurableRun, input: Arc<S::Input>) -> StartedRun<S> {
+        let tools = ToolCache::of(self.channel(&run.run, TOOL_RESULTS));
+        StartedRun { run, input, tools }
     }
 
     /// What the run starts with. What a thread held before is not for it, but for the fields that
@@ -399,13 +412,17 @@ impl<S: System> SystemRunner<S> {
     }
 }
 
-fn input_of<I: Default>(start: SystemStart<I>) -> I {
-    match start {
+/// A run of its own: what its thread has of the tools of an earlier question is old.
+fn begun<S: System>(run: DurableRun, start: SystemStart<S::Input>) -> StartedRun<S> {
+    let input = match start {
         SystemStart::Ask(input) | SystemStart::AskOnce(input) | SystemStart::AskAgain(input) => {
             input
         }
-        SystemStart::Resume(_) | SystemStart::Continue(..) | SystemStart::State(_) => I::default(),
-    }
+        SystemStart::Resume(_) | SystemStart::Continue(..) | SystemStart::State(_) => {
+            S::Input::default()
+        }
+    };
+    StartedRun { run, input: Arc::new(input), tools: ToolCache::of(None) }
 }
 
 /// Why the caller cancelled.

@@ -14,6 +14,7 @@ use crate::host::SystemHost;
 use crate::session::Session;
 use crate::state::SystemState;
 use crate::system::System;
+use crate::tool_cache::ToolCache;
 
 impl<S: System> SystemRunner<S> {
     /// Merges values into the state that a thread holds, in the name of a node; nothing runs.
@@ -62,7 +63,8 @@ impl<S: System> SystemRunner<S> {
     }
 
     async fn drive_edit(&self, kept: &mut DurableRun, session: &Session) -> Result<(), Fault> {
-        let scope = self.scope(kept, Arc::new(S::Input::default()), session);
+        let tools = ToolCache::of(None);
+        let scope = self.scope(kept, (Arc::new(S::Input::default()), tools), session);
         let host = SystemHost { code: Arc::clone(&self.code), scope };
         let driver = Driver::new(Arc::new(host), Arc::clone(&session.clock));
         driver.run_durable(kept).await.map(|_| ())

@@ -132,6 +132,29 @@ async fn a_question_whose_process_died_goes_on_after_the_agents_that_have_worked
 }
 
 #[tokio::test]
+async fn a_new_question_in_a_thread_looks_at_the_database_again() {
+    const QUERY: &str = "SELECT count(*) AS n FROM orders";
+    let store = Arc::new(MemoryStore::new(Arc::new(ManualClock::default())));
+    let sealed = SealedStore::new(store, Arc::new(Cipher::tagged()));
+    let thread = Arc::new(StoredThread::new(sealed, "q1", Durability::Sync));
+    let mut scene = Scene::new(&json!({}))
+        .queries(&[QUERY, QUERY], "There are three.")
+        .role("sql_answerer", [said("There are three.")])
+        .role("composer", [said("There are three."), said("There are three.")]);
+    let model = scene.model();
+    let system = scene.system(&model);
+    for question in ["How many orders are there?", "And now?"] {
+        let session = Session { thread: Some(thread.clone()), ..scene.session() };
+        let result = system.ask(question, session).await.unwrap();
+        assert_eq!(result.outcome, Outcome::Answered, "{question}");
+    }
+    let calls = scene.database.as_ref().unwrap().calls.lock().unwrap();
+    let is_run = |given: &Json| given["query"] == QUERY && given["check_only"] != json!(true);
+    let runs = calls.iter().filter(|(_, given)| is_run(given)).count();
+    assert_eq!(runs, 2, "{calls:?}");
+}
+
+#[tokio::test]
 async fn a_question_that_runs_out_of_time_keeps_what_was_found() {
     let settings = json!({"question_timeout_s": 10});
     let mut scene = Scene::new(&settings)

@@ -18,13 +18,13 @@ async fn written(root: &Path, params: &Json) -> ContextEntry {
     let input = json!({"operation": "create_pdf_from_text", "params": params});
     let plan = json!([[step("f", "Orchestrator", "FileSystemTool", &input)]]);
     let mut scene = Scene::new(&json!({"max_revisions": 0}))
-        .native(&tools[0])
+        .native(tools.first().unwrap())
         .plans(&[plan])
         .answers("Written.");
     // The disk is not in the time of the scene.
     let (system, _) = scene.system();
     let result = system.ask("Write.", scene.session()).await.unwrap();
-    let entry = result.output.executed_plan[0].clone();
+    let entry = result.output.executed_plan.first().unwrap().clone();
     assert_eq!(entry.status, StepStatus::Completed, "{entry:?}");
     entry
 }

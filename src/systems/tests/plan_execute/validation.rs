@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use antiphon_systems::plan_execute::validation;
+use antiphon_systems::plan_execute::{ExecutionOrder, validation};
 use serde_json::{Value as Json, json};
 
 use crate::stage::{capabilities, check, read, search, step, write, wrong};
@@ -123,7 +123,7 @@ fn references_to_what_cannot_be_known_are_soft() {
         [write("w3", "@{outputs.old.result_data}")],
     ]);
     let carried = ["old".to_owned()].into_iter().collect::<BTreeSet<_>>();
-    let checked = validation::check(&plan, &capabilities(), &carried, Default::default());
+    let checked = validation::check(&plan, &capabilities(), &carried, ExecutionOrder::default());
     let found: Vec<String> = checked.violations.iter().map(ToString::to_string).collect();
     let path = "sub_task_input.prompt";
     assert_eq!(
