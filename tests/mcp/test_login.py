@@ -111,7 +111,7 @@ def test_tokens_are_kept_for_the_next_process_and_stay_secret(server: str, tmp_p
     assert token not in json.dumps(result.to_json())
 
     # A token that the server does not know any more: somebody logs in again.
-    tokens[server]["token_response"]["access_token"] = "forgotten" * 5
+    tokens[server]["token_response"]["access_token"] = "~forgotten" * 5
     kept.write_text(json.dumps(tokens), encoding="utf-8")
     with Toolset.mcp(server, login=visit, oauth={"token_file": kept}) as tools:
         assert tool_of(tools, "members").call({}) == {"result": 42}
