@@ -123,8 +123,8 @@ def test_every_attempt_is_contained_by_wasm(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_without_a_sandbox_most_attempts_get_through() -> None:
-    # A sixth of them tells: many wait for what a sandbox would have refused at once.
-    cases = [case for case in CASES if case.kind in HARMLESS][::6]
+    # A tenth of them tells: many wait for what a sandbox would have refused at once.
+    cases = [case for case in CASES if case.kind in HARMLESS][::10]
     through = _through(run_corpus("plain", _NOBODY, cases))
     assert len(through) > len(cases) / 2
 
