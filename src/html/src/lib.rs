@@ -4,6 +4,7 @@
 //! The text is not trusted: it may repeat what a page or a tool says. Nothing here recurses, so
 //! that no input exhausts the stack.
 
+mod attribute_budget;
 mod blocks;
 mod nesting;
 mod rendering;

@@ -2,13 +2,14 @@
 //! takes more than linear time or exhausts the stack.
 
 use std::borrow::Cow;
-use std::cell::{Ref, RefCell};
+use std::cell::{Cell, Ref, RefCell};
 use std::sync::LazyLock;
 
 use html5ever::interface::{ElementFlags, NodeOrText, QuirksMode, TreeSink};
 use html5ever::tendril::{StrTendril, TendrilSink};
 use html5ever::{Attribute, ParseOpts, QualName, local_name, ns, parse_document};
 
+use crate::attribute_budget::AttributeBudget;
 use crate::nesting::is_too_deep;
 
 /// The position of a node in its tree.
@@ -115,18 +116,22 @@ impl HtmlTree {
     /// Bytes that are parsed before the nodes are counted again.
     const PART: usize = 4096;
 
-    /// The tree of a page; `None` if it is nested deeper than browsers show.
+    /// The tree of a page, up to where it would take too many nodes or a tag too many attributes;
+    /// `None` if it is nested deeper than browsers show.
     pub fn parse(html: &str) -> Option<Self> {
         if is_too_deep(html) {
             return None;
         }
-        let sink = NodeListBuilder { nodes: RefCell::new(vec![HtmlNode::new(NodeContent::Other)]) };
-        let mut parser = parse_document(sink, ParseOpts::default());
+        let mut parser = parse_document(NodeListBuilder::new(), ParseOpts::default());
+        let mut budget = AttributeBudget::default();
         let mut rest = html;
         while !rest.is_empty() {
             let (part, after) = rest.split_at(rest.floor_char_boundary(Self::PART));
             parser.process(StrTendril::from_slice(part));
-            if parser.tokenizer.sink.sink.nodes.borrow().len() > Self::MAX_NODES {
+            let built = &parser.tokenizer.sink.sink;
+            if !budget.allows_more_after(part, built.changed.take())
+                || built.nodes.borrow().len() > Self::MAX_NODES
+            {
                 break;
             }
             rest = after;
@@ -180,10 +185,17 @@ impl HtmlTree {
 /// Builds the list while the parser reads.
 struct NodeListBuilder {
     nodes: RefCell<Vec<HtmlNode>>,
+    changed: Cell<bool>,
 }
 
 impl NodeListBuilder {
+    fn new() -> Self {
+        let document = HtmlNode::new(NodeContent::Other);
+        Self { nodes: RefCell::new(vec![document]), changed: Cell::new(false) }
+    }
+
     fn create(&self, content: NodeContent) -> NodeIndex {
+        self.changed.set(true);
         let mut nodes = self.nodes.borrow_mut();
         nodes.push(HtmlNode::new(content));
         nodes.len() - 1
@@ -256,6 +268,7 @@ impl NodeListBuilder {
         between: (Option<NodeIndex>, Option<NodeIndex>),
         child: NodeOrText<NodeIndex>,
     ) {
+        self.changed.set(true);
         match child {
             NodeOrText::AppendText(text) => {
                 if !self.extend(between.0, &text) {

@@ -151,8 +151,14 @@ fn no_style_covers_the_page() {
 
 #[test]
 fn many_attributes_cost_little() {
-    let names: Vec<_> = (0..40_000).map(|number| number.to_string()).collect();
-    assert_eq!(sanitize(&format!("<p {}>a</p>", names.join(" "))), "<p>a</p>");
+    let tag = |count: usize| {
+        let names: Vec<_> = (0..count).map(|number| number.to_string()).collect();
+        format!("<p>a<p {}>b", names.join(" "))
+    };
+    assert_eq!(sanitize(&tag(20_000)), "<p>a</p><p>b</p>");
+    assert_eq!(sanitize(&tag(400_000)), "<p>a</p>", "what comes after too many is left out");
+    let words = "word ".repeat(20_000);
+    assert_eq!(sanitize(&format!("<p title=\"{words}\">a")), format!("<p title=\"{words}\">a</p>"));
 }
 
 /// A page that has a browser open hundreds of elements anew in each paragraph.
