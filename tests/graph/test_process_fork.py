@@ -105,7 +105,7 @@ async def main():
 
 storing = threading.Thread(target=asyncio.run, args=(main(),))
 storing.start()
-for number in range(300):
+for number in range(120):
     plain.invoke({"log": 0})
     child = os.fork()
     if child == 0:

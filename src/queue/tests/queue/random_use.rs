@@ -203,7 +203,7 @@ proptest! {
 
 proptest! {
     // Each end of the leases takes real time.
-    #![proptest_config(ProptestConfig { cases: 4, max_shrink_iters: 0, ..Default::default() })]
+    #![proptest_config(ProptestConfig { cases: 2, max_shrink_iters: 0, ..Default::default() })]
 
     #[test]
     fn nothing_is_lost_and_nothing_is_done_by_two_in_nats(actions in vec(action(), 1..40)) {

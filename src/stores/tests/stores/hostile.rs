@@ -22,7 +22,7 @@ use antiphon_stores::codec::CommitSummary;
 use antiphon_stores::{Cipher, Codec, EntryPosition, JsonCodec, OpenedEntry, RunHeader};
 use serde_json::{Value, json};
 
-const CASES: usize = 102_400;
+const CASES: usize = 25_600;
 /// Kilobytes that a process may map; it takes a tenth of that to start.
 const ROOM: u32 = 1_000_000;
 
