@@ -30,6 +30,7 @@ from antiphon.errors import (
 )
 from antiphon.sandbox import SandboxFigure, SandboxResult, SandboxTable, SandboxUsage
 from antiphon.sandbox._faults import _MAKE, as_fault, report, sandbox_error
+from antiphon.sandbox._guest.decode import Opaque
 from antiphon.sandbox._table import is_tabular, table_bytes
 
 PNG = b"\x89PNG\r\n\x1a\n" + struct.pack(">I4sII", 13, b"IHDR", 640, 480) + b"rest"
@@ -175,7 +176,10 @@ def test_the_text_of_a_result_has_all_that_an_agent_needs() -> None:
         )
     )
     assert text.splitlines()[0] == "hello"
-    assert "table `t`: SandboxTable(2 rows x 2 columns: city, people)" in text
+    assert (
+        "table `t`: SandboxTable(2 rows x 2 columns: city, people)\ncity | people\nLyon | 520774"
+        in text
+    )
     assert "cut at a limit: stdout" in text
     assert "python_error: ZeroDivisionError: division by zero, at line 2" in text
     assert str(result()) == "(no output)"
@@ -235,6 +239,19 @@ def test_a_table_shows_its_first_rows_and_says_how_many_there_are() -> None:
     html = shown._repr_mimebundle_()["text/html"]
     assert html.count("<tr>") == 11
     assert "1000 rows x 1 columns" in html
+
+
+def test_the_text_of_a_long_table_ends_with_the_number_of_rows_left_out() -> None:
+    long = pd.DataFrame({"n": ["a\nb", *["x" * 1000] * 99]})
+    lines = str(result(tables={"t": SandboxTable(table_bytes("t", long))})).splitlines()
+    assert lines[1:4] == ["n", "a b", f"{'x' * 60} …"]
+    assert lines[-1] == "… and 90 more rows"
+
+
+def test_the_axes_of_a_figure_are_no_value_beside_it() -> None:
+    axes = Opaque("matplotlib.axes._axes.Axes", "<Axes: >")
+    assert "Axes" not in str(result(value=axes, figures=(SandboxFigure(PNG),)))
+    assert "Axes" in str(result(value=axes))
 
 
 def test_a_figure_tells_its_size_and_is_shown_and_saved(tmp_path: Path) -> None:

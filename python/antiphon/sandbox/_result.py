@@ -13,6 +13,7 @@ from antiphon._html import BOX, CELL, SMALL
 from antiphon._json_values import encode_or
 from antiphon._text import escape_controls
 from antiphon.sandbox._faults import as_fault, report
+from antiphon.sandbox._guest.decode import Opaque
 from antiphon.sandbox._table import SandboxTable
 
 if TYPE_CHECKING:
@@ -182,7 +183,8 @@ def _plain(value: Any) -> Any:
 def _text(result: SandboxResult) -> str:
     """Return the result as lines for a person or a model; control characters are escaped."""
     lines = [result.stdout, result.stderr, *_value(result)]
-    lines += [f"table `{name}`: {table!r}" for name, table in result.tables.items()]
+    for name, table in result.tables.items():
+        lines += [f"table `{name}`: {table!r}", *_text_rows(table)]
     lines += [f"figure {place}: {figure!r}" for place, figure in enumerate(result.figures)]
     lines += _losses(result)
     if result.error is not None:
@@ -191,9 +193,23 @@ def _text(result: SandboxResult) -> str:
     return "\n".join(line for line in shown if line.strip()) or "(no output)"
 
 
+def _text_rows(table: SandboxTable) -> Iterator[str]:
+    """Yield the first rows as lines of cells; nothing if no library reads the table."""
+    read = table.first(_ROWS, columns=_COLUMNS, longest=_TEXT_CELL + 1)
+    if read is None:
+        return
+    names, rows, total = read
+    for cells in (names[:_COLUMNS], *rows):
+        yield " | ".join(_words(cell, _TEXT_CELL) for cell in cells)
+    if total > len(rows):
+        yield f"… and {total - len(rows)} more rows"
+
+
 def _value(result: SandboxResult) -> list[str]:
-    is_shown = result.value is not None and not isinstance(result.value, SandboxTable)
-    return [repr(result.value)] if is_shown else []
+    value = result.value
+    is_drawn = isinstance(value, Opaque) and value.type.startswith("matplotlib.")
+    is_shown = not isinstance(value, SandboxTable) and not (is_drawn and result.figures)
+    return [repr(value)] if value is not None and is_shown else []
 
 
 def _losses(result: SandboxResult) -> list[str]:
@@ -202,8 +218,8 @@ def _losses(result: SandboxResult) -> list[str]:
     return lost + cut
 
 
-_LONGEST, _CELL = 4_000, 200
-"""Characters of a text and of a table's cell that are displayed."""
+_LONGEST, _CELL, _TEXT_CELL = 4_000, 200, 60
+"""Characters of a text that are displayed, and of a table's cell in HTML and in text."""
 _ROWS, _COLUMNS = 10, 30
 """Rows and columns of a table that are displayed."""
 _RED, _GREEN, _AMBER = "#cf222e", "#1a7f37", "#9a6700"
@@ -260,10 +276,15 @@ def _usage(result: SandboxResult) -> str:
 
 
 def _cell(value: object) -> str:
+    return escape(escape_controls(_words(value, _CELL)))
+
+
+def _words(value: object, longest: int) -> str:
+    """Return a cell on one line."""
     text = str(value)
     # Cut before it is split: a cell may be as large as its table.
-    words = " ".join(text[: _CELL + 1].split())
-    return escape(escape_controls(words if len(text) <= _CELL else f"{words[:_CELL]} …"))
+    words = " ".join(text[: longest + 1].split())
+    return words if len(text) <= longest else f"{words[:longest]} …"
 
 
 def _safe(value: str) -> str:

@@ -34,13 +34,19 @@ def size_of(image: bytes) -> tuple[int, int]:
 def test_open_figures_come_in_order_and_are_closed(worker: Worker) -> None:
     code = (
         "plt.plot([1, 4, 9])\nplt.title('first')\n"
-        "plt.figure(figsize=(2, 1))\nplt.bar(['a', 'b'], [1, 2])\nplt.show()"
+        "plt.figure(figsize=(8, 4))\nplt.bar(['a', 'b'], [1, 2])\nplt.show()"
     )
     outcome = worker.run(_PLOT + code)
     assert outcome["error"] is None
-    assert [size_of(image) for image in outcome["attachments"]] == [(640, 480), (200, 100)]
+    assert [size_of(image) for image in outcome["attachments"]] == [(640, 480), (800, 400)]
     assert worker.stderr == ""
     assert worker.run("plt.get_fignums()")["value"] == []
+
+
+def test_labels_that_reach_over_the_edge_are_drawn_too(worker: Worker) -> None:
+    code = "plt.plot([1])\nplt.figtext(0.5, -0.1, 'below')\nplt.figtext(99, 0.5, 'far away')"
+    width, height = size_of(worker.run(_PLOT + code)["attachments"][0])
+    assert (width, height > 480) == (1280, True)
 
 
 def test_a_figure_that_the_code_closed_does_not_come(worker: Worker) -> None:

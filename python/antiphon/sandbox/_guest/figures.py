@@ -9,6 +9,8 @@ from typing import Any
 from .safe_repr import short_name
 
 _TRIES = 4
+_PAD = 0.05
+"""Inches around what reaches over the edge of a figure."""
 
 
 def prepare(environment: Any, warnings: Any) -> None:
@@ -46,13 +48,13 @@ def render_open_figures(limits: dict[str, int]) -> list[bytes]:
 
 def _image(figure: Any, number: int, limits: dict[str, int]) -> bytes | None:
     try:
-        width, height = (float(side) for side in figure.get_size_inches())
-        most = (limits["figure_pixels"] / (width * height)) ** 0.5
+        area = _area(figure)
+        most = (limits["figure_pixels"] / (area.width * area.height)) ** 0.5
         # A side is rounded up to whole pixels.
         dots = min(float(figure.dpi), most * 0.99)
         for _ in range(_TRIES):
             sink = io.BytesIO()
-            figure.savefig(sink, format="png", dpi=dots, bbox_inches=None)
+            figure.savefig(sink, format="png", dpi=dots, bbox_inches=area)
             if sink.tell() <= limits["figure_bytes"]:
                 return sink.getvalue()
             dots /= 2
@@ -61,6 +63,24 @@ def _image(figure: Any, number: int, limits: dict[str, int]) -> bytes | None:
         return None
     _say(f"figure {number} needs more than {limits['figure_bytes']} bytes")
     return None
+
+
+def _area(figure: Any) -> Any:
+    """The figure in inches, larger where labels or a legend reach over its edge.
+
+    Each side grows by at most the size of the figure: text may stand anywhere.
+    """
+    from matplotlib.transforms import Bbox
+
+    width, height = (float(side) for side in figure.get_size_inches())
+    figure.draw_without_rendering()
+    drawn = figure.get_tightbbox()
+    return Bbox.from_extents(
+        max(drawn.x0 - _PAD, -width) if drawn.x0 < 0 else 0,
+        max(drawn.y0 - _PAD, -height) if drawn.y0 < 0 else 0,
+        min(drawn.x1 + _PAD, 2 * width) if drawn.x1 > width else width,
+        min(drawn.y1 + _PAD, 2 * height) if drawn.y1 > height else height,
+    )
 
 
 def _say(line: str) -> None:
