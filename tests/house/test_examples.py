@@ -54,6 +54,15 @@ def test_the_examples_of_a_page_run(
     assert done.returncode == 0, done.stderr
 
 
+def test_no_two_pages_write_to_the_same_database() -> None:
+    writers: dict[str, list[str]] = {}
+    for page in pages():
+        code = "\n".join(_BLOCK.findall(page.read_text(encoding="utf-8")))
+        for name in set(re.findall(r"[\w-]+\.db\b", code)):
+            writers.setdefault(name, []).append(page.name)
+    assert {name: where for name, where in writers.items() if len(where) > 1} == {}
+
+
 @pytest.mark.parametrize("module", modules())
 def test_the_examples_of_a_docstring_run(module: str) -> None:
     result = doctest.testmod(importlib.import_module(module))
