@@ -73,6 +73,12 @@ def test_the_advice_stands_on_a_separate_line() -> None:
     assert str(error) == "the city is unknown: Atlantis\nhint: name a real one"
 
 
+def test_a_traceback_shows_the_code_and_where_its_page_is() -> None:
+    error = ToolError("the city is unknown: Atlantis", code="unknown_city", hint="name a real one")
+    assert traceback.format_exception_only(error)[-1] == "code: unknown_city, see docs/errors\n"
+    assert "unknown_city" not in str(error)
+
+
 def test_details_stay_out_of_what_people_see() -> None:
     error = ToolError("no", code="c", details={"token": "hunter2"})
     shown = [str(error), repr(error), *traceback.format_exception(error)]

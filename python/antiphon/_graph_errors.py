@@ -258,8 +258,7 @@ def as_graph_error(error: AntiphonError) -> Exception:
     if kind is NodeTimeoutError:
         details = {key: value for key, value in details.items() if value is not None}
     new = kind(error.message, code=error.code, details=details, hint=error.hint)
-    for note in getattr(error, "__notes__", ()):
-        new.add_note(note)
+    new.__notes__ = list(error.__notes__)
     new.__cause__ = error.__cause__
     return new.with_traceback(error.__traceback__)
 

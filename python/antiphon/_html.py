@@ -17,18 +17,17 @@ if TYPE_CHECKING:
 
 _LONGEST = 20_000
 """Characters of a value that are displayed."""
-_GREY = "#57606a"
 BAD = "#cf222e"
 WARNING = "#9a6700"
 _OUTCOMES = {"answered": "#1a7f37", "paused": WARNING, "no_answer": WARNING, "error": BAD}
 BOX = "border:1px solid #8884;border-radius:8px;padding:10px 14px;max-width:60em;font-size:14px"
 CELL = 'style="text-align:left;padding:1px 10px 1px 0;vertical-align:top"'
-SMALL = f"color:{_GREY};font-size:12px"
+SMALL = "opacity:.7;font-size:12px"
 
 
 def colour_of(outcome: str | None) -> str:
     """Return the colour of a run's outcome."""
-    return _OUTCOMES.get(outcome or "", _GREY)
+    return _OUTCOMES.get(outcome or "", "inherit")
 
 
 def plain(value: Any) -> Any:

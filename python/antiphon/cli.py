@@ -35,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code = _run(options)
         sys.stdout.flush()
     except AntiphonError as error:
-        tell(drop_controls(f"error: {error}"))
+        tell(drop_controls(f"error: {error}\ncode: {error.code}, see docs/errors"))
         return exit_code_of(error)
     except KeyboardInterrupt:
         tell("interrupted")

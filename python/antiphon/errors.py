@@ -110,6 +110,8 @@ class AntiphonError(Exception):
         self.code = code
         self.details = dict(details or {})
         self.hint = hint
+        # Tracebacks show it below the message; `str`, which models read, leaves it out.
+        self.add_note(f"code: {code}, see docs/errors")
 
     def __str__(self) -> str:
         return self.message if self.hint is None else f"{self.message}\nhint: {self.hint}"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import pickle
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 from html.parser import HTMLParser
-from typing import Any
+from typing import Any, get_args
 
 import pydantic
 import pytest
@@ -24,6 +25,7 @@ from antiphon import (
 )
 from antiphon.errors import StateError, ValidationError
 from antiphon.models import scripted
+from antiphon.result import Outcome
 from antiphon.systems import ReviewLoop
 
 EVIL = "<script>alert(1)</script><img src=x onerror=alert(2)>"
@@ -230,6 +232,25 @@ def test_an_answer_is_shown_as_markdown_without_its_html() -> None:
     assert "<strong>42</strong>" in html
     assert "<td>1</td>" in html
     assert "<b onclick" not in html
+
+
+@pytest.mark.parametrize("outcome", get_args(Outcome))
+def test_every_colour_is_readable_on_white_and_on_black(outcome: Outcome) -> None:
+    shown = replace(result(), outcome=outcome)._repr_mimebundle_()["text/html"]
+    for colour in set(re.findall(r"color:(#\w{6})", shown)):
+        red, green, blue = (linear(colour[at : at + 2]) for at in (1, 3, 5))
+        light = 0.2126 * red + 0.7152 * green + 0.0722 * blue
+        assert 1.05 / (light + 0.05) > 3
+        assert (light + 0.05) / (DARK + 0.05) > 3
+
+
+DARK = 0.013
+"""How light the background of a dark notebook is, `#1e1e1e`."""
+
+
+def linear(pair: str) -> float:
+    share = int(pair, 16) / 255
+    return share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4
 
 
 def test_a_long_answer_is_folded() -> None:
