@@ -68,7 +68,7 @@ test: test-rust test-python ## Install what is missing and pass every test
 
 # More workers than cores, since tests also wait for processes, timers and servers. Each of pytest's
 # has its own PostgreSQL server, so there are at most eight.
-WORKERS ?= $(shell n=$$(nproc 2>/dev/null || echo 2); echo $$((n < 4 ? 2 * n : 8)))
+WORKERS ?= $(shell n=$$(nproc 2>/dev/null || echo 2); echo $$((n < 3 ? 3 * n : 8)))
 
 # The sandbox's tests load the extension module.
 test-rust: setup ## The crates' own tests (nextest if it is installed) and their examples

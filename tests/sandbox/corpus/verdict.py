@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from sandbox.corpus.cases import Case
 
 ESCAPED = "ESCAPED"
-GRACE = 2.0
+GRACE = 6.0
 """Seconds past the limit of time before a run counts as an overrun."""
 
 
