@@ -63,6 +63,10 @@ def _run(options: argparse.Namespace) -> int:
         from antiphon._cli.mcp import serve
 
         run = serve
+    if options.command == "graph":
+        from antiphon._cli.graph import graph
+
+        run = graph
     if options.command == "systems":
         from antiphon._cli.systems import systems
 

@@ -105,7 +105,7 @@ def test_a_cell_without_a_value_here_is_the_number_that_stands_in_the_table(read
     assert [cell.repr for cell in without] == [f"{last + 1}", "-719163", "2932897", f"{2**63 - 1}"]
 
 
-def test_a_time_zone_that_nobody_knows_spoils_no_card() -> None:
+def test_a_time_zone_that_nobody_knows_spoils_no_html() -> None:
     table = column(pa.timestamp("s", "Nowhere/At_All"), [5])
     assert table.to_columns() == {"a": [Opaque("timestamp[s, tz=Nowhere/At_All]", "5")]}
     assert "<td" in html(result(table))

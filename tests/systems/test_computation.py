@@ -211,7 +211,7 @@ def test_a_column_that_no_table_has_is_no_answer_before_a_model_is_asked(engine:
     assert found.reason == "no input has a column or a value `salary`"
 
 
-def test_a_card_runs_nothing_of_what_a_model_or_its_code_says(engine: Any) -> None:
+def test_html_runs_nothing_of_what_a_model_or_its_code_says(engine: Any) -> None:
     model = scripted([plan("result = '<script>1</script>'"), words("It is <script>1</script>.")])
     with Sandbox(engine=engine) as box:
         found = Computation(model, sandbox=box).run("How much?")

@@ -38,6 +38,11 @@ def command_line() -> argparse.ArgumentParser:
     ask = commands.add_parser("ask", help="ask a ready system", epilog=_EXITS)
     _add_ask(ask)
     _add_json(commands.add_parser("doctor", help="check sandboxes, models, store"))
+    drawn = commands.add_parser("graph", help="draw a system, an agent, a team or a graph")
+    drawn.add_argument(
+        "target", metavar="NAME", help="a ready system, or MODULE:ATTRIBUTE of an object of yours"
+    )
+    drawn.add_argument("--svg", action="store_true", help="an SVG image; default: Mermaid text")
     commands.add_parser("models", help="list models and the default")
     _add_mcp(commands.add_parser("mcp", help="serve agents and tools to MCP clients"))
     stored = commands.add_parser("runs", help="manage stored threads", epilog=_EXITS_OF_RUNS)
