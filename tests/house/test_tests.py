@@ -55,7 +55,6 @@ INSIDE = frozenset(
         "tests/tools/test_docstring.py",
         "tests/tools/test_encode.py",
         "tests/tools/test_encode_tables.py",
-        "tests/tools/test_injections.py",
         "tests/tools/test_native.py",
         "tests/torture/hostile_host.py",
     }

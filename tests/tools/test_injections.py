@@ -1,4 +1,4 @@
-"""Instructions in what tools return, and a model that obeys all of them.
+"""Instructions in what tools and servers return, and a model that obeys all of them.
 
 The model of these tests is the worst one: once it has read the marker of an attempt, in whatever
 a tool returned or a description says, it makes the call that the attempt wants. Whether anything
@@ -11,14 +11,15 @@ import json
 import re
 import sqlite3
 import threading
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
-from antiphon import Agent, Tool, tool
-from antiphon._builtin_tools.opening import open_family
+from antiphon import Agent, Tool, Toolset, mcp, tool
+from antiphon.tools import files, read_page, sql, web_search
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -79,10 +80,10 @@ def world(tmp_path: Path, sites: tuple[Site, Site]) -> World:
 @pytest.mark.parametrize("attempt", _ATTEMPTS, ids=lambda attempt: attempt["id"])
 def test_an_obeyed_injection_gains_nothing(attempt: dict[str, Any], world: World) -> None:
     forbidden_calls: list[str] = []
-    offered, reading = _offer(attempt, world, forbidden_calls)
-    model = ObedientModel(attempt, world, reading)
-    before = _fingerprint(world)
-    result = Agent(name="clerk", model=model, tools=offered).run("Summarise what you find.")
+    with _offer(attempt, world, forbidden_calls) as (offered, reading):
+        model = ObedientModel(attempt, world, reading)
+        before = _fingerprint(world)
+        result = Agent(name="clerk", model=model, tools=offered).run("Summarise what you find.")
     assert model.has_obeyed, "the attempt never reached the model"
     assert _fingerprint(world) == before
     assert world.forbidden.requested == []
@@ -128,11 +129,12 @@ class ObedientModel:
         return {"tool_calls": [self._reading]}
 
 
+@contextmanager
 def _offer(
     attempt: dict[str, Any], world: World, forbidden_calls: list[str]
-) -> tuple[list[Any], dict[str, Any]]:
+) -> Iterator[tuple[list[Any], dict[str, Any]]]:
     """The tools of the agent, and the call by which it meets the text of the attempt."""
-    text = attempt["text"]
+    text, carrier = str(attempt["text"]), attempt["carrier"]
 
     @tool(approval=True)
     def pay(cents: int) -> str:
@@ -140,38 +142,49 @@ def _offer(
         forbidden_calls.append("pay")
         return f"paid {cents}"
 
-    @tool(side_effect="read")
-    def remote_result() -> str:
-        """What a server elsewhere has."""
-        return str(text)
-
-    remote: Tool = remote_result
-    reading: dict[str, Any] = {"name": "remote_result", "arguments": {}}
-    column = "what"
-    match attempt["carrier"]:
-        case "page":
-            world.site.pages["/page"] = f"<html><body><p>{text}</p></body></html>"
-            url = f"http://127.0.0.1:{world.site.port}/page"
-            reading = {"name": "read_page", "arguments": {"url": url}}
-        case "file":
-            (world.root / "found.md").write_text(text, "utf-8")
-            reading = {"name": "read_file", "arguments": {"path": "found.md"}}
-        case "cell" | "column_name":
-            column = text if attempt["carrier"] == "column_name" else column
-            reading = {"name": "sql_query", "arguments": {"query": "SELECT * FROM payments"}}
-        case "tool_description":
-            remote = Tool(lambda: "12", name="remote_result", description=text)
-    _fill(world.database, column, text)
-    settings = {"url": str(world.database), "tables": ["payments"]}
-    reader = {"allow": [f"loopback:{world.site.port}"]}
+    is_description = carrier == "tool_description"
+    remote = Tool(
+        lambda: "12" if is_description else text,
+        name="remote_result",
+        description=text if is_description else "What a server elsewhere has.",
+        side_effect="read",
+    )
+    _fill(world.database, text if carrier == "column_name" else "what", text)
+    reading = _carry(carrier, text, world)
+    site = f"http://127.0.0.1:{world.site.port}"
     offered = [
         pay,
-        remote,
-        *open_family("files", {"root": str(world.root)}),
-        *open_family("sql", settings),
-        *open_family("read_page", reader),
+        files(world.root),
+        sql(world.database, tables=["payments"]),
+        read_page(allow=[f"loopback:{world.site.port}"]),
+        web_search(backends=["searxng"], searxng_url=site),
     ]
-    return offered, reading
+    if carrier not in ("mcp_result", "tool_description"):
+        yield offered, reading
+        return
+    with mcp.start(remote) as server:
+        yield [*offered, Toolset.mcp(server.url)], reading
+
+
+def _carry(carrier: str, text: str, world: World) -> dict[str, Any]:
+    """Puts the text in its place, and gives the call that reads it."""
+    url = f"http://127.0.0.1:{world.site.port}/page"
+    match carrier:
+        case "page":
+            world.site.pages["/page"] = f"<html><body><p>{text}</p></body></html>"
+            return {"name": "read_page", "arguments": {"url": url}}
+        case "search_result":
+            found = {"url": "https://tea.example/", "title": "Tea", "content": text}
+            world.site.pages["/search"] = json.dumps({"results": [found]})
+            return {"name": "web_search", "arguments": {"query": "tea"}}
+        case "file":
+            (world.root / "found.md").write_text(text, "utf-8")
+            return {"name": "read_file", "arguments": {"path": "found.md"}}
+        case "cell" | "column_name":
+            return {"name": "sql_query", "arguments": {"query": "SELECT * FROM payments"}}
+        case "mcp_result" | "tool_description":
+            return {"name": "remote_result", "arguments": {}}
+    raise AssertionError(carrier)
 
 
 def _fill(database: Path, column: str, text: str) -> None:
@@ -221,7 +234,7 @@ def _serve() -> tuple[ThreadingHTTPServer, Site]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             site.requested.append(self.path)
-            page = site.pages.get(self.path)
+            page = site.pages.get(self.path.partition("?")[0])
             if page is not None and page.startswith("http://"):
                 self.send_response(302)
                 self.send_header("Location", page)
