@@ -30,10 +30,23 @@ RETIRED = frozenset(
     )
 )
 """Names of types that say too little, in Rust and Python."""
+RETIRED_VERBS = frozenset(
+    re.findall(
+        r"\w+",
+        """
+    anew asker bench came card cast clerk course deed desk doer doom errand flaw flight glance grip
+    habits haste heed incident keeper lane leash ledger luggage patience pen pictured played player
+    portrait rehearsal ring rouse shelf shot stopper teller tenant trouble vault withheld
+    """,
+    )
+)
+"""Names of functions and modules that say too little, in Rust and Python."""
 _PUBLIC = {"Image"}
 """Public classes that are what they are called."""
 _RUST_TYPE = re.compile(r"\b(?:struct|enum|trait|type) (\w+)")
 _PYTHON_TYPE = re.compile(r"^ *class _*(\w+)", re.MULTILINE)
+_RUST_VERB = re.compile(r"\b(?:fn|mod) (\w+)")
+_PYTHON_VERB = re.compile(r"\bdef _*(\w+)")
 
 _RUST = {
     r"#!?\[allow\(": "write `#[expect(…, reason = …)]` in place of `allow`",
@@ -70,11 +83,16 @@ def vague_names(root: Path) -> Iterator[Finding]:
 
 
 def retired_names(root: Path) -> Iterator[Finding]:
-    """Types with a name that the field has a word for."""
+    """Types, functions and modules with a name that the field has a word for."""
+    ours = files(root, "python", ".py")
     sources = [(path, _RUST_TYPE, RETIRED) for path in rust(root)]
-    sources += [(path, _PYTHON_TYPE, RETIRED - _PUBLIC) for path in files(root, "python", ".py")]
+    sources += [(path, _PYTHON_TYPE, RETIRED - _PUBLIC) for path in ours]
+    sources += [(path, _RUST_VERB, RETIRED_VERBS) for path in rust(root)]
+    sources += [(path, _PYTHON_VERB, RETIRED_VERBS) for path in ours]
     for path, pattern, retired in sources:
         text = path.read_text(encoding="utf-8")
+        if path.stem.strip("_") in RETIRED_VERBS:
+            yield finding(root, path, 1, f"the field has a word for it: {path.stem}")
         for match in pattern.finditer(text):
             if match[1] in retired:
                 rule = f"the field has a word for it, see the glossary: {match[1]}"

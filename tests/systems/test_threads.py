@@ -192,6 +192,9 @@ def test_an_interrupted_question_can_be_resumed() -> None:
         cast.go.set()
 
     asyncio.run(interrupted())
+    known = loop.state("q").state
+    assert len(known["research_results"]) == len(known["research_steps"]) == 1
+    assert (known["expert_steps"] != [], known["expert_answer"]) == (True, "")
     cast.holds_at = ""
     seen: list[str] = []
     result = loop.resume("q", watch=lambda event: seen.append(event.run_id))

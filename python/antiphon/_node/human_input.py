@@ -49,10 +49,10 @@ def ask(ctx: Context, question: Any) -> Any:
             pass
         return answer
     # Once the call is recorded, it does not ask again: its answers have separate ids.
-    asker = scope.next_id()
-    relayed = ctx.relayed(asker)
+    agent = scope.next_id()
+    relayed = ctx.relayed(agent)
     if relayed is None:
-        raise ctx.pause(question, asker)
+        raise ctx.pause(question, agent)
     return relayed[0]
 
 
@@ -99,15 +99,15 @@ class HumanInput:
         made: list[Effect] = []
 
         def find(key: str) -> Routine[tuple[int, Decided]]:
-            asker = self._asker(key)
-            if asker is None and self._since is None:
+            agent = self._asking_agent(key)
+            if agent is None and self._since is None:
                 self._begin((yield from perform(self._ctx, _SINCE, self._count_answers)))
-            found = self._find(proposal, asker, known, made)
+            found = self._find(proposal, agent, known, made)
             if found is None:
                 question = proposal.question
                 # A task group would cancel the other calls; a thread settles as its node leaves.
                 yield Operation(lambda: self._pause(question), lambda: self.settle_async(question))
-                raise self._ctx.pause(question, asker)
+                raise self._ctx.pause(question, agent)
             return found
 
         decided = self._known((yield from perform(self._ctx, call, find)))
@@ -168,7 +168,7 @@ class HumanInput:
                 self._since = since
                 self._answers = self._ctx.answers
 
-    def _asker(self, key: str) -> str | None:
+    def _asking_agent(self, key: str) -> str | None:
         """The id of a question about a call that is part of another one.
 
         Once that one is recorded, this call is not reached again, and its answer serves no other.
@@ -176,11 +176,11 @@ class HumanInput:
         return None if scope_of(self._ctx) is None else key
 
     def _find(
-        self, proposal: Proposal, asker: str | None, known: _FindCall, made: list[Effect]
+        self, proposal: Proposal, agent: str | None, known: _FindCall, made: list[Effect]
     ) -> tuple[int, Decided] | None:
-        if asker is None:
+        if agent is None:
             return self._take(proposal) or self._take_made(proposal, known, made)
-        relayed = self._ctx.relayed(asker)
+        relayed = self._ctx.relayed(agent)
         decided = None if relayed is None else _recalled(proposal, relayed[0])
         return None if decided is None else (_NOWHERE, decided)
 

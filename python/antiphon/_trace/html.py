@@ -5,13 +5,13 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
+from antiphon._html import BOX
 from antiphon._trace.calls import AgentTrace, ModelTrace, ToolTrace
 from antiphon._trace.text import arguments_text, duration, spoken, tokens, value_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-_BOX = "border:1px solid #8884;border-radius:8px;padding:10px 14px;max-width:60em;font-size:13px"
 _FOLD = "margin:2px 0 2px 14px"
 _PRE = (
     "white-space:pre-wrap;overflow-wrap:anywhere;margin:2px 0 6px 14px;max-height:24em;"
@@ -29,7 +29,7 @@ _BAD = "color:#d1242f"
 
 def to_html(name: str, about: str, agents: Sequence[AgentTrace]) -> str:
     """The tree below a heading; everything in it is escaped."""
-    parts = [f'<div style="{_BOX}"><b>{escape(name)}</b> {_dim(about)}']
+    parts = [f'<div style="{BOX}"><b>{escape(name)}</b> {_dim(about)}']
     for number, agent in enumerate(agents):
         if sum(map(len, parts)) > _MOST:
             left = f"and {len(agents) - number} more agents in `result.trace`"

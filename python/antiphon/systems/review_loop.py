@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
 from antiphon._attachment import read_file
-from antiphon.systems._parts import PARTS, brief_view
+from antiphon.systems._review_roles import ROLE_SPECS, brief_view
 from antiphon.systems._roles import tools_of
 from antiphon.systems._system import System
 from antiphon.systems.review_loop_result import ReviewLoopResult
@@ -119,7 +119,7 @@ class ReviewLoop(System[ReviewLoopResult]):
 
     name = "review_loop"
     _result = ReviewLoopResult
-    _roles = PARTS
+    _roles = ROLE_SPECS
 
     def __init__(
         self,
@@ -246,7 +246,7 @@ class ReviewLoop(System[ReviewLoopResult]):
 
     def _part(self, name: str, settings: Mapping[str, Any]) -> RoleSpec:
         minimal = settings.get("critic_context") == "minimal"
-        return replace(PARTS[name], view=partial(brief_view, name, minimal=minimal))
+        return replace(ROLE_SPECS[name], view=partial(brief_view, name, minimal=minimal))
 
     def _parts(
         self, known: Mapping[str, dict[str, Any]], parts: Mapping[str, Any]

@@ -1,4 +1,4 @@
-"""The roles of the review loop: what an agent is given that plays one, and what it replies."""
+"""The roles of the review loop: what an agent that has one is given, and what it replies."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from antiphon._roles import RoleSpec
 
-__all__ = ["PARTS", "brief_view"]
+__all__ = ["ROLE_SPECS", "brief_view"]
 
 _REPLIES = {
     "planner": ("research_steps", "expert_steps"),
@@ -73,7 +73,7 @@ def _work(target: str, known: dict[str, Any]) -> str:
     return str(known["result"] if target == "researcher" else known["expert_answer"])
 
 
-PARTS = {
+ROLE_SPECS = {
     role: RoleSpec(role, replies, role in _SPEAKING, partial(brief_view, role, minimal=False))
     for role, replies in _REPLIES.items()
 }
