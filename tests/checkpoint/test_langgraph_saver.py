@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 from collections import OrderedDict, deque
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
@@ -836,7 +837,7 @@ class Passing:
 
 def forge(path: Path, change: Callable[[bytes], bytes]) -> None:
     """Changes the last entry of a file."""
-    with sqlite3.connect(path) as file:
+    with closing(sqlite3.connect(path)) as file, file:
         (seq, body) = file.execute("SELECT seq, body FROM entry ORDER BY seq DESC").fetchone()
         file.execute("UPDATE entry SET body = ? WHERE seq = ?", (change(body), seq))
     file.close()

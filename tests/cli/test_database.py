@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -29,7 +30,7 @@ def orders(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     """Two orders, in a file of each kind."""
     path: Path = tmp_path / request.param
     if path.suffix == ".db":
-        with sqlite3.connect(path) as connection:
+        with closing(sqlite3.connect(path)) as connection, connection:
             connection.execute("CREATE TABLE orders AS SELECT 1 AS id UNION SELECT 2")
     else:
         separator = "," if path.suffix == ".csv" else "\t"

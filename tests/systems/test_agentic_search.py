@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sqlite3
+from contextlib import closing
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -101,7 +102,7 @@ def test_a_fault_that_ends_a_question_is_its_error_message(tmp_path: Path) -> No
 
     def dropping(query: str) -> str:
         """Lose the store."""
-        with sqlite3.connect(runs) as connection:
+        with closing(sqlite3.connect(runs)) as connection, connection:
             connection.execute("DROP TABLE entry")
         return query
 

@@ -7,6 +7,7 @@ import pickle
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -40,7 +41,7 @@ THREE = {"json": {"answer": "There are 3 orders."}}
 def shop(tmp_path: Path) -> Path:
     """A database with three orders."""
     path = tmp_path / "shop.db"
-    with sqlite3.connect(path) as connection:
+    with closing(sqlite3.connect(path)) as connection, connection:
         connection.executescript(
             "CREATE TABLE orders (id INTEGER PRIMARY KEY, region TEXT, net_eur REAL);"
             "INSERT INTO orders VALUES (1, 'north', 10.5), (2, 'south', 20), (3, 'north', 11.5);"
@@ -197,7 +198,7 @@ def test_parts_of_the_wrong_kind_are_refused(shop: Path) -> None:
 
 
 def test_tools_with_limits_of_their_own_are_taken(shop: Path) -> None:
-    with sqlite3.connect(shop) as connection:
+    with closing(sqlite3.connect(shop)) as connection, connection:
         connection.execute("CREATE TABLE salaries AS SELECT 5000 AS eur")
     query = {"json": {"sql": "SELECT eur FROM salaries"}}
     replies = [query, query, query, query, {"json": {"answer": "That is not known."}}]

@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,7 @@ def test_a_killed_question_goes_on_without_repeating_an_effect(
     tmp_path: Path, dies_at: int
 ) -> None:
     """DA-41 of `docs/systems/data-analyst.md`."""
-    with sqlite3.connect(tmp_path / "shop.db") as connection:
+    with closing(sqlite3.connect(tmp_path / "shop.db")) as connection, connection:
         connection.executescript(
             "CREATE TABLE orders (id INTEGER); INSERT INTO orders VALUES (1), (2), (3);"
         )

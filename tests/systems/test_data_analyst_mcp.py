@@ -7,7 +7,7 @@ import socket
 import sqlite3
 import subprocess
 import sys
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,7 +36,7 @@ COUNT = "SELECT count(*) AS n FROM orders"
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     path = tmp_path / "shop.db"
-    with sqlite3.connect(path) as connection:
+    with closing(sqlite3.connect(path)) as connection, connection:
         connection.executescript(
             """
             CREATE TABLE orders (id INTEGER PRIMARY KEY, region TEXT, net_eur REAL);
@@ -106,7 +106,7 @@ def test_a_query_is_refused_here_before_the_server_could_run_it(file: Path) -> N
     kinds = [one.data["type"] for one in errors]
     assert kinds == ["UnsafeQuery", "TableNotAllowed", "QueryError"]
     assert "no such column: absent" in errors[-1].data["error"]
-    with sqlite3.connect(file) as connection:
+    with closing(sqlite3.connect(file)) as connection, connection:
         assert connection.execute(COUNT).fetchall() == [(3,)]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import sqlite3
+from contextlib import closing
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -213,7 +214,7 @@ def test_the_temporary_file_goes_with_its_analyst(
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     analyst = DataAnalyst(scripted([]), frames={"t": [{"a": 1}]}, sandbox=False)
     (path,) = tmp_path.glob("antiphon-frames-*/frames.db")
-    with sqlite3.connect(path) as connection:
+    with closing(sqlite3.connect(path)) as connection, connection:
         assert connection.execute("SELECT a FROM t").fetchall() == [(1,)]
     connection.close()
     del analyst
@@ -221,11 +222,15 @@ def test_the_temporary_file_goes_with_its_analyst(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_is_no_database_is_refused_with_what_to_pass(tmp_path: Path) -> None:
+def test_what_is_no_database_is_refused_with_what_to_pass(
+    tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
     pandas = pytest.importorskip("pandas")
+    connection = sqlite3.connect(tmp_path / "x.db")
+    request.addfinalizer(connection.close)
     wrong: list[tuple[Any, str, str]] = [
         (pandas.DataFrame({"a": [1]}), "a data frame was given: DataFrame", "frames="),
-        (sqlite3.connect(tmp_path / "x.db"), "a connection was given: Connection", "the path"),
+        (connection, "a connection was given: Connection", "the path"),
         ("x.xlsx", "Excel file, and these are not read: x.xlsx", "frames="),
         ("x.json", "neither a database nor a file of one table: x.json", "frames="),
         (["a.csv", "b.csv"], "several were given: 2", "frames="),

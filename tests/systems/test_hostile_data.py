@@ -10,6 +10,7 @@ import hashlib
 import json
 import re
 import sqlite3
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
@@ -86,7 +87,7 @@ REQUESTS = [
 @pytest.fixture
 def shop(tmp_path: Path) -> Path:
     path = tmp_path / "shop.db"
-    with sqlite3.connect(path) as connection:
+    with closing(sqlite3.connect(path)) as connection, connection:
         connection.executescript(
             "CREATE TABLE orders (id INTEGER, net REAL); INSERT INTO orders VALUES (1, 2.5);"
             f"CREATE TABLE salaries (note TEXT, eur INTEGER);"
@@ -153,7 +154,7 @@ def stored(path: Path, place: str, text: str) -> tuple[str, dict[str, str]]:
 
     table = text if place == "table" else "orders"
     column = text if place == "column" else "note"
-    with sqlite3.connect(path) as connection:
+    with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute(f"CREATE TABLE {quoted(table)} (id INTEGER, {quoted(column)} TEXT)")
         cell = text if place == "cell" else "plain"
         connection.execute(f"INSERT INTO {quoted(table)} VALUES (1, ?)", [cell])

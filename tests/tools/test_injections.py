@@ -11,7 +11,7 @@ import json
 import re
 import sqlite3
 import threading
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -68,7 +68,7 @@ def world(tmp_path: Path, sites: tuple[Site, Site]) -> World:
         path.write_text(_SECRET, "utf-8")
     (root / "notes.txt").write_text("notes", "utf-8")
     (root / "link").symlink_to(outside)
-    with sqlite3.connect(outside / "secret.db") as connection:
+    with closing(sqlite3.connect(outside / "secret.db")) as connection, connection:
         connection.execute("CREATE TABLE t AS SELECT 1")
     site, forbidden = sites
     forbidden.requested.clear()
@@ -189,7 +189,7 @@ def _carry(carrier: str, text: str, world: World) -> dict[str, Any]:
 
 def _fill(database: Path, column: str, text: str) -> None:
     name = '"' + column.replace('"', '""') + '"'
-    with sqlite3.connect(database) as connection:
+    with closing(sqlite3.connect(database)) as connection, connection:
         connection.execute(f"CREATE TABLE payments (id INTEGER PRIMARY KEY, {name} TEXT)")
         connection.execute("INSERT INTO payments VALUES (1, ?)", [text])
         connection.execute("CREATE TABLE hidden AS SELECT ? AS word", [_SECRET])

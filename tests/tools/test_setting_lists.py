@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 def shop(tmp_path: Path) -> Path:
     """A database with a table and a view."""
     path = tmp_path / "shop.db"
-    with sqlite3.connect(path) as connection:
+    with closing(sqlite3.connect(path)) as connection, connection:
         connection.executescript(
             "CREATE TABLE Big (id INTEGER); CREATE VIEW small AS SELECT id FROM Big;"
         )
@@ -77,12 +78,16 @@ def test_names_that_exist_are_taken_as_a_query_writes_them(shop: Path) -> None:
     assert read_page(allow=["wiki", "loopback:8080", "private"]).name == "read_page"
 
 
-def test_what_is_no_database_is_refused_with_what_to_pass(shop: Path) -> None:
+def test_what_is_no_database_is_refused_with_what_to_pass(
+    shop: Path, request: pytest.FixtureRequest
+) -> None:
     pandas = pytest.importorskip("pandas")
+    connection = sqlite3.connect(shop)
+    request.addfinalizer(connection.close)
     wrong: list[tuple[Any, str, str]] = [
         ("a.csv", "a file of one table: a.csv", "`DataAnalyst(database='a.csv')`"),
         ("a.xlsx", "Excel", "frames="),
-        (sqlite3.connect(shop), "a connection was given: Connection", "pass the path"),
+        (connection, "a connection was given: Connection", "pass the path"),
         (pandas.DataFrame({"a": [1]}), "a data frame was given: DataFrame", "frames="),
         (3, "must be the path of a SQLite file or a URL: int", "sql("),
     ]

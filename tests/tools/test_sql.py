@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 @pytest.fixture
 def shop(tmp_path: Path) -> Path:
     path = tmp_path / "shop.db"
-    with sqlite3.connect(path) as connection:
+    with closing(sqlite3.connect(path)) as connection, connection:
         connection.executescript(
             """create table orders (id integer primary key, region text, amount numeric);
             insert into orders values (1, 'north', 25.5), (2, 'south', 9007199254740993);

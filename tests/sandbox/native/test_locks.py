@@ -6,6 +6,7 @@ import fcntl
 import os
 import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +22,9 @@ pytestmark = needs("process")
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("granted") / "data.db"
-    with sqlite3.connect(path) as database:
+    with closing(sqlite3.connect(path)) as database, database:
         database.execute("create table rows (n)")
         database.execute("insert into rows values (1)")
-    database.close()
     return path
 
 
@@ -63,9 +63,8 @@ def test_a_lock_inside_does_not_reach_the_host(box: Sandbox, shared: Path, lock:
         with shared.open("rb+") as own:
             fcntl.flock(own, fcntl.LOCK_EX | fcntl.LOCK_NB)
             fcntl.lockf(own, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        with sqlite3.connect(shared, timeout=0) as database:
+        with closing(sqlite3.connect(shared, timeout=0)) as database, database:
             database.execute("insert into rows values (2)")
-        database.close()
 
 
 def test_nobody_else_sees_a_lock_on_what_all_have(box: Sandbox) -> None:
