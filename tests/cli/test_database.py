@@ -43,6 +43,7 @@ def test_a_question_is_answered_from_a_file(orders: Path, antiphon: Antiphon) ->
         done = antiphon(*QUESTION, "--db", str(orders), url=server.url)
         read = json.dumps(server.bodies)
     assert (done.returncode, done.stdout) == (0, "There are 2 orders.\n"), done.stderr
+    assert f"query: {COUNT['sql']}" in done.stderr.splitlines()
     assert "Table orders (2 rows)" in read
 
 

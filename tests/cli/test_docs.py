@@ -79,6 +79,7 @@ def test_the_agentic_search_plans_a_search_and_names_the_document(
     lines = done.stderr.splitlines()
     assert "  plan: 1 task" in lines
     assert "    task 1: search_documents: search_documents" in lines
+    assert any(one.startswith("[1] ") and "Peru is Lima." in one for one in lines), "its source"
 
 
 def test_plan_and_execute_searches_it_and_tells_its_steps(

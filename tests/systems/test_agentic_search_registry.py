@@ -257,7 +257,7 @@ def test_a_list_is_kept_for_a_while() -> None:
 
 
 def test_what_is_no_registry_is_refused() -> None:
-    for given in ([42], Toolset.mcp("http://127.0.0.1:1/mcp", approval=True)):
+    for given in (42, [42], Toolset.mcp("http://127.0.0.1:1/mcp", approval=True)):
         with pytest.raises(ValidationError) as caught:
             AgenticSearch(scripted([]), registry=given)  # type: ignore[arg-type]
         assert caught.value.code == "tool_setting_invalid"

@@ -194,6 +194,9 @@ def test_a_parquet_file_is_a_table(tmp_path: Path) -> None:
     polars.DataFrame({"n": [1, 2, 3]}).write_parquet(tmp_path / "numbers.parquet")
     rows = asked("SELECT sum(n) AS n FROM numbers", database=tmp_path / "numbers.parquet")
     assert rows == [{"n": 6}]
+    (tmp_path / "numbers.parquet").write_bytes(b"PAR1 and no more")
+    with pytest.raises(ValidationError, match="the file of a table cannot be read"):
+        DataAnalyst(scripted([]), database=tmp_path / "numbers.parquet", sandbox=False)
 
 
 @pytest.mark.parametrize(

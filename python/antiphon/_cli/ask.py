@@ -147,6 +147,8 @@ def _report(view: ProgressView, result: SystemResult) -> None:
         view.say(f"error: {result.error.message}")
         if result.error.hint:
             view.say(f"hint: {result.error.hint}")
+    for line in result._basis():  # noqa: SLF001
+        view.say(line)
     view.say(
         f"tokens: {usage.input_tokens} read, {usage.output_tokens} written"
         + (f"; retries: {result.retry_count}" if isinstance(result, ReviewLoopResult) else "")

@@ -199,7 +199,8 @@ def _handoffs(agent: AgentDeclaration, name: str) -> tuple[Any, ...]:
 def _tools(agent: AgentDeclaration, name: str) -> tuple[Tool, ...]:
     given = agent.tools
     if not isinstance(given, list | tuple):
-        raise invalid_option("tools", f"agent `{name}`", "a list", type(given).__name__)
+        where, found = f"agent `{name}`", type(given).__name__
+        raise invalid_option("tools", where, "a list", found, "write `tools=[...]`")
     made = map(Tool.from_any, Toolset.flatten(given))
     # A method of the class that stands in the class's own list has no instance yet.
     bound = [tool.__get__(agent) if isinstance(tool, FunctionTool) else tool for tool in made]

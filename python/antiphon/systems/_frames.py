@@ -79,7 +79,9 @@ def read_table(path: str | os.PathLike[str]) -> dict[str, Any]:
         return {file.stem: read_text_table(file)}
     try:
         return {file.stem: _parquet(file)}
-    except OSError as error:
+    except ValidationError:
+        raise
+    except Exception as error:  # each library has exceptions of its own for damaged files
         raise ValidationError(
             f"the file of a table cannot be read: {file}: {error}", code="input_invalid"
         ) from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -58,8 +59,8 @@ def read_registries(given: Any) -> list[Registry]:
         ValidationError: one is no MCP server, or its calls need approval
             (``tool_setting_invalid``).
     """
-    one_alone = isinstance(given, str | McpToolset)
-    return [_registry(one) for one in ([given] if one_alone else given)]
+    is_list = isinstance(given, Iterable) and not isinstance(given, str | McpToolset)
+    return [_registry(one) for one in (given if is_list else [given])]
 
 
 def _registry(given: Any) -> Registry:

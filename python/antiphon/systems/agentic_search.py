@@ -263,6 +263,8 @@ class AgenticSearch(System[AgenticSearchResult]):
             )
         if isinstance(enabled_tools, str):
             raise ValidationError(
-                f"`enabled_tools` must be a list of names: {enabled_tools}", code="input_invalid"
+                f"`enabled_tools` must be a list of names: {enabled_tools}",
+                code="input_invalid",
+                hint=f"write `enabled_tools=[{enabled_tools!r}]`",
             )
         return {"question": {"question": question, "enabled_tools": list(enabled_tools)}}

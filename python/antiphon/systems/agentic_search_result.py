@@ -270,10 +270,13 @@ class AgenticSearchResult(SystemResult):
     def _text_lines(self) -> Iterator[str]:
         if self.error_message is not None:
             yield self.error_message
-        yield from (f"computed: {one}" for one in self.computed)
-        yield from (_line(source) for source in self.sources)
+        yield from self._basis()
         if self.caveat is not None:
             yield self.caveat
+
+    def _basis(self) -> Iterator[str]:
+        yield from (f"computed: {one}" for one in self.computed)
+        yield from (_line(source) for source in self.sources)
 
     def _html_parts(self) -> Iterator[str]:
         for warning in (self.error_message, self.caveat):

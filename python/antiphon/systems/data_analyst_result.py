@@ -23,6 +23,9 @@ __all__ = [
     "TraceEvent",
 ]
 
+_LONGEST = 2_000
+"""Characters of a failure that a notebook shows."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentRequest:
@@ -229,13 +232,16 @@ class OrchestratorResponse(SystemResult):
         return "data_analyst"
 
     def _text_lines(self) -> Iterator[str]:
+        yield from self._basis()
+
+    def _basis(self) -> Iterator[str]:
         for one in self.agent_results:
             if one.tabular is not None and one.tabular.truncated:
                 yield f"! {one.agent}: only the first {one.tabular.row_count:,} rows were read"
             if one.error is not None:
-                yield f"! {one.agent} {one.status}: {one.error.type}"
+                yield f"! {_failure(one, one.error)}"
         if self.sql:
-            yield from ("", self.sql)
+            yield f"query: {self.sql}"
 
     def _html_parts(self) -> Iterator[str]:
         if self.data is not None:
@@ -245,12 +251,17 @@ class OrchestratorResponse(SystemResult):
             yield f'<img style="max-width:100%" src="data:image/png;base64,{png}">'
         for one in self.agent_results:
             if one.error is not None:
-                message = escaped(f"{one.agent} {one.status}: {one.error.type}")
+                message = escaped(_failure(one, one.error), _LONGEST)
                 yield f'<div style="color:{WARNING}">{message}</div>'
         if self.sql:
             yield folded("query", f'<div style="white-space:pre-wrap">{escaped(self.sql)}</div>')
         agents = ", ".join(self.metadata.get("agents", []))
         yield f'<div style="{SMALL}">{escaped(agents)}</div>'
+
+
+def _failure(of: AgentResult, error: AgentError) -> str:
+    kind = f" ({error.type})" if error.type else ""
+    return f"{of.agent} {of.status}: {error.message}{kind}"
 
 
 def _result(native: Mapping[str, Any]) -> AgentResult:

@@ -11,7 +11,7 @@ from antiphon.errors import AntiphonError
 from antiphon.result import Question, RunResult, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from dataclasses import Field
 
     from antiphon._faults import FaultRecord
@@ -75,6 +75,10 @@ class SystemResult(RunResult):
         fields["error"] = None if self.error is None else fault_of(self.error)
         fields["caveat"] = self.caveat
         return fields
+
+    def _basis(self) -> Iterator[str]:
+        """Lines that say what the answer relies on, and what it lacks."""
+        yield from ()
 
     def record(self) -> dict[str, Any]:
         """The result as a line of `System.batch_file`."""
