@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import closing
+from datetime import UTC
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -77,6 +78,7 @@ def test_a_question_is_answered_from_the_database_with_typed_values(shop: Path) 
     assert found.data.rows == ({"n": 3},)
     assert found.trace_events
     assert all(isinstance(event, TraceEvent) for event in found.trace_events)
+    assert all(event.timestamp.tzinfo is UTC for event in found.trace_events)
     kinds = {event.event_type for event in found.trace_events}
     assert kinds == {"decision", "tool", "message", "result"}
     assert found.metadata["agents"] == ["sql"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from base64 import b64decode, b64encode
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Self
 
 from antiphon._html import SMALL, WARNING, escaped, folded
@@ -62,14 +63,14 @@ class TraceEvent:
         agent: whose event it is.
         data: fields that depend on the event.
         message: a sentence.
-        timestamp: when, RFC 3339 in UTC.
+        timestamp: when, in UTC.
     """
 
     event_type: str
     agent: str | None
     data: dict[str, Any]
     message: str | None
-    timestamp: str
+    timestamp: datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -279,7 +280,7 @@ def _result(native: Mapping[str, Any]) -> AgentResult:
 
 
 def _event(native: Mapping[str, Any]) -> TraceEvent:
-    return TraceEvent(**native)
+    return TraceEvent(**{**native, "timestamp": datetime.fromisoformat(native["timestamp"])})
 
 
 def _event_dict(event: TraceEvent) -> dict[str, Any]:
@@ -288,7 +289,7 @@ def _event_dict(event: TraceEvent) -> dict[str, Any]:
         "agent": event.agent,
         "data": event.data,
         "message": event.message,
-        "timestamp": event.timestamp,
+        "timestamp": event.timestamp.isoformat(),
     }
 
 
