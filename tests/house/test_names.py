@@ -34,9 +34,10 @@ RETIRED_VERBS = frozenset(
     re.findall(
         r"\w+",
         """
-    anew asker bench came card cast clerk course deed desk doer doom errand flaw flight glance grip
-    habits haste heed incident keeper lane leash ledger luggage patience pen pictured played player
-    portrait rehearsal ring rouse shelf shot stopper teller tenant trouble vault withheld
+    actor anew asker bench came card cast clerk course deed desk doer doom errand flaw flight
+    glance grip go_on habits haste heed incident judge keeper lane leash ledger luggage patience
+    pen picture pictured played player portrait rehearsal ring rouse shelf shot stopper teller
+    tenant trouble vault withheld
     """,
     )
 )

@@ -126,7 +126,7 @@ impl NatsQueue {
         }
     }
 
-    async fn letters(&self, topic: &str) -> Result<Vec<DeadLetter>, Fault> {
+    async fn load_dead_letters(&self, topic: &str) -> Result<Vec<DeadLetter>, Fault> {
         let subject = subject(&self.streams.prefix, "dead", topic);
         let (mut letters, mut next) = (Vec::new(), 1);
         loop {
@@ -184,7 +184,7 @@ impl Queue for NatsQueue {
     }
 
     async fn dead_letters(&self, topic: &str) -> Result<Vec<DeadLetter>, Fault> {
-        self.unless_closed(self.letters(topic)).await
+        self.unless_closed(self.load_dead_letters(topic)).await
     }
 
     async fn retire(&self, topic: &str) -> Result<(), Fault> {

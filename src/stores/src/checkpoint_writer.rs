@@ -244,7 +244,7 @@ impl<V: Value, C: ValueCodec<V>> CheckpointWriter<V, C> {
     /// Those of the store.
     pub fn close(self) -> StoreFuture<()> {
         let Self { pruner, log, .. } = self;
-        let (sealed_store, (thread, owner)) = log.place();
+        let (sealed_store, (thread, owner)) = log.ownership();
         let rest = pruner.finish(sealed_store.clone(), thread.to_owned(), owner.to_owned());
         let released = log.release();
         Box::pin(async move {
@@ -325,8 +325,8 @@ impl<V: Value, C: ValueCodec<V>> CheckpointWriter<V, C> {
         } else {
             self.log.append_soon(entries, self.step, at)?
         };
-        let (sealed_store, place) = self.log.place();
-        self.pruner.go_on(sealed_store, place);
+        let (sealed_store, owned) = self.log.ownership();
+        self.pruner.resume(sealed_store, owned);
         Ok(answer)
     }
 

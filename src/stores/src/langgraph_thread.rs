@@ -241,7 +241,7 @@ impl LangGraphThread {
     }
 
     /// A loaded checkpoint: one since the last snapshot, or the last one before it.
-    pub fn picture(&self, space: &str, id: &str) -> Option<FullCheckpoint> {
+    pub fn full_checkpoint(&self, space: &str, id: &str) -> Option<FullCheckpoint> {
         let held = self.spaces.get(space)?;
         let (mark, record) = (held.marks.get(id)?, held.records.get(id)?);
         let valued = |(name, version): (&Arc<str>, &ValueVersion)| CheckpointValue {

@@ -20,7 +20,7 @@ pub fn new(seed: Seed) -> String {
 }
 
 fn name(process: u32) -> Option<String> {
-    Some(format!("{}/{process}/{}", place()?, started(process).ok()??))
+    Some(format!("{}/{process}/{}", process_namespace()?, started(process).ok()??))
 }
 
 /// Whether the process of an owner ran on this machine and has ended. For owners on other
@@ -33,7 +33,7 @@ pub fn is_gone(owner: &str) -> bool {
     };
     let Ok(process) = process.parse() else { return false };
     // A process id is reused later, but not with the same start time.
-    place().as_deref() == Some(there)
+    process_namespace().as_deref() == Some(there)
         && started(process).is_ok_and(|text| text.as_deref() != Some(began))
 }
 
@@ -81,7 +81,7 @@ fn machine() -> String {
 }
 
 /// The namespace of process ids: the current boot, and the container within it.
-fn place() -> Option<String> {
+fn process_namespace() -> Option<String> {
     let space = fs::read_link("/proc/self/ns/pid").ok()?;
     let number: String = space.to_str()?.chars().filter(char::is_ascii_digit).collect();
     Some(format!("{}-{number}", start()?))

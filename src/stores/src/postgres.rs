@@ -76,7 +76,7 @@ impl PostgresStore {
     /// created them.
     pub fn connect(url: &str, settings: &PostgresSettings) -> Result<Self, Fault> {
         let address = Address::parse(url, settings)?;
-        let name = format!("postgres:{}", address.place());
+        let name = format!("postgres:{}", address.label());
         Ok(Self { pool: ConnectionPool::start(address, settings.pool)?, name })
     }
 }

@@ -49,7 +49,7 @@ impl Pruner {
     }
 
     /// Does one step of pruning, without waiting.
-    pub(crate) fn go_on(&mut self, sealed_store: &SealedStore, (thread, owner): (&str, &str)) {
+    pub(crate) fn resume(&mut self, sealed_store: &SealedStore, (thread, owner): (&str, &str)) {
         if self.under_way.as_mut().and_then(FutureExt::now_or_never).is_some() {
             self.under_way = None;
         }

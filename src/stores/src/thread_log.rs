@@ -167,7 +167,7 @@ impl ThreadLog {
     }
 
     /// The store, the name of the thread, and its owner.
-    pub(crate) fn place(&self) -> (&SealedStore, (&str, &str)) {
+    pub(crate) fn ownership(&self) -> (&SealedStore, (&str, &str)) {
         (&self.sealed_store, (&self.thread, &self.owner))
     }
 

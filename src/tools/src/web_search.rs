@@ -291,8 +291,8 @@ impl ToolFunction for SearchFunction {
             text: given.query,
             limit: given.count.clamp(1, 20),
             page: given.page.clamp(1, 10),
-            language: letters(given.language)?.map(|language| language.to_lowercase()),
-            region: letters(given.region)?.map(|region| region.to_uppercase()),
+            language: two_letters(given.language)?.map(|language| language.to_lowercase()),
+            region: two_letters(given.region)?.map(|region| region.to_uppercase()),
             period: given.period,
         };
         let found = self.search.run(&query, cx).await?;
@@ -310,7 +310,7 @@ fn set_as_json(found: &WebResultSet) -> Json {
 }
 
 /// Two letters, for callers that do not validate arguments by the schema.
-fn letters(given: Option<String>) -> Result<Option<String>, Fault> {
+fn two_letters(given: Option<String>) -> Result<Option<String>, Fault> {
     match given {
         Some(code) if code.len() == 2 && code.chars().all(|c| c.is_ascii_alphabetic()) => {
             Ok(Some(code))

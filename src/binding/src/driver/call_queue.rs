@@ -62,25 +62,25 @@ impl CallQueue {
         withdrawn.into_iter().map(|call| call.id).collect()
     }
 
-    fn begun(&self) -> MutexGuard<'_, Vec<(TaskId, bool)>> {
+    fn lock_begun(&self) -> MutexGuard<'_, Vec<(TaskId, bool)>> {
         self.begun.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A thread of the pool makes this call.
     pub(crate) fn begin(&self, id: TaskId) {
-        self.begun().push((id, false));
+        self.lock_begun().push((id, false));
     }
 
     /// Gives a call up; returns whether a thread of the pool is inside it.
     pub(crate) fn abandon(&self, id: TaskId) -> bool {
-        let mut begun = self.begun();
+        let mut begun = self.lock_begun();
         let found = begun.iter_mut().find(|(begun, is_abandoned)| *begun == id && !is_abandoned);
         found.map(|(_, is_abandoned)| *is_abandoned = true).is_some()
     }
 
     /// The call has returned; says whether it was given up.
     pub(crate) fn finish(&self, id: TaskId) -> bool {
-        let mut begun = self.begun();
+        let mut begun = self.lock_begun();
         let position = begun.iter().position(|(begun, _)| *begun == id);
         position.is_some_and(|position| begun.swap_remove(position).1)
     }

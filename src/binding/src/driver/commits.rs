@@ -24,7 +24,7 @@ impl RunState {
         match self.session.as_deref_mut().map(|session| &mut session.stage) {
             Some(Stage::Opening(opening, _)) => {
                 let Some(opened) = poll(run, |cx| opening.as_mut().poll(cx)) else { return true };
-                self.opened(run, opened);
+                self.start_opened(run, opened);
                 // A run that could not begin has nothing to do.
                 return self.poll_store(run);
             }
@@ -54,7 +54,7 @@ impl RunState {
         false
     }
 
-    fn opened(&mut self, run: &Bound<'_, Run>, opened: Result<OpenedThread<Object>, Fault>) {
+    fn start_opened(&mut self, run: &Bound<'_, Run>, opened: Result<OpenedThread<Object>, Fault>) {
         let Some(session) = self.session.as_deref_mut() else { return };
         let stage = std::mem::replace(&mut session.stage, Stage::Running);
         let Stage::Opening(_, input) = stage else { return };

@@ -40,7 +40,7 @@ impl NodeCoroutine {
         inner: Bound<'_, PyAny>,
     ) -> PyResult<Py<Self>> {
         let py = event_loop.py();
-        let this = Self::made(py, call, inner, None)?;
+        let this = Self::allocate(py, call, inner, None)?;
         this.bind(py).get().enter_loop(py, this.bind(py), event_loop)?;
         Ok(this)
     }
@@ -52,13 +52,13 @@ impl NodeCoroutine {
         inner: Bound<'_, PyAny>,
     ) -> PyResult<Py<Self>> {
         let py = event_loop.py();
-        let this = Self::made(py, call, inner, Some(ForkGuard::new()))?;
+        let this = Self::allocate(py, call, inner, Some(ForkGuard::new()))?;
         let launch = this.getattr(py, intern!(py, "launch"))?;
         event_loop.call_method1(intern!(py, "call_soon_threadsafe"), (launch, event_loop))?;
         Ok(this)
     }
 
-    fn made(
+    fn allocate(
         py: Python<'_>,
         call: Call,
         inner: Bound<'_, PyAny>,

@@ -73,7 +73,7 @@ impl RunState {
 
     fn note(&mut self, id: TaskId, payload: &Bound<'_, PyAny>, name: Option<&str>) {
         let data = json::read(payload);
-        let data = data.unwrap_or_else(|_| serde_json::Value::String(shown(payload)));
+        let data = data.unwrap_or_else(|_| serde_json::Value::String(repr_or_type(payload)));
         self.machine.note(id, EventKind::Custom, name.unwrap_or("custom"), data);
     }
 
@@ -187,7 +187,7 @@ impl RunState {
 }
 
 /// The `repr` of a value that is no JSON; its type if that fails.
-fn shown(payload: &Bound<'_, PyAny>) -> String {
+fn repr_or_type(payload: &Bound<'_, PyAny>) -> String {
     let text = payload.repr().and_then(|text| text.extract::<String>());
     text.unwrap_or_else(|_| payload.get_type().to_string())
 }

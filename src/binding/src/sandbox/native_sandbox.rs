@@ -68,7 +68,7 @@ impl NativeSandbox {
     ) -> PyResult<Bound<'py, PyDict>> {
         let request = JobRequest::new(job, call, cancel)?;
         let outcome = request.make(py, |job, host, halt| self.engine.run(job, host, halt))?;
-        shown(py, outcome, &self.engine)
+        result_dict(py, outcome, &self.engine)
     }
 
     /// Opens an interpreter that keeps its names from job to job.
@@ -113,7 +113,7 @@ impl NativeSession {
             session.as_mut().map(|session| session.run(job, host, halt))
         })?;
         let closed = || PyRuntimeError::new_err("the session is closed");
-        shown(py, outcome.ok_or_else(closed)?, &self.engine)
+        result_dict(py, outcome.ok_or_else(closed)?, &self.engine)
     }
 
     /// Ends its worker.
@@ -322,7 +322,7 @@ fn shown_probe<'py>(py: Python<'py>, probe: &SandboxProbe) -> PyResult<Bound<'py
     Ok(dict)
 }
 
-fn shown<'py>(
+fn result_dict<'py>(
     py: Python<'py>,
     mut outcome: JobOutcome,
     engine: &ProcessEngine,

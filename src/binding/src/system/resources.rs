@@ -53,7 +53,8 @@ pub(crate) fn read(given: &Bound<'_, PyDict>) -> PyResult<SystemResourcesBuilder
     )?;
     let mut resources = SystemResourcesBuilder::new();
     for (name, role) in fields.get::<Bound<'_, PyDict>>("roles")?.iter().flatten() {
-        resources = resources.role(&name.extract::<String>()?, actor(role.cast::<PyDict>()?)?);
+        resources = resources
+            .role(&name.extract::<String>()?, role_implementation(role.cast::<PyDict>()?)?);
     }
     let mut known: Vec<(Bound<'_, PyAny>, Tools)> = Vec::new();
     for (name, list) in fields.get::<Bound<'_, PyDict>>("tools")?.iter().flatten() {
@@ -92,7 +93,7 @@ fn sandbox(engine: Bound<'_, PyAny>) -> Arc<dyn Sandbox> {
     }
 }
 
-fn actor(given: &Bound<'_, PyDict>) -> PyResult<RoleImplementation> {
+fn role_implementation(given: &Bound<'_, PyDict>) -> PyResult<RoleImplementation> {
     let fields = Keywords::new(Some(given), &NAMES)?;
     let options = NodeOptions::of(Keywords::open(given));
     let policy = options.policy()?;

@@ -118,7 +118,7 @@ impl fmt::Display for UnreadableReply {
                 write!(f, "the model's reply should be {expected} but is: {found}")
             }
             Some(error) => {
-                let (place, wanted) = (error.place("reply"), &error.expected);
+                let (place, wanted) = (error.path_for_reader("reply"), &error.expected);
                 write!(
                     f,
                     "the model's reply should have {wanted} at {place} but has: {}",

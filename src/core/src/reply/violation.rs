@@ -32,7 +32,7 @@ impl Violation {
     }
 
     /// The path for a reader on one line; `whole` is what the value itself is called.
-    pub(super) fn place(&self, whole: &str) -> String {
+    pub(super) fn path_for_reader(&self, whole: &str) -> String {
         match self.path.as_str() {
             "" => format!("the whole {whole}"),
             path => {
@@ -44,7 +44,7 @@ impl Violation {
 
     /// What is wrong, in a value that a reader knows as `whole`, such as `reply`.
     pub fn sentence(&self, whole: &str) -> String {
-        format!("{}: expected {}, found {}", self.place(whole), self.expected, self.found)
+        format!("{}: expected {}, found {}", self.path_for_reader(whole), self.expected, self.found)
     }
 }
 

@@ -64,12 +64,12 @@ pub(super) enum CallProgress {
 pub(super) struct PausedCalls {
     calls: Arc<Mutex<HashMap<String, PausedCall>>>,
     limit: usize,
-    patience: Duration,
+    answer_limit: Duration,
 }
 
 impl PausedCalls {
-    pub(super) fn new(limit: usize, patience: Duration) -> Self {
-        Self { calls: Arc::default(), limit, patience }
+    pub(super) fn new(limit: usize, answer_limit: Duration) -> Self {
+        Self { calls: Arc::default(), limit, answer_limit }
     }
 
     /// Follows a call until it is done or asks.
@@ -110,9 +110,9 @@ impl PausedCalls {
 
     /// A client that never comes back must not keep its call alive.
     fn forget_later(&self, state: String) {
-        let (calls, patience) = (Arc::downgrade(&self.calls), self.patience);
+        let (calls, answer_limit) = (Arc::downgrade(&self.calls), self.answer_limit);
         tokio::spawn(async move {
-            tokio::time::sleep(patience).await;
+            tokio::time::sleep(answer_limit).await;
             if let Some(calls) = calls.upgrade() {
                 calls.lock().unwrap_or_else(PoisonError::into_inner).remove(&state);
             }

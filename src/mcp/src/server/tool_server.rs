@@ -42,8 +42,8 @@ impl ToolServer {
             return Err(invalid("the limits of a server must be above zero"));
         }
         let calls = Arc::new(Semaphore::new(settings.max_calls.min(Semaphore::MAX_PERMITS)));
-        let patience = Duration::from_secs(settings.idle_timeout);
-        let paused = PausedCalls::new(settings.max_calls, patience);
+        let answer_limit = Duration::from_secs(settings.idle_timeout);
+        let paused = PausedCalls::new(settings.max_calls, answer_limit);
         Ok(Self { tools, settings: Arc::new(settings), calls, paused })
     }
 }

@@ -114,6 +114,6 @@ impl Model for ScriptedModel {
 
     async fn call(&self, request: &ModelRequest, cx: &CallContext) -> Result<ModelReply, Fault> {
         let reply = self.next(request)?;
-        reply.play(&self.name, request, cx).await
+        reply.run(&self.name, request, cx).await
     }
 }

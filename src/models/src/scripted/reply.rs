@@ -114,7 +114,7 @@ impl ScriptedReply {
         Self { outcome, usage, delay: Duration::ZERO }
     }
 
-    pub(crate) async fn play(
+    pub(crate) async fn run(
         self,
         model: &str,
         request: &ModelRequest,

@@ -138,7 +138,7 @@ impl<'d, H: Host + ?Sized + 'static> Session<'d, H> {
                 self.answer(id, None);
             }
         }
-        let mut patience = std::pin::pin!(tokio::time::sleep(Driver::<H>::CANCEL_GRACE));
+        let mut grace = std::pin::pin!(tokio::time::sleep(Driver::<H>::CANCEL_GRACE));
         while !open.is_empty() {
             tokio::select! {
                 biased;
@@ -146,7 +146,7 @@ impl<'d, H: Host + ?Sized + 'static> Session<'d, H> {
                     self.take(id, answer);
                     open.retain(|id| self.tasks.has(*id));
                 }
-                () = &mut patience => break,
+                () = &mut grace => break,
             }
         }
         for id in open {

@@ -48,7 +48,7 @@ impl<'a> FlatTable<'a> {
     }
 
     /// The offset of a field of `width` bytes, if it is present.
-    fn place(&self, field: usize, width: usize) -> Checked<Option<usize>> {
+    fn field_offset(&self, field: usize, width: usize) -> Checked<Option<usize>> {
         let Some(entry) = self.vtable.get(4 + 2 * field..6 + 2 * field) else { return Ok(None) };
         let offset = usize::from(u16::from_le_bytes(fixed(entry, 0)?));
         if offset == 0 {
@@ -62,38 +62,38 @@ impl<'a> FlatTable<'a> {
     }
 
     pub(super) fn has(&self, field: usize) -> Checked<bool> {
-        Ok(self.place(field, 4)?.is_some())
+        Ok(self.field_offset(field, 4)?.is_some())
     }
 
     pub(super) fn byte(&self, field: usize, default: u8) -> Checked<u8> {
-        let Some(at) = self.place(field, 1)? else { return Ok(default) };
+        let Some(at) = self.field_offset(field, 1)? else { return Ok(default) };
         Ok(u8::from_le_bytes(fixed(self.bytes, at)?))
     }
 
     pub(super) fn short(&self, field: usize, default: i16) -> Checked<i16> {
-        let Some(at) = self.place(field, 2)? else { return Ok(default) };
+        let Some(at) = self.field_offset(field, 2)? else { return Ok(default) };
         Ok(i16::from_le_bytes(fixed(self.bytes, at)?))
     }
 
     pub(super) fn int(&self, field: usize, default: i32) -> Checked<i32> {
-        let Some(at) = self.place(field, 4)? else { return Ok(default) };
+        let Some(at) = self.field_offset(field, 4)? else { return Ok(default) };
         Ok(i32::from_le_bytes(fixed(self.bytes, at)?))
     }
 
     pub(super) fn long(&self, field: usize) -> Checked<i64> {
-        let Some(at) = self.place(field, 8)? else { return Ok(0) };
+        let Some(at) = self.field_offset(field, 8)? else { return Ok(0) };
         Ok(i64::from_le_bytes(fixed(self.bytes, at)?))
     }
 
     /// The table in a field.
     pub(super) fn table(&self, field: usize, fields: usize) -> Checked<Option<Self>> {
-        let Some(at) = self.place(field, 4)? else { return Ok(None) };
+        let Some(at) = self.field_offset(field, 4)? else { return Ok(None) };
         Self::at(self.bytes, follow(self.bytes, at)?, fields).map(Some)
     }
 
     /// The vector in a field, with items of `width` bytes.
     pub(super) fn vector(&self, field: usize, width: usize) -> Checked<Option<FlatVector<'a>>> {
-        let Some(at) = self.place(field, 4)? else { return Ok(None) };
+        let Some(at) = self.field_offset(field, 4)? else { return Ok(None) };
         let at = follow(self.bytes, at)?;
         let length = u32::from_le_bytes(fixed(self.bytes, at)?);
         let length = usize::try_from(length).map_err(|_| OUTSIDE)?;

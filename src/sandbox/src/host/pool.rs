@@ -1,5 +1,5 @@
 //! The pool of workers: spares that wait, and forks on demand. The pool's own thread, the
-//! keeper, starts zygotes, because a zygote dies with the thread that started it.
+//! maintenance, starts zygotes, because a zygote dies with the thread that started it.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
@@ -16,7 +16,7 @@ use crate::wire::WorkerRequest;
 
 /// After so many failures in a row, only a new request causes another attempt.
 const PATIENCE: u32 = 3;
-/// The most finished workers that may wait for the keeper; a caller with another one ends it
+/// The most finished workers that may wait for the maintenance; a caller with another one ends it
 /// itself.
 const MOST_DONE: usize = 8;
 /// How long a finished worker is left alone, unless the last spare was taken. To destroy a
@@ -31,7 +31,7 @@ pub(super) type ReportCheck = Box<dyn Fn(&JailReport) -> Result<(), String> + Se
 pub(super) struct WorkerPool {
     process: u32,
     shared: Arc<SharedPool>,
-    keeper: Mutex<Option<JoinHandle<()>>>,
+    maintenance: Mutex<Option<JoinHandle<()>>>,
 }
 
 struct SharedPool {
@@ -53,7 +53,7 @@ struct PoolState {
     done: Vec<Worker>,
     /// When the last of them finished.
     last: Option<Instant>,
-    /// The keeper is doing slow work without the lock.
+    /// The maintenance is doing slow work without the lock.
     is_away: bool,
     /// A caller waits for a worker and has not been refused yet.
     wanted: bool,
@@ -80,14 +80,14 @@ impl WorkerPool {
             changed: Condvar::new(),
         });
         let works_for = Arc::clone(&shared);
-        let keeper = thread::Builder::new()
+        let maintenance = thread::Builder::new()
             .name("antiphon-sandbox".to_owned())
             .spawn(move || keep(&works_for))
             .ok();
-        if keeper.is_none() {
+        if maintenance.is_none() {
             shared.lock().closed = Some("no thread could be started");
         }
-        Self { process: std::process::id(), shared, keeper: Mutex::new(keeper) }
+        Self { process: std::process::id(), shared, maintenance: Mutex::new(maintenance) }
     }
 
     /// A worker, and how it was obtained.
@@ -135,12 +135,12 @@ impl WorkerPool {
     /// Ends every zygote, and with it all workers. Returns when they are gone; there will be no
     /// others.
     pub(super) fn close(&self) {
-        let mut keeper = self.keeper.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut maintenance = self.maintenance.lock().unwrap_or_else(PoisonError::into_inner);
         self.shared.lock().closed = Some("the sandbox is closed");
         self.shared.changed.notify_all();
-        if let Some(keeper) = keeper.take() {
-            // The keeper ends its zygotes when it ends; it does not panic.
-            let _ = keeper.join();
+        if let Some(maintenance) = maintenance.take() {
+            // The maintenance ends its zygotes when it ends; it does not panic.
+            let _ = maintenance.join();
         }
     }
 
@@ -155,8 +155,8 @@ impl Drop for WorkerPool {
     fn drop(&mut self) {
         if self.process != std::process::id() {
             // A fork does not have this thread, and another one may have its id.
-            let keeper = self.keeper.get_mut().unwrap_or_else(PoisonError::into_inner);
-            std::mem::forget(keeper.take());
+            let maintenance = self.maintenance.get_mut().unwrap_or_else(PoisonError::into_inner);
+            std::mem::forget(maintenance.take());
             return;
         }
         self.close();
@@ -230,13 +230,13 @@ impl SharedPool {
         let mut state = self.lock();
         if state.parent.as_ref().is_some_and(|known| Arc::ptr_eq(known, parent)) {
             state.parent = None;
-            // The keeper holds a reference while it waits.
+            // The maintenance holds a reference while it waits.
             self.changed.notify_all();
         }
     }
 }
 
-/// The keeper's loop: starts a zygote when one is needed, keeps spares while there is one, and
+/// The maintenance's loop: starts a zygote when one is needed, keeps spares while there is one, and
 /// ends both.
 fn keep(shared: &Arc<SharedPool>) {
     let mut state = shared.lock();

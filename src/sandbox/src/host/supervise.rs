@@ -63,7 +63,7 @@ struct Supervisor<'a> {
     started: Instant,
     used_before: Duration,
     /// How long the worker may take to become ready.
-    patience: Duration,
+    ready_limit: Duration,
 }
 
 /// Runs a job in a worker, which is killed unless all went well; dropping the worker waits for
@@ -83,7 +83,7 @@ pub(super) fn run(
     // A worker that was ready before can only be delayed by the last job's code, which has its
     // own limits.
     let ready = terms.ready.0;
-    let patience = if worker.has_begun { ready.min(terms.limits.wall) } else { ready };
+    let ready_limit = if worker.has_begun { ready.min(terms.limits.wall) } else { ready };
     let mut watch = Supervisor {
         calls: PendingHostCalls::new(host, &job.functions, terms.limits.host_calls, &budget),
         worker,
@@ -97,7 +97,7 @@ pub(super) fn run(
         attached: ReceivedAttachments::default(),
         started: Instant::now(),
         used_before,
-        patience,
+        ready_limit,
     };
     let ended = watch.follow();
     watch.conclude(ended)
@@ -137,7 +137,7 @@ impl Supervisor<'_> {
             let now = Instant::now();
             if now >= self.deadline() {
                 return Err(match self.phase {
-                    JobPhase::Waiting => StopReason::Late(self.patience),
+                    JobPhase::Waiting => StopReason::Late(self.ready_limit),
                     JobPhase::Running | JobPhase::Collecting(_) => StopReason::Time,
                 });
             }
@@ -166,7 +166,7 @@ impl Supervisor<'_> {
 
     fn deadline(&self) -> Instant {
         let allowed = match self.phase {
-            JobPhase::Waiting => self.patience,
+            JobPhase::Waiting => self.ready_limit,
             JobPhase::Running | JobPhase::Collecting(_) => self.terms.limits.wall,
         };
         self.started + allowed

@@ -128,7 +128,7 @@ fn show_in_place(path: &Path, site: &Path) -> io::Result<()> {
         }
         let rest = path.strip_prefix(&link).unwrap_or_else(|_| Path::new("")).to_owned();
         let start = link.parent().unwrap_or_else(|| Path::new("/")).join(target);
-        path = tidy(&if rest.as_os_str().is_empty() { start } else { start.join(rest) });
+        path = normalize(&if rest.as_os_str().is_empty() { start } else { start.join(rest) });
     }
     Err(io::Error::other("too many links"))
 }
@@ -141,16 +141,16 @@ fn first_link(path: &Path) -> Option<(PathBuf, PathBuf)> {
 }
 
 /// The path without `.` and `..`.
-fn tidy(path: &Path) -> PathBuf {
-    let mut tidied = PathBuf::from("/");
+fn normalize(path: &Path) -> PathBuf {
+    let mut normalized = PathBuf::from("/");
     for part in path.components() {
         match part {
-            Component::Normal(name) => tidied.push(name),
-            Component::ParentDir => drop(tidied.pop()),
+            Component::Normal(name) => normalized.push(name),
+            Component::ParentDir => drop(normalized.pop()),
             Component::CurDir | Component::RootDir | Component::Prefix(_) => {}
         }
     }
-    tidied
+    normalized
 }
 
 fn inside(site: &Path, path: &Path) -> PathBuf {

@@ -115,7 +115,7 @@ impl ThreadAdmin {
         limit: usize,
     ) -> Result<Vec<RunSummary>, Fault> {
         let mut turns: Vec<RunSummary> = Vec::new();
-        for part in parts(marks).into_iter().rev() {
+        for part in entries_by_run(marks).into_iter().rev() {
             let (Some(first), Some(last)) = (part.first(), part.last()) else { continue };
             let run = part.iter().find(|mark| mark.kind == EntryKind::Run);
             let header = match run {
@@ -279,12 +279,12 @@ fn note(kind: EntryKind, body: &[u8]) -> Result<CommitEvent<'_>, Fault> {
 
 /// The entries of each run, or of each resumption. A snapshot directly before a header belongs
 /// to that run.
-fn parts(marks: &[EntryMark]) -> Vec<&[EntryMark]> {
-    let begins = |place: usize| {
-        let mark = marks.get(place);
+fn entries_by_run(marks: &[EntryMark]) -> Vec<&[EntryMark]> {
+    let begins = |index: usize| {
+        let mark = marks.get(index);
         let kind = mark.map(|mark| mark.kind);
-        let after = marks.get(place + 1).map(|mark| mark.kind);
-        let before = place.checked_sub(1).and_then(|place| marks.get(place)).map(|mark| mark.kind);
+        let after = marks.get(index + 1).map(|mark| mark.kind);
+        let before = index.checked_sub(1).and_then(|index| marks.get(index)).map(|mark| mark.kind);
         match kind {
             Some(EntryKind::Run) => before != Some(EntryKind::Snapshot),
             Some(EntryKind::Snapshot) => after == Some(EntryKind::Run),
@@ -292,7 +292,7 @@ fn parts(marks: &[EntryMark]) -> Vec<&[EntryMark]> {
         }
     };
     let starts: Vec<usize> =
-        (0..marks.len()).filter(|place| *place == 0 || begins(*place)).collect();
+        (0..marks.len()).filter(|index| *index == 0 || begins(*index)).collect();
     let ends = starts.iter().skip(1).copied().chain([marks.len()]);
     starts.iter().zip(ends).filter_map(|(start, end)| marks.get(*start..end)).collect()
 }

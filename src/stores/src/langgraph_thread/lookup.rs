@@ -144,7 +144,7 @@ impl<C: CacheClient> ThreadCache<C> {
             return Ok((id, Location::Nowhere));
         }
         let checkpoint = self.access(shared, |cached| {
-            cached.thread.as_ref().and_then(|thread| thread.picture(space, &id))
+            cached.thread.as_ref().and_then(|thread| thread.full_checkpoint(space, &id))
         });
         Ok((id, checkpoint.map_or(Location::BeforeSnapshot(mark), Location::AtHand)))
     }
@@ -163,13 +163,16 @@ impl<C: CacheClient> ThreadCache<C> {
             let is_same = |past: &&LangGraphThread| {
                 past.mark(space, id).is_some_and(|found| found.seq == mark.seq)
             };
-            (cached.generation, past.filter(is_same).and_then(|past| past.picture(space, id)))
+            (
+                cached.generation,
+                past.filter(is_same).and_then(|past| past.full_checkpoint(space, id)),
+            )
         });
         if let Some(known) = known {
             return Ok(known);
         }
         let past = LangGraphThread::past(sealed_store, name, mark).await?;
-        let checkpoint = past.picture(space, id);
+        let checkpoint = past.full_checkpoint(space, id);
         let weight = self.access(shared, |cached| {
             // Unless the thread of this name is another one by now.
             if cached.generation == generation {

@@ -35,7 +35,7 @@ pub async fn remove_checkpoints(
     let keys: CheckpointKeys = keys.difference(gone).cloned().collect();
     let needed = keys.iter().filter_map(|(space, id)| langgraph_thread.mark(space, id));
     let oldest = needed.map(|mark| mark.seq).min().unwrap_or(u64::MAX);
-    let parts = parts(sealed_store, &langgraph_thread.thread, oldest).await?;
+    let parts = load_parts(sealed_store, &langgraph_thread.thread, oldest).await?;
     let mut target = LangGraphThread {
         tip: langgraph_thread.tip,
         tag: langgraph_thread.tag.clone(),
@@ -58,7 +58,7 @@ pub async fn copied(
     thread: &str,
     into: LangGraphThread,
 ) -> Result<LangGraphThread, Fault> {
-    let parts = parts(sealed_store, thread, 0).await?;
+    let parts = load_parts(sealed_store, thread, 0).await?;
     let mut copy = CheckpointCopy { target: into, keys: None, known: BTreeMap::new() };
     parts.iter().try_for_each(|part| copy.add_all(thread, part))?;
     Ok(copy.target)
@@ -66,7 +66,7 @@ pub async fn copied(
 
 /// The entries of a thread in parts that begin with a snapshot, oldest part first, back to the
 /// part that contains the entry `oldest`.
-async fn parts(
+async fn load_parts(
     sealed_store: &SealedStore,
     thread: &str,
     oldest: u64,

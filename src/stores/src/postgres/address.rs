@@ -17,7 +17,7 @@ pub(super) struct Address {
     tls: TlsClient,
     schema: String,
     timeout: Duration,
-    place: String,
+    label: String,
 }
 
 /// The TLS options of a URL.
@@ -76,7 +76,7 @@ impl Address {
         config.keepalives_idle(Duration::from_secs(30));
         Ok(Self {
             tls: TlsClient::new(check, root)?,
-            place: place(&config),
+            label: label(&config),
             config,
             schema: settings.schema.clone(),
             timeout: settings.timeout,
@@ -100,8 +100,8 @@ impl Address {
     }
 
     /// Hosts, ports and database, for messages.
-    pub(super) fn place(&self) -> &str {
-        &self.place
+    pub(super) fn label(&self) -> &str {
+        &self.label
     }
 }
 
@@ -134,8 +134,8 @@ fn split(url: &str) -> Result<(String, TlsMode), Fault> {
     }
     let (login, rest) =
         rest.split_once('@').map_or((None, rest), |(login, rest)| (Some(login), rest));
-    let (place, options) = rest.split_once('?').unwrap_or((rest, ""));
-    if place.contains('@') {
+    let (location, options) = rest.split_once('?').unwrap_or((rest, ""));
+    if location.contains('@') {
         // Otherwise a part of the password would be taken for the host.
         return Err(fault::setting("write an @ in a user or password as %40"));
     }
@@ -149,7 +149,7 @@ fn split(url: &str) -> Result<(String, TlsMode), Fault> {
         }
     }
     let login = login.map_or_else(String::new, |login| format!("{login}@"));
-    Ok((format!("postgres://{login}{place}?{}", others.join("&")), secrecy))
+    Ok((format!("postgres://{login}{location}?{}", others.join("&")), secrecy))
 }
 
 fn named(mode: &str) -> Result<(SslMode, Check), Fault> {
@@ -173,7 +173,7 @@ fn unread() -> Fault {
     fault::setting("the URL cannot be parsed, or has an unknown option")
 }
 
-fn place(config: &Config) -> String {
+fn label(config: &Config) -> String {
     let (hosts, ports) = (config.get_hosts(), config.get_ports());
     let addresses = config.get_hostaddrs();
     let mut places: Vec<String> = hosts

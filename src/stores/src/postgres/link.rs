@@ -28,7 +28,7 @@ pub(super) struct Connection {
     key: i64,
     schema: String,
     /// How long to wait for a server that is silent.
-    patience: Duration,
+    silence_limit: Duration,
     used: Cell<Instant>,
     /// The statements that are prepared on this connection.
     plans: RefCell<BTreeMap<&'static str, Statement>>,
@@ -51,15 +51,15 @@ impl Connection {
 
     /// Connects and prepares the tables, within the time that is left.
     pub(super) async fn open(address: &Address, left: Duration) -> PostgresResult<Self> {
-        let patience = left + Self::WAY;
-        let silent = |_| PostgresFault::Lost(format!("no answer within {patience:.1?}"));
-        timeout(patience, Self::opened(address)).await.map_err(silent)?
+        let silence_limit = left + Self::WAY;
+        let silent = |_| PostgresFault::Lost(format!("no answer within {silence_limit:.1?}"));
+        timeout(silence_limit, Self::connect(address)).await.map_err(silent)?
     }
 
-    async fn opened(address: &Address) -> PostgresResult<Self> {
-        let patience = address.timeout() + Self::WAY;
+    async fn connect(address: &Address) -> PostgresResult<Self> {
+        let silence_limit = address.timeout() + Self::WAY;
         let connecting = address.config().connect(address.tls());
-        let (client, connection) = within(patience, connecting).await?;
+        let (client, connection) = within(silence_limit, connecting).await?;
         let carrier = tokio::spawn(async move {
             // The pending statements report how the connection ended.
             let _ = connection.await;
@@ -69,7 +69,7 @@ impl Connection {
         let plans = RefCell::default();
         let key = RandomState::new().hash_one(address.schema()).cast_signed();
         let carrier = ConnectionTask(carrier);
-        let link = Self { client, carrier, key, schema, patience, used, plans };
+        let link = Self { client, carrier, key, schema, silence_limit, used, plans };
         // Standard behaviour, independent of the defaults of the role.
         let settings = format!(
             "SET search_path = pg_catalog; SET statement_timeout = {}; \
@@ -101,7 +101,7 @@ impl Connection {
     ) -> PostgresResult<Vec<Row>> {
         let plan = self.plan(statement, values).await?;
         let values: Vec<_> = values.iter().map(|(value, _)| *value).collect();
-        within(self.patience, self.client.query(&plan, &values)).await
+        within(self.silence_limit, self.client.query(&plan, &values)).await
     }
 
     /// As [`Self::rows`], planned for these very values: the plan depends on how many there are.
@@ -112,7 +112,7 @@ impl Connection {
     ) -> PostgresResult<Vec<Row>> {
         self.used.set(Instant::now());
         let statement = statement.replace(SCHEMA, &self.schema);
-        within(self.patience, self.client.query_typed(&statement, values)).await
+        within(self.silence_limit, self.client.query_typed(&statement, values)).await
     }
 
     /// Runs a query for at most one row.
@@ -132,7 +132,7 @@ impl Connection {
     ) -> PostgresResult<u64> {
         let plan = self.plan(statement, values).await?;
         let values: Vec<_> = values.iter().map(|(value, _)| *value).collect();
-        within(self.patience, self.client.execute(&plan, &values)).await
+        within(self.silence_limit, self.client.execute(&plan, &values)).await
     }
 
     async fn plan(
@@ -147,7 +147,7 @@ impl Connection {
         }
         let types: Vec<_> = values.iter().map(|(_, kind)| kind.clone()).collect();
         let text = statement.replace(SCHEMA, &self.schema);
-        let plan = within(self.patience, self.client.prepare_typed(&text, &types)).await?;
+        let plan = within(self.silence_limit, self.client.prepare_typed(&text, &types)).await?;
         self.plans.borrow_mut().insert(statement, plan.clone());
         Ok(plan)
     }
@@ -156,7 +156,7 @@ impl Connection {
     pub(super) async fn execute_all(&self, statements: &str) -> PostgresResult<()> {
         self.used.set(Instant::now());
         let statements = statements.replace(SCHEMA, &self.schema);
-        within(self.patience, self.client.batch_execute(&statements)).await
+        within(self.silence_limit, self.client.batch_execute(&statements)).await
     }
 
     /// Runs `work` in a transaction. Its result is known before the commit, and returned only
@@ -204,11 +204,11 @@ impl Connection {
 }
 
 async fn within<T>(
-    patience: Duration,
+    silence_limit: Duration,
     answer: impl Future<Output = Result<T, Error>>,
 ) -> PostgresResult<T> {
-    if let Ok(answer) = timeout(patience, answer).await {
+    if let Ok(answer) = timeout(silence_limit, answer).await {
         return answer.map_err(|error| fault::of(&error));
     }
-    Err(PostgresFault::Lost(format!("no answer within {patience:.1?}")))
+    Err(PostgresFault::Lost(format!("no answer within {silence_limit:.1?}")))
 }

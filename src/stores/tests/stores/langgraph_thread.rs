@@ -64,12 +64,12 @@ async fn read(
     langgraph_thread: &LangGraphThread,
     id: usize,
 ) -> Option<FullCheckpoint> {
-    if let Some(found) = langgraph_thread.picture("", &name(id)) {
+    if let Some(found) = langgraph_thread.full_checkpoint("", &name(id)) {
         return Some(found);
     }
     let mark = langgraph_thread.mark("", &name(id))?;
     let past = LangGraphThread::past(sealed_store, THREAD, mark).await.unwrap();
-    past.picture("", &name(id))
+    past.full_checkpoint("", &name(id))
 }
 
 async fn size(sealed_store: &SealedStore) -> usize {
@@ -104,8 +104,8 @@ async fn a_list_that_grows_is_stored_once() {
     let stored = size(&sealed_store).await;
     assert!(stored < information * 2, "{stored} bytes for {information}");
     let again = LangGraphThread::load(&sealed_store, THREAD).await.unwrap();
-    assert_eq!(values(&again.picture("", &name(2_000)).unwrap())["list"], list);
-    assert_eq!(values(&again.picture("", &name(7)).unwrap())["list"], list[..1_400]);
+    assert_eq!(values(&again.full_checkpoint("", &name(2_000)).unwrap())["list"], list);
+    assert_eq!(values(&again.full_checkpoint("", &name(7)).unwrap())["list"], list[..1_400]);
 }
 
 #[tokio::test]
@@ -154,7 +154,7 @@ async fn writes_stay_as_they_are_unless_they_are_special() {
         vec![write("b", 0, b"other"), write("a", -3, b"asked")],
     );
     langgraph_thread.put_writes("", &name(1), vec![write("a", -3, b"asked again")]);
-    let found = langgraph_thread.picture("", &name(1)).unwrap().writes;
+    let found = langgraph_thread.full_checkpoint("", &name(1)).unwrap().writes;
     let found: Vec<_> = found.iter().map(|write| (write.task.as_str(), &*write.value)).collect();
     assert_eq!(found, [("a", &b"asked again"[..]), ("b", b"b0"), ("b", b"b1")]);
 }
@@ -177,7 +177,7 @@ async fn writes_of_an_old_checkpoint_are_found_where_they_are() {
     );
     store(&sealed_store, THREAD, &mut langgraph_thread).await.unwrap();
     let again = LangGraphThread::load(&sealed_store, THREAD).await.unwrap();
-    assert!(again.picture("", &name(1)).is_none());
+    assert!(again.full_checkpoint("", &name(1)).is_none());
     for (id, tasks) in [(1, vec!["early", "late", "t"]), (300, vec!["early", "t"])] {
         let id_name = name(id);
         let mark = again.mark("", &id_name).unwrap();
@@ -207,7 +207,7 @@ async fn a_thread_catches_up_with_other_writers() {
     let entries = sealed_store.store().read(THREAD, seen.span()).await.unwrap();
     assert!(mine.catch_up(&sealed_store, &seen, entries).unwrap());
     assert_eq!(mine.last(""), Some(&*name(4)));
-    assert_eq!(values(&mine.picture("", &name(4)).unwrap())["a"], b"4");
+    assert_eq!(values(&mine.full_checkpoint("", &name(4)).unwrap())["a"], b"4");
 }
 
 #[tokio::test]
@@ -422,7 +422,7 @@ async fn run(mutations: Vec<Mutation>) {
                     .await
                     .unwrap();
                 for (id, held) in &model.held {
-                    if let Some(found) = copy.picture("", &name(*id)) {
+                    if let Some(found) = copy.full_checkpoint("", &name(*id)) {
                         assert_eq!(values(&found), *held);
                     }
                 }

@@ -102,7 +102,7 @@ impl<'w> SheetWriter<'w> {
             self.end_row();
             self.row = row;
         }
-        let value = shown(cell.get_value());
+        let value = cell_text(cell.get_value());
         if !value.is_empty() {
             self.cells.push(value);
         }
@@ -130,7 +130,7 @@ fn write_row<'c>(writer: &mut TextWriter, cells: impl Iterator<Item = &'c str>) 
     writer.line();
 }
 
-fn shown(value: &DataRef<'_>) -> String {
+fn cell_text(value: &DataRef<'_>) -> String {
     match value {
         DataRef::Int(number) => number.to_string(),
         DataRef::Float(number) => number.to_string(),

@@ -196,7 +196,7 @@ impl CallAttempt<'_> {
             let request = self.request(&prepared).await?;
             let url = without_secrets(request.url());
             match self.send(request).await {
-                Ok(reply) => match self.judge(reply).await {
+                Ok(reply) => match self.decide(reply).await {
                     NextStep::Finish(reply) => return self.finish(reply, url).await,
                     NextStep::Repeat => {}
                     NextStep::Fail(fault) => return Err(fault),
@@ -286,7 +286,7 @@ impl CallAttempt<'_> {
         Err(RedirectRefusal::TooMany { limit: REDIRECTS }.into())
     }
 
-    async fn judge(&mut self, reply: HttpReply) -> NextStep {
+    async fn decide(&mut self, reply: HttpReply) -> NextStep {
         let status = reply.status();
         if (200..300).contains(&status) || status == 304 {
             return NextStep::Finish(reply);

@@ -73,12 +73,12 @@ impl ToolFunction for ReadPage {
             );
             return Err(Fault::new(FaultCode::InvalidValue, message));
         }
-        Ok(shown(&page, offset, self.reader.excerpt()))
+        Ok(page_view(&page, offset, self.reader.excerpt()))
     }
 }
 
 /// What the model reads: facts first, then the text.
-fn shown(page: &StoredPage, offset: usize, limit: usize) -> Json {
+fn page_view(page: &StoredPage, offset: usize, limit: usize) -> Json {
     let excerpt = page.excerpt_from(offset, limit);
     let links: Vec<Json> = page
         .links_in(excerpt.range)

@@ -101,14 +101,14 @@ pub(super) fn timeout(limit: Duration) -> Fault {
         .hint("read fewer rows: add a WHERE clause, aggregate, or avoid joins without a condition")
 }
 
-pub(super) fn unreachable(place: &str, problem: &str) -> Fault {
-    let message = format!("the database `{place}` cannot be reached: {problem}");
+pub(super) fn unreachable(label: &str, problem: &str) -> Fault {
+    let message = format!("the database `{label}` cannot be reached: {problem}");
     Fault::new(FaultCode::DatabaseUnreachable, message)
         .hint("check that it exists and runs, and the host, port and name in its URL")
 }
 
-pub(super) fn login_failed(place: &str, problem: &str) -> Fault {
-    let message = format!("the login to the database `{place}` failed: {problem}");
+pub(super) fn login_failed(label: &str, problem: &str) -> Fault {
+    let message = format!("the login to the database `{label}` failed: {problem}");
     Fault::new(FaultCode::DatabaseLoginFailed, message)
         .hint("check the user, the password and the TLS options in its URL")
 }

@@ -70,8 +70,8 @@ pub struct PostgresDatabase {
 
 impl fmt::Debug for PostgresDatabase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let place = self.pool.place();
-        f.debug_struct("PostgresDatabase").field("place", &place).finish_non_exhaustive()
+        let label = self.pool.label();
+        f.debug_struct("PostgresDatabase").field("database", &label).finish_non_exhaustive()
     }
 }
 

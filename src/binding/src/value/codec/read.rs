@@ -52,7 +52,7 @@ impl<'a, 'py, 'd> ObjectDecoder<'a, 'py, 'd> {
             }
             Ok(())
         })?;
-        self.made(PyList::new(self.py, items))
+        self.built(PyList::new(self.py, items))
     }
 
     fn map(&mut self, from: &mut ByteReader<'d>, length: usize) -> Read<'py> {
@@ -81,24 +81,24 @@ impl<'a, 'py, 'd> ObjectDecoder<'a, 'py, 'd> {
     fn extension(&mut self, from: &ByteReader<'d>, kind: i8, bytes: &'d [u8]) -> Read<'py> {
         let py = self.py;
         match kind {
-            kind::INTEGER => self.made(from_two_complement(py, bytes)),
+            kind::INTEGER => self.built(from_two_complement(py, bytes)),
             kind::SURROGATES => {
                 let bytes = PyBytes::new(py, bytes);
                 let (encoding, errors) = (Some(c"utf-8"), Some(c"surrogatepass"));
-                self.made(PyString::from_encoded_object(&bytes, encoding, errors))
+                self.built(PyString::from_encoded_object(&bytes, encoding, errors))
             }
             kind::TUPLE => {
                 let items = self.items(from, bytes)?;
-                self.made(PyTuple::new(py, items))
+                self.built(PyTuple::new(py, items))
             }
             kind::DICT => self.dict(from, bytes),
             kind::SET => {
                 let items = self.items(from, bytes)?;
-                self.made(PySet::new(py, items))
+                self.built(PySet::new(py, items))
             }
             kind::FROZENSET => {
                 let items = self.items(from, bytes)?;
-                self.made(PyFrozenSet::new(py, items))
+                self.built(PyFrozenSet::new(py, items))
             }
             kind::NAMED => from.inside(bytes, |inside| self.named(inside)),
             kind::PICKLE => from.inside(bytes, |inside| self.pickled(inside)),
@@ -128,7 +128,7 @@ impl<'a, 'py, 'd> ObjectDecoder<'a, 'py, 'd> {
         let unknown = || corrupt(&format!("a value of an unknown kind: {kind}"));
         let codec = codec.ok_or_else(unknown)?;
         let parts = self.value(from)?;
-        self.made(codec.get().unpack.bind(self.py).call1((parts,)))
+        self.built(codec.get().unpack.bind(self.py).call1((parts,)))
     }
 
     /// A codec of the registry, which knows all there are: the bytes only choose.
@@ -170,7 +170,7 @@ impl<'a, 'py, 'd> ObjectDecoder<'a, 'py, 'd> {
     }
 
     /// What Python made of bytes, unless they say what cannot be: a list as a key, say.
-    fn made<T>(&self, made: PyResult<Bound<'py, T>>) -> Read<'py> {
+    fn built<T>(&self, made: PyResult<Bound<'py, T>>) -> Read<'py> {
         made.map(Bound::into_any).map_err(|error| refused(self.py, &error))
     }
 }

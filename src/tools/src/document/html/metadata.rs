@@ -43,17 +43,17 @@ fn meta(tree: &HtmlTree, names: &[&str]) -> Option<String> {
             let name = ["name", "property", "itemprop"].iter().find_map(|key| node.attribute(key));
             node.name() == "meta" && name.is_some_and(|name| name.eq_ignore_ascii_case(wanted))
         };
-        tidy(tree.get(tree.find(named)?)?.attribute("content")?)
+        one_line(tree.get(tree.find(named)?)?.attribute("content")?)
     })
 }
 
 fn element(page: &HtmlPage, test: impl Fn(&HtmlNode) -> bool) -> Option<String> {
-    tidy(&gather(page, page.tree.find(test)?))
+    one_line(&gather(page, page.tree.find(test)?))
 }
 
 fn attribute(tree: &HtmlTree, name: &str, key: &str) -> Option<String> {
     let found = tree.find(|node| node.name() == name && node.attribute(key).is_some())?;
-    tidy(tree.get(found)?.attribute(key)?)
+    one_line(tree.get(found)?.attribute(key)?)
 }
 
 /// The objects of the page's first JSON-LD block.
@@ -76,21 +76,21 @@ fn linked_data(page: &HtmlPage) -> Vec<Json> {
 /// A text, the name of an object, or those of a list.
 fn text_of(value: &Json) -> Option<String> {
     match value {
-        Json::String(text) => tidy(text),
-        Json::Object(fields) => fields.get("name").and_then(Json::as_str).and_then(tidy),
+        Json::String(text) => one_line(text),
+        Json::Object(fields) => fields.get("name").and_then(Json::as_str).and_then(one_line),
         Json::Array(values) => {
             let one = |value: &Json| match value {
                 Json::Array(_) => None,
                 value => text_of(value),
             };
-            tidy(&values.iter().filter_map(one).collect::<Vec<_>>().join(", "))
+            one_line(&values.iter().filter_map(one).collect::<Vec<_>>().join(", "))
         }
         _ => None,
     }
 }
 
 /// One line of bounded length; `None` if nothing is left.
-fn tidy(text: &str) -> Option<String> {
+fn one_line(text: &str) -> Option<String> {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let line: String = line.chars().filter(|c| !c.is_control()).take(LONGEST).collect();
     (!line.is_empty()).then_some(line)

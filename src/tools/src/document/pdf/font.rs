@@ -34,7 +34,7 @@ impl<'d> PdfFont<'d> {
 
     pub(super) fn text(&self, bytes: &[u8]) -> Option<String> {
         let text = Document::decode_text(self.encoding.as_ref()?, bytes).ok()?;
-        Some(text.chars().flat_map(letters).collect())
+        Some(text.chars().flat_map(ligature_letters).collect())
     }
 
     /// How far `bytes` move on, in units of the font's size, and how many characters they are.
@@ -101,7 +101,7 @@ fn number(object: &Object, file: &Document) -> Option<f32> {
 }
 
 /// The letters of a ligature, so that words are found as they are spelled.
-fn letters(character: char) -> impl Iterator<Item = char> {
+fn ligature_letters(character: char) -> impl Iterator<Item = char> {
     let letters = match character {
         'ﬀ' => "ff",
         'ﬁ' => "fi",

@@ -20,7 +20,7 @@ pub(super) struct Address {
     pub(super) config: Config,
     pub(super) tls: MakeRustlsConnect,
     /// Host, port and database, for messages.
-    pub(super) place: String,
+    pub(super) label: String,
 }
 
 impl Address {
@@ -52,7 +52,7 @@ impl Address {
         config.keepalives_idle(Duration::from_secs(30));
         config.ssl_mode(options.mode);
         let tls = tls::client(options.check, options.root.as_deref())?;
-        Ok(Self { config, tls, place: format!("{host}:{port}/{database}") })
+        Ok(Self { config, tls, label: format!("{host}:{port}/{database}") })
     }
 }
 

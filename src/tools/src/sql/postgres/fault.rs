@@ -35,13 +35,13 @@ impl From<Fault> for PostgresFault {
 }
 
 impl PostgresFault {
-    pub(super) fn into_fault(self, place: &str, limit: Duration) -> Fault {
+    pub(super) fn into_fault(self, label: &str, limit: Duration) -> Fault {
         match self {
-            Self::Unreachable(problem) => fault::unreachable(place, &problem),
+            Self::Unreachable(problem) => fault::unreachable(label, &problem),
             Self::Other(fault) => fault,
             Self::Driver(error) => match error.as_db_error() {
-                Some(reported) => of_server(reported, place, limit),
-                None => of_driver(&error, place),
+                Some(reported) => of_server(reported, label, limit),
+                None => of_driver(&error, label),
             },
         }
     }
@@ -90,20 +90,20 @@ fn is_refusal(code: &SqlState) -> bool {
     *code == SqlState::READ_ONLY_SQL_TRANSACTION
 }
 
-fn of_server(reported: &DbError, place: &str, limit: Duration) -> Fault {
+fn of_server(reported: &DbError, label: &str, limit: Duration) -> Fault {
     let code = reported.code();
     let problem = text(reported);
     if *code == SqlState::QUERY_CANCELED || *code == SqlState::LOCK_NOT_AVAILABLE {
         return fault::timeout(limit);
     }
     if code.code().starts_with("28") {
-        return fault::login_failed(place, &problem);
+        return fault::login_failed(label, &problem);
     }
     if is_of_connection(code)
         || code.code().starts_with("53")
         || *code == SqlState::INVALID_CATALOG_NAME
     {
-        return fault::unreachable(place, &problem);
+        return fault::unreachable(label, &problem);
     }
     if is_refusal(code) {
         let message = format!("the connection does not allow what the query does: {problem}");
@@ -115,12 +115,12 @@ fn of_server(reported: &DbError, place: &str, limit: Duration) -> Fault {
 }
 
 /// An error without an answer of the server: no connection, TLS, the login.
-fn of_driver(error: &Error, place: &str) -> Fault {
+fn of_driver(error: &Error, label: &str) -> Fault {
     let cause = error.source().map(ToString::to_string);
     let kind = error.to_string();
     let problem = cause.unwrap_or_else(|| kind.clone());
     if kind.starts_with("authentication error") || problem == "password missing" {
-        return fault::login_failed(place, &problem);
+        return fault::login_failed(label, &problem);
     }
-    fault::unreachable(place, &problem)
+    fault::unreachable(label, &problem)
 }

@@ -29,8 +29,8 @@ impl Pool {
         Self { address, schema: schema.to_owned(), options, idle }
     }
 
-    pub(super) fn place(&self) -> &str {
-        &self.address.place
+    pub(super) fn label(&self) -> &str {
+        &self.address.label
     }
 
     /// Runs `work` in a read-only transaction, which is rolled back.
@@ -40,7 +40,7 @@ impl Pool {
         work: impl AsyncFnOnce(&Client) -> PostgresResult<T>,
     ) -> Result<T, Fault> {
         let outcome = self.transaction(limit, work).await;
-        outcome.map_err(|failure| failure.into_fault(self.place(), limit))
+        outcome.map_err(|failure| failure.into_fault(self.label(), limit))
     }
 
     async fn transaction<T>(
@@ -75,9 +75,9 @@ impl Pool {
             connection.begin(limit).await?;
             Ok(connection)
         };
-        let patience = self.options.connect_timeout;
-        timeout(patience, opening).await.unwrap_or_else(|_| {
-            let problem = format!("no answer within {} s", patience.as_secs_f64());
+        let connect_limit = self.options.connect_timeout;
+        timeout(connect_limit, opening).await.unwrap_or_else(|_| {
+            let problem = format!("no answer within {} s", connect_limit.as_secs_f64());
             Err(PostgresFault::Unreachable(problem))
         })
     }

@@ -31,10 +31,10 @@ impl From<Fault> for SqliteFailure {
 
 impl SqliteFailure {
     /// The fault for the caller; `timeout` is the limit of this query.
-    pub(super) fn into_fault(self, place: &str, timeout: Duration) -> Fault {
+    pub(super) fn into_fault(self, label: &str, timeout: Duration) -> Fault {
         match self {
             Self::Other(fault) => fault,
-            Self::Unopened(error) => fault::unreachable(place, &text(&error)),
+            Self::Unopened(error) => fault::unreachable(label, &text(&error)),
             Self::Failed(error) => match error.sqlite_error_code() {
                 Some(ErrorCode::OperationInterrupted) => fault::timeout(timeout),
                 Some(
@@ -44,7 +44,7 @@ impl SqliteFailure {
                     | ErrorCode::DatabaseBusy
                     | ErrorCode::DatabaseLocked
                     | ErrorCode::SystemIoFailure,
-                ) => fault::unreachable(place, &text(&error)),
+                ) => fault::unreachable(label, &text(&error)),
                 Some(ErrorCode::AuthorizationForStatementDenied | ErrorCode::ReadOnly) => {
                     denied(&error)
                 }
