@@ -11,9 +11,7 @@ import sys
 from pathlib import Path
 
 from bench.engine import Engine
-from bench.rows.at_once import RUNS, Asking
-
-WARM = 4
+from bench.rows.at_once import RUNS, WARM, Asking
 
 
 def highest() -> float:

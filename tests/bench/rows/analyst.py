@@ -1,12 +1,14 @@
 """All of a question to a data analyst that is neither a model nor a database, and 200 at once."""
 
-import asyncio
 import json
+from collections.abc import Awaitable, Callable
 from typing import Any, TypedDict
 
+from antiphon.models import scripted
 from antiphon.systems import DataAnalyst
 from bench.engine import Engine
-from bench.row import Row, Sample, awaited, sync
+from bench.row import Row, Sample, sync
+from bench.rows.at_once import REPLIES, RUNS, at_once, memory
 
 QUESTION = "How many orders are there?"
 TABLES = {"dialect": "SQLite", "tables": [{"name": "orders", "columns": ["id"]}]}
@@ -14,7 +16,6 @@ SCHEMA = {"tables": [{"name": "orders", "columns": [{"name": "id", "type": "INTE
 ROWS_FOUND = {"columns": [{"name": "n", "type": ""}], "rows": [[3]], "row_count": 1}
 QUERY = {"sql": "SELECT count(*) AS n FROM orders"}
 ANSWER = {"answer": "There are 3 orders."}
-RUNS = 200
 
 
 def sql_tables() -> dict[str, Any]:
@@ -107,29 +108,20 @@ def one(engine: Engine) -> Sample:
     return sync(lambda: compiled.invoke({"question": QUESTION}))
 
 
-def many(engine: Engine) -> Sample:
-    """Questions at once on one event loop."""
-    ready: Any = analyst() if engine.ours else graph(engine)
-
-    async def gather() -> None:
-        if engine.ours:
-            await asyncio.gather(*(ready.arun(QUESTION) for _ in range(RUNS)))
-        else:
-            asked = {"question": QUESTION}
-            await asyncio.gather(*(ready.ainvoke(asked) for _ in range(RUNS)))
-
-    return awaited(gather)
+def asking(engine: Engine) -> Callable[[], Awaitable[Any]]:
+    """Asks one question on the event loop; the models follow a script."""
+    if engine.ours:
+        queries = dict.fromkeys(("sql_writer", "sql_reviewer"), [{"json": QUERY}] * REPLIES)
+        words = dict.fromkeys(("sql_answerer", "composer"), [{"json": ANSWER}] * REPLIES)
+        model = scripted([], replies_by_agent=queries | words)
+        ready = DataAnalyst(model, database=[sql_tables, sql_schema, sql_query], sandbox=False)
+        return lambda: ready.arun(QUESTION)
+    compiled = graph(engine)
+    return lambda: compiled.ainvoke({"question": QUESTION})
 
 
 ROWS = (
     Row("analyst", "data analyst with a query (beside: a bare graph)", "µs", 1, bare, one),
-    Row(
-        "analyst-runs",
-        f"data analyst, {RUNS} questions at once",
-        "µs",
-        RUNS,
-        bare,
-        many,
-        once=True,
-    ),
+    at_once("analyst-runs", f"data analyst, {RUNS} questions at once", bare, asking),
+    memory("analyst-memory", "bench.rows.analyst", f"memory of one of {RUNS} questions"),
 )

@@ -1,20 +1,21 @@
 """All of an agentic search that is neither a model nor a tool, and 200 searches at once."""
 
-import asyncio
 import json
 import operator
+from collections.abc import Awaitable, Callable
 from typing import Annotated, Any, TypedDict
 
 from antiphon import tool
+from antiphon.models import scripted
 from antiphon.systems import AgenticSearch
 from bench.engine import Engine
-from bench.row import Row, Sample, awaited, sync
+from bench.row import Row, Sample, sync
+from bench.rows.at_once import REPLIES, RUNS, at_once, memory
 
 QUESTION = "How many stories?"
 TASKS = [{"tool_name": "find", "tool_arguments": {"query": str(n), "size": 5}} for n in range(3)]
 PLAN = {"reasoning": "three parts", "tasks": TASKS}
 ANSWER = {"reasoning": "counted", "response_content": "<p>There are <b>3</b>.</p>"}
-RUNS = 200
 
 
 def find(query: str, size: int = 5) -> dict[str, Any]:
@@ -88,29 +89,22 @@ def one(engine: Engine) -> Sample:
     return sync(lambda: compiled.invoke({"question": QUESTION}))
 
 
-def many(engine: Engine) -> Sample:
-    """Questions at once on one event loop."""
-    ready: Any = search() if engine.ours else graph(engine)
-
-    async def gather() -> None:
-        if engine.ours:
-            await asyncio.gather(*(ready.arun(QUESTION) for _ in range(RUNS)))
-        else:
-            asked = {"question": QUESTION}
-            await asyncio.gather(*(ready.ainvoke(asked) for _ in range(RUNS)))
-
-    return awaited(gather)
+def asking(engine: Engine) -> Callable[[], Awaitable[Any]]:
+    """Asks one question on the event loop; the models follow a script."""
+    if engine.ours:
+        replies = {
+            "planner": [{"json": PLAN}] * REPLIES,
+            "synthesiser": [{"json": ANSWER}] * REPLIES,
+        }
+        model = scripted([], replies_by_agent=replies)
+        ready = AgenticSearch(model, tools=[tool(side_effect="read")(find)])
+        return lambda: ready.arun(QUESTION)
+    compiled = graph(engine)
+    return lambda: compiled.ainvoke({"question": QUESTION})
 
 
 ROWS = (
     Row("search", "agentic search of 3 calls (beside: a bare graph)", "µs", 1, bare, one),
-    Row(
-        "search-runs",
-        f"agentic search, {RUNS} questions at once",
-        "µs",
-        RUNS,
-        bare,
-        many,
-        once=True,
-    ),
+    at_once("search-runs", f"agentic search, {RUNS} questions at once", bare, asking),
+    memory("search-memory", "bench.rows.search", f"memory of one of {RUNS} searches"),
 )
