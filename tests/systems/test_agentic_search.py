@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -206,6 +208,33 @@ def test_a_call_waits_for_a_person_and_goes_on_with_the_answer() -> None:
     assert (paused.outcome, paused.questions[0].value["tool"], calls) == ("paused", "pay", [])
     result = search.resume("t", True)
     assert (result.answer, calls) == ("Bought.", ["tea"])
+
+
+APPROVE = """
+import sys
+from antiphon import Tool
+from antiphon.models import scripted
+from antiphon.systems import AgenticSearch
+
+def pay(query: str) -> str:
+    "Buy it."
+    print("paid for", query)
+    return "bought"
+
+answer = scripted([{"json": {"response_content": "<p>Bought.</p>"}}])
+search = AgenticSearch(answer, tools=[Tool(pay, approval=True)], checkpointer=sys.argv[1])
+print(search.resume("t", {"approve": True, "args": {"query": "less tea"}}).answer)
+"""
+
+
+def test_another_process_goes_on_with_the_approval_of_a_person(tmp_path: Path) -> None:
+    calls: list[str] = []
+    store = f"sqlite:{tmp_path / 'runs.db'}"
+    paused = paying(calls, checkpointer=store).run("Buy tea.", thread="t")
+    assert (paused.outcome, calls) == ("paused", [])
+    command = [sys.executable, "-c", APPROVE, store]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stdout.splitlines() == ["paid for less tea", "Bought."], done.stderr
 
 
 def paying(calls: list[str], **options: Any) -> AgenticSearch:
