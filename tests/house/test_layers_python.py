@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from house.source import ROOT, Finding, finding, python, report
+from antiphon.systems import systems
+from house.source import ROOT, Finding, files, finding, python, report
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -31,6 +32,17 @@ def test_no_package_imports_itself_by_way_of_another() -> None:
 
 def test_packages_side_by_side_do_not_know_each_other() -> None:
     report(misplaced_imports(ROOT))
+
+
+def test_no_command_names_a_class_of_a_ready_system() -> None:
+    names = [name.title().replace("_", "") for name in systems()]
+    found = [
+        finding(ROOT, path, 1, f"a command works with any system: {name}")
+        for path in files(ROOT, "python/antiphon/_cli", ".py")
+        for name in names
+        if name in path.read_text(encoding="utf-8")
+    ]
+    report(found)
 
 
 def test_a_private_module_is_imported_within_its_package_alone() -> None:

@@ -21,7 +21,7 @@ from antiphon._text import drop_controls, well_formed
 from antiphon.errors import ValidationError
 from antiphon.local import ProgressBar
 from antiphon.models import Model
-from antiphon.systems import PlanExecuteResult, ReviewLoopResult, System, SystemResult, find
+from antiphon.systems import System, SystemResult, find
 
 if TYPE_CHECKING:
     import argparse
@@ -54,7 +54,8 @@ def ask(options: argparse.Namespace) -> Exit:
             kept = _kept(options)
             system = system_of(options)(model, **settings, **kept, **database, **queue, **tools)
             result = system.run(question, watch=view, thread=options.thread, **given)
-        _report(view, result)
+        for text in result.summary():
+            view.say(text)
         write_report(result, options, view.say)
         if result.questions and result.thread is not None:
             store = f" --store {options.store}" if options.store else ""
@@ -134,34 +135,10 @@ def read_setting(given: str) -> tuple[str, Any]:
         return key.strip(), value
 
 
-def _report(view: ProgressView, result: SystemResult) -> None:
-    usage = result.usage
-    if result.outcome != "answered":
-        step = result.error_component if isinstance(result, ReviewLoopResult) else None
-        view.say(f"no answer ({result.outcome})" + (f" at the step: {step}" if step else ""))
-    for question in result.questions:
-        view.say(f"question of {question.agent}: {question.value}")
-    if result.reason is not None:
-        view.say(f"reason: {result.reason}")
-    if result.outcome != "answered" and result.error is not None:
-        view.say(f"error: {result.error.message}")
-        if result.error.hint:
-            view.say(f"hint: {result.error.hint}")
-    for line in result._basis():  # noqa: SLF001
-        view.say(line)
-    view.say(
-        f"tokens: {usage.input_tokens} read, {usage.output_tokens} written"
-        + (f"; retries: {result.retry_count}" if isinstance(result, ReviewLoopResult) else "")
-    )
-
-
 def _output(result: SystemResult, options: argparse.Namespace) -> str:
     if options.json:
         return json.dumps(_object(result, trace=options.trace))
-    given_up = ""
-    if isinstance(result, ReviewLoopResult | PlanExecuteResult):
-        given_up = result.final_answer or ""
-    lines = [given_up if result.answer is None else result.answer]
+    lines = [result.explanation or "" if result.answer is None else result.answer]
     if options.trace:
         lines += ["", result.trace.to_text()]
     text = "\n".join(lines)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from antiphon.errors import ValidationError
-from antiphon.systems import DeepResearchResult
-from antiphon.systems.report_file import report_path
+from antiphon.systems.report_file import WritableReport, report_path
 
 if TYPE_CHECKING:
     import argparse
@@ -25,7 +24,7 @@ def check_report(options: argparse.Namespace, system: type[System[Any]]) -> None
     """
     if options.report is None:
         return
-    if not issubclass(system._result, DeepResearchResult):  # noqa: SLF001
+    if not hasattr(system._result, "write"):  # noqa: SLF001
         raise ValidationError(
             f"the system writes no reports: {options.system}",
             code="input_invalid",
@@ -43,7 +42,7 @@ def write_report(
         ToolError: it cannot be written as PDF (``pdf_unwritable``).
         OSError: the file cannot be written.
     """
-    if options.report is None or not isinstance(result, DeepResearchResult):
+    if options.report is None or not isinstance(result, WritableReport):
         return
     if not result.final_report:
         say("report: there is nothing to write")

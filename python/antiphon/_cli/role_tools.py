@@ -26,8 +26,6 @@ _EXPECTED = {"no document", "symbolic link", "broken link"}
 _MOST_REASONS = 4
 _FILES = {"read_file", "list_files", "write_file", "append_file"}
 """What is done with files of a workspace; nothing is moved or deleted."""
-_WRITING_SYSTEMS = {"agentic_search", "plan_execute"}
-"""Systems whose plans write files."""
 _PARAMETERS = ("research_tools", "tools")
 """Where a system takes tools that look things up; the first one that it has."""
 
@@ -94,7 +92,7 @@ def _workspace(
     """The tools of a folder that files are read from and written to."""
     if folder is None:
         return []
-    if system.name not in _WRITING_SYSTEMS:
+    if not system.works_with_files:
         raise ValidationError(
             f"the system does not work with files: {options.system}",
             code="input_invalid",

@@ -59,9 +59,11 @@ class System(FileBatches[_R], SystemThreads, Generic[_R]):
 
     Attributes:
         name: the name in the registry (`antiphon.systems.systems`).
+        works_with_files: whether its plans read and write files, with tools of a folder.
     """
 
     name: ClassVar[str]
+    works_with_files: ClassVar[bool] = False
     _result: ClassVar[type[SystemResult]] = PlainResult
     _roles: ClassVar[Mapping[str, RoleSpec]]
     """The roles, with the replies that an agent or a function returns for them."""

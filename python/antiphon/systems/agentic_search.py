@@ -114,6 +114,7 @@ class AgenticSearch(System[AgenticSearchResult]):
     """
 
     name = "agentic_search"
+    works_with_files = True
     _result = AgenticSearchResult
     _roles: ClassVar[Mapping[str, RoleSpec]] = {
         "planner": RoleSpec("planner", ("tasks", "reasoning", "question"), speaks=False, view=dict),

@@ -137,6 +137,7 @@ class PlanExecute(System[PlanExecuteResult]):
     """
 
     name = "plan_execute"
+    works_with_files = True
     _result = PlanExecuteResult
     _roles: ClassVar[Mapping[str, RoleSpec]] = {
         "planner": RoleSpec("planner", ("stages",), speaks=False, view=dict),

@@ -141,6 +141,11 @@ class PlanExecuteResult(SystemResult):
         return self.text or None
 
     @property
+    def explanation(self) -> str | None:
+        """What failed; ``None`` if there is an answer."""
+        return self.final_answer if self.answer is None else None
+
+    @property
     def plan_json(self) -> list[list[dict[str, Any]]]:
         """The plan as JSON values, for `PlanExecute.run` with ``plan=``."""
         return [[_written(step) for step in stage] for stage in self.plan]

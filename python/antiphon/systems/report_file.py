@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from antiphon._builtin_tools.write_pdf import write_pdf
 from antiphon._text import escape_controls, well_formed
@@ -15,12 +15,24 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Iterator
 
-__all__ = ["report_markdown", "report_path", "write_report"]
+__all__ = ["WritableReport", "report_markdown", "report_path", "write_report"]
 
 _SIGNS = re.compile(r"([\\`*_\[\]<>#|~!])")
 """Signs that mean something in Markdown wherever they stand."""
 _FIRST_SIGNS = re.compile(r"^(?:[-+=]|\d+(?=[.)]))")
 """What means something in Markdown at the start of a line."""
+
+
+@runtime_checkable
+class WritableReport(Protocol):
+    """A result with a report that can be written to a file."""
+
+    @property
+    def final_report(self) -> str:
+        """The report; empty if there is none."""
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write it; the ending of the path chooses the format."""
 
 
 def report_markdown(report: Report) -> str:

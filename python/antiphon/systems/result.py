@@ -56,6 +56,27 @@ class SystemResult(RunResult):
 
         return Trace.of(self.events, self._name(), calls_only=True)
 
+    @property
+    def explanation(self) -> str | None:
+        """What stands in place of an answer; ``None`` if there is an answer, or nothing to say."""
+        return None
+
+    def summary(self) -> Iterator[str]:
+        """Lines: how it ended without an answer, what an answer relies on, what was spent."""
+        if self.outcome != "answered":
+            yield f"no answer ({self.outcome}){self._where()}"
+        for question in self.questions:
+            yield f"question of {question.agent}: {question.value}"
+        if self.reason is not None:
+            yield f"reason: {self.reason}"
+        if self.outcome != "answered" and self.error is not None:
+            yield f"error: {self.error.message}"
+            if self.error.hint:
+                yield f"hint: {self.error.hint}"
+            yield f"code: {self.error.code}, see docs/errors"
+        yield from self._basis()
+        yield self._spent()
+
     @classmethod
     def of(cls, native: Mapping[str, Any]) -> Self:
         """The result as the engine has it, in Python's own types."""
@@ -75,6 +96,13 @@ class SystemResult(RunResult):
         fields["error"] = None if self.error is None else fault_of(self.error)
         fields["caveat"] = self.caveat
         return fields
+
+    def _where(self) -> str:
+        """Where the question ended without an answer, if there is anything to say."""
+        return ""
+
+    def _spent(self) -> str:
+        return f"tokens: {self.usage.input_tokens} read, {self.usage.output_tokens} written"
 
     def _basis(self) -> Iterator[str]:
         """Lines that say what the answer relies on, and what it lacks."""

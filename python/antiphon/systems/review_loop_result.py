@@ -52,6 +52,11 @@ class ReviewLoopResult(SystemResult):
         """The `final_answer`, if the question was answered; else ``None``."""
         return self.final_answer if self.outcome == "answered" else None
 
+    @property
+    def explanation(self) -> str | None:
+        """The `final_answer`, if the question was not answered; else ``None``."""
+        return None if self.outcome == "answered" else self.final_answer
+
     @classmethod
     def of(cls, native: Mapping[str, Any]) -> Self:
         """The result as the engine has it, in Python's own types."""
@@ -66,6 +71,12 @@ class ReviewLoopResult(SystemResult):
         del fields["model_answer"]
         answer, reasoning = fields.pop("final_answer"), fields.pop("final_reasoning_trace")
         return {"model_answer": answer, "reasoning_trace": reasoning, **fields}
+
+    def _where(self) -> str:
+        return f" at the step: {self.error_component}" if self.error_component else ""
+
+    def _spent(self) -> str:
+        return f"{super()._spent()}; retries: {self.retry_count}"
 
     def _limit(self) -> str:
         where = f" at the step `{self.error_component}`" if self.error_component else ""

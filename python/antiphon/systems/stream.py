@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     _Show = Callable[[Event], None]
-    _Letters = queue.SimpleQueue[Any]
+    _Inbox = queue.SimpleQueue[Any]
 
 __all__ = ["AsyncSystemStream", "SystemStream"]
 
@@ -58,10 +58,10 @@ class SystemStream(_StreamedQuestion[_R], Generic[_R]):
 
     def __init__(self, ask: Callable[[_Show, CancellationToken], _R]) -> None:
         super().__init__()
-        self._letters: _Letters = queue.SimpleQueue()
+        self._inbox: _Inbox = queue.SimpleQueue()
         self._token = CancellationToken()
         # The thread knows nothing of this object, so that it can be thrown away.
-        work = (ask, self._letters, self._token)
+        work = (ask, self._inbox, self._token)
         threading.Thread(target=_work, args=work, name="antiphon-stream", daemon=True).start()
 
     def close(self) -> None:
@@ -70,11 +70,11 @@ class SystemStream(_StreamedQuestion[_R], Generic[_R]):
             return
         self._over = True
         self._token.cancel("the stream was closed")
-        letter = self._letters.get()
-        while isinstance(letter, Event):
-            letter = self._letters.get()
-        if not isinstance(letter, BaseException):
-            self._result = letter
+        item = self._inbox.get()
+        while isinstance(item, Event):
+            item = self._inbox.get()
+        if not isinstance(item, BaseException):
+            self._result = item
 
     def __iter__(self) -> Self:
         return self
@@ -83,16 +83,16 @@ class SystemStream(_StreamedQuestion[_R], Generic[_R]):
         if self._over:
             raise StopIteration
         try:
-            letter = self._letters.get()
+            item = self._inbox.get()
         except BaseException:  # Ctrl-C
             self.close()
             raise
-        if isinstance(letter, Event):
-            return letter
+        if isinstance(item, Event):
+            return item
         self._over = True
-        if isinstance(letter, BaseException):
-            raise letter
-        self._result = letter
+        if isinstance(item, BaseException):
+            raise item
+        self._result = item
         raise StopIteration
 
     def __enter__(self) -> Self:
@@ -106,12 +106,12 @@ class SystemStream(_StreamedQuestion[_R], Generic[_R]):
 
 
 def _work(
-    ask: Callable[[_Show, CancellationToken], Any], letters: _Letters, token: CancellationToken
+    ask: Callable[[_Show, CancellationToken], Any], inbox: _Inbox, token: CancellationToken
 ) -> None:
     try:
-        letters.put(ask(letters.put, token))
+        inbox.put(ask(inbox.put, token))
     except BaseException as error:  # noqa: BLE001 - raised where the stream is read
-        letters.put(error)
+        inbox.put(error)
 
 
 class AsyncSystemStream(_StreamedQuestion[_R], Generic[_R]):
