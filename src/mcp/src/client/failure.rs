@@ -43,6 +43,9 @@ impl CallFailure {
                 let fault = Fault::new(FaultCode::ToolFailed, message);
                 Self::Final(fault.with("rpc_code", error.code.0).with("server", server))
             }
+            ServiceError::TransportSend(error) if refuses_credentials(&*error.error) => {
+                Self::Final(unauthorized(server, None))
+            }
             ServiceError::TransportSend(error) => {
                 let cause = innermost(&*error.error);
                 Self::Lost { sent: !never_sent(&*error.error), cause }
@@ -124,6 +127,11 @@ pub(super) fn of_handshake(
         return (unauthorized(server, error.auth_challenge()), false);
     }
     match error {
+        ClientInitializeError::TransportError { error, .. }
+            if refuses_credentials(&*error.error) =>
+        {
+            (unauthorized(server, None), false)
+        }
         ClientInitializeError::TransportError { error, .. } if never_sent(&*error.error) => {
             (unreachable(server, &innermost(&*error.error)), false)
         }
@@ -150,25 +158,43 @@ fn never_sent(error: &(dyn std::error::Error + 'static)) -> bool {
     http_error(error).is_some_and(reqwest::Error::is_connect)
 }
 
+/// Whether the server refused the request without saying which credentials it wants. The library
+/// tells that in words alone.
+fn refuses_credentials(error: &(dyn std::error::Error + 'static)) -> bool {
+    let statuses = ["HTTP 401 ", "HTTP 403 "];
+    matches!(
+        find_cause(error),
+        Some(TransportFailure::UnexpectedServerResponse(text))
+            if statuses.iter().any(|status| text.starts_with(status))
+    )
+}
+
+type TransportFailure = StreamableHttpError<reqwest::Error>;
+
 /// The failed exchange of HTTP at the bottom of a failure. The library does not name it as the
 /// source of its own error.
 fn http_error<'e>(error: &'e (dyn std::error::Error + 'static)) -> Option<&'e reqwest::Error> {
-    let mut cause = Some(error);
-    while let Some(error) = cause {
-        if let Some(StreamableHttpError::Client(found)) = error.downcast_ref() {
-            return Some(found);
-        }
-        if let Some(found) = error.downcast_ref() {
-            return Some(found);
-        }
-        cause = error.source();
+    match find_cause(error) {
+        Some(TransportFailure::Client(found)) => Some(found),
+        _ => find_cause(error),
     }
-    None
+}
+
+/// The first cause of a type.
+fn find_cause<'e, E: std::error::Error + 'static>(
+    error: &'e (dyn std::error::Error + 'static),
+) -> Option<&'e E> {
+    std::iter::successors(Some(error), |&error| error.source())
+        .find_map(|cause| cause.downcast_ref())
 }
 
 /// The cause at the bottom of a failure. A failed exchange of HTTP names the whole address, which
 /// may hold a key, and so only its own cause is told.
 fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
+    if let Some(TransportFailure::UnexpectedContentType(found)) = find_cause(error) {
+        let found = found.as_deref().unwrap_or("no content type");
+        return format!("it answered with {found}, not with JSON or events");
+    }
     let http = http_error(error);
     if let Some(status) = http.and_then(reqwest::Error::status) {
         return format!("it answered with the status {status}");

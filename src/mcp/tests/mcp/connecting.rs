@@ -1,10 +1,13 @@
 //! Handshakes, ends, and settings.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use antiphon_core::FaultCode;
 use antiphon_mcp::{McpClient, McpSettings};
 use serde_json::{Value as Json, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::support::{Folder, call, client, is_running, scripted, until};
 
@@ -143,6 +146,50 @@ async fn an_address_where_nobody_listens_is_unreachable_and_its_key_is_not_told(
         client(McpSettings { server, ..McpSettings::default() }).connect().await.unwrap_err();
     assert_eq!(fault.code, FaultCode::McpUnreachable);
     assert!(fault.message.contains("refused") && !fault.message.contains("a-b"), "{fault}");
+}
+
+/// A server that gives every request the same answer; counts them.
+async fn answering(head: &'static str, body: &'static str) -> (String, Arc<AtomicUsize>) {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    let asked = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&asked);
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let mut request = [0; 4096];
+            let _ = stream.read(&mut request).await;
+            count.fetch_add(1, Ordering::SeqCst);
+            let length = body.len();
+            let answer = format!(
+                "HTTP/1.1 {head}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}"
+            );
+            let _ = stream.write_all(answer.as_bytes()).await;
+        }
+    });
+    (url, asked)
+}
+
+#[tokio::test]
+async fn a_server_that_wants_other_credentials_is_asked_once_also_if_it_does_not_say_which() {
+    for head in ["401 Unauthorized", "403 Forbidden"] {
+        let (server, asked) = answering(head, "").await;
+        let settings = McpSettings { server, ..McpSettings::default() };
+        let fault = client(settings).connect().await.unwrap_err();
+        assert_eq!(fault.code, FaultCode::McpUnauthorized, "{fault}");
+        assert_eq!(asked.load(Ordering::SeqCst), 1);
+    }
+}
+
+#[tokio::test]
+async fn a_page_is_no_server() {
+    let (server, _) = answering("200 OK\r\ncontent-type: text/html", "<p>welcome</p>").await;
+    let settings = McpSettings { server, ..McpSettings::default() };
+    let fault = client(settings).connect().await.unwrap_err();
+    assert_eq!(fault.code, FaultCode::McpHandshakeFailed);
+    assert!(
+        fault.message.ends_with("it answered with text/html, not with JSON or events"),
+        "{fault}"
+    );
 }
 
 #[tokio::test]
