@@ -20,9 +20,9 @@ def sql(
     functions: Sequence[str] | None = None,
     schema: str | None = None,
     system_tables: bool = False,
-    max_rows: int = 1_000,
+    max_rows: int | None = None,
     max_cell: int = 2_000,
-    max_bytes: int = 1_000_000,
+    max_bytes: int | None = None,
     timeout: float = 30,
     connect_timeout: float = 10,
     prefix: str = "",
@@ -45,8 +45,10 @@ def sql(
         schema: the PostgreSQL schema of tables that are named without one. Default: ``public``.
         system_tables: whether the system catalogues may be read.
         max_rows: the rows of a result; further ones are left out, and the result says so.
+            Default: 1,000; 100,000 for a data analyst, which gets them as columns of Arrow.
         max_cell: the characters of a text, or the bytes of a blob, in one cell.
-        max_bytes: the bytes of all cells of a result.
+        max_bytes: the bytes of all cells of a result. Default: 1,000,000; 100,000,000 for a data
+            analyst.
         timeout: the time limit of a query, in seconds.
         connect_timeout: the time limit of connecting, in seconds.
         prefix: what the names of the tools begin with, for several databases.

@@ -19,12 +19,14 @@ from antiphon.systems._text_table import read_text_table
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
 __all__ = ["read_table", "stored_frames"]
 
 _INFERRED = 10_000
 """Rows by which the types of columns are declared."""
+_EXACT_DIGITS = 15
+"""The digits that a decimal keeps as the floating-point number that SQLite stores."""
 
 _Table = tuple[list[str], "Iterable[Sequence[Any]]"]
 
@@ -161,35 +163,52 @@ def _write(connection: sqlite3.Connection, name: Any, table: _Table) -> None:
     if not names:
         raise ValidationError(f"a frame has no columns: {name}", code="input_invalid")
     try:
-        first, rest = _split(rows)
+        given = iter(rows)
+        first = list(islice(given, _INFERRED))
         columns = ", ".join(
-            f"{_quoted(column)} {_declared(row[at] for row in first)}"
+            f"{_quoted(column)} {_declared([row[at] for row in first])}"
             for at, column in enumerate(_distinct(names))
         )
         connection.execute(f"CREATE TABLE {_quoted(name)} ({columns})")
         places = ", ".join("?" * len(names))
         insert = f"INSERT INTO {_quoted(name)} VALUES ({places})"  # noqa: S608 - quoted
-        connection.executemany(insert, chain(first, rest))
+        cells = (list(map(_cell, row)) for row in chain(first, given))
+        connection.executemany(insert, cells)
     except (sqlite3.Error, OverflowError, ValueError) as error:
         raise ValidationError(
             f"the frame `{name}` cannot be stored: {error}", code="input_invalid"
         ) from error
 
 
-def _split(rows: Iterable[Sequence[Any]]) -> tuple[list[list[Any]], Iterator[list[Any]]]:
-    """The first rows, by which types are found, and the others, with cells of SQLite."""
-    cells = ([_cell(value) for value in row] for row in rows)
-    return list(islice(cells, _INFERRED)), cells
-
-
-def _declared(cells: Iterable[Any]) -> str:
-    """The type of a column in SQLite."""
-    kinds = {type(cell) for cell in cells if cell is not None}
+def _declared(values: Sequence[Any]) -> str:
+    """The type of a column in SQLite, by which results have dates, times and decimals again."""
+    present = [value for value in values if _cell(value) is not None]
+    if present and (named := _named_type(present)) is not None:
+        return named
+    kinds = {type(_cell(value)) for value in present}
     if kinds <= {int}:
         return "INTEGER" if kinds else "TEXT"
     if kinds <= {int, float}:
         return "REAL"
     return "BLOB" if kinds == {bytes} else "TEXT"
+
+
+def _named_type(values: Sequence[Any]) -> str | None:
+    """The name of a type that SQLite stores as a text or a number."""
+    if all(isinstance(value, Decimal) for value in values):
+        scale = max(0, *(-int(value.as_tuple().exponent) for value in values), 0)
+        whole = max(value.adjusted() + 1 for value in values)
+        digits = max(whole, 1) + scale
+        return f"DECIMAL({digits}, {scale})" if digits <= _EXACT_DIGITS else None
+    if all(isinstance(value, datetime) for value in values):
+        zones = {value.tzinfo is not None for value in values}
+        return None if len(zones) > 1 else "TIMESTAMPTZ" if zones == {True} else "DATETIME"
+    if all(isinstance(value, date) and not isinstance(value, datetime) for value in values):
+        return "DATE"
+    if all(isinstance(value, time) and value.tzinfo is None for value in values):
+        return "TIME"
+    is_truth = all(isinstance(value, bool) or type(value).__name__ == "bool" for value in values)
+    return "BOOLEAN" if is_truth else None
 
 
 def _cell(value: Any) -> Any:

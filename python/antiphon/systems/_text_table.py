@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
+from datetime import date, datetime, time
 from typing import TYPE_CHECKING, Any
 
 from antiphon.errors import ValidationError
@@ -23,6 +24,11 @@ _DECIMAL_COMMA = re.compile(r"[+-]?(\d{1,3}(\.\d{3})+|\d+),\d+")
 _CODE = re.compile(r"[+-]?0\d+")
 """A leading zero is a part of a code, as in a postcode."""
 _WHOLE = re.compile(r"[+-]?\d+")
+_ISO_FORMS: tuple[tuple[re.Pattern[str], type[date | time]], ...] = (
+    (re.compile(r"\d{4}-\d\d-\d\d"), date),
+    (re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d(\.\d{1,6})?)?"), datetime),
+    (re.compile(r"\d\d:\d\d(:\d\d(\.\d{1,6})?)?"), time),
+)
 
 
 def read_text_table(file: Path) -> dict[str, list[Any]]:
@@ -83,15 +89,28 @@ def _free(name: str, taken: Iterable[str]) -> str:
 
 
 def _column(cells: list[str], delimiter: str) -> list[Any]:
-    """The cells as numbers, if all that are there are numbers of one style; else as texts."""
+    """The cells as numbers, dates or times, if all that are there are such; else as texts."""
     present = [cell for cell in map(str.strip, cells) if cell.lower() not in _MISSING]
     plain = _plain(present, delimiter) if present else None
     if plain is None:
-        return [cell or None for cell in cells]
+        return _times(cells, present) or [cell or None for cell in cells]
     kind = int if all(map(_WHOLE.fullmatch, plain)) else float
     numbers = iter(plain)
     missing = (cell.strip().lower() in _MISSING for cell in cells)
     return [None if is_missing else kind(next(numbers)) for is_missing in missing]
+
+
+def _times(cells: list[str], present: list[str]) -> list[Any] | None:
+    """The cells as dates, as times, or as both, if all that are there are such in ISO 8601."""
+    for form, kind in _ISO_FORMS:
+        if not present or not all(map(form.fullmatch, present)):
+            continue
+        try:
+            times = iter([kind.fromisoformat(cell) for cell in present])
+        except ValueError:
+            return None
+        return [None if cell.strip().lower() in _MISSING else next(times) for cell in cells]
+    return None
 
 
 def _plain(cells: list[str], delimiter: str) -> list[str] | None:

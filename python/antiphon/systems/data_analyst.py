@@ -95,7 +95,7 @@ class DataAnalyst(System[OrchestratorResponse]):
             file when the object is made.
         max_rows: the most rows that a query returns. If there are more, the result and the
             prompts of the coder and the composer say so. Tools of `sql` have a limit of their
-            own. Default: 1,000.
+            own. Default: 100,000.
         api: the tools of `antiphon.tools.http_api`. Default: none.
         sandbox: where code is run; ``False`` for nowhere. Default: a new `Sandbox`, with pandas and
             numpy if they are installed; none on a machine that has no engine.
@@ -378,7 +378,7 @@ def _row_limits(rows: int | None) -> _RowLimits:
     """The limits of a result that can have so many rows of usual length."""
     if rows is None:
         return {}
-    return {"max_rows": rows, "max_bytes": min(max(1_000_000, 1_000 * rows), 100_000_000)}
+    return {"max_rows": rows, "max_bytes": min(max(100_000_000, 1_000 * rows), 1_000_000_000)}
 
 
 def _listed(tools: Any) -> list[Any]:

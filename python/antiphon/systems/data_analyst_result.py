@@ -203,12 +203,15 @@ class OrchestratorResponse(SystemResult):
     def of(cls, native: Mapping[str, Any]) -> Self:
         """The result as the engine has it, in Python's own types."""
         data, planner = native["data"], native["planner"]
+        attachments = native["attachments"]
         return super().of(
             {
                 **native,
                 "text": native["answer"],
-                "data": None if data is None else TabularResult.of(data),
-                "agent_results": tuple(map(_result, native["agent_results"])),
+                "data": None if data is None else TabularResult.of(data, attachments),
+                "agent_results": tuple(
+                    _result(one, attachments) for one in native["agent_results"]
+                ),
                 "trace_events": tuple(map(_event, native["trace"])),
                 "planner": None if planner is None else _decision(planner),
             }
@@ -265,13 +268,13 @@ def _failure(of: AgentResult, error: AgentError) -> str:
     return f"{of.agent} {of.status}: {error.message}{kind}"
 
 
-def _result(native: Mapping[str, Any]) -> AgentResult:
+def _result(native: Mapping[str, Any], attachments: Mapping[str, bytes]) -> AgentResult:
     table, error = native["tabular"], native["error"]
     return AgentResult(
         agent=native["agent"],
         status=native["status"],
         answer=native["answer"],
-        tabular=None if table is None else TabularResult.of(table),
+        tabular=None if table is None else TabularResult.of(table, attachments),
         figures=tuple(SandboxFigure(b64decode(figure)) for figure in native["figures"]),
         error=None if error is None else AgentError(**error),
         trace=tuple(map(_event, native["trace"])),

@@ -139,7 +139,12 @@ class PlainResult(SystemResult):
     @classmethod
     def of(cls, native: Mapping[str, Any]) -> Self:
         """The result as the engine has it, in Python's own types."""
-        known = {one.name for one in fields(SystemResult)} | {"events", "raised", "paused"}
+        known = {one.name for one in fields(SystemResult)} | {
+            "attachments",
+            "events",
+            "raised",
+            "paused",
+        }
         output = {name: value for name, value in native.items() if name not in known}
         return super().of({**native, "output": output})
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from base64 import b64decode
 from dataclasses import dataclass, field
 from html import escape
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Self, overload
 
 from antiphon._html import CELL, SMALL, escaped, plain
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["TabularResult"]
 
 _MOST_DECODED = 1_000
-"""Rows of an Arrow table that are read as `TabularResult.rows`."""
+"""Rows of a table that code has returned which are read as `TabularResult.rows`."""
 _MOST_SHOWN = 20
 _LONGEST_CELL = 200
 
@@ -25,12 +25,12 @@ _LONGEST_CELL = 200
 class TabularResult:
     """A table. It displays itself in notebooks.
 
-    Iteration and indexes give `rows`, while ``len`` is `row_count`.
+    Iteration and indexes give `rows`, while ``len`` is `row_count`. `to_pandas`, `to_polars` and
+    `to_arrow` return all rows, with the types of their columns.
 
     Attributes:
         columns: the names of the columns.
-        rows: the rows, each a dict by column; at most the first 1,000 of a table that code has
-            made, which `to_pandas` and `to_polars` return whole.
+        rows: the rows, each a dict by column, as JSON values; at most the first 1,000.
         row_count: how many rows were read.
         truncated: whether the source has more rows, which the limit of a query has left out.
     """
@@ -42,30 +42,44 @@ class TabularResult:
     _ipc: bytes | None = field(default=None, repr=False)
 
     @classmethod
-    def of(cls, native: Mapping[str, Any]) -> Self:
+    def of(cls, native: Mapping[str, Any], attachments: Mapping[str, bytes]) -> Self:
         """The table as the engine has it, in Python's own types."""
         arrow = native.get("arrow")
-        if arrow is None:
+        ipc = None if arrow is None else attachments.get(arrow)
+        if ipc is None or native["columns"]:
             return cls(
                 columns=tuple(native["columns"]),
                 rows=tuple(native["rows"]),
                 row_count=native["row_count"],
                 truncated=native["truncated"],
+                _ipc=ipc,
             )
-        ipc = b64decode(arrow)
         read = SandboxTable(ipc).first(_MOST_DECODED)
         names, rows, count = ([], [], 0) if read is None else read
         decoded = tuple(dict(zip(names, map(plain, row), strict=True)) for row in rows)
         return cls(columns=tuple(names), rows=decoded, row_count=count, _ipc=ipc)
 
+    def to_arrow(self) -> Any:
+        """Return the table as a ``pyarrow.Table``.
+
+        Raises:
+            ModuleNotFoundError: pyarrow is not installed.
+        """
+        if (columns := self._columns("pyarrow")) is not None:
+            return columns.to_arrow()
+        import pyarrow as pa
+
+        return pa.table({name: [row[name] for row in self.rows] for name in self.columns})
+
     def to_pandas(self) -> Any:
         """Return the table as a pandas ``DataFrame``.
 
         Raises:
-            ModuleNotFoundError: pandas is not installed.
+            ModuleNotFoundError: pandas is not installed; or pyarrow, without which tables of more
+                than 1,000 rows cannot be read, and dates and decimals of others are as in `rows`.
         """
-        if self._ipc is not None:
-            return SandboxTable(self._ipc).to_pandas()
+        if (columns := self._columns("pyarrow")) is not None:
+            return columns.to_pandas()
         import pandas as pd
 
         return pd.DataFrame(list(self.rows), columns=list(self.columns))
@@ -76,12 +90,30 @@ class TabularResult:
         Raises:
             ModuleNotFoundError: polars is not installed.
         """
-        if self._ipc is not None:
-            return SandboxTable(self._ipc).to_polars()
+        if (columns := self._columns("polars")) is not None:
+            return columns.to_polars()
         import polars as pl
 
         cells = {name: [row[name] for row in self.rows] for name in self.columns}
         return pl.DataFrame(cells, strict=False)
+
+    def _columns(self, package: str) -> SandboxTable | None:
+        """The columns; none if `rows` are all there is to read.
+
+        Raises:
+            ModuleNotFoundError: the package that reads them is not installed.
+        """
+        if self._ipc is None:
+            return None
+        if find_spec(package) is not None:
+            return SandboxTable(self._ipc)
+        if len(self.rows) == self.row_count:
+            return None
+        raise ModuleNotFoundError(
+            f"a table of {self.row_count:,} rows cannot be read without {package}; install it "
+            f"beside antiphon: pip install {package}",
+            name=package,
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """The fields as JSON values."""

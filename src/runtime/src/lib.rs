@@ -6,6 +6,7 @@
 //! | [`port`] | the traits that adapters implement: [`Model`], [`Tool`], [`ToolRegistry`] |
 //! | [`host`] | the code of a graph's builder, as the native driver calls it |
 //! | [`native`] | the driver for runs whose code is Rust; [`cancellation`] cancels them |
+//! | [`attachments`] | bytes that travel beside JSON |
 //! | [`tool_call`] | calls of tools, with what holds for all of them |
 //! | [`tool_gate`] | what the calls of one tool share: a limit of concurrency, a circuit breaker |
 //! | [`watch`] | who watches a run |
@@ -19,6 +20,7 @@
 //! | [`fork_fence`] | keeps forks of the process apart from native threads |
 //! | [`clock`] | system time, and time that a test moves by hand |
 
+pub mod attachments;
 pub mod cancellation;
 pub mod clock;
 pub mod committer;
@@ -36,6 +38,7 @@ pub mod tool_call;
 pub mod tool_gate;
 pub mod watch;
 
+pub use attachments::Attachments;
 pub use cancellation::CancellationToken;
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use committer::RunCommitter;

@@ -12,6 +12,7 @@ use async_trait::async_trait;
 use serde_json::{Number, Value as Json, json};
 use tokio::sync::mpsc::UnboundedSender;
 
+use crate::attachments::Attachments;
 use crate::clock::Clock;
 
 /// A piece of a reply that is still being written.
@@ -74,6 +75,9 @@ pub struct CallContext {
     /// The answers to the questions that the call has asked so far, in order; `None` where nobody
     /// can be asked. A tool asks by failing with [`Fault::question`], and is then called again.
     pub answers: Option<Vec<Json>>,
+    /// Where a tool leaves bytes that its result names; `None` for a caller that reads JSON only,
+    /// such as a model.
+    pub attachments: Option<Attachments>,
     /// Seeds the pauses between transport attempts.
     pub seed: antiphon_core::Seed,
     /// Adds an event to the trace of the run, with a name and its data; `None` outside of runs.
@@ -93,6 +97,7 @@ impl CallContext {
             call_id: None,
             idempotency_key: None,
             answers: None,
+            attachments: None,
             seed: antiphon_core::Seed::default(),
             notes: None,
         }

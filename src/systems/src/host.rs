@@ -87,6 +87,9 @@ impl<S: System> SystemHost<S> {
         graph: &Graph<Json>,
     ) -> Result<Update<Json>, Fault> {
         patch.save(&self.scope.tools);
+        if self.scope.is_kept {
+            patch.store(&self.scope.attachments);
+        }
         patch.commit(notes, graph)
     }
 

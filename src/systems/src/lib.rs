@@ -55,6 +55,7 @@ mod role_schema;
 pub mod runner;
 pub mod session;
 pub mod state;
+mod stored_attachments;
 pub mod sub_task;
 pub mod system;
 pub mod template;

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use antiphon_core::command::{Destination, Destinations, Send as Sent};
 use antiphon_core::state::View;
 use antiphon_core::{Fault, FaultCode};
-use antiphon_runtime::{NodeCall, TaskReporter, Tool, UserContext};
+use antiphon_runtime::{Attachments, NodeCall, TaskReporter, Tool, UserContext};
 use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 
 use crate::patch::Patch;
-use crate::state::{Field, INPUT};
+use crate::state::{ATTACHMENTS, Field, INPUT};
+use crate::stored_attachments;
 use crate::system::System;
 use crate::tool_cache::ToolCache;
 
@@ -24,6 +25,10 @@ pub struct RunScope<S: System> {
     pub data: S::RunData,
     /// The run's id.
     pub run_id: Arc<str>,
+    /// Bytes that the state names.
+    pub attachments: Attachments,
+    /// Whether a thread keeps the run.
+    pub(crate) is_kept: bool,
     pub(crate) tools: Arc<ToolCache>,
     pub(crate) user_context: Option<UserContext>,
 }
@@ -56,6 +61,7 @@ pub struct NodeContext<S: System> {
 impl<S: System> NodeContext<S> {
     pub(crate) fn new(call: NodeCall, scope: &Arc<RunScope<S>>) -> Result<Self, Fault> {
         let state: S::State = call.state.read()?;
+        stored_attachments::restore(&scope.attachments, call.state.get(ATTACHMENTS));
         Ok(Self { state, call, scope: Arc::clone(scope) })
     }
 
@@ -72,6 +78,11 @@ impl<S: System> NodeContext<S> {
     /// What the run holds beside its state.
     pub fn data(&self) -> &S::RunData {
         &self.scope.data
+    }
+
+    /// Bytes that the state names.
+    pub fn attachments(&self) -> &Attachments {
+        &self.scope.attachments
     }
 
     /// What was sent to the node, as a type; none if it was not sent anything of that type.

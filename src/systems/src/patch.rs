@@ -7,11 +7,12 @@ use antiphon_core::command::{Route, Update};
 use antiphon_core::event::EventKind;
 use antiphon_core::graph::Graph;
 use antiphon_core::{Fault, FaultCode};
-use antiphon_runtime::TaskReporter;
+use antiphon_runtime::{Attachments, TaskReporter};
 use serde::Serialize;
 use serde_json::{Value as Json, json};
 
-use crate::state::{Field, Merge, TOOL_RESULTS};
+use crate::state::{ATTACHMENTS, Field, Merge, TOOL_RESULTS};
+use crate::stored_attachments;
 use crate::tool_cache::ToolCache;
 
 /// Writes to the state `S` and events of one node, before the engine has them.
@@ -79,6 +80,15 @@ impl<S> Patch<S> {
         let results = tools.take_unsaved();
         if !results.is_empty() {
             self.writes.push((TOOL_RESULTS, WriteOp::Merge(Json::Object(results))));
+        }
+        self
+    }
+
+    /// Writes the attachments that came since the last call.
+    pub(crate) fn store(&mut self, attachments: &Attachments) -> &mut Self {
+        let unsaved = stored_attachments::take_unsaved(attachments);
+        if !unsaved.is_empty() {
+            self.writes.push((ATTACHMENTS, WriteOp::Merge(Json::Object(unsaved))));
         }
         self
     }

@@ -7,6 +7,7 @@ use antiphon_core::Fault;
 use antiphon_core::budget::BudgetUsage;
 use antiphon_core::effect::Question;
 use antiphon_core::event::Event;
+use antiphon_runtime::Attachments;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
@@ -78,6 +79,9 @@ pub struct SystemResult<O, T> {
     pub run_id: String,
     /// The last checkpoint of its thread; none without a thread.
     pub checkpoint: Option<u64>,
+    /// Bytes that output and state name.
+    #[serde(skip)]
+    pub attachments: Attachments,
     /// The run itself, if it waits for answers and no thread keeps it.
     #[serde(skip)]
     pub paused: Option<PausedRun>,
@@ -103,6 +107,7 @@ impl<O, T> SystemResult<O, T> {
             spent: self.spent,
             run_id: self.run_id,
             checkpoint: self.checkpoint,
+            attachments: self.attachments,
             paused: self.paused,
         }
     }

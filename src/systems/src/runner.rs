@@ -12,8 +12,8 @@ use antiphon_core::{Category, Time};
 use antiphon_core::{Fault, FaultCode};
 use antiphon_reply::JsonSchemas;
 use antiphon_runtime::{
-    Answers, DriveOutcome, Driver, DurableRun, OpenedThread, Recorder, Snapshot, StartMode,
-    ThreadContents, ThreadRef,
+    Answers, Attachments, DriveOutcome, Driver, DurableRun, OpenedThread, Recorder, Snapshot,
+    StartMode, ThreadContents, ThreadRef,
 };
 use serde::Deserialize;
 use serde_json::{Map, Value as Json, json};
@@ -24,7 +24,8 @@ use crate::node::RunScope;
 use crate::resources::SystemResourcesBuilder;
 use crate::result::{Outcome, SystemResult};
 use crate::session::Session;
-use crate::state::{INPUT, TOOL_RESULTS};
+use crate::state::{ATTACHMENTS, INPUT, TOOL_RESULTS};
+use crate::stored_attachments;
 use crate::system::{Conclusion, Finished, RunEnding, System, SystemConfig, SystemInput};
 use crate::tool_cache::ToolCache;
 
@@ -48,10 +49,12 @@ pub struct SystemRunner<S: System> {
     code: Arc<CodeTable<S>>,
 }
 
-/// A run that has been started or taken up, what it was asked, and what its tools have returned.
-struct StartedRun<S: System> {
-    run: DurableRun,
+/// What a run that is started or taken up is given.
+struct GivenParts<S: System> {
     input: Arc<S::Input>,
+    /// The bytes that the state names.
+    attachments: Attachments,
+    /// What tools have returned in the run.
     tools: Arc<ToolCache>,
 }
 
@@ -181,8 +184,8 @@ impl<S: System> SystemRunner<S> {
         session: Session,
     ) -> Result<SystemResult<S::Output, S::State>, Fault> {
         start.input().map_or(Ok(()), SystemInput::check)?;
-        let StartedRun { run: mut started, input, tools } = self.start(start, &session).await?;
-        let scope = self.scope(&started, (input, tools), &session);
+        let (mut started, given) = self.start(start, &session).await?;
+        let scope = self.scope(&started, given, &session);
         let host = SystemHost { code: Arc::clone(&self.code), scope: Arc::clone(&scope) };
         let (recorder, limits) = (Recorder::new(), session.limits.clone());
         let clock = Arc::clone(&session.clock);
@@ -212,14 +215,17 @@ impl<S: System> SystemRunner<S> {
     fn scope(
         &self,
         kept: &DurableRun,
-        (input, tools): (Arc<S::Input>, Arc<ToolCache>),
+        given: GivenParts<S>,
         session: &Session,
     ) -> Arc<RunScope<S>> {
+        let GivenParts { input, attachments, tools } = given;
         Arc::new(RunScope {
             system: Arc::clone(&self.system),
             data: self.system.open(&input, session),
             input,
             run_id: kept.run_id.as_str().into(),
+            attachments,
+            is_kept: session.thread.is_some(),
             tools,
             user_context: session.user_context.clone(),
         })
@@ -240,18 +246,18 @@ impl<S: System> SystemRunner<S> {
         &self,
         start: SystemStart<S::Input>,
         session: &Session,
-    ) -> Result<StartedRun<S>, Fault> {
+    ) -> Result<(DurableRun, GivenParts<S>), Fault> {
         let (options, now) = (self.options(session), session.clock.now());
         if let SystemStart::Continue(paused, answers) = start {
-            let (run, input) = paused.resume(answers, &self.graph, now)?;
-            return Ok(self.resumed(run, input));
+            let (run, given) = paused.resume(answers, &self.graph, now)?;
+            return Ok(self.resumed(run, given));
         }
         let Some(thread) = &session.thread else {
             // Only a thread has to hold the input: it may be large.
             let marked = start.input().is_some().then(|| json!({}));
             let update = self.update(&start, marked, false);
             let run = DurableRun::detached(&self.graph, update, options, now);
-            return Ok(begun(run, start));
+            return Ok((run, given(start)));
         };
         // One that is resumed by another process at the same time must not wait for it.
         let patience = start.input().and_then(|_| self.system.thread_patience());
@@ -278,7 +284,7 @@ impl<S: System> SystemRunner<S> {
         start: SystemStart<S::Input>,
         opened: OpenedThread,
         (options, now): (Options, Time),
-    ) -> Result<StartedRun<S>, Fault> {
+    ) -> Result<(DurableRun, GivenParts<S>), Fault> {
         let input = start.input().map(|input| json!(input));
         let past = opened.contents.as_ref();
         let is_same = past.is_some_and(|past| self.stored_input(past) == input.as_ref());
@@ -294,7 +300,7 @@ impl<S: System> SystemRunner<S> {
             let update = self.update(&start, input, past.is_some());
             let mode = StartMode::Turn(update);
             let run = DurableRun::start(opened, mode, (&self.graph, options), now).await?;
-            return Ok(begun(run, start));
+            return Ok((run, given(start)));
         }
         past.map_or(Ok(()), |past| self.verify(past))?;
         let input = match past.and_then(|past| self.stored_input(past)) {
@@ -310,12 +316,16 @@ impl<S: System> SystemRunner<S> {
         };
         let mode = StartMode::Resume(answers);
         let run = DurableRun::start(opened, mode, (&self.graph, options), now).await?;
-        Ok(self.resumed(run, Arc::new(input)))
+        Ok(self.resumed(run, (Arc::new(input), Attachments::default())))
     }
 
-    fn resumed(&self, run: DurableRun, input: Arc<S::Input>) -> StartedRun<S> {
+    fn resumed(
+        &self,
+        run: DurableRun,
+        (input, attachments): (Arc<S::Input>, Attachments),
+    ) -> (DurableRun, GivenParts<S>) {
         let tools = ToolCache::of(self.channel(&run.run, TOOL_RESULTS));
-        StartedRun { run, input, tools }
+        (run, GivenParts { input, attachments, tools })
     }
 
     /// What the run starts with. What a thread held before is not for it, but for the fields that
@@ -393,7 +403,9 @@ impl<S: System> SystemRunner<S> {
         // A thread has a checkpoint by now, and is resumed from that.
         let checkpoint = Some(started.checkpoint()).filter(|checkpoint| *checkpoint > 0);
         let is_resumable = ending == RunEnding::Paused && checkpoint.is_none();
-        let input = Arc::clone(&scope.input);
+        let attachments = scope.attachments.clone();
+        stored_attachments::restore(&attachments, self.channel(run, ATTACHMENTS));
+        let given = (Arc::clone(&scope.input), attachments.clone());
         SystemResult {
             output,
             state: finished.state,
@@ -407,13 +419,14 @@ impl<S: System> SystemRunner<S> {
             spent,
             run_id,
             checkpoint,
-            paused: is_resumable.then(|| PausedRun::new(started, &self.graph, input)),
+            paused: is_resumable.then(|| PausedRun::new(started, &self.graph, given)),
+            attachments,
         }
     }
 }
 
-/// A run of its own: what its thread has of the tools of an earlier question is old.
-fn begun<S: System>(run: DurableRun, start: SystemStart<S::Input>) -> StartedRun<S> {
+/// What a question that begins is given: what its thread has of the tools of an earlier one is old.
+fn given<S: System>(start: SystemStart<S::Input>) -> GivenParts<S> {
     let input = match start {
         SystemStart::Ask(input) | SystemStart::AskOnce(input) | SystemStart::AskAgain(input) => {
             input
@@ -422,7 +435,11 @@ fn begun<S: System>(run: DurableRun, start: SystemStart<S::Input>) -> StartedRun
             S::Input::default()
         }
     };
-    StartedRun { run, input: Arc::new(input), tools: ToolCache::of(None) }
+    GivenParts {
+        input: Arc::new(input),
+        attachments: Attachments::default(),
+        tools: ToolCache::of(None),
+    }
 }
 
 /// Why the caller cancelled.

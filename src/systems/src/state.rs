@@ -16,6 +16,8 @@ use serde_json::Value as Json;
 pub(crate) const INPUT: &str = "input";
 /// The results of its tools, see [`crate::ToolCache`].
 pub(crate) const TOOL_RESULTS: &str = "tool_results";
+/// The attachments of a run that a thread keeps, see [`crate::stored_attachments`].
+pub(crate) const ATTACHMENTS: &str = "attachments";
 /// The field in which failures of nodes are recorded.
 const ERROR: &str = "error";
 
@@ -176,6 +178,7 @@ pub(crate) fn declare<S: SystemState>(
         error = error.or_else(|| is_error.then_some(id));
     }
     graph.add_channel(own(TOOL_RESULTS, Reducer::Record));
+    graph.add_channel(own(ATTACHMENTS, Reducer::Record));
     Ok(error)
 }
 

@@ -12,7 +12,7 @@ use antiphon_systems::sub_task::WorkerTools;
 use antiphon_systems::{Drawing, Session, SystemEntry, SystemResult, find};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList};
+use pyo3::types::{PyBytes, PyDict, PyList};
 use serde_json::{Map, Value as Json};
 
 use crate::driver::event::Event;
@@ -234,11 +234,16 @@ fn as_dict<'py>(
     let mut result = result.map_err(|fault| to_exception(py, &fault))?;
     let events = events(py, &result.run_id, std::mem::take(&mut result.events))?;
     let paused = result.paused.take();
+    let attachments = PyDict::new(py);
+    for (id, bytes) in result.attachments.all() {
+        attachments.set_item(id, PyBytes::new(py, &bytes))?;
+    }
     // The number means nothing outside.
     let number = result.error.as_mut().and_then(|fault| fault.details.remove(RAISED));
     let number = number.and_then(|number| usize::try_from(number.as_u64()?).ok());
     let raised = number.and_then(|number| user_context.raised(py, number));
     let dict = pythonize::pythonize(py, &result)?.cast_into::<PyDict>()?;
+    dict.set_item("attachments", attachments)?;
     dict.set_item("events", events)?;
     dict.set_item("usage", usage_dict(py, &result.spent)?)?;
     dict.set_item("raised", raised)?;

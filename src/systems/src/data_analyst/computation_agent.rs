@@ -7,7 +7,7 @@ use antiphon_core::budget::{BudgetCharge, Limits};
 use antiphon_core::event::{Event, EventKind};
 use antiphon_core::{Fault, FaultCode, ModelReply, ModelRequest};
 use antiphon_runtime::sandbox::GuestFaultKind;
-use antiphon_runtime::{CallContext, Model, TaskReporter, Watcher};
+use antiphon_runtime::{Attachments, CallContext, Model, TaskReporter, Watcher};
 use async_trait::async_trait;
 use serde_json::{Map, Value as Json, json};
 
@@ -17,6 +17,7 @@ use super::request::AgentName;
 use super::tabular::TabularResult;
 use super::trace_event::{TraceEvent, TraceEventKind, event, failure};
 use super::{DataAnalyst, State, dispatch, milliseconds};
+use crate::base64_bytes::Base64Bytes;
 use crate::computation::{self, Answer, Computation, Task};
 use crate::node::NodeContext;
 use crate::patch::Patch;
@@ -35,7 +36,8 @@ const OUTPUTS: [&str; 2] = ["table", "result"];
 /// Has the question computed.
 pub(super) async fn compute(cx: NodeContext<DataAnalyst>) -> Result<Patch<State>, Fault> {
     let begun = cx.call.cx.clock.now();
-    let note = json!({"inputs": inputs(&cx).keys().collect::<Vec<_>>()});
+    let names = found_tables(&cx).map(|(agent, _)| rows_variable(agent));
+    let note = json!({"inputs": names.collect::<Vec<_>>()});
     let mut trace =
         vec![event(&cx, AgentName::Computation, TraceEventKind::Decision, "plan started", note)];
     let mut result = match run(&cx).await {
@@ -70,7 +72,12 @@ async fn run(
         ..computation::Config::default()
     };
     let system = SystemRunner::<Computation>::new(settings, resources(cx)?)?;
-    let task = Task { facts: facts(cx), inputs: inputs(cx), ..Task::new(&cx.input().question) };
+    let task = Task {
+        facts: facts(cx),
+        inputs: inputs(cx),
+        tables: tables(cx),
+        ..Task::new(&cx.input().question)
+    };
     let session = Session {
         seed: cx.call.cx.seed,
         run_id: cx.scope.run_id.to_string(),
@@ -107,24 +114,50 @@ fn resources(cx: &NodeContext<DataAnalyst>) -> Result<SystemResourcesBuilder, Fa
 
 /// The rows that others have found, as variables: `sql_rows`, `api_docs_rows`.
 fn inputs(cx: &NodeContext<DataAnalyst>) -> Map<String, Json> {
-    let tables = cx.state.results().filter(|result| result.is_success());
-    let named = tables.filter_map(|result| {
-        let rows = result.tabular.as_ref()?.rows.iter().map(tagged).collect();
-        Some((rows_variable(result.agent), Json::Array(rows)))
+    let shown = found_tables(cx).filter(|(_, table)| attachment(cx, table).is_none());
+    let named = shown.map(|(agent, table)| {
+        (rows_variable(agent), Json::Array(table.rows.iter().map(tagged).collect()))
     });
     named.collect()
+}
+
+/// The same of tables with too many rows for JSON, as data frames.
+fn tables(cx: &NodeContext<DataAnalyst>) -> Vec<(String, Base64Bytes)> {
+    let named = found_tables(cx).filter_map(|(agent, table)| {
+        let bytes = cx.attachments().get(attachment(cx, table)?)?;
+        Some((rows_variable(agent), Base64Bytes(bytes.into())))
+    });
+    named.collect()
+}
+
+fn found_tables(
+    cx: &NodeContext<DataAnalyst>,
+) -> impl Iterator<Item = (AgentName, &TabularResult)> {
+    let found = cx.state.results().filter(|result| result.is_success());
+    found.filter_map(|result| Some((result.agent, result.tabular.as_ref()?)))
+}
+
+/// The attachment with all rows of a table that shows only some, if code can read it.
+fn attachment<'t>(cx: &NodeContext<DataAnalyst>, table: &'t TabularResult) -> Option<&'t str> {
+    let packages = &cx.system().config.packages;
+    let reads_arrow = packages.iter().any(|name| matches!(name.as_str(), "pyarrow" | "polars"));
+    let id = table.arrow.as_deref().filter(|_| reads_arrow && !table.is_shown_whole())?;
+    cx.attachments().get(id).map(|_| id)
 }
 
 /// What is known beside the question, and which of the rows are not all there are.
 fn facts(cx: &NodeContext<DataAnalyst>) -> Map<String, Json> {
     let mut facts = cx.state.context.clone();
-    for result in cx.state.results().filter(|result| result.is_success()) {
-        let Some(table) = result.tabular.as_ref().filter(|table| table.truncated) else { continue };
+    for (agent, table) in found_tables(cx) {
+        let is_whole = table.is_shown_whole() || attachment(cx, table).is_some();
+        if is_whole && !table.truncated {
+            continue;
+        }
+        let rows = if is_whole { table.row_count } else { table.rows.len() };
         let note = format!(
-            "only the first {} rows of the result; it has more, so a total of them is no total",
-            table.row_count
+            "only the first {rows} rows of the result; it has more, so a total of them is no total"
         );
-        facts.insert(rows_variable(result.agent), Json::String(note));
+        facts.insert(rows_variable(agent), Json::String(note));
     }
     facts
 }
@@ -178,7 +211,7 @@ fn result_of(
         "computed",
         json!({"stdout": stdout}),
     ));
-    Ok(succeeded(output))
+    Ok(succeeded(cx.attachments(), output))
 }
 
 fn unanswered(
@@ -205,7 +238,7 @@ fn unanswered(
     }
 }
 
-fn succeeded(output: Answer) -> AgentResult {
+fn succeeded(attachments: &Attachments, output: Answer) -> AgentResult {
     let mut answer = output.answer;
     for fact in &output.highlights {
         answer.push('\n');
@@ -217,7 +250,7 @@ fn succeeded(output: Answer) -> AgentResult {
         let mut tables = computed.tables.iter();
         tables
             .find(|(known, _)| known == name)
-            .map(|(_, bytes)| TabularResult::of_arrow(bytes.clone()))
+            .map(|(_, bytes)| TabularResult::of_arrow(attachments.put(bytes.0.clone())))
     };
     let of_rows = |name: &str| computed.locals.get(name).and_then(TabularResult::of_maps);
     result.tabular = OUTPUTS.iter().find_map(|name| of_rows(name).or_else(|| of_arrow(name)));

@@ -4,7 +4,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Number, Value as Json};
 
-use crate::base64_bytes::Base64Bytes;
 use crate::delimited_input::cut;
 use antiphon_figures::FigureEvidence;
 
@@ -17,16 +16,17 @@ const LONGEST_CELL: usize = 200;
 pub struct TabularResult {
     /// The names of the columns, from left to right.
     pub columns: Vec<String>,
-    /// The rows; empty if `arrow` holds them.
+    /// The rows, as models and people read them: those of a query at most the first 1,000, and
+    /// none of what code has returned as a table.
     pub rows: Vec<Map<String, Json>>,
-    /// How many rows there are; more than `rows` if those were left out.
+    /// How many rows there are; more than `rows` if `arrow` has the others.
     pub row_count: usize,
     /// Whether the source has more rows than these.
     pub truncated: bool,
-    /// The rows as an Arrow IPC stream, if they came as one.
-    #[schemars(with = "Option<String>")]
+    /// The id of the attachment that has all rows as an Arrow IPC stream, with the types of their
+    /// columns, if they came as one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub arrow: Option<Base64Bytes>,
+    pub arrow: Option<String>,
 }
 
 impl TabularResult {
@@ -54,6 +54,12 @@ impl TabularResult {
         Some(Self { columns: names, row_count: rows.len(), rows, truncated, arrow: None })
     }
 
+    /// The same with an attachment that has all rows, of which a tool shows the first.
+    #[must_use]
+    pub(super) fn with_arrow(self, id: &str, row_count: usize) -> Self {
+        Self { row_count, arrow: Some(id.to_owned()), ..self }
+    }
+
     /// Rows that code has made: a list of maps.
     pub fn of_maps(rows: &Json) -> Option<Self> {
         let rows: Vec<&Map<String, Json>> =
@@ -77,9 +83,14 @@ impl TabularResult {
         })
     }
 
-    /// Rows that came as an Arrow IPC stream.
-    pub fn of_arrow(bytes: Base64Bytes) -> Self {
-        Self { arrow: Some(bytes), ..Self::default() }
+    /// Rows that came as an Arrow IPC stream, by the id of the attachment.
+    pub fn of_arrow(id: String) -> Self {
+        Self { arrow: Some(id), ..Self::default() }
+    }
+
+    /// Whether `rows` are all rows.
+    pub(super) const fn is_shown_whole(&self) -> bool {
+        self.rows.len() >= self.row_count
     }
 
     /// The same without rows.

@@ -9,12 +9,11 @@ use antiphon_core::{Fault, FaultCode};
 use antiphon_runtime::{Driver, DurableRun, Snapshot, StartMode, ThreadContents, ThreadRef};
 use serde_json::{Map, Value as Json};
 
-use super::{SystemRunner, empty};
+use super::{SystemRunner, SystemStart, empty, given};
 use crate::host::SystemHost;
 use crate::session::Session;
 use crate::state::SystemState;
 use crate::system::System;
-use crate::tool_cache::ToolCache;
 
 impl<S: System> SystemRunner<S> {
     /// Merges values into the state that a thread holds, in the name of a node; nothing runs.
@@ -63,8 +62,7 @@ impl<S: System> SystemRunner<S> {
     }
 
     async fn drive_edit(&self, kept: &mut DurableRun, session: &Session) -> Result<(), Fault> {
-        let tools = ToolCache::of(None);
-        let scope = self.scope(kept, (Arc::new(S::Input::default()), tools), session);
+        let scope = self.scope(kept, given(SystemStart::Ask(S::Input::default())), session);
         let host = SystemHost { code: Arc::clone(&self.code), scope };
         let driver = Driver::new(Arc::new(host), Arc::clone(&session.clock));
         driver.run_durable(kept).await.map(|_| ())

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use antiphon_core::graph::Graph;
 use antiphon_core::{Fault, FaultCode, Time};
-use antiphon_runtime::{Answers, DurableRun};
+use antiphon_runtime::{Answers, Attachments, DurableRun};
 use serde_json::Value as Json;
 
 /// A run that has paused and is kept in no thread. It can be resumed once, by the system that
@@ -18,25 +18,26 @@ struct PausedParts {
     kept: DurableRun,
     graph: Arc<Graph<Json>>,
     input: Arc<dyn Any + Send + Sync>,
+    attachments: Attachments,
 }
 
 impl PausedRun {
     pub(super) fn new<I: Send + Sync + 'static>(
         kept: DurableRun,
         graph: &Arc<Graph<Json>>,
-        input: Arc<I>,
+        (input, attachments): (Arc<I>, Attachments),
     ) -> Self {
-        let paused = PausedParts { kept, graph: Arc::clone(graph), input };
+        let paused = PausedParts { kept, graph: Arc::clone(graph), input, attachments };
         Self(Arc::new(Mutex::new(Some(paused))))
     }
 
-    /// The run with its answers, and its input. Answers that do not fit leave it as it is.
+    /// The run with its answers, and what it was given. Answers that do not fit leave it as it is.
     pub(super) fn resume<I: Send + Sync + 'static>(
         &self,
         answers: Answers,
         graph: &Arc<Graph<Json>>,
         now: Time,
-    ) -> Result<(DurableRun, Arc<I>), Fault> {
+    ) -> Result<(DurableRun, (Arc<I>, Attachments)), Fault> {
         let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let paused = held.as_mut().ok_or_else(|| refusal("it was already resumed"))?;
         let input = Arc::clone(&paused.input).downcast().ok();
@@ -44,7 +45,8 @@ impl PausedRun {
             return Err(refusal("another system has asked it"));
         };
         paused.kept.answer(answers, now)?;
-        held.take().map(|paused| (paused.kept, input)).ok_or_else(|| refusal("it is gone"))
+        let paused = held.take().ok_or_else(|| refusal("it is gone"))?;
+        Ok((paused.kept, (input, paused.attachments)))
     }
 }
 

@@ -45,7 +45,7 @@ async fn code_has_the_rows_of_the_agents_before_it() {
 async fn the_coder_and_the_composer_are_told_that_rows_are_missing() {
     let numbers = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1500) \
                    SELECT i FROM n";
-    let played = Scene::new(&json!({}))
+    let played = Scene::with_rows(&json!({}), 1_000)
         .with_sandbox([assigned(json!({"result": 7}))])
         .role("planner", [plan(&["sql", "computation"])])
         .queries(&[numbers], "There are more than 1000 rows.")
@@ -65,6 +65,32 @@ async fn the_coder_and_the_composer_are_told_that_rows_are_missing() {
         assert!(asked.contains(note), "{role}: {asked}");
     }
     assert_eq!(played.result.output.metadata["truncated"], json!(["sql"]));
+}
+
+/// DA-50 of `docs/systems/data-analyst.md`.
+#[tokio::test]
+async fn code_that_reads_arrow_has_all_rows_and_other_code_is_told_that_it_has_the_first() {
+    let numbers = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1500) \
+                   SELECT i FROM n";
+    for (packages, has_all) in [(json!(["pandas", "pyarrow"]), true), (json!(["numpy"]), false)] {
+        let scene = Scene::new(&json!({"packages": packages}))
+            .with_sandbox([assigned(json!({"result": 7}))])
+            .role("planner", [plan(&["sql", "computation"])])
+            .queries(&[numbers], "There are 1500 rows.")
+            .role("coder", [code("result = 7")])
+            .role("summariser", [worded("It is 7.")])
+            .role("composer", [said("It is 7.")]);
+        let jobs = scene.sandbox.as_ref().unwrap().jobs.clone();
+        let played = scene.ask("Count, then compare").await;
+        assert_eq!(played.answer(), "It is 7.");
+        let first = jobs.lock().unwrap()[0].clone();
+        assert_eq!(first.inputs.contains_key("sql_rows"), !has_all);
+        let tables: Vec<_> = first.tables.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(tables, if has_all { vec!["sql_rows"] } else { Vec::new() });
+        let asked = &played.requests("coder")[0].messages;
+        let asked: String = asked.iter().map(|message| message.content.to_string()).collect();
+        assert_eq!(asked.contains("only the first 1000 rows of the result"), !has_all, "{asked}");
+    }
 }
 
 #[tokio::test]

@@ -194,13 +194,32 @@ fn rows_as_lists_and_as_maps_are_the_same_table() {
 #[tokio::test]
 async fn more_rows_than_the_limit_are_left_out_and_the_table_says_so() {
     let sql = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1500) SELECT i FROM n";
-    let played = Scene::new(&json!({}))
+    let played = Scene::with_rows(&json!({}), 1_000)
         .queries(&[sql], "Many.")
         .role("composer", [said("Many.")])
         .ask("Show all numbers")
         .await;
     let data = played.result.output.data.as_ref().unwrap();
     assert_eq!((data.row_count, data.truncated), (1000, true));
+}
+
+/// DA-50 of `docs/systems/data-analyst.md`.
+#[tokio::test]
+async fn of_a_result_the_first_rows_are_json_and_all_are_an_attachment() {
+    let sql = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1500) SELECT i FROM n";
+    let played = Scene::new(&json!({}))
+        .queries(&[sql], "Many.")
+        .role("composer", [said("Many.")])
+        .ask("Show all numbers")
+        .await;
+    let data = played.result.output.data.as_ref().unwrap();
+    assert_eq!((data.row_count, data.rows.len(), data.truncated), (1_500, 1_000, false));
+    let bytes = played.result.attachments.get(data.arrow.as_ref().unwrap()).unwrap();
+    assert!(bytes.starts_with(&[0xff; 4]), "an Arrow stream");
+    let events = played.result.events.iter().map(|event| json!(event.data).to_string());
+    for text in events.chain([json!(played.result.state).to_string(), json!(data).to_string()]) {
+        assert!(!text.contains("/////"), "no such bytes in base64");
+    }
 }
 
 /// DA-38 of `docs/systems/data-analyst.md`.

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use antiphon_core::Seed;
-use antiphon_core::event::EventKind;
+use antiphon_core::event::{Event, EventKind};
 use antiphon_models::ScriptedModel;
-use antiphon_runtime::{Answers, ManualClock};
+use antiphon_runtime::{Answers, ManualClock, Watcher};
 use antiphon_stores::{Cipher, Durability, MemoryStore, SealedStore, StoredThread};
 use antiphon_systems::{Outcome, Session};
 use serde_json::{Value as Json, json};
@@ -131,6 +131,43 @@ async fn a_question_whose_process_died_goes_on_after_the_agents_that_have_worked
     );
 }
 
+/// DA-50 of `docs/systems/data-analyst.md`.
+#[tokio::test]
+async fn attachments_outlive_the_process_that_has_put_them() {
+    const NUMBERS: &str = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE \
+                           i < 1500) SELECT i FROM n";
+    for dies_after in ["sql_query", "sql_run", "sql_result"] {
+        let store = Arc::new(MemoryStore::new(Arc::new(ManualClock::default())));
+        let thread = || {
+            let sealed = SealedStore::new(store.clone(), Arc::new(Cipher::tagged()));
+            Arc::new(StoredThread::new(sealed, "q1", Durability::Sync))
+        };
+        let mut scene = Scene::new(&json!({}))
+            .queries(&[NUMBERS, NUMBERS], "There are many.")
+            .role("composer", [said("There are many."), said("There are many.")]);
+        let model = scene.model();
+        let (dying, system) = (scene.system(&model), scene.system(&model));
+        let session = Session { thread: Some(thread()), run_id: "run".into(), ..scene.session() };
+        let watchers: Vec<Arc<dyn Watcher>> = vec![Arc::new(DyingWatcher(dies_after))];
+        let watched = Session { watchers, ..session.clone() };
+        let died = tokio::spawn(async move { dying.ask("Show all numbers", watched).await }).await;
+        assert!(died.unwrap_err().is_panic(), "it dies after {dies_after}");
+        let result = system.resume(thread(), Answers::NONE, session.clone()).await.unwrap();
+        let data = result.output.data.unwrap();
+        assert_eq!((data.row_count, data.rows.len()), (1_500, 1_000), "{dies_after}");
+        let bytes = result.attachments.get(&data.arrow.unwrap()).unwrap();
+        assert!(bytes.starts_with(&[0xff; 4]), "an Arrow stream");
+        let again = system.resume(thread(), Answers::NONE, scene.session()).await.unwrap();
+        assert_eq!(again.attachments.all().into_values().next(), Some(bytes), "{dies_after}");
+        let once = if dies_after == "sql_result" { 1 } else { 2 };
+        assert_eq!(scene.runs(NUMBERS), once, "{dies_after}");
+        let second = system.ask("Show all numbers", session).await.unwrap();
+        let id = second.output.data.unwrap().arrow.unwrap();
+        assert!(second.attachments.get(&id).is_some(), "a new question runs its query itself");
+        assert_eq!(scene.runs(NUMBERS), once + 1, "{dies_after}");
+    }
+}
+
 #[tokio::test]
 async fn a_new_question_in_a_thread_looks_at_the_database_again() {
     const QUERY: &str = "SELECT count(*) AS n FROM orders";
@@ -174,6 +211,23 @@ async fn a_question_that_runs_out_of_time_keeps_what_was_found() {
     let answer = &result.output.answer;
     assert_eq!(answer, "sql: There are 3.\ncomputation was not finished in time.");
     assert_eq!(result.output.metadata["partial"], json!(true));
+}
+
+/// Dies at the end of a node, or when a tool has returned all numbers.
+struct DyingWatcher(&'static str);
+
+impl Watcher for DyingWatcher {
+    fn see(&self, event: &Arc<Event>) {
+        let is_there = match event.kind {
+            EventKind::NodeFinished => event.path.last().is_some_and(|node| **node == *self.0),
+            EventKind::ToolResult => {
+                let rows = event.data.get("result").and_then(|found| found.get("row_count"));
+                *event.name == *self.0 && rows == Some(&json!(1_500))
+            }
+            _ => false,
+        };
+        assert!(!is_there, "the process dies");
+    }
 }
 
 /// A model that never answers as the coder.

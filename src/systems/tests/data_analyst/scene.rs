@@ -43,22 +43,28 @@ pub(crate) struct Played {
 impl Scene {
     /// A database with orders; neither an API nor a sandbox.
     pub(crate) fn new(settings: &Json) -> Self {
-        Self::of(settings, ORDERS, &["orders", "regions"])
+        Self::with_rows(settings, QueryLimits::columns().rows)
+    }
+
+    /// The same whose queries return so many rows.
+    pub(crate) fn with_rows(settings: &Json, rows: usize) -> Self {
+        Self::of(settings, ORDERS, &["orders", "regions"], rows)
     }
 
     /// A database with measures in units, and names that need quotes.
     pub(crate) fn measures(settings: &Json) -> Self {
-        Self::of(settings, MEASURES, &["\"scrap log\""])
+        Self::of(settings, MEASURES, &["\"scrap log\""], QueryLimits::columns().rows)
     }
 
-    fn of(settings: &Json, script: &str, tables: &[&str]) -> Self {
+    fn of(settings: &Json, script: &str, tables: &[&str], rows: usize) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("data.db");
         let connection = rusqlite::Connection::open(&path).unwrap();
         connection.execute_batch(script).unwrap();
         let policy = QueryPolicy::new(SqlDialect::Sqlite).tables(tables).unwrap();
         let database = Arc::new(SqliteDatabase::open(&path, policy).unwrap());
-        let tools = SqlTools::of(&(database as Arc<_>), QueryLimits::default());
+        let columns = QueryLimits { rows, ..QueryLimits::columns() };
+        let tools = SqlTools::of(&(database as Arc<_>), QueryLimits::default(), columns);
         Self {
             config: Config::from_json(settings).unwrap(),
             clock: Arc::new(ManualClock::default()),
@@ -122,6 +128,12 @@ impl Scene {
             resources = resources.sandbox(Arc::new(sandbox.clone()));
         }
         SystemRunner::new(self.config.clone(), resources).unwrap()
+    }
+
+    /// How often a query was run.
+    pub(crate) fn runs(&self, query: &str) -> usize {
+        let calls = self.database.as_ref().unwrap().calls.lock().unwrap();
+        calls.iter().filter(|(_, given)| *given == json!({ "query": query })).count()
     }
 
     pub(crate) fn session(&self) -> Session {

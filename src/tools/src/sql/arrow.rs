@@ -96,6 +96,11 @@ impl ArrowColumn {
             let numbers = batch.as_primitive_opt::<Int64Type>();
             numbers.is_some_and(|it| it.iter().flatten().any(|one| one.unsigned_abs() > EXACT))
         };
+        if matches!(stored, DataType::Int64 | DataType::Float64)
+            && let Some(decimal) = ColumnType::decimal(&self.data_type, &self.batches)
+        {
+            return decimal;
+        }
         match stored {
             DataType::Float64 if self.batches.iter().any(is_large) => ColumnType::Text,
             DataType::Float64 => ColumnType::Float,

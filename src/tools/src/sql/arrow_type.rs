@@ -17,6 +17,8 @@ use super::arrow::texts;
 
 /// The most digits of a decimal in Arrow.
 const MOST_DIGITS: u8 = 38;
+/// The most digits that a decimal keeps as a floating-point number.
+const EXACT_DIGITS: u8 = 15;
 
 /// The type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,6 +64,21 @@ impl ColumnType {
         found.filter(|_| batches.iter().all(are_texts)).unwrap_or(Self::Text)
     }
 
+    /// Decimals of a column such as `decimal(10, 2)` whose database stores them as floating-point
+    /// numbers, if none has more digits after the point.
+    pub(super) fn decimal(name: &str, batches: &[ArrayRef]) -> Option<Self> {
+        let (bare, sizes) = name.split_once('(')?;
+        let (digits, declared) = sizes.strip_suffix(')')?.split_once(',')?;
+        let digits: u8 = digits.trim().parse().ok()?;
+        let declared: u8 = declared.trim().parse().ok()?;
+        if !matches!(bare.trim(), "decimal" | "numeric") || digits > EXACT_DIGITS {
+            return None;
+        }
+        let texts: Vec<ArrayRef> = batches.iter().map(texts).collect();
+        let found = scale(texts.iter().flat_map(cells).flatten())?;
+        (found <= declared).then_some(Self::Decimal(declared))
+    }
+
     /// Truth values, if all numbers are 0 or 1.
     pub(super) fn truth(batches: &[ArrayRef]) -> Option<Self> {
         let numbers = batches.iter().filter_map(|batch| batch.as_primitive_opt::<Int64Type>());
@@ -99,7 +116,9 @@ impl ColumnType {
         match self {
             Self::Boolean | Self::Float => self.of_numbers(batch),
             Self::Decimal(scale) => {
-                let numbers = cells().map(|it| decimal(it?, scale));
+                let is_text = *batch.data_type() == DataType::Utf8;
+                let digits = if is_text { Arc::clone(batch) } else { texts(batch) };
+                let numbers = self::cells(&digits).map(|it| decimal(it?, scale));
                 let numbers = numbers.collect::<Decimal128Array>().with_data_type(self.arrow());
                 Arc::new(numbers)
             }

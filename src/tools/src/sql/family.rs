@@ -37,8 +37,13 @@ const MOST_SAMPLES: usize = 10;
 pub struct SqlTools;
 
 impl SqlTools {
-    /// The tools over any database.
-    pub fn of(database: &Arc<dyn Database>, limits: QueryLimits) -> Vec<Arc<dyn Tool>> {
+    /// The tools over any database. `limits` are those of results in JSON, `columns` those of
+    /// queries whose caller takes attachments.
+    pub fn of(
+        database: &Arc<dyn Database>,
+        limits: QueryLimits,
+        columns: QueryLimits,
+    ) -> Vec<Arc<dyn Tool>> {
         let dialect = database.policy().dialect();
         let shared = || SharedDatabase { database: Arc::clone(database), limits };
         let time = limits.timeout * 2 + Duration::from_secs(30);
@@ -64,8 +69,13 @@ impl SqlTools {
                 .timeout(time),
             ),
             Arc::new(
-                TypedTool::new("sql_query", &query, SideEffect::Read, RunQuery(shared()))
-                    .timeout(time),
+                TypedTool::new(
+                    "sql_query",
+                    &query,
+                    SideEffect::Read,
+                    RunQuery { shared: shared(), columns },
+                )
+                .timeout(time),
             ),
         ]
     }
@@ -85,8 +95,8 @@ impl ToolFamily for SqlTools {
     type Settings = SqlSettings;
 
     fn open(settings: SqlSettings) -> Result<Vec<Arc<dyn Tool>>, Fault> {
-        let limits = settings.limits()?;
-        Ok(Self::of(&open_database(&settings)?, limits))
+        let (limits, columns) = (settings.limits()?, settings.column_limits()?);
+        Ok(Self::of(&open_database(&settings)?, limits, columns))
     }
 }
 
@@ -224,7 +234,10 @@ fn describe(schema: &TableSchema, shared: &SharedDatabase) -> Json {
     shown
 }
 
-struct RunQuery(SharedDatabase);
+struct RunQuery {
+    shared: SharedDatabase,
+    columns: QueryLimits,
+}
 
 /// The arguments of `sql_query`.
 #[derive(Deserialize, JsonSchema)]
@@ -238,11 +251,6 @@ pub(super) struct RunQueryArguments {
     /// Whether the query is only checked and not run; no by default.
     #[serde(default)]
     pub(super) check_only: bool,
-    /// So many rows stand in `rows`, and all of them in `arrow`. For programs: a model that reads
-    /// the schema does not see it, and a call of a model may not have it.
-    #[serde(default)]
-    #[schemars(skip)]
-    pub(super) preview_rows: Option<usize>,
 }
 
 /// The values of placeholders as a model writes them.
@@ -280,16 +288,24 @@ impl From<QueryParameterValues> for QueryParameters {
 impl ToolFunction for RunQuery {
     type Arguments = RunQueryArguments;
 
-    async fn call(&self, arguments: RunQueryArguments, _cx: &CallContext) -> ToolOutcome {
-        let Self(shared) = self;
+    /// A caller that takes attachments gets the first rows in JSON, and all as columns of Arrow.
+    async fn call(&self, arguments: RunQueryArguments, cx: &CallContext) -> ToolOutcome {
+        let Self { shared, columns } = self;
         let query = shared.database.check(&arguments.query)?;
         if arguments.check_only {
             let tables: Vec<_> = query.tables().iter().map(|table| shared.short(table)).collect();
             return Ok(json!({"query": query.text(), "tables": tables}));
         }
         let parameters = QueryParameters::from(arguments.parameters);
-        let limits = QueryLimits { preview: arguments.preview_rows, ..shared.limits };
-        Ok(shared.database.execute(&query, &parameters, &limits).await?.to_json())
+        let limits = if cx.attachments.is_some() { columns } else { &shared.limits };
+        let mut table = shared.database.execute(&query, &parameters, limits).await?;
+        let arrow = table.arrow.take();
+        let mut found = table.to_json();
+        if let (Some(attachments), Some(arrow)) = (&cx.attachments, arrow) {
+            set(&mut found, "arrow", Some(attachments.put(arrow)));
+            set(&mut found, "digest", Some(format!("{:016x}", table.digest)));
+        }
+        Ok(found)
     }
 }
 

@@ -19,6 +19,15 @@ pub struct QueryLimits {
     pub timeout: Duration,
 }
 
+impl QueryLimits {
+    /// Those of a result whose rows become columns of Arrow: 100,000 rows, of which the first 1,000
+    /// are kept as cells too, and 100,000,000 bytes.
+    pub fn columns() -> Self {
+        let (rows, bytes, preview) = (100_000, 100_000_000, Some(1_000));
+        Self { rows, bytes, preview, ..Self::default() }
+    }
+}
+
 impl Default for QueryLimits {
     fn default() -> Self {
         Self {

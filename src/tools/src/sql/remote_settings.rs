@@ -34,8 +34,8 @@ pub struct RemoteSqlSettings {
 
 impl Default for RemoteSqlSettings {
     fn default() -> Self {
-        let SqlSettings { functions, max_rows, max_cell, max_bytes, timeout, .. } =
-            SqlSettings::default();
+        let SqlSettings { functions, max_cell, timeout, .. } = SqlSettings::default();
+        let QueryLimits { rows: max_rows, bytes: max_bytes, .. } = QueryLimits::default();
         Self {
             dialect: String::new(),
             tables: Vec::new(),

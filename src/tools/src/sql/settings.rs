@@ -31,12 +31,14 @@ pub struct SqlSettings {
     pub schema: Option<String>,
     /// Whether the system catalogues may be read.
     pub system_tables: bool,
-    /// The most rows of a result.
-    pub max_rows: usize,
+    /// The most rows of a result; by default 1,000 in JSON, 100,000 as columns of Arrow. A result in
+    /// JSON never has more than 100,000.
+    pub max_rows: Option<usize>,
     /// The most characters of a text, or bytes of a blob, in one cell.
     pub max_cell: usize,
-    /// The most bytes of all cells of a result.
-    pub max_bytes: usize,
+    /// The most bytes of all cells of a result; by default 1,000,000 in JSON, 100,000,000 as columns
+    /// of Arrow. A result in JSON never has more than 100,000,000.
+    pub max_bytes: Option<usize>,
     /// The longest that a query may run, in seconds.
     pub timeout: f64,
     /// The longest that connecting may take, in seconds.
@@ -52,9 +54,9 @@ impl Default for SqlSettings {
             functions: Vec::new(),
             schema: None,
             system_tables: false,
-            max_rows: limits.rows,
+            max_rows: None,
             max_cell: limits.cell,
-            max_bytes: limits.bytes,
+            max_bytes: None,
             timeout: limits.timeout.as_secs_f64(),
             connect_timeout: PostgresOptions::default().connect_timeout.as_secs_f64(),
         }
@@ -62,16 +64,31 @@ impl Default for SqlSettings {
 }
 
 impl SqlSettings {
-    /// The limits of each query.
+    /// The limits of a query whose rows become JSON.
     ///
     /// # Errors
     /// A `Validation` fault `tool_setting_invalid` that names the setting.
     pub fn limits(&self) -> Result<QueryLimits, Fault> {
+        let most = QueryLimits::columns();
+        let limits = self.changed(QueryLimits::default())?;
+        let (rows, bytes) = (limits.rows.min(most.rows), limits.bytes.min(most.bytes));
+        Ok(QueryLimits { rows, bytes, ..limits })
+    }
+
+    /// The limits of a query whose rows become columns of Arrow.
+    ///
+    /// # Errors
+    /// As [`SqlSettings::limits`].
+    pub fn column_limits(&self) -> Result<QueryLimits, Fault> {
+        self.changed(QueryLimits::columns())
+    }
+
+    fn changed(&self, limits: QueryLimits) -> Result<QueryLimits, Fault> {
         Ok(QueryLimits {
-            rows: within("max_rows", self.max_rows, 100_000)?,
+            rows: within("max_rows", self.max_rows.unwrap_or(limits.rows), 10_000_000)?,
             cell: within("max_cell", self.max_cell, 1_000_000)?,
-            bytes: within("max_bytes", self.max_bytes, 100_000_000)?,
-            preview: None,
+            bytes: within("max_bytes", self.max_bytes.unwrap_or(limits.bytes), 1_000_000_000)?,
+            preview: limits.preview,
             timeout: seconds("timeout", self.timeout)?,
         })
     }

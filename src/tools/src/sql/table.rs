@@ -109,8 +109,7 @@ pub struct QueryTable {
 
 impl QueryTable {
     /// The table as JSON: `columns` with names and types, `rows` as lists, `row_count`, and
-    /// `truncated` and `cells_cut` where they are true; `arrow` in base64 and `digest` where all
-    /// rows are wanted as columns.
+    /// `truncated` and `cells_cut` where they are true.
     pub fn to_json(&self) -> Json {
         let columns: Vec<Json> = self
             .columns
@@ -127,10 +126,6 @@ impl QueryTable {
             if is_so {
                 table.insert(key.to_owned(), Json::from(true));
             }
-        }
-        if let Some(arrow) = &self.arrow {
-            table.insert("arrow".to_owned(), Json::from(STANDARD.encode(arrow)));
-            table.insert("digest".to_owned(), Json::from(format!("{:016x}", self.digest)));
         }
         table.insert("rows".to_owned(), Json::from(rows));
         Json::Object(table)

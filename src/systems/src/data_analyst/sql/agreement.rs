@@ -13,9 +13,9 @@ const TOLERANCE: f64 = 1e-9;
 /// The first result that more than half of all agree with, and how many do; none if there is no
 /// such result. Names of columns and the order of rows do not count.
 pub(super) fn agreed(candidates: &[CandidateResult]) -> Option<(&CandidateResult, usize)> {
-    let tables: Vec<_> = candidates.iter().map(|one| sorted_rows(&one.table)).collect();
-    let agreeing = |own| tables.iter().filter(|other| have_same_cells(own, other)).count();
-    let counted = candidates.iter().zip(&tables).map(|(one, own)| (one, agreeing(own)));
+    let tables: Vec<_> = candidates.iter().map(|one| (one, sorted_rows(&one.table))).collect();
+    let agreeing = |own| tables.iter().filter(|other| have_same_rows(own, other)).count();
+    let counted = tables.iter().map(|own| (own.0, agreeing(own)));
     let mut best: Option<(&CandidateResult, usize)> = None;
     for (candidate, count) in counted {
         if best.is_none_or(|(_, most)| count > most) {
@@ -23,6 +23,17 @@ pub(super) fn agreed(candidates: &[CandidateResult]) -> Option<(&CandidateResult
         }
     }
     best.filter(|(_, count)| 2 * count > candidates.len())
+}
+
+/// A result with its rows in order.
+type SortedResult<'c> = (&'c CandidateResult, Vec<Vec<&'c Json>>);
+
+/// Whether two results have the same rows: by their cells, or of larger ones by their digests.
+fn have_same_rows((one, own): &SortedResult<'_>, (other, rows): &SortedResult<'_>) -> bool {
+    if one.table.is_shown_whole() && other.table.is_shown_whole() {
+        return have_same_cells(own, rows);
+    }
+    one.table.row_count == other.table.row_count && one.digest == other.digest
 }
 
 /// The cells of a table by rows, in an order that depends on nothing else.

@@ -17,6 +17,8 @@ use crate::data_analyst::trace_event::{TraceEventKind, event, failure};
 use crate::node::{NodeContext, StateView, goto};
 use crate::patch::Patch;
 
+/// How often a query is run whose columns are gone.
+const MOST_RUNS: usize = 3;
 /// The kind of a failure by a unit that the question does not ask for.
 const UNIT_MISMATCH: &str = "UnitMismatch";
 
@@ -39,8 +41,9 @@ pub(in crate::data_analyst) async fn check(
 
 /// Runs the query, which is checked again on the way.
 pub(in crate::data_analyst) async fn run(
-    cx: NodeContext<DataAnalyst>,
+    mut cx: NodeContext<DataAnalyst>,
 ) -> Result<Patch<State>, Fault> {
+    cx.call.cx.attachments = Some(cx.attachments().clone());
     let mut work = cx.state.sql.clone();
     let repeated = work.attempts.iter().find(|earlier| earlier.query == work.query);
     if let Some(error) = repeated.and_then(|earlier| earlier.error.clone()) {
@@ -48,16 +51,47 @@ pub(in crate::data_analyst) async fn run(
         return Ok(patch(work));
     }
     let begun = cx.call.cx.clock.now();
-    let outcome = call(&cx, json!({"query": work.query})).await;
+    let outcome = rows(&cx, &work.query).await;
     let latency_ms = cx.call.cx.clock.now().since(begun).as_secs_f64() * 1e3;
     match outcome {
-        Ok(found) => match TabularResult::read(&found) {
-            Some(table) => succeed(&cx, &mut work, table, latency_ms),
+        Ok(found) => match table(&cx, &found) {
+            Some(table) => {
+                let digest = found.get("digest").and_then(Json::as_str).map(str::to_owned);
+                succeed(&cx, &mut work, (table, digest), latency_ms);
+            }
             None => work.error = Some(AgentError::new("ProtocolError", "the rows cannot be read")),
         },
         Err(fault) => reject(&cx, &mut work, fault, latency_ms)?,
     }
     Ok(patch(work))
+}
+
+/// Runs a query. If a process has ended between the call and the end of its node, the journal has
+/// the result without the columns that it names; the query runs again then.
+async fn rows(cx: &NodeContext<DataAnalyst>, query: &str) -> Result<Json, Fault> {
+    let is_whole = |found: &Json| arrow(found).is_none_or(|id| cx.attachments().get(id).is_some());
+    let mut found = call(cx, json!({"query": query})).await?;
+    for _ in 1..MOST_RUNS {
+        if is_whole(&found) {
+            break;
+        }
+        found = call(cx, json!({"query": query})).await?;
+    }
+    Ok(found)
+}
+
+/// The id of the attachment that has all rows of a result.
+fn arrow(found: &Json) -> Option<&str> {
+    found.get("arrow").and_then(Json::as_str)
+}
+
+/// The rows of a result; none if they cannot be read.
+fn table(cx: &NodeContext<DataAnalyst>, found: &Json) -> Option<TabularResult> {
+    let table = TabularResult::read(found)?;
+    let Some(id) = arrow(found) else { return Some(table) };
+    cx.attachments().get(id)?;
+    let count = found.get("row_count").and_then(Json::as_u64)?;
+    Some(table.with_arrow(id, usize::try_from(count).ok()?))
 }
 
 async fn call(cx: &NodeContext<DataAnalyst>, arguments: Json) -> Result<Json, Fault> {
@@ -77,7 +111,7 @@ fn patch(work: SqlWork) -> Patch<State> {
 fn succeed(
     cx: &NodeContext<DataAnalyst>,
     work: &mut SqlWork,
-    table: TabularResult,
+    (table, digest): (TabularResult, Option<String>),
     latency_ms: f64,
 ) {
     let attempt = work.attempts.len() + 1;
@@ -97,7 +131,7 @@ fn succeed(
     });
     let query = std::mem::take(&mut work.query);
     work.is_reviewed = false;
-    work.candidates.push(CandidateResult { query, table });
+    work.candidates.push(CandidateResult { query, table, digest });
     if work.candidates.len() >= cx.system().config.candidate_queries {
         settle(cx, work);
     }
@@ -111,7 +145,7 @@ fn settle(cx: &NodeContext<DataAnalyst>, work: &mut SqlWork) {
         let data = json!({"queries": all, "agree": agreed.as_ref().map_or(0, |(_, count)| *count)});
         work.trace.push(event(cx, AgentName::Sql, TraceEventKind::Decision, "candidates", data));
     }
-    if let Some((CandidateResult { query, table }, _)) = agreed {
+    if let Some((CandidateResult { query, table, .. }, _)) = agreed {
         (work.query, work.table) = (query, Some(table));
         return;
     }

@@ -31,6 +31,9 @@ pub struct CandidateResult {
     pub query: String,
     /// Its rows.
     pub table: TabularResult,
+    /// What is the same for the same rows in any order, if the database says so.
+    #[serde(default)]
+    pub digest: Option<String>,
 }
 
 /// What is known while the agent works.

@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use antiphon_tools::sql::{
-    Database, QueryLimits, QueryParameters, QueryPolicy, SqlDialect, SqliteDatabase,
+    Database, QueryLimits, QueryParameters, QueryPolicy, QueryTable, SqlDialect, SqliteDatabase,
 };
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Date32Type, Float64Type, Int64Type, TimestampMicrosecondType};
+use arrow_array::types::{
+    Date32Type, Decimal128Type, Float64Type, Int64Type, TimestampMicrosecondType,
+};
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_ipc::reader::StreamReader;
 use arrow_schema::DataType;
@@ -21,13 +23,14 @@ const TABLE: &str = "
         (9223372036854775807, 0.1, '2026-02-01', '2026-02-01 10:00:00.25', 1, x'00ff', 'é', 1.5, 7, 'soon', NULL),
         (-9007199254740993, NULL, '1899-12-31', NULL, 0, NULL, NULL, 2, 'x', '2026-01-01', NULL);";
 
-async fn read(
-    sql: &str,
-    limits: QueryLimits,
-) -> (antiphon_tools::sql::QueryTable, Vec<RecordBatch>) {
+async fn read(sql: &str, limits: QueryLimits) -> (QueryTable, Vec<RecordBatch>) {
+    read_from(TABLE, sql, limits).await
+}
+
+async fn read_from(script: &str, sql: &str, limits: QueryLimits) -> (QueryTable, Vec<RecordBatch>) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("data.db");
-    Connection::open(&path).unwrap().execute_batch(TABLE).unwrap();
+    Connection::open(&path).unwrap().execute_batch(script).unwrap();
     let database = SqliteDatabase::open(&path, QueryPolicy::new(SqlDialect::Sqlite)).unwrap();
     let query = database.check(sql).unwrap();
     let table = database.execute(&query, &QueryParameters::None, &limits).await.unwrap();
@@ -37,12 +40,7 @@ async fn read(
 }
 
 fn columns(preview: usize) -> QueryLimits {
-    QueryLimits {
-        preview: Some(preview),
-        rows: 100_000,
-        bytes: 100_000_000,
-        ..QueryLimits::default()
-    }
+    QueryLimits { preview: Some(preview), ..QueryLimits::columns() }
 }
 
 #[tokio::test]
@@ -68,6 +66,18 @@ async fn columns_have_the_types_of_the_database_where_each_cell_fits_them() {
         assert_eq!([texts.value(0), texts.value(1)], cells, "what does not fit is all text");
     }
     assert!(*column("empty").data_type() == DataType::Utf8 && column("empty").null_count() == 2);
+}
+
+#[tokio::test]
+async fn numbers_of_a_column_of_decimals_are_decimals_as_long_as_no_digit_is_lost() {
+    let script = "CREATE TABLE prices (net DECIMAL(10, 2), odd NUMERIC(10, 1), wide DECIMAL(20, 2));
+                  INSERT INTO prices VALUES (9.5, 0.25, 1.5), (-0.07, 1, 2), (NULL, 2, 3), (100, 3, 4);";
+    let (_, batches) = read_from(script, "SELECT * FROM prices", columns(1)).await;
+    let types: Vec<_> =
+        batches[0].schema().fields().iter().map(|it| it.data_type().to_string()).collect();
+    assert_eq!(types, ["Decimal128(38, 2)", "Float64", "Float64"]);
+    let net = batches[0].column(0).as_primitive::<Decimal128Type>();
+    assert_eq!(net.iter().collect::<Vec<_>>(), [Some(950), Some(-7), None, Some(10_000)]);
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use antiphon_core::ToolOutcome;
-use antiphon_runtime::{CallContext, ManualClock, Tool};
+use antiphon_runtime::{Attachments, CallContext, ManualClock, Tool};
 use antiphon_tools::find;
 use serde_json::{Value as Json, json};
 
@@ -64,6 +64,31 @@ async fn an_agent_looks_the_schema_up_and_asks() {
     }
 }
 
+#[tokio::test]
+async fn a_caller_that_takes_attachments_gets_all_rows_as_columns_and_the_first_as_json() {
+    const NUMBERS: &str = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE \
+                           i < 1500) SELECT i FROM n";
+    let folder = tempfile::tempdir().unwrap();
+    let path = sqlite_file(folder.path()).display().to_string();
+    for (most, in_json, in_columns) in
+        [(None, (1_000, true), (1_500, false)), (Some(1_200), (1_200, true), (1_200, true))]
+    {
+        let tools = open(&json!({"url": path, "max_rows": most}));
+        let found = call(&tools, "sql_query", json!({"query": NUMBERS})).await.unwrap();
+        let is_cut = |found: &Json| found["truncated"] == true;
+        assert_eq!((found["rows"].as_array().unwrap().len(), is_cut(&found)), in_json);
+        assert_eq!(found.get("arrow"), None);
+        let attachments = Attachments::default();
+        let clock = Arc::new(ManualClock::default());
+        let cx = CallContext { attachments: Some(attachments.clone()), ..CallContext::new(clock) };
+        let found = tools[2].call(json!({"query": NUMBERS}), &cx).await.unwrap();
+        assert_eq!(found["rows"].as_array().unwrap().len(), 1_000);
+        assert_eq!((found["row_count"].as_u64().unwrap(), is_cut(&found)), in_columns);
+        let bytes = attachments.get(found["arrow"].as_str().unwrap()).unwrap();
+        assert!(bytes.starts_with(&[0xff; 4]), "an Arrow stream");
+    }
+}
+
 #[test]
 fn settings_that_do_not_fit_are_named_and_show_no_secret() {
     let folder = tempfile::tempdir().unwrap();
@@ -74,7 +99,7 @@ fn settings_that_do_not_fit_are_named_and_show_no_secret() {
         (json!({"url": "nowhere.db"}), "there is no SQLite file at: nowhere.db"),
         (json!({"url": path, "tables": []}), "`tables` allows no table"),
         (json!({"url": path, "timeout": 0}), "`timeout` must be a number of seconds"),
-        (json!({"url": path, "max_rows": 0}), "`max_rows` must be 1 to 100000: 0"),
+        (json!({"url": path, "max_rows": 0}), "`max_rows` must be 1 to 10000000: 0"),
         (json!({"url": path, "schema": "x"}), "SQLite has no schemas"),
         (json!({"url": path, "colour": "red"}), "unknown setting of the tools `sql`: colour"),
         (json!({"url": 5}), "`url`"),
