@@ -119,7 +119,7 @@ stubs: $(VENV)/.tools ## Write python/antiphon/_antiphon.pyi anew from the bindi
 	# The generator cannot say that a class takes type arguments, or is a base of its own, nor
 	# that the module's initialiser adds no names.
 	sed -e 's/^class Command:/class Command(Generic[_N]):/' -e 's/^class Saver:/@disjoint_base\n&/' \
-		-e 's/^from typing import Any, Final, final/from typing import Any, Final, Generic, final\n\nfrom typing_extensions import TypeVar, disjoint_base\n\n_N = TypeVar("_N", default=Any)/' \
+		-e 's/^from typing import Any, Final, Never, final/from typing import Any, Final, Generic, Never, final\n\nfrom typing_extensions import TypeVar, disjoint_base\n\n_N = TypeVar("_N", default=Any)/' \
 		-e '/^def __getattr__(name: str) -> Incomplete/d' \
 		target/stubs/antiphon/_antiphon.pyi > python/antiphon/_antiphon.pyi
 

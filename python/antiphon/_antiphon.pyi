@@ -6,7 +6,7 @@ from _typeshed import Incomplete
 from collections.abc import Sequence
 from datetime import datetime
 from os import PathLike
-from typing import Any, Final, Generic, final
+from typing import Any, Final, Generic, Never, final
 
 from typing_extensions import TypeVar, disjoint_base
 
@@ -1250,7 +1250,7 @@ class RetryPolicy:
     Intervals are in seconds. `retry_on` is an exception class, a sequence of
     classes, or a predicate of the exception.
     """
-    def __new__(cls, /, initial_interval: float = 0.5, backoff_factor: float = 2.0, max_interval: float = 128.0, max_attempts: int = 3, jitter: bool = True, retry_on: Any | None = None) -> RetryPolicy: ...
+    def __new__(cls, /, initial_interval: float = 0.5, backoff_factor: float = 2.0, max_interval: float = 128.0, max_attempts: int = 3, jitter: bool = True, retry_on: Any | None = None, **unknown: Never) -> RetryPolicy: ...
     def __repr__(self, /) -> str: ...
     @property
     def backoff_factor(self, /) -> float: ...

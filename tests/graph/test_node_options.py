@@ -8,6 +8,7 @@ from typing import Any, TypedDict
 import pytest
 
 from antiphon import RetryPolicy
+from antiphon.errors import ValidationError
 from antiphon.graph import GraphBuildError, StateGraph
 
 
@@ -56,3 +57,12 @@ def test_a_timeout_of_a_node_is_a_number_of_seconds(wrong: Any) -> None:
 def test_numbers_of_a_retry_policy_are_checked(options: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         RetryPolicy(**options)
+
+
+def test_an_unknown_option_of_a_retry_policy_is_told_what_was_meant() -> None:
+    with pytest.raises(ValidationError, match="no option of that name: max_atempts") as caught:
+        RetryPolicy(max_atempts=3)  # type: ignore[arg-type]
+    assert (caught.value.code, caught.value.hint) == (
+        "call_invalid",
+        "did you mean `max_attempts`?",
+    )

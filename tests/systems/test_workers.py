@@ -180,6 +180,11 @@ def test_a_credentials_file_is_a_login(tmp_path: Path, monkeypatch: pytest.Monke
             Queue.connect(url)
         monkeypatch.setenv("NATS_CREDS", str(CREDENTIALS))
         assert Queue.connect(url).name == url
-        with pytest.raises(ValidationError, match="no credentials of NATS") as none:
-            Queue.connect(url, credentials_file=tmp_path / "lost.creds")
-    assert none.value.code == "queue_setting_invalid"
+        (tmp_path / "empty.creds").touch()
+        for name, message in [
+            ("empty.creds", "the file holds no credentials of NATS: "),
+            ("lost.creds", "the file does not exist: "),
+        ]:
+            with pytest.raises(ValidationError, match=message) as refused:
+                Queue.connect(url, credentials_file=tmp_path / name)
+            assert refused.value.code == "queue_setting_invalid"

@@ -8,7 +8,7 @@ use antiphon_runtime::redact;
 use pyo3::exceptions::{PyBaseException, PyException, PyRuntimeError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString};
+use pyo3::types::{PyDict, PyFrozenSet, PyString};
 
 /// The fault as the dict that `antiphon._faults.from_fault` takes.
 pub(crate) fn as_dict<'py>(py: Python<'py>, fault: &Fault) -> Bound<'py, PyDict> {
@@ -119,6 +119,10 @@ fn text(value: &Bound<'_, PyAny>, name: &str) -> Option<String> {
     value.getattr(name).ok()?.extract().ok()
 }
 
+/// The options of a retry policy.
+const OPTIONS: [&str; 6] =
+    ["initial_interval", "backoff_factor", "max_interval", "max_attempts", "jitter", "retry_on"];
+
 /// How often a failed node is retried, and after which exceptions.
 ///
 /// Intervals are in seconds. `retry_on` is an exception class, a sequence of
@@ -145,7 +149,7 @@ pub(crate) struct Retry {
 #[pymethods]
 impl Retry {
     #[new]
-    #[pyo3(signature = (initial_interval=0.5, backoff_factor=2.0, max_interval=128.0, max_attempts=3, jitter=true, retry_on=None))]
+    #[pyo3(signature = (initial_interval=0.5, backoff_factor=2.0, max_interval=128.0, max_attempts=3, jitter=true, retry_on=None, **unknown: "Never"))]
     #[expect(clippy::too_many_arguments, reason = "keyword options of a public class")]
     fn new(
         py: Python<'_>,
@@ -155,7 +159,13 @@ impl Retry {
         max_attempts: u32,
         jitter: bool,
         retry_on: Option<Py<PyAny>>,
+        unknown: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
+        if let Some(unknown) = unknown {
+            let known = PyFrozenSet::new(py, OPTIONS)?;
+            py.import("antiphon._keywords")?
+                .call_method1("check_keywords", ("`RetryPolicy`", unknown, known))?;
+        }
         let retry_on = match retry_on {
             Some(retry_on) => retry_on,
             None => py.import("antiphon._faults")?.getattr("is_transient")?.unbind(),

@@ -92,8 +92,14 @@ pub(super) fn connection_lost(server: &str, cause: &str, stderr: &StderrTail) ->
 
 /// The server could not be spoken to.
 pub(super) fn handshake_failed(server: &str, cause: &str, stderr: &StderrTail) -> Fault {
-    let message =
-        format!("the MCP server `{server}` did not complete the handshake: {}", quoted(cause));
+    let said = stderr.text();
+    // The last line of a traceback, for instance, says what is wrong.
+    let said = said.lines().last().map(|line| format!("; its stderr ends with: {}", quoted(line)));
+    let message = format!(
+        "the MCP server `{server}` did not complete the handshake: {}{}",
+        quoted(cause),
+        said.unwrap_or_default()
+    );
     let fault = Fault::new(FaultCode::McpHandshakeFailed, message)
         .hint(
             "check that the program or address is an MCP server, and read `stderr` in the details",

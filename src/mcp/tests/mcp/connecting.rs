@@ -77,11 +77,13 @@ async fn a_program_that_does_not_exist_is_named() {
 
 #[tokio::test]
 async fn the_end_of_a_program_that_is_no_server_is_told_with_its_last_words() {
-    let command = ["sh", "-c", "echo no key, no service >&2; exit 1"].map(String::from).to_vec();
+    let command =
+        ["sh", "-c", "printf 'no key\\nno service\\n' >&2; exit 1"].map(String::from).to_vec();
     let client = client(McpSettings { command, ..McpSettings::default() });
     let fault = client.connect().await.unwrap_err();
     assert_eq!(fault.code, FaultCode::McpHandshakeFailed);
-    assert_eq!(fault.details["stderr"], "no key, no service");
+    assert!(fault.message.ends_with("; its stderr ends with: no service"), "{fault}");
+    assert_eq!(fault.details["stderr"], "no key\nno service");
 }
 
 #[tokio::test]

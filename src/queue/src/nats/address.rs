@@ -59,6 +59,7 @@ impl NatsAddress {
             }
             (None, None, _) => ConnectOptions::new(),
         };
+        self.check_files()?;
         if let Some(file) = &self.credentials_file {
             let read = std::fs::read_to_string(file);
             let read = read.and_then(|text| ConnectOptions::with_credentials(&text));
@@ -67,12 +68,6 @@ impl NatsAddress {
                 let message = format!("the file holds no credentials of NATS: {}", file.display());
                 Fault::new(FaultCode::QueueSettingInvalid, message)
             })?;
-        }
-        for file in [&self.ca_file, &self.certificate_file, &self.key_file].into_iter().flatten() {
-            if !file.is_file() {
-                let message = format!("the file does not exist: {}", file.display());
-                return Err(Fault::new(FaultCode::QueueSettingInvalid, message));
-            }
         }
         if let Some(file) = self.ca_file.clone() {
             options = options.add_root_certificates(file).require_tls(true);
@@ -84,6 +79,18 @@ impl NatsAddress {
                 let message = "a certificate of a client and its key go together";
                 Err(Fault::new(FaultCode::QueueSettingInvalid, message))
             }
+        }
+    }
+
+    /// Whether the files are there.
+    fn check_files(&self) -> Result<(), Fault> {
+        let files = [&self.credentials_file, &self.ca_file, &self.certificate_file, &self.key_file];
+        match files.into_iter().flatten().find(|file| !file.is_file()) {
+            Some(file) => {
+                let message = format!("the file does not exist: {}", file.display());
+                Err(Fault::new(FaultCode::QueueSettingInvalid, message))
+            }
+            None => Ok(()),
         }
     }
 }
