@@ -78,6 +78,9 @@ pub struct CallContext {
     /// Where a tool leaves bytes that its result names; `None` for a caller that reads JSON only,
     /// such as a model.
     pub attachments: Option<Attachments>,
+    /// Whether the caller has other credentials for the same: those that are used up for a while are
+    /// then no reason to wait.
+    pub has_alternative: bool,
     /// Seeds the pauses between transport attempts.
     pub seed: antiphon_core::Seed,
     /// Adds an event to the trace of the run, with a name and its data; `None` outside of runs.
@@ -98,6 +101,7 @@ impl CallContext {
             idempotency_key: None,
             answers: None,
             attachments: None,
+            has_alternative: false,
             seed: antiphon_core::Seed::default(),
             notes: None,
         }

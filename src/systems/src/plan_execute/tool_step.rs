@@ -33,16 +33,18 @@ enum CallResult {
 }
 
 /// Carries out one step with its tool. A failure is kept with the step, and the others go on.
-/// Credentials that are refused lead to the next key profile of the role.
-pub(super) async fn execute(cx: NodeContext<PlanExecute>) -> Result<NodeExit<State>, Fault> {
+/// Credentials that are refused or used up lead to the next key profile of the role.
+pub(super) async fn execute(mut cx: NodeContext<PlanExecute>) -> Result<NodeExit<State>, Fault> {
     let (start, step) = sent_step(&cx).ok_or_else(|| nothing_sent(&cx))?;
+    let scope = Arc::clone(&cx.scope);
     // A task that waits for a person gives its place to others.
-    let _permit = cx.data().permits.acquire().await;
+    let _permit = scope.data.permits.acquire().await;
     let started_at = Some(cx.call.cx.clock.now().to_string());
-    let mut profiles =
-        cx.system().profiles_of(cx.input(), &step.assigned_agent_role).into_iter().peekable();
+    let profiles = scope.system.profiles_of(&scope.input, &step.assigned_agent_role);
+    let mut profiles = profiles.into_iter().peekable();
     let mut sub_task = start.sub_task_id.clone();
     while let Some(profile) = profiles.next() {
+        cx.call.cx.has_alternative = profiles.peek().is_some();
         let result = match call(&cx, &step, &start, (&sub_task, profile)).await? {
             CallResult::Asks(question) => return Ok(NodeExit::Ask(question)),
             CallResult::Refused(result) => {

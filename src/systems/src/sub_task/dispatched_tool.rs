@@ -64,7 +64,12 @@ impl DispatchedTool {
         Self { spec, tool, brief, wait, run }
     }
 
-    fn sub_task(&self, input: &Map<String, Json>, deadline: Time, round: u32) -> SubTask {
+    fn sub_task(
+        &self,
+        input: &Map<String, Json>,
+        has_alternative: bool,
+        (deadline, round): (Time, u32),
+    ) -> SubTask {
         let brief = &self.brief;
         let short = |text: &str| text.chars().take(LONGEST_TEXT).collect::<String>();
         SubTask {
@@ -79,6 +84,7 @@ impl DispatchedTool {
             step_id: brief.step_id.clone(),
             context_summary: brief.context_summary.as_deref().map(short),
             api_keys_config_ref: brief.key_profile.clone(),
+            has_alternative,
             attempt: brief.attempt,
             deadline,
             result_topic: result_topic(&brief.run_id),
@@ -121,7 +127,7 @@ impl Tool for DispatchedTool {
         let deadline = cx.deadline.map_or(now + self.wait, |own| own.min(now + self.wait));
         let inbox = self.run.inbox(&self.brief.run_id, &cx.clock);
         for round in 1.. {
-            let task = self.sub_task(&input, deadline, round);
+            let task = self.sub_task(&input, cx.has_alternative, (deadline, round));
             let message = task.message(self.spec.is_repeatable())?;
             let mut expected = ExpectedResult::new(inbox, task);
             let received = async {

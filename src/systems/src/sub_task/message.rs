@@ -45,6 +45,9 @@ pub struct SubTask {
     /// The name of the worker's credentials; never a key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub api_keys_config_ref: Option<String>,
+    /// Whether other credentials are tried next: these are then not waited for.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub has_alternative: bool,
     /// The attempt to carry out the plan.
     pub attempt: u32,
     /// When nobody waits for the result any more.

@@ -68,6 +68,7 @@ impl RoleTools {
         let cx = CallContext {
             deadline: Some(task.deadline),
             idempotency_key: Some(task.sub_task_id.clone()),
+            has_alternative: task.has_alternative,
             ..CallContext::new(Arc::clone(clock))
         };
         tool.call(&Json::Object(task.sub_task_input.clone()), Some(timeout), &cx).await

@@ -21,6 +21,7 @@ use crate::stage::{FakeTool, returns, search};
 
 const VALID: &str = "key-that-is-valid";
 const USED_UP: &str = "key-that-is-used-up";
+const BUSY: &str = "key-of-too-many-requests";
 
 /// A search engine for one key, which says the keys that it refuses.
 fn serve() -> u16 {
@@ -38,8 +39,13 @@ fn answer(mut stream: TcpStream) {
         let hit = json!({"title": "Tea", "url": "https://a.example", "description": "Hot."});
         ("200 OK", json!({"web": {"results": [hit]}}))
     } else {
-        let status =
-            if request.contains(USED_UP) { "402 Payment Required" } else { "401 Unauthorized" };
+        let status = if request.contains(USED_UP) {
+            "402 Payment Required"
+        } else if request.contains(BUSY) {
+            "429 Too Many Requests"
+        } else {
+            "401 Unauthorized"
+        };
         (status, json!({"error": {"detail": format!("not with this: {request}")}}))
     };
     let body = body.to_string();
@@ -106,11 +112,12 @@ impl Queue for NotedQueue {
 async fn keys_are_tried_in_order_and_nothing_but_the_names_of_their_profiles_is_told() {
     let port = serve();
     for has_queue in [false, true] {
-        let profiles = json!({"role_profiles": {"ResearchAgent": ["old", "spent", "new"]}});
+        let profiles = json!({"role_profiles": {"ResearchAgent": ["old", "spent", "busy", "new"]}});
         let mut scene = Scene::new(&profiles)
             .native(&engine(port, "key-of-nobody")[0])
             .key_profile("old", &engine(port, "key-of-old"))
             .key_profile("spent", &engine(port, USED_UP))
+            .key_profile("busy", &engine(port, BUSY))
             .key_profile("new", &engine(port, VALID))
             .plans(&[json!([[search("s1", "tea")]])])
             .answers("Tea.");
@@ -134,17 +141,21 @@ async fn keys_are_tried_in_order_and_nothing_but_the_names_of_their_profiles_is_
         let refused = played.notes("EXECUTION_STEP_PROFILE_REFUSED");
         let refused: Vec<_> =
             refused.iter().map(|note| note["keyProfile"].as_str().unwrap()).collect();
-        assert_eq!(refused, ["old", "spent"]);
-        assert_eq!(played.notes("EXECUTION_STEP_DISPATCHED")[2]["keyProfile"], "new");
+        assert_eq!(
+            refused,
+            ["old", "spent", "busy"],
+            "the time of the scene stands: none is waited for"
+        );
+        assert_eq!(played.notes("EXECUTION_STEP_DISPATCHED")[3]["keyProfile"], "new");
         let noted: Vec<Json> =
             queue.noted.lock().unwrap().iter().map(|message| message.body.clone()).collect();
         let named: Vec<_> =
             noted.iter().filter_map(|body| body["api_keys_config_ref"].as_str()).collect();
-        assert_eq!(named, if has_queue { &["old", "spent", "new"][..] } else { &[] });
+        assert_eq!(named, if has_queue { &["old", "spent", "busy", "new"][..] } else { &[] });
         let Played { result, model } = &played;
         let told = json!([noted, result.events, result.output, result.state]).to_string();
         let told = format!("{told} {:?}", model.requests());
-        for key in [VALID, USED_UP, "key-of-old", "key-of-nobody"] {
+        for key in [VALID, USED_UP, BUSY, "key-of-old", "key-of-nobody"] {
             assert!(!told.contains(key), "{key}: {told}");
         }
     }

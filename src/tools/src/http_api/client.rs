@@ -301,6 +301,7 @@ impl CallAttempt<'_> {
                 Err(fault) => return NextStep::Fail(fault),
             },
             400 | 422 if self.may_adjust() && self.adjust(&said) => return NextStep::Repeat,
+            429 if self.cx.has_alternative => {}
             429 | 502..=504 if self.may_repeat() => {
                 let pause = asked.unwrap_or(PAUSE);
                 let left = self.until.since(self.cx.clock.now());

@@ -154,7 +154,10 @@ impl SearchBackend for HttpSearchBackend {
                 Ok(reply) => break reply,
                 Err(fault) => fault,
             };
-            let pause = (fault.code == FaultCode::SearchFailed)
+            let is_limited = fault.details.get("status") == Some(&Json::from(429));
+            let is_repeated =
+                fault.code == FaultCode::SearchFailed && !(is_limited && cx.has_alternative);
+            let pause = is_repeated
                 .then(|| self.retry.pause(attempt, &fault, cx.seed))
                 .flatten()
                 .filter(|pause| *pause <= LONGEST_PAUSE)

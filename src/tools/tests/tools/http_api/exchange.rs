@@ -332,7 +332,8 @@ async fn a_busy_server_is_asked_again_after_the_pause_that_it_wants() {
     let server = TestServer::start(|_, number| match number {
         0 => Answer::json(429, &json!({})).with("retry-after", "7"),
         1 => Answer::json(200, &json!([{"id": 1}])),
-        _ => Answer::json(503, &json!({"error": "overloaded"})).with("retry-after", "3600"),
+        2 => Answer::json(503, &json!({"error": "overloaded"})).with("retry-after", "3600"),
+        _ => Answer::json(429, &json!({})),
     })
     .await;
     let setup = Setup::new(&server, AuthProfile::None);
@@ -343,6 +344,12 @@ async fn a_busy_server_is_asked_again_after_the_pause_that_it_wants() {
     assert_eq!(fault.code, "api_server_failed");
     assert_eq!(fault.retry_after, Some(Duration::from_hours(1)));
     assert_eq!(server.seen().len(), 3);
+    // Nor is any where other credentials can be tried.
+    let endpoint = setup.api.catalogue().find("GET", "/orders").unwrap();
+    let cx = CallContext { has_alternative: true, ..CallContext::new(setup.clock.clone()) };
+    let principal = ApiPrincipal::new("ada");
+    let fault = setup.api.call(endpoint, ApiCall::default(), &principal, &cx).await.unwrap_err();
+    assert_eq!(fault.details["status"], 429);
 }
 
 #[tokio::test]

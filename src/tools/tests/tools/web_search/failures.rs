@@ -6,7 +6,7 @@ use antiphon_runtime::{CallContext, ManualClock};
 use antiphon_tools::web_search::{SearchBackend, SearchEngine, WebQuery};
 use serde_json::json;
 
-use super::support::{KEY, ask, backend, query};
+use super::support::{KEY, ask, backend, context, query};
 use crate::server::{Answer, Server};
 
 #[tokio::test]
@@ -80,6 +80,10 @@ async fn busy_engines_are_asked_again_after_the_pause_that_they_name() {
     let fault = found.unwrap_err();
     assert_eq!(fault.message, "`tavily` did not answer the search: status 429: slow down");
     assert_eq!(server.seen().len(), 1);
+    let server = Server::start([busy()]).await;
+    let cx = CallContext { has_alternative: true, ..context() };
+    let fault = backend(SearchEngine::Tavily, &server).search(&query("x"), &cx).await.unwrap_err();
+    assert_eq!(fault.details["status"], 429, "other credentials are tried instead");
 }
 
 #[tokio::test]
