@@ -6,6 +6,7 @@
 //! | [`work`] | what is known while it works |
 //! | [`schema_linking`] | the tables that a question is about, by words |
 //! | `schema`, `value_lookup` | the node that reads the schema, and the values that a question names |
+//! | `described_names` | what `descriptions` describe, compared with the database |
 //! | `identifier` | names in queries |
 //! | `unit_check` | whether a query answers in the unit that is asked for |
 //! | `query`, `agreement` | the nodes that check and run a query; whether several came to the same |
@@ -14,6 +15,7 @@
 
 mod agreement;
 pub(super) mod clarification;
+mod described_names;
 mod identifier;
 pub(super) mod query;
 pub(super) mod roles;

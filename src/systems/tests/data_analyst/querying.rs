@@ -283,6 +283,24 @@ async fn the_writer_reads_columns_keys_values_and_descriptions() {
 }
 
 #[tokio::test]
+async fn descriptions_of_what_the_database_does_not_have_end_the_question() {
+    for (name, hint) in [
+        ("ordrs", "did you mean `orders`?"),
+        ("orders.net_uer", "did you mean `orders.net_eur`?"),
+        ("orders.xyz", "it has orders.id, orders.region, orders.net_eur, orders.updated_at"),
+        ("salaries", "it has orders, regions"),
+    ] {
+        let settings = json!({"descriptions": {"orders.net_eur": "net", name: "?"}});
+        let played = Scene::new(&settings).ask("How many orders?").await;
+        assert_eq!(played.result.outcome, Outcome::Error);
+        let fault = played.result.error.unwrap();
+        assert_eq!(fault.code.as_str(), "system_setting_invalid");
+        let message = format!("`descriptions` names what the database does not have: {name}");
+        assert_eq!((&fault.message, fault.hint.as_deref()), (&message, Some(hint)));
+    }
+}
+
+#[tokio::test]
 async fn a_query_in_prose_or_a_fence_is_found() {
     for written in [
         "```sql\nSELECT count(*) AS n FROM orders;\n```",

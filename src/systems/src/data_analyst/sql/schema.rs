@@ -9,6 +9,7 @@ use antiphon_core::Fault;
 use antiphon_runtime::Tool;
 use serde_json::{Value as Json, json};
 
+use super::described_names;
 use super::identifier::IdentifierStyle;
 use super::schema_linking::{ListedTable, link};
 use super::value_lookup::{ColumnValues, look_up};
@@ -72,6 +73,7 @@ async fn describe(
         work.error = Some(AgentError::new("ConfigurationError", message));
         return Ok(());
     }
+    described_names::check(cx, found, schema).await?;
     let question = &cx.input().question;
     let chosen = link(question, &overview, &config.descriptions, config.max_tables);
     let mut described = Vec::new();
