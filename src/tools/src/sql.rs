@@ -9,7 +9,7 @@
 //! | [`database`] | the trait of databases, and what they tell about their tables |
 //! | [`check`](mod@check), [`policy`], [`dialect`] | what a statement may consist of |
 //! | [`parameters`], [`limits`], [`table`] | bound values, limits, and results with typed columns |
-//! | `arrow`, `arrow_type` | results as columns of Arrow |
+//! | `arrow`, `arrow_type`, `row_digest` | results as columns of Arrow, and what tells two of them apart |
 //! | [`sqlite`], [`postgres`] | the databases |
 //! | [`remote`], [`remote_settings`] | a database behind tools of somebody else |
 //! | [`settings`], [`family`] | the tools |
@@ -30,6 +30,7 @@ pub mod postgres;
 pub mod remote;
 mod remote_reply;
 pub mod remote_settings;
+mod row_digest;
 pub mod settings;
 pub mod sqlite;
 pub mod table;

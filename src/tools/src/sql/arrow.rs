@@ -1,5 +1,6 @@
 //! Rows as columns of Arrow, so that a large result is never a tree of JSON.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -73,7 +74,9 @@ impl ArrowBuilder {
         let fields = self.columns.iter().zip(&types);
         let fields = fields.map(|(column, kind)| Field::new(&column.name, kind.arrow(), true));
         let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
-        let mut writer = StreamWriter::try_new(Vec::new(), &schema)?;
+        let sizes = self.columns.iter().flat_map(|column| &column.batches);
+        let size = sizes.map(Array::get_array_memory_size).sum();
+        let mut writer = StreamWriter::try_new(Vec::with_capacity(size), &schema)?;
         let count = self.columns.iter().map(|column| column.batches.len()).max().unwrap_or(0);
         let mut columns: Vec<_> =
             self.columns.into_iter().map(|column| column.batches.into_iter()).collect();
@@ -183,16 +186,16 @@ fn bytes(cell: &CellValue) -> Option<&[u8]> {
     }
 }
 
-fn text(cell: &CellValue) -> Option<String> {
-    Some(match cell {
+fn text(cell: &CellValue) -> Option<Cow<'_, str>> {
+    Some(Cow::Owned(match cell {
         CellValue::Null => return None,
-        CellValue::Text(text) | CellValue::Decimal(text) => text.clone(),
+        CellValue::Text(text) | CellValue::Decimal(text) => return Some(Cow::Borrowed(text)),
         CellValue::Boolean(value) => value.to_string(),
         CellValue::Integer(value) => value.to_string(),
         CellValue::Float(value) => value.to_string(),
         CellValue::Json(value) => value.to_string(),
         CellValue::Blob(bytes, _) => STANDARD.encode(bytes),
-    })
+    }))
 }
 
 /// A batch as texts.

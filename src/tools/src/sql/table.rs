@@ -4,11 +4,11 @@ use antiphon_core::Fault;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Number, Value as Json, json};
-use twox_hash::XxHash3_64;
 
 use super::arrow::ArrowBuilder;
 use super::fault;
 use super::limits::QueryLimits;
+use super::row_digest::row_digest;
 
 /// A column of a result.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -139,13 +139,15 @@ pub(crate) struct TableBuilder {
     limits: QueryLimits,
     bytes: usize,
     arrow: Option<ArrowBuilder>,
+    /// The bytes of a row, of which its digest is made.
+    encoded: Vec<u8>,
 }
 
 impl TableBuilder {
     pub(crate) fn new(columns: Vec<QueryColumn>, limits: QueryLimits) -> Self {
         let table = QueryTable { columns: with_unique_names(columns), ..QueryTable::default() };
         let arrow = limits.preview.map(|_| ArrowBuilder::new(&table.columns));
-        Self { table, limits, bytes: 0, arrow }
+        Self { table, limits, bytes: 0, arrow, encoded: Vec::new() }
     }
 
     /// Adds a row; returns whether there is room for another one.
@@ -164,7 +166,8 @@ impl TableBuilder {
         self.table.row_count += 1;
         match &mut self.arrow {
             Some(arrow) => {
-                self.table.digest = self.table.digest.wrapping_add(row_digest(&row));
+                let digest = row_digest(&row, &mut self.encoded);
+                self.table.digest = self.table.digest.wrapping_add(digest);
                 if Some(self.table.rows.len()) < self.limits.preview {
                     self.table.rows.push(row.clone());
                 }
@@ -190,6 +193,7 @@ impl TableBuilder {
     fn cut(&mut self, cell: CellValue) -> CellValue {
         let limit = self.limits.cell;
         match cell {
+            CellValue::Text(text) if text.len() <= limit => CellValue::Text(text),
             CellValue::Text(text) => match text.char_indices().nth(limit) {
                 Some((end, _)) => {
                     self.table.cells_cut = true;
@@ -213,23 +217,6 @@ impl TableBuilder {
             cell => cell,
         }
     }
-}
-
-/// The digest of a row. Numbers count by nine digits, because sums in another order differ in
-/// their last ones.
-fn row_digest(row: &[CellValue]) -> u64 {
-    let number = |value: f64| {
-        let rounded = format!("{:.8e}", value + 0.0);
-        let whole = rounded.parse().ok().filter(|it: &f64| it.fract() == 0.0 && it.abs() < 1e15);
-        whole.map_or(rounded, |it| format!("{it:.0}"))
-    };
-    let text = |cell: &CellValue| match cell {
-        CellValue::Float(value) => number(*value),
-        CellValue::Decimal(digits) => digits.parse().map_or_else(|_| digits.clone(), number),
-        cell => cell.to_json().to_string(),
-    };
-    let cells: Vec<String> = row.iter().map(text).collect();
-    XxHash3_64::oneshot(cells.join("\u{1f}").as_bytes())
 }
 
 /// Numbers the names that occur again, so that a row can be read as an object.
