@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -36,6 +37,34 @@ def test_a_report_has_claims_whose_passages_stand_in_its_sources() -> None:
     assert result.verification_summary["supported"] == 1
     assert [step.status for step in result.plan] == ["completed"]
     assert result.observations[0].text == "Green tea steeps for two minutes."
+
+
+@dataclass
+class Steeping:
+    """How long a tea steeps."""
+
+    answer: str
+    answer_source_refs: list[int]
+    minutes: int | None
+
+
+def test_a_report_can_have_a_form_of_the_callers() -> None:
+    steeps = "Tea steeps for two minutes."
+    replies = iter([2, 9])
+
+    def reporter(brief: dict[str, Any]) -> dict[str, Any]:
+        assert brief["evidence"][0]["source"] == 1
+        return {"answer": steeps, "answer_source_refs": [1, 5], "minutes": next(replies)}
+
+    system = research(reporter=reporter, output=Steeping)
+    result = system.run("How long does green tea steep?")
+    assert result.structured_output == Steeping(steeps, [1], 2)
+    assert result.answer is not None
+    assert "Tea steeps for two minutes [GreenTea]." in result.answer
+    assert json.loads(result.to_json())["structured_output"]["answer_source_refs"] == [1]
+    again = system.run("How long does green tea steep?")
+    assert again.structured_output == Steeping(steeps, [1], None), "no page says nine"
+    assert system.run("Hello", query_mode="simple").structured_output is None
 
 
 def test_a_number_that_no_page_has_is_not_delivered_as_supported() -> None:
@@ -97,6 +126,9 @@ def test_wrong_settings_are_refused() -> None:
         DeepResearch(scripted([]), max_plan_iterations=0)
     with pytest.raises(ValidationError, match="unknown key `steps`"):
         DeepResearch(scripted([]), light={"steps": 2})  # type: ignore[typeddict-unknown-key]
+    with pytest.raises(ValidationError, match="not a valid JSON schema") as caught:
+        DeepResearch(scripted([]), output={"type": "object", "properties": {"a": {"type": "x"}}})
+    assert caught.value.code == "schema_invalid"
     with pytest.raises(ValidationError, match="`max_facts` must be at least 1"):
         DeepResearch(scripted([]), citation={"max_facts": 0})
 

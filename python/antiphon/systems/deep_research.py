@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypedDict, Unpack
 
 from antiphon._roles import RoleSpec, as_tools
+from antiphon._schema.contract import Output
 from antiphon._tool.lifespan import Lifespans
 from antiphon.errors import ValidationError
 from antiphon.systems._research_request import read_history, read_sources
@@ -96,6 +98,7 @@ class DeepResearchSettings(TypedDict, total=False):
     history_turns: int
     temperature: float | None
     max_reasks: int
+    output: Any
 
 
 class DeepResearch(System[DeepResearchResult]):
@@ -137,11 +140,14 @@ class DeepResearch(System[DeepResearchResult]):
             depth; keys that are left out keep their defaults), ``citation`` (those of the stages
             of citation), ``max_plan_iterations`` (3), ``max_clarification_rounds`` (3),
             ``background_investigation`` (``True``), ``research_timeout_s`` (300),
-            ``web_search_timeout_s`` (15); docs/guides/deep-research.md lists all.
+            ``web_search_timeout_s`` (15), ``output`` (the form of the reports: a pydantic model,
+            dataclass, ``TypedDict`` or JSON Schema; the result then has ``structured_output``);
+            docs/guides/deep-research.md lists all.
 
     Raises:
         ValidationError: a setting, role or tool is invalid (``system_setting_invalid``,
-            ``role_invalid``, ``role_unknown``, ``role_tools_invalid``); or there is no model
+            ``role_invalid``, ``role_unknown``, ``role_tools_invalid``); ``output`` has no JSON
+            Schema (``unsupported_type``, ``schema_invalid``); or there is no model
             (``model_unavailable``).
         AuthError: the provider requires a key, and none was found (``model_key_missing``).
 
@@ -185,6 +191,10 @@ class DeepResearch(System[DeepResearchResult]):
         budget: Budget | None = None,
         **settings: Unpack[DeepResearchSettings],
     ) -> None:
+        output = settings.get("output")
+        self._output = None if output is None else Output(output, "`output` of the deep research")
+        if self._output is not None:
+            settings["output"] = self._output.schema
         roles = {
             "coordinator": coordinator,
             "background": background,
@@ -399,6 +409,19 @@ class DeepResearch(System[DeepResearchResult]):
             context=context,
             watch=watch,
         )
+
+    def _part(self, name: str, settings: Mapping[str, Any]) -> RoleSpec:
+        del settings
+        spec = self._roles[name]
+        if name != "reporter" or self._output is None:
+            return spec
+        return replace(spec, replies=tuple(self._output.fields))
+
+    def _result_of(self, native: dict[str, Any], put: dict[str, Any]) -> DeepResearchResult:
+        value = native["structured_output"]
+        if self._output is not None and value is not None:
+            native = {**native, "structured_output": self._output.construct(value)}
+        return super()._result_of(native, put)
 
     def _parts(
         self, known: Mapping[str, dict[str, Any]], parts: Mapping[str, Any]

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from antiphon._html import WARNING, escaped
+from antiphon._json_values import encode_result
 from antiphon._state_schema import fields_of_state
 from antiphon.systems._report_page import Report, report_page
 from antiphon.systems.deep_research_records import (
@@ -45,6 +46,8 @@ class DeepResearchResult(SystemResult):
     Attributes:
         text: the report as Markdown; empty if there is no answer.
         final_report: what can be shown in any case: the report, or what the steps have found.
+        structured_output: the report in the form of the setting ``output``, as a value of its
+            type; ``None`` without it, and if there is no answer or one without research.
         research_outcome: ``completed``; ``direct``, without research; ``fallback_simple`` if a web
             search came to nothing in time; ``degraded`` if no model has written the report, which
             then lists what was found; ``timeout_partial``, the same because the time was over;
@@ -67,6 +70,7 @@ class DeepResearchResult(SystemResult):
 
     text: str
     final_report: str
+    structured_output: Any
     research_outcome: _ResearchOutcome
     sources: tuple[ResearchSource, ...]
     claims: tuple[Claim, ...]
@@ -127,6 +131,7 @@ class DeepResearchResult(SystemResult):
 
         plain = super().to_dict(events=events)
         del plain["text"]
+        plain["structured_output"] = encode_result(self.structured_output)
         for name in ("sources", "claims", "passages", "plan", "observations"):
             plain[name] = [asdict(one) for one in getattr(self, name)]
         for name in (

@@ -65,6 +65,18 @@ impl ComposedText {
         self.unknown.iter().filter(is_own).count()
     }
 
+    /// Adds another text with its citations, and says where it stands.
+    pub(crate) fn append(&mut self, other: Self) -> TextSpan {
+        let start = self.text.len();
+        self.text.push_str(&other.text);
+        let moved = |span: TextSpan| TextSpan::new(span.start + start, span.end + start);
+        let markers = other.markers.into_iter();
+        self.markers.extend(markers.map(|it| CitedMarker { span: moved(it.span), ..it }));
+        self.unknown.extend(other.unknown.into_iter().map(|at| at + start));
+        self.removed += other.removed;
+        TextSpan::new(start, self.text.len())
+    }
+
     fn cite(
         &mut self,
         numbers: &[usize],

@@ -40,6 +40,7 @@
 //! | `source`, `evidence`, `quote` | pages, passages of them, and finding a quote in its page |
 //! | `marker`, `compose`, `claim` | citations in a text, the report that a model has written, its claims |
 //! | `report` | a report with its claims, and edits that keep both together |
+//! | `layout`, `field` | reports in a caller's form: their texts as Markdown, and back |
 //! | `confidence`, `verdict`, `correction` | how claims are checked, and whether citations fit |
 //! | `clause`, `numeric`, `quotation` | numbers and quotations against evidence |
 //! | `ranking`, `hedge` | passages close to a fact; sentences that say that they are not certain |
@@ -54,7 +55,9 @@ mod compose;
 mod confidence;
 mod correction;
 mod evidence;
+mod field;
 mod hedge;
+mod layout;
 mod marker;
 mod numeral;
 mod numeric;
@@ -79,6 +82,7 @@ pub use claim::{Claim, RevisionKind, RevisionRecord};
 pub use confidence::{ConfidenceLevel, confidence};
 pub use correction::{CorrectionAction, CorrectionRecord, citation_score};
 pub use evidence::{Evidence, ProposedSpan, page_score};
+pub use field::{FieldKind, ReportField};
 pub use hedge::{is_hedged, softened};
 pub use marker::{BracketedText, brackets};
 pub use numeric::{

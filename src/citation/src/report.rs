@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::block::blocks;
 use crate::claim::Claim;
+use crate::field::ReportField;
 use crate::marker::{brackets, words_end};
 use crate::span::TextSpan;
 
@@ -35,6 +36,8 @@ pub struct CitedReport {
     pub text: String,
     /// Its claims, in order.
     pub claims: Vec<Claim>,
+    /// Its fields, if it was written in a form of the caller's.
+    pub fields: Vec<ReportField>,
 }
 
 impl CitedReport {
@@ -63,6 +66,7 @@ impl CitedReport {
         for edit in kept.into_iter().rev() {
             self.text.replace_range(edit.span.start..edit.span.end, &edit.replacement);
             self.claims.iter_mut().for_each(|claim| shift(claim, &edit));
+            self.fields.iter_mut().for_each(|field| field.shift(&edit));
             summary.applied += 1;
         }
         for claim in &mut self.claims {

@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
 
 use crate::confidence::ConfidenceLevel;
 use crate::evidence::ProposedSpan;
@@ -46,6 +47,11 @@ pub enum CitationQuery {
         max_words: usize,
         /// What was wrong with the last one.
         correction: Option<String>,
+        /// What the caller wants to be observed.
+        instructions: Option<String>,
+        /// The JSON Schema of the report, if it has one: the reply is then a value of it, which
+        /// names sources by their numbers.
+        output: Option<Json>,
     },
     /// Does the evidence support these claims? The reply is a [`VerdictsReply`].
     Verify {
@@ -116,6 +122,8 @@ pub enum CitationQuery {
 /// A passage of a source.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Passage {
+    /// The number of the source, from 1.
+    pub source: usize,
     /// The title of the source.
     pub title: String,
     /// The passage.

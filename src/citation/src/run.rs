@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `selection` | stage 1: evidence out of the pages |
 //! | `writing` | stage 2: the report |
+//! | `structure` | a report in a caller's form, as the stages leave it |
 //! | `verification` | stages 3 and 4: verdicts on claims, each with its evidence alone |
 //! | `correcting` | stage 5: other citations, kept if the verdict gets better |
 //! | `numbers` | stage 6: numbers |
@@ -34,6 +35,7 @@ mod facts;
 mod numbers;
 mod revising;
 mod selection;
+mod structure;
 mod verification;
 mod writing;
 
@@ -51,6 +53,10 @@ pub struct CitationInput {
     pub observations: Vec<String>,
     /// The pages that it has found.
     pub sources: Vec<CitedSource>,
+    /// What the caller wants the report to observe.
+    pub instructions: Option<String>,
+    /// The JSON Schema of the report, if it is a value instead of a text.
+    pub output: Option<Json>,
     /// The settings.
     pub settings: CitationSettings,
 }
@@ -106,6 +112,8 @@ pub struct CitationRun {
     evidence: Vec<Evidence>,
     keys: SourceKeys,
     report: CitedReport,
+    /// What was written, if the report is a value; its fields stand in the report.
+    value: Option<Json>,
     /// What was asked and not answered yet.
     pending: Vec<CitationRequest>,
     /// How many requests there were.
@@ -204,6 +212,11 @@ impl CitationRun {
         self.is_degraded
     }
 
+    /// Whether a model has written the report.
+    pub const fn is_written(&self) -> bool {
+        !self.is_degraded && !self.report.text.is_empty()
+    }
+
     fn request(&mut self, query: CitationQuery) -> CitationRequest {
         self.asked += 1;
         CitationRequest { id: format!("q{}", self.asked), query }
@@ -276,7 +289,8 @@ impl CitationRun {
 
     fn passage(&self, evidence: &Evidence) -> Passage {
         let title = self.input.sources.get(evidence.source).map_or("", |source| &source.title);
-        Passage { title: title.to_owned(), text: evidence.quote.clone() }
+        let (title, text) = (title.to_owned(), evidence.quote.clone());
+        Passage { source: evidence.source + 1, title, text }
     }
 
     fn passages_of(&self, claim: usize) -> Vec<Passage> {

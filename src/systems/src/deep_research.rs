@@ -15,6 +15,7 @@
 //! | [`deadline`], [`next_node`] | the times of a question, and which node comes next |
 //! | [`passage`] | the passages that a report cites |
 //! | [`links`] | holding the links of a report to the sources |
+//! | [`structured`] | a report in a caller's form that fits its schema |
 //! | [`state`] | the state of a question |
 //! | [`outcome`] | the output |
 
@@ -47,6 +48,7 @@ pub mod source;
 pub mod state;
 mod step;
 pub mod step_work;
+pub mod structured;
 mod synthesis;
 mod tools;
 

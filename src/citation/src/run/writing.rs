@@ -4,10 +4,11 @@ use std::fmt::Write;
 
 use serde_json::{Value as Json, json};
 
-use super::{AnsweredQuery, CitationRun, CitationStage, read};
+use super::{AnsweredQuery, CitationInput, CitationRun, CitationStage, read};
 use crate::claim::{claims, is_factual, statements};
 use crate::compose::{CitedMarker, ComposedText, compose};
 use crate::confidence::confidence;
+use crate::layout::{LayoutEvidence, lay_out};
 use crate::report::TextEdit;
 use crate::request::{CitationQuery, ReportReply};
 use crate::settings::GenerationMode;
@@ -28,11 +29,16 @@ impl CitationRun {
             min_words: settings.min_words,
             max_words: settings.max_words,
             correction: self.objection.clone(),
+            instructions: self.input.instructions.clone(),
+            output: self.input.output.clone(),
         }]
     }
 
     pub(super) fn take_report(&mut self, answered: Vec<AnsweredQuery>) -> CitationStage {
         let reply = answered.into_iter().next().and_then(|(_, reply)| reply);
+        if self.input.output.is_some() {
+            return self.take_value(reply);
+        }
         let written = reply.as_ref().and_then(written).filter(|text| !text.trim().is_empty());
         let Some(written) = written else {
             // Of two reports the first one is better than none.
@@ -50,6 +56,21 @@ impl CitationRun {
             self.take_over(composed, keys);
             return CitationStage::Write;
         }
+        self.take_over(composed, keys);
+        self.after_writing()
+    }
+
+    /// Takes a report over that is a value: its texts are laid out, and cited by code.
+    fn take_value(&mut self, reply: Option<Json>) -> CitationStage {
+        let Some(value) = reply.filter(|it| it.is_object() || it.is_array()) else {
+            self.write_from_evidence();
+            return self.after_writing();
+        };
+        let CitationInput { sources, settings, .. } = &self.input;
+        let evidence = LayoutEvidence { pool: &self.evidence, sources, settings };
+        let mut keys = SourceKeys::default();
+        let (composed, fields) = lay_out(&value, evidence, &mut keys);
+        (self.report.fields, self.value) = (fields, Some(value));
         self.take_over(composed, keys);
         self.after_writing()
     }

@@ -26,7 +26,7 @@ fn violations(
         verdict: Some(Verdict::Supported),
         ..Claim::default()
     };
-    let mut report = CitedReport { text: sentence, claims: vec![claim] };
+    let mut report = CitedReport { text: sentence, claims: vec![claim], ..CitedReport::default() };
     let mut evidence = vec![Evidence {
         id: "e1".to_owned(),
         quote: REVENUE.to_owned(),

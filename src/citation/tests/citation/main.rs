@@ -14,4 +14,5 @@ mod positions;
 mod revision;
 mod scene;
 mod stages;
+mod structure;
 mod texts;

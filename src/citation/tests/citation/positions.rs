@@ -89,7 +89,11 @@ proptest! {
             sentence: span.of(&text).unwrap().to_owned(),
             ..Claim::default()
         });
-        let mut report = CitedReport { claims: claims.collect(), text: text.clone() };
+        let mut report = CitedReport {
+            claims: claims.collect(),
+            text: text.clone(),
+            ..CitedReport::default()
+        };
         let count = spans.len();
         let edits: Vec<TextEdit> = edits
             .into_iter()

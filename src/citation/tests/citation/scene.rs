@@ -37,6 +37,8 @@ pub(crate) struct Scene {
 
 pub(crate) struct Played {
     pub(crate) result: CitationResult,
+    /// The pipeline at its end.
+    pub(crate) run: CitationRun,
     pub(crate) requests: Vec<CitationRequest>,
     pub(crate) events: Vec<(String, Json)>,
 }
@@ -120,7 +122,7 @@ impl Scene {
             requests.extend(next);
             next = run.advance(&replies);
         }
-        Played { result: run.result(), requests, events }
+        Played { result: run.result(), run, requests, events }
     }
 
     fn reply(&mut self, query: &CitationQuery) -> Json {

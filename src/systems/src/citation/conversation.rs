@@ -22,6 +22,7 @@ pub(super) fn conversation(
 ) -> Result<Vec<Message>, Fault> {
     let role = role_of(query).unwrap_or_default();
     let prompt = match (query, role) {
+        (CitationQuery::Write { output: Some(_), .. }, _) => "structured_reporter",
         (CitationQuery::AskNumbers { .. }, _) => "number_questions",
         (CitationQuery::AnswerNumbers { .. }, _) => "number_answers",
         (_, "quick_verifier") => "verifier",
@@ -41,7 +42,15 @@ pub(super) fn brief(query: &CitationQuery) -> Json {
 /// The values of a prompt's fields.
 fn fields(query: &CitationQuery) -> Vec<(&'static str, String)> {
     match query {
-        CitationQuery::Write { mode, min_words, max_words, correction, .. } => {
+        CitationQuery::Write {
+            mode,
+            min_words,
+            max_words,
+            correction,
+            instructions,
+            output,
+            ..
+        } => {
             let mode = match mode {
                 GenerationMode::Strict => STRICT,
                 GenerationMode::Natural => NATURAL,
@@ -49,11 +58,18 @@ fn fields(query: &CitationQuery) -> Vec<(&'static str, String)> {
             let length = format!(
                 "Write {min_words} to {max_words} words, and fewer if the evidence says less."
             );
+            let guidance = instructions.as_ref().map(|text| format!("\n{}\n", text.trim()));
+            let guidance = guidance.unwrap_or_default();
+            if let Some(schema) = output {
+                let schema = format!("{schema:#}");
+                return vec![("length", length), ("guidance", guidance), ("schema", schema)];
+            }
             let correction =
                 correction.as_ref().map(|text| format!("\nYour last report: {text}\n"));
             vec![
                 ("mode", mode.to_owned()),
                 ("length", length),
+                ("guidance", guidance),
                 ("correction", correction.unwrap_or_default()),
             ]
         }
@@ -69,8 +85,10 @@ fn data(query: &CitationQuery) -> DelimitedInput {
         CitationQuery::Extract { question, title, text } => {
             input.add_named("page", title, text).add("question", question);
         }
-        CitationQuery::Write { question, observations, evidence, .. } => {
-            for (number, one) in evidence.iter().enumerate() {
+        CitationQuery::Write { question, observations, evidence, output, .. } => {
+            for (index, one) in evidence.iter().enumerate() {
+                // A value names sources, and a text cites the evidence itself.
+                let number = if output.is_some() { one.source } else { index };
                 input.add_numbered("evidence", number, &shown(one));
             }
             for observation in observations {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use antiphon_citation::{CitationQuery, CitationRequest, PagesReply};
 use antiphon_core::command::Destinations;
-use antiphon_core::{Fault, FaultCode, Message};
+use antiphon_core::{Fault, FaultCode, Message, Schema};
 use serde_json::{Value as Json, json};
 
 use super::CitesSources;
@@ -22,18 +22,26 @@ const SEARCH: &str = "cite_search";
 const READ: &str = "cite_read";
 const EXIT: &str = "cited";
 
-/// Adds the stages to a graph; after the last one comes `exit`. The system lists the
-/// [roles](super::role::ROLES) and [prompts](super::role::PROMPTS) among its own.
+/// Adds the stages to a graph; after the last one comes `exit`. The report is a text, or a value
+/// of the schema `output`. The system lists the [roles](super::role::ROLES) and
+/// [prompts](super::role::PROMPTS) among its own.
 ///
 /// # Errors
 /// As [`SystemBuilder::role`].
-pub fn add<S: CitesSources>(graph: &mut SystemBuilder<S>, exit: &str) -> Result<(), Fault> {
+pub fn add<S: CitesSources>(
+    graph: &mut SystemBuilder<S>,
+    exit: &str,
+    output: Option<&Json>,
+) -> Result<(), Fault> {
     graph.node(ENTRY, advance::<S>);
     let mut ways = vec![(EXIT, exit), (SEARCH, SEARCH), (READ, READ)];
     for role in &ROLES {
+        let writes = role.name == REPORTER.name;
+        let form = output.filter(|_| writes).map(|form| Schema::new(role.name, form.clone()));
+        let is_text = writes && form.is_none();
         let node = RoleNode {
             role: role.name,
-            schema: schema(role.name),
+            schema: form.unwrap_or_else(|| schema(role.name)),
             max_tool_calls: 0,
             begin: |_| {},
             conversation: |cx: &NodeContext<S>| {
@@ -43,7 +51,7 @@ pub fn add<S: CitesSources>(graph: &mut SystemBuilder<S>, exit: &str) -> Result<
             conclude,
         };
         // A report may come as plain text.
-        if role.name == REPORTER.name {
+        if is_text {
             graph.role_of_any_reply(role.name, node)?;
         } else {
             graph.role(role.name, node)?;

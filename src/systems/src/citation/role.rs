@@ -43,7 +43,7 @@ pub const ROLES: [RoleSpec; 8] = [
 ];
 
 /// Their prompts. Both verifiers read the same.
-pub const PROMPTS: [PromptSpec; 9] = [
+pub const PROMPTS: [PromptSpec; 10] = [
     prompt("passage_extractor", include_str!("../../prompts/citation/passage_extractor.md")),
     prompt("reporter", include_str!("../../prompts/citation/reporter.md")),
     prompt("verifier", include_str!("../../prompts/citation/verifier.md")),
@@ -53,6 +53,7 @@ pub const PROMPTS: [PromptSpec; 9] = [
     prompt("claim_splitter", include_str!("../../prompts/citation/claim_splitter.md")),
     prompt("entailment_judge", include_str!("../../prompts/citation/entailment_judge.md")),
     prompt("reviser", include_str!("../../prompts/citation/reviser.md")),
+    prompt("structured_reporter", include_str!("../../prompts/citation/structured_reporter.md")),
 ];
 
 const fn spec(name: &'static str, description: &'static str) -> RoleSpec {

@@ -10,10 +10,12 @@ use async_trait::async_trait;
 use serde_json::Value as Json;
 
 use super::DeepResearch;
+use super::coordinator::fail;
 use super::lookup::seconds;
 use super::next_node::NextNode;
-use super::source::{CrawlStatus, ResearchSource};
+use super::source::{CrawlStatus, ResearchSource, SourceRegistry};
 use super::state::{ResearchOutcome, State};
+use super::structured::{compiled, fitted};
 use super::tools::{found_pages, read_text, search_arguments};
 use crate::citation::CitesSources;
 use crate::node::NodeContext;
@@ -85,7 +87,9 @@ fn missing(what: &str) -> Fault {
 /// Those of [`Config::citation`](super::Config::citation), which were found before.
 pub(super) fn start(cx: &NodeContext<DeepResearch>, patch: &mut Patch<State>) -> Result<(), Fault> {
     let state = &cx.state;
-    let settings = cx.system().config.citation(state.effective_depth)?;
+    let config = &cx.system().config;
+    let mut settings = config.citation(state.effective_depth)?;
+    settings.verifies &= cx.input().verifies();
     let source = |source: &ResearchSource| CitedSource {
         url: source.url.clone(),
         title: source.title.clone(),
@@ -94,10 +98,13 @@ pub(super) fn start(cx: &NodeContext<DeepResearch>, patch: &mut Patch<State>) ->
         is_fetched: source.crawl_status == CrawlStatus::Success,
         is_cited: false,
     };
+    let answers = state.clarification_history.iter().map(|round| round.answer.as_str());
     let input = CitationInput {
-        question: state.query.clone(),
+        question: std::iter::once(&*state.query).chain(answers).collect::<Vec<_>>().join("\n"),
         observations: state.all_observations.iter().map(|it| it.text.clone()).collect(),
         sources: state.sources.all().iter().map(source).collect(),
+        instructions: cx.input().system_instructions.clone(),
+        output: config.output.clone(),
         settings,
     };
     patch.set(State::citation, CitationRun::new(input));
@@ -107,12 +114,33 @@ pub(super) fn start(cx: &NodeContext<DeepResearch>, patch: &mut Patch<State>) ->
 /// Takes the report over once all stages have ended.
 pub(super) async fn take_report(cx: NodeContext<DeepResearch>) -> Result<Patch<State>, Fault> {
     let mut patch = Patch::default();
-    let is_degraded = cx.state.citation.is_degraded();
-    take(&cx, &cx.state.citation, &mut patch);
-    let outcome = if is_degraded { ResearchOutcome::Degraded } else { ResearchOutcome::Completed };
+    let run = &cx.state.citation;
+    let sources = take(&cx, run, &mut patch);
+    let is_given = give_value(&cx, &sources, &mut patch)?;
+    let is_complete = is_given && !run.is_degraded();
+    let outcome = if is_complete { ResearchOutcome::Completed } else { ResearchOutcome::Degraded };
     patch.set(State::research_outcome, Some(outcome));
     cx.go_to(&mut patch, NextNode::Deliver);
     Ok(patch)
+}
+
+/// Gives the report in the form that was asked for, if one was, and says whether that is possible.
+fn give_value(
+    cx: &NodeContext<DeepResearch>,
+    sources: &SourceRegistry,
+    patch: &mut Patch<State>,
+) -> Result<bool, Fault> {
+    let Some(schema) = &cx.system().config.output else { return Ok(true) };
+    let number = |source: &CitedSource| sources.number(&source.url);
+    let Some(value) = cx.state.citation.value(&number) else { return Ok(false) };
+    let found = fitted(value, &compiled(schema)?);
+    if found.is_none() {
+        let message = "what no source supports cannot be left out of the form of the report";
+        fail(patch, ("SYNTHESIS_FAILED", message), false);
+    }
+    let is_given = found.is_some();
+    patch.set(State::structured_output, found);
+    Ok(is_given)
 }
 
 /// Takes over what there is of a report whose stages were cut short, and says whether there is any.
@@ -128,7 +156,11 @@ pub(super) fn take_unfinished(cx: &NodeContext<DeepResearch>, patch: &mut Patch<
 }
 
 /// The text, and the sources as the stages leave them: those that they have found come last.
-fn take(cx: &NodeContext<DeepResearch>, run: &CitationRun, patch: &mut Patch<State>) {
+fn take(
+    cx: &NodeContext<DeepResearch>,
+    run: &CitationRun,
+    patch: &mut Patch<State>,
+) -> SourceRegistry {
     let result = run.result();
     let mut sources = cx.state.sources.clone();
     for cited in &result.sources {
@@ -146,5 +178,6 @@ fn take(cx: &NodeContext<DeepResearch>, run: &CitationRun, patch: &mut Patch<Sta
             source.is_cited = cited.is_cited;
         }
     }
-    patch.set(State::final_report, result.markdown()).set(State::sources, sources);
+    patch.set(State::final_report, result.markdown()).set(State::sources, sources.clone());
+    sources
 }

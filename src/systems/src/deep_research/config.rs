@@ -12,6 +12,7 @@ use serde_json::{Map, Value as Json};
 
 use super::classification::Depth;
 use super::partial::replaced;
+use super::structured::compiled;
 use crate::config::{at_least_one, check_temperature, invalid, read, seconds};
 use crate::system::SystemConfig;
 
@@ -90,6 +91,8 @@ pub struct Config {
     pub temperature: Option<f64>,
     /// How often a model is asked again for a reply that does not fit, by default 1.
     pub max_reasks: u32,
+    /// The JSON Schema of the reports, by default none: they are Markdown.
+    pub output: Option<Json>,
 }
 
 /// How thorough one depth is.
@@ -157,6 +160,7 @@ impl Default for Config {
             history_turns: 10,
             temperature: None,
             max_reasks: 1,
+            output: None,
         }
     }
 }
@@ -307,6 +311,7 @@ impl SystemConfig for Config {
         self.medium.check("medium")?;
         self.extended.check("extended")?;
         self.citation(Depth::Extended)?;
+        self.output.as_ref().map(compiled).transpose()?;
         for (key, value) in self.counts() {
             at_least_one(key, value as u64)?;
         }

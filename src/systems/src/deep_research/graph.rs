@@ -94,7 +94,7 @@ pub(super) fn build(config: &Config, graph: &mut SystemBuilder<DeepResearch>) ->
 
     graph.node(Synthesize.as_str(), synthesis::synthesize);
     then(graph, Synthesize.as_str(), &[Write, Cite, Deliver, FallBack]);
-    citation::add(graph, CITED)?;
+    citation::add(graph, CITED, config.output.as_ref())?;
     graph.node(CITED, citing::take_report);
     then(graph, CITED, &[Deliver, ReportPlainly]);
     graph.role_of_any_reply(Write.as_str(), synthesis::synthesiser())?;

@@ -4,7 +4,7 @@ use antiphon_citation::{AuditReport, CitationSummary, Claim, Reference};
 use antiphon_core::Fault;
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value as Json, json};
 
 use super::DeepResearch;
 use super::classification::{Depth, QueryClassification};
@@ -23,6 +23,8 @@ pub struct ResearchReport {
     pub answer: String,
     /// What can be shown in any case: the report, or what the steps have found.
     pub final_report: String,
+    /// The report in the form of the setting `output`; none without it, and without an answer.
+    pub structured_output: Option<Json>,
     /// The sources, each under its number; `is_cited` says which the report links.
     pub sources: Vec<ResearchSource>,
     /// The last plan.
@@ -90,6 +92,7 @@ pub(super) fn conclude(finished: &mut Finished<'_, DeepResearch>) -> Conclusion<
     let output = ResearchReport {
         answer: if is_answered { state.final_report.clone() } else { String::new() },
         final_report: state.final_report.clone(),
+        structured_output: state.structured_output.clone().filter(|_| is_answered),
         sources: state.sources.all().to_vec(),
         plan: state.current_plan.clone(),
         observations: state.all_observations.clone(),
@@ -136,6 +139,9 @@ fn unstored_error(fault: &Fault) -> ResearchError {
 fn reason(state: &State) -> String {
     let last = state.errors.last().map(|error| error.error_message.as_str());
     match state.research_outcome {
+        Some(ResearchOutcome::Degraded) if state.citation.is_written() => {
+            format!("the report is incomplete: {}", last.unwrap_or("no reply"))
+        }
         Some(ResearchOutcome::Degraded) => {
             format!("no model has written the report: {}", last.unwrap_or("no reply"))
         }

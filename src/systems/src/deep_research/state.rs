@@ -81,6 +81,8 @@ state! {
         [Set] has_synthesis: bool,
         /// The report.
         [Set] final_report: String,
+        /// The report in the form that the caller has asked for.
+        [Set] structured_output: Option<Json>,
         /// Links of the report that led to no source.
         [Set] links_removed: usize,
         /// How the question ended.

@@ -53,7 +53,8 @@ pub(super) async fn synthesize(cx: NodeContext<DeepResearch>) -> Result<Patch<St
         "total_sources": state.sources.all().len(),
     });
     patch.note("synthesis_started", data).set(State::has_synthesis, true);
-    if cx.input().verifies() {
+    // A report in a caller's form takes the same way, if need be without verdicts.
+    if cx.input().verifies() || cx.system().config.output.is_some() {
         citing::start(&cx, &mut patch)?;
         cx.go_to(&mut patch, NextNode::Cite);
     } else {

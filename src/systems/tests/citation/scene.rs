@@ -109,7 +109,7 @@ impl System for Reporting {
 
     fn build(&self, graph: &mut SystemBuilder<Self>) -> Result<(), Fault> {
         graph.node("begin", begin).edge(START, "begin").edge("begin", ENTRY);
-        add(graph, END)
+        add(graph, END, None)
     }
 
     fn open(&self, _: &Arc<Input>, _: &Session) {}
@@ -125,7 +125,8 @@ async fn begin(cx: NodeContext<Reporting>) -> Result<Patch<State>, Fault> {
     let Input { question, sources, .. } = cx.input().clone();
     let settings = cx.system().config.citation.clone();
     let observations = vec!["The guild knows.".to_owned()];
-    let input = CitationInput { question, observations, sources, settings };
+    let input =
+        CitationInput { question, observations, sources, settings, ..CitationInput::default() };
     let mut patch = Patch::default();
     patch.set(Reporting::CITATION, CitationRun::new(input));
     Ok(patch)

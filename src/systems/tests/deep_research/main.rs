@@ -21,4 +21,5 @@ mod prompts;
 mod react;
 mod scene;
 mod storing;
+mod structured;
 mod threads;
