@@ -79,11 +79,13 @@ fn accepted(sources: &[CitedSource]) -> Vec<usize> {
         |index: &usize| sources.get(*index).is_some_and(|it| !it.fetched_text().is_empty());
     let all: Vec<usize> = (0..sources.len()).filter(has_text).collect();
     let is_good =
-        |index: &usize| sources.get(*index).is_some_and(|source| page_score(&source.text) >= 0.5);
+        |index: &usize| sources.get(*index).is_some_and(|source| is_good_page(&source.text));
     let good: Vec<usize> = all.iter().copied().filter(is_good).collect();
     if good.is_empty() { all } else { good }
 }
 
+/// The score of a page that is good enough.
+const GOOD: f64 = 0.5;
 const PAYWALL: [&str; 6] = [
     "subscribe to continue",
     "subscription required",
@@ -101,15 +103,27 @@ const PAYWALL: [&str; 6] = [
 /// assert!(page_score(&"In 2023 Acme sold 4,200 cars in Kenya. ".repeat(40)) >= 0.5);
 /// ```
 pub fn page_score(text: &str) -> f64 {
+    // An abstract is never good enough alone.
+    form_score(text).map_or(0.2, |(form, length)| with_numbers(form, text) + length)
+}
+
+/// Whether a page has a score that is good enough; most have it without their numbers.
+fn is_good_page(text: &str) -> bool {
+    form_score(text).is_some_and(|(form, length)| {
+        form + length >= GOOD || with_numbers(form, text) + length >= GOOD
+    })
+}
+
+/// The score of a page without its numbers, and what its length adds; none of a mere abstract.
+fn form_score(text: &str) -> Option<(f64, f64)> {
     let lower = text.to_lowercase();
     let count = words(text).len();
-    let mut score = 0.5;
+    let mut score = GOOD;
     if PAYWALL.iter().any(|phrase| lower.contains(phrase)) {
         score -= 0.4;
     }
     if count < 400 && lower.trim_start().starts_with("abstract") {
-        // Never good enough alone.
-        return 0.2;
+        return None;
     }
     let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
     let short = lines.iter().filter(|line| line.split_whitespace().count() < 4).count();
@@ -119,22 +133,25 @@ pub fn page_score(text: &str) -> f64 {
     if count < 100 {
         score -= 0.2;
     }
+    let length = match count {
+        1_001.. => 0.2,
+        501.. => 0.1,
+        _ => 0.0,
+    };
+    Some((score, length))
+}
+
+/// A score with what the numbers of a page add.
+fn with_numbers(form: f64, text: &str) -> f64 {
     let numbers = quantities(text.get(..cut(text, 20_000)).unwrap_or_default());
+    let mut score = form;
     if !numbers.is_empty() {
         score += 0.2;
     }
     if numbers.iter().any(|number| !number.units.is_empty()) {
         score += 0.15;
     }
-    let bonus = [500, 1_000].into_iter().filter(|most| count > *most).count();
     score
-        + if bonus == 2 {
-            0.2
-        } else if bonus == 1 {
-            0.1
-        } else {
-            0.0
-        }
 }
 
 /// The position of a character boundary at or before a number of bytes.

@@ -6,12 +6,25 @@ use antiphon_figures::{FigureEvidence, FigureMismatch, quantities};
 
 use crate::word::words;
 
-/// The dates of a claim that neither its evidence nor what is known beside it has.
-pub(crate) fn unknown_dates(claim: &str, known: &[&str]) -> Vec<String> {
-    let mut evidence = FigureEvidence::new();
-    if dates(claim, &evidence).is_empty() {
-        return Vec::new();
+type NumeralCounts<'t> = BTreeMap<&'t str, usize>;
+
+/// What a claim states beside quantities and its evidence, or what is known beside it, does not:
+/// dates, names with a numeral, and numerals that it states more often.
+pub(crate) fn unknown_numerals(claim: &str, known: &[&str]) -> Vec<String> {
+    let dated = dates(claim, &FigureEvidence::new());
+    let mut found = if dated.is_empty() { Vec::new() } else { unknown_dates(claim, known) };
+    let own = numerals(&[claim]);
+    if !own.is_empty() {
+        let known = numerals(known);
+        found.extend(unknown_names(claim, &dated, (&own, &known)));
+        found.extend(repeated_numerals(&own, &known));
     }
+    found
+}
+
+/// The dates of a claim that no text has.
+fn unknown_dates(claim: &str, known: &[&str]) -> Vec<String> {
+    let mut evidence = FigureEvidence::new();
     for text in known {
         evidence.text(text);
     }
@@ -28,43 +41,38 @@ fn dates(claim: &str, known: &FigureEvidence) -> Vec<String> {
 
 /// The numerals that a claim takes from its evidence and states more often: one of them stands in
 /// the place of another number.
-pub(crate) fn repeated_numerals(claim: &str, known: &[&str]) -> Vec<String> {
-    let own = numerals(&[claim]);
-    if own.is_empty() {
-        return Vec::new();
-    }
-    let known = numerals(known);
-    let is_repeated = |(numeral, count): &(&str, usize)| {
-        known.get(numeral).is_some_and(|times| (1..*count).contains(times))
+fn repeated_numerals(own: &NumeralCounts<'_>, known: &NumeralCounts<'_>) -> Vec<String> {
+    let is_repeated = |(numeral, count): &(&&str, &usize)| {
+        known.get(**numeral).is_some_and(|times| (1..**count).contains(times))
     };
-    let repeated = own.into_iter().filter(is_repeated);
-    repeated.map(|(numeral, _)| numeral.to_owned()).collect()
+    own.iter().filter(is_repeated).map(|(numeral, _)| (*numeral).to_owned()).collect()
 }
 
 /// The numerals that name something, as in `table 13.1` or `release 15`, and that no text has.
-pub(crate) fn unknown_names(claim: &str, known: &[&str]) -> Vec<String> {
-    let own = numerals(&[claim]);
-    if own.is_empty() {
-        return Vec::new();
-    }
-    let known = numerals(known);
-    let stated: Vec<String> = quantities(claim).into_iter().map(|it| it.text).collect();
-    let dated = dates(claim, &FigureEvidence::new());
-    let compared: Vec<&str> = stated.iter().chain(&dated).map(String::as_str).collect();
-    let compared = numerals(&compared);
+fn unknown_names(
+    claim: &str,
+    dated: &[String],
+    (own, known): (&NumeralCounts<'_>, &NumeralCounts<'_>),
+) -> Vec<String> {
     let is_plain =
         |numeral: &str| numeral.chars().all(|it| it.is_ascii_digit() || ".,".contains(it));
-    let is_unknown = |(numeral, count): &(&str, usize)| {
-        is_plain(numeral)
-            && !known.contains_key(numeral)
-            && compared.get(numeral).is_none_or(|times| times < count)
+    let is_unknown =
+        |(numeral, _): &(&&str, &usize)| is_plain(numeral) && !known.contains_key(**numeral);
+    let mut unknown = own.iter().filter(is_unknown).peekable();
+    if unknown.peek().is_none() {
+        return Vec::new();
+    }
+    let stated: Vec<String> = quantities(claim).into_iter().map(|it| it.text).collect();
+    let compared: Vec<&str> = stated.iter().chain(dated).map(String::as_str).collect();
+    let compared = numerals(&compared);
+    let is_name = |(numeral, count): &(&&str, &usize)| {
+        compared.get(**numeral).is_none_or(|times| times < *count)
     };
-    let unknown = own.into_iter().filter(is_unknown);
-    unknown.map(|(numeral, _)| numeral.to_owned()).collect()
+    unknown.filter(is_name).map(|(numeral, _)| (*numeral).to_owned()).collect()
 }
 
 /// How often each numeral stands in texts.
-fn numerals<'t>(texts: &[&'t str]) -> BTreeMap<&'t str, usize> {
+fn numerals<'t>(texts: &[&'t str]) -> NumeralCounts<'t> {
     let mut counts = BTreeMap::new();
     for word in texts.iter().flat_map(|text| words(text)) {
         if word.text.starts_with(|sign: char| sign.is_ascii_digit()) {

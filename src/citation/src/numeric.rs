@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::clause::{Clause, clauses};
-use crate::numeral::{repeated_numerals, unknown_dates, unknown_names};
+use crate::numeral::unknown_numerals;
 use crate::sentence::sentences;
 use crate::verdict::Verdict;
 use crate::word::{content_words, is_stop_word, periods, share};
@@ -101,8 +101,7 @@ pub fn check_numbers(claim: &str, quotes: &[&str], context: &[&str]) -> Vec<Nume
             found.push(checked(quantity, &clause, &evidence, &context));
         }
     }
-    let unknown = unknown_dates(claim, &known).into_iter().chain(unknown_names(claim, &known));
-    found.extend(unknown.chain(repeated_numerals(claim, &known)).map(unverifiable));
+    found.extend(unknown_numerals(claim, &known).into_iter().map(unverifiable));
     found
 }
 

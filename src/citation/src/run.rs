@@ -19,6 +19,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 
+use crate::audit::AuditReport;
 use crate::claim::Claim;
 use crate::correction::CorrectionRecord;
 use crate::evidence::Evidence;
@@ -134,6 +135,8 @@ pub struct CitationRun {
     /// What was wrong with the first report.
     objection: Option<String>,
     is_degraded: bool,
+    /// Once the report is finished.
+    audit: Option<AuditReport>,
 }
 
 /// A question with its reply; none if it failed.

@@ -106,7 +106,7 @@ impl FigureEvidence {
 
     /// What a sentence states that is not known; empty if there is nothing.
     pub fn mismatches(&self, sentence: &str) -> Vec<FigureMismatch> {
-        let lowers = lowers(sentence);
+        let lowers = !self.numbers.is_empty() && lowers(sentence);
         let mut found = Vec::new();
         for figure in figures(sentence) {
             found.extend(self.mismatch(figure, lowers));

@@ -254,11 +254,21 @@ impl PresentBytes {
 /// Whether a text begins with an alias, and no letter follows it.
 fn begins(text: &str, alias: &str, any_case: bool) -> bool {
     let Some(start) = text.get(..alias.len()) else { return false };
-    let lower = || start.chars().flat_map(char::to_lowercase);
-    let same = start == alias || any_case && lower().eq(alias.chars());
+    let same = start == alias || any_case && is_in_lower_case(start, alias);
+    if !same {
+        return false;
+    }
     let next = text.get(alias.len()..).and_then(|rest| rest.chars().next());
     let is_word = alias.ends_with(char::is_alphanumeric);
-    same && !(is_word && next.is_some_and(char::is_alphanumeric))
+    !(is_word && next.is_some_and(char::is_alphanumeric))
+}
+
+/// Whether a text in lower case is this word. Most texts are plain, and differ.
+fn is_in_lower_case(text: &str, word: &str) -> bool {
+    if text.is_ascii() {
+        return text.bytes().map(|byte| byte.to_ascii_lowercase()).eq(word.bytes());
+    }
+    text.chars().flat_map(char::to_lowercase).eq(word.chars())
 }
 
 /// Whether a text contains a phrase with no letter before or after it.

@@ -4,7 +4,7 @@
 use serde_json::json;
 
 use super::{CitationRun, CitationStage};
-use crate::audit::{AuditEvidence, audit, is_related, texts, unknown_numbers};
+use crate::audit::{AuditEvidence, AuditReport, audit, is_related, texts, unknown_numbers};
 use crate::block::{BlockKind, blocks};
 use crate::claim::{Claim, RevisionKind, RevisionRecord};
 use crate::hedge::{noted, softened};
@@ -50,10 +50,11 @@ impl CitationRun {
         self.remove_empty_sections();
         self.trim_end();
         self.refresh();
-        let cited: Vec<String> = self.references().into_iter().map(|it| it.url).collect();
+        let references = self.references();
         for source in &mut self.input.sources {
-            source.is_cited = cited.contains(&source.url);
+            source.is_cited = references.iter().any(|it| it.url == source.url);
         }
+        self.audit = Some(self.audited(&references));
         let reason = if has_edits { "clean_up" } else { "verified" };
         self.note("content_revised", json!({"text": self.report.text, "reason": reason}));
         let summary = self.summary();
@@ -63,15 +64,7 @@ impl CitationRun {
     /// The report with all that is known about it, at any moment.
     pub fn result(&self) -> CitationResult {
         let references = self.references();
-        let is_unverified = self.evidence.is_empty();
-        let audit = audit(&AuditEvidence {
-            report: &self.report,
-            evidence: &self.evidence,
-            sources: &self.input.sources,
-            references: &references,
-            question: &self.input.question,
-            is_unverified,
-        });
+        let audit = self.audit.clone().unwrap_or_else(|| self.audited(&references));
         CitationResult {
             report: self.report.text.clone(),
             references,
@@ -84,6 +77,17 @@ impl CitationRun {
             is_degraded: self.is_degraded,
             is_finished: self.is_finished(),
         }
+    }
+
+    fn audited(&self, references: &[Reference]) -> AuditReport {
+        audit(&AuditEvidence {
+            report: &self.report,
+            evidence: &self.evidence,
+            sources: &self.input.sources,
+            references,
+            question: &self.input.question,
+            is_unverified: self.evidence.is_empty(),
+        })
     }
 
     fn summary(&self) -> crate::summary::CitationSummary {
