@@ -28,27 +28,66 @@ pub(crate) enum CallProgress {
 pub(crate) async fn call_planned<S: System>(
     cx: &NodeContext<S>,
     tool: &Arc<dyn Tool>,
-    mut arguments: Json,
+    arguments: Json,
     timeout: Duration,
 ) -> Result<CallProgress, Fault> {
-    let spec = tool.spec();
-    if spec.approval == Approval::Person {
-        let proposal = Proposal::new(&spec.name, arguments.clone(), spec.parameters.clone());
-        let Some(answer) = cx.answers().first() else {
-            return Ok(CallProgress::Asks(proposal.question()));
-        };
-        match proposal.decode_answer(answer, Some(&JsonSchemas))? {
-            Decision::Approve => {}
-            Decision::Change(changed) => arguments = changed,
-            Decision::Refuse(reason) => {
-                return Ok(CallProgress::Ended(Err(refused(&spec.name, reason.as_deref()))));
-            }
+    match approve_planned(cx, tool.spec(), arguments)? {
+        PlannedApproval::Asks(question) => Ok(CallProgress::Asks(question)),
+        PlannedApproval::Refused(fault) => Ok(CallProgress::Ended(Err(fault))),
+        PlannedApproval::Given(arguments) => {
+            Ok(CallProgress::Ended(make_approved(cx, tool, arguments, timeout).await?))
         }
     }
+}
+
+/// What a person says of a call.
+pub(crate) enum PlannedApproval {
+    /// Nothing yet.
+    Asks(Json),
+    Refused(Fault),
+    /// The arguments that are to be sent, changed or not.
+    Given(Json),
+}
+
+/// Whether a call may be made, and with which arguments.
+///
+/// # Errors
+/// An answer that is no decision.
+pub(crate) fn approve_planned<S: System>(
+    cx: &NodeContext<S>,
+    spec: &ToolSpec,
+    arguments: Json,
+) -> Result<PlannedApproval, Fault> {
+    if spec.approval != Approval::Person {
+        return Ok(PlannedApproval::Given(arguments));
+    }
+    let proposal = Proposal::new(&spec.name, arguments.clone(), spec.parameters.clone());
+    let Some(answer) = cx.answers().first() else {
+        return Ok(PlannedApproval::Asks(proposal.question()));
+    };
+    Ok(match proposal.decode_answer(answer, Some(&JsonSchemas))? {
+        Decision::Approve => PlannedApproval::Given(arguments),
+        Decision::Change(changed) => PlannedApproval::Given(changed),
+        Decision::Refuse(reason) => {
+            PlannedApproval::Refused(refused(&spec.name, reason.as_deref()))
+        }
+    })
+}
+
+/// Makes a call that needs no approval any more.
+///
+/// # Errors
+/// As [`call_planned`].
+pub(crate) async fn make_approved<S: System>(
+    cx: &NodeContext<S>,
+    tool: &Arc<dyn Tool>,
+    arguments: Json,
+    timeout: Duration,
+) -> Result<ToolOutcome, Fault> {
     let planned = PlannedTool::new(cx.tool(tool), timeout);
     match cx.call.invoke(&planned, arguments).await {
         Err(fault) if ends_run(&fault) => Err(fault),
-        outcome => Ok(CallProgress::Ended(outcome)),
+        outcome => Ok(outcome),
     }
 }
 

@@ -136,7 +136,7 @@ pub(super) fn deliver(
 /// ladder at which it was found.
 fn rescued(said: &str) -> (Option<AnswerReply>, u8) {
     let said = without_thoughts(said.trim());
-    let is_json = said.starts_with(['{', '[']) || said.starts_with("```json");
+    let is_json = said.starts_with(['{', '[']) || said.starts_with("```json") || said == "null";
     let found =
         |content: String| Some(AnswerReply { response_content: content, ..AnswerReply::default() });
     let text = if is_json { unescaped(said) } else { said.to_owned() };

@@ -89,6 +89,7 @@ impl AgentError {
             | FaultCode::ApiServerFailed => "HttpError",
             FaultCode::McpUnreachable | FaultCode::McpConnectionLost => "McpUnavailable",
             FaultCode::McpReplyInvalid => "ProtocolError",
+            FaultCode::ToolRefused => "Refused",
             FaultCode::SandboxUnavailable | FaultCode::SandboxMissing => "ConfigurationError",
             _ => match fault.category {
                 Category::ModelTransport | Category::ModelOutput => "ModelError",
@@ -107,7 +108,7 @@ impl AgentError {
     /// What the reader of the answer is told about the failure.
     pub fn public_text(&self) -> String {
         match &*self.kind {
-            "NotInData" | "UnitMismatch" => self.message.clone(),
+            "NotInData" | "UnitMismatch" | "NoTables" => self.message.clone(),
             "CandidatesDisagree" => "two ways to look it up came to different results".to_owned(),
             "QueryError" | "UnsafeQuery" | "TableNotAllowed" | "NoQuery" => {
                 "no query was found that the database accepts".to_owned()
@@ -122,6 +123,7 @@ impl AgentError {
             }
             "ProtocolError" => "the database did not answer as expected".to_owned(),
             "HttpError" | "HttpRequestError" => "the API did not answer as expected".to_owned(),
+            "Refused" => "a person refused the call".to_owned(),
             "MaxTurns" => "the limit of agents was reached".to_owned(),
             "DependencyFailed" => "it needs the result of an agent that failed".to_owned(),
             "ModelError" => "the model gave no usable reply".to_owned(),

@@ -17,8 +17,9 @@ use super::{DataAnalyst, dispatch, milliseconds};
 use crate::builder::RoleNode;
 use crate::computation::RejectedWording;
 use crate::delimited_input::{DelimitedInput, cut, escape};
-use crate::node::{NodeContext, StateView, goto};
+use crate::node::{NodeContext, NodeExit, StateView, goto};
 use crate::patch::Patch;
+use crate::planned_call::{PlannedApproval, approve_planned, make_approved};
 use crate::reply::{RoleReply, object, text};
 
 /// Plans that may be made: one, and another if it fits no endpoint.
@@ -50,6 +51,33 @@ pub struct ApiCallPlan {
     pub reason: String,
     /// Why no call.
     pub failure_reason: Option<String>,
+}
+
+impl ApiCallPlan {
+    /// The arguments of the tool that makes the call.
+    fn arguments(&self) -> Json {
+        let mut arguments = json!({
+            "method": self.method, "path": self.path, "path_parameters": self.path_params,
+            "query": self.query_params, "headers": self.headers,
+        });
+        if let (Some(body), Some(fields)) = (&self.json_body, arguments.as_object_mut()) {
+            fields.insert("body".to_owned(), body.clone());
+        }
+        arguments
+    }
+
+    /// Takes over what a person has changed in [`ApiCallPlan::arguments`].
+    fn take_changes(&mut self, arguments: &Json) {
+        let text = |key: &str| arguments.get(key).and_then(Json::as_str).map(str::to_owned);
+        let values =
+            |key: &str| arguments.get(key).and_then(Json::as_object).cloned().unwrap_or_default();
+        self.method = text("method").unwrap_or_default();
+        self.path = text("path").unwrap_or_default();
+        self.path_params = values("path_parameters");
+        self.query_params = values("query");
+        self.headers = values("headers");
+        self.json_body = arguments.get("body").cloned();
+    }
 }
 
 /// What is known while the agent works.
@@ -234,43 +262,48 @@ fn is_listed(endpoints: &[Json], plan: &ApiCallPlan) -> bool {
     })
 }
 
-/// Makes the call.
-pub(super) async fn call(cx: NodeContext<DataAnalyst>) -> Result<Patch<State>, Fault> {
+/// Makes the call, once a person has approved if that is needed.
+pub(super) async fn call(cx: NodeContext<DataAnalyst>) -> Result<NodeExit<State>, Fault> {
     let mut work = cx.state.api.clone();
-    let plan = work.plan.clone().unwrap_or_default();
+    let mut plan = work.plan.take().unwrap_or_default();
     let name = if READS.contains(&&*plan.method) { "api_read" } else { "api_write" };
     let Some(tool) = cx.system().tool(name) else {
         work.error = Some(AgentError::new("MethodNotAllowed", "no tool makes such calls"));
-        return Ok(patch(work));
+        return Ok(patch(work).into());
     };
-    let mut arguments = json!({
-        "method": plan.method, "path": plan.path, "path_parameters": plan.path_params,
-        "query": plan.query_params, "headers": plan.headers,
-    });
-    if let (Some(body), Some(fields)) = (&plan.json_body, arguments.as_object_mut()) {
-        fields.insert("body".to_owned(), body.clone());
-    }
-    match cx.call.invoke(cx.tool(tool).as_ref(), arguments).await {
+    let outcome = match approve_planned(&cx, tool.spec(), plan.arguments())? {
+        PlannedApproval::Asks(question) => return Ok(NodeExit::Ask(question)),
+        PlannedApproval::Refused(fault) => Err(fault),
+        PlannedApproval::Given(arguments) => {
+            plan.take_changes(&arguments);
+            make_approved(&cx, tool, arguments, cx.system().config.agent_timeout()).await?
+        }
+    };
+    match outcome {
         Ok(reply) => {
-            let data =
-                json!({"method": plan.method, "path": plan.path, "status": reply.get("status")});
-            work.trace.push(event(&cx, AgentName::ApiDocs, TraceEventKind::Tool, "request", data));
-            for note in reply.get("notes").and_then(Json::as_array).into_iter().flatten() {
-                let note = note.as_str().unwrap_or_default();
-                work.trace.push(event(
-                    &cx,
-                    AgentName::ApiDocs,
-                    TraceEventKind::Message,
-                    note,
-                    json!({}),
-                ));
-            }
+            add_reply_events(&cx, &mut work.trace, &plan, &reply);
             work.table = reply.get("table").and_then(TabularResult::read);
             work.reply = Some(reply);
         }
         Err(fault) => fail(&cx, &mut work, fault)?,
     }
-    Ok(patch(work))
+    work.plan = Some(plan);
+    Ok(patch(work).into())
+}
+
+fn add_reply_events(
+    cx: &NodeContext<DataAnalyst>,
+    trace: &mut Vec<TraceEvent>,
+    plan: &ApiCallPlan,
+    reply: &Json,
+) {
+    let agent = AgentName::ApiDocs;
+    let data = json!({"method": plan.method, "path": plan.path, "status": reply.get("status")});
+    trace.push(event(cx, agent, TraceEventKind::Tool, "request", data));
+    for note in reply.get("notes").and_then(Json::as_array).into_iter().flatten() {
+        let note = note.as_str().unwrap_or_default();
+        trace.push(event(cx, agent, TraceEventKind::Message, note, json!({})));
+    }
 }
 
 #[derive(Deserialize)]

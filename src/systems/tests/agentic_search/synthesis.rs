@@ -56,7 +56,8 @@ async fn a_text_is_an_answer_and_no_reply_lists_what_was_found() {
     assert_eq!(played.notes("synthesis_fallback"), [json!({"level": 3})]);
 
     let down = Fault::foreign(Category::ModelTransport, "model_unreachable", "it is down");
-    for reply in [ScriptedReply::from(down), "".into(), "{\"reasoning\": \"because".into()] {
+    let broken = "{\"reasoning\": \"because";
+    for reply in [ScriptedReply::from(down), "".into(), broken.into(), "null".into()] {
         let played = worded_by(reply).await;
         assert_eq!(played.spent(), (2, 1));
         assert_eq!(played.result.outcome, Outcome::NoAnswer);

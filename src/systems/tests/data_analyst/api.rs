@@ -1,8 +1,10 @@
 //! The API agent: its plan must match an endpoint.
 
+use antiphon_core::approval::Approval;
 use antiphon_core::{Fault, FaultCode};
-use antiphon_systems::Outcome;
+use antiphon_runtime::Answers;
 use antiphon_systems::data_analyst::TraceEventKind;
+use antiphon_systems::{Outcome, SystemStart};
 use serde_json::{Value as Json, json};
 
 use crate::scene::{Played, Scene, asked, said};
@@ -94,19 +96,54 @@ async fn a_method_that_changes_something_needs_a_listed_endpoint_and_a_tool_that
     assert_eq!(unlisted.results()[0].2, "PlanningValidationError");
     let read_only = planned(&[call("POST", "/v1/orders")], json!({})).await;
     assert_eq!(read_only.results()[0].2, "MethodNotAllowed");
-    let mut plan = call("POST", "/v1/orders");
-    plan["json_body"] = json!({"item": "lamp"});
+    let played = new_order(Approval::None)
+        .ask(asked("Make an order at the endpoint", json!({"disable_agents": ["sql"]})))
+        .await;
+    let calls = played.api.as_ref().unwrap().calls.lock().unwrap();
+    assert_eq!(calls.len(), 1);
+    assert_eq!(calls[0]["body"], json!({"item": "lamp"}));
+}
+
+/// A scene in which an order is made.
+fn new_order(approval: Approval) -> Scene {
+    let plan = json!({
+        "make_request": true, "method": "POST", "path": "/v1/orders", "json_body": {"item": "lamp"},
+    });
     let scene = Scene::new(&json!({}))
         .with_api([Ok(json!({"status": 201, "data": {"id": 11}}))])
         .role("api_planner", [plan])
         .role("api_answerer", [said("Order 11 was made.")])
         .role("composer", [said("Order 11 was made.")]);
-    *scene.api.as_ref().unwrap().writes.lock().unwrap() = true;
-    let played =
-        scene.ask(asked("Make an order at the endpoint", json!({"disable_agents": ["sql"]}))).await;
-    let calls = played.api.as_ref().unwrap().calls.lock().unwrap();
-    assert_eq!(calls.len(), 1);
-    assert_eq!(calls[0]["body"], json!({"item": "lamp"}));
+    *scene.api.as_ref().unwrap().writes.lock().unwrap() = Some(approval);
+    scene
+}
+
+/// DA-51 of `docs/systems/data-analyst.md`.
+#[tokio::test]
+async fn a_person_approves_changes_or_refuses_a_call_of_the_api() {
+    let changed = json!({"method": "POST", "path": "/v1/orders", "body": {"item": "vase"}});
+    let cases = [
+        (json!(true), Some(json!({"item": "lamp"}))),
+        (json!({"approve": true, "args": changed}), Some(json!({"item": "vase"}))),
+        (json!({"approve": false, "reason": "too dear"}), None),
+    ];
+    for (decision, sent) in cases {
+        let mut scene = new_order(Approval::Person);
+        let model = scene.model();
+        let system = scene.system(&model);
+        let question = asked("Make an order at the endpoint", json!({"disable_agents": ["sql"]}));
+        let paused = system.ask(question, scene.session()).await.unwrap();
+        assert_eq!(paused.outcome, Outcome::Paused);
+        assert_eq!(paused.questions[0].value["tool"], "api_write");
+        let calls = || scene.api.as_ref().unwrap().calls.lock().unwrap().clone();
+        assert!(calls().is_empty(), "nothing is sent unasked");
+        let start = SystemStart::Continue(paused.paused.unwrap(), Answers::Only(decision));
+        let result = system.run(start, scene.session()).await.unwrap();
+        let bodies: Vec<Json> = calls().iter().map(|call| call["body"].clone()).collect();
+        assert_eq!(bodies, Vec::from_iter(sent.clone()));
+        let error = result.output.agent_results[0].error.as_ref().map(|error| &*error.kind);
+        assert_eq!(error, if sent.is_some() { None } else { Some("Refused") });
+    }
 }
 
 #[tokio::test]

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
+use antiphon_core::approval::Approval;
 use antiphon_core::{Fault, ModelRequest, SideEffect, ToolOutcome, ToolSpec};
 use antiphon_models::{ScriptBranch, ScriptedModel, ScriptedReply};
 use antiphon_runtime::sandbox::{
@@ -274,7 +275,8 @@ pub(crate) struct ScriptedApi {
     pub(crate) outcomes: Mutex<VecDeque<ToolOutcome>>,
     pub(crate) calls: Mutex<Vec<Json>>,
     pub(crate) endpoints: Mutex<Json>,
-    pub(crate) writes: Mutex<bool>,
+    /// How calls that change something are approved; `None` if nothing makes them.
+    pub(crate) writes: Mutex<Option<Approval>>,
 }
 
 impl ScriptedApi {
@@ -288,21 +290,19 @@ impl ScriptedApi {
             outcomes: Mutex::new(outcomes.into_iter().collect()),
             calls: Mutex::default(),
             endpoints: Mutex::new(endpoints),
-            writes: Mutex::new(false),
+            writes: Mutex::default(),
         }
     }
 
     fn tools(own: &Arc<Self>) -> Vec<Arc<dyn Tool>> {
-        let mut names = vec!["api_endpoints", "api_read"];
-        if *own.writes.lock().unwrap() {
-            names.push("api_write");
-        }
-        let tool = |name: &&str| {
-            let spec = ToolSpec::new(*name, "of a script", json!({"type": "object"}));
-            let spec = ToolSpec { side_effect: SideEffect::Read, ..spec };
+        let tool = |name: &str, approval: Approval| {
+            let spec = ToolSpec::new(name, "of a script", json!({"type": "object"}));
+            let spec = ToolSpec { side_effect: SideEffect::Read, approval, ..spec };
             Arc::new(ScriptedEndpoint { spec, api: Arc::clone(own) }) as Arc<dyn Tool>
         };
-        names.iter().map(tool).collect()
+        let reads = ["api_endpoints", "api_read"].map(|name| tool(name, Approval::None));
+        let writes = own.writes.lock().unwrap().map(|approval| tool("api_write", approval));
+        reads.into_iter().chain(writes).collect()
     }
 }
 

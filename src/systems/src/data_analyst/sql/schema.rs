@@ -70,7 +70,7 @@ async fn describe(
     let overview = ListedTable::read(found);
     if overview.is_empty() {
         let message = "the database has no table that may be read";
-        work.error = Some(AgentError::new("ConfigurationError", message));
+        work.error = Some(AgentError::new("NoTables", message));
         return Ok(());
     }
     described_names::check(cx, found, schema).await?;
