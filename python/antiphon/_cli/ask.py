@@ -21,12 +21,25 @@ from antiphon._text import drop_controls, well_formed
 from antiphon.errors import ValidationError
 from antiphon.local import ProgressBar
 from antiphon.models import Model
-from antiphon.systems import System, SystemResult, find
+from antiphon.systems import System, SystemResult, find, systems
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Mapping
 
+    from antiphon._model.default_model import Choice
     from antiphon.errors import AntiphonError
+
+_LOCAL_TIME = 5
+"""How many times longer a question may take with a model that runs on this machine."""
+_MODEL_LIMITS = {
+    "question_timeout_s",
+    "agent_timeout_s",
+    "simple_timeout_s",
+    "web_search_timeout_s",
+    "research_timeout_s",
+}
+"""Time limits of work that calls models, in seconds."""
 
 
 def ask(options: argparse.Namespace) -> Exit:
@@ -47,6 +60,7 @@ def ask(options: argparse.Namespace) -> Exit:
     database = database_of(options, system_of(options))
     check_report(options, system_of(options))
     choice = choose(options.model, os.environ)
+    settings = with_time_for(choice, system_of(options).name, settings)
     with ProgressView(sys.stderr) as view:
         view.say(f"model: {choice.description}")
         tools = role_tools(options, system_of(options), view)
@@ -83,6 +97,21 @@ def checked_settings(options: argparse.Namespace, **queue: Any) -> dict[str, Any
         raise ValidationError(f"unknown setting: {name}", code="system_setting_invalid")
     system(Model.scripted([]), **settings, **queue)
     return settings
+
+
+def with_time_for(choice: Choice, system: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings, with longer time limits if the model runs on this machine.
+
+    Args:
+        choice: the model.
+        system: the name of the system.
+        settings: those that were given, which stay.
+    """
+    if choice.weights is None:
+        return dict(settings)
+    known = systems()[system].config_schema["properties"]
+    longer = {one: _LOCAL_TIME * known[one]["default"] for one in _MODEL_LIMITS & known.keys()}
+    return {**longer, **settings}
 
 
 def system_of(options: argparse.Namespace) -> type[System[Any]]:

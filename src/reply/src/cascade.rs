@@ -172,7 +172,7 @@ fn broken(text: &str, flaw: SyntaxFault) -> Violation {
 fn missing(schema: &CompiledSchema, text: &str) -> Violation {
     let found = match text {
         "" => "an empty reply".to_owned(),
-        text => format!("a reply without any: {}", quoted(text)),
+        text => format!("text alone: {}", quoted(text)),
     };
     Violation::new("", schema.wanted(), found)
 }
