@@ -118,7 +118,7 @@ def _read(done: subprocess.CompletedProcess[str]) -> Reply:
     try:
         printed: dict[str, Any] = json.loads(done.stdout)
     except ValueError:
-        return Reply("error", "", f"exit code {done.returncode}: {done.stderr[-300:]}")
+        return Reply("error", "", f"exit code {done.returncode}: {done.stderr[-600:]}")
     note = printed.get("reason") or (printed.get("error") or {}).get("message") or ""
     return Reply(printed["outcome"], printed.get("answer") or "", note)
 
