@@ -46,8 +46,7 @@ fn the_errors_of_a_choice_are_those_of_the_branch_that_was_meant() {
 #[test]
 fn feedback_to_prose_without_json_names_what_was_wanted() {
     let text = feedback(json!({"type": "object"}), "I am\nsorry.");
-    let line =
-        "the whole reply: expected a JSON object, found text alone: \"I am\\nsorry.\"";
+    let line = "the whole reply: expected a JSON object, found text alone: \"I am\\nsorry.\"";
     assert!(text.contains(line), "{text}");
     assert!(feedback(json!({"type": "array"}), "").contains("a JSON list, found an empty reply"));
 }
