@@ -3,7 +3,8 @@
 
 use antiphon_core::{Fault, FaultCode, FinishReason, ModelReply, ProviderContent, ToolCall, Usage};
 use antiphon_runtime::redact::{
-    PieceRedactor, clean_fault, clean_json, clean_outcome, clean_reply, clean_text, register,
+    PieceRedactor, clean_fault, clean_json, clean_outcome, clean_reply, clean_text, mask_bytes,
+    register,
 };
 use serde_json::json;
 
@@ -34,6 +35,25 @@ fn a_known_secret_is_masked_whole_and_by_its_beginning() {
         clean_text("keys begin with sk-proj-, as sk-proj-A01"),
         "keys begin with sk-proj-, as sk-proj-A01"
     );
+}
+
+#[test]
+fn bytes_keep_their_length() {
+    register("~k\u{e9}y-of-bytes-0123456789");
+    let mut bytes = "\0~k\u{e9}y-of-bytes-0123456789\u{e9}~k\u{e9}y-of-bytes-0123 ~k\u{e9}y"
+        .as_bytes()
+        .to_vec();
+    let length = bytes.len();
+    assert!(mask_bytes(&mut bytes));
+    assert_eq!(bytes.len(), length);
+    let text = String::from_utf8(bytes).unwrap();
+    let (whole, begun) = ("*".repeat(25), "*".repeat(19));
+    assert_eq!(text, format!("\0{whole}\u{e9}{begun} ~k\u{e9}y"));
+    assert!(!mask_bytes(&mut b"nothing of it".to_vec()));
+    register("~0123456789abcde\u{e9}-and-more");
+    let mut other = "~0123456789abcde\u{e8}".as_bytes().to_vec();
+    assert!(mask_bytes(&mut other));
+    assert_eq!(String::from_utf8(other).unwrap(), "*".repeat(18));
 }
 
 #[test]

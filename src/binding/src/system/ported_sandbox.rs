@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use antiphon_runtime::CancellationToken;
 use antiphon_runtime::sandbox::{
     CallError, GuestFault, GuestFaultKind, HostCalls, JobOutcome, JobTable, JobUsage, Sandbox,
     SandboxJob, SandboxProbe, Session, StopCheck, WorkerOrigin,
 };
+use antiphon_runtime::{CancellationToken, redact};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -195,7 +195,12 @@ fn outcome_of(dict: &Bound<'_, PyAny>) -> PyResult<JobOutcome> {
 fn tables_of(dict: &Bound<'_, PyDict>) -> PyResult<Vec<JobTable>> {
     let given = dict.get_item("tables")?.map(|all| all.extract::<Vec<(String, Vec<u8>)>>());
     let tables = given.transpose()?.unwrap_or_default().into_iter();
-    Ok(tables.map(|(name, bytes)| JobTable { name, rows: 0, columns: 0, bytes }).collect())
+    Ok(tables
+        .map(|(name, mut bytes)| {
+            redact::mask_bytes(&mut bytes);
+            JobTable { name, rows: 0, columns: 0, bytes }
+        })
+        .collect())
 }
 
 fn usage_of(dict: &Bound<'_, PyDict>) -> PyResult<JobUsage> {

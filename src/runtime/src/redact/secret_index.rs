@@ -67,6 +67,27 @@ impl SecretIndex {
         (Cow::Owned(cleaned), at)
     }
 
+    /// Masks secrets without moving what follows; returns whether there were any.
+    pub(super) fn mask(&self, bytes: &mut [u8]) -> bool {
+        let mut found = false;
+        let mut at = 0;
+        while let Some(rest) = bytes.get_mut(at..)
+            && let Some(first) = rest.first()
+        {
+            let is_first = self.is_first.get(usize::from(*first)).is_some_and(|known| *known);
+            let length = is_first.then(|| self.length_of_secret(rest)).flatten();
+            // A beginning may end within a character.
+            let within = |length: &usize| rest.get(*length).is_some_and(|byte| byte >> 6 == 0b10);
+            let length = length.and_then(|least| (least..).find(|length| !within(length)));
+            if let Some(secret) = length.and_then(|length| rest.get_mut(..length)) {
+                secret.fill(b'*');
+                found = true;
+            }
+            at += length.unwrap_or(1);
+        }
+        found
+    }
+
     /// The bytes of the secret, or of the beginning of one, that `text` begins with.
     fn length_of_secret(&self, text: &[u8]) -> Option<usize> {
         let known = self.by_start.get(text.first_chunk::<START>()?)?;

@@ -1,6 +1,7 @@
 //! Tables and figures that follow an outcome. Each is bounded, all together are bounded, and
 //! each is checked before the next one is accepted.
 
+use antiphon_runtime::redact;
 use antiphon_runtime::sandbox::{JobTable, SandboxBudget};
 
 use crate::check;
@@ -30,12 +31,13 @@ impl ReceivedAttachments {
     /// Errors: the violation of the protocol, in words.
     pub(super) fn take(
         &mut self,
-        bytes: Vec<u8>,
+        mut bytes: Vec<u8>,
         announced: &[TableHeader],
         budget: &SandboxBudget,
     ) -> Result<(), String> {
         let size = bytes.len() as u64;
         if let Some(about) = announced.get(self.tables.len()) {
+            redact::mask_bytes(&mut bytes);
             let extent = check::table(&bytes)
                 .map_err(|why| format!("an attachment is not a valid table: {why}"))?;
             // The announced size is not trusted.

@@ -6,8 +6,10 @@ use super::table::CellValue;
 
 /// The digits by which numbers count: sums in another order differ in their last ones.
 const DIGITS: i32 = 9;
-/// Floating-point numbers up to this one may be whole numbers of the same value.
-const LARGEST_WHOLE: f64 = 1e15;
+/// From this number on, `DIGITS` leave no room behind the point.
+const FIRST_WHOLE: f64 = 1e9;
+/// Whole numbers below this one fit into 64 bits.
+const FIRST_TOO_LARGE: f64 = 9_223_372_036_854_775_808.0;
 
 /// The digest of a row: equal for the same values, whichever type of number holds them. The buffer
 /// spares each row an allocation.
@@ -27,11 +29,12 @@ impl RowEncoder<'_> {
         match cell {
             CellValue::Null => self.tagged(b'n', &[]),
             CellValue::Boolean(value) => self.tagged(b'b', &[u8::from(*value)]),
-            CellValue::Integer(value) => self.tagged(b'i', &value.to_le_bytes()),
+            CellValue::Integer(value) => self.whole(*value),
             CellValue::Float(value) => self.number(*value),
-            CellValue::Decimal(digits) => match digits.parse() {
-                Ok(value) => self.number(value),
-                Err(_) => self.sized(b't', digits.as_bytes()),
+            CellValue::Decimal(digits) => match (digits.parse(), digits.parse()) {
+                (Ok(value), _) => self.whole(value),
+                (_, Ok(value)) => self.number(value),
+                _ => self.sized(b't', digits.as_bytes()),
             },
             CellValue::Text(text) => self.sized(b't', text.as_bytes()),
             CellValue::Json(value) => self.sized(b'j', value.to_string().as_bytes()),
@@ -43,14 +46,17 @@ impl RowEncoder<'_> {
     }
 
     fn number(&mut self, value: f64) {
-        let value = rounded(value);
-        if value.fract() == 0.0 && value.abs() < LARGEST_WHOLE {
-            #[expect(clippy::cast_possible_truncation, reason = "it is whole and small")]
-            let whole = value as i64;
-            self.tagged(b'i', &whole.to_le_bytes());
+        let value = if value.abs() < FIRST_WHOLE { rounded(value) } else { value.round() };
+        if value.fract() == 0.0 && value.abs() < FIRST_TOO_LARGE {
+            #[expect(clippy::cast_possible_truncation, reason = "it is whole, and fits")]
+            self.whole(value as i64);
         } else {
             self.tagged(b'f', &value.to_bits().to_le_bytes());
         }
+    }
+
+    fn whole(&mut self, value: i64) {
+        self.tagged(b'i', &value.to_le_bytes());
     }
 
     fn tagged(&mut self, tag: u8, bytes: &[u8]) {
@@ -65,9 +71,9 @@ impl RowEncoder<'_> {
     }
 }
 
-/// A number with so many digits; one too large or too small for that is returned as it is.
+/// A number with so many digits; one too small for that is returned as it is.
 fn rounded(value: f64) -> f64 {
-    if value == 0.0 || !value.is_finite() {
+    if value == 0.0 {
         return value + 0.0;
     }
     #[expect(clippy::cast_possible_truncation, reason = "exponents are small")]

@@ -111,3 +111,40 @@ async fn the_limits_of_rows_hold_for_columns_too() {
     let shared: Arc<[u8]> = none.arrow.unwrap().into();
     assert_eq!(StreamReader::try_new(&*shared, None).unwrap().schema().field(0).name(), "id");
 }
+
+#[tokio::test]
+async fn the_digest_of_equal_numbers_is_the_same_whichever_type_holds_them() {
+    let whole = [
+        ("7", "7.0"),
+        ("12345678901", "12345678901.0"),
+        ("1152921504606846976", "1152921504606846976.0"),
+    ];
+    for (integer, float) in whole {
+        let one = read(&format!("SELECT {integer} AS n"), columns(1)).await.0;
+        let other = read(&format!("SELECT {float} AS n"), columns(1)).await.0;
+        assert_eq!(one.digest, other.digest, "{integer} and {float}");
+    }
+    let ids = ["12345678901", "12345678902"].map(|id| format!("SELECT {id} AS n"));
+    let digests =
+        [read(&ids[0], columns(1)).await.0.digest, read(&ids[1], columns(1)).await.0.digest];
+    assert_ne!(digests[0], digests[1]);
+    let sums = ["0.1 + 0.2 + 0.3", "0.3 + 0.2 + 0.1"].map(|sum| format!("SELECT {sum} AS n"));
+    assert_eq!(
+        read(&sums[0], columns(1)).await.0.digest,
+        read(&sums[1], columns(1)).await.0.digest
+    );
+}
+
+#[tokio::test]
+async fn a_known_secret_is_masked_in_columns_as_in_rows() {
+    let secret = "~key-of-arrow-columns-1";
+    antiphon_runtime::redact::register(secret);
+    let sql = format!("SELECT 'the key is {secret}.' AS note, 1 AS \"{secret}\"");
+    let (table, batches) = read(&sql, columns(1)).await;
+    let mask = "*".repeat(secret.len());
+    let note = batches[0].column(0).as_string::<i32>().value(0).to_owned();
+    assert_eq!(note, format!("the key is {mask}."));
+    assert_eq!(batches[0].schema().field(1).name(), &mask);
+    let bytes = table.arrow.unwrap();
+    assert!(!bytes.windows(secret.len()).any(|part| part == secret.as_bytes()));
+}
