@@ -24,6 +24,7 @@ INSIDE = frozenset(
         "tests/checkpoint/test_stored_tables.py",
         "tests/cli/test_calculator.py",
         "tests/cli/test_time_limits.py",
+        "tests/conftest.py",
         "tests/graph/test_concurrent_questions.py",
         "tests/graph/test_langchain_imports.py",
         "tests/graph/test_long_node_drivers.py",

@@ -92,7 +92,7 @@ def token_auth(api: Api, client: str = "me") -> dict[str, Any]:
         "url": f"{api.url}/token",
         "grant": "client_credentials",
         "client_id": client,
-        "client_secret": "s3cr3t-of-the-client",
+        "client_secret": "~s3cr3t-of-the-client",
     }
 
 
@@ -119,13 +119,13 @@ FOUND = (200, [{"id": 7}])
 
 def test_a_token_is_renewed_once_after_401() -> None:
     """DA-20 of `docs/systems/data-analyst.md`."""
-    with serving((401, {}), FOUND, tokens=("old-token-1", "new-token-2")) as api:
+    with serving((401, {}), FOUND, tokens=("~old-token-1", "~new-token-2")) as api:
         found = ask(api, auth=token_auth(api))
     assert found.outcome == "answered"
-    assert [one[2] for one in api.requests] == ["Bearer old-token-1", "Bearer new-token-2"]
+    assert [one[2] for one in api.requests] == ["Bearer ~old-token-1", "Bearer ~new-token-2"]
     notes = [event.message for event in found.trace_events if event.event_type == "message"]
     assert "the token was renewed after status 401" in notes
-    with serving((401, {}), (401, {}), tokens=("old-token-1", "new-token-2")) as api:
+    with serving((401, {}), (401, {}), tokens=("~old-token-1", "~new-token-2")) as api:
         failed = ask(api, auth=token_auth(api))
     assert (len(api.requests), failed.outcome) == (2, "no_answer")
     assert failed.agent_results[0].error is not None
@@ -175,7 +175,7 @@ def test_placeholders_are_filled_by_their_whole_names() -> None:
 
 def test_no_secret_is_in_what_a_caller_reads() -> None:
     """DA-25 of `docs/systems/data-analyst.md`."""
-    secret = "the-token-that-nobody-sees"
+    secret = "~the-token-that-nobody-sees"
     with serving((200, [{"id": 7, "echo": f"Bearer {secret}"}])) as api:
         found = ask(api, auth={"type": "bearer", "token": secret})
     assert api.requests[0][2] == f"Bearer {secret}"

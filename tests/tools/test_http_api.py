@@ -23,7 +23,7 @@ sections:
       - GET `/orders` list of orders
       - POST `/orders` create an order
 """
-KEY = "key-of-ada-4711"
+KEY = "~key-of-ada-4711"
 
 
 class _Orders(BaseHTTPRequestHandler):
@@ -76,7 +76,7 @@ def test_endpoints_are_called_and_secrets_stay_here(address: str, tmp_path: Path
 
 
 def test_a_refused_login_is_an_auth_error_without_the_key(address: str) -> None:
-    wrong = "wrong-key-of-bo-99"
+    wrong = "~wrong-key-of-bo-99"
     _, read = http_api(CATALOGUE, base_url=address, auth=_auth(wrong), allow=["loopback"]).tools
     with pytest.raises(AuthError) as caught:
         read.call({"method": "GET", "path": "/orders"})

@@ -19,7 +19,7 @@ from antiphon.tools import web_search
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-KEY = "key-of-ada-4711"
+KEY = "~key-of-ada-4711"
 RESULTS = [
     {
         "url": "https://tea.example/green?utm_source=x",
