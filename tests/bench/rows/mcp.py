@@ -11,7 +11,6 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
 from functools import partial
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -20,6 +19,7 @@ from antiphon import Toolset
 from antiphon.tools import calculator
 from bench.engine import RUNNER, Engine
 from bench.row import Row, Sample
+from support.mcp_peers import python_sdk
 from support.waiting import happens
 
 CALLS = 50
@@ -79,10 +79,8 @@ def ours(start: Start, engine: Engine) -> Sample | None:
     return sample
 
 
-def theirs(start: Start) -> Sample | None:
-    """Calls of the SDK's session, of either major version."""
-    if not find_spec("mcp"):
-        return None
+def theirs(start: Start) -> Sample:
+    """Calls of the SDK's client."""
 
     async def timed(target: str, times: int) -> float:
         async with session(target) as client:
@@ -101,19 +99,12 @@ def theirs(start: Start) -> Sample | None:
 @asynccontextmanager
 async def session(target: str) -> AsyncIterator[Any]:
     """A connected client of the SDK."""
+    # Behind all others, since it brings packages that the environment has in other versions.
+    if (folder := str(python_sdk("2"))) not in sys.path:
+        sys.path.append(folder)
     sdk: Any = import_module("mcp")
-    is_url = "://" in target
     parameters: Any = sdk.StdioServerParameters(command=COMMAND[0], args=COMMAND[1:], cwd=FOLDER)
-    if hasattr(sdk, "Client"):
-        async with sdk.Client(target if is_url else parameters) as client:
-            yield client
-        return
-    if is_url:
-        streams: Any = import_module("mcp.client.streamable_http").streamablehttp_client(target)
-    else:
-        streams = import_module("mcp.client.stdio").stdio_client(parameters)
-    async with streams as (read, write, *_), sdk.ClientSession(read, write) as client:
-        await client.initialize()
+    async with sdk.Client(target if "://" in target else parameters) as client:
         yield client
 
 
