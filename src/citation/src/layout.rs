@@ -37,8 +37,8 @@ pub(crate) fn lay_out(
     keys: &mut SourceKeys,
 ) -> (ComposedText, Vec<ReportField>) {
     let composed = ComposedText::default();
-    let mut layout = Layout { evidence, keys, composed, fields: Vec::new(), is_list: false };
-    layout.put(value, &FieldPlace { level: 1, ..FieldPlace::default() });
+    let mut layout = ReportLayout { evidence, keys, composed, fields: Vec::new(), is_list: false };
+    layout.put(value, &FieldContext { level: 1, ..FieldContext::default() });
     (layout.composed, layout.fields)
 }
 
@@ -66,7 +66,7 @@ pub(crate) fn is_references(name: &str) -> bool {
 
 /// Where a value stands, and what holds for all that it has.
 #[derive(Clone, Default)]
-struct FieldPlace {
+struct FieldContext {
     pointer: String,
     /// What it is called.
     label: String,
@@ -86,7 +86,7 @@ struct FieldReferences {
     is_own: bool,
 }
 
-struct Layout<'a> {
+struct ReportLayout<'a> {
     evidence: LayoutEvidence<'a>,
     keys: &'a mut SourceKeys,
     composed: ComposedText,
@@ -95,101 +95,102 @@ struct Layout<'a> {
     is_list: bool,
 }
 
-impl Layout<'_> {
-    fn put(&mut self, value: &Json, place: &FieldPlace) {
+impl ReportLayout<'_> {
+    fn put(&mut self, value: &Json, context: &FieldContext) {
         match value {
             Json::Object(map) => {
-                self.heading(place);
-                self.object(map, place);
+                self.heading(context);
+                self.object(map, context);
             }
-            Json::Array(items) => self.list(items, place),
+            Json::Array(items) => self.list(items, context),
             Json::String(text) if is_address(text.trim()) => {
-                self.fields.push(place.field(FieldKind::Address, String::new()));
+                self.fields.push(context.field(FieldKind::Address, String::new()));
             }
-            Json::String(text) => self.text(text.trim(), place),
-            Json::Number(number) => self.number(number, place),
+            Json::String(text) => self.text(text.trim(), context),
+            Json::Number(number) => self.number(number, context),
             Json::Null | Json::Bool(_) => {}
         }
     }
 
-    fn object(&mut self, map: &Map<String, Json>, place: &FieldPlace) {
-        let shared = map.get(REFERENCES).map(|list| self.references(list, place, REFERENCES));
+    fn object<'v>(&mut self, map: &'v Map<String, Json>, context: &FieldContext) {
+        let shared = map.get(REFERENCES).map(|list| self.references(list, context, REFERENCES));
         let subject = subject(map);
-        let child = |(key, value): (&String, &Json)| {
+        let child = |(key, value): (&'v String, &'v Json)| {
             let name = format!("{key}_{REFERENCES}");
-            let own = map.get(&name).map(|list| self.references(list, place, &name));
+            let own = map.get(&name).map(|list| self.references(list, context, &name));
             let own = own.map(|it| FieldReferences { is_own: true, ..it });
             let is_subject = subject.is_some_and(|(name, _)| name == key);
-            let place = FieldPlace {
-                pointer: format!("{}/{}", place.pointer, escaped(key)),
+            let context = FieldContext {
+                pointer: format!("{}/{}", context.pointer, escaped(key)),
                 label: readable(key),
                 subject: subject.filter(|_| !is_subject).map_or("", |(_, text)| text).to_owned(),
-                references: own.or_else(|| shared.clone()).or_else(|| place.references.clone()),
-                level: place.level + 1,
+                references: own.or_else(|| shared.clone()).or_else(|| context.references.clone()),
+                level: context.level + 1,
             };
-            (place, value.clone())
+            (context, value)
         };
         let named = map.iter().filter(|(key, _)| !is_references(key));
         // A heading takes all that follows: what has none comes first.
         let (items, sections): (Vec<_>, Vec<_>) = named.map(child).partition(|(_, it)| is_item(it));
-        for (place, value) in items.into_iter().chain(sections) {
-            self.put(&value, &place);
+        for (context, value) in items.into_iter().chain(sections) {
+            self.put(value, &context);
         }
     }
 
-    fn list(&mut self, items: &[Json], place: &FieldPlace) {
+    fn list(&mut self, items: &[Json], context: &FieldContext) {
         if items.iter().any(|item| !item.is_number()) {
-            self.heading(place);
+            self.heading(context);
         }
         for (number, item) in items.iter().enumerate() {
             let name = item.as_object().and_then(subject).map(|(_, name)| name.to_owned());
             let label = match item {
                 Json::Object(_) => {
-                    name.unwrap_or_else(|| format!("{} {}", place.label, number + 1))
+                    name.unwrap_or_else(|| format!("{} {}", context.label, number + 1))
                 }
                 Json::String(_) => String::new(),
-                _ => place.label.clone(),
+                _ => context.label.clone(),
             };
-            let pointer = format!("{}/{number}", place.pointer);
-            let item_place = FieldPlace { pointer, label, level: place.level + 1, ..place.clone() };
-            self.put(item, &item_place);
+            let pointer = format!("{}/{number}", context.pointer);
+            let item_context =
+                FieldContext { pointer, label, level: context.level + 1, ..context.clone() };
+            self.put(item, &item_context);
         }
     }
 
-    fn text(&mut self, text: &str, place: &FieldPlace) {
+    fn text(&mut self, text: &str, context: &FieldContext) {
         if text.is_empty() {
             return;
         }
-        let is_own = place.references.as_ref().is_some_and(|it| it.is_own);
+        let is_own = context.references.as_ref().is_some_and(|it| it.is_own);
         let names = is_name(text) && !is_own && quantities(text).is_empty();
         let kind = if names { FieldKind::Name } else { FieldKind::Text };
-        if is_name(text) || place.label.is_empty() && !text.contains('\n') {
-            return self.item(text, place.field(kind, place.prefix()), place);
+        if is_name(text) || context.label.is_empty() && !text.contains('\n') {
+            return self.item(text, context.field(kind, context.prefix()), context);
         }
-        self.heading(place);
+        self.heading(context);
         self.gap(false);
-        let text = self.with_citations(text, place);
-        self.add(&text, place.field(kind, String::new()));
+        let text = self.with_citations(text, context);
+        self.add(&text, context.field(kind, String::new()));
     }
 
-    fn number(&mut self, number: &Number, place: &FieldPlace) {
+    fn number(&mut self, number: &Number, context: &FieldContext) {
         let number = number.to_string();
-        let unit = place.label.split(' ').next_back().unwrap_or_default();
+        let unit = context.label.split(' ').next_back().unwrap_or_default();
         let measured = format!("{number} {unit}");
         let is_plain = |kind| matches!(kind, QuantityKind::Count | QuantityKind::Year);
         let is_unit = quantities(&measured).first().is_some_and(|it| !is_plain(it.kind));
         let text = if is_unit { measured } else { number };
-        self.item(&text, place.field(FieldKind::Number, place.prefix()), place);
+        self.item(&text, context.field(FieldKind::Number, context.prefix()), context);
     }
 
-    fn item(&mut self, text: &str, field: ReportField, place: &FieldPlace) {
+    fn item(&mut self, text: &str, field: ReportField, context: &FieldContext) {
         self.gap(true);
         self.composed.text.push_str("- ");
         let text = format!("{}{text}", field.label);
         let text = if field.kind == FieldKind::Name {
             without_indices(&text).0
         } else {
-            self.with_citations(&text, place)
+            self.with_citations(&text, context)
         };
         self.add(&text, field);
     }
@@ -205,11 +206,11 @@ impl Layout<'_> {
         self.fields.push(field);
     }
 
-    fn heading(&mut self, place: &FieldPlace) {
-        if !place.label.is_empty() {
+    fn heading(&mut self, context: &FieldContext) {
+        if !context.label.is_empty() {
             self.gap(false);
-            let marks = "#".repeat(place.level.clamp(1, 6));
-            self.composed.text.extend([&marks, " ", &place.label]);
+            let marks = "#".repeat(context.level.clamp(1, 6));
+            self.composed.text.extend([&marks, " ", &context.label]);
         }
     }
 
@@ -221,18 +222,18 @@ impl Layout<'_> {
         }
     }
 
-    fn references(&self, list: &Json, place: &FieldPlace, name: &str) -> FieldReferences {
+    fn references(&self, list: &Json, context: &FieldContext, name: &str) -> FieldReferences {
         let numbers = source_numbers(list, self.evidence.sources);
-        let pointer = format!("{}/{}", place.pointer, escaped(name));
+        let pointer = format!("{}/{}", context.pointer, escaped(name));
         FieldReferences { pointer, numbers, is_own: false }
     }
 
     /// A text with the indices of the evidence of its sentences.
-    fn with_citations(&self, text: &str, place: &FieldPlace) -> String {
+    fn with_citations(&self, text: &str, context: &FieldContext) -> String {
         let mut found = text.to_owned();
         for span in statements(text).into_iter().rev() {
             let (sentence, inline) = without_indices(span.of(text).unwrap_or_default());
-            let named = place.references.iter().flat_map(|it| it.numbers.clone());
+            let named = context.references.iter().flat_map(|it| it.numbers.clone());
             let named: Vec<usize> = named.chain(inline).collect();
             let marks = self.evidence_for(&sentence, &named);
             // A note stands for a source that has no evidence.
@@ -273,7 +274,7 @@ impl Layout<'_> {
     }
 }
 
-impl FieldPlace {
+impl FieldContext {
     /// What stands before a text in an item.
     fn prefix(&self) -> String {
         match (self.subject.as_str(), self.label.as_str()) {
@@ -361,6 +362,6 @@ fn readable(key: &str) -> String {
 }
 
 /// A key in a JSON pointer.
-fn escaped(key: &str) -> String {
+pub(crate) fn escaped(key: &str) -> String {
     key.replace('~', "~0").replace('/', "~1")
 }

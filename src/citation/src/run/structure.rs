@@ -7,7 +7,7 @@ use serde_json::{Value as Json, json};
 use super::CitationRun;
 use crate::claim::Claim;
 use crate::field::{FieldKind, ReportField};
-use crate::layout::{is_references, source_numbers};
+use crate::layout::{escaped, is_references, source_numbers};
 use crate::source::CitedSource;
 
 impl CitationRun {
@@ -88,7 +88,7 @@ impl CitationRun {
         match value {
             Json::Object(map) => {
                 for (key, child) in map.iter_mut() {
-                    let key_in_pointer = key.replace('~', "~0").replace('/', "~1");
+                    let key_in_pointer = escaped(key);
                     let place = format!("{pointer}/{key_in_pointer}");
                     if !is_references(key) {
                         self.forget_unknown(child, &place, done);
