@@ -24,7 +24,7 @@ def check_report(options: argparse.Namespace, system: type[System[Any]]) -> None
     """
     if options.report is None:
         return
-    if not hasattr(system._result, "write"):  # noqa: SLF001
+    if not system.writes_reports:
         raise ValidationError(
             f"the system writes no reports: {options.system}",
             code="input_invalid",

@@ -60,10 +60,13 @@ class System(FileBatches[_R], SystemThreads, Generic[_R]):
     Attributes:
         name: the name in the registry (`antiphon.systems.systems`).
         works_with_files: whether its plans read and write files, with tools of a folder.
+        writes_reports: whether its results can be written to a file, as
+            `antiphon.systems.report_file.WritableReport`.
     """
 
     name: ClassVar[str]
     works_with_files: ClassVar[bool] = False
+    writes_reports: ClassVar[bool] = False
     _result: ClassVar[type[SystemResult]] = PlainResult
     _roles: ClassVar[Mapping[str, RoleSpec]]
     """The roles, with the replies that an agent or a function returns for them."""

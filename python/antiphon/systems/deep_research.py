@@ -160,6 +160,7 @@ class DeepResearch(System[DeepResearchResult]):
     """
 
     name = "deep_research"
+    writes_reports = True
     _result = DeepResearchResult
     _roles: ClassVar[Mapping[str, RoleSpec]] = {
         role: RoleSpec(role, replies, speaks=False, view=dict) for role, replies in _REPLIES.items()
