@@ -34,11 +34,16 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture(autouse=True)
 def secrets_begin_with_a_tilde() -> Iterator[None]:
-    """Names the test that has registered another secret: known secrets hold back streamed letters
-    that may begin them, in all tests of the process."""
+    """Finds the test that registers another secret: what may begin a known one is held back from all
+    streams of the process, and so from those of other tests."""
+    before = _held_back()
     yield
-    for sign in string.ascii_letters + string.digits:
-        assert PieceRedactor().push(sign) == sign, f"a secret of this test begins with {sign!r}"
+    assert _held_back() == before, "a secret of this test does not begin with `~`"
+
+
+def _held_back() -> list[str]:
+    signs = string.ascii_letters + string.digits
+    return [sign for sign in signs if PieceRedactor().push(sign) != sign]
 
 
 @pytest.fixture(scope="session")

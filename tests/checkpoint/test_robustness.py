@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from antiphon.graph import CompiledGraph
     from support.postgres import Server
 
-SECRET = "sk-Hunter2-3f9c1b7a"
+SECRET = "~sk-Hunter2-3f9c1b7a"
 
 
 class State(TypedDict, total=False):

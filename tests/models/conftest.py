@@ -9,7 +9,7 @@ from openai import OpenAI
 
 from support.chat_server import ChatServer
 
-KEY = "sk-test-0123456789abcdef"
+KEY = "~sk-test-0123456789abcdef"
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ from antiphon.models import scripted
 from antiphon.systems import ReviewLoop, ReviewLoopResult
 from support.chat_server import ChatServer, Reply, Request
 
-KEY = "sk-proj-Echo0123456789abcdefghij"
+KEY = "~sk-proj-Echo0123456789abcdefghij"
 TELLING = "Echo0123"
 
 
