@@ -34,7 +34,7 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture(autouse=True)
 def secrets_begin_with_a_tilde() -> Iterator[None]:
-    """Finds the test that registers another secret: what may begin a known one is held back from all
+    """Finds the test that registers another secret: what may begin one is held back from all
     streams of the process, and so from those of other tests."""
     before = _held_back()
     yield
