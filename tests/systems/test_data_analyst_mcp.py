@@ -110,6 +110,32 @@ def test_a_query_is_refused_here_before_the_server_could_run_it(file: Path) -> N
         assert connection.execute(COUNT).fetchall() == [(3,)]
 
 
+def test_tables_and_columns_are_listed_over_mcp_as_far_as_the_server_tells(file: Path) -> None:
+    """DA-01 of docs/systems/data-analyst.md."""
+
+    def listed(server: McpToolset, schema: str) -> list[dict[str, Any]]:
+        reply = {"json": {"sql": "", "schema": schema, "tables": []}}
+        analyst = DataAnalyst(
+            scripted([reply, {"json": {"answer": "orders."}}]),
+            database=sql_over_mcp(server, dialect="sqlite", tables=["orders"]),
+            sandbox=False,
+            check_query=False,
+            compose_single=False,
+        )
+        found = analyst.run("List all tables in the database")
+        assert found.data is not None, found.error
+        return list(found.data)
+
+    with served(file) as server:
+        assert listed(server, "tables") == [{"table": "orders"}]
+        columns = listed(server, "columns")
+    assert [(row["column"], row["type"]) for row in columns] == [
+        ("id", "INTEGER"),
+        ("region", "TEXT"),
+        ("net_eur", "REAL"),
+    ]
+
+
 def test_a_reply_that_is_no_table_and_a_server_that_is_gone_fail_the_agent(file: Path) -> None:
     with served(file, "short") as server:
         found = ask(server, ["SELECT id, region FROM orders"], "unused")

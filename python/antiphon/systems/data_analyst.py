@@ -101,10 +101,12 @@ class DataAnalyst(System[OrchestratorResponse]):
             numpy if they are installed; none on a machine that has no engine.
         planner: the implementation of the role that chooses agents: an `antiphon.Agent`, a name,
             a model, or a function as for `ReviewLoop`; returns ``{"agents": [...]}``.
-        sql_writer: returns ``{"sql": ...}``, or says in ``missing`` what no table holds.
+        sql_writer: returns ``{"sql": ...}``, or says in ``missing`` what no table holds; or asks
+            with ``schema`` (``"tables"`` or ``"columns"``) and ``tables`` for a list by code.
         sql_reviewer: returns ``{"sql": ...}``, the query as it should be run.
         sql_answerer: returns ``{"answer": ...}``.
-        api_planner: returns ``{"make_request": ..., "method": ..., "path": ...}``.
+        api_planner: returns ``{"make_request": ..., "method": ..., "path": ...}``; with
+            ``list_endpoints`` it asks for a list by code.
         api_answerer: returns ``{"answer": ...}``.
         coder: as the `planner` of `Computation`.
         summariser: as that of `Computation`.

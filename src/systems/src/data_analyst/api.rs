@@ -1,6 +1,8 @@
 //! The API agent: finds endpoints, has a call planned that must match one of them, makes it, and
 //! has what comes back put into words. Addresses, logins and repetitions are the tool's.
 
+pub(super) mod endpoint_list;
+
 use antiphon_core::command::Destinations;
 use antiphon_core::{Fault, Message, Schema};
 use serde::{Deserialize, Serialize};
@@ -11,7 +13,7 @@ use super::failure::{ends_run, lost};
 use super::grounding;
 use super::request::AgentName;
 use super::state::State;
-use super::tabular::TabularResult;
+use super::tabular::{MOST_LISTED, TabularResult};
 use super::trace_event::{TraceEvent, TraceEventKind, event, failure};
 use super::{DataAnalyst, dispatch, milliseconds};
 use crate::builder::RoleNode;
@@ -26,6 +28,8 @@ use crate::reply::{RoleReply, object, text};
 const MOST_PLANS: usize = 2;
 /// What of a reply a model reads, in characters.
 const LONGEST_BODY: usize = 2_000;
+/// The same of a list of endpoints.
+const LONGEST_LIST: usize = 10_000;
 /// Methods that only read.
 const READS: [&str; 3] = ["GET", "HEAD", "OPTIONS"];
 
@@ -35,6 +39,9 @@ const READS: [&str; 3] = ["GET", "HEAD", "OPTIONS"];
 pub struct ApiCallPlan {
     /// Whether a call is to be made.
     pub make_request: bool,
+    /// Whether the question is about the API itself, so that its endpoints are listed in place of a
+    /// call.
+    pub list_endpoints: bool,
     /// The method.
     pub method: String,
     /// The path with its placeholders.
@@ -150,7 +157,8 @@ fn fail(cx: &NodeContext<DataAnalyst>, work: &mut ApiWork, fault: Fault) -> Resu
 pub(super) fn planner() -> RoleNode<DataAnalyst> {
     let (words, values) = (json!({"type": "string"}), json!({"type": "object"}));
     let mut schema = object(&json!({
-        "make_request": {"type": "boolean"}, "method": words, "path": words,
+        "make_request": {"type": "boolean"}, "list_endpoints": {"type": "boolean"},
+        "method": words, "path": words,
         "path_params": values, "query_params": values, "json_body": {}, "headers": values,
         "reason": words, "failure_reason": {"type": ["string", "null"]},
     }));
@@ -207,11 +215,16 @@ fn planned(cx: &NodeContext<DataAnalyst>, mut reply: RoleReply) -> Result<Patch<
         "GET".clone_into(&mut plan.method);
     }
     let data = json!({
-        "make_request": plan.make_request, "method": plan.method, "path": plan.path,
-        "reason": plan.reason,
+        "make_request": plan.make_request, "list_endpoints": plan.list_endpoints,
+        "method": plan.method, "path": plan.path, "reason": plan.reason,
     });
     work.trace.push(event(cx, AgentName::ApiDocs, TraceEventKind::Decision, "plan", data));
     let is_read = READS.contains(&&*plan.method);
+    plan.list_endpoints &= !plan.make_request;
+    if plan.list_endpoints {
+        work.plan = Some(plan);
+        return Ok(patch(work));
+    }
     if !plan.make_request {
         let is_tried =
             cx.system().config.force_attempt && plan.method == "GET" && lacks_words(&plan);
@@ -313,6 +326,12 @@ struct AnswerReply {
 
 /// What of a reply a model reads.
 fn body(work: &ApiWork, preview_rows: usize) -> String {
+    let is_list = work.plan.as_ref().is_some_and(|plan| plan.list_endpoints);
+    let (preview_rows, longest) = if is_list {
+        (preview_rows.max(MOST_LISTED), LONGEST_LIST)
+    } else {
+        (preview_rows, LONGEST_BODY)
+    };
     let reply = work.reply.as_ref();
     let part = |key: &str| reply.and_then(|reply| reply.get(key));
     let body = match (&work.table, part("text").and_then(Json::as_str)) {
@@ -323,7 +342,7 @@ fn body(work: &ApiWork, preview_rows: usize) -> String {
         (None, Some(text)) => text.to_owned(),
         (None, None) => part("data").map_or_else(String::new, Json::to_string),
     };
-    cut(&body, LONGEST_BODY).into_owned()
+    cut(&body, longest).into_owned()
 }
 
 /// Puts the reply into words.
@@ -340,7 +359,11 @@ pub(super) fn answerer() -> RoleNode<DataAnalyst> {
             let plan = work.plan.clone().unwrap_or_default();
             let status = work.reply.as_ref().and_then(|reply| reply.get("status"));
             let status = status.map_or_else(String::new, Json::to_string);
-            let made = format!("{} {}: status {status}", plan.method, plan.path);
+            let made = if plan.list_endpoints {
+                "the list of endpoints".to_owned()
+            } else {
+                format!("{} {}: status {status}", plan.method, plan.path)
+            };
             let mut delimited = DelimitedInput::new();
             delimited.add("question", &cx.input().question).add("tool_call", &made);
             delimited.add("result", &body(work, config.preview_rows));
@@ -385,7 +408,7 @@ pub(super) fn next(view: &StateView<'_, '_>) -> Result<Destinations<Json>, Fault
     } else if work.plan.is_none() {
         "plan"
     } else if work.reply.is_none() {
-        "call"
+        if work.plan.as_ref().is_some_and(|plan| plan.list_endpoints) { "list" } else { "call" }
     } else if work.answer.is_none() && work.rejected.len() < MOST_PLANS {
         "answer"
     } else {

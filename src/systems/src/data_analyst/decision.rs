@@ -173,8 +173,12 @@ pub(super) fn planner() -> RoleNode<DataAnalyst> {
 
 const fn about(agent: AgentName) -> &'static str {
     match agent {
-        AgentName::Sql => "queries the database; finds, counts and adds up what is stored there",
-        AgentName::ApiDocs => "calls the HTTP API; finds what its endpoints return",
+        AgentName::Sql => {
+            "queries the database; finds, counts and adds up what is stored there; lists its tables and columns"
+        }
+        AgentName::ApiDocs => {
+            "calls the HTTP API; finds what its endpoints return; lists the endpoints"
+        }
         AgentName::Computation => "computes with code; can use what the other agents have found",
         AgentName::Planner => "chooses agents",
         AgentName::Composer => "words the answer",

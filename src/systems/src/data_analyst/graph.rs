@@ -22,6 +22,7 @@ const COMPUTE: &str = "compute";
 const SQL_SCHEMA: &str = "sql_schema";
 const SQL_WRITE: &str = "sql_write";
 const SQL_ASK: &str = "sql_ask";
+const SQL_LIST: &str = "sql_list";
 const SQL_CHECK: &str = "sql_check";
 const SQL_REVIEW: &str = "sql_review";
 const SQL_RUN: &str = "sql_run";
@@ -30,6 +31,7 @@ const SQL_RESULT: &str = "sql_result";
 
 const API_FIND: &str = "api_find";
 const API_PLAN: &str = "api_plan";
+const API_LIST: &str = "api_list";
 const API_CALL: &str = "api_call";
 const API_ANSWER: &str = "api_answer";
 const API_RESULT: &str = "api_result";
@@ -99,15 +101,20 @@ fn add_sql(has_review: bool, graph: &mut SystemBuilder<DataAnalyst>) -> Result<(
     graph.branch(SQL_SCHEMA, "schema", &[("known", SQL_WRITE), ("over", SQL_RESULT)], |view| {
         Ok(goto(if view.get(State::sql)?.is_open() { "known" } else { "over" }))
     });
-    let written = [("known", SQL_CHECK), ("ask", SQL_ASK), ("over", SQL_RESULT)];
+    let written =
+        [("known", SQL_CHECK), ("list", SQL_LIST), ("ask", SQL_ASK), ("over", SQL_RESULT)];
     graph.branch(SQL_WRITE, "written", &written, |view| {
         let work = view.get(State::sql)?;
-        Ok(goto(match (work.is_open(), &work.question) {
-            (false, _) => "over",
-            (true, Some(_)) => "ask",
-            (true, None) => "known",
+        Ok(goto(match (work.is_open(), &work.question, &work.listing) {
+            (false, _, _) => "over",
+            (true, Some(_), _) => "ask",
+            (true, None, Some(_)) => "list",
+            (true, None, None) => "known",
         }))
     });
+    graph.node(SQL_LIST, sql::listing::list);
+    let listed = [("again", SQL_WRITE), ("answered", SQL_ANSWER), ("over", SQL_RESULT)];
+    graph.branch(SQL_LIST, "listed", &listed, |view| query::next(view, false));
     graph.node(SQL_ASK, sql::clarification::ask);
     graph.branch(SQL_ASK, "clarified", &[("known", SQL_WRITE), ("over", SQL_RESULT)], |view| {
         Ok(goto(if view.get(State::sql)?.is_open() { "known" } else { "over" }))
@@ -134,10 +141,16 @@ fn add_sql(has_review: bool, graph: &mut SystemBuilder<DataAnalyst>) -> Result<(
 
 fn add_api(graph: &mut SystemBuilder<DataAnalyst>) -> Result<(), Fault> {
     graph.node(API_FIND, api::find).role(API_PLAN, api::planner())?.node(API_CALL, api::call);
+    graph.node(API_LIST, api::endpoint_list::list);
     graph.role(API_ANSWER, api::answerer())?.node(API_RESULT, api::conclude);
-    let ways =
-        [("plan", API_PLAN), ("call", API_CALL), ("answer", API_ANSWER), ("over", API_RESULT)];
-    for node in [API_FIND, API_PLAN, API_CALL, API_ANSWER] {
+    let ways = [
+        ("plan", API_PLAN),
+        ("list", API_LIST),
+        ("call", API_CALL),
+        ("answer", API_ANSWER),
+        ("over", API_RESULT),
+    ];
+    for node in [API_FIND, API_PLAN, API_LIST, API_CALL, API_ANSWER] {
         graph.branch(node, "api", &ways, api::next);
     }
     graph.on_error_goto(API_PLAN, API_RESULT).on_error_goto(API_ANSWER, API_RESULT);

@@ -10,6 +10,7 @@
 //! | `identifier` | names in queries |
 //! | `unit_check` | whether a query answers in the unit that is asked for |
 //! | `query`, `agreement` | the nodes that check and run a query; whether several came to the same |
+//! | [`listing`] | the node that lists tables and columns for questions about the schema itself |
 //! | `clarification` | the node that asks a person |
 //! | `roles` | the models that write, review and answer |
 
@@ -17,6 +18,7 @@ mod agreement;
 pub(super) mod clarification;
 mod described_names;
 mod identifier;
+pub mod listing;
 pub(super) mod query;
 pub(super) mod roles;
 pub(super) mod schema;
@@ -25,4 +27,5 @@ mod unit_check;
 pub(super) mod value_lookup;
 pub mod work;
 
+pub use listing::{SchemaRequest, SchemaScope};
 pub use work::{CandidateResult, SqlAttempt, SqlWork};

@@ -10,6 +10,9 @@ use antiphon_figures::FigureEvidence;
 /// The longest cell that a model sees, in characters.
 const LONGEST_CELL: usize = 200;
 
+/// The most rows of a list, of tables or of endpoints, that a model sees.
+pub(super) const MOST_LISTED: usize = 100;
+
 /// A table: its columns, and a map of cells for each row.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
@@ -83,9 +86,39 @@ impl TabularResult {
         })
     }
 
+    /// A list that code has made, of which the first `most` rows are kept. Columns without a single
+    /// text are left out.
+    pub(super) fn of_list(
+        names: &[&str],
+        rows: &[Vec<String>],
+        is_whole: bool,
+        most: usize,
+    ) -> Self {
+        let is_told =
+            |place: &usize| rows.iter().any(|row| row.get(*place).is_some_and(|it| !it.is_empty()));
+        let kept: Vec<usize> =
+            (0..names.len()).filter(|place| *place == 0 || is_told(place)).collect();
+        let name = |place: &usize| names.get(*place).map(|name| (*name).to_owned());
+        let row = |cells: &Vec<String>| {
+            let named = |place| Some((name(place)?, Json::String(cells.get(*place)?.clone())));
+            kept.iter().filter_map(named).collect::<Map<_, _>>()
+        };
+        let truncated = !is_whole || rows.len() > most;
+        let columns = kept.iter().filter_map(name).collect();
+        let rows: Vec<_> = rows.iter().take(most).map(row).collect();
+        Self { columns, row_count: rows.len(), rows, truncated, ..Self::default() }
+    }
+
     /// Rows that came as an Arrow IPC stream, by the id of the attachment.
     pub fn of_arrow(id: String) -> Self {
         Self { arrow: Some(id), ..Self::default() }
+    }
+
+    /// How many different values a column has in `rows`.
+    pub(super) fn distinct(&self, column: &str) -> usize {
+        let cells: std::collections::BTreeSet<String> =
+            self.rows.iter().filter_map(|row| row.get(column)).map(Json::to_string).collect();
+        cells.len()
     }
 
     /// Whether `rows` are all rows.

@@ -11,6 +11,7 @@ mod composing;
 mod computing;
 #[path = "../shared/conversation_snapshot.rs"]
 mod conversation_snapshot;
+mod listing;
 mod planning;
 mod prompts;
 mod querying;

@@ -26,26 +26,54 @@ fn candidates(question: &str) -> Vec<&'static str> {
 
 /// DA-01 of `docs/systems/data-analyst.md`.
 #[tokio::test]
-async fn a_question_about_tables_is_for_the_database_and_its_rows_are_the_data() {
+async fn tables_of_the_database_are_listed_without_a_query() {
     assert_eq!(candidates("List all tables in the database"), ["sql"]);
     let played = Scene::new(&json!({}))
-        .queries(&["SELECT name FROM regions ORDER BY code"], "There are North and South.")
-        .role("composer", [said("North and South.")])
+        .role("sql_writer", [json!({"sql": "", "schema": "tables", "tables": []})])
+        .role("sql_answerer", [said("There are 2 tables: orders and regions.")])
+        .role("composer", [said("The tables orders and regions.")])
         .ask("List all tables in the database")
         .await;
     assert_eq!(played.results(), [("sql", "succeeded".to_owned(), String::new())]);
     let data = played.result.output.data.as_ref().unwrap();
-    assert_eq!((&*data.columns, data.row_count), (&["name".to_owned()][..], 2));
-    assert_eq!(played.answer(), "North and South.");
+    let tables: Vec<_> = data.rows.iter().map(|row| (&row["table"], &row["kind"])).collect();
+    let (table, [orders, regions]) = (json!("table"), [json!("orders"), json!("regions")]);
+    assert_eq!(tables, [(&orders, &table), (&regions, &table)], "`salaries` may not be read");
+    assert_eq!((data.row_count, data.truncated), (2, false));
+    assert_eq!(played.answer(), "The tables orders and regions.");
     assert_eq!(played.result.outcome, Outcome::Answered);
     assert_eq!(played.requests("planner").len(), 0, "a choice of one is none");
+    assert_eq!(played.ran(), [""; 0], "nothing is queried");
 }
 
 /// DA-02 of `docs/systems/data-analyst.md`.
-#[test]
-fn a_question_with_words_of_the_api_is_for_it_first() {
-    let asked = "List me all the API points available to you";
-    assert_eq!(candidates(asked), ["api_docs", "sql"]);
+#[tokio::test]
+async fn endpoints_of_the_api_are_listed_without_a_request() {
+    let question = "List me all the API points available to you";
+    assert_eq!(candidates(question), ["api_docs", "sql"]);
+    let played = Scene::new(&json!({}))
+        .with_api([])
+        .role("planner", [plan(&["api_docs", "sql"])])
+        .role(
+            "api_planner",
+            [json!({
+                "make_request": false, "list_endpoints": true, "method": "", "path": "",
+            })],
+        )
+        .role("api_answerer", [said("There are GET /v1/orders, GET /v1/orders/:id and more.")])
+        .role("sql_writer", [json!({"sql": "", "missing": "endpoints of an API"})])
+        .role("composer", [said("GET /v1/orders, GET /v1/orders/:id and POST /v1/orders.")])
+        .ask(question)
+        .await;
+    let data = played.result.output.data.as_ref().unwrap();
+    let listed: Vec<_> = data.rows.iter().map(|row| (&row["method"], &row["path"])).collect();
+    let texts = ["GET", "POST", "/v1/orders", "/v1/orders/:id"].map(|text| json!(text));
+    let [get, post, orders, one] = &texts;
+    assert_eq!(listed, [(get, orders), (get, one), (post, orders)]);
+    assert_eq!(played.answer(), "GET /v1/orders, GET /v1/orders/:id and POST /v1/orders.");
+    let api = played.api.as_ref().unwrap();
+    assert_eq!(api.calls.lock().unwrap().len(), 0, "nothing is sent");
+    assert_eq!(api.lookups.lock().unwrap()[1], json!({"question": question, "all": true}));
 }
 
 /// DA-03 of `docs/systems/data-analyst.md`.

@@ -274,6 +274,8 @@ impl Tool for CountedTool {
 pub(crate) struct ScriptedApi {
     pub(crate) outcomes: Mutex<VecDeque<ToolOutcome>>,
     pub(crate) calls: Mutex<Vec<Json>>,
+    /// How endpoints were looked for.
+    pub(crate) lookups: Mutex<Vec<Json>>,
     pub(crate) endpoints: Mutex<Json>,
     /// How calls that change something are approved; `None` if nothing makes them.
     pub(crate) writes: Mutex<Option<Approval>>,
@@ -289,6 +291,7 @@ impl ScriptedApi {
         Self {
             outcomes: Mutex::new(outcomes.into_iter().collect()),
             calls: Mutex::default(),
+            lookups: Mutex::default(),
             endpoints: Mutex::new(endpoints),
             writes: Mutex::default(),
         }
@@ -296,7 +299,8 @@ impl ScriptedApi {
 
     fn tools(own: &Arc<Self>) -> Vec<Arc<dyn Tool>> {
         let tool = |name: &str, approval: Approval| {
-            let spec = ToolSpec::new(name, "of a script", json!({"type": "object"}));
+            let arguments = json!({"type": "object", "properties": {"all": {"type": "boolean"}}});
+            let spec = ToolSpec::new(name, "of a script", arguments);
             let spec = ToolSpec { side_effect: SideEffect::Read, approval, ..spec };
             Arc::new(ScriptedEndpoint { spec, api: Arc::clone(own) }) as Arc<dyn Tool>
         };
@@ -319,6 +323,7 @@ impl Tool for ScriptedEndpoint {
 
     async fn call(&self, arguments: Json, _: &CallContext) -> ToolOutcome {
         if self.spec.name == "api_endpoints" {
+            self.api.lookups.lock().unwrap().push(arguments);
             return Ok(json!({"endpoints": *self.api.endpoints.lock().unwrap()}));
         }
         self.api.calls.lock().unwrap().push(arguments);

@@ -24,6 +24,9 @@ use crate::typed::{ToolFunction, TypedTool};
 const SNIPPETS: usize = 3;
 const SNIPPET_CHARACTERS: usize = 1_500;
 
+/// The most endpoints of a list of all.
+const MOST_LISTED: usize = 1_000;
+
 /// The tools `api_endpoints`, `api_read` and, if endpoints may be called that change something,
 /// `api_write`.
 #[derive(Debug)]
@@ -97,6 +100,10 @@ struct FindEndpoints(Arc<SharedApi>);
 struct FindEndpointsArguments {
     /// What is to be found out or done, in the words of the API.
     question: String,
+    /// Whether all endpoints are listed, with the names of their parameters, in place of those that
+    /// fit; no by default.
+    #[serde(default)]
+    all: bool,
 }
 
 #[async_trait]
@@ -106,6 +113,9 @@ impl ToolFunction for FindEndpoints {
     async fn call(&self, arguments: FindEndpointsArguments, _cx: &CallContext) -> ToolOutcome {
         let Self(shared) = self;
         let catalogue = shared.api.catalogue();
+        if arguments.all {
+            return Ok(list_all(shared));
+        }
         let all = catalogue.endpoints.len();
         let candidates = catalogue.candidates(&arguments.question, all, shared.scoring);
         let callable = candidates.into_iter().filter(|endpoint| shared.may_call(endpoint));
@@ -126,7 +136,28 @@ impl ToolFunction for FindEndpoints {
     }
 }
 
-fn describe(endpoint: &ApiEndpoint) -> Json {
+/// Every endpoint that may be called, in the order of the catalogue.
+fn list_all(shared: &SharedApi) -> Json {
+    let catalogue = shared.api.catalogue();
+    let callable = || catalogue.endpoints.iter().filter(|endpoint| shared.may_call(endpoint));
+    let listed = callable().take(MOST_LISTED).map(|endpoint| {
+        let mut shown = outline(endpoint);
+        let names: Vec<&str> = endpoint.parameters.iter().map(|it| it.name.as_str()).collect();
+        if !names.is_empty() {
+            shown.insert("parameters".to_owned(), json!(names));
+        }
+        Json::Object(shown)
+    });
+    let mut found = json!({"endpoints": listed.collect::<Vec<_>>()});
+    let more = callable().count().checked_sub(MOST_LISTED).filter(|more| *more > 0);
+    if let (Some(more), Some(fields)) = (more, found.as_object_mut()) {
+        fields.insert("more_endpoints".to_owned(), json!(more));
+    }
+    found
+}
+
+/// Method, path and description.
+fn outline(endpoint: &ApiEndpoint) -> Map<String, Json> {
     let mut shown = Map::new();
     shown.insert("method".to_owned(), Json::from(endpoint.method.as_str()));
     shown.insert("path".to_owned(), Json::from(endpoint.path.as_str()));
@@ -134,6 +165,11 @@ fn describe(endpoint: &ApiEndpoint) -> Json {
         let description: String = endpoint.description.chars().take(500).collect();
         shown.insert("description".to_owned(), Json::from(description));
     }
+    shown
+}
+
+fn describe(endpoint: &ApiEndpoint) -> Json {
+    let mut shown = outline(endpoint);
     for (key, location) in [
         ("path_parameters", ParameterLocation::Path),
         ("query_parameters", ParameterLocation::Query),

@@ -12,7 +12,7 @@ use crate::data_analyst::agent_result::{AgentError, AgentExecutionStatus, AgentR
 use crate::data_analyst::failure::{ends_run, is_mended_by_another_query, lost};
 use crate::data_analyst::request::AgentName;
 use crate::data_analyst::state::State;
-use crate::data_analyst::tabular::TabularResult;
+use crate::data_analyst::tabular::{MOST_LISTED, TabularResult};
 use crate::data_analyst::trace_event::{TraceEventKind, event, failure};
 use crate::node::{NodeContext, StateView, goto};
 use crate::patch::Patch;
@@ -21,6 +21,9 @@ use crate::patch::Patch;
 const MOST_RUNS: usize = 3;
 /// The kind of a failure by a unit that the question does not ask for.
 const UNIT_MISMATCH: &str = "UnitMismatch";
+
+/// What a model is told that queries the catalogue of the database.
+const LISTED: &str = "tables and columns are listed without a query: `schema` says which";
 
 /// Checks the query that was written, before anything else is done with it.
 pub(in crate::data_analyst) async fn check(
@@ -102,7 +105,7 @@ async fn call(cx: &NodeContext<DataAnalyst>, arguments: Json) -> Result<Json, Fa
     cx.call.invoke(cx.tool(tool).as_ref(), arguments).await
 }
 
-fn patch(work: SqlWork) -> Patch<State> {
+pub(super) fn patch(work: SqlWork) -> Patch<State> {
     let mut patch = Patch::default();
     patch.set(State::sql, work);
     patch
@@ -156,7 +159,7 @@ fn settle(cx: &NodeContext<DataAnalyst>, work: &mut SqlWork) {
 }
 
 /// Takes a fault as a failed attempt, or as the failure of the agent if no other query mends it.
-fn reject(
+pub(super) fn reject(
     cx: &NodeContext<DataAnalyst>,
     work: &mut SqlWork,
     fault: Fault,
@@ -166,10 +169,12 @@ fn reject(
         return Err(fault);
     }
     let mut error = AgentError::of(&fault);
-    if let Some(hint) = fault.hint.as_deref().filter(|_| is_mended_by_another_query(&fault.code)) {
+    let is_mended = is_mended_by_another_query(&fault.code);
+    let hint = if asks_a_catalogue(&work.query) { Some(LISTED) } else { fault.hint.as_deref() };
+    if let Some(hint) = hint.filter(|_| is_mended) {
         error = error.with("hint", hint);
     }
-    if is_mended_by_another_query(&fault.code) {
+    if is_mended {
         fail(cx, work, error, latency_ms);
     } else {
         work.trace.push(failure(cx, AgentName::Sql, &fault));
@@ -178,8 +183,30 @@ fn reject(
     Ok(())
 }
 
+/// Whether a query is after the schema itself.
+fn asks_a_catalogue(query: &str) -> bool {
+    const CATALOGUES: [&str; 6] = [
+        "sqlite_master",
+        "sqlite_schema",
+        "information_schema",
+        "pg_catalog",
+        "pg_tables",
+        "pg_class",
+    ];
+    const STATEMENTS: [&str; 3] = ["pragma", "show", "describe"];
+    let query = query.trim_start().to_lowercase();
+    let is_named = |sign: char| !(sign.is_alphanumeric() || sign == '_');
+    STATEMENTS.iter().any(|word| query.starts_with(word))
+        || query.split(is_named).any(|word| CATALOGUES.contains(&word))
+}
+
 /// Counts a failed attempt, and gives up after the last one.
-fn fail(cx: &NodeContext<DataAnalyst>, work: &mut SqlWork, error: AgentError, latency_ms: f64) {
+pub(super) fn fail(
+    cx: &NodeContext<DataAnalyst>,
+    work: &mut SqlWork,
+    error: AgentError,
+    latency_ms: f64,
+) {
     let config = &cx.system().config;
     let data = json!({
         "attempt": work.attempts.len() + 1, "query": work.query, "error": error.message,
@@ -235,7 +262,7 @@ pub(in crate::data_analyst) async fn conclude(
         work.trace.push(failure(&cx, AgentName::Sql, &lost));
         work.error = Some(AgentError::of(&lost));
     }
-    let answer = work.answer.clone().or_else(|| Some(plain_answer(work.table.as_ref()?)));
+    let answer = work.answer.clone().or_else(|| plain_answer(&work));
     let latency = cx.call.cx.clock.now().as_micros().saturating_sub(work.started);
     let mut result = match work.error {
         Some(error) => AgentResult::unanswered(AgentName::Sql, AgentExecutionStatus::Failed, error),
@@ -248,14 +275,16 @@ pub(in crate::data_analyst) async fn conclude(
 }
 
 /// Rows in words without a model.
-fn plain_answer(table: &TabularResult) -> String {
+fn plain_answer(work: &SqlWork) -> Option<String> {
     const MOST: usize = 5;
+    let table = work.table.as_ref()?;
     if let Some(cell) = table.single_cell() {
         let name = table.columns.first().map_or("", String::as_str);
-        return format!("{name}: {}", crate::data_analyst::tabular::shown(cell));
+        return Some(format!("{name}: {}", crate::data_analyst::tabular::shown(cell)));
     }
-    match table.row_count {
-        0 => "The query found no rows.".to_owned(),
-        _ => format!("The query found:\n{}", table.preview(MOST)),
-    }
+    Some(match (table.row_count, &work.listing) {
+        (0, _) => "The query found no rows.".to_owned(),
+        (_, None) => format!("The query found:\n{}", table.preview(MOST)),
+        (_, Some(_)) => table.preview(MOST_LISTED),
+    })
 }

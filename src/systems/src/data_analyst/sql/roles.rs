@@ -4,6 +4,7 @@ use antiphon_core::{Fault, Message, Schema};
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
+use super::listing::SchemaRequest;
 use super::work::{SqlAttempt, SqlWork};
 use crate::builder::RoleNode;
 use crate::computation::RejectedWording;
@@ -35,6 +36,10 @@ struct QueryReply {
     missing: Option<String>,
     #[serde(default)]
     sql: String,
+    #[serde(default)]
+    schema: Option<String>,
+    #[serde(default)]
+    tables: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -49,7 +54,11 @@ struct AnswerReply {
 
 /// Writes a query; sees how earlier ones went wrong.
 pub(in crate::data_analyst) fn writer() -> RoleNode<DataAnalyst> {
-    let fields = json!({"missing": {"type": ["string", "null"]}, "sql": {"type": "string"}});
+    let fields = json!({
+        "missing": {"type": ["string", "null"]}, "sql": {"type": "string"},
+        "schema": {"enum": ["", "tables", "columns", null]},
+        "tables": {"type": "array", "items": {"type": "string"}},
+    });
     let mut schema = object(&fields);
     if let Some(fields) = schema.as_object_mut() {
         fields.insert("required".to_owned(), json!(["sql"]));
@@ -112,7 +121,7 @@ fn writing(cx: &NodeContext<DataAnalyst>) -> Result<Vec<Message>, Fault> {
 }
 
 fn written(cx: &NodeContext<DataAnalyst>, mut reply: RoleReply) -> Result<Patch<State>, Fault> {
-    let QueryReply { missing, sql } = reply.read()?;
+    let QueryReply { missing, sql, schema, tables } = reply.read()?;
     let mut work = cx.state.sql.clone();
     let missing = missing.as_deref().and_then(crate::computation::said);
     if let Some(missing) = missing {
@@ -124,6 +133,10 @@ fn written(cx: &NodeContext<DataAnalyst>, mut reply: RoleReply) -> Result<Patch<
         let data = json!({"missing": missing});
         work.trace.push(event(cx, AgentName::Sql, TraceEventKind::Decision, "not in data", data));
         work.error = Some(AgentError::new("NotInData", message));
+    } else if let Some(listing) = asked_listing(&sql, schema.as_deref(), tables) {
+        let data = json!({"schema": listing.scope, "tables": listing.tables});
+        work.trace.push(event(cx, AgentName::Sql, TraceEventKind::Decision, "schema", data));
+        work.listing = Some(listing);
     } else {
         work.query = extract(&sql);
         work.is_reviewed = false;
@@ -131,6 +144,11 @@ fn written(cx: &NodeContext<DataAnalyst>, mut reply: RoleReply) -> Result<Patch<
         work.trace.push(event(cx, AgentName::Sql, TraceEventKind::Decision, "query", data));
     }
     Ok(patch(work))
+}
+
+/// The list that a reply asks for; none if it has a query.
+fn asked_listing(sql: &str, scope: Option<&str>, tables: Vec<String>) -> Option<SchemaRequest> {
+    SchemaRequest::read(scope, tables).filter(|_| sql.trim().is_empty())
 }
 
 fn patch(work: SqlWork) -> Patch<State> {
@@ -220,13 +238,17 @@ pub(in crate::data_analyst) fn answerer() -> RoleNode<DataAnalyst> {
         max_tool_calls: 0,
         begin: |_| {},
         conversation: |cx| {
-            let SqlWork { query, table, rejected, .. } = &cx.state.sql;
-            let config = &cx.system().config;
+            let work = &cx.state.sql;
+            let SqlWork { query, table, rejected, .. } = work;
+            let rows = work.shown_rows(cx.system().config.preview_rows);
             let resources = &cx.system().resources;
             let instructions = resources.instructions("sql_answerer", "sql_answerer", &[])?;
-            let preview = table.as_ref().map(|table| table.preview(config.preview_rows));
+            let preview = table.as_ref().map(|table| table.preview(rows));
             let mut delimited = DelimitedInput::new();
-            delimited.add("question", &cx.input().question).add("query", query);
+            delimited.add("question", &cx.input().question);
+            if !query.is_empty() {
+                delimited.add("query", query);
+            }
             delimited.add("result", &preview.unwrap_or_default());
             let opening = delimited.then("Answer the question from the result.");
             let mut messages = vec![Message::system(instructions), Message::user(opening)];
@@ -234,8 +256,10 @@ pub(in crate::data_analyst) fn answerer() -> RoleNode<DataAnalyst> {
             Ok(messages)
         },
         brief: |cx| {
-            let SqlWork { query, table, rejected, .. } = &cx.state.sql;
-            let table = table.as_ref().map(|table| table.preview(cx.system().config.preview_rows));
+            let work = &cx.state.sql;
+            let SqlWork { query, table, rejected, .. } = work;
+            let rows = work.shown_rows(cx.system().config.preview_rows);
+            let table = table.as_ref().map(|table| table.preview(rows));
             let question = &cx.input().question;
             Ok(json!({"question": question, "query": query, "result": table, "rejected": rejected}))
         },
@@ -244,7 +268,10 @@ pub(in crate::data_analyst) fn answerer() -> RoleNode<DataAnalyst> {
             let mut work = cx.state.sql.clone();
             let Some(table) = &work.table else { return Ok(patch(work)) };
             let mut known = grounding::asked(cx);
-            table.add_evidence(&mut known, cx.system().config.preview_rows);
+            table.add_evidence(&mut known, work.shown_rows(cx.system().config.preview_rows));
+            if work.listing.is_some() {
+                known.text(&table.distinct("table").to_string());
+            }
             let differences = grounding::differences(&known, &answer, Some(table));
             if differences.is_empty() {
                 work.answer = Some(answer);

@@ -2,9 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::listing::SchemaRequest;
 use crate::computation::RejectedWording;
 use crate::data_analyst::agent_result::AgentError;
-use crate::data_analyst::tabular::TabularResult;
+use crate::data_analyst::tabular::{MOST_LISTED, TabularResult};
 use crate::data_analyst::trace_event::TraceEvent;
 
 /// One query, and what came of it.
@@ -48,6 +49,8 @@ pub struct SqlWork {
     pub tables: String,
     /// The query that is to run next.
     pub query: String,
+    /// What of the schema itself is listed in place of a query.
+    pub listing: Option<SchemaRequest>,
     /// Whether it was reviewed.
     pub is_reviewed: bool,
     /// The queries that were tried.
@@ -77,6 +80,11 @@ impl SqlWork {
         self.table.is_none() && self.error.is_none()
     }
 
+    /// The rows of the table that models read: more of a list, whose rows are short.
+    pub(crate) fn shown_rows(&self, usual: usize) -> usize {
+        if self.listing.is_some() { usual.max(MOST_LISTED) } else { usual }
+    }
+
     /// Counts a query that failed.
     pub(crate) fn fail(&mut self, error: AgentError, latency_ms: f64) {
         let (attempt, query) = (self.attempts.len() + 1, std::mem::take(&mut self.query));
@@ -91,5 +99,6 @@ impl SqlWork {
             latency_ms,
         });
         self.is_reviewed = false;
+        self.listing = None;
     }
 }

@@ -81,6 +81,24 @@ async fn without_writes_endpoints_that_change_something_are_neither_shown_nor_ca
     assert!(methods.iter().all(|method| method == "GET"), "{methods:?}");
 }
 
+#[tokio::test]
+async fn all_endpoints_that_may_be_called_are_listed_on_demand() {
+    let all = json!({"question": "create an order", "all": true});
+    let found = call(&open(&json!({"catalogue": SHOP})), "api_endpoints", all.clone()).await;
+    let expected = json!({"endpoints": [
+        {"method": "GET", "path": "/v1/orders", "description": "list orders, needs from and to"},
+        {"method": "GET", "path": "/v1/orders/:id", "description": "one order", "parameters": ["id"]},
+        {
+            "method": "GET", "path": "/v1/customers", "description": "list customers",
+            "parameters": ["region", "limit", "active"],
+        },
+    ]});
+    assert_eq!(found.unwrap(), expected);
+    let writes = open(&json!({"catalogue": SHOP, "writes": true, "candidates": 1}));
+    let found = call(&writes, "api_endpoints", all).await.unwrap();
+    assert_eq!(found["endpoints"].as_array().unwrap().len(), 5);
+}
+
 #[test]
 fn settings_that_do_not_fit_are_named_and_show_no_secret() {
     let auth = |fields: Json| json!({"catalogue": SHOP, "auth": fields});

@@ -1,0 +1,115 @@
+//! Questions about the schema and about the API itself, whose lists are made by code.
+
+use antiphon_systems::data_analyst::TraceEventKind;
+use serde_json::{Value as Json, json};
+
+use crate::scene::{Played, Scene, asked, query, said};
+
+fn listing(schema: &str, tables: &[&str]) -> Json {
+    json!({"sql": "", "schema": schema, "tables": tables})
+}
+
+async fn listed(settings: Json, replies: Vec<Json>, answer: &str) -> Played {
+    let mut scene = Scene::new(&settings);
+    scene.config.check_query = false;
+    scene.config.compose_single = false;
+    scene
+        .role("sql_writer", replies)
+        .role("sql_answerer", [said(answer), said(answer)])
+        .ask("Which tables and columns are there?")
+        .await
+}
+
+fn cells(played: &Played, column: &str) -> Vec<String> {
+    let data = played.result.output.data.as_ref().unwrap();
+    data.rows.iter().map(|row| row[column].as_str().unwrap().to_owned()).collect()
+}
+
+#[tokio::test]
+async fn columns_have_types_keys_and_descriptions() {
+    let descriptions = json!({"descriptions": {"orders.net_eur": "net, in euros"}});
+    let replies = vec![listing("columns", &[])];
+    let played = listed(descriptions, replies, "There are 6 columns in 2 tables.").await;
+    assert_eq!(played.answer(), "There are 6 columns in 2 tables.");
+    let data = played.result.output.data.as_ref().unwrap();
+    assert_eq!(data.columns, ["table", "column", "type", "key", "description"]);
+    assert_eq!(cells(&played, "column"), ["id", "region", "net_eur", "updated_at", "code", "name"]);
+    assert_eq!(cells(&played, "type")[..3], ["INTEGER", "TEXT", "REAL"]);
+    assert_eq!(cells(&played, "key")[..2], ["primary key", "refers to regions.code"]);
+    assert_eq!(cells(&played, "description")[2], "net, in euros");
+    let [(_, data)] = &played.events(TraceEventKind::Tool)[1..] else { panic!("one list") };
+    assert_eq!((&data["schema"], &data["row_count"]), (&json!("columns"), &json!(6)));
+    assert_eq!(played.ran(), [""; 0]);
+}
+
+#[tokio::test]
+async fn a_list_of_one_table_leaves_the_others_out() {
+    let played = listed(json!({}), vec![listing("columns", &["Regions"])], "code and name.").await;
+    assert_eq!(cells(&played, "column"), ["code", "name"]);
+    let played = listed(json!({}), vec![listing("tables", &["regions"])], "regions.").await;
+    assert_eq!(cells(&played, "table"), ["regions"]);
+}
+
+#[tokio::test]
+async fn a_table_that_may_not_be_read_is_not_described() {
+    for schema in ["tables", "columns"] {
+        let replies = vec![listing(schema, &["orders", "salaries"]), listing(schema, &["orders"])];
+        let played = listed(json!({}), replies, "That is orders.").await;
+        assert!(cells(&played, "table").iter().all(|table| table == "orders"));
+        let again = played.requests("sql_writer")[1].messages.last().unwrap().content.to_string();
+        assert!(again.contains("may not be read: salaries"), "{again}");
+        assert!(again.contains("it has orders, regions"), "{again}");
+    }
+}
+
+#[tokio::test]
+async fn a_reply_with_a_query_or_with_what_is_missing_asks_for_no_list() {
+    let mut both = query("SELECT count(*) AS n FROM orders");
+    both["schema"] = json!("tables");
+    let played = listed(json!({}), vec![both], "There are 3.").await;
+    assert_eq!(played.ran(), ["SELECT count(*) AS n FROM orders"]);
+    let mut missing = listing("tables", &[]);
+    missing["missing"] = json!("the profit");
+    let played = listed(json!({}), vec![missing], "unused").await;
+    assert_eq!(played.results()[0].2, "NotInData");
+}
+
+#[tokio::test]
+async fn a_query_of_the_catalogue_is_told_how_to_ask_for_a_list() {
+    for sql in ["SELECT name FROM sqlite_master WHERE type = 'table'", "SHOW TABLES"] {
+        let replies = vec![query(sql), listing("tables", &[])];
+        let played = listed(json!({}), replies, "orders and regions.").await;
+        assert_eq!(cells(&played, "table"), ["orders", "regions"]);
+        let again = played.requests("sql_writer")[1].messages.last().unwrap().content.to_string();
+        assert!(again.contains("listed without a query"), "{again}");
+    }
+}
+
+#[tokio::test]
+async fn a_model_reads_a_list_whole_and_may_state_how_long_it_is() {
+    let rows = json!({"preview_rows": 1});
+    let played = listed(rows, vec![listing("tables", &[])], "orders and regions: 2.").await;
+    assert_eq!(played.answer(), "orders and regions: 2.");
+    let read = played.requests("sql_answerer")[0].messages.last().unwrap().content.to_string();
+    assert!(read.contains("regions | table"), "{read}");
+    let played = listed(json!({}), vec![listing("tables", &[])], "There are 9 tables.").await;
+    assert_eq!(played.answer(), "table | kind\norders | table\nregions | table\n(2 rows in all)");
+}
+
+#[tokio::test]
+async fn a_plan_of_a_call_lists_nothing() {
+    let played = Scene::new(&json!({}))
+        .with_api([Ok(json!({"status": 200, "data": {"orders": 3}}))])
+        .role(
+            "api_planner",
+            [json!({
+                "make_request": true, "list_endpoints": true, "method": "GET", "path": "/v1/orders",
+            })],
+        )
+        .role("api_answerer", [said("3 orders.")])
+        .role("composer", [said("3 orders.")])
+        .ask(asked("Which orders does the endpoint return?", json!({"disable_agents": ["sql"]})))
+        .await;
+    assert_eq!(played.api.as_ref().unwrap().calls.lock().unwrap().len(), 1);
+    assert_eq!(played.answer(), "3 orders.");
+}
