@@ -87,6 +87,7 @@ def test_a_question_is_answered_from_the_database_with_typed_values(shop: Path) 
         "rows": [{"n": 3}],
         "row_count": 1,
         "truncated": False,
+        "cells_cut": False,
     }
     assert pickle.loads(pickle.dumps(found)).answer == found.answer
 
@@ -311,6 +312,26 @@ def test_rows_beyond_the_limit_are_missed_aloud(shop: Path) -> None:
     assert caught.value.code == "system_setting_invalid"
     with pytest.raises(ValidationError, match="max_rows"):
         analyst(shop, [], max_rows=0)
+
+
+def test_cells_beyond_their_limit_are_missed_aloud() -> None:
+    """DA-44 of `docs/systems/data-analyst.md`."""
+    frames = {"notes": [{"id": 1, "text": "long " * 500}, {"id": 2, "text": "short"}]}
+    settings: Any = {"sandbox": False, "check_query": False, "compose_single": False}
+    model = scripted([{"json": {"sql": "SELECT text FROM notes"}}, {"json": {"answer": "Notes."}}])
+    found = DataAnalyst(model, frames=frames, **settings).run("Show the notes")
+    assert found.data is not None
+    assert (found.data.cells_cut, found.data.truncated) == (True, False)
+    assert len(found.data[0]["text"]) == 2_001
+    assert found.metadata["cells_cut"] == ["sql"]
+    read = str(model.requests[1]["messages"])
+    assert "(some cells hold only the beginning of a longer value)" in read
+    shown = found._repr_mimebundle_()
+    assert "! sql: long cells were cut" in shown["text/plain"]
+    assert "2 rows; long cells were cut" in shown["text/html"]
+    model = scripted([{"json": {"sql": "SELECT id FROM notes"}}, {"json": {"answer": "Notes."}}])
+    whole = DataAnalyst(model, frames=frames, **settings).run("Show the notes")
+    assert whole.metadata["cells_cut"] == []
 
 
 def test_a_frame_has_the_row_limit_of_its_analyst() -> None:

@@ -242,6 +242,8 @@ class OrchestratorResponse(SystemResult):
         for one in self.agent_results:
             if one.tabular is not None and one.tabular.truncated:
                 yield f"! {one.agent}: only the first {one.tabular.row_count:,} rows were read"
+            if one.tabular is not None and one.tabular.cells_cut:
+                yield f"! {one.agent}: long cells were cut"
             if one.error is not None:
                 yield f"! {_failure(one, one.error)}"
         if self.sql:

@@ -33,12 +33,14 @@ class TabularResult:
         rows: the rows, each a dict by column, as JSON values; at most the first 1,000.
         row_count: how many rows were read.
         truncated: whether the source has more rows, which the limit of a query has left out.
+        cells_cut: whether long texts or bytes of some cells were cut.
     """
 
     columns: tuple[str, ...]
     rows: tuple[dict[str, Any], ...]
     row_count: int
     truncated: bool = False
+    cells_cut: bool = False
     _ipc: bytes | None = field(default=None, repr=False)
 
     @classmethod
@@ -52,6 +54,7 @@ class TabularResult:
                 rows=tuple(native["rows"]),
                 row_count=native["row_count"],
                 truncated=native["truncated"],
+                cells_cut=native.get("cells_cut", False),
                 _ipc=ipc,
             )
         read = SandboxTable(ipc).first(_MOST_DECODED)
@@ -122,6 +125,7 @@ class TabularResult:
             "rows": [dict(row) for row in self.rows],
             "row_count": self.row_count,
             "truncated": self.truncated,
+            "cells_cut": self.cells_cut,
         }
 
     def __len__(self) -> int:
@@ -149,5 +153,6 @@ class TabularResult:
         )
         count = f"{self.row_count:,} rows"
         more = f"the first {count}; there are more" if self.truncated else count
+        cut = "; long cells were cut" if self.cells_cut else ""
         table = f'<table style="font-size:13px"><tr>{head}</tr>{body}</table>'
-        return f'{table}<div style="{SMALL}">{more}</div>'
+        return f'{table}<div style="{SMALL}">{more}{cut}</div>'

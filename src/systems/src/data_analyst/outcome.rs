@@ -28,8 +28,8 @@ pub struct OrchestratorResponse {
     pub trace: Vec<TraceEvent>,
     /// Which agents were chosen, and why.
     pub planner: Option<PlannerDecision>,
-    /// `confidence`, `agents`, `skipped`, `partial`, `turns`, `composer_fallback`,
-    /// `rejected_answers`.
+    /// `confidence`, `agents`, `skipped`, `partial`, `turns`, `truncated`, `cells_cut`,
+    /// `composer_fallback`, `rejected_answers`.
     pub metadata: Map<String, Json>,
 }
 
@@ -116,15 +116,18 @@ fn metadata(state: &State, results: &[AgentResult]) -> Map<String, Json> {
     };
     let has_success = results.iter().any(AgentResult::is_success);
     let is_partial = has_success && results.iter().any(|result| !result.is_success());
-    let is_cut = |one: &&AgentResult| one.tabular.as_ref().is_some_and(|table| table.truncated);
-    let truncated: Vec<_> = results.iter().filter(is_cut).map(|it| it.agent.as_str()).collect();
+    let those = |is_so: fn(&TabularResult) -> bool| -> Vec<&str> {
+        let cut = results.iter().filter(|one| one.tabular.as_ref().is_some_and(is_so));
+        cut.map(|result| result.agent.as_str()).collect()
+    };
     let fields = [
         ("confidence", json!(state.planner.as_ref().and_then(|planner| planner.confidence))),
         ("agents", json!(names(false))),
         ("skipped", json!(names(true))),
         ("partial", json!(is_partial)),
         ("turns", json!(names(false).len())),
-        ("truncated", json!(truncated)),
+        ("truncated", json!(those(|table| table.truncated))),
+        ("cells_cut", json!(those(|table| table.cells_cut))),
         ("composer_fallback", json!(state.composer_fallback)),
         ("rejected_answers", json!(state.rejected)),
     ];

@@ -26,6 +26,8 @@ pub struct TabularResult {
     pub row_count: usize,
     /// Whether the source has more rows than these.
     pub truncated: bool,
+    /// Whether long texts or blobs of some cells were cut.
+    pub cells_cut: bool,
     /// The id of the attachment that has all rows as an Arrow IPC stream, with the types of their
     /// columns, if they came as one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -53,8 +55,10 @@ impl TabularResult {
             })
         };
         let rows = rows.iter().map(row).collect::<Option<Vec<_>>>()?;
-        let truncated = table.get("truncated") == Some(&Json::Bool(true));
-        Some(Self { columns: names, row_count: rows.len(), rows, truncated, arrow: None })
+        let [truncated, cells_cut] =
+            ["truncated", "cells_cut"].map(|key| table.get(key) == Some(&Json::Bool(true)));
+        let row_count = rows.len();
+        Some(Self { columns: names, row_count, rows, truncated, cells_cut, arrow: None })
     }
 
     /// The same with an attachment that has all rows, of which a tool shows the first.
@@ -149,6 +153,9 @@ impl TabularResult {
         } else {
             format!("({} {noun} in all)", self.row_count)
         });
+        if self.cells_cut {
+            lines.push("(some cells hold only the beginning of a longer value)".to_owned());
+        }
         lines.join("\n")
     }
 
