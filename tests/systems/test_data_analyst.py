@@ -310,8 +310,13 @@ def test_rows_beyond_the_limit_are_missed_aloud(shop: Path) -> None:
     with pytest.raises(ValidationError, match="`max_rows` needs the path or URL") as caught:
         DataAnalyst(scripted([]), database=sql(shop), max_rows=2)
     assert caught.value.code == "system_setting_invalid"
-    with pytest.raises(ValidationError, match="max_rows"):
-        analyst(shop, [], max_rows=0)
+    for wrong in (0, -1, "5", 2.5, True, [5]):
+        with pytest.raises(ValidationError, match="`max_rows` must be a whole number") as caught:
+            analyst(shop, [], max_rows=wrong)
+        assert (caught.value.code, str(caught.value.hint)) == (
+            "system_setting_invalid",
+            "write for instance `max_rows=10_000`",
+        )
 
 
 def test_cells_beyond_their_limit_are_missed_aloud() -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypedDict, Unpack
 
 from antiphon._builtin_tools.database import TABLE_FILES, check_database
 from antiphon._roles import RoleSpec, as_tools
+from antiphon._validation import is_count
 from antiphon.errors import SandboxUnavailable, ValidationError
 from antiphon.sandbox import Sandbox
 from antiphon.sandbox.engines import runner_of
@@ -175,6 +176,7 @@ class DataAnalyst(System[OrchestratorResponse]):
         budget: Budget | None = None,
         **settings: Unpack[DataAnalystSettings],
     ) -> None:
+        _check_rows(max_rows)
         self._sandbox = _sandbox(sandbox)
         if self._sandbox is not None:
             settings.setdefault("packages", list(self._sandbox.packages))
@@ -374,6 +376,15 @@ def database_tools(
     tools = sql(path, **_row_limits(max_rows))
     check_descriptions(descriptions, path)
     return tools
+
+
+def _check_rows(rows: Any) -> None:
+    if rows is not None and not is_count(rows):
+        raise ValidationError(
+            f"`max_rows` must be a whole number of at least 1: {rows!r}",
+            code="system_setting_invalid",
+            hint="write for instance `max_rows=10_000`",
+        )
 
 
 def _row_limits(rows: int | None) -> _RowLimits:
