@@ -6,6 +6,7 @@ use std::fmt;
 use super::date::{PartialDate, month, weekday};
 use super::decimal::Decimal;
 use super::figure::{FigureValue, Quantity, StatedFigure, figures};
+use super::multiple::claimed_multiples;
 use super::number::NumeralReading;
 use super::plain_text::plain;
 use super::scan::{TokenKind, scan};
@@ -38,6 +39,8 @@ pub enum FigureMismatch {
     Date(String),
     /// A word with digits that is not known.
     Label(String),
+    /// A ratio in words that no two numbers have.
+    Multiple(String),
     /// What the sentence has to state and does not.
     Missing(String),
 }
@@ -51,6 +54,9 @@ impl fmt::Display for FigureMismatch {
             }
             Self::Date(text) => write!(f, "the date `{text}` is not in the result"),
             Self::Label(text) => write!(f, "`{text}` is not in the result"),
+            Self::Multiple(text) => {
+                write!(f, "`{text}` is not the ratio of two numbers of the result")
+            }
             Self::Missing(text) => write!(f, "the result `{text}` is missing"),
         }
     }
@@ -92,6 +98,14 @@ impl FigureEvidence {
         self
     }
 
+    /// Something that is called by its name, such as the path of an endpoint: what stands in it are
+    /// parts of the name.
+    pub fn identifier(&mut self, name: &str) -> &mut Self {
+        self.words.push('\n');
+        self.words.push_str(&plain(name).to_lowercase());
+        self
+    }
+
     /// Units alone, as of a description of data whose numbers are no result.
     pub fn units(&mut self, text: &str) -> &mut Self {
         self.units.extend(units_in(text));
@@ -112,6 +126,27 @@ impl FigureEvidence {
             found.extend(self.mismatch(figure, lowers));
         }
         found
+    }
+
+    /// The ratios that a sentence claims in words, such as `twice as many` and `doubled`, and that
+    /// no two known numbers have. Words that are known are no claims. Shares such as `half of` are
+    /// not compared, because the whole need not be known.
+    ///
+    /// ```
+    /// use antiphon_figures::FigureEvidence;
+    /// let mut known = FigureEvidence::new();
+    /// known.number(20).number(10.2);
+    /// assert!(known.multiples("The north sold twice as much as the south.").is_empty());
+    /// assert_eq!(known.multiples("Sales tripled.").len(), 1);
+    /// ```
+    pub fn multiples(&self, sentence: &str) -> Vec<FigureMismatch> {
+        let claims = claimed_multiples(sentence, &self.words);
+        if claims.is_empty() {
+            return Vec::new();
+        }
+        let numbers: Vec<f64> = self.numbers.iter().map(Decimal::value).collect();
+        let unknown = claims.into_iter().filter(|claim| !claim.follows_from(&numbers));
+        unknown.map(|claim| FigureMismatch::Multiple(claim.text)).collect()
     }
 
     /// Whether a sentence states a number, rounded to the digits that it shows.

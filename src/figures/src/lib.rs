@@ -27,6 +27,7 @@
 //! | `measured_unit` | the units of columns, and those that questions ask for |
 //! | `conversion`, [`comparison`] | units of one dimension, and the comparison of two quantities |
 //! | `computed` | how a number follows from others |
+//! | `multiple` | `twice as many`, `doubled`: ratios in words |
 //!
 //! Numbers may be grouped and rounded in any way that is common somewhere, so a numeral that can
 //! be read in two ways is right if one of them is; of a [`quantity`] the likeliest counts. Names and claims in words are not compared.
@@ -42,6 +43,7 @@ mod evidence;
 mod figure;
 mod list_item;
 mod measured_unit;
+mod multiple;
 mod number;
 mod plain_text;
 pub mod quantity;

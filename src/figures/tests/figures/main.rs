@@ -8,5 +8,6 @@
 
 mod cases;
 mod computed;
+mod multiples;
 mod properties;
 mod quantities;

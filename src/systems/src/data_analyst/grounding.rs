@@ -1,4 +1,4 @@
-//! Whether words state only numbers, units and dates that stand in the rows that were found.
+//! Whether words state only numbers, units, dates and ratios that the rows support which were found.
 
 use antiphon_core::Message;
 use serde_json::{Value as Json, json};
@@ -23,6 +23,12 @@ pub(super) fn asked(cx: &NodeContext<DataAnalyst>) -> FigureEvidence {
     known.text(cx.state.sql.clarification.as_deref().unwrap_or_default());
     // Comments and descriptions of columns say what they are measured in.
     known.units(&cx.state.sql.tables);
+    // What a path consists of, such as `v1`, is a part of a name.
+    let api = &cx.state.api;
+    let listed = api.endpoints.iter().filter_map(|it| it.get("path")?.as_str());
+    for path in listed.chain(api.plan.as_ref().map(|plan| plan.path.as_str())) {
+        known.identifier(path);
+    }
     for value in cx.state.context.values() {
         match value {
             Json::String(text) => known.text(text),
@@ -39,6 +45,7 @@ pub(super) fn differences<'t>(
     tables: impl IntoIterator<Item = &'t TabularResult>,
 ) -> Vec<String> {
     let mut found = known.mismatches(answer);
+    found.extend(known.multiples(answer));
     let cells = tables.into_iter().filter_map(TabularResult::single_cell);
     let missing = cells.filter_map(Json::as_number).filter(|it| !known.states(answer, it));
     found.extend(missing.map(|number| FigureMismatch::Missing(number.to_string())));

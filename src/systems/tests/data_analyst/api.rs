@@ -42,6 +42,22 @@ async fn an_endpoint_is_called_as_planned_and_its_rows_are_the_data() {
     assert_eq!(tools[0].1["status"], json!(200));
 }
 
+#[tokio::test]
+async fn the_path_of_an_endpoint_may_be_named_and_what_is_in_it_is_no_figure() {
+    for (answer, is_known) in
+        [("GET /v1/orders returns 7 and 9.", true), ("GET /v9/orders returns 7 and 9.", false)]
+    {
+        let scene = Scene::new(&json!({"max_reasks": 0}))
+            .with_api([Ok(orders())])
+            .role("api_planner", [call("GET", "/v1/orders")])
+            .role("api_answerer", [said(answer), said("7 and 9.")])
+            .role("composer", [said(answer), said("7 and 9.")]);
+        let question = "Which orders does the endpoint return?";
+        let played = scene.ask(asked(question, json!({"disable_agents": ["sql"]}))).await;
+        assert_eq!(played.answer(), if is_known { answer } else { "7 and 9." });
+    }
+}
+
 /// DA-18 of `docs/systems/data-analyst.md`.
 #[tokio::test]
 async fn a_catalogue_without_endpoints_is_missing_context() {

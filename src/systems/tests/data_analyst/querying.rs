@@ -335,6 +335,24 @@ async fn an_answer_states_only_what_stands_in_the_rows() {
     assert_eq!(answer, Some("n: 3"), "the plain value, after two that were wrong");
 }
 
+/// DA-52 of `docs/systems/data-analyst.md`.
+#[tokio::test]
+async fn a_ratio_in_words_is_one_of_two_numbers_of_the_rows() {
+    let sql = "SELECT region, count(*) AS n FROM orders GROUP BY region ORDER BY n DESC";
+    let tripled = "The north has three times as many, it tripled.";
+    let played = Scene::new(&json!({"check_query": false}))
+        .role("sql_writer", [query(sql)])
+        .role("sql_answerer", [said("n has half as many as s."), said("n has 2, twice as many.")])
+        .role("composer", [said(tripled), said("The north has twice as many.")])
+        .ask("Compare the orders of both regions by count")
+        .await;
+    let wordings = played.result.output.agent_results[0].answer.as_deref();
+    assert_eq!(wordings, Some("n has half as many as s."), "which is larger is not compared");
+    assert_eq!(played.answer(), "The north has twice as many.");
+    let again = played.requests("composer")[1].messages.last().unwrap().content.to_string();
+    assert!(again.contains("`tripled` is not the ratio of two numbers"), "{again}");
+}
+
 /// DA-39 of `docs/systems/data-analyst.md`.
 #[tokio::test]
 async fn queries_that_come_to_different_results_are_no_answer() {
