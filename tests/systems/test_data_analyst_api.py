@@ -7,8 +7,11 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta, timezone
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+import pytest
 
 from antiphon.models import scripted
 from antiphon.systems import DataAnalyst, OrchestratorResponse
@@ -96,7 +99,12 @@ def token_auth(api: Api, client: str = "me") -> dict[str, Any]:
     }
 
 
-def ask(api: Api, plan: dict[str, Any] | None = None, **options: Any) -> OrchestratorResponse:
+def ask(
+    api: Api,
+    plan: dict[str, Any] | None = None,
+    facts: dict[str, Any] | None = None,
+    **options: Any,
+) -> OrchestratorResponse:
     call = {"make_request": True, "method": "GET", "path": "/v1/orders", **(plan or {})}
     tools = http_api(CATALOGUE, base_url=api.url, allow=["loopback"], **options)
     return DataAnalyst(
@@ -111,7 +119,7 @@ def ask(api: Api, plan: dict[str, Any] | None = None, **options: Any) -> Orchest
         sql_answerer=scripted([]),
         coder=scripted([]),
         summariser=scripted([]),
-    ).run("Which orders does the endpoint return?", trace=True)
+    ).run("Which orders does the endpoint return?", facts=facts, trace=True)
 
 
 FOUND = (200, [{"id": 7}])
@@ -152,6 +160,33 @@ def test_parameters_that_the_server_asks_for_are_added_once() -> None:
     with serving(complaint, complaint) as api:
         failed = ask(api, adjustments=[RULE])
     assert (len(api.requests), failed.outcome) == (2, "no_answer")
+
+
+@pytest.mark.parametrize(
+    ("zone", "hours"), [("Pacific/Kiritimati", 14), ("Pacific/Pago_Pago", -11)]
+)
+def test_today_is_that_of_the_time_zone_of_the_facts(zone: str, hours: int) -> None:
+    """DA-21 of `docs/systems/data-analyst.md`."""
+
+    def today() -> str:
+        return datetime.now(timezone(timedelta(hours=hours))).date().isoformat()
+
+    before = today()
+    with serving((400, {"error": "start and end are required"}), FOUND) as api:
+        found = ask(api, facts={"timezone": zone}, adjustments=[RULE])
+    assert found.outcome == "answered", found.error
+    assert api.requests[1][1] in {f"/v1/orders?start={day}&end={day}" for day in (before, today())}
+
+
+def test_a_time_zone_that_there_is_not_fails_the_call_that_needs_it() -> None:
+    mars = {"timezone": "Mars"}
+    with serving((400, {"error": "start and end are required"})) as api:
+        failed = ask(api, facts=mars, adjustments=[RULE])
+    (result,) = failed.agent_results
+    assert result.error is not None
+    assert "no IANA time zone: Mars" in result.error.message
+    with serving(FOUND) as api:
+        assert ask(api, facts=mars, adjustments=[RULE]).outcome == "answered"
 
 
 def test_a_renewal_and_an_adjustment_take_three_requests() -> None:

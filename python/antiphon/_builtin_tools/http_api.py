@@ -24,6 +24,7 @@ def http_api(
     scoring: Literal["count", "bm25"] = "count",
     adjustments: Sequence[Mapping[str, Any]] = (),
     known_values: Mapping[str, Any] | None = None,
+    timezone: str = "UTC",
     timeout: float = 30,
     max_bytes: int = 5_000_000,
     max_rows: int = 200,
@@ -57,6 +58,8 @@ def http_api(
             by BM25.
         adjustments: parameters to add, once, after status 400 or 422:
             ``{"when_error_mentions": ["from"], "set": {"from": "{today}"}}``.
+        timezone: the IANA time zone of ``{today}``. A call may have its own; a data analyst passes
+            that of its facts (``facts={"timezone": "Europe/Berlin"}``).
         known_values: values of parameters that are added when such an error names them.
         timeout: the time limit of a call, repetitions included, in seconds.
         max_bytes: the bytes of a reply that are read at most.
@@ -94,6 +97,7 @@ def http_api(
         "scoring": scoring,
         "adjustments": adjustments,
         "known_values": None if known_values is None else dict(known_values),
+        "timezone": timezone,
         "timeout": timeout,
         "max_bytes": max_bytes,
         "max_rows": max_rows,

@@ -5,6 +5,7 @@ pub(super) mod endpoint_list;
 
 use antiphon_core::command::Destinations;
 use antiphon_core::{Fault, Message, Schema};
+use antiphon_runtime::Tool;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json, json};
 
@@ -284,7 +285,8 @@ pub(super) async fn call(cx: NodeContext<DataAnalyst>) -> Result<NodeExit<State>
         work.error = Some(AgentError::new("MethodNotAllowed", "no tool makes such calls"));
         return Ok(patch(work).into());
     };
-    let outcome = match approve_planned(&cx, tool.spec(), plan.arguments())? {
+    let arguments = with_time_zone(plan.arguments(), &cx.state.context, tool.as_ref());
+    let outcome = match approve_planned(&cx, tool.spec(), arguments)? {
         PlannedApproval::Asks(question) => return Ok(NodeExit::Ask(question)),
         PlannedApproval::Refused(fault) => Err(fault),
         PlannedApproval::Given(arguments) => {
@@ -302,6 +304,18 @@ pub(super) async fn call(cx: NodeContext<DataAnalyst>) -> Result<NodeExit<State>
     }
     work.plan = Some(plan);
     Ok(patch(work).into())
+}
+
+/// The arguments with the time zone of the context, which decides what day it is, if the tool takes
+/// one.
+fn with_time_zone(mut arguments: Json, context: &Map<String, Json>, tool: &dyn Tool) -> Json {
+    let zone = context.get("timezone").and_then(Json::as_str).map(str::trim);
+    let zone = zone.filter(|zone| !zone.is_empty());
+    let takes_it = tool.spec().parameters.pointer("/properties/timezone").is_some();
+    if let (Some(zone), true, Some(fields)) = (zone, takes_it, arguments.as_object_mut()) {
+        fields.insert("timezone".to_owned(), Json::from(zone));
+    }
+    arguments
 }
 
 fn add_reply_events(

@@ -1,6 +1,8 @@
 //! Parameters that are added after the server has asked for them.
 
 use antiphon_core::Time;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
@@ -14,7 +16,7 @@ use super::catalogue::{ApiEndpoint, ParameterLocation};
 pub struct AdjustmentRule {
     /// The names that the server's message must contain, in any case.
     pub when_error_mentions: Vec<String>,
-    /// Parameters and their values. `{today}` in a text is the date in UTC.
+    /// Parameters and their values. `{today}` in a text is the date in the time zone of the call.
     pub set: Map<String, Json>,
 }
 
@@ -25,7 +27,7 @@ pub(super) fn adjust(
     endpoint: &ApiEndpoint,
     rules: &[AdjustmentRule],
     known: &Map<String, Json>,
-    (message, now): (&str, Time),
+    (message, today): (&str, &str),
 ) -> Vec<String> {
     let message = message.to_lowercase();
     let mut added = Vec::new();
@@ -40,7 +42,7 @@ pub(super) fn adjust(
         if !rule.when_error_mentions.is_empty() && rule.when_error_mentions.iter().all(is_mentioned)
         {
             for (name, value) in &rule.set {
-                add(name, with_date(value, now));
+                add(name, with_date(value, today));
             }
         }
     }
@@ -71,24 +73,21 @@ fn squeeze(text: &str) -> String {
     text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
-fn with_date(value: &Json, now: Time) -> Json {
+fn with_date(value: &Json, today: &str) -> Json {
     match value {
-        Json::String(text) => Json::from(text.replace("{today}", &date(now))),
+        Json::String(text) => Json::from(text.replace("{today}", today)),
         other => other.clone(),
     }
 }
 
-/// The date in UTC, by the algorithm of Howard Hinnant for the proleptic Gregorian calendar.
-fn date(now: Time) -> String {
-    let days = now.as_micros() / 86_400_000_000;
-    let shifted = days + 719_468;
-    let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
-    let year_of_era =
-        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted_month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
-    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
-    let year = year_of_era + era * 400 + u64::from(month <= 2);
-    format!("{year:04}-{month:02}-{day:02}")
+/// The time zone of an IANA name such as `Europe/Berlin`.
+pub(super) fn time_zone(name: &str) -> Option<TimeZone> {
+    TimeZone::get(name.trim()).ok()
+}
+
+/// The date of an instant in a time zone.
+pub(super) fn date_in(zone: TimeZone, now: Time) -> String {
+    let micros = i64::try_from(now.as_micros()).unwrap_or(i64::MAX);
+    let instant = Timestamp::from_microsecond(micros).unwrap_or(Timestamp::MAX);
+    instant.to_zoned_datetime(zone).date().to_string()
 }

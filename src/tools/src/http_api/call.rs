@@ -49,6 +49,8 @@ pub struct ApiCall {
     pub headers: Map<String, Json>,
     /// The body, JSON.
     pub body: Option<Json>,
+    /// The IANA time zone of the caller, for dates that are added; that of the API by default.
+    pub timezone: Option<String>,
 }
 
 /// A call whose parameters fit its endpoint.

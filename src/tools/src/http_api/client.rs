@@ -46,6 +46,8 @@ pub struct ApiOptions {
     pub adjustments: Vec<AdjustmentRule>,
     /// Values of parameters that are added when such an error names them.
     pub known_values: Map<String, Json>,
+    /// The IANA time zone in which a day begins, unless a call has its own; UTC.
+    pub timezone: String,
 }
 
 impl Default for ApiOptions {
@@ -57,6 +59,7 @@ impl Default for ApiOptions {
             reply: ReplyLimits::default(),
             adjustments: Vec::new(),
             known_values: Map::new(),
+            timezone: "UTC".to_owned(),
         }
     }
 }
@@ -99,6 +102,10 @@ impl HttpApi {
         options: ApiOptions,
     ) -> Result<Self, Fault> {
         auth.check()?;
+        if adjustment::time_zone(&options.timezone).is_none() {
+            let problem = format!("`timezone` is no IANA time zone: {}", options.timezone);
+            return Err(fault::setting(problem, "write for instance Europe/Berlin"));
+        }
         let hint = "set `base_url` to an http or https URL such as https://api.example.com/v1";
         let text = base_url.or(catalogue.base_url.as_deref());
         let text = text.ok_or_else(|| fault::setting("`base_url` is missing", hint))?;
@@ -300,7 +307,11 @@ impl CallAttempt<'_> {
                 Ok(false) => {}
                 Err(fault) => return NextStep::Fail(fault),
             },
-            400 | 422 if self.may_adjust() && self.adjust(&said) => return NextStep::Repeat,
+            400 | 422 if self.may_adjust() => match self.adjust(&said) {
+                Ok(true) => return NextStep::Repeat,
+                Ok(false) => {}
+                Err(fault) => return NextStep::Fail(fault),
+            },
             429 if self.cx.has_alternative => {}
             429 | 502..=504 if self.may_repeat() => {
                 let pause = asked.unwrap_or(PAUSE);
@@ -346,18 +357,28 @@ impl CallAttempt<'_> {
     }
 
     /// Whether the server's message asks for something that is known.
-    fn adjust(&mut self, said: &str) -> bool {
+    fn adjust(&mut self, said: &str) -> Result<bool, Fault> {
         let options = &self.api.options;
-        let now = self.cx.clock.now();
-        let (rules, known) = (&options.adjustments, &options.known_values);
-        let added = adjustment::adjust(&mut self.call, self.endpoint, rules, known, (said, now));
         self.is_adjusted = true;
+        let (rules, known) = (&options.adjustments, &options.known_values);
+        let today = if rules.is_empty() {
+            String::new()
+        } else {
+            let name = self.call.timezone.as_deref().unwrap_or(&options.timezone);
+            let zone = adjustment::time_zone(name).ok_or_else(|| {
+                let problem = format!("`timezone` is no IANA time zone: {name}");
+                fault::call(&problem, &self.endpoint.id())
+            })?;
+            adjustment::date_in(zone, self.cx.clock.now())
+        };
+        let about = (said, today.as_str());
+        let added = adjustment::adjust(&mut self.call, self.endpoint, rules, known, about);
         if !added.is_empty() {
             let added = added.join(", ");
             self.notes
                 .push(format!("parameters were added after the server asked for them: {added}"));
         }
-        !added.is_empty()
+        Ok(!added.is_empty())
     }
 
     fn failure(&self, status: u16, said: &str, asked: Option<Duration>) -> Fault {

@@ -228,6 +228,9 @@ struct CallEndpointArguments {
     /// The body, if the endpoint has one.
     #[serde(default)]
     body: Option<Json>,
+    /// The IANA time zone of dates that the API asks for and that are added by themselves.
+    #[serde(default)]
+    timezone: Option<String>,
 }
 
 #[async_trait]
@@ -245,8 +248,9 @@ impl ToolFunction for CallEndpoint {
             };
             return Err(fault::call(problem, &endpoint.id()));
         }
-        let CallEndpointArguments { path_parameters, query, headers, body, .. } = arguments;
-        let call = ApiCall { path: path_parameters, query, headers, body };
+        let CallEndpointArguments { path_parameters: path, query, headers, body, timezone, .. } =
+            arguments;
+        let call = ApiCall { path, query, headers, body, timezone };
         let exchange = shared.api.call(endpoint, call, &shared.principal, cx).await?;
         Ok(show(&exchange))
     }

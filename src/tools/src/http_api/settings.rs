@@ -43,6 +43,8 @@ pub struct HttpApiSettings {
     pub adjustments: Vec<AdjustmentRule>,
     /// Values of parameters that are added when the server's error names them.
     pub known_values: Map<String, Json>,
+    /// The IANA time zone of `{today}` in `adjustments`, unless a call has its own; UTC.
+    pub timezone: String,
     /// The longest that a call may take, in seconds.
     pub timeout: f64,
     /// The largest reply in bytes.
@@ -65,6 +67,7 @@ impl Default for HttpApiSettings {
             scoring: ScoringMode::Count,
             adjustments: Vec::new(),
             known_values: Map::new(),
+            timezone: options.timezone,
             timeout: options.timeout.as_secs_f64(),
             max_bytes: options.max_bytes,
             max_rows: options.reply.rows,
@@ -111,6 +114,7 @@ impl HttpApiSettings {
             reply: ReplyLimits { rows: self.max_rows, ..ReplyLimits::default() },
             adjustments: self.adjustments.clone(),
             known_values: self.known_values.clone(),
+            timezone: self.timezone.clone(),
             ..ApiOptions::default()
         };
         HttpApi::new(catalogue, self.base_url.as_deref(), self.auth.clone(), policy, options)

@@ -5,4 +5,5 @@ mod catalogue;
 mod exchange;
 mod openapi;
 mod server;
+mod time_zones;
 mod tools;
