@@ -149,7 +149,37 @@ def default_model(given: str | None) -> Model:
         ValidationError: as `open_model`.
         AuthError: as `open_model`.
     """
-    choice = choose(given, os.environ)
+    return open_choice(choose_here(given))
+
+
+def choose_here(given: str | None) -> Choice:
+    """`choose` with the environment of this process.
+
+    Raises:
+        ValidationError: as `choose`.
+    """
+    return choose(given, os.environ)
+
+
+def check_choice(choice: Choice) -> None:
+    """Checks a model on this machine as far as that costs nothing.
+
+    Raises:
+        ValidationError: as `antiphon.local.check`; ``model_unavailable`` if it was not named.
+    """
+    weights = choice.weights
+    if weights is not None:
+        with _explained(choice):
+            local.check(weights)
+
+
+def open_choice(choice: Choice) -> Model:
+    """The chosen model, for the rest of the process.
+
+    Raises:
+        ValidationError: as `open_model`.
+        AuthError: as `open_model`.
+    """
     with _explained(choice):
         return open_any(choice.name, {})
 

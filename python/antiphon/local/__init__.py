@@ -17,7 +17,7 @@ Example:
 from antiphon.local.catalog import CATALOG, CatalogModel
 from antiphon.local.progress import Progress, ProgressBar
 from antiphon.local.server import LocalServer, serve, shared
-from antiphon.local.weights import cached, ensure
+from antiphon.local.weights import cached, check, ensure
 
 __all__ = [
     "CATALOG",
@@ -26,6 +26,7 @@ __all__ = [
     "Progress",
     "ProgressBar",
     "cached",
+    "check",
     "ensure",
     "serve",
     "shared",

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING
 from antiphon.errors import ValidationError
 from antiphon.local.cache import Cache
 from antiphon.local.catalog import CatalogModel, named, of_size
+from antiphon.local.extra import require_extra
 from antiphon.local.fetch import fetch
 from antiphon.local.progress import silent
 
 if TYPE_CHECKING:
     from antiphon.local.progress import Report
 
-__all__ = ["Weights", "cached", "ensure", "locate"]
+__all__ = ["Weights", "cached", "check", "ensure", "locate"]
 
 _HEADER = struct.Struct("<4sIQQ")
 """Magic, version, number of tensors, number of metadata entries."""
@@ -66,6 +67,27 @@ def ensure(model: str | os.PathLike[str] | None = None, *, progress: Report | No
         'smollm2-135m-instruct-q4_1.gguf'
     """
     return locate(model, progress=progress).path
+
+
+def check(model: str | os.PathLike[str] | None = None) -> None:
+    """Check a model without downloading or starting it.
+
+    Args:
+        model: as for :func:`ensure`.
+
+    Raises:
+        ValidationError: ``local_model_unknown``, ``local_model_missing``,
+            ``local_model_format``, ``local_runtime_missing``.
+
+    Example:
+        >>> from antiphon import local
+        >>> local.check("smollm2:135m")  # doctest: +SKIP
+    """
+    if model is not None and _is_path(model):
+        _require_gguf(Path(model).expanduser().absolute())
+    else:
+        named(model if isinstance(model, str) else None)
+    require_extra("xllamacpp")
 
 
 def locate(

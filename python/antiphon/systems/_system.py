@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 from antiphon._antiphon import NativeSystem, enclosing_context
 from antiphon._batch import gather
 from antiphon._event_loop import run_blocking
-from antiphon._model.default_model import default_model
 from antiphon._orchestrator.options import read_budget, read_count
 from antiphon._roles import CallerContext, as_role, ask_all
 from antiphon._sync_async import Operation, Routine, run_async, run_sync
@@ -18,15 +17,14 @@ from antiphon._tool.context import check_context
 from antiphon._tool.lifespan import Lifespans
 from antiphon._watch.watcher import closing_watcher, read_watch, watching
 from antiphon.errors import StateError, ValidationError
-from antiphon.models import scripted
 from antiphon.systems._await import await_result
 from antiphon.systems._batches import FileBatches
 from antiphon.systems._inputs import read_answers, read_prompts, read_question
+from antiphon.systems._opening import NativeOpening
 from antiphon.systems._roles import (
     check_names,
     check_settings,
     implementation_of,
-    model_of_all,
     tools_by_role,
 )
 from antiphon.systems._threads import SystemThreads, thread_of
@@ -103,11 +101,9 @@ class System(FileBatches[_R], SystemThreads, Generic[_R]):
             }
             return NativeSystem(self.name, settings, {"roles": resolved, "prompts": texts, **own})
 
-        # Errors in settings and parts are raised before a model is downloaded or paid for.
-        self._native = build({"model": scripted([])})
-        if any(known.get(name, {}).keys().isdisjoint({"act", "model"}) for name in self._roles):
-            opened = default_model(model) if model is None or isinstance(model, str) else model
-            self._native = build(model_of_all(opened))
+        needed = self._working_roles(settings)
+        has_none = [known.get(name, {}).keys().isdisjoint({"act", "model"}) for name in needed]
+        self._opening = NativeOpening(build, model, is_needed=any(has_none))
 
     @property
     def prompts(self) -> dict[str, str]:
@@ -378,6 +374,11 @@ class System(FileBatches[_R], SystemThreads, Generic[_R]):
     def _label(self) -> str:
         return self.name.replace("_", " ")
 
+    def _working_roles(self, settings: Mapping[str, Any]) -> Iterable[str]:
+        """The roles that have work with these settings and the tools of the system."""
+        del settings
+        return self._roles
+
     def _part(self, name: str, settings: Mapping[str, Any]) -> RoleSpec:
         """The role of that name under these settings."""
         del settings
@@ -432,7 +433,7 @@ class System(FileBatches[_R], SystemThreads, Generic[_R]):
         question = options.pop("question", None)
 
         def ask() -> Routine[dict[str, Any]]:
-            call: Any = partial(self._native.ask, question, cancel=token, **options)
+            call: Any = partial(self._opening.ready().ask, question, cancel=token, **options)
             native: dict[str, Any] = yield Operation(call, call)
             return native
 
@@ -450,7 +451,8 @@ class System(FileBatches[_R], SystemThreads, Generic[_R]):
         question = options.pop("question", None)
 
         async def aask() -> dict[str, Any]:
-            call = partial(self._native.aask, question, **options)
+            system = await self._opening.aready()
+            call = partial(system.aask, question, **options)
             return await await_result(lambda cancel: call(cancel=cancel), token)
 
         def ask() -> Routine[dict[str, Any]]:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from antiphon._serialization.registry import Registry
     from antiphon._sync_async import Routine
     from antiphon.result import Outcome
+    from antiphon.systems._opening import NativeOpening
 
 __all__ = ["SystemThreads", "thread_of"]
 
@@ -29,7 +30,11 @@ class SystemThreads(Threads):
     """The threads of a system, and its graph."""
 
     _kind = "system"
-    _native: NativeSystem
+    _opening: NativeOpening
+
+    @property
+    def _native(self) -> NativeSystem:
+        return self._opening.native
 
     @property
     def graph(self) -> Diagram:

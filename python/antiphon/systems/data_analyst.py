@@ -346,6 +346,22 @@ class DataAnalyst(System[OrchestratorResponse]):
             found["sandbox"] = runner_of(self._sandbox).engine
         return found
 
+    def _working_roles(self, settings: Mapping[str, Any]) -> Iterable[str]:
+        names = [tool.name for tool in self._tools.get(self.name, ())]
+        agents = {
+            ("sql_writer", "sql_reviewer", "sql_answerer"): "sql_query",
+            ("api_planner", "api_answerer"): "api_endpoints",
+        }
+        found = [
+            roles for roles, tool in agents.items() if any(name.endswith(tool) for name in names)
+        ]
+        if self._sandbox is not None:
+            found.append(("coder", "summariser"))
+        if len(found) > 1:
+            found.append(("planner",))
+        working = {"composer", *(role for roles in found for role in roles)}
+        return working if settings.get("check_query", True) else working - {"sql_reviewer"}
+
     def _input(
         self, question: Any, *data: Any, facts: Mapping[str, Any] | None = None, **options: Any
     ) -> dict[str, Any]:
