@@ -276,18 +276,6 @@ def test_a_frame_of_the_code_is_a_table_and_stays_arrow(shop: Path) -> None:
     assert "2,000 rows" in found.data._repr_html_()
 
 
-def test_a_table_is_iterated_and_indexed_by_rows() -> None:
-    rows = ({"n": 1}, {"n": 2}, {"n": 3})
-    table = TabularResult(columns=("n",), rows=rows, row_count=3)
-    assert list(table) == list(rows)
-    assert [row["n"] for row in table] == [1, 2, 3]
-    assert (table[0], table[-1], table[1:]) == (rows[0], rows[2], rows[1:])
-    assert {"n": 2} in table
-    assert len(table) == 3
-    with pytest.raises(IndexError):
-        table[3]
-
-
 def test_a_response_is_headed_by_its_system(shop: Path) -> None:
     shown = analyst(shop, [COUNT, THREE]).run("How many orders are there?")._repr_mimebundle_()
     assert "<b>data analyst</b>" in shown["text/html"]

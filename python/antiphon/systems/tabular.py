@@ -151,8 +151,18 @@ class TabularResult:
             + "</tr>"
             for row in self.rows[:_MOST_SHOWN]
         )
-        count = f"{self.row_count:,} rows"
-        more = f"the first {count}; there are more" if self.truncated else count
         cut = "; long cells were cut" if self.cells_cut else ""
         table = f'<table style="font-size:13px"><tr>{head}</tr>{body}</table>'
-        return f'{table}<div style="{SMALL}">{more}{cut}</div>'
+        return f'{table}<div style="{SMALL}">{self._extent()}{cut}</div>'
+
+    def _extent(self) -> str:
+        """How many rows there are, and how many of them are shown."""
+        shown = min(len(self.rows), _MOST_SHOWN)
+        is_partial = 0 < shown < self.row_count
+        count = f"{self.row_count:,} row{'' if self.row_count == 1 else 's'}"
+        if self.truncated:
+            first = (
+                f"{shown} of the first {count} are shown" if is_partial else f"the first {count}"
+            )
+            return f"{first}; there are more"
+        return f"the first {shown} of {count} are shown" if is_partial else count
