@@ -47,7 +47,9 @@ def http_api(
             "client_id": …, "client_secret": …, "scope": …}`` for a token endpoint, whose token is
             kept until shortly before it expires, and renewed once after status 401; the grants
             ``refresh_token`` and ``password`` have the fields ``refresh_token``, ``username`` and
-            ``password``. Default: nobody.
+            ``password``; the grant ``custom`` sends only ``fields`` and ``secret_fields``, in a
+            form or with ``"body": "json"``, and ``query`` has secret parameters of the URL.
+            Default: nobody.
         principal: for whom the calls are. Tokens are kept for each principal.
         writes: whether endpoints may be called whose method may change something. `api_write` has
             the side effect ``external``; give it an approval with `Tool.with_options`.

@@ -9,7 +9,7 @@
 //! | [`catalogue`], [`openapi`] | the endpoints, read from YAML or from an OpenAPI document |
 //! | [`scoring`] | the endpoints that fit a question best |
 //! | [`call`] | a call of an endpoint: parameters checked, escaped and put in their places |
-//! | [`auth`], [`token`] | who calls: keys, passwords, and tokens that are fetched and renewed |
+//! | [`auth`], [`token_profile`], [`token`] | who calls: keys, passwords, and tokens that are fetched and renewed |
 //! | [`adjustment`] | parameters that are added after the server has asked for them |
 //! | [`client`], [`reply`] | the exchange, and what comes back |
 //! | [`settings`], [`family`] | the tools |
@@ -26,9 +26,10 @@ pub mod reply;
 pub mod scoring;
 pub mod settings;
 pub mod token;
+pub mod token_profile;
 
 pub use adjustment::AdjustmentRule;
-pub use auth::{ApiPrincipal, AuthProfile, KeyLocation, TokenGrant};
+pub use auth::{ApiPrincipal, AuthProfile, KeyLocation};
 pub use call::{ApiCall, PreparedCall};
 pub use catalogue::{
     ApiCatalogue, ApiEndpoint, ApiParameter, ApiSection, ApiSnippet, ParameterLocation,
@@ -38,3 +39,4 @@ pub use family::HttpApiTools;
 pub use reply::{ApiReply, ReplyContent, ReplyLimits};
 pub use scoring::ScoringMode;
 pub use settings::HttpApiSettings;
+pub use token_profile::{TokenBody, TokenGrant, TokenProfile};

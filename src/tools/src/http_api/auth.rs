@@ -1,11 +1,12 @@
 //! Who calls an API.
 
 use antiphon_core::Fault;
-use antiphon_net::{Secret, Url};
+use antiphon_net::Secret;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::fault;
+use super::token_profile::TokenProfile;
 use crate::secret_text::SecretText;
 
 /// Where an API key goes.
@@ -17,29 +18,6 @@ pub enum KeyLocation {
     Header,
     /// The query of the URL.
     Query,
-}
-
-/// How a token is asked for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum TokenGrant {
-    /// OAuth 2.0 for a program, by its id and secret.
-    #[default]
-    ClientCredentials,
-    /// OAuth 2.0 with a refresh token.
-    RefreshToken,
-    /// A user name and a password.
-    Password,
-}
-
-impl TokenGrant {
-    pub(super) const fn as_str(self) -> &'static str {
-        match self {
-            Self::ClientCredentials => "client_credentials",
-            Self::RefreshToken => "refresh_token",
-            Self::Password => "password",
-        }
-    }
 }
 
 /// How a caller identifies itself.
@@ -73,34 +51,7 @@ pub enum AuthProfile {
     },
     /// A token that is fetched from a token endpoint, kept until it expires, and fetched again
     /// once when the API answers 401.
-    Token {
-        /// The address of the token endpoint.
-        url: String,
-        /// What is sent there.
-        #[serde(default)]
-        grant: TokenGrant,
-        /// The id of the program.
-        #[serde(default)]
-        client_id: Option<String>,
-        /// The secret of the program.
-        #[serde(default)]
-        client_secret: Option<SecretText>,
-        /// The user name, for the grant `password`.
-        #[serde(default)]
-        username: Option<String>,
-        /// The password, for the grant `password`.
-        #[serde(default)]
-        password: Option<SecretText>,
-        /// The refresh token, for the grant `refresh_token`.
-        #[serde(default)]
-        refresh_token: Option<SecretText>,
-        /// What the token may be used for.
-        #[serde(default)]
-        scope: Option<String>,
-        /// Whom the token is for.
-        #[serde(default)]
-        audience: Option<String>,
-    },
+    Token(Box<TokenProfile>),
 }
 
 impl AuthProfile {
@@ -111,9 +62,7 @@ impl AuthProfile {
             Self::Bearer { token } => vec![token],
             Self::Basic { password, .. } => vec![password],
             Self::ApiKey { key, .. } => vec![key],
-            Self::Token { client_secret, password, refresh_token, .. } => {
-                [client_secret, password, refresh_token].into_iter().flatten().collect()
-            }
+            Self::Token(profile) => profile.secrets(),
         };
         let mut secrets: Vec<Secret> =
             texts.into_iter().map(|text| text.secret().clone()).collect();
@@ -128,33 +77,21 @@ impl AuthProfile {
     /// # Errors
     /// A `Validation` fault `tool_setting_invalid` that names the field.
     pub fn check(&self) -> Result<(), Fault> {
-        let missing = |field: &str| {
-            let problem = format!("the auth profile lacks a field: {field}");
-            Err(fault::setting(problem, "set it in `auth`"))
-        };
+        let missing = |field: &str| Err(lacks(field));
         match self {
             Self::Bearer { token } if token.is_empty() => missing("token"),
             Self::ApiKey { key, .. } if key.is_empty() => missing("key"),
             Self::ApiKey { name, .. } if name.trim().is_empty() => missing("name"),
-            Self::Token { url, .. } if !is_web_url(url) => {
-                Err(fault::setting("`url` of the auth profile must be an http or https URL", ""))
-            }
-            Self::Token { grant, client_id, username, password, refresh_token, .. } => {
-                match grant {
-                    TokenGrant::ClientCredentials if client_id.is_none() => missing("client_id"),
-                    TokenGrant::RefreshToken if refresh_token.is_none() => missing("refresh_token"),
-                    TokenGrant::Password if username.is_none() => missing("username"),
-                    TokenGrant::Password if password.is_none() => missing("password"),
-                    _ => Ok(()),
-                }
-            }
+            Self::Token(profile) => profile.check(),
             Self::None | Self::Bearer { .. } | Self::Basic { .. } | Self::ApiKey { .. } => Ok(()),
         }
     }
 }
 
-fn is_web_url(text: &str) -> bool {
-    Url::parse(text).is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
+/// The fault of a field that is missing.
+pub(super) fn lacks(field: &str) -> Fault {
+    let problem = format!("the auth profile lacks a field: {field}");
+    fault::setting(problem, "set it in `auth`")
 }
 
 /// User and password as HTTP sends them.

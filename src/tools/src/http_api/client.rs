@@ -247,7 +247,7 @@ impl CallAttempt<'_> {
                 Some(("authorization", Secret::new(format!("Basic {}", login.expose()))))
             }
             AuthProfile::ApiKey { name, key, .. } => Some((name.as_str(), key.secret().clone())),
-            AuthProfile::Token { .. } => Some(bearer(&self.fetch_token(None).await?)),
+            AuthProfile::Token(_) => Some(bearer(&self.fetch_token(None).await?)),
         };
         match header {
             Some((name, value)) => Ok(request.secret_header(name, &value)?),

@@ -6,12 +6,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use antiphon_core::{Fault, Time};
-use antiphon_net::{GuardedClient, HttpRequest, Method, Redactor, Secret, Url, without_secrets};
+use antiphon_net::{GuardedClient, Redactor, Secret, Url, without_secrets};
 use antiphon_runtime::Clock;
 use serde_json::Value as Json;
 
-use super::auth::{AuthProfile, basic};
-use super::call::UNRESERVED;
+use super::auth::AuthProfile;
 use super::fault;
 
 /// A token is renewed so long before it expires, or after half of its life if that is shorter.
@@ -100,14 +99,14 @@ fn fingerprint(auth: &AuthProfile) -> u64 {
 }
 
 async fn fetch(request: &TokenRequest<'_>) -> Result<(Secret, Duration), Fault> {
-    let AuthProfile::Token { url, .. } = request.auth else {
+    let AuthProfile::Token(profile) = request.auth else {
         return Err(fault::token("none", "the auth profile has no token endpoint"));
     };
-    let url = Url::parse(url).map_err(|_| fault::token("none", "its URL is malformed"))?;
+    let url = Url::parse(&profile.url).map_err(|_| fault::token("none", "its URL is malformed"))?;
     let place = without_secrets(&url);
     let redactor = Redactor::new(request.auth.secrets());
     let failed = |problem: &str| fault::token(&place, &redactor.clean(problem));
-    let sent = http_request(url, request.auth).map_err(|error| failed(&error.to_string()))?;
+    let sent = profile.request().map_err(|error| failed(&error.to_string()))?;
     let reply = request.client.send(&sent).await.map_err(|error| failed(&error.to_string()))?;
     let status = reply.status();
     let body = reply.beginning(LARGEST_REPLY).await;
@@ -135,58 +134,4 @@ fn life(json: &Json) -> Duration {
         value.as_u64().or_else(|| value.as_str()?.parse().ok())
     });
     seconds.map_or(USUAL_LIFE, Duration::from_secs)
-}
-
-fn http_request(url: Url, auth: &AuthProfile) -> Result<HttpRequest, antiphon_net::HttpError> {
-    let AuthProfile::Token {
-        grant,
-        client_id,
-        client_secret,
-        username,
-        password,
-        refresh_token,
-        scope,
-        audience,
-        ..
-    } = auth
-    else {
-        return Ok(HttpRequest::new(Method::POST, url));
-    };
-    let secret = |text: &'_ Option<crate::secret_text::SecretText>| {
-        text.as_ref().map(|text| text.secret().expose().to_owned())
-    };
-    let mut form = form_urlencoded(&[
-        ("grant_type", Some(grant.as_str().to_owned())),
-        ("username", username.clone()),
-        ("password", secret(password)),
-        ("refresh_token", secret(refresh_token)),
-        ("scope", scope.clone()),
-        ("audience", audience.clone()),
-    ]);
-    let mut request = HttpRequest::new(Method::POST, url)
-        .header("content-type", "application/x-www-form-urlencoded")?
-        .header("accept", "application/json")?;
-    match (client_id, client_secret) {
-        (Some(id), Some(secret)) => {
-            let login = basic(id, secret.secret());
-            let value = Secret::new(format!("Basic {}", login.expose()));
-            request = request.secret_header("authorization", &value)?;
-        }
-        (Some(id), None) => {
-            form.push('&');
-            form.push_str(&form_urlencoded(&[("client_id", Some(id.clone()))]));
-        }
-        _ => {}
-    }
-    Ok(request.body(form))
-}
-
-fn form_urlencoded(fields: &[(&str, Option<String>)]) -> String {
-    use percent_encoding::utf8_percent_encode;
-    let encode = |text: &str| utf8_percent_encode(text, UNRESERVED).to_string();
-    let pairs: Vec<String> = fields
-        .iter()
-        .filter_map(|(name, value)| Some(format!("{name}={}", encode(value.as_ref()?))))
-        .collect();
-    pairs.join("&")
 }

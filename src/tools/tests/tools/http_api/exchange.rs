@@ -9,7 +9,7 @@ use antiphon_runtime::{CallContext, Clock, ManualClock};
 use antiphon_tools::SecretText;
 use antiphon_tools::http_api::{
     AdjustmentRule, ApiCall, ApiCatalogue, ApiExchange, ApiOptions, ApiPrincipal, AuthProfile,
-    HttpApi, KeyLocation, ReplyContent, TokenGrant,
+    HttpApi, KeyLocation, ReplyContent, TokenProfile,
 };
 use antiphon_tools::sql::CellValue;
 use serde_json::{Map, Value as Json, json};
@@ -75,17 +75,13 @@ impl Setup {
 }
 
 fn tokens(server: &TestServer) -> AuthProfile {
-    AuthProfile::Token {
+    AuthProfile::Token(Box::new(TokenProfile {
         url: format!("{}/token", server.url),
-        grant: TokenGrant::ClientCredentials,
         client_id: Some("antiphon".to_owned()),
         client_secret: Some(SecretText::new(SECRET)),
-        username: None,
-        password: None,
-        refresh_token: None,
         scope: Some("orders:read".to_owned()),
-        audience: None,
-    }
+        ..TokenProfile::default()
+    }))
 }
 
 /// Gives out `token-1`, `token-2`, …, and accepts what `accepts` says.

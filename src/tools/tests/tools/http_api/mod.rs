@@ -6,4 +6,5 @@ mod exchange;
 mod openapi;
 mod server;
 mod time_zones;
+mod token_requests;
 mod tools;
