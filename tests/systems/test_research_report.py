@@ -11,8 +11,9 @@ import threading
 from dataclasses import replace
 from html import unescape
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import pypdf
 import pytest
 
 from antiphon.errors import ValidationError
@@ -158,6 +159,43 @@ def test_a_report_is_written_in_the_format_that_its_path_names(
         result.write(tmp_path / "tea.doc")
     with pytest.raises(ValidationError, match="the folder of the report does not exist"):
         result.write(tmp_path / "absent" / "tea.md")
+
+
+def test_a_pdf_file_of_a_report_has_its_font_and_margins(
+    result: DeepResearchResult, tmp_path: Path
+) -> None:
+    target = tmp_path / "tea.pdf"
+    result.write(target, font_name="Courier", font_size=12, margins=(40, 60, 80, 200))
+    page = pypdf.PdfReader(target).pages[0]
+    places: list[tuple[float, float]] = []
+
+    def visit(text: str, ctm: list[float], tm: list[float], _font: object, _size: float) -> None:
+        if text.strip():
+            x, y = tm[4], tm[5]
+            places.append((ctm[0] * x + ctm[4], ctm[3] * y + ctm[5]))
+
+    text = page.extract_text(visitor_text=visit)
+    assert "Tea steeps for two minutes" in text
+    resources: Any = page["/Resources"]
+    fonts = [font.get_object()["/BaseFont"] for font in resources["/Font"].values()]
+    assert any("NotoSansMono" in font for font in fonts)
+    number, others = places[-1], places[:-1]
+    assert min(x for x, _ in others) == pytest.approx(200, abs=0.5)
+    assert max(y for _, y in others) == pytest.approx(float(page.mediabox.height) - 40, abs=30)
+    assert 0 < number[1] < 80
+
+
+def test_a_layout_that_cannot_be_is_refused_before_anything_is_written(
+    result: DeepResearchResult, tmp_path: Path
+) -> None:
+    with pytest.raises(ValidationError, match="no font of that name is here") as caught:
+        result.write(tmp_path / "tea.pdf", font_name="No Such Font")
+    assert caught.value.code == "tool_setting_invalid"
+    with pytest.raises(ValidationError, match=r"`margins` must leave 144 of the 612 points"):
+        result.write(tmp_path / "tea.pdf", margins=250, page_size="letter")
+    with pytest.raises(ValidationError, match=r"only a PDF file has `margins`: tea\.html"):
+        result.write(tmp_path / "tea.html", margins=72)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_research_without_a_report_has_a_page_that_says_why() -> None:

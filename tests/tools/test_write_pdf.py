@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pypdf
 import pytest
@@ -95,3 +96,29 @@ def test_errors_have_their_classes(tmp_path: Path) -> None:
         tool.call({"path": "a.pdf", "content": "x\n\n" * 1_000})
     assert unwritable.value.code == "pdf_unwritable"
     assert list(tmp_path.iterdir()) == []
+
+
+def test_margins_and_the_name_of_a_font_are_settings_and_arguments(tmp_path: Path) -> None:
+    write = write_pdf(tmp_path, margins=(18, 36, 18, 36), font_name="Noto Sans Mono")
+    assert write.call({"path": "a.pdf", "content": REPORT})["pages"] == 1
+    call = {"path": "b.pdf", "content": REPORT * 3, "margins": [300, 36, 380, 36]}
+    assert write.call(call | {"font_name": "Helvetica"})["pages"] > 1
+
+    def fonts(name: str) -> set[str]:
+        resources: Any = pypdf.PdfReader(tmp_path / name).pages[0]["/Resources"]
+        every = resources["/Font"].values()
+        return {font.get_object()["/BaseFont"].partition("+")[2] for font in every}
+
+    assert fonts("a.pdf") >= {"NotoSansMono-Regular"}
+    assert "NotoSansMono-Regular" not in fonts("b.pdf")
+    with pytest.raises(ValidationError, match="`margins` must be points from 0 on: -1"):
+        write.call({"path": "c.pdf", "content": "x", "margins": -1})
+    settings: list[tuple[dict[str, Any], str]] = [
+        ({"margins": (1, 2)}, "must be a number of points, or four: top, right, bottom, left"),
+        ({"margins": "wide"}, "must be a number of points, or four"),
+        ({"margins": 10}, "18 points at the bottom for the page number: 10"),
+        ({"font_name": "No Such Font"}, "`font_name` cannot be used: no font of that name"),
+    ]
+    for wrong, message in settings:
+        with pytest.raises(ValidationError, match=message):
+            write_pdf(tmp_path, **wrong)

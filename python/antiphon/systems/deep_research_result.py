@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 
 from antiphon._html import WARNING, escaped
 from antiphon._json_values import encode_result
@@ -21,6 +21,8 @@ from antiphon.systems.result import SystemResult
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterator, Mapping
+
+    from antiphon.systems.report_file import PdfLayout
 
 __all__ = ["DeepResearchResult"]
 
@@ -158,22 +160,26 @@ class DeepResearchResult(SystemResult):
         """
         return report_page(self._report())
 
-    def write(self, path: str | os.PathLike[str]) -> None:
+    def write(self, path: str | os.PathLike[str], **layout: Unpack[PdfLayout]) -> None:
         """Write the report to a file, replacing it.
 
         Args:
             path: where; it ends in ``.html`` as `to_html`, or in ``.md`` or ``.pdf`` as
                 `to_markdown`.
+            **layout: of a PDF file: ``fonts`` (font files), ``font_name`` (a family), ``font_size``
+                and ``margins`` (both in points) and ``page_size``, as for
+                `antiphon.tools.write_pdf`.
 
         Raises:
-            ValidationError: the path has another ending, or its folder does not exist
-                (``input_invalid``).
+            ValidationError: the path has another ending, its folder does not exist, or a file
+                with ``layout`` is no PDF (``input_invalid``); ``layout`` is wrong
+                (``tool_setting_invalid``). Nothing is written then.
             ToolError: the report cannot be written as PDF (``pdf_unwritable``).
             OSError: the file cannot be written.
         """
         from antiphon.systems.report_file import write_report
 
-        write_report(self._report(), path)
+        write_report(self._report(), path, layout)
 
     def _report(self) -> Report:
         return Report(

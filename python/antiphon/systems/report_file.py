@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Literal, Protocol, TypedDict, Unpack, runtime_checkable
 
 from antiphon._builtin_tools.write_pdf import write_pdf
 from antiphon._text import escape_controls, well_formed
@@ -13,14 +13,24 @@ from antiphon.systems._report_page import Report, report_page, tally
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
-__all__ = ["WritableReport", "report_markdown", "report_path", "write_report"]
+__all__ = ["PdfLayout", "WritableReport", "report_markdown", "report_path", "write_report"]
 
 _SIGNS = re.compile(r"([\\`*_\[\]<>#|~!])")
 """Signs that mean something in Markdown wherever they stand."""
 _FIRST_SIGNS = re.compile(r"^(?:[-+=]|\d+(?=[.)]))")
 """What means something in Markdown at the start of a line."""
+
+
+class PdfLayout(TypedDict, total=False):
+    """How a PDF file looks; each as the setting of that name of `antiphon.tools.write_pdf`."""
+
+    fonts: Sequence[str | os.PathLike[str]]
+    font_name: str | None
+    font_size: float
+    margins: float | Sequence[float]
+    page_size: Literal["a4", "letter"]
 
 
 @runtime_checkable
@@ -31,7 +41,7 @@ class WritableReport(Protocol):
     def final_report(self) -> str:
         """The report; empty if there is none."""
 
-    def write(self, path: str | os.PathLike[str]) -> None:
+    def write(self, path: str | os.PathLike[str], **layout: Unpack[PdfLayout]) -> None:
         """Write it; the ending of the path chooses the format."""
 
 
@@ -60,22 +70,31 @@ def report_path(path: str | os.PathLike[str]) -> Path:
     return target
 
 
-def write_report(report: Report, path: str | os.PathLike[str]) -> None:
+def write_report(report: Report, path: str | os.PathLike[str], layout: PdfLayout) -> None:
     """Write a report in the format that its path names.
 
     Raises:
-        ValidationError: as `report_path`.
+        ValidationError: as `report_path`; ``layout`` is wrong (``tool_setting_invalid``), or the
+            file is no PDF (``input_invalid``).
         ToolError: the report cannot be written as PDF (``pdf_unwritable``).
         OSError: the file cannot be written.
     """
     target = report_path(path)
     if target.suffix.lower() == ".pdf":
+        writer = write_pdf(target.parent, **layout)
         content = {
             "content": well_formed(report_markdown(report)),
             "title": well_formed(report.title),
         }
-        write_pdf(target.parent).call({"path": target.name, "overwrite": True, **content})
+        writer.call({"path": target.name, "overwrite": True, **content})
         return
+    if layout:
+        names = ", ".join(f"`{name}`" for name in layout)
+        raise ValidationError(
+            f"only a PDF file has {names}: {target.name}",
+            code="input_invalid",
+            hint="write to a path that ends in .pdf, or leave them out",
+        )
     text = report_markdown(report) if target.suffix.lower() == ".md" else report_page(report)
     target.write_text(well_formed(text), encoding="utf-8")
 

@@ -17,5 +17,5 @@ mod table;
 mod tool;
 mod typesetter;
 
-pub use settings::{PageSize, WritePdfSettings};
+pub use settings::{MarginSettings, PageSize, WritePdfSettings};
 pub use tool::WritePdf;

@@ -187,7 +187,7 @@ fn described(name: &str, known: &[&str]) -> (&'static str, Json, Json) {
             json!(["operation", "params"]),
         ),
         _ => (
-            "Works with files: `params` are `filename`, `content` and, if you like, `directory` for what writes; `filepath` for `read_file`; `directory` and `recursive` for `list_files`. A PDF can have a `fontSize`, and a `customFontFileName` of the fonts that are there.",
+            "Works with files: `params` are `filename`, `content` and, if you like, `directory` for what writes; `filepath` for `read_file`; `directory` and `recursive` for `list_files`. A PDF can have a `fontSize`, a `fontName` such as Helvetica or Courier, or a `customFontFileName` of the fonts that are there, and `margins` in points: a number, or four (top, right, bottom, left).",
             json!({"operation": {"enum": known}, "params": {"type": "object"}}),
             json!(["operation", "params"]),
         ),

@@ -28,11 +28,14 @@ const DEPTH: u64 = 3;
 /// Writes a PDF file.
 pub(super) const PDF: &str = "create_pdf_from_text";
 
+const PDF_OPTIONS: &[&str] =
+    &["directory", "overwrite", "fontSize", "fontName", "customFontFileName", "margins"];
+
 const OPERATIONS: [FileOperation; 7] = [
     writing("create_file", "write_file", &["directory", "overwrite"]),
     writing("overwrite_file", "write_file", &["directory"]),
     writing("append_to_file", "append_file", &["directory"]),
-    writing(PDF, "write_pdf", &["directory", "overwrite", "fontSize", "customFontFileName"]),
+    writing(PDF, "write_pdf", PDF_OPTIONS),
     FileOperation {
         tool: FILES,
         name: "read_file",
@@ -122,19 +125,9 @@ impl FileOperation {
         if self.name == PDF && !has_pdf_name {
             wrong("filename", "the name of a PDF file ends with `.pdf`".to_owned());
         }
-        if let Some(font) = params.get("customFontFileName") {
-            let is_font = font.as_str().is_some_and(is_font_file);
-            if !is_font {
-                let message =
-                    "a font file ends with `.ttf` or `.otf`, and is named without a folder";
-                wrong("customFontFileName", message.to_owned());
-            }
-        }
-        if params.get("fontSize").is_some_and(|size| size.as_str().is_none() && !size.is_number()) {
-            wrong("fontSize", "it must be a number".to_owned());
-        }
+        problems.extend(layout_problems(params));
         if params.get("url").is_some_and(|url| !url.is_string()) {
-            wrong("url", "it must be a text".to_owned());
+            problems.push(("url".to_owned(), "it must be a text".to_owned()));
         }
         problems
     }
@@ -156,9 +149,12 @@ impl FileOperation {
             "append_to_file" => json!({"path": path, "content": content}),
             PDF => {
                 let size = params.get("fontSize").and_then(number);
+                let file = text("customFontFileName");
                 json!({
                     "path": path, "content": content, "format": "text",
-                    "font": text("customFontFileName"), "font_size": size,
+                    // A file says more than a name.
+                    "font": file, "font_name": text("fontName").filter(|_| file.is_none()),
+                    "font_size": size, "margins": params.get("margins").and_then(margins),
                     "overwrite": flag("overwrite").unwrap_or(true),
                 })
             }
@@ -181,6 +177,50 @@ impl FileOperation {
                 "overwrite": flag("overwrite").unwrap_or(true),
             }),
         }
+    }
+}
+
+/// What is wrong with how a PDF file is to look.
+fn layout_problems(params: &Map<String, Json>) -> Vec<(String, String)> {
+    let given = |name: &str| params.get(name).filter(|value| !is_reference(value));
+    let font = params.get("customFontFileName");
+    let is_file = font.is_none_or(|font| font.as_str().is_some_and(is_font_file));
+    let is_name = given("fontName").is_none_or(Json::is_string);
+    let is_size = given("fontSize").is_none_or(|size| size.is_string() || size.is_number());
+    let is_margin = given("margins").is_none_or(|given| margins(given).is_some());
+    let four = "it must be a number of points, or four: top, right, bottom, left";
+    let file = "a font file ends with `.ttf` or `.otf`, and is named without a folder";
+    [
+        ("customFontFileName", is_file, file),
+        ("fontName", is_name, "it must be a text"),
+        ("fontSize", is_size, "it must be a number"),
+        ("margins", is_margin, four),
+    ]
+    .into_iter()
+    .filter(|(_, is_right, _)| !is_right)
+    .map(|(name, _, message)| (name.to_owned(), message.to_owned()))
+    .collect()
+}
+
+fn is_reference(value: &Json) -> bool {
+    value.as_str().is_some_and(|text| text.contains("@{"))
+}
+
+/// The margins of a page: a number, four, or those by the names of the sides.
+fn margins(value: &Json) -> Option<Json> {
+    let four = |sides: [Option<&Json>; 4]| {
+        let sides = sides.map(|side| side.and_then(number));
+        sides.iter().all(Option::is_some).then(|| json!(sides))
+    };
+    match value {
+        Json::Array(sides) => match sides.as_slice() {
+            [top, right, bottom, left] => four([top, right, bottom, left].map(Some)),
+            _ => None,
+        },
+        Json::Object(sides) if sides.len() == 4 => {
+            four(["top", "right", "bottom", "left"].map(|side| sides.get(side)))
+        }
+        other => number(other).map(|margin| json!(margin)),
     }
 }
 

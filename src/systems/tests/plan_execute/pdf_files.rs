@@ -54,3 +54,29 @@ async fn a_pdf_file_has_the_font_and_the_text_of_its_step() {
     assert!(errors[0].starts_with("tea.pdf: the font cannot be used: No such file"), "{errors:?}");
     assert_eq!(errors[1], "tea.pdf: characters that no font has: 2");
 }
+
+/// PE-21 of `docs/systems/plan-execute.md`.
+#[tokio::test]
+async fn a_pdf_file_has_the_margins_and_the_family_of_its_step() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "Tea is hot.\n".repeat(40);
+    let sides = json!({"top": 300, "right": "72", "bottom": 300, "left": 72});
+    let mut pages = Vec::new();
+    for margins in [json!(36), json!([300, 72, 300, 72]), sides] {
+        let params = json!({
+            "filename": "tea.pdf", "content": text, "margins": margins, "fontName": "Courier",
+        });
+        let entry = written(folder.path(), &params).await;
+        assert!(entry.partial_errors.is_empty(), "{:?}", entry.partial_errors);
+        pages.push(entry.raw_result_data["pages"].as_u64().unwrap());
+    }
+    assert!(pages[0] < pages[1] && pages[1] == pages[2], "{pages:?}");
+    let file = std::fs::read(folder.path().join("tea.pdf")).unwrap();
+    let is_set_in = |font: &[u8]| file.windows(font.len()).any(|part| part == font);
+    assert!(is_set_in(b"NotoSansMono-Regular") && !is_set_in(b"NotoSans-Regular"));
+
+    let params = json!({"filename": "tea.pdf", "content": "Tea", "fontName": "Comic"});
+    let entry = written(folder.path(), &params).await;
+    let error = entry.partial_errors[0].to_string();
+    assert!(error.contains("no font of that name is here"), "{error}");
+}

@@ -73,7 +73,7 @@ pub(super) fn draw(
         }
         page.finish();
     }
-    document.set_outline(outline(&pages.bookmarks, frame.margin));
+    document.set_outline(outline(&pages.bookmarks, frame.margins.left));
     let mut metadata = Metadata::new().producer("antiphon".to_owned());
     if let Some(title) = title {
         metadata = metadata.title(title.to_owned());

@@ -57,7 +57,7 @@ impl<'a> PageLayout<'a> {
     ) -> Self {
         let pages = Pagination { pages: vec![Vec::new()], bookmarks: Vec::new() };
         let bars = Vec::new();
-        Self { typesetter, size, frame, max_pages, read_image, pages, y: frame.margin, bars }
+        Self { typesetter, size, frame, max_pages, read_image, pages, y: frame.top(), bars }
     }
 
     /// Sets all blocks.
@@ -65,8 +65,8 @@ impl<'a> PageLayout<'a> {
     /// # Errors
     /// A fault `pdf_unwritable`, or that of an image.
     pub(super) fn set(mut self, blocks: &[Block]) -> Result<Pagination, Fault> {
-        let width = self.frame.width - 2.0 * self.frame.margin;
-        self.blocks(blocks, TextColumn { x: self.frame.margin, width })?;
+        let column = TextColumn { x: self.frame.margins.left, width: self.frame.line_width() };
+        self.blocks(blocks, column)?;
         Ok(self.pages)
     }
 
@@ -235,7 +235,7 @@ impl<'a> PageLayout<'a> {
 
     /// Whether nothing stands on the page yet.
     pub(super) fn is_fresh(&self) -> bool {
-        self.y <= self.frame.margin
+        self.y <= self.frame.top()
     }
 
     /// The height that is left on the page.
@@ -274,7 +274,7 @@ impl<'a> PageLayout<'a> {
                 .hint("write several files, or shorten the text"));
         }
         self.pages.pages.push(Vec::new());
-        self.y = self.frame.margin;
+        self.y = self.frame.top();
         Ok(())
     }
 

@@ -28,6 +28,20 @@ const BUILT_IN: &[(&str, &[u8])] = &[
     (SYMBOLS, include_bytes!("../../fonts/DejaVuSans-Symbols.ttf")),
 ];
 
+/// What the built-in families are called: their own names, and those that every viewer of PDF files
+/// knows for such fonts.
+const ALIASES: &[(&str, &str)] =
+    &[("Noto Sans", TEXT), ("Noto Sans Mono", CODE), ("Helvetica", TEXT), ("Courier", CODE)];
+
+/// Where a family may be found whose files were not given.
+#[derive(Clone, Copy)]
+pub(super) struct FontSearch<'p> {
+    /// The folder of the host.
+    pub(super) folder: Option<&'p Path>,
+    /// Whether the fonts of this machine count.
+    pub(super) of_machine: bool,
+}
+
 /// Fonts in the order in which they are tried.
 #[derive(Clone)]
 pub(super) struct Fonts {
@@ -78,9 +92,7 @@ impl Fonts {
         if missing.is_empty() {
             return;
         }
-        let options = CollectionOptions { shared: false, system_fonts: false };
-        let mut system = Collection::new(options);
-        system.load_fonts_from_paths(system_folders().into_iter().filter(|path| path.is_dir()));
+        let mut system = read_folders(system_folders());
         let mut names: Vec<String> = system.family_names().map(str::to_owned).collect();
         names.sort();
         let mut offers: Vec<(String, BTreeSet<char>)> = names
@@ -114,6 +126,46 @@ impl Fonts {
         let added = self.families.len() - known;
         self.families.rotate_right(added);
         Ok(())
+    }
+
+    /// Sets the text in a family, of those that there are, of files of these folders, or of this
+    /// machine, and uses the others for what it lacks.
+    ///
+    /// # Errors
+    /// Which families there are.
+    pub(super) fn choose(&mut self, name: &str, places: FontSearch<'_>) -> Result<(), String> {
+        let same = |one: &str| one.eq_ignore_ascii_case(name.trim());
+        let own = self.families.iter().find(|family| same(family)).cloned();
+        let built_in = ALIASES.iter().find(|(alias, _)| same(alias));
+        let known = own.or_else(|| built_in.map(|(_, family)| (*family).to_owned()));
+        let family = match known {
+            Some(family) => family,
+            None => self.adopt_named(&same, places).ok_or_else(|| self.offered(name))?,
+        };
+        self.families.retain(|other| *other != family);
+        self.families.insert(0, family);
+        Ok(())
+    }
+
+    /// Adds a family of files that were not given one by one.
+    fn adopt_named(
+        &mut self,
+        same: &dyn Fn(&str) -> bool,
+        places: FontSearch<'_>,
+    ) -> Option<String> {
+        let own = places.folder.into_iter().map(Path::to_path_buf);
+        let of_machine = places.of_machine.then(system_folders).into_iter().flatten();
+        let mut found = read_folders(own.chain(of_machine));
+        let name = found.family_names().find(|family| same(family))?.to_owned();
+        self.adopt(&mut found, &name);
+        Some(name)
+    }
+
+    fn offered(&self, name: &str) -> String {
+        let own = self.families.iter().filter(|family| ![TEXT, SYMBOLS].contains(&&***family));
+        let own = own.map(String::as_str).chain(["Noto Sans", "Noto Sans Mono"]);
+        let own: Vec<&str> = own.collect();
+        format!("no font of that name is here, only {} ({name})", own.join(", "))
     }
 
     fn add_file(&mut self, file: &Path) -> Result<(), String> {
@@ -169,6 +221,14 @@ pub(super) fn is_invisible(c: char) -> bool {
         || matches!(c, '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}'
             | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}'
             | '\u{e0000}'..='\u{e0fff}')
+}
+
+/// The fonts of all files of folders.
+fn read_folders(folders: impl IntoIterator<Item = PathBuf>) -> Collection {
+    let options = CollectionOptions { shared: false, system_fonts: false };
+    let mut found = Collection::new(options);
+    found.load_fonts_from_paths(folders.into_iter().filter(|path| path.is_dir()));
+    found
 }
 
 /// Where systems keep their fonts. They are read as files: the libraries that know of them differ

@@ -11,21 +11,36 @@ use super::typesetter::{Colour, Typeset};
 pub(super) struct PageMeasures {
     pub(super) width: f32,
     pub(super) height: f32,
-    pub(super) margin: f32,
+    pub(super) margins: MarginMeasures,
+}
+
+/// Widths along the four sides of a page, in points.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct MarginMeasures {
+    pub(super) top: f32,
+    pub(super) right: f32,
+    pub(super) bottom: f32,
+    pub(super) left: f32,
 }
 
 impl PageMeasures {
-    pub(super) const fn new((width, height): (f32, f32)) -> Self {
-        Self { width, height, margin: 56.7 }
+    /// The upper edge of the text.
+    pub(super) const fn top(&self) -> f32 {
+        self.margins.top
     }
 
     pub(super) const fn bottom(&self) -> f32 {
-        self.height - self.margin
+        self.height - self.margins.bottom
     }
 
     /// The height that a page has for text.
     pub(super) const fn room(&self) -> f32 {
-        self.bottom() - self.margin
+        self.bottom() - self.top()
+    }
+
+    /// The width that it has.
+    pub(super) const fn line_width(&self) -> f32 {
+        self.width - self.margins.left - self.margins.right
     }
 }
 

@@ -15,9 +15,9 @@ use serde_json::{Value as Json, json};
 
 use super::blocks::{Block, characters};
 use super::flow::PageLayout;
-use super::fonts::Fonts;
+use super::fonts::{FontSearch, Fonts};
 use super::page::{PageItem, PageMeasures, Pagination};
-use super::settings::WritePdfSettings;
+use super::settings::{MarginSettings, WritePdfSettings};
 use super::typesetter::{GREY, TextStyle, Typesetter};
 use super::{drawing, markdown};
 use crate::files::{RelativePath, Root, blocking};
@@ -84,9 +84,17 @@ struct WritePdfArguments {
     /// host offers. Without it, or if it cannot be used, the text has the usual font.
     #[serde(default)]
     font: Option<String>,
+    /// The name of a font family to set the text in, such as Helvetica or Courier, instead of
+    /// `font`. One that is not there gives way to the usual font.
+    #[serde(default)]
+    font_name: Option<String>,
     /// The size of the text in points, from 4 to 40; by default that of the host.
     #[serde(default)]
     font_size: Option<f32>,
+    /// The space between the text and the edges of the paper in points (72 are an inch): a number,
+    /// or four for top, right, bottom and left; by default that of the host.
+    #[serde(default)]
+    margins: Option<MarginSettings>,
     /// Whether to replace a file that exists.
     #[serde(default)]
     overwrite: bool,
@@ -124,11 +132,16 @@ impl PdfWriter {
             let message = "`max_pages` must be positive: 0";
             return Err(Fault::new(FaultCode::ToolSettingInvalid, message));
         }
-        Ok(Self {
-            root: Root::open(&settings.root)?,
-            fonts: Fonts::load(&settings.fonts)?,
-            settings,
-        })
+        let unfit = |message| Fault::new(FaultCode::ToolSettingInvalid, message);
+        settings.margins.on(settings.page_size, settings.page_numbers).map_err(unfit)?;
+        let mut fonts = Fonts::load(&settings.fonts)?;
+        if let Some(name) = &settings.font_name {
+            fonts.choose(name, font_search(&settings)).map_err(|reason| {
+                unfit(format!("`font_name` cannot be used: {reason}"))
+                    .hint("pass its files as `fonts`, or the folder of them as `fonts_dir`")
+            })?;
+        }
+        Ok(Self { root: Root::open(&settings.root)?, fonts, settings })
     }
 
     fn write(&self, arguments: &WritePdfArguments) -> ToolOutcome {
@@ -144,9 +157,10 @@ impl PdfWriter {
             let message = format!("`font_size` must lie between 4 and 40: {font_size}");
             return Err(Fault::new(FaultCode::InvalidValue, message));
         }
-        let (fonts, unusable_font) = self.fonts_with(arguments.font.as_deref())?;
-        let (pages, missing) = self.set(&blocks, fonts, font_size)?;
-        let bytes = drawing::draw(&pages, self.frame(), title.as_deref())?;
+        let frame = self.frame(arguments.margins)?;
+        let (fonts, unusable_font) = self.fonts_with(arguments)?;
+        let (pages, missing) = self.set(&blocks, fonts, (font_size, frame))?;
+        let bytes = drawing::draw(&pages, frame, title.as_deref())?;
         let mut file = self.root.create(&path, self.settings.max_file_size)?;
         file.write(&bytes)?;
         file.commit(arguments.overwrite)?;
@@ -189,20 +203,32 @@ impl PdfWriter {
         }
     }
 
-    const fn frame(&self) -> PageMeasures {
-        PageMeasures::new(self.settings.page_size.points())
+    fn frame(&self, margins: Option<MarginSettings>) -> Result<PageMeasures, Fault> {
+        let WritePdfSettings { page_size, page_numbers, .. } = self.settings;
+        let margins = margins.unwrap_or(self.settings.margins);
+        margins.on(page_size, page_numbers).map_err(|it| Fault::new(FaultCode::InvalidValue, it))
     }
 
-    /// The fonts, with one of the host's folder before the others; and why that cannot be used.
-    fn fonts_with(&self, name: Option<&str>) -> Result<(Fonts, Option<String>), Fault> {
+    /// The fonts, with the one of a call before the others; and why that cannot be used.
+    fn fonts_with(&self, arguments: &WritePdfArguments) -> Result<(Fonts, Option<String>), Fault> {
         let mut fonts = self.fonts.clone();
-        let Some(name) = name else { return Ok((fonts, None)) };
-        let file = font_file(name)?;
-        let used = match &self.settings.fonts_dir {
-            Some(folder) => fonts.prefer(&Path::new(folder).join(file)),
-            None => Err("there is no folder of fonts".to_owned()),
+        let used = match (&arguments.font, &arguments.font_name) {
+            (None, None) => Ok(()),
+            (Some(_), Some(_)) => {
+                let message = "at most one of `font` and `font_name` can be given";
+                return Err(Fault::new(FaultCode::InvalidValue, message));
+            }
+            (None, Some(name)) => fonts.choose(name, font_search(&self.settings)),
+            (Some(name), None) => {
+                let file = font_file(name)?;
+                let used = match &self.settings.fonts_dir {
+                    Some(folder) => fonts.prefer(&Path::new(folder).join(file)),
+                    None => Err("there is no folder of fonts".to_owned()),
+                };
+                used.map_err(|reason| format!("{reason}: {name}"))
+            }
         };
-        Ok((fonts, used.err().map(|reason| format!("{reason}: {name}"))))
+        Ok((fonts, used.err()))
     }
 
     /// Sets all blocks on pages, and says which characters no font has.
@@ -210,7 +236,7 @@ impl PdfWriter {
         &self,
         blocks: &[Block],
         mut fonts: Fonts,
-        font_size: f32,
+        (font_size, frame): (f32, PageMeasures),
     ) -> Result<(Pagination, BTreeMap<char, usize>), Fault> {
         if self.settings.system_fonts {
             fonts.complete(&characters(blocks));
@@ -218,11 +244,10 @@ impl PdfWriter {
         let mut typesetter = Typesetter::new(fonts);
         let read_image = |path: &str| self.image(path);
         let max_pages = self.settings.max_pages;
-        let flow =
-            PageLayout::new(&mut typesetter, self.frame(), font_size, max_pages, &read_image);
+        let flow = PageLayout::new(&mut typesetter, frame, font_size, max_pages, &read_image);
         let mut pages = flow.set(blocks)?;
         if self.settings.page_numbers {
-            add_page_numbers(&mut pages, &mut typesetter, self.frame(), font_size);
+            add_page_numbers(&mut pages, &mut typesetter, frame, font_size);
         }
         Ok((pages, typesetter.into_missing()))
     }
@@ -249,6 +274,13 @@ impl PdfWriter {
             return Err(unusable("more than 50 million pixels"));
         }
         Ok(image)
+    }
+}
+
+fn font_search(settings: &WritePdfSettings) -> FontSearch<'_> {
+    FontSearch {
+        folder: settings.fonts_dir.as_deref().map(Path::new),
+        of_machine: settings.system_fonts,
     }
 }
 
@@ -287,12 +319,14 @@ fn add_page_numbers(
     size: f32,
 ) {
     let count = pages.pages.len();
-    let style = TextStyle { colour: GREY, ..TextStyle::text(size * 0.85) };
+    let margin = frame.margins.bottom;
+    // Where it stands it has not quite two thirds of the margin.
+    let style = TextStyle { colour: GREY, ..TextStyle::text((size * 0.85).min(margin * 0.45)) };
     for (index, page) in pages.pages.iter_mut().enumerate() {
         let number = format!("{} / {count}", index + 1);
         let text = Rc::new(typesetter.set(&number.as_str().into(), style, None));
         let x = (frame.width - text.layout.width()) / 2.0;
-        page.push(PageItem::Line { text, line: 0, x, y: frame.bottom() + frame.margin * 0.35 });
+        page.push(PageItem::Line { text, line: 0, x, y: frame.bottom() + margin * 0.35 });
     }
 }
 

@@ -1,6 +1,7 @@
 //! PDF files from text and Markdown, read again by the reader of documents.
 
 mod content;
+mod layout;
 mod limits;
 mod scripts;
 mod tables;
