@@ -12,6 +12,7 @@ from antiphon.checkpoint import MemorySaver
 from antiphon.errors import ValidationError
 from antiphon.models import scripted
 from antiphon.systems import DeepResearch, DeepResearchResult, find, systems
+from systems import research_scene
 from systems.research_scene import CLASSIFIED, QUOTE, research
 
 
@@ -169,3 +170,43 @@ def test_the_registry_knows_it() -> None:
     assert find("deep_research") is DeepResearch
     assert "deep_research" in systems()
     assert DeepResearch._result is DeepResearchResult
+
+
+def test_an_arbiter_decides_about_citations_where_scores_are_close(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    harvest = "Kenya harvested tea on large estates in the highlands in {}, says the guild."
+    pages = {f"notes/{year}.md": f"{harvest.format(year)} " * 30 for year in (2019, 2020)}
+    monkeypatch.setattr(research_scene, "PAGES", pages)
+    asked: list[dict[str, Any]] = []
+
+    def arbiter(brief: dict[str, Any]) -> dict[str, Any]:
+        asked.append(brief)
+        (other,) = (one["number"] for one in brief["options"] if not one["is_cited"])
+        return {"reasoning": "the other one", "action": "replace", "number": other}
+
+    def verifier(brief: dict[str, Any]) -> dict[str, Any]:
+        supports = "2020" in brief["items"][0]["evidence"][0]["text"]
+        verdict = "supported" if supports else "partial"
+        return {"verdicts": [{"number": 0, "reasoning": "", "verdict": verdict}]}
+
+    def write(brief: dict[str, Any]) -> dict[str, Any]:
+        (place,) = (place for place, one in enumerate(brief["evidence"]) if "2019" in one["text"])
+        return {"report": f"In the highlands Kenya harvested tea on estates of growers [{place}]."}
+
+    system = research(
+        reporter=write,
+        verifier=verifier,
+        quick_verifier=verifier,
+        citation_arbiter=arbiter,
+        passage_extractor=lambda brief: {
+            "spans": [{"quote": brief["text"][: len(harvest) + 2], "relevance": 1}]
+        },
+        citation={"asks_arbiter": True},
+    )
+    result = system.run("Where does Kenya harvest tea?")
+    assert result.outcome == "answered"
+    assert [one["is_cited"] for one in asked[0]["options"]] == [True, False]
+    assert (asked[0]["kind"], asked[0]["verdict"]) == ("arbitrate", "partial")
+    assert result.claims[0].verdict == "supported"
+    assert [one.url for one in result.sources if one.is_cited] == ["notes/2020.md"]

@@ -41,6 +41,8 @@ class CitationSettings(TypedDict, total=False):
     generation: Literal["strict", "natural"]
     verifies: bool
     corrects: bool
+    asks_arbiter: bool
+    max_arbitrations: int
     asks_about_numbers: bool
     isolates_answers: bool
     revises: bool

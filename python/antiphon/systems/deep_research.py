@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypedDict, Unpack
 
@@ -15,7 +16,7 @@ from antiphon.systems.deep_research_result import DeepResearchResult
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from antiphon._thread_store import Durability
     from antiphon._watch.watcher import Watch
@@ -60,6 +61,7 @@ _REPLIES: Mapping[str, tuple[str, ...]] = {
     "reporter": ("report",),
     "verifier": ("verdicts",),
     "quick_verifier": ("verdicts",),
+    "citation_arbiter": ("reasoning", "action", "number"),
     "number_checker": ("answers", "computation"),
     "claim_splitter": ("facts",),
     "entailment_judge": ("scores",),
@@ -101,6 +103,16 @@ class DeepResearchSettings(TypedDict, total=False):
     output: Any
 
 
+def _arbiter(given: Any, citation: object) -> Any:
+    """The arbiter; a caller whose roles are all functions needs none that is never asked."""
+    is_asked = isinstance(citation, Mapping) and citation.get("asks_arbiter")
+    return _keep if given is None and not is_asked else given
+
+
+def _keep(_: dict[str, Any]) -> dict[str, Any]:
+    return {"reasoning": "", "action": "keep", "number": None}
+
+
 class DeepResearch(System[DeepResearchResult]):
     """Researches a question in steps, and writes a report whose claims are verified.
 
@@ -128,6 +140,8 @@ class DeepResearch(System[DeepResearchResult]):
         reporter: writes the report from numbered passages.
         verifier: judges claims by their evidence.
         quick_verifier: judges claims that are close to their evidence.
+        citation_arbiter: decides which evidence a claim cites where scores leave it open; asked
+            only with ``citation={"asks_arbiter": True}``.
         number_checker: compares the numbers of claims with those of their evidence.
         claim_splitter: takes claims apart into facts.
         entailment_judge: judges how far evidence entails facts.
@@ -182,6 +196,7 @@ class DeepResearch(System[DeepResearchResult]):
         reporter: Any = None,
         verifier: Any = None,
         quick_verifier: Any = None,
+        citation_arbiter: Any = None,
         number_checker: Any = None,
         claim_splitter: Any = None,
         entailment_judge: Any = None,
@@ -208,6 +223,7 @@ class DeepResearch(System[DeepResearchResult]):
             "reporter": reporter,
             "verifier": verifier,
             "quick_verifier": quick_verifier,
+            "citation_arbiter": _arbiter(citation_arbiter, settings.get("citation")),
             "number_checker": number_checker,
             "claim_splitter": claim_splitter,
             "entailment_judge": entailment_judge,

@@ -60,6 +60,38 @@ pub(crate) fn entails_by_words(claim: &str, quotes: &[&str]) -> bool {
     share(&content_words(claim), &content_words(&quotes.join(" "))) >= 0.5
 }
 
+/// Scores that differ by less say nothing.
+const CLOSE: f64 = 0.1;
+/// The most evidence that an arbiter chooses from.
+const OPTIONS: usize = 5;
+
+/// The evidence that an arbiter chooses from, that of the claim first, if the scores leave open
+/// which one the claim should cite; none if they decide.
+pub(crate) fn open_options(
+    claim: &str,
+    verdict: Verdict,
+    current: &[usize],
+    pool: &[Evidence],
+    settings: &CitationSettings,
+) -> Option<Vec<usize>> {
+    let scores: Vec<f64> =
+        pool.iter().map(|one| citation_score(claim, &one.quote, settings.keyword_weight)).collect();
+    let score = |index: &usize| scores.get(*index).copied().unwrap_or_default();
+    let own = current.iter().map(score).fold(0.0, f64::max);
+    let mut others: Vec<usize> =
+        (0..pool.len()).filter(|it| !current.contains(it) && score(it) > 0.0).collect();
+    others.sort_by(|left, right| score(right).total_cmp(&score(left)).then(left.cmp(right)));
+    let best = others.first().map_or(0.0, score);
+    let next = others.get(1).map_or(0.0, score).max(own);
+    let is_good = verdict == Verdict::Supported && own >= settings.citation_threshold;
+    let is_clear = best >= settings.citation_threshold && best - next >= CLOSE;
+    if is_good || is_clear || others.is_empty() {
+        return None;
+    }
+    let kept = current.iter().copied().take(OPTIONS - 1);
+    Some(kept.chain(others).take(OPTIONS).collect())
+}
+
 /// Decides about a claim without a citation: it gets the evidence that fits best, if that fits
 /// well enough alone. Of two pieces together each word and number would soon stand somewhere.
 pub(crate) fn decide_uncited(

@@ -93,9 +93,9 @@ pub use quote::align;
 pub use ranking::bm25;
 pub use report::{CitedReport, EditSummary, TextEdit};
 pub use request::{
-    CitationQuery, CitationRequest, FactScoreItem, FactsReply, FoundPage, NumbersReply, PagesReply,
-    Passage, ReportReply, ScoresReply, SentenceReply, SpansReply, VerdictItem, VerdictsReply,
-    VerificationItem,
+    CitationOption, CitationQuery, CitationRequest, FactScoreItem, FactsReply, FoundPage,
+    NumbersReply, PagesReply, Passage, ReportReply, RulingAction, RulingReply, ScoresReply,
+    SentenceReply, SpansReply, VerdictItem, VerdictsReply, VerificationItem,
 };
 pub use result::{CitationResult, Reference};
 pub use run::{CitationEvent, CitationInput, CitationRun, CitationStage};

@@ -8,6 +8,7 @@ use crate::confidence::ConfidenceLevel;
 use crate::evidence::ProposedSpan;
 use crate::numeric::{NumberAnswer, ProposedComputation};
 use crate::settings::GenerationMode;
+use crate::verdict::Verdict;
 
 /// Something that the pipeline needs to go on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -59,6 +60,15 @@ pub enum CitationQuery {
         level: ConfidenceLevel,
         /// The claims, each with its own evidence.
         items: Vec<VerificationItem>,
+    },
+    /// Which citations should a claim have? The reply is a [`RulingReply`].
+    Arbitrate {
+        /// The claim.
+        claim: String,
+        /// What its evidence was found to say about it.
+        verdict: Verdict,
+        /// What it can cite, in the order of the numbers.
+        options: Vec<CitationOption>,
     },
     /// Where do the numbers of a claim come from? The reply is a [`NumbersReply`].
     Numbers {
@@ -130,6 +140,17 @@ pub struct Passage {
     pub text: String,
 }
 
+/// Evidence that a claim cites, or could cite.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CitationOption {
+    /// Names it in the request.
+    pub number: usize,
+    /// Whether the claim cites it.
+    pub is_cited: bool,
+    /// The evidence.
+    pub passage: Passage,
+}
+
 /// A statement with its own evidence.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VerificationItem {
@@ -177,6 +198,32 @@ pub struct VerdictItem {
     pub reasoning: String,
     /// What else is wrong.
     pub issues: Vec<String>,
+}
+
+/// Which citations a claim should have.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RulingReply {
+    /// What is done with them; none if the reply says nothing that can be done.
+    pub action: Option<RulingAction>,
+    /// The option that is cited from now on.
+    pub number: Option<usize>,
+    /// Why.
+    pub reasoning: String,
+}
+
+/// What is done with the citations of a claim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RulingAction {
+    /// They stay.
+    Keep,
+    /// An option takes their place.
+    Replace,
+    /// An option stands beside them.
+    Add,
+    /// They go.
+    Remove,
 }
 
 /// Numbers of a claim and of its evidence.

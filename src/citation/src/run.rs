@@ -7,6 +7,7 @@
 //! | `writing` | stage 2: the report |
 //! | `structure` | a report in a caller's form, as the stages leave it |
 //! | `verification` | stages 3 and 4: verdicts on claims, each with its evidence alone |
+//! | `arbitration` | stage 5: a model decides about citations where scores are close |
 //! | `correcting` | stage 5: other citations, kept if the verdict gets better |
 //! | `numbers` | stage 6: numbers |
 //! | `facts` | stage 7: facts, searches for them, entailment |
@@ -30,6 +31,7 @@ use crate::settings::CitationSettings;
 use crate::source::{CitedSource, SourceKeys};
 use crate::summary::{CitationSummary, VerdictSummary};
 
+mod arbitration;
 mod conclusion;
 mod correcting;
 mod facts;
@@ -241,7 +243,8 @@ impl CitationRun {
             CitationStage::Search => self.ask_for_pages(),
             CitationStage::Read => self.ask_for_texts(),
             CitationStage::Revise => self.ask_for_sentences(),
-            CitationStage::Correct | CitationStage::Finished => Vec::new(),
+            CitationStage::Correct => self.ask_for_rulings(),
+            CitationStage::Finished => Vec::new(),
         }
     }
 
@@ -260,7 +263,7 @@ impl CitationRun {
             CitationStage::Extract => self.take_spans(answered),
             CitationStage::Write => self.take_report(answered),
             CitationStage::Verify | CitationStage::Reverify => self.take_verdicts(answered),
-            CitationStage::Correct => self.try_citations(),
+            CitationStage::Correct => self.try_citations(answered),
             CitationStage::Numbers => self.take_numbers(answered),
             CitationStage::Decompose => self.take_facts(answered),
             CitationStage::Recall | CitationStage::Judge => self.take_scores(answered),

@@ -38,6 +38,10 @@ pub struct CitationSettings {
     pub verifies: bool,
     /// Whether wrong citations are replaced.
     pub corrects: bool,
+    /// Whether a model decides about citations where scores are close; by default code does alone.
+    pub asks_arbiter: bool,
+    /// Claims that it decides about, by default 20.
+    pub max_arbitrations: usize,
     /// Whether a model helps to compare numbers; code compares them in any case.
     pub asks_about_numbers: bool,
     /// Whether what the evidence answers is asked without the claim; by default both are shown.
@@ -91,6 +95,8 @@ impl Default for CitationSettings {
             generation: GenerationMode::Natural,
             verifies: true,
             corrects: true,
+            asks_arbiter: false,
+            max_arbitrations: 20,
             asks_about_numbers: true,
             isolates_answers: false,
             revises: true,
@@ -127,6 +133,7 @@ impl CitationSettings {
             ("max_evidence", self.max_evidence),
             ("max_claims", self.max_claims),
             ("verification_batch", self.verification_batch),
+            ("max_arbitrations", self.max_arbitrations),
             ("max_facts", self.max_facts),
             ("pages_per_search", self.pages_per_search),
         ];

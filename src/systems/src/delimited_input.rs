@@ -9,7 +9,9 @@ use std::fmt::Write as _;
 pub const TAGS: &[&str] = &[
     "agent_result",
     "background",
+    "beginning_of_evidence",
     "calls",
+    "cited_evidence",
     "claim",
     "clarification",
     "code",
@@ -36,6 +38,7 @@ pub const TAGS: &[&str] = &[
     "missing",
     "not_known",
     "observation",
+    "other_evidence",
     "outcome",
     "page",
     "partial_errors",
@@ -45,6 +48,7 @@ pub const TAGS: &[&str] = &[
     "question",
     "reasoning",
     "rejected_plan",
+    "report_so_far",
     "research_result",
     "research_step",
     "result",
@@ -62,6 +66,7 @@ pub const TAGS: &[&str] = &[
     "tools",
     "turn",
     "uncertain_fact",
+    "verdict",
     "verified_fact",
     "violations",
 ];

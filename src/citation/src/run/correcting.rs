@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::{CitationRun, CitationStage};
+use super::{AnsweredQuery, CitationRun, CitationStage};
 use crate::correction::{
     CorrectionAction, CorrectionRecord, decide, decide_uncited, entails_by_words,
 };
@@ -23,32 +23,44 @@ pub(super) struct CorrectionAttempt {
 
 impl CitationRun {
     /// Gives claims other evidence where that fits better, and has them verified with it.
-    pub(super) fn try_citations(&mut self) -> CitationStage {
+    pub(super) fn try_citations(&mut self, answered: Vec<AnsweredQuery>) -> CitationStage {
         if !self.input.settings.corrects {
             return CitationStage::Numbers;
         }
+        let mut rulings = self.rulings(answered);
         for index in 0..self.report.claims.len() {
-            self.try_claim(index);
+            self.try_claim(index, rulings.remove(&index));
         }
         self.queue = self.attempts.iter().map(|attempt| attempt.claim).collect();
         if self.queue.is_empty() { CitationStage::Numbers } else { CitationStage::Reverify }
     }
 
-    fn try_claim(&mut self, index: usize) {
-        let Some(claim) = self.report.claims.get(index) else { return };
-        let Some(verdict) = claim.verdict else { return };
-        let quotes: Vec<&str> =
-            self.evidence_of(index).into_iter().map(|one| one.quote.as_str()).collect();
-        if verdict == Verdict::Supported && entails_by_words(&claim.text, &quotes) {
+    /// Whether a claim is supported, and code sees that too.
+    pub(super) fn is_well_cited(&self, index: usize) -> bool {
+        let Some(claim) = self.report.claims.get(index) else { return false };
+        let evidence = self.evidence_of(index);
+        let quotes: Vec<&str> = evidence.into_iter().map(|one| one.quote.as_str()).collect();
+        claim.verdict == Some(Verdict::Supported) && entails_by_words(&claim.text, &quotes)
+    }
+
+    /// The places of evidence in the pool.
+    pub(super) fn places(&self, ids: &[String]) -> Vec<usize> {
+        let place = |id: &String| self.evidence.iter().position(|one| one.id == *id);
+        ids.iter().filter_map(place).collect()
+    }
+
+    fn try_claim(&mut self, index: usize, ruling: Option<CorrectionAction>) {
+        if self.is_well_cited(index) {
             return;
         }
-        let position = |id: &String| self.evidence.iter().position(|one| one.id == *id);
-        let current: Vec<usize> = claim.evidence.iter().filter_map(position).collect();
+        let Some(claim) = self.report.claims.get(index) else { return };
+        let Some(verdict) = claim.verdict else { return };
+        let current = self.places(&claim.evidence);
         let settings = &self.input.settings;
-        let action = if current.is_empty() {
-            decide_uncited(&claim.text, &self.evidence, settings)
-        } else {
-            decide(&claim.text, verdict, &current, &self.evidence, settings)
+        let action = match ruling {
+            Some(ruling) => ruling,
+            None if current.is_empty() => decide_uncited(&claim.text, &self.evidence, settings),
+            None => decide(&claim.text, verdict, &current, &self.evidence, settings),
         };
         let (kind, chosen) = match action {
             CorrectionAction::Keep => return,

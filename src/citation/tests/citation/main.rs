@@ -7,6 +7,7 @@
     reason = "clippy does not see that the stage is only set in tests"
 )]
 
+mod arbitration;
 mod audits;
 mod hostile;
 mod numbers;

@@ -97,6 +97,13 @@ fn data(query: &CitationQuery) -> DelimitedInput {
             input.add("question", question);
         }
         CitationQuery::Verify { items, .. } => add_items(&mut input, "claim", items),
+        CitationQuery::Arbitrate { claim, verdict, options } => {
+            for option in options {
+                let tag = if option.is_cited { "cited_evidence" } else { "other_evidence" };
+                input.add_numbered(tag, option.number, &shown(&option.passage));
+            }
+            input.add("verdict", verdict.as_str()).add("claim", claim);
+        }
         CitationQuery::Judge { items } => add_items(&mut input, "fact", items),
         CitationQuery::Numbers { claim, evidence } => {
             for one in evidence {

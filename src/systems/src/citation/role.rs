@@ -18,6 +18,9 @@ pub const VERIFIER: RoleSpec = spec("verifier", "Checks claims against their evi
 /// Checks claims that sound certain and are close to their evidence.
 pub const QUICK_VERIFIER: RoleSpec =
     spec("quick_verifier", "Checks claims that are close to their evidence.");
+/// Decides which citations a claim should have.
+pub const CITATION_ARBITER: RoleSpec =
+    spec("citation_arbiter", "Decides which evidence a claim cites where scores leave it open.");
 /// Compares numbers.
 pub const NUMBER_CHECKER: RoleSpec =
     spec("number_checker", "Compares the numbers of claims with those of their evidence.");
@@ -31,11 +34,12 @@ pub const REVISER: RoleSpec =
     spec("reviser", "Rewrites sentences so that they state no more than what is known.");
 
 /// All roles, in the order in which they work.
-pub const ROLES: [RoleSpec; 8] = [
+pub const ROLES: [RoleSpec; 9] = [
     PASSAGE_EXTRACTOR,
     REPORTER,
     VERIFIER,
     QUICK_VERIFIER,
+    CITATION_ARBITER,
     NUMBER_CHECKER,
     CLAIM_SPLITTER,
     ENTAILMENT_JUDGE,
@@ -43,10 +47,15 @@ pub const ROLES: [RoleSpec; 8] = [
 ];
 
 /// Their prompts. Both verifiers read the same.
-pub const PROMPTS: [PromptSpec; 10] = [
+pub const PROMPTS: [PromptSpec; 11] = [
     prompt("passage_extractor", include_str!("../../prompts/citation/passage_extractor.md")),
     prompt("reporter", include_str!("../../prompts/citation/reporter.md")),
     prompt("verifier", include_str!("../../prompts/citation/verifier.md")),
+    PromptSpec {
+        name: "citation_arbiter",
+        text: include_str!("../../prompts/citation/citation_arbiter.md"),
+        large: Some(include_str!("../../prompts/citation/citation_arbiter.large.md")),
+    },
     prompt("number_checker", include_str!("../../prompts/citation/number_checker.md")),
     prompt("number_questions", include_str!("../../prompts/citation/number_questions.md")),
     prompt("number_answers", include_str!("../../prompts/citation/number_answers.md")),
@@ -71,6 +80,7 @@ pub(super) const fn role_of(query: &CitationQuery) -> Option<&'static str> {
         CitationQuery::Write { .. } => REPORTER.name,
         CitationQuery::Verify { level: ConfidenceLevel::High, .. } => QUICK_VERIFIER.name,
         CitationQuery::Verify { .. } => VERIFIER.name,
+        CitationQuery::Arbitrate { .. } => CITATION_ARBITER.name,
         CitationQuery::Numbers { .. }
         | CitationQuery::AskNumbers { .. }
         | CitationQuery::AnswerNumbers { .. } => NUMBER_CHECKER.name,
@@ -92,6 +102,12 @@ pub(super) fn schema(role: &str) -> Schema {
             json!({"spans": list(span)})
         }
         "reporter" => json!({"report": text()}),
+        "citation_arbiter" => {
+            let action = json!({"enum": ["keep", "replace", "add", "remove"]});
+            let option = json!({"anyOf": [number, {"type": "null"}]});
+            let reasoning = json!({"type": "string"});
+            json!({"reasoning": reasoning, "action": action, "number": option})
+        }
         "number_checker" => {
             let answer = object(&json!({
                 "question": {"type": "string"},

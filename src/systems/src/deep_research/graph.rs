@@ -39,6 +39,7 @@ pub(super) const ROLES: &[RoleSpec] = &[
     citation::role::REPORTER,
     citation::role::VERIFIER,
     citation::role::QUICK_VERIFIER,
+    citation::role::CITATION_ARBITER,
     citation::role::NUMBER_CHECKER,
     citation::role::CLAIM_SPLITTER,
     citation::role::ENTAILMENT_JUDGE,

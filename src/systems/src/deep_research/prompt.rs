@@ -32,6 +32,7 @@ pub(super) const PROMPTS: &[PromptSpec] = &[
     citation::role::PROMPTS[7],
     citation::role::PROMPTS[8],
     citation::role::PROMPTS[9],
+    citation::role::PROMPTS[10],
 ];
 
 const fn prompt(name: &'static str, text: &'static str) -> PromptSpec {

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "clippy does not see that the stage is only set in tests")]
 
+mod arbitration;
 #[path = "../shared/conversation_snapshot.rs"]
 mod conversation_snapshot;
 mod flow;

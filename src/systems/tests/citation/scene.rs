@@ -17,9 +17,9 @@ use antiphon_systems::citation::role::{PROMPTS, ROLES};
 use antiphon_systems::citation::{CitesSources, ENTRY, add};
 use antiphon_systems::state::{Field, Record, Set, SystemState, Worst};
 use antiphon_systems::{
-    Conclusion, Finished, NodeContext, Outcome, Patch, PromptSpec, RoleSpec, Session, System,
-    SystemBuilder, SystemConfig, SystemInput, SystemResources, SystemResourcesBuilder,
-    SystemResult, SystemRunner,
+    Conclusion, Finished, ModelTier, NodeContext, Outcome, Patch, PromptSpec, RoleModel, RoleSpec,
+    Session, System, SystemBuilder, SystemConfig, SystemInput, SystemResources,
+    SystemResourcesBuilder, SystemResult, SystemRunner,
 };
 use async_trait::async_trait;
 use schemars::JsonSchema;
@@ -184,6 +184,7 @@ pub(crate) struct Scene {
     pub(crate) config: Config,
     pub(crate) input: Input,
     branches: Vec<ScriptBranch>,
+    small: Option<&'static str>,
 }
 
 pub(crate) struct Played {
@@ -196,7 +197,7 @@ impl Scene {
         let question = "How long does green tea steep?".to_owned();
         let sources = vec![page("https://guild.example/tea", TEA)];
         let input = Input { question, sources, web: Vec::new() };
-        Self { config: Config::default(), input, branches: Vec::new() }
+        Self { config: Config::default(), input, branches: Vec::new(), small: None }
     }
 
     pub(crate) fn role<R: Into<ScriptedReply>>(
@@ -206,6 +207,11 @@ impl Scene {
     ) -> Self {
         self.branches.push(ScriptBranch::tag("role", role).replies(replies));
         self
+    }
+
+    /// Has a small model in a role.
+    pub(crate) fn small(self, role: &'static str) -> Self {
+        Self { small: Some(role), ..self }
     }
 
     pub(crate) fn extractor(self) -> Self {
@@ -221,6 +227,10 @@ impl Scene {
         let model = self.branches.into_iter().chain([last]).fold(model, ScriptedModel::branch);
         let model = Arc::new(model);
         let resources = SystemResourcesBuilder::new().model(model.clone());
+        let tier = Some(ModelTier::Small);
+        let small = RoleModel { tier, ..RoleModel::new(model.clone()) };
+        let resources =
+            self.small.into_iter().fold(resources, |it, role| it.role(role, small.clone()));
         let system = SystemRunner::<Reporting>::new(self.config, resources).unwrap();
         let clock = Arc::new(ManualClock::default());
         let session = Session { run_id: "run".to_owned(), ..Session::new(clock) };
