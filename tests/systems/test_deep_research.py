@@ -210,3 +210,27 @@ def test_an_arbiter_decides_about_citations_where_scores_are_close(
     assert (asked[0]["kind"], asked[0]["verdict"]) == ("arbitrate", "partial")
     assert result.claims[0].verdict == "supported"
     assert [one.url for one in result.sources if one.is_cited] == ["notes/2020.md"]
+
+
+def test_a_reporter_looks_evidence_up_and_writes_part_after_part() -> None:
+    briefs: list[dict[str, Any]] = []
+
+    def reporter(brief: dict[str, Any]) -> dict[str, Any]:
+        briefs.append(brief)
+        if not brief["evidence"]:
+            search = {"tool": "search_evidence", "query": "tea minutes"}
+            return {"calls": [search], "text": None}
+        index = brief["evidence"][0]["index"]
+        part = f'<cite key="{index}">Tea steeps for two minutes at 80 degrees.</cite>'
+        return {"calls": [], "text": f'{part} <cite key="7">It is drunk by kings.</cite>'}
+
+    result = research(
+        reporter=reporter,
+        citation={"synthesis_mode": "react", "max_synthesis_calls": 5},
+    ).run("How long does tea steep?")
+    assert [one["kind"] for one in briefs] == ["compose", "compose"]
+    assert [one["calls_left"] for one in briefs] == [5, 4]
+    assert result.final_report.startswith("Tea steeps for two minutes at 80 degrees [GreenTea].")
+    assert "It is drunk by kings (not confirmed by the sources)." in result.final_report
+    with pytest.raises(ValidationError, match="synthesis_mode"):
+        research(citation={"synthesis_mode": "slow"})

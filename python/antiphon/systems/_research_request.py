@@ -39,6 +39,8 @@ class CitationSettings(TypedDict, total=False):
 
     extracts_with_model: bool
     generation: Literal["strict", "natural"]
+    synthesis_mode: Literal["interleaved", "react"]
+    max_synthesis_calls: int
     verifies: bool
     corrects: bool
     asks_arbiter: bool

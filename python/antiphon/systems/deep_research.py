@@ -58,7 +58,7 @@ _REPLIES: Mapping[str, tuple[str, ...]] = {
     "synthesiser": ("report",),
     "responder": ("response",),
     "passage_extractor": ("spans",),
-    "reporter": ("report",),
+    "reporter": ("report", "calls", "text"),
     "verifier": ("verdicts",),
     "quick_verifier": ("verdicts",),
     "citation_arbiter": ("reasoning", "action", "number"),
@@ -137,7 +137,8 @@ class DeepResearch(System[DeepResearchResult]):
         synthesiser: as `coordinator`; writes a report that is not verified.
         responder: as `coordinator`; answers without research.
         passage_extractor: as `coordinator`, like all that follow; chooses passages of pages.
-        reporter: writes the report from numbered passages.
+        reporter: writes the report from numbered passages; with
+            ``citation={"synthesis_mode": "react"}`` in turns, in which it looks passages up.
         verifier: judges claims by their evidence.
         quick_verifier: judges claims that are close to their evidence.
         citation_arbiter: decides which evidence a claim cites where scores leave it open; asked

@@ -73,6 +73,7 @@ mod settings;
 mod source;
 mod span;
 mod summary;
+mod tagged;
 mod verdict;
 mod word;
 
@@ -93,14 +94,15 @@ pub use quote::align;
 pub use ranking::bm25;
 pub use report::{CitedReport, EditSummary, TextEdit};
 pub use request::{
-    CitationOption, CitationQuery, CitationRequest, FactScoreItem, FactsReply, FoundPage,
-    NumbersReply, PagesReply, Passage, ReportReply, RulingAction, RulingReply, ScoresReply,
-    SentenceReply, SpansReply, VerdictItem, VerdictsReply, VerificationItem,
+    CitationOption, CitationQuery, CitationRequest, ComposeCall, ComposeReply, ComposeTool,
+    FactScoreItem, FactsReply, FoundPage, NumbersReply, PagesReply, Passage, ReportReply,
+    RulingAction, RulingReply, ScoresReply, SentenceReply, ShownPassage, SpansReply, VerdictItem,
+    VerdictsReply, VerificationItem,
 };
 pub use result::{CitationResult, Reference};
 pub use run::{CitationEvent, CitationInput, CitationRun, CitationStage};
 pub use sentence::sentences;
-pub use settings::{CitationSettings, ContradictedAction, GenerationMode};
+pub use settings::{CitationSettings, ContradictedAction, GenerationMode, SynthesisMode};
 pub use source::CitedSource;
 pub use span::TextSpan;
 pub use summary::{CitationSummary, VerdictSummary};

@@ -54,6 +54,27 @@ pub enum CitationQuery {
         /// names sources by their numbers.
         output: Option<Json>,
     },
+    /// Look evidence up, or write the next part of the report. The reply is a [`ComposeReply`].
+    Compose {
+        /// The question.
+        question: String,
+        /// What the research has found, in words.
+        observations: Vec<String>,
+        /// What was shown so far.
+        evidence: Vec<ShownPassage>,
+        /// The calls so far, with the indices that came of each.
+        calls: Vec<String>,
+        /// Calls that are left.
+        calls_left: usize,
+        /// The report so far.
+        written: String,
+        /// Words, at least.
+        min_words: usize,
+        /// Words, at most.
+        max_words: usize,
+        /// What the caller wants to be observed.
+        instructions: Option<String>,
+    },
     /// Does the evidence support these claims? The reply is a [`VerdictsReply`].
     Verify {
         /// How carefully.
@@ -140,6 +161,17 @@ pub struct Passage {
     pub text: String,
 }
 
+/// Evidence that a writer was shown.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ShownPassage {
+    /// What it is cited by.
+    pub index: usize,
+    /// Whether all of it is shown; else its beginning.
+    pub is_whole: bool,
+    /// The passage.
+    pub passage: Passage,
+}
+
 /// Evidence that a claim cites, or could cite.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CitationOption {
@@ -176,6 +208,39 @@ pub struct SpansReply {
 pub struct ReportReply {
     /// Markdown with indices in brackets.
     pub report: String,
+}
+
+/// A turn of a writer: calls, the next part of the report, or both. The last turn has no calls.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ComposeReply {
+    /// What is looked up.
+    pub calls: Option<Vec<ComposeCall>>,
+    /// Markdown in tagged blocks.
+    pub text: Option<String>,
+}
+
+/// A call of a writer.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ComposeCall {
+    /// What is done.
+    pub tool: ComposeTool,
+    /// What is searched for.
+    #[serde(default)]
+    pub query: Option<String>,
+    /// What is read.
+    #[serde(default)]
+    pub index: Option<usize>,
+}
+
+/// What a writer can do with the evidence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ComposeTool {
+    /// Shows the beginnings of what is closest to a query.
+    SearchEvidence,
+    /// Shows all of a passage.
+    ReadSnippet,
 }
 
 /// Verdicts on claims.

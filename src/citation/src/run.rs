@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `selection` | stage 1: evidence out of the pages |
 //! | `writing` | stage 2: the report |
+//! | `composing` | stage 2 as a loop: the writer looks evidence up, and writes part after part |
 //! | `structure` | a report in a caller's form, as the stages leave it |
 //! | `verification` | stages 3 and 4: verdicts on claims, each with its evidence alone |
 //! | `arbitration` | stage 5: a model decides about citations where scores are close |
@@ -32,6 +33,7 @@ use crate::source::{CitedSource, SourceKeys};
 use crate::summary::{CitationSummary, VerdictSummary};
 
 mod arbitration;
+mod composing;
 mod conclusion;
 mod correcting;
 mod facts;
@@ -42,6 +44,7 @@ mod structure;
 mod verification;
 mod writing;
 
+use self::composing::WritingProgress;
 use self::correcting::CorrectionAttempt;
 use self::facts::FactRecord;
 use self::verification::CachedVerdict;
@@ -134,6 +137,8 @@ pub struct CitationRun {
     facts: Vec<FactRecord>,
     initial: Option<VerdictSummary>,
     counts: CitationSummary,
+    /// The report while it is written in parts.
+    composition: WritingProgress,
     /// What was wrong with the first report.
     objection: Option<String>,
     is_degraded: bool,
@@ -177,6 +182,9 @@ impl CitationRun {
     /// Ends the pipeline where it is: what code can check is checked, the rest is not verified.
     pub fn conclude(&mut self) {
         self.pending.clear();
+        if self.is_composing() {
+            self.finish_composition();
+        }
         if self.stage != CitationStage::Finished {
             self.finish();
         }
@@ -204,7 +212,7 @@ impl CitationRun {
 
     /// The report as it is.
     pub fn text(&self) -> &str {
-        &self.report.text
+        if self.is_composing() { self.written_parts() } else { &self.report.text }
     }
 
     /// The claims of the report as it is.

@@ -14,6 +14,17 @@ pub enum GenerationMode {
     Natural,
 }
 
+/// Who looks for the evidence of each part of a report.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SynthesisMode {
+    /// The writer gets all evidence, and writes the report in one go.
+    #[default]
+    Interleaved,
+    /// The writer searches and reads the evidence in a loop, and writes part after part.
+    React,
+}
+
 /// What happens to sentences that the evidence contradicts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -34,6 +45,10 @@ pub struct CitationSettings {
     pub extracts_with_model: bool,
     /// How the report is written.
     pub generation: GenerationMode,
+    /// Who looks for the evidence of each part.
+    pub synthesis_mode: SynthesisMode,
+    /// Searches and passages of a writer who does that, by default 40.
+    pub max_synthesis_calls: usize,
     /// Whether each claim is verified by a model that sees its evidence alone.
     pub verifies: bool,
     /// Whether wrong citations are replaced.
@@ -93,6 +108,8 @@ impl Default for CitationSettings {
         Self {
             extracts_with_model: true,
             generation: GenerationMode::Natural,
+            synthesis_mode: SynthesisMode::Interleaved,
+            max_synthesis_calls: 40,
             verifies: true,
             corrects: true,
             asks_arbiter: false,
@@ -134,6 +151,7 @@ impl CitationSettings {
             ("max_claims", self.max_claims),
             ("verification_batch", self.verification_batch),
             ("max_arbitrations", self.max_arbitrations),
+            ("max_synthesis_calls", self.max_synthesis_calls),
             ("max_facts", self.max_facts),
             ("pages_per_search", self.pages_per_search),
         ];

@@ -20,6 +20,9 @@ const SENTENCES: usize = 5;
 
 impl CitationRun {
     pub(super) fn ask_for_report(&self) -> Vec<CitationQuery> {
+        if self.composes() {
+            return vec![self.ask_for_part()];
+        }
         let settings = &self.input.settings;
         vec![CitationQuery::Write {
             question: self.input.question.clone(),
@@ -36,6 +39,9 @@ impl CitationRun {
 
     pub(super) fn take_report(&mut self, answered: Vec<AnsweredQuery>) -> CitationStage {
         let reply = answered.into_iter().next().and_then(|(_, reply)| reply);
+        if self.composes() {
+            return self.take_part(reply.as_ref());
+        }
         if self.input.output.is_some() {
             return self.take_value(reply);
         }
@@ -83,14 +89,18 @@ impl CitationRun {
         is_strict && !self.evidence.is_empty() && composed.markers.len() * SENTENCES < factual
     }
 
-    fn take_over(&mut self, composed: ComposedText, keys: SourceKeys) {
+    pub(super) fn take_over(&mut self, composed: ComposedText, keys: SourceKeys) {
         let settings = &self.input.settings;
+        // A writer who looks evidence up says which sentences need none.
+        let mode = if self.composes() { GenerationMode::Strict } else { settings.generation };
         self.keys = keys;
         self.counts.removed_markers = composed.removed;
         self.report.claims = if self.evidence.is_empty() {
             Vec::new()
         } else {
-            claims(&composed, settings.generation, settings.max_claims)
+            let mut found = claims(&composed, mode, settings.max_claims);
+            found.retain(|claim| !self.is_analysis(claim));
+            found
         };
         self.report.text = composed.text;
         self.drop_orphans(&composed.markers);
@@ -108,7 +118,7 @@ impl CitationRun {
         self.counts.removed_markers += self.report.edit(edits).applied;
     }
 
-    fn after_writing(&mut self) -> CitationStage {
+    pub(super) fn after_writing(&mut self) -> CitationStage {
         for claim in 0..self.report.claims.len() {
             self.classify(claim);
         }

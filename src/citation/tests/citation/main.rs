@@ -9,6 +9,7 @@
 
 mod arbitration;
 mod audits;
+mod composing;
 mod hostile;
 mod numbers;
 mod positions;

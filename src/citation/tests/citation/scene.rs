@@ -125,6 +125,20 @@ impl Scene {
         Played { result: run.result(), run, requests, events }
     }
 
+    /// Runs until it is as far as that, with the requests that are open then.
+    pub(crate) fn play_until(
+        mut self,
+        is_there: impl Fn(&CitationRun) -> bool,
+    ) -> (CitationRun, Vec<CitationRequest>) {
+        let mut run = CitationRun::new(self.input.clone());
+        let mut next = run.advance(&BTreeMap::new());
+        while !is_there(&run) {
+            let replies = next.iter().map(|it| (it.id.clone(), self.reply(&it.query))).collect();
+            next = run.advance(&replies);
+        }
+        (run, next)
+    }
+
     fn reply(&mut self, query: &CitationQuery) -> Json {
         match query {
             CitationQuery::Write { evidence, .. } => (self.write)(evidence),

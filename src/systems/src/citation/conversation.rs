@@ -23,6 +23,7 @@ pub(super) fn conversation(
     let role = role_of(query).unwrap_or_default();
     let prompt = match (query, role) {
         (CitationQuery::Write { output: Some(_), .. }, _) => "structured_reporter",
+        (CitationQuery::Compose { .. }, _) => "composing_reporter",
         (CitationQuery::AskNumbers { .. }, _) => "number_questions",
         (CitationQuery::AnswerNumbers { .. }, _) => "number_answers",
         (_, "quick_verifier") => "verifier",
@@ -55,11 +56,8 @@ fn fields(query: &CitationQuery) -> Vec<(&'static str, String)> {
                 GenerationMode::Strict => STRICT,
                 GenerationMode::Natural => NATURAL,
             };
-            let length = format!(
-                "Write {min_words} to {max_words} words, and fewer if the evidence says less."
-            );
-            let guidance = instructions.as_ref().map(|text| format!("\n{}\n", text.trim()));
-            let guidance = guidance.unwrap_or_default();
+            let length = length(*min_words, *max_words);
+            let guidance = guidance(instructions.as_deref());
             if let Some(schema) = output {
                 let schema = format!("{schema:#}");
                 return vec![("length", length), ("guidance", guidance), ("schema", schema)];
@@ -73,9 +71,29 @@ fn fields(query: &CitationQuery) -> Vec<(&'static str, String)> {
                 ("correction", correction.unwrap_or_default()),
             ]
         }
+        CitationQuery::Compose { min_words, max_words, calls_left, instructions, .. } => {
+            let left = match calls_left {
+                0 => "No call is left: write the rest of the report, with an empty list of calls."
+                    .to_owned(),
+                left => format!("{left} calls are left."),
+            };
+            vec![
+                ("length", length(*min_words, *max_words)),
+                ("guidance", guidance(instructions.as_deref())),
+                ("calls_left", left),
+            ]
+        }
         CitationQuery::Decompose { most, .. } => vec![("most", most.to_string())],
         _ => Vec::new(),
     }
+}
+
+fn length(least: usize, most: usize) -> String {
+    format!("Write {least} to {most} words, and fewer if the evidence says less.")
+}
+
+fn guidance(instructions: Option<&str>) -> String {
+    instructions.map_or_else(String::new, |text| format!("\n{}\n", text.trim()))
 }
 
 /// The data of a query.
@@ -96,6 +114,7 @@ fn data(query: &CitationQuery) -> DelimitedInput {
             }
             input.add("question", question);
         }
+        CitationQuery::Compose { .. } => add_turn(&mut input, query),
         CitationQuery::Verify { items, .. } => add_items(&mut input, "claim", items),
         CitationQuery::Arbitrate { claim, verdict, options } => {
             for option in options {
@@ -134,6 +153,23 @@ fn data(query: &CitationQuery) -> DelimitedInput {
         CitationQuery::Search { .. } | CitationQuery::Read { .. } => {}
     }
     input
+}
+
+/// What a reporter who writes in turns knows so far.
+fn add_turn(input: &mut DelimitedInput, query: &CitationQuery) {
+    let CitationQuery::Compose { question, observations, evidence, calls, written, .. } = query
+    else {
+        return;
+    };
+    for one in evidence {
+        let tag = if one.is_whole { "evidence" } else { "beginning_of_evidence" };
+        input.add_numbered(tag, one.index, &shown(&one.passage));
+    }
+    for observation in observations {
+        input.add("observation", observation);
+    }
+    input.add("calls", &calls.join("\n")).add("report_so_far", written);
+    input.add("question", question);
 }
 
 /// Statements, each with its own evidence.

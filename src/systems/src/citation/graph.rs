@@ -20,6 +20,8 @@ use crate::reply::RoleReply;
 pub const ENTRY: &str = "cite";
 const SEARCH: &str = "cite_search";
 const READ: &str = "cite_read";
+/// The node of a reporter who looks evidence up, and writes part after part.
+const COMPOSE: &str = "compose";
 const EXIT: &str = "cited";
 
 /// Adds the stages to a graph; after the last one comes `exit`. The report is a text, or a value
@@ -39,17 +41,7 @@ pub fn add<S: CitesSources>(
         let writes = role.name == REPORTER.name;
         let form = output.filter(|_| writes).map(|form| Schema::new(role.name, form.clone()));
         let is_text = writes && form.is_none();
-        let node = RoleNode {
-            role: role.name,
-            schema: form.unwrap_or_else(|| schema(role.name)),
-            max_tool_calls: 0,
-            begin: |_| {},
-            conversation: |cx: &NodeContext<S>| {
-                conversation(cx.system().resources(), &sent(cx)?.query)
-            },
-            brief: |cx| Ok(brief(&sent(cx)?.query)),
-            conclude,
-        };
+        let node = role_node(role.name, form.unwrap_or_else(|| schema(role.name)));
         // A report may come as plain text.
         if is_text {
             graph.role_of_any_reply(role.name, node)?;
@@ -58,12 +50,26 @@ pub fn add<S: CitesSources>(
         }
         ways.push((role.name, role.name));
     }
+    graph.role(COMPOSE, role_node(REPORTER.name, schema(COMPOSE)))?;
+    ways.push((COMPOSE, COMPOSE));
     graph.node(SEARCH, search::<S>).node(READ, read::<S>);
     for (node, _) in ways.iter().skip(1) {
         graph.edge(node, ENTRY).on_error_record(node);
     }
     graph.branch(ENTRY, "citation", &ways, next::<S>);
     Ok(())
+}
+
+fn role_node<S: CitesSources>(role: &'static str, schema: Schema) -> RoleNode<S> {
+    RoleNode {
+        role,
+        schema,
+        max_tool_calls: 0,
+        begin: |_| {},
+        conversation: |cx| conversation(cx.system().resources(), &sent(cx)?.query),
+        brief: |cx| Ok(brief(&sent(cx)?.query)),
+        conclude,
+    }
 }
 
 /// Takes over what was replied, and finds out what is needed next.
@@ -90,6 +96,7 @@ fn next<S: CitesSources>(view: &StateView<'_, '_>) -> Result<Destinations<Json>,
 
 const fn node_of(query: &CitationQuery) -> &'static str {
     match (role_of(query), query) {
+        (_, CitationQuery::Compose { .. }) => COMPOSE,
         (Some(role), _) => role,
         (None, CitationQuery::Search { .. }) => SEARCH,
         (None, _) => READ,

@@ -47,7 +47,7 @@ pub const ROLES: [RoleSpec; 9] = [
 ];
 
 /// Their prompts. Both verifiers read the same.
-pub const PROMPTS: [PromptSpec; 11] = [
+pub const PROMPTS: [PromptSpec; 12] = [
     prompt("passage_extractor", include_str!("../../prompts/citation/passage_extractor.md")),
     prompt("reporter", include_str!("../../prompts/citation/reporter.md")),
     prompt("verifier", include_str!("../../prompts/citation/verifier.md")),
@@ -62,6 +62,11 @@ pub const PROMPTS: [PromptSpec; 11] = [
     prompt("claim_splitter", include_str!("../../prompts/citation/claim_splitter.md")),
     prompt("entailment_judge", include_str!("../../prompts/citation/entailment_judge.md")),
     prompt("reviser", include_str!("../../prompts/citation/reviser.md")),
+    PromptSpec {
+        name: "composing_reporter",
+        text: include_str!("../../prompts/citation/composing_reporter.md"),
+        large: Some(include_str!("../../prompts/citation/composing_reporter.large.md")),
+    },
     prompt("structured_reporter", include_str!("../../prompts/citation/structured_reporter.md")),
 ];
 
@@ -77,7 +82,7 @@ const fn prompt(name: &'static str, text: &'static str) -> PromptSpec {
 pub(super) const fn role_of(query: &CitationQuery) -> Option<&'static str> {
     Some(match query {
         CitationQuery::Extract { .. } => PASSAGE_EXTRACTOR.name,
-        CitationQuery::Write { .. } => REPORTER.name,
+        CitationQuery::Write { .. } | CitationQuery::Compose { .. } => REPORTER.name,
         CitationQuery::Verify { level: ConfidenceLevel::High, .. } => QUICK_VERIFIER.name,
         CitationQuery::Verify { .. } => VERIFIER.name,
         CitationQuery::Arbitrate { .. } => CITATION_ARBITER.name,
@@ -102,6 +107,18 @@ pub(super) fn schema(role: &str) -> Schema {
             json!({"spans": list(span)})
         }
         "reporter" => json!({"report": text()}),
+        "compose" => {
+            let tool = json!({"enum": ["search_evidence", "read_snippet"]});
+            let query = json!({"type": ["string", "null"]});
+            let index = json!({"anyOf": [number, {"type": "null"}]});
+            let call = json!({
+                "type": "object",
+                "properties": {"tool": tool, "query": query, "index": index},
+                "required": ["tool"],
+            });
+            let form = json!({"calls": list(call), "text": {"type": ["string", "null"]}});
+            return Schema::new("part", json!({"type": "object", "properties": form}));
+        }
         "citation_arbiter" => {
             let action = json!({"enum": ["keep", "replace", "add", "remove"]});
             let option = json!({"anyOf": [number, {"type": "null"}]});

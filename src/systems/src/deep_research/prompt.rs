@@ -33,6 +33,7 @@ pub(super) const PROMPTS: &[PromptSpec] = &[
     citation::role::PROMPTS[8],
     citation::role::PROMPTS[9],
     citation::role::PROMPTS[10],
+    citation::role::PROMPTS[11],
 ];
 
 const fn prompt(name: &'static str, text: &'static str) -> PromptSpec {

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "clippy does not see that the stage is only set in tests")]
 
 mod arbitration;
+mod composing;
 #[path = "../shared/conversation_snapshot.rs"]
 mod conversation_snapshot;
 mod flow;
