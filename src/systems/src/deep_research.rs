@@ -22,6 +22,7 @@
 use std::sync::Arc;
 
 use antiphon_core::{Fault, Time};
+use antiphon_runtime::Watcher;
 
 mod citing;
 pub mod classification;
@@ -29,6 +30,7 @@ pub mod config;
 mod coordinator;
 pub mod deadline;
 pub mod direct_response;
+mod draft;
 mod graph;
 pub mod information_gain;
 pub mod links;
@@ -51,6 +53,7 @@ pub mod step_work;
 pub mod structured;
 mod synthesis;
 mod tools;
+mod unfinished;
 
 pub use classification::{
     Complexity, Depth, FollowUp, QueryClassification, QueryMode, ResearchDepth,
@@ -64,6 +67,7 @@ pub use request::{HistoryMessage, MessageRole, ResearchRequest};
 pub use source::{CrawlStatus, ResearchSource, SourceRegistry};
 pub use state::{Observation, ResearchError, ResearchOutcome, State};
 
+use self::draft::ReportDraft;
 use self::tools::ResearchTools;
 use crate::builder::SystemBuilder;
 use crate::prompts::PromptSpec;
@@ -84,6 +88,7 @@ pub struct ResearchRun {
     /// When it was started or resumed: its times count from here.
     opened_at: Time,
     tools: ResearchTools,
+    draft: Arc<ReportDraft>,
 }
 
 impl System for DeepResearch {
@@ -122,7 +127,12 @@ impl System for DeepResearch {
         ResearchRun {
             opened_at: session.clock.now(),
             tools: ResearchTools::new(&self.resources.tools),
+            draft: Arc::default(),
         }
+    }
+
+    fn watcher(run: &ResearchRun) -> Option<Arc<dyn Watcher>> {
+        Some(run.draft.clone())
     }
 
     fn completed_outcome(state: &State) -> Outcome {

@@ -190,8 +190,8 @@ impl<S: System> SystemRunner<S> {
         let (recorder, limits) = (Recorder::new(), session.limits.clone());
         let clock = Arc::clone(&session.clock);
         let mut driver = Driver::new(Arc::new(host), clock).watch(recorder.clone());
-        for watcher in &session.watchers {
-            driver = driver.watch(Arc::clone(watcher));
+        for watcher in session.watchers.iter().cloned().chain(S::watcher(&scope.data)) {
+            driver = driver.watch(watcher);
         }
         if let Some(token) = &session.cancel {
             driver = driver.cancel_on(token);

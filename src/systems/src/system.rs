@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use antiphon_core::budget::{BudgetDimension, Limits};
 use antiphon_core::{Fault, FaultCode};
+use antiphon_runtime::Watcher;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -81,6 +82,12 @@ pub trait System: Sized + Send + Sync + 'static {
 
     /// Opens what one run holds beside its state. Must not block.
     fn open(&self, input: &Arc<Self::Input>, session: &Session) -> Self::RunData;
+
+    /// What sees the events of a run beside those who watch it from outside.
+    fn watcher(run: &Self::RunData) -> Option<Arc<dyn Watcher>> {
+        let _ = run;
+        None
+    }
 
     /// Whether a state that was stored, or came from elsewhere, holds together.
     ///

@@ -115,7 +115,8 @@ pub(super) fn start(cx: &NodeContext<DeepResearch>, patch: &mut Patch<State>) ->
 pub(super) async fn take_report(cx: NodeContext<DeepResearch>) -> Result<Patch<State>, Fault> {
     let mut patch = Patch::default();
     let run = &cx.state.citation;
-    let sources = take(&cx, run, &mut patch);
+    let (text, sources) = taken(&cx.state, run);
+    patch.set(State::final_report, text).set(State::sources, sources.clone());
     let is_given = give_value(&cx, &sources, &mut patch)?;
     let is_complete = is_given && !run.is_degraded();
     let outcome = if is_complete { ResearchOutcome::Completed } else { ResearchOutcome::Degraded };
@@ -143,26 +144,10 @@ fn give_value(
     Ok(is_given)
 }
 
-/// Takes over what there is of a report whose stages were cut short, and says whether there is any.
-pub(super) fn take_unfinished(cx: &NodeContext<DeepResearch>, patch: &mut Patch<State>) -> bool {
-    if cx.state.citation.text().is_empty() {
-        return false;
-    }
-    let mut run = cx.state.citation.clone();
-    run.conclude();
-    take(cx, &run, patch);
-    patch.set(State::citation, run);
-    true
-}
-
 /// The text, and the sources as the stages leave them: those that they have found come last.
-fn take(
-    cx: &NodeContext<DeepResearch>,
-    run: &CitationRun,
-    patch: &mut Patch<State>,
-) -> SourceRegistry {
+pub(super) fn taken(state: &State, run: &CitationRun) -> (String, SourceRegistry) {
     let result = run.result();
-    let mut sources = cx.state.sources.clone();
+    let mut sources = state.sources.clone();
     for cited in &result.sources {
         let crawl_status =
             if cited.is_fetched { CrawlStatus::Success } else { CrawlStatus::NotCrawled };
@@ -178,6 +163,5 @@ fn take(
             source.is_cited = cited.is_cited;
         }
     }
-    patch.set(State::final_report, result.markdown()).set(State::sources, sources.clone());
-    sources
+    (result.markdown(), sources)
 }

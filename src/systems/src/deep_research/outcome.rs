@@ -8,13 +8,16 @@ use serde_json::{Value as Json, json};
 
 use super::DeepResearch;
 use super::classification::{Depth, QueryClassification};
+use super::draft::ReportDraft;
 use super::passage::{CitedPassage, cited_passages, claims_in_chars};
 use super::plan::{PlanStep, ResearchPlan};
 use super::reflection::ReflectionResult;
 use super::source::ResearchSource;
 use super::state::{Observation, ResearchError, ResearchOutcome, State};
+use super::synthesis::BREAKS_OFF;
+use super::unfinished::UnfinishedReport;
 use crate::result::Outcome;
-use crate::system::{Conclusion, Finished, System, SystemNote};
+use crate::system::{Conclusion, Finished, RunEnding, System, SystemNote};
 
 /// What a research returns beside what all systems do.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -75,7 +78,10 @@ pub(super) const fn completed(state: &State) -> Outcome {
 /// Makes the output of a run that has come to rest.
 pub(super) fn conclude(finished: &mut Finished<'_, DeepResearch>) -> Conclusion<ResearchReport> {
     let unstored = finished.storage_fault.filter(|_| finished.state.completed_at.is_some());
-    let Finished { state, ending, fault, .. } = finished;
+    let Finished { state, ending, fault, run, .. } = finished;
+    if !matches!(ending, RunEnding::Completed | RunEnding::Paused) {
+        keep_unfinished(state, &run.data.draft);
+    }
     if let Some(fault) = unstored {
         state.errors.push(unstored_error(fault));
         state.warnings.push(format!("the report is not stored: {}", fault.message));
@@ -111,6 +117,19 @@ pub(super) fn conclude(finished: &mut Finished<'_, DeepResearch>) -> Conclusion<
         warnings: state.warnings.clone(),
     };
     Conclusion { output, outcome, reason, error }
+}
+
+/// What there is of a report whose question was cancelled, or failed.
+fn keep_unfinished(state: &mut State, draft: &ReportDraft) {
+    if !state.final_report.is_empty() {
+        return;
+    }
+    let Some(report) = UnfinishedReport::of(state, draft) else { return };
+    if report.is_cut {
+        state.warnings.push(BREAKS_OFF.to_owned());
+    }
+    (state.final_report, state.sources) = (report.text, report.sources);
+    state.links_removed = report.links_removed;
 }
 
 /// What is told once the thread has the report, or could not take it.

@@ -4,7 +4,6 @@ use antiphon_core::{Fault, Schema};
 use serde_json::{Value as Json, json};
 
 use super::coordinator::{fail, role_failed};
-use super::links::LinkedReport;
 use super::next_node::NextNode;
 use super::prompt::{
     add_observations, add_source, agent_started, brief, brief_with, conversation, guidance,
@@ -13,6 +12,7 @@ use super::prompt::{
 use super::request::{HistoryMessage, MessageRole};
 use super::source::SourceRegistry;
 use super::state::{ResearchOutcome, State};
+use super::unfinished::UnfinishedReport;
 use super::{DeepResearch, citing};
 use crate::builder::RoleNode;
 use crate::node::NodeContext;
@@ -21,6 +21,8 @@ use crate::reply::{RoleReply, object, text};
 
 /// Characters of an observation that the report is written from.
 const OBSERVATION: usize = 8_000;
+/// What a reader learns of a report that a model has not brought to its end.
+pub(super) const BREAKS_OFF: &str = "the report breaks off: the model has not written its end";
 /// Characters of a message that the thread keeps.
 const LONGEST: usize = 4_000;
 
@@ -123,24 +125,25 @@ fn written(cx: &NodeContext<DeepResearch>, reply: &RoleReply) -> Patch<State> {
 
 /// Holds the links of a report to the sources, and takes it over.
 fn take_over(sources: &SourceRegistry, text: &str, patch: &mut Patch<State>) {
-    let LinkedReport { text, cited, removed } = LinkedReport::new(text, sources);
-    let mut sources = sources.clone();
-    for number in cited {
-        if let Some(source) = sources.get_mut(number) {
-            source.is_cited = true;
-        }
-    }
+    take(UnfinishedReport::linked(sources, text), patch);
+}
+
+fn take(report: UnfinishedReport, patch: &mut Patch<State>) {
+    let removed = report.links_removed;
     if removed > 0 {
         patch.note("links_removed", json!({"count": removed}));
     }
+    if let Some(run) = report.citation {
+        patch.set(State::citation, run);
+    }
     patch
-        .set(State::final_report, text)
+        .set(State::final_report, report.text)
         .set(State::links_removed, removed)
-        .set(State::sources, sources);
+        .set(State::sources, report.sources);
 }
 
-/// The report without a model: what the steps have found, under their titles. A web search is
-/// given up instead.
+/// The report without the model that should have written it: what there is of it, else what the
+/// steps have found, under their titles. A web search is given up instead.
 pub(super) async fn report_plainly(cx: NodeContext<DeepResearch>) -> Result<Patch<State>, Fault> {
     let state = &cx.state;
     let mut patch = Patch::default();
@@ -155,19 +158,15 @@ pub(super) async fn report_plainly(cx: NodeContext<DeepResearch>) -> Result<Patc
         ("SYNTHESIS_FAILED", ResearchOutcome::Degraded)
     };
     role_failed(&cx, &mut patch, code);
-    if citing::take_unfinished(&cx, &mut patch) {
-        patch.set(State::research_outcome, Some(outcome));
-        cx.go_to(&mut patch, NextNode::Deliver);
-        return Ok(patch);
+    let draft = &cx.data().draft;
+    let report = UnfinishedReport::of(state, draft);
+    if report.as_ref().is_some_and(|report| report.is_cut) {
+        patch.set(State::warnings, vec![BREAKS_OFF.to_owned()]);
+    } else if draft.is_shown() {
+        patch.note("content_reset", json!({"reason": code}));
     }
-    if !state.all_observations.is_empty() {
-        let part = |observation: &super::state::Observation| {
-            format!("## {}\n\n{}\n", observation.step_title, observation.text)
-        };
-        let parts: Vec<String> = state.all_observations.iter().map(part).collect();
-        let numbers = (1..).zip(state.sources.all()).map(|(number, _)| format!("- [{number}]\n"));
-        let text = format!("{}\n## Sources\n\n{}", parts.join("\n"), numbers.collect::<String>());
-        take_over(&state.sources, &text, &mut patch);
+    if let Some(report) = report {
+        take(report, &mut patch);
     }
     patch.set(State::research_outcome, Some(outcome));
     cx.go_to(&mut patch, NextNode::Deliver);

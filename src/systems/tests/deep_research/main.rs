@@ -23,3 +23,4 @@ mod scene;
 mod storing;
 mod structured;
 mod threads;
+mod unfinished;

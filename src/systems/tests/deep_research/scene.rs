@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use antiphon_core::event::EventKind;
-use antiphon_core::{Category, Fault, ModelRequest, SideEffect, ToolOutcome, ToolSpec};
+use antiphon_core::event::{Event, EventKind};
+use antiphon_core::{Category, Fault, ModelReply, ModelRequest, SideEffect, ToolOutcome, ToolSpec};
 use antiphon_models::{ScriptBranch, ScriptedModel, ScriptedReply};
-use antiphon_runtime::{CallContext, Clock, ManualClock, Tool};
+use antiphon_runtime::{CallContext, Clock, ManualClock, Model, ReplyChunk, Tool, Watcher};
 use antiphon_systems::deep_research::{
     Config, DeepResearch, ResearchReport, ResearchRequest, State,
 };
@@ -119,12 +119,56 @@ impl Tool for LibraryTool {
     }
 }
 
+/// A model that shows the beginning of the reply of one role before it asks its script.
+struct BreakingModel {
+    script: Arc<ScriptedModel>,
+    role: &'static str,
+    beginning: &'static str,
+}
+
+#[async_trait]
+impl Model for BreakingModel {
+    fn name(&self) -> &str {
+        self.script.name()
+    }
+
+    async fn call(&self, request: &ModelRequest, cx: &CallContext) -> Result<ModelReply, Fault> {
+        if request.tags["role"] == self.role {
+            for piece in self.beginning.split_inclusive(' ') {
+                cx.emit(ReplyChunk::Text(piece.to_owned()));
+            }
+        }
+        self.script.call(request, cx).await
+    }
+}
+
+/// Somebody who watches replies while they are written.
+#[derive(Default)]
+pub(crate) struct Onlooker(Mutex<String>);
+
+impl Onlooker {
+    /// Whether the last pieces are those of this text.
+    pub(crate) fn has_seen(&self, text: &str) -> bool {
+        self.0.lock().unwrap().ends_with(text)
+    }
+}
+
+impl Watcher for Onlooker {
+    fn see(&self, event: &Arc<Event>) {
+        if event.kind == EventKind::Chunk {
+            self.0.lock().unwrap().push_str(event.data["text"].as_str().unwrap());
+        }
+    }
+}
+
 /// One question with everything scripted.
 pub(crate) struct Scene {
     pub(crate) config: Config,
     pub(crate) clock: Arc<ManualClock>,
     pub(crate) library: Arc<Library>,
     branches: Vec<ScriptBranch>,
+    pub(crate) shown: Option<(&'static str, &'static str)>,
+    pub(crate) onlooker: Arc<Onlooker>,
 }
 
 /// What came of it.
@@ -183,7 +227,15 @@ impl Scene {
             clock: Arc::new(ManualClock::default()),
             library: Arc::new(library),
             branches: Vec::new(),
+            shown: None,
+            onlooker: Arc::default(),
         }
+    }
+
+    /// What the role shows of its reply before the script replies.
+    pub(crate) fn showing(mut self, role: &'static str, beginning: &'static str) -> Self {
+        self.shown = Some((role, beginning));
+        self
     }
 
     /// The replies of a role, in order.
@@ -210,8 +262,13 @@ impl Scene {
             LibraryTool::open("web_search", "query", &self.library),
             LibraryTool::open("read_page", "url", &self.library),
         ];
-        let resources =
-            SystemResourcesBuilder::new().model(model.clone()).tools("deep_research", tools);
+        let asked: Arc<dyn Model> = match self.shown {
+            Some((role, beginning)) => {
+                Arc::new(BreakingModel { script: model.clone(), role, beginning })
+            }
+            None => model.clone(),
+        };
+        let resources = SystemResourcesBuilder::new().model(asked).tools("deep_research", tools);
         (SystemRunner::new(self.config.clone(), resources).unwrap(), model)
     }
 
@@ -219,12 +276,18 @@ impl Scene {
         Session { run_id: "run".to_owned(), ..Session::new(self.clock.clone()) }
     }
 
+    /// As [`Scene::session`], with somebody who watches replies while they are written.
+    pub(crate) fn watched(&self) -> Session {
+        Session { watchers: vec![self.onlooker.clone()], ..self.session() }
+    }
+
     /// Asks, and moves the time whenever nothing else can go on.
     pub(crate) async fn ask(mut self, input: impl Into<ResearchRequest>) -> Played {
         let (system, model) = self.system();
         let mut input: ResearchRequest = input.into();
         input.verify_sources = input.verify_sources.or(Some(false));
-        let asked = Box::pin(system.ask(input, self.session()));
+        let session = if self.shown.is_some() { self.watched() } else { self.session() };
+        let asked = Box::pin(system.ask(input, session));
         let result = in_time(&self.clock, asked).await.unwrap();
         Played { result, model, library: self.library }
     }

@@ -1,16 +1,14 @@
 //! Conversations in threads, and questions that are lost on the way.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use antiphon_models::ScriptedReply;
-use antiphon_runtime::{Answers, CancellationToken, ManualClock, Store};
+use antiphon_runtime::{Answers, ManualClock, Store};
 use antiphon_stores::{Cipher, Durability, MemoryStore, SealedStore, StoredThread};
 use antiphon_systems::deep_research::{QueryMode, ResearchRequest};
 use antiphon_systems::{Outcome, Session};
 use serde_json::json;
 
-use crate::flow::{light, light_with};
+use crate::flow::light;
 use crate::scene::{Library, Scene, in_time, unverified};
 
 pub(crate) fn store() -> Arc<dyn Store> {
@@ -76,33 +74,4 @@ async fn a_lost_research_goes_on_without_a_step_or_a_page_twice() {
     calls.sort();
     calls.dedup();
     assert_eq!(calls.len(), expected.library.called().len(), "no page was read twice");
-}
-
-/// DR-36 of `docs/systems/deep-research.md`.
-#[tokio::test]
-async fn a_cancelled_research_keeps_what_it_has() {
-    // The clock stands, so that the report is never written.
-    let never = ScriptedReply::text("late").after(Duration::from_secs(5));
-    let mut scene = light_with(Library::tea(), never);
-    let (system, model) = scene.system();
-    let token = CancellationToken::new();
-    let store = store();
-    let session =
-        Session { cancel: Some(token.clone()), thread: Some(thread(&store)), ..scene.session() };
-    let cancels = async {
-        while model.requests().len() < 10 {
-            tokio::task::yield_now().await;
-        }
-        token.cancel("enough");
-        std::future::pending::<()>().await;
-    };
-    let asked = Box::pin(system.ask(unverified("How long do teas steep?"), session));
-    let result = tokio::select! {
-        biased;
-        () = cancels => unreachable!("it waits"),
-        result = asked => result.unwrap(),
-    };
-    assert_eq!(result.outcome, Outcome::Cancelled);
-    assert_eq!(result.output.observations.len(), 2);
-    assert!(result.output.answer.is_empty());
 }

@@ -1,0 +1,81 @@
+//! What can be shown of a report that did not come to its end.
+
+use std::collections::BTreeMap;
+
+use antiphon_citation::CitationRun;
+use serde_json::json;
+
+use super::citing;
+use super::draft::ReportDraft;
+use super::links::LinkedReport;
+use super::source::SourceRegistry;
+use super::state::{Observation, State};
+
+/// A report that is not what was asked for.
+pub(super) struct UnfinishedReport {
+    pub(super) text: String,
+    pub(super) sources: SourceRegistry,
+    pub(super) links_removed: usize,
+    /// The stages of citation, ended where they were; their claims are not verified.
+    pub(super) citation: Option<CitationRun>,
+    /// Whether the text breaks off.
+    pub(super) is_cut: bool,
+}
+
+impl UnfinishedReport {
+    /// The report that the stages of citation hold, else what a model has written of it, else what
+    /// the steps have found; none without all of these.
+    pub(super) fn of(state: &State, draft: &ReportDraft) -> Option<Self> {
+        if !state.citation.text().is_empty() {
+            return Some(Self::of_stages(
+                state,
+                state.citation.clone(),
+                state.citation.is_composing(),
+            ));
+        }
+        match draft.text() {
+            Some(written) if state.citation.pending().is_empty() => {
+                Some(Self { is_cut: true, ..Self::linked(&state.sources, &written) })
+            }
+            Some(written) => Some(Self::of_stages(state, with_draft(state, &written), true)),
+            None => digest(&state.all_observations, &state.sources)
+                .map(|text| Self::linked(&state.sources, &text)),
+        }
+    }
+
+    fn of_stages(state: &State, mut run: CitationRun, is_cut: bool) -> Self {
+        run.conclude();
+        let (text, sources) = citing::taken(state, &run);
+        Self { text, sources, links_removed: 0, citation: Some(run), is_cut }
+    }
+
+    /// A text whose links are held to the sources.
+    pub(super) fn linked(sources: &SourceRegistry, text: &str) -> Self {
+        let LinkedReport { text, cited, removed } = LinkedReport::new(text, sources);
+        let mut sources = sources.clone();
+        for number in cited {
+            if let Some(source) = sources.get_mut(number) {
+                source.is_cited = true;
+            }
+        }
+        Self { text, sources, links_removed: removed, citation: None, is_cut: false }
+    }
+}
+
+/// The stages with the beginning of a report in the place of all of it.
+fn with_draft(state: &State, written: &str) -> CitationRun {
+    let mut run = state.citation.clone();
+    let reply = |id: &String| (id.clone(), json!({"report": written}));
+    let replies: BTreeMap<_, _> = run.pending().iter().map(|it| reply(&it.id)).collect();
+    run.advance(&replies);
+    run
+}
+
+/// What the steps have found, under their titles, with the sources.
+fn digest(observations: &[Observation], sources: &SourceRegistry) -> Option<String> {
+    let part = |it: &Observation| format!("## {}\n\n{}\n", it.step_title, it.text);
+    let parts: Vec<String> = observations.iter().map(part).collect();
+    let numbers = (1..).zip(sources.all()).map(|(number, _)| format!("- [{number}]\n"));
+    let list = || numbers.collect::<String>();
+    (!parts.is_empty()).then(|| format!("{}\n## Sources\n\n{}", parts.join("\n"), list()))
+}
