@@ -132,6 +132,25 @@ def test_what_a_worker_has_not_done_stands_with_the_step() -> None:
     assert "not done: suburbs: not counted" in result._repr_mimebundle_()["text/plain"]
 
 
+@pytest.mark.parametrize("is_queued", [True, False])
+def test_a_tool_reads_how_the_task_stands_if_it_is_told(is_queued: bool) -> None:
+    told: list[str | None] = []
+
+    def count(city: str, call: ToolContext) -> int:
+        told.append(call.context_summary)
+        return CITIES[city]
+
+    tools = [Tool(count, name="population", description="Look up.")]
+    queue = Queue.memory()
+    options: dict[str, Any] = {"queue": queue} if is_queued else {}
+    with Worker(queue, tools=tools):
+        for is_told in (False, True):
+            asked("Lyon", tools=tools, send_context_summary=is_told, **options)
+    assert told[0] is None
+    assert told[1] is not None
+    assert "Carry out the first stage." in told[1]
+
+
 def test_a_worker_refuses_what_it_cannot_do() -> None:
     queue = Queue.memory()
     with pytest.raises(ValidationError, match="no tool of the role: ResearchAgent") as refused:

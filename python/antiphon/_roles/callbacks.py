@@ -139,5 +139,6 @@ class ToolCallback:
             context=None if caller is None else caller.context,
             thread=None if caller is None else caller.thread,
             resource=None if caller is None else resource_of(self.tool, caller),
+            context_summary=about.get("context_summary"),
         )
         return encode_tool_result(call_tool(self._ungated, arguments, context))

@@ -37,6 +37,9 @@ class ToolContext(Generic[ContextT]):
         thread: the thread that stores the run; ``None`` without one.
         resource: what the `lifespan` of the tool's `antiphon.Toolset` has opened for this run;
             ``None`` without one.
+        context_summary: how the task stands that the call is a step of: what was done and found,
+            and what comes next. Only for steps of a `PlanExecute` with
+            ``send_context_summary=True``, also where a `Worker` carries them out; else ``None``.
 
     Example:
         >>> def pay(cents: int, call: ToolContext) -> str:
@@ -54,6 +57,7 @@ class ToolContext(Generic[ContextT]):
     agent: str | None = None
     thread: str | None = None
     resource: Any = field(default=None, repr=False, compare=False)
+    context_summary: str | None = field(default=None, repr=False, compare=False)
     _ask: Callable[[Any], Any] | None = field(default=None, repr=False, compare=False)
 
     @property

@@ -85,6 +85,8 @@ pub struct CallContext {
     pub seed: antiphon_core::Seed,
     /// Adds an event to the trace of the run, with a name and its data; `None` outside of runs.
     pub notes: Option<CallNotes>,
+    /// How the task stands that the call is a step of, for a tool that is told so.
+    pub context_summary: Option<Arc<str>>,
 }
 
 /// Adds events to the trace of a run, from any thread.
@@ -104,6 +106,7 @@ impl CallContext {
             has_alternative: false,
             seed: antiphon_core::Seed::default(),
             notes: None,
+            context_summary: None,
         }
     }
 

@@ -160,6 +160,7 @@ fn about(spec: &ToolSpec, cx: &CallContext) -> Json {
         "name": spec.name,
         "call_id": cx.call_id,
         "idempotency_key": cx.idempotency_key,
+        "context_summary": cx.context_summary.as_deref(),
     })
 }
 

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use antiphon_core::{Category, Fault};
-use antiphon_runtime::Tool;
+use antiphon_core::approval::HostVerdict;
+use antiphon_core::{Category, Fault, ToolOutcome, ToolSpec};
+use antiphon_runtime::{CallContext, Tool, UserContext};
+use async_trait::async_trait;
 use serde_json::{Value as Json, json};
 
 use super::PlanExecute;
@@ -96,7 +98,10 @@ async fn call(
     let sub_tasks = sub_tasks.filter(|_| step.assigned_agent_role != ORCHESTRATOR);
     let tool: Arc<dyn Tool> = match sub_tasks {
         Some(run) => run.tool(tool, brief(cx, step, sub_task, profile), timeout),
-        None => Arc::clone(tool),
+        None => match context_summary(cx) {
+            Some(summary) => Arc::new(ToldTool { tool: Arc::clone(tool), summary: summary.into() }),
+            None => Arc::clone(tool),
+        },
     };
     let progress = call_planned(cx, &tool, Json::Object(start.input.clone()), timeout).await?;
     Ok(match progress {
@@ -123,6 +128,38 @@ fn is_refused(fault: &Fault) -> bool {
     fault.category == Category::Auth || status.is_some_and(|status| USED_UP.contains(&status))
 }
 
+/// How the task stands, if tools are told.
+fn context_summary(cx: &NodeContext<PlanExecute>) -> Option<String> {
+    cx.system().config.send_context_summary.then(|| cx.state.cwc.summary())
+}
+
+/// A tool that learns how the task stands.
+struct ToldTool {
+    tool: Arc<dyn Tool>,
+    summary: Arc<str>,
+}
+
+#[async_trait]
+impl Tool for ToldTool {
+    fn spec(&self) -> &ToolSpec {
+        self.tool.spec()
+    }
+
+    async fn approve(&self, arguments: &Json, cx: &CallContext) -> Result<HostVerdict, Fault> {
+        self.tool.approve(arguments, cx).await
+    }
+
+    fn bind(&self, user_context: &UserContext) -> Option<Arc<dyn Tool>> {
+        let (tool, summary) = (self.tool.bind(user_context)?, Arc::clone(&self.summary));
+        Some(Arc::new(Self { tool, summary }))
+    }
+
+    async fn call(&self, arguments: Json, cx: &CallContext) -> ToolOutcome {
+        let context_summary = Some(Arc::clone(&self.summary));
+        self.tool.call(arguments, &CallContext { context_summary, ..cx.clone() }).await
+    }
+}
+
 /// What a worker learns of a step.
 fn brief(
     cx: &NodeContext<PlanExecute>,
@@ -131,7 +168,6 @@ fn brief(
     profile: Option<&str>,
 ) -> SubTaskBrief {
     let run_id = cx.scope.run_id.to_string();
-    let is_told = cx.system().config.send_context_summary;
     SubTaskBrief {
         sub_task_id: sub_task.to_owned(),
         parent_task_id: run_id.clone(),
@@ -139,7 +175,7 @@ fn brief(
         role: step.assigned_agent_role.clone(),
         step_id: step.step_id.clone(),
         narrative_step: step.narrative_step.clone(),
-        context_summary: is_told.then(|| cx.state.cwc.summary()),
+        context_summary: context_summary(cx),
         key_profile: profile.map(str::to_owned),
         attempt: cx.state.attempt,
     }

@@ -69,6 +69,7 @@ impl RoleTools {
             deadline: Some(task.deadline),
             idempotency_key: Some(task.sub_task_id.clone()),
             has_alternative: task.has_alternative,
+            context_summary: task.context_summary.as_deref().map(Arc::from),
             ..CallContext::new(Arc::clone(clock))
         };
         tool.call(&Json::Object(task.sub_task_input.clone()), Some(timeout), &cx).await

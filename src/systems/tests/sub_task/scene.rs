@@ -1,7 +1,7 @@
 //! A queue, an orchestrator's side, tools that count their calls, and workers.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use antiphon_core::tool::SideEffect;
@@ -29,6 +29,8 @@ pub(crate) struct CountingTool {
     pub(crate) begun: AtomicUsize,
     pub(crate) ended: AtomicUsize,
     pub(crate) most: AtomicUsize,
+    /// How the task stood, as each call was told.
+    pub(crate) told: Mutex<Vec<Option<Arc<str>>>>,
     delay: Duration,
     reply: Box<Reply>,
 }
@@ -38,8 +40,8 @@ impl CountingTool {
         let parameters = json!({"type": "object", "properties": {"number": {"type": "integer"}}});
         let mut spec = ToolSpec::new("double", "Doubles a number.", parameters);
         spec.side_effect = SideEffect::Read;
-        let (begun, ended, most) = Default::default();
-        Self { spec, begun, ended, most, delay: Duration::ZERO, reply: Box::new(reply) }
+        let (begun, ended, most, told) = Default::default();
+        Self { spec, begun, ended, most, told, delay: Duration::ZERO, reply: Box::new(reply) }
     }
 
     /// Doubles the number that it is given.
@@ -71,6 +73,7 @@ impl Tool for CountingTool {
     async fn call(&self, arguments: Json, cx: &CallContext) -> ToolOutcome {
         let under_way = self.begun.fetch_add(1, Ordering::SeqCst) + 1 - self.calls().1;
         self.most.fetch_max(under_way, Ordering::SeqCst);
+        self.told.lock().unwrap().push(cx.context_summary.clone());
         if !self.delay.is_zero() {
             cx.clock.sleep(self.delay).await;
         }

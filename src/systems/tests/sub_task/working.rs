@@ -10,7 +10,8 @@ use antiphon_runtime::queue::{DeathReason, QueueMessage, QueueSettings};
 use antiphon_runtime::{CancellationToken, ManualClock, SystemClock, Tool};
 use antiphon_systems::sub_task::name::task_topic;
 use antiphon_systems::sub_task::{
-    SubTaskWorker, WorkerNotice, WorkerNoticeKind, WorkerSettings, WorkerTools, queue_settings,
+    SubTaskBrief, SubTaskWorker, WorkerNotice, WorkerNoticeKind, WorkerSettings, WorkerTools,
+    queue_settings,
 };
 use serde_json::json;
 use tokio::task::JoinHandle;
@@ -34,6 +35,22 @@ async fn a_worker_does_so_many_at_a_time() {
         assert_eq!(call.await.unwrap(), Ok(json!(2 * number)));
     }
     assert_eq!(tool.most.load(Ordering::SeqCst), 2);
+    worker.kill().await;
+}
+
+#[tokio::test]
+async fn the_tool_of_a_worker_is_told_how_the_task_stands_if_its_message_says_so() {
+    let (scene, clock) = Scene::new();
+    let tool = Arc::new(CountingTool::doubling());
+    let worker = RunningWorker::begin(scene.worker(&tool));
+    let run = scene.run();
+    for (step, summary) in [("s1", None), ("s2", Some("Two of three are done.".to_owned()))] {
+        let brief = SubTaskBrief { context_summary: summary, ..brief("run", step) };
+        let call = scene.call(&run, &tool, brief, 3);
+        pass_until(&clock, || call.is_finished()).await;
+        assert_eq!(call.await.unwrap(), Ok(json!(6)));
+    }
+    assert_eq!(*tool.told.lock().unwrap(), [None, Some("Two of three are done.".into())]);
     worker.kill().await;
 }
 
