@@ -78,7 +78,8 @@ impl SecretIndex {
             let length = is_first.then(|| self.length_of_secret(rest)).flatten();
             // A beginning may end within a character.
             let within = |length: &usize| rest.get(*length).is_some_and(|byte| byte >> 6 == 0b10);
-            let length = length.and_then(|least| (least..).find(|length| !within(length)));
+            let length =
+                length.and_then(|least| (least..=rest.len()).find(|length| !within(length)));
             if let Some(secret) = length.and_then(|length| rest.get_mut(..length)) {
                 secret.fill(b'*');
                 found = true;
