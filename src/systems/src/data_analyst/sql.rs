@@ -11,10 +11,12 @@
 //! | `unit_check` | whether a query answers in the unit that is asked for |
 //! | `query`, `agreement` | the nodes that check and run a query; whether several came to the same |
 //! | [`listing`] | the node that lists tables and columns for questions about the schema itself |
+//! | `catalogue_query` | queries that are after such a list |
 //! | `clarification` | the node that asks a person |
 //! | `roles` | the models that write, review and answer |
 
 mod agreement;
+mod catalogue_query;
 pub(super) mod clarification;
 mod described_names;
 mod identifier;

@@ -75,14 +75,34 @@ async fn a_reply_with_a_query_or_with_what_is_missing_asks_for_no_list() {
 }
 
 #[tokio::test]
-async fn a_query_of_the_catalogue_is_told_how_to_ask_for_a_list() {
-    for sql in ["SELECT name FROM sqlite_master WHERE type = 'table'", "SHOW TABLES"] {
-        let replies = vec![query(sql), listing("tables", &[])];
-        let played = listed(json!({}), replies, "orders and regions.").await;
-        assert_eq!(cells(&played, "table"), ["orders", "regions"]);
-        let again = played.requests("sql_writer")[1].messages.last().unwrap().content.to_string();
-        assert!(again.contains("listed without a query"), "{again}");
+async fn a_query_of_the_catalogue_asks_for_a_list() {
+    for sql in [
+        "SELECT name FROM sqlite_master WHERE type = 'table'",
+        "SELECT name FROM tables",
+        "SELECT table_name\nFROM information_schema.tables WHERE table_schema = 'public';",
+        "SHOW TABLES",
+    ] {
+        let played = listed(json!({}), vec![query(sql)], "orders and regions.").await;
+        assert_eq!(cells(&played, "table"), ["orders", "regions"], "{sql}");
+        assert_eq!(played.ran(), [""; 0]);
     }
+    for sql in [
+        "PRAGMA table_info(regions)",
+        "SELECT name FROM pragma_table_info('regions')",
+        "SELECT sql FROM sqlite_master WHERE name = 'regions'",
+        "DESCRIBE regions;",
+    ] {
+        let played = listed(json!({}), vec![query(sql)], "code and name.").await;
+        assert_eq!(cells(&played, "column"), ["code", "name"], "{sql}");
+    }
+}
+
+#[tokio::test]
+async fn a_query_of_the_catalogue_and_a_table_is_refused_as_before() {
+    let both = "SELECT name FROM sqlite_master JOIN orders ON id = rootpage";
+    let replies = vec![query(both), query("SELECT count(*) AS n FROM orders")];
+    let played = listed(json!({}), replies, "There are 3.").await;
+    assert_eq!(played.ran(), ["SELECT count(*) AS n FROM orders"]);
 }
 
 #[tokio::test]

@@ -22,9 +22,6 @@ const MOST_RUNS: usize = 3;
 /// The kind of a failure by a unit that the question does not ask for.
 const UNIT_MISMATCH: &str = "UnitMismatch";
 
-/// What a model is told that queries the catalogue of the database.
-const LISTED: &str = "tables and columns are listed without a query: `schema` says which";
-
 /// Checks the query that was written, before anything else is done with it.
 pub(in crate::data_analyst) async fn check(
     cx: NodeContext<DataAnalyst>,
@@ -170,8 +167,7 @@ pub(super) fn reject(
     }
     let mut error = AgentError::of(&fault);
     let is_mended = is_mended_by_another_query(&fault.code);
-    let hint = if asks_a_catalogue(&work.query) { Some(LISTED) } else { fault.hint.as_deref() };
-    if let Some(hint) = hint.filter(|_| is_mended) {
+    if let Some(hint) = fault.hint.as_deref().filter(|_| is_mended) {
         error = error.with("hint", hint);
     }
     if is_mended {
@@ -181,23 +177,6 @@ pub(super) fn reject(
         work.error = Some(error);
     }
     Ok(())
-}
-
-/// Whether a query is after the schema itself.
-fn asks_a_catalogue(query: &str) -> bool {
-    const CATALOGUES: [&str; 6] = [
-        "sqlite_master",
-        "sqlite_schema",
-        "information_schema",
-        "pg_catalog",
-        "pg_tables",
-        "pg_class",
-    ];
-    const STATEMENTS: [&str; 3] = ["pragma", "show", "describe"];
-    let query = query.trim_start().to_lowercase();
-    let is_named = |sign: char| !(sign.is_alphanumeric() || sign == '_');
-    STATEMENTS.iter().any(|word| query.starts_with(word))
-        || query.split(is_named).any(|word| CATALOGUES.contains(&word))
 }
 
 /// Counts a failed attempt, and gives up after the last one.

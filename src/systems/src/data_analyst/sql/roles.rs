@@ -4,6 +4,7 @@ use antiphon_core::{Fault, Message, Schema};
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
+use super::catalogue_query::requested_list;
 use super::listing::SchemaRequest;
 use super::work::{SqlAttempt, SqlWork};
 use crate::builder::RoleNode;
@@ -133,8 +134,10 @@ fn written(cx: &NodeContext<DataAnalyst>, mut reply: RoleReply) -> Result<Patch<
         let data = json!({"missing": missing});
         work.trace.push(event(cx, AgentName::Sql, TraceEventKind::Decision, "not in data", data));
         work.error = Some(AgentError::new("NotInData", message));
-    } else if let Some(listing) = asked_listing(&sql, schema.as_deref(), tables) {
-        let data = json!({"schema": listing.scope, "tables": listing.tables});
+    } else if let Some(listing) = asked_listing(&sql, schema.as_deref(), tables)
+        .or_else(|| requested_list(&extract(&sql), &work.table_names))
+    {
+        let data = json!({"schema": listing.scope, "tables": listing.tables, "query": sql});
         work.trace.push(event(cx, AgentName::Sql, TraceEventKind::Decision, "schema", data));
         work.listing = Some(listing);
     } else {

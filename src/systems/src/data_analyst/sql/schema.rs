@@ -73,6 +73,7 @@ async fn describe(
         work.error = Some(AgentError::new("NoTables", message));
         return Ok(());
     }
+    work.table_names = overview.iter().map(|table| table.name.clone()).collect();
     described_names::check(cx, found, schema).await?;
     let question = &cx.input().question;
     let chosen = link(question, &overview, &config.descriptions, config.max_tables);

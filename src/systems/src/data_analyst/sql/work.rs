@@ -47,6 +47,8 @@ pub struct SqlWork {
     pub dialect: String,
     /// The tables that the question is about, described for a model.
     pub tables: String,
+    /// The names of all tables that may be read.
+    pub table_names: Vec<String>,
     /// The query that is to run next.
     pub query: String,
     /// What of the schema itself is listed in place of a query.

@@ -1,0 +1,91 @@
+//! Queries of the catalogue of a database, which models write for questions about its schema.
+
+use super::listing::{SchemaRequest, SchemaScope};
+
+/// Where databases keep what tables there are.
+const TABLES: [&str; 6] = [
+    "sqlite_master",
+    "sqlite_schema",
+    "pragma_table_list",
+    "information_schema.tables",
+    "pg_tables",
+    "pg_class",
+];
+/// Where databases keep what columns there are.
+const COLUMNS: [&str; 4] =
+    ["pragma_table_info", "pragma_table_xinfo", "information_schema.columns", "pg_attribute"];
+
+/// The list that a query is after, if it reads nothing but the catalogue. `known` are the tables
+/// that may be read: a database may have one that is called `tables`.
+pub(super) fn requested_list(query: &str, known: &[String]) -> Option<SchemaRequest> {
+    let lower = query.to_lowercase();
+    let words: Vec<&str> = lower.split_whitespace().collect();
+    let scope = match *words.first()? {
+        "show" if lower.contains("columns") => SchemaScope::Columns,
+        "show" if lower.contains("tables") => SchemaScope::Tables,
+        "describe" | "desc" => SchemaScope::Columns,
+        "pragma" if lower.contains("table_list") => SchemaScope::Tables,
+        "pragma" if lower.contains("table_info") => SchemaScope::Columns,
+        "select" => scope_of_sources(&words, known)?,
+        _ => return None,
+    };
+    Some(SchemaRequest { scope, tables: named_tables(&lower, known) })
+}
+
+/// What the catalogue is asked for; none if anything else is read.
+fn scope_of_sources(words: &[&str], known: &[String]) -> Option<SchemaScope> {
+    let sources = words.windows(2).filter_map(|pair| match pair {
+        ["from" | "join", source] => Some(*source),
+        _ => None,
+    });
+    let mut found = None;
+    for source in sources {
+        // A second source without `join` follows.
+        if source.ends_with(',') {
+            return None;
+        }
+        let scope = scope_of(source, known)?;
+        found =
+            Some(if found == Some(SchemaScope::Columns) { SchemaScope::Columns } else { scope });
+    }
+    // The statement that has made a table tells its columns.
+    let is_definition = words.get(1).is_some_and(|word| word.trim_end_matches(',') == "sql");
+    if is_definition && found.is_some() { Some(SchemaScope::Columns) } else { found }
+}
+
+fn scope_of(source: &str, known: &[String]) -> Option<SchemaScope> {
+    let name = source.split('(').next().unwrap_or_default();
+    let name = name.trim_end_matches([')', ';']).replace(['"', '`', '[', ']'], "");
+    let is = |place: &&str| name == **place || name.ends_with(&format!(".{place}"));
+    if known.iter().any(|table| is_called(table, &name)) {
+        None
+    } else if name == "tables" || TABLES.iter().any(|place| is(&place)) {
+        Some(SchemaScope::Tables)
+    } else if name == "columns" || COLUMNS.iter().any(|place| is(&place)) {
+        Some(SchemaScope::Columns)
+    } else {
+        None
+    }
+}
+
+/// The tables whose names stand in quotes, as an argument, or at the end.
+fn named_tables(lower: &str, known: &[String]) -> Vec<String> {
+    let lower = lower.trim_end_matches([';', ' ', '\n']);
+    let stands = |name: &str| {
+        let is_part = |part: String| lower.contains(&part);
+        is_part(format!("'{name}'"))
+            || is_part(format!("({name})"))
+            || lower.ends_with(&format!(" {name}"))
+    };
+    let is_named = |table: &&String| {
+        let table = table.to_lowercase();
+        stands(&table) || table.rsplit('.').next().is_some_and(stands)
+    };
+    known.iter().filter(is_named).cloned().collect()
+}
+
+/// Whether a table has that name, with or without its schema.
+fn is_called(table: &str, name: &str) -> bool {
+    let own = table.rsplit('.').next().unwrap_or_default();
+    table.eq_ignore_ascii_case(name) || own.eq_ignore_ascii_case(name)
+}
