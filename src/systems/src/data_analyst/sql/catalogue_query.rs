@@ -29,7 +29,23 @@ pub(super) fn requested_list(query: &str, known: &[String]) -> Option<SchemaRequ
         "select" => scope_of_sources(&words, known)?,
         _ => return None,
     };
-    Some(SchemaRequest { scope, tables: named_tables(&lower, known) })
+    let tables = named_tables(&lower, known);
+    // What is said about a table that may not be read is refused, and no list of others.
+    let is_about_one = words.first() != Some(&"select") && scope == SchemaScope::Columns;
+    let names_others = literals(&lower).any(|literal| !is_plain(literal));
+    let is_unknown = tables.is_empty() && (is_about_one || names_others);
+    (!is_unknown).then_some(SchemaRequest { scope, tables })
+}
+
+/// The texts in quotes.
+fn literals(lower: &str) -> impl Iterator<Item = &str> {
+    lower.split('\'').skip(1).step_by(2)
+}
+
+/// Whether a text is what a catalogue has beside names of tables.
+fn is_plain(literal: &str) -> bool {
+    const PLAIN: [&str; 6] = ["table", "view", "base table", "public", "main", "r"];
+    PLAIN.contains(&literal) || literal.starts_with("sqlite") || literal.starts_with("pg_")
 }
 
 /// What the catalogue is asked for; none if anything else is read.
@@ -38,6 +54,10 @@ fn scope_of_sources(words: &[&str], known: &[String]) -> Option<SchemaScope> {
         ["from" | "join", source] => Some(*source),
         _ => None,
     });
+    // The statements that have made tables say more than a list does.
+    if words.get(1).is_some_and(|word| word.trim_end_matches(',') == "sql") {
+        return None;
+    }
     let mut found = None;
     for source in sources {
         // A second source without `join` follows.
@@ -48,9 +68,7 @@ fn scope_of_sources(words: &[&str], known: &[String]) -> Option<SchemaScope> {
         found =
             Some(if found == Some(SchemaScope::Columns) { SchemaScope::Columns } else { scope });
     }
-    // The statement that has made a table tells its columns.
-    let is_definition = words.get(1).is_some_and(|word| word.trim_end_matches(',') == "sql");
-    if is_definition && found.is_some() { Some(SchemaScope::Columns) } else { found }
+    found
 }
 
 fn scope_of(source: &str, known: &[String]) -> Option<SchemaScope> {
