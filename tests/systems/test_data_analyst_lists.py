@@ -23,7 +23,7 @@ def ask(reply: dict[str, Any], **options: Any) -> OrchestratorResponse:
     analyst = DataAnalyst(
         scripted(replies), sandbox=False, check_query=False, compose_single=False, **options
     )
-    found = analyst.run("List all tables in the database", trace=True)
+    found = analyst.run("What is in the schema?", trace=True)
     assert (found.outcome, found.answer) == ("answered", "That is in the list."), found.error
     ran = [one for one in found.events if (one.name, one.kind) == ("sql_query", "tool_call")]
     assert not [one for one in ran if "SELECT DISTINCT" not in str(one.data)]
@@ -70,6 +70,15 @@ def test_tables_that_may_be_read_are_listed(tmp_path: Path) -> None:
     ]
     assert columns.sql == ""
     assert columns.metadata["truncated"] == []
+
+
+def test_the_plainest_words_need_no_model(tmp_path: Path) -> None:
+    """DA-01 of `docs/systems/data-analyst.md`."""
+    model = scripted([{"json": {"answer": "regions and orders."}}])
+    analyst = DataAnalyst(model, database=shop(tmp_path), sandbox=False, compose_single=False)
+    found = analyst.run("List all tables in the database")
+    assert [name for name, _ in rows(found)] == ["north", "orders", "regions", "salaries"]
+    assert found.usage.model_calls == 1
 
 
 def test_frames_are_listed_as_tables() -> None:
@@ -124,7 +133,11 @@ LIST = {"make_request": False, "list_endpoints": True, "method": "", "path": ""}
 def ask_api(api: Any) -> OrchestratorResponse:
     replies = [{"json": LIST}, {"json": {"answer": "Orders can be read."}}]
     analyst = DataAnalyst(scripted(replies), api=api, sandbox=False, compose_single=False)
-    return analyst.run("List me all the API points available to you", trace=True)
+    asked = analyst.run("What can be called?", trace=True)
+    plain = DataAnalyst(scripted(replies[1:]), api=api, sandbox=False, compose_single=False)
+    found = plain.run("List me all the API points available to you", trace=True)
+    assert asked.data == found.data
+    return found
 
 
 def test_endpoints_that_may_be_called_are_listed() -> None:
@@ -148,7 +161,8 @@ def test_endpoints_that_may_be_called_are_listed() -> None:
 def test_a_tool_that_knows_only_what_fits_gives_a_list_that_is_not_whole() -> None:
     def api_endpoints(question: str) -> dict[str, Any]:
         """Find endpoints."""
-        return {"endpoints": [{"method": "GET", "path": "/v1/orders", "description": question}]}
+        about = f"a text of {type(question).__name__}"
+        return {"endpoints": [{"method": "GET", "path": "/v1/orders", "description": about}]}
 
     def api_read(method: str) -> dict[str, Any]:
         """Read."""

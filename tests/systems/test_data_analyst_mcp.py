@@ -122,7 +122,7 @@ def test_tables_and_columns_are_listed_over_mcp_as_far_as_the_server_tells(file:
             check_query=False,
             compose_single=False,
         )
-        found = analyst.run("List all tables in the database")
+        found = analyst.run("What is in the schema?")
         assert found.data is not None, found.error
         return list(found.data)
 

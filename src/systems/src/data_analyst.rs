@@ -9,6 +9,7 @@
 //! | [`request`] | the question |
 //! | [`temporal`], [`heuristic`], [`decision`] | the time of a question, and which agents it is for |
 //! | [`sql`], [`api`], `computation_agent` | the agents |
+//! | `plain_wording` | questions for all tables or endpoints that need no model |
 //! | [`agent_result`], [`tabular`], [`trace_event`] | what they have come to |
 //! | [`state`] | the state of a question |
 //! | [`outcome`] | the output |
@@ -32,6 +33,7 @@ mod graph;
 mod grounding;
 pub mod heuristic;
 pub mod outcome;
+mod plain_wording;
 mod prompt;
 pub mod request;
 pub mod sql;

@@ -12,6 +12,7 @@ use serde_json::{Map, Value as Json, json};
 use super::agent_result::{AgentError, AgentExecutionStatus, AgentResult};
 use super::failure::{ends_run, lost};
 use super::grounding;
+use super::plain_wording::asks_for_endpoints;
 use super::request::AgentName;
 use super::state::State;
 use super::tabular::{MOST_LISTED, TabularResult};
@@ -138,11 +139,20 @@ pub(super) async fn find(cx: NodeContext<DataAnalyst>) -> Result<Patch<State>, F
             if work.endpoints.is_empty() {
                 let message = "the catalogue has no endpoint that may be called";
                 work.error = Some(AgentError::new("MissingContext", message));
+            } else if asks_for_endpoints(&cx.input().question) {
+                note_list(&cx, &mut work);
             }
         }
         Err(fault) => fail(&cx, &mut work, fault)?,
     }
     Ok(patch(work))
+}
+
+/// Has the endpoints listed next, without a plan of a model.
+fn note_list(cx: &NodeContext<DataAnalyst>, work: &mut ApiWork) {
+    let data = json!({"make_request": false, "list_endpoints": true});
+    work.trace.push(event(cx, AgentName::ApiDocs, TraceEventKind::Decision, "plan", data));
+    work.plan = Some(ApiCallPlan { list_endpoints: true, ..ApiCallPlan::default() });
 }
 
 fn fail(cx: &NodeContext<DataAnalyst>, work: &mut ApiWork, fault: Fault) -> Result<(), Fault> {

@@ -98,8 +98,14 @@ fn add_sql(has_review: bool, graph: &mut SystemBuilder<DataAnalyst>) -> Result<(
     graph.node(SQL_RUN, query::run).node(SQL_RESULT, query::conclude);
     graph.role(SQL_WRITE, sql::roles::writer())?.role(SQL_REVIEW, sql::roles::reviewer())?;
     graph.role(SQL_ANSWER, sql::roles::answerer())?;
-    graph.branch(SQL_SCHEMA, "schema", &[("known", SQL_WRITE), ("over", SQL_RESULT)], |view| {
-        Ok(goto(if view.get(State::sql)?.is_open() { "known" } else { "over" }))
+    let read = [("known", SQL_WRITE), ("list", SQL_LIST), ("over", SQL_RESULT)];
+    graph.branch(SQL_SCHEMA, "schema", &read, |view| {
+        let work = view.get(State::sql)?;
+        Ok(goto(match (work.is_open(), &work.listing) {
+            (false, _) => "over",
+            (true, Some(_)) => "list",
+            (true, None) => "known",
+        }))
     });
     let written =
         [("known", SQL_CHECK), ("list", SQL_LIST), ("ask", SQL_ASK), ("over", SQL_RESULT)];

@@ -20,6 +20,56 @@ async fn listed(settings: Json, replies: Vec<Json>, answer: &str) -> Played {
         .await
 }
 
+/// Whether a model is asked what is meant, of all agents but one.
+async fn is_left_to_a_model(question: &str, disabled: &str) -> bool {
+    let played = Scene::new(&json!({"check_query": false}))
+        .with_api([])
+        .role("sql_writer", [listing("tables", &[])])
+        .role("sql_answerer", [said("orders and regions.")])
+        .role("api_planner", [json!({"make_request": false, "method": "", "path": ""})])
+        .role("api_answerer", [said("orders.")])
+        .role("composer", [said("orders and regions.")])
+        .ask(asked(question, json!({"disable_agents": [disabled]})))
+        .await;
+    assert_eq!(played.results().len(), 1, "{question}");
+    !played.requests("sql_writer").is_empty() || !played.requests("api_planner").is_empty()
+}
+
+#[tokio::test]
+async fn only_the_plainest_words_need_no_model() {
+    for (question, is_left) in [
+        ("List all tables in the database", false),
+        ("Which tables does the database have?", false),
+        ("show me the tables of this db, please", false),
+        ("List all tables", true),
+        ("Which tables in the database have no rows?", true),
+        ("List all free tables in the database", true),
+        ("Do not list the tables of the database", true),
+    ] {
+        assert_eq!(is_left_to_a_model(question, "api_docs").await, is_left, "{question}");
+    }
+    for (question, is_left) in [
+        ("List me all the API points available to you", false),
+        ("Which endpoints are there in the API?", false),
+        ("List all endpoints of this API", false),
+        ("Which endpoints of the API are slow?", true),
+        ("List all the points of the endpoint", true),
+    ] {
+        assert_eq!(is_left_to_a_model(question, "sql").await, is_left, "{question}");
+    }
+}
+
+#[tokio::test]
+async fn a_database_with_tables_in_its_data_leaves_the_question_to_the_model() {
+    let scene = Scene::of_tables("CREATE TABLE tables (seats INTEGER);", &["tables"]);
+    let played = scene
+        .queries(&["SELECT seats FROM tables"], "There are none.")
+        .role("composer", [said("There are none.")])
+        .ask("List all tables in the database")
+        .await;
+    assert_eq!(played.ran(), ["SELECT seats FROM tables"]);
+}
+
 fn cells(played: &Played, column: &str) -> Vec<String> {
     let data = played.result.output.data.as_ref().unwrap();
     data.rows.iter().map(|row| row[column].as_str().unwrap().to_owned()).collect()

@@ -29,7 +29,6 @@ fn candidates(question: &str) -> Vec<&'static str> {
 async fn tables_of_the_database_are_listed_without_a_query() {
     assert_eq!(candidates("List all tables in the database"), ["sql"]);
     let played = Scene::new(&json!({}))
-        .role("sql_writer", [json!({"sql": "", "schema": "tables", "tables": []})])
         .role("sql_answerer", [said("There are 2 tables: orders and regions.")])
         .role("composer", [said("The tables orders and regions.")])
         .ask("List all tables in the database")
@@ -43,6 +42,7 @@ async fn tables_of_the_database_are_listed_without_a_query() {
     assert_eq!(played.answer(), "The tables orders and regions.");
     assert_eq!(played.result.outcome, Outcome::Answered);
     assert_eq!(played.requests("planner").len(), 0, "a choice of one is none");
+    assert_eq!(played.requests("sql_writer").len(), 0, "the words are plain");
     assert_eq!(played.ran(), [""; 0], "nothing is queried");
 }
 
@@ -54,12 +54,6 @@ async fn endpoints_of_the_api_are_listed_without_a_request() {
     let played = Scene::new(&json!({}))
         .with_api([])
         .role("planner", [plan(&["api_docs", "sql"])])
-        .role(
-            "api_planner",
-            [json!({
-                "make_request": false, "list_endpoints": true, "method": "", "path": "",
-            })],
-        )
         .role("api_answerer", [said("There are GET /v1/orders, GET /v1/orders/:id and more.")])
         .role("sql_writer", [json!({"sql": "", "missing": "endpoints of an API"})])
         .role("composer", [said("GET /v1/orders, GET /v1/orders/:id and POST /v1/orders.")])
@@ -74,6 +68,7 @@ async fn endpoints_of_the_api_are_listed_without_a_request() {
     let api = played.api.as_ref().unwrap();
     assert_eq!(api.calls.lock().unwrap().len(), 0, "nothing is sent");
     assert_eq!(api.lookups.lock().unwrap()[1], json!({"question": question, "all": true}));
+    assert_eq!(played.requests("api_planner").len(), 0, "the words are plain");
 }
 
 /// DA-03 of `docs/systems/data-analyst.md`.

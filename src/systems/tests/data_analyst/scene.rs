@@ -57,6 +57,11 @@ impl Scene {
         Self::of(settings, MEASURES, &["\"scrap log\""], QueryLimits::columns().rows)
     }
 
+    /// A database with tables of its own.
+    pub(crate) fn of_tables(script: &str, tables: &[&str]) -> Self {
+        Self::of(&json!({}), script, tables, QueryLimits::columns().rows)
+    }
+
     fn of(settings: &Json, script: &str, tables: &[&str], rows: usize) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("data.db");

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 
 use super::query::{fail, patch, reject};
+use super::work::SqlWork;
 use crate::data_analyst::DataAnalyst;
 use crate::data_analyst::agent_result::AgentError;
 use crate::data_analyst::request::AgentName;
@@ -53,6 +54,13 @@ impl SchemaRequest {
             _ => return None,
         };
         Some(Self { scope, tables })
+    }
+
+    /// Has the list made next, in place of `query` if there is one.
+    pub(super) fn note(self, cx: &NodeContext<DataAnalyst>, work: &mut SqlWork, query: &str) {
+        let data = json!({"schema": self.scope, "tables": self.tables, "query": query});
+        work.trace.push(event(cx, AgentName::Sql, TraceEventKind::Decision, "schema", data));
+        work.listing = Some(self);
     }
 }
 

@@ -137,9 +137,7 @@ fn written(cx: &NodeContext<DataAnalyst>, mut reply: RoleReply) -> Result<Patch<
     } else if let Some(listing) = asked_listing(&sql, schema.as_deref(), tables)
         .or_else(|| requested_list(&extract(&sql), &work.table_names))
     {
-        let data = json!({"schema": listing.scope, "tables": listing.tables, "query": sql});
-        work.trace.push(event(cx, AgentName::Sql, TraceEventKind::Decision, "schema", data));
-        work.listing = Some(listing);
+        listing.note(cx, &mut work, &sql);
     } else {
         work.query = extract(&sql);
         work.is_reviewed = false;

@@ -11,12 +11,14 @@ use serde_json::{Value as Json, json};
 
 use super::described_names;
 use super::identifier::IdentifierStyle;
+use super::listing::{SchemaRequest, SchemaScope};
 use super::schema_linking::{ListedTable, link};
 use super::value_lookup::{ColumnValues, look_up};
 use super::work::SqlWork;
 use crate::data_analyst::DataAnalyst;
 use crate::data_analyst::agent_result::AgentError;
 use crate::data_analyst::failure::ends_run;
+use crate::data_analyst::plain_wording::asks_for_tables;
 use crate::data_analyst::request::AgentName;
 use crate::data_analyst::state::State;
 use crate::data_analyst::tabular::TabularResult;
@@ -76,6 +78,15 @@ async fn describe(
     work.table_names = overview.iter().map(|table| table.name.clone()).collect();
     described_names::check(cx, found, schema).await?;
     let question = &cx.input().question;
+    let is_about_tables = |name: &str| name.to_lowercase().contains("table");
+    let of_data = overview
+        .iter()
+        .any(|it| is_about_tables(&it.name) || it.columns.iter().any(|it| is_about_tables(it)));
+    if asks_for_tables(question) && !of_data {
+        let listing = SchemaRequest { scope: SchemaScope::Tables, tables: Vec::new() };
+        listing.note(cx, work, "");
+        return Ok(());
+    }
     let chosen = link(question, &overview, &config.descriptions, config.max_tables);
     let mut described = Vec::new();
     for name in &chosen {
