@@ -77,9 +77,9 @@ fn scope_of(source: &str, known: &[String]) -> Option<SchemaScope> {
     let is = |place: &&str| name == **place || name.ends_with(&format!(".{place}"));
     if known.iter().any(|table| is_called(table, &name)) {
         None
-    } else if name == "tables" || TABLES.iter().any(|place| is(&place)) {
+    } else if name == "tables" || TABLES.iter().any(&is) {
         Some(SchemaScope::Tables)
-    } else if name == "columns" || COLUMNS.iter().any(|place| is(&place)) {
+    } else if name == "columns" || COLUMNS.iter().any(is) {
         Some(SchemaScope::Columns)
     } else {
         None
