@@ -62,6 +62,10 @@ impl Clock for SystemClock {
     }
 
     fn sleep(&self, delay: Duration) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        // Tokio's timer counts in milliseconds: even no time would last until the next one.
+        if delay.is_zero() {
+            return Box::pin(std::future::ready(()));
+        }
         Box::pin(tokio::time::sleep(delay))
     }
 }
