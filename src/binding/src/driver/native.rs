@@ -106,8 +106,8 @@ fn context(state: &RunState, task: &Task<Object>) -> CallContext {
         ..CallContext::new(clock)
     };
     match &task.work {
-        TaskWork::Model(request) => {
-            let idempotency_key = Some(state.machine.model_key(task.id, request));
+        TaskWork::Model(_) => {
+            let idempotency_key = Some(state.machine.model_key(task.id));
             CallContext { idempotency_key, ..cx }
         }
         TaskWork::Tool(invocation) => CallContext {

@@ -8,7 +8,7 @@ use crate::fault::{Fault, FaultCode};
 use crate::message::{Message, ToolCall};
 use crate::model::{FinishReason, ModelReply, ModelRequest, Usage};
 use crate::reply::ParseLevel;
-use crate::seed::KeySeed;
+use crate::seed::{KeySeed, Seed};
 use crate::tool::ToolSpec;
 
 /// The next step of an agent.
@@ -33,6 +33,8 @@ pub struct Conversation {
     pub(super) spec: Arc<AgentSpec>,
     pub(super) seed: KeySeed,
     pub(super) messages: Vec<Message>,
+    /// Of so many messages, those of the last request, the digest.
+    digested: (usize, Seed),
     opened: usize,
     pub(super) calls: Vec<PendingToolCall>,
     pub(super) tool_uses: Vec<ToolCallRecord>,
@@ -55,6 +57,7 @@ impl Conversation {
             seed,
             opened: messages.len(),
             messages,
+            digested: (0, Seed::default()),
             calls: Vec::new(),
             tool_uses: Vec::new(),
             declined: Vec::new(),
@@ -88,6 +91,7 @@ impl Conversation {
             return AgentStep::Fail(model_calls_spent(self.spec.max_model_calls));
         }
         self.turns += 1;
+        self.digest();
         AgentStep::Ask(Box::new(self.request()))
     }
 
@@ -124,6 +128,19 @@ impl Conversation {
     /// Calls of the model so far.
     pub const fn turns(&self) -> u32 {
         self.turns
+    }
+
+    /// The digest of what the messages of the last request say.
+    pub(crate) const fn request_digest(&self) -> Seed {
+        self.digested.1
+    }
+
+    /// Messages are only added, so that each is read once.
+    fn digest(&mut self) {
+        let (known, digest) = self.digested;
+        let new = self.messages.iter().skip(known);
+        let digest = new.fold(digest, |seed, message| seed.child(message.content.digest()));
+        self.digested = (self.messages.len(), digest);
     }
 
     fn closes(&self) -> bool {

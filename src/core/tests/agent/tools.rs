@@ -6,10 +6,11 @@ use antiphon_core::SideEffect::Read;
 use antiphon_core::agent::AgentSpec;
 use antiphon_core::budget::Limits;
 use antiphon_core::channel::Reducer;
+use antiphon_core::effect::Effect;
 use antiphon_core::event::{EventKind, Level};
 use antiphon_core::graph::{Graph, Node, NodePolicy, NodeWork};
 use antiphon_core::run::Options;
-use antiphon_core::task::TaskOutcome;
+use antiphon_core::task::{TaskOutcome, TaskWork};
 use antiphon_core::{Category, Fault, Jitter, RetryPolicy, Seed};
 use serde_json::{Value, json};
 
@@ -216,6 +217,35 @@ fn a_key_belongs_to_one_call_and_to_no_other() {
     assert_ne!(of[0], of[1], "two calls of one conversation");
     assert_ne!(of[0], keys(2, "Lyon")[0], "two runs");
     assert_ne!(of[0], keys(1, "Paris")[0], "other arguments");
+}
+
+/// The keys of all requests of a run that calls a tool twice, whose results are `result`.
+fn model_keys(result: &'static str) -> Vec<String> {
+    let graph = graph(with(vec![tool("one", Read)])).build().unwrap();
+    let replies = vec![asks(&["one"]), asks(&["one"]), says("done")];
+    let mut play = play(&graph, script(replies, move |_| Ok(json!(result))));
+    let mut keys = Vec::new();
+    while !matches!(play.step(), Effect::Done(_)) {
+        let asked = play.pending.iter().filter(|(task, _)| matches!(task.work, TaskWork::Model(_)));
+        keys.extend(asked.map(|(task, _)| play.run.model_key(task.id)));
+        while play.answer_one() {}
+    }
+    keys
+}
+
+#[test]
+fn a_key_of_a_request_depends_on_all_that_its_messages_say() {
+    let keys = model_keys("sunny");
+    // As in earlier versions, so that a resumed run repeats them.
+    assert_eq!(keys[0], "b27b2af35b2afee6051ee1d2693b322b");
+    assert_eq!(keys[2], "943f9c8ec9898be2098dff95e5fe7041");
+    assert_eq!(keys.len(), 3);
+    assert_eq!(keys, model_keys("sunny"));
+    let others = model_keys("rainy");
+    assert_eq!(keys[0], others[0]);
+    assert_ne!(keys[1], others[1]);
+    assert_ne!(keys[2], others[2]);
+    assert_ne!(keys[1], keys[2]);
 }
 
 #[test]

@@ -68,7 +68,7 @@ impl CallServices {
                 cx.idempotency_key = Some(invocation.idempotency_key.clone());
                 cx.answers = Some(run.answers(id.scope, id.slot));
             }
-            TaskWork::Model(request) => cx.idempotency_key = Some(run.model_key(id, request)),
+            TaskWork::Model(_) => cx.idempotency_key = Some(run.model_key(id)),
             TaskWork::Node(_) | TaskWork::Open(_) | TaskWork::Close(_) => {}
         }
         Some(NodeCall {

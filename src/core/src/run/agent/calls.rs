@@ -4,6 +4,7 @@ use super::super::call_tracker::{CallTracker, KnownCall};
 use super::super::frame::TaskRecord;
 use super::super::machine::Run;
 use super::state::{AgentScope, CallKind, misplaced};
+use crate::agent::Conversation;
 use crate::checkpoint::{
     Call, CallOutcome, CallRecord, Callee, digest, diverged, key, unknown_outcome,
 };
@@ -97,17 +98,16 @@ impl<V: Value> Run<V> {
             .map(TaskRecord::tracker)
     }
 
-    /// The idempotency key of a request of an agent's model: the same each time the attempt makes
-    /// it, and unique to the request.
-    pub fn model_key(&self, id: TaskId, request: &ModelRequest) -> String {
+    /// The idempotency key of the request of an agent's model that is under way: the same each time
+    /// the attempt makes it, and unique to the request.
+    pub fn model_key(&self, id: TaskId) -> String {
         let parent = self.scopes.get(id.scope).and_then(|scope| scope.parent);
         let attempt = parent.map_or(1, |(scope, slot)| self.scopes.attempt(scope, slot));
-        let digests = request
-            .messages
-            .iter()
-            .fold(Seed::default(), |seed, message| seed.child(message.content.digest()));
+        let agent = self.scopes.agent(id.scope);
+        let conversation = agent.and_then(|agent| agent.conversation.as_ref());
+        let digest = conversation.map(Conversation::request_digest).unwrap_or_default().number();
         let (callee, name) = (Callee::Model, String::new());
-        let call = Call { callee, name, digest: digests.number(), repeatable: true };
+        let call = Call { callee, name, digest, repeatable: true };
         let task = KeySeed::new(self.scopes.task_seed(id.scope, id.slot), self.queue.key_salt);
         key(task.child(attempt.into()), &call, 0)
     }
