@@ -100,7 +100,7 @@ pub use request::{
     VerdictsReply, VerificationItem,
 };
 pub use result::{CitationResult, Reference};
-pub use run::{CitationEvent, CitationInput, CitationRun, CitationStage};
+pub use run::{CitationEvent, CitationInput, CitationRun, CitationStage, PendingRequests};
 pub use sentence::sentences;
 pub use settings::{CitationSettings, ContradictedAction, GenerationMode, SynthesisMode};
 pub use source::CitedSource;

@@ -146,6 +146,14 @@ pub struct CitationRun {
     audit: Option<AuditReport>,
 }
 
+/// The part of a stored [`CitationRun`] that says what was asked and not answered yet.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct PendingRequests {
+    /// As [`CitationRun::pending`].
+    pub pending: Vec<CitationRequest>,
+}
+
 /// A question with its reply; none if it failed.
 type AnsweredQuery = (CitationQuery, Option<Json>);
 

@@ -14,6 +14,9 @@ pub struct State<V> {
     changed: Channels,
     /// Counts all changes.
     revision: u64,
+    /// By channel: the revision that changed it last. Channels at the end that have never changed
+    /// are missing.
+    revisions: Vec<u64>,
     /// Since the last complete merge, if tracking is on.
     touched: Channels,
     /// The fields of internal channels that changed meanwhile, if tracking is on.
@@ -27,6 +30,7 @@ impl<V> Default for State<V> {
             slots: Arc::default(),
             changed: Channels::default(),
             revision: 0,
+            revisions: Vec::new(),
             touched: Channels::default(),
             touched_fields: Vec::new(),
             traced: false,
@@ -80,6 +84,13 @@ impl<V: Value> State<V> {
 
     fn note(&mut self, id: ChannelId) {
         self.revision += 1;
+        let place = id.0 as usize;
+        if self.revisions.len() <= place {
+            self.revisions.resize(place + 1, 0);
+        }
+        if let Some(revision) = self.revisions.get_mut(place) {
+            *revision = self.revision;
+        }
         self.changed.add(id);
         if self.traced {
             self.touched.add(id);
@@ -89,6 +100,12 @@ impl<V: Value> State<V> {
     /// Counts all changes, so that a host can detect new ones.
     pub const fn revision(&self) -> u64 {
         self.revision
+    }
+
+    /// The revision that changed each channel last, in their order, so that a host can detect which of
+    /// them are new. Channels at the end that have never changed are missing.
+    pub fn revisions(&self) -> &[u64] {
+        &self.revisions
     }
 
     /// Tracks which channels each superstep changes.

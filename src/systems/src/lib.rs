@@ -44,6 +44,7 @@ pub mod patch;
 pub mod plan_execute;
 mod planned_call;
 pub mod prompts;
+mod read_state;
 pub mod registry;
 pub mod reply;
 pub mod resources;

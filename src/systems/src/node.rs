@@ -10,6 +10,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 
 use crate::patch::Patch;
+use crate::read_state::ReadState;
 use crate::state::{ATTACHMENTS, Field, INPUT};
 use crate::stored_attachments;
 use crate::system::System;
@@ -30,6 +31,7 @@ pub struct RunScope<S: System> {
     /// Whether a thread keeps the run.
     pub(crate) is_kept: bool,
     pub(crate) tools: Arc<ToolCache>,
+    pub(crate) state: ReadState<S::State>,
     pub(crate) user_context: Option<UserContext>,
 }
 
@@ -52,7 +54,7 @@ impl<S: System> RunScope<S> {
 /// the run.
 pub struct NodeContext<S: System> {
     /// The state.
-    pub state: S::State,
+    pub state: Arc<S::State>,
     /// The call of the engine.
     pub call: NodeCall,
     pub(crate) scope: Arc<RunScope<S>>,
@@ -60,7 +62,7 @@ pub struct NodeContext<S: System> {
 
 impl<S: System> NodeContext<S> {
     pub(crate) fn new(call: NodeCall, scope: &Arc<RunScope<S>>) -> Result<Self, Fault> {
-        let state: S::State = call.state.read()?;
+        let state = scope.state.read(&call.state)?;
         stored_attachments::restore(&scope.attachments, call.state.get(ATTACHMENTS));
         Ok(Self { state, call, scope: Arc::clone(scope) })
     }
@@ -135,8 +137,19 @@ impl StateView<'_, '_> {
         &self,
         field: Field<S, M, T>,
     ) -> Result<T, Fault> {
-        let Some(value) = self.0.named(field.name()) else { return Ok(T::default()) };
-        T::deserialize(value).map_err(|error| {
+        self.part(field)
+    }
+
+    /// The same as a type that has only a part of what the field holds.
+    ///
+    /// # Errors
+    /// As [`StateView::get`].
+    pub fn part<S, M, T, P: DeserializeOwned + Default>(
+        &self,
+        field: Field<S, M, T>,
+    ) -> Result<P, Fault> {
+        let Some(value) = self.0.named(field.name()) else { return Ok(P::default()) };
+        P::deserialize(value).map_err(|error| {
             let message = format!("a router cannot read the field `{}`: {error}", field.name());
             Fault::new(FaultCode::StateUnreadable, message)
         })

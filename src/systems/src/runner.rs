@@ -21,6 +21,7 @@ use serde_json::{Map, Value as Json, json};
 use crate::builder::{CodeTable, SystemBuilder};
 use crate::host::SystemHost;
 use crate::node::RunScope;
+use crate::read_state::ReadState;
 use crate::resources::SystemResourcesBuilder;
 use crate::result::{Outcome, SystemResult};
 use crate::session::Session;
@@ -227,6 +228,7 @@ impl<S: System> SystemRunner<S> {
             attachments,
             is_kept: session.thread.is_some(),
             tools,
+            state: ReadState::default(),
             user_context: session.user_context.clone(),
         })
     }
@@ -382,7 +384,7 @@ impl<S: System> SystemRunner<S> {
         };
         let stopped = cancel_reason(&rest);
         let (ending, questions, fault) = rest_parts(rest);
-        let (state, unread) = match Snapshot::of(&self.graph, run.state()).read() {
+        let (state, unread) = match scope.state.take(&Snapshot::of(&self.graph, run.state())) {
             Ok(state) => (state, None),
             Err(fault) => (S::State::default(), Some(fault)),
         };

@@ -8,6 +8,7 @@ use std::marker::PhantomData;
 use antiphon_core::channel::{Channel, ChannelId, Reducer, ValueKind};
 use antiphon_core::graph::GraphBuilder;
 use antiphon_core::{Category, Fault, FaultCode};
+use antiphon_runtime::Snapshot;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
@@ -23,13 +24,27 @@ const ERROR: &str = "error";
 
 /// A struct that [`state!`](crate::state) has made.
 pub trait SystemState:
-    Default + Serialize + DeserializeOwned + Send + Sync + std::fmt::Debug + 'static
+    Clone + Default + Serialize + DeserializeOwned + Send + Sync + std::fmt::Debug + 'static
 {
     /// A channel for each field, in their order.
     ///
     /// # Errors
     /// As [`Field::channel`].
     fn channels() -> Result<Vec<Channel<Json>>, Fault>;
+
+    /// Reads the fields of which `has_changed` says, by their names, that they are not what they were.
+    ///
+    /// # Errors
+    /// That of a field that does not fit; the state then is of no use.
+    fn reread(
+        &mut self,
+        state: &Snapshot,
+        has_changed: impl Fn(&str) -> bool,
+    ) -> Result<(), Fault> {
+        let _ = has_changed;
+        *self = state.read()?;
+        Ok(())
+    }
 }
 
 type Types<S, M, T> = PhantomData<fn() -> (S, M, T)>;
@@ -182,6 +197,14 @@ pub(crate) fn declare<S: SystemState>(
     Ok(error)
 }
 
+/// The value of a field.
+pub(crate) fn read_field<T: DeserializeOwned>(value: &Json) -> Result<T, Fault> {
+    T::deserialize(value).map_err(|error| {
+        let message = format!("the state does not match the type that the node reads: {error}");
+        Fault::new(FaultCode::StateUnreadable, message)
+    })
+}
+
 /// Whether the same role may well succeed when it tries again.
 pub(crate) const fn is_passing(category: Category) -> bool {
     category.is_transient() || matches!(category, Category::ModelOutput | Category::Tool)
@@ -235,6 +258,20 @@ macro_rules! state {
             > {
                 let defaults = Self::default();
                 Ok(vec![$(Self::$field.channel(&defaults.$field)?,)*])
+            }
+
+            fn reread(
+                &mut self,
+                state: &::antiphon_runtime::Snapshot,
+                has_changed: impl Fn(&str) -> bool,
+            ) -> ::std::result::Result<(), ::antiphon_core::Fault> {
+                $(if has_changed(stringify!($field)) {
+                    self.$field = match state.get(stringify!($field)) {
+                        Some(value) => $crate::state::read_field(value)?,
+                        None => $crate::state::default_of!($($default)?),
+                    };
+                })*
+                Ok(())
             }
         }
     };

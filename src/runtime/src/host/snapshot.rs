@@ -18,12 +18,14 @@ use serde_json::{Map, Value as Json};
 pub struct Snapshot {
     graph: Arc<Graph<Json>>,
     slots: Arc<Vec<Option<Json>>>,
+    revisions: Vec<u64>,
 }
 
 impl Snapshot {
     /// What `state` holds now; `graph` gives the channels their names.
     pub fn of(graph: &Arc<Graph<Json>>, state: &State<Json>) -> Self {
-        Self { graph: Arc::clone(graph), slots: state.snapshot() }
+        let revisions = state.revisions().to_vec();
+        Self { graph: Arc::clone(graph), slots: state.snapshot(), revisions }
     }
 
     /// The value of the channel of that name; none if it was never written and
@@ -57,6 +59,19 @@ impl Snapshot {
             let message = format!("the state does not match the type that the node reads: {error}");
             Fault::new(FaultCode::StateUnreadable, message)
         })
+    }
+
+    /// As [`State::revisions`].
+    pub fn revisions(&self) -> &[u64] {
+        &self.revisions
+    }
+
+    /// Whether the channel of that name has changed since the state had those `revisions`. They must
+    /// be of the same run.
+    pub fn has_changed(&self, key: &str, revisions: &[u64]) -> bool {
+        let Some(id) = self.graph.channel_id(key) else { return true };
+        let of = |revisions: &[u64]| revisions.get(id.0 as usize).copied().unwrap_or_default();
+        of(&self.revisions) != of(revisions)
     }
 
     /// The graph whose state it is.

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use antiphon_citation::{CitationQuery, CitationRequest, PagesReply};
+use antiphon_citation::{CitationQuery, CitationRequest, PagesReply, PendingRequests};
 use antiphon_core::command::Destinations;
 use antiphon_core::{Fault, FaultCode, Message, Schema};
 use serde_json::{Value as Json, json};
@@ -86,12 +86,13 @@ async fn advance<S: CitesSources>(cx: NodeContext<S>) -> Result<Patch<S::State>,
 
 /// Where the requests of the machine go; all of a batch are alike, or go to roles.
 fn next<S: CitesSources>(view: &StateView<'_, '_>) -> Result<Destinations<Json>, Fault> {
-    let run = view.get(S::CITATION)?;
-    if run.pending().is_empty() {
+    // All of the run holds whole pages.
+    let PendingRequests { pending } = view.part(S::CITATION)?;
+    if pending.is_empty() {
         return Ok(goto(EXIT));
     }
     let send = |request: &CitationRequest| fan_out(node_of(&request.query), [json!(request)]);
-    Ok(run.pending().iter().flat_map(send).collect())
+    Ok(pending.iter().flat_map(send).collect())
 }
 
 const fn node_of(query: &CitationQuery) -> &'static str {

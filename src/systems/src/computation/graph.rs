@@ -167,7 +167,7 @@ fn summariser(config: &Config) -> RoleNode<Computation> {
         begin: |_| {},
         conversation: |cx| summing_up(cx.system(), cx.input(), &cx.state),
         brief: |cx| {
-            let State { attempts, shown, printed, rejected, .. } = &cx.state;
+            let State { attempts, shown, printed, rejected, .. } = &*cx.state;
             Ok(json!({
                 "question": cx.input().question,
                 "code": attempts.last().map(|last| &last.python),
