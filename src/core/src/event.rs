@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value as Json};
 
 use crate::time::Time;
 
 pub mod content;
+mod fields;
+
+pub use fields::EventFields;
 
 /// An event. `seq` has no gaps within a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -23,13 +25,23 @@ pub struct Event {
     /// The node, tool, model or custom event it is about.
     pub name: Arc<str>,
     /// Fields that depend on the kind.
-    pub data: Map<String, Json>,
+    pub data: EventFields,
     /// Its severity.
     pub level: Level,
     /// One per execution of a node and per call within it; 16 hexadecimal digits.
     pub span_id: String,
     /// The span that contains this one.
     pub parent_span_id: Option<String>,
+}
+
+impl Event {
+    /// Packs the data, once nobody changes them any more. Pieces of replies stay as they are: they are
+    /// read at once, and not kept.
+    pub fn pack(&mut self) {
+        if !self.kind.is_droppable() {
+            self.data.pack();
+        }
+    }
 }
 
 /// What changed.

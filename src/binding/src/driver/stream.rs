@@ -135,6 +135,7 @@ impl Stream {
     ) -> PyResult<()> {
         for mut event in events {
             redact::clean_event(&mut event);
+            event.pack();
             let is_piece = event.kind == EventKind::Chunk;
             let event = Py::new(py, Event::new(Arc::clone(run_id), event))?;
             if self.has(Mode::Events) {

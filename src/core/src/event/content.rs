@@ -123,29 +123,6 @@ fn kept(text: &str) -> Json {
     format!("{text}\n[truncated: {MAX_TEXT} of {length} characters]").into()
 }
 
-/// The same fields without room for more: they are kept as long as the result of the run, and
-/// objects that grow have up to three times the room that they need.
-pub(crate) fn fitted(fields: Map<String, Json>) -> Map<String, Json> {
-    let fit_field = |(mut name, mut value): (String, Json)| {
-        name.shrink_to_fit();
-        fit(&mut value);
-        (name, value)
-    };
-    fields.into_iter().map(fit_field).collect()
-}
-
-fn fit(value: &mut Json) {
-    match value {
-        Json::String(text) => text.shrink_to_fit(),
-        Json::Array(items) => {
-            items.iter_mut().for_each(fit);
-            items.shrink_to_fit();
-        }
-        Json::Object(fields) => *fields = fitted(std::mem::take(fields)),
-        Json::Null | Json::Bool(_) | Json::Number(_) => {}
-    }
-}
-
 /// The texts that the events of a run may still hold.
 #[derive(Debug)]
 pub(crate) struct ContentRoom(usize);

@@ -1,7 +1,7 @@
 //! The trace of a run: every event is counted, and built only for a watcher.
 
 use crate::event::Event;
-use crate::event::content::{ContentRoom, fitted};
+use crate::event::content::ContentRoom;
 use crate::time::Time;
 
 #[derive(Debug, Default)]
@@ -28,7 +28,6 @@ impl EventLog {
         if self.recording {
             let mut event = Event { seq: self.seq, ..event };
             self.room.bound(event.kind, &mut event.data);
-            event.data = fitted(event.data);
             self.events.push(event);
         }
     }
@@ -36,7 +35,6 @@ impl EventLog {
     #[cold]
     fn record(&mut self, mut event: Event) {
         self.room.bound(event.kind, &mut event.data);
-        let data = fitted(event.data);
-        self.events.push(Event { seq: self.seq, at: self.now, data, ..event });
+        self.events.push(Event { seq: self.seq, at: self.now, ..event });
     }
 }

@@ -259,8 +259,8 @@ impl<V: Value> Run<V> {
             let mut event = scopes.event(id.scope, id.slot, kind, Level::Info);
             event.name = name.into();
             event.data = match data {
-                serde_json::Value::Object(fields) => fields,
-                other => serde_json::Map::from_iter([("value".to_owned(), other)]),
+                serde_json::Value::Object(fields) => fields.into(),
+                other => serde_json::Map::from_iter([("value".to_owned(), other)]).into(),
             };
             event
         });

@@ -304,7 +304,7 @@ fn edge(origin: &TaskOrigin<'_>, task: (Arc<str>, Seed), to: Arc<str>, label: La
         path: origin.path.iter().cloned().chain([source]).collect(),
         kind: EventKind::EdgeTaken,
         name: to,
-        data,
+        data: data.into(),
         level: Level::Debug,
         span_id: span(seed),
         parent_span_id: Some(span(origin.seed)),

@@ -13,7 +13,7 @@ use crate::budget::Budget;
 use crate::channel::Write;
 use crate::command::Update;
 use crate::effect::Ending;
-use crate::event::{Event, EventKind, Level};
+use crate::event::{Event, EventFields, EventKind, Level};
 use crate::fault::Fault;
 use crate::graph::Graph;
 use crate::seed::Seed;
@@ -99,7 +99,7 @@ impl<V: Value> Scope<V> {
             path,
             kind,
             name: name.into(),
-            data: serde_json::Map::new(),
+            data: EventFields::default(),
             level: Level::Info,
             span_id: span(self.seed),
             parent_span_id: None,
@@ -309,7 +309,7 @@ impl<V: Value> Scopes<V> {
             name: path.last().cloned().unwrap_or_else(|| "".into()),
             path,
             kind,
-            data: serde_json::Map::new(),
+            data: EventFields::default(),
             level,
             span_id: span(self.task_seed(scope, slot)),
             parent_span_id: parent,

@@ -272,6 +272,7 @@ impl<'d, H: Host + ?Sized + 'static> Session<'d, H> {
         }
         for mut event in self.run.take_events() {
             redact::clean_event(&mut event);
+            event.pack();
             let event = Arc::new(event);
             for watcher in watchers {
                 watcher.see(&event);

@@ -130,7 +130,7 @@ impl FeedQueue {
             path: Vec::new(),
             kind: EventKind::Dropped,
             name: "".into(),
-            data: Map::from_iter([("count".to_owned(), count.into())]),
+            data: Map::from_iter([("count".to_owned(), count.into())]).into(),
             level: Level::Warning,
             span_id: last.span_id.clone(),
             parent_span_id: None,

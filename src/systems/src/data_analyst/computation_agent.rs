@@ -299,7 +299,7 @@ impl Watcher for NodeEventWatcher {
                 | EventKind::Custom
         );
         if is_shown {
-            self.0.note(event.kind, event.name.to_string(), Json::Object(event.data.clone()));
+            self.0.note(event.kind, event.name.to_string(), event.data.to_json());
         }
     }
 

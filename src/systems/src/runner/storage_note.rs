@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use antiphon_core::Time;
-use antiphon_core::event::{Event, EventKind};
+use antiphon_core::event::{Event, EventFields, EventKind};
 use antiphon_runtime::{Recorder, Watcher};
 use serde_json::Value as Json;
 
@@ -26,8 +26,8 @@ pub(super) fn publish(
         kind: EventKind::Custom,
         name: Arc::from(note.name),
         data: match note.data {
-            Json::Object(fields) => fields,
-            _ => serde_json::Map::new(),
+            Json::Object(fields) => fields.into(),
+            _ => EventFields::default(),
         },
         ..Event::clone(last)
     });

@@ -188,7 +188,7 @@ impl Played {
     pub(crate) fn notes(&self, name: &str) -> Vec<Json> {
         let notes = self.result.events.iter().filter(|event| event.kind == EventKind::Custom);
         let notes = notes.filter(|event| &*event.name == name);
-        notes.map(|event| Json::Object(event.data.clone())).collect()
+        notes.map(|event| event.data.to_json()).collect()
     }
 
     /// What the model of a role was asked.
