@@ -155,6 +155,7 @@ async fn a_query_of_the_catalogue_that_is_after_more_is_refused_as_others() {
         "PRAGMA table_info(salaries)",
         "SELECT name FROM pragma_table_info('salaries')",
         "SELECT * FROM sqlite_master, orders",
+        "SELECT count(*) AS n FROM tables WHERE is_free = 1",
     ] {
         let replies = vec![query(sql), query("SELECT count(*) AS n FROM orders")];
         let played = listed(json!({}), replies, "There are 3.").await;

@@ -15,8 +15,8 @@ const TABLES: [&str; 6] = [
 const COLUMNS: [&str; 4] =
     ["pragma_table_info", "pragma_table_xinfo", "information_schema.columns", "pg_attribute"];
 
-/// The list that a query is after, if it reads nothing but the catalogue. `known` are the tables
-/// that may be read: a database may have one that is called `tables`.
+/// The list that a query is after, if it reads nothing but the catalogue, or all of a table that is
+/// called `tables` or `columns` and not there. `known` are the tables that may be read.
 pub(super) fn requested_list(query: &str, known: &[String]) -> Option<SchemaRequest> {
     let lower = query.to_lowercase();
     let words: Vec<&str> = lower.split_whitespace().collect();
@@ -58,28 +58,29 @@ fn scope_of_sources(words: &[&str], known: &[String]) -> Option<SchemaScope> {
     if words.get(1).is_some_and(|word| word.trim_end_matches(',') == "sql") {
         return None;
     }
+    let has_filter = words.contains(&"where");
     let mut found = None;
     for source in sources {
         // A second source without `join` follows.
         if source.ends_with(',') {
             return None;
         }
-        let scope = scope_of(source, known)?;
+        let scope = scope_of(source, known, has_filter)?;
         found =
             Some(if found == Some(SchemaScope::Columns) { SchemaScope::Columns } else { scope });
     }
     found
 }
 
-fn scope_of(source: &str, known: &[String]) -> Option<SchemaScope> {
+fn scope_of(source: &str, known: &[String], has_filter: bool) -> Option<SchemaScope> {
     let name = source.split('(').next().unwrap_or_default();
     let name = name.trim_end_matches([')', ';']).replace(['"', '`', '[', ']'], "");
     let is = |place: &&str| name == **place || name.ends_with(&format!(".{place}"));
     if known.iter().any(|table| is_called(table, &name)) {
         None
-    } else if name == "tables" || TABLES.iter().any(&is) {
+    } else if name == "tables" && !has_filter || TABLES.iter().any(&is) {
         Some(SchemaScope::Tables)
-    } else if name == "columns" || COLUMNS.iter().any(is) {
+    } else if name == "columns" && !has_filter || COLUMNS.iter().any(is) {
         Some(SchemaScope::Columns)
     } else {
         None
