@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 from dataclasses import dataclass
 from typing import Any
@@ -66,6 +67,29 @@ def test_a_report_can_have_a_form_of_the_callers() -> None:
     again = system.run("How long does green tea steep?")
     assert again.structured_output == Steeping(steeps, [1], None), "no page says nine"
     assert system.run("Hello", query_mode="simple").structured_output is None
+
+
+@dataclass
+class Dated:
+    """A report with a date, and more of them."""
+
+    answer: str
+    answer_source_refs: list[int]
+    day: dt.date | None
+    days: list[dt.date]
+
+
+def test_what_no_longer_fits_its_type_once_verified_is_left_out() -> None:
+    steeps = "Tea steeps for two minutes."
+    reply = {
+        "answer": steeps,
+        "answer_source_refs": [1],
+        "day": "2020-01-01",
+        "days": ["2020-01-02", "2020-01-03"],
+    }
+    result = research(reporter=lambda brief: reply, output=Dated).run("How long does it steep?")
+    assert result.structured_output == Dated(steeps, [1], None, [])
+    assert any("answer.day" in warning for warning in result.warnings)
 
 
 def test_a_number_that_no_page_has_is_not_delivered_as_supported() -> None:

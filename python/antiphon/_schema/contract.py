@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import getitem
 from typing import TYPE_CHECKING, Any
 
 from antiphon._schema.reader import Reader
@@ -10,6 +12,7 @@ from antiphon.errors import ValidationError
 
 if TYPE_CHECKING:
     from antiphon._schema.definitions import JsonSchema
+    from antiphon._schema.shape import Path
 
 
 class Contract:
@@ -92,6 +95,45 @@ class Output:
         """Return the annotated Python object for an answer of the model."""
         plain = value[_VALUE] if self._wrapped else value
         return plain if self._contract is None else self._contract.construct(plain, "answer")
+
+    def construct_rest(self, value: Any) -> tuple[Any, list[str]]:
+        """As `construct`, of a value of which some may have changed since it fitted.
+
+        Returns:
+            The object, ``None`` if nothing can be made of the value; and the places that became
+            null, or went, because the type refuses them.
+        """
+        refused: list[str] = []
+        while True:
+            try:
+                return self.construct(value), refused
+            except ValidationError as error:
+                misfit = error.__cause__
+                if not isinstance(misfit, Mismatch):
+                    raise
+                refused.append(render(misfit.path, "answer"))
+                inner = value[_VALUE] if self._wrapped else value
+                if not _emptied(inner, misfit.path):
+                    return None, refused
+
+
+def _emptied(value: Any, path: Path) -> bool:
+    """Makes what stands at a path null, or takes it out of its list, or what it belongs to."""
+    for end in range(len(path), 0, -1):
+        *parents, last = path[:end]
+        try:
+            place = reduce(getitem, parents, value)
+            is_null = place[last] is None
+        except (KeyError, IndexError, TypeError):
+            # Not all that pydantic says about a place is a key.
+            continue
+        if not is_null:
+            place[last] = None
+            return True
+        if isinstance(place, list) and isinstance(last, int):
+            del place[last]
+            return True
+    return False
 
 
 def _is_object(schema: dict[str, Any]) -> bool:

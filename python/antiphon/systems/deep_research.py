@@ -438,7 +438,12 @@ class DeepResearch(System[DeepResearchResult]):
     def _result_of(self, native: dict[str, Any], put: dict[str, Any]) -> DeepResearchResult:
         value = native["structured_output"]
         if self._output is not None and value is not None:
-            native = {**native, "structured_output": self._output.construct(value)}
+            made, refused = self._output.construct_rest(value)
+            lost = (
+                f"once verified, it does not fit its type and is left out: {it}" for it in refused
+            )
+            warnings = [*native["warnings"], *lost]
+            native = {**native, "structured_output": made, "warnings": warnings}
         return super()._result_of(native, put)
 
     def _parts(
