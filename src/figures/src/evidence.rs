@@ -19,6 +19,8 @@ const RATE_LIMIT: f64 = 10.0;
 #[derive(Clone, Debug, Default)]
 pub struct FigureEvidence {
     numbers: Vec<Decimal>,
+    /// How many of the first numbers are no results.
+    background: usize,
     dates: Vec<PartialDate>,
     times: Vec<(u32, u32)>,
     units: BTreeSet<&'static str>,
@@ -106,6 +108,13 @@ impl FigureEvidence {
         self
     }
 
+    /// Ends what is known beside the results, such as the time of day: ratios are not made of its
+    /// numbers.
+    pub fn end_background(&mut self) -> &mut Self {
+        self.background = self.numbers.len();
+        self
+    }
+
     /// Units alone, as of a description of data whose numbers are no result.
     pub fn units(&mut self, text: &str) -> &mut Self {
         self.units.extend(units_in(text));
@@ -144,7 +153,8 @@ impl FigureEvidence {
         if claims.is_empty() {
             return Vec::new();
         }
-        let numbers: Vec<f64> = self.numbers.iter().map(Decimal::value).collect();
+        let numbers = self.numbers.iter().skip(self.background);
+        let numbers: Vec<f64> = numbers.map(Decimal::value).collect();
         let unknown = claims.into_iter().filter(|claim| !claim.follows_from(&numbers));
         unknown.map(|claim| FigureMismatch::Multiple(claim.text)).collect()
     }

@@ -53,6 +53,14 @@ fn a_ratio_that_no_two_numbers_have_is_none_of_the_result() {
 }
 
 #[test]
+fn a_ratio_of_numbers_of_the_background_is_none_of_the_result() {
+    let mut known = known(&[0.5, 11.0]);
+    known.end_background().number(22).number(20);
+    assert_eq!(known.multiples("The north has twice as many.").len(), 1);
+    assert!(known.mismatches("It is 11.").is_empty());
+}
+
+#[test]
 fn what_claims_no_ratio_is_left_alone() {
     for sentence in [
         "A double room costs 30.",

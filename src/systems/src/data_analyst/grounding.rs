@@ -19,6 +19,13 @@ const AGAIN: &str = "Word the answer again. State only numbers, units and dates 
 /// What an answer may state because it was asked.
 pub(super) fn asked(cx: &NodeContext<DataAnalyst>) -> FigureEvidence {
     let mut known = FigureEvidence::new();
+    for value in cx.state.context.values() {
+        match value {
+            Json::String(text) => known.text(text),
+            other => known.text(&other.to_string()),
+        };
+    }
+    known.end_background();
     known.text(&cx.input().question);
     known.text(cx.state.sql.clarification.as_deref().unwrap_or_default());
     // Comments and descriptions of columns say what they are measured in.
@@ -28,12 +35,6 @@ pub(super) fn asked(cx: &NodeContext<DataAnalyst>) -> FigureEvidence {
     let listed = api.endpoints.iter().filter_map(|it| it.get("path")?.as_str());
     for path in listed.chain(api.plan.as_ref().map(|plan| plan.path.as_str())) {
         known.identifier(path);
-    }
-    for value in cx.state.context.values() {
-        match value {
-            Json::String(text) => known.text(text),
-            other => known.text(&other.to_string()),
-        };
     }
     known
 }
