@@ -47,3 +47,20 @@ def test_a_table_is_iterated_and_indexed_by_rows() -> None:
     assert len(table) == 3
     with pytest.raises(IndexError):
         table[3]
+
+
+def test_all_rows_are_iterated_and_indexed_beyond_those_that_are_kept_as_json() -> None:
+    pa = pytest.importorskip("pyarrow")
+    numbers = list(range(2_500))
+    sink = pa.BufferOutputStream()
+    column = pa.table({"n": numbers})
+    with pa.ipc.new_stream(sink, column.schema) as writer:
+        writer.write_table(column)
+    shown = table(2_500, kept=1_000, _ipc=sink.getvalue().to_pybytes())
+    assert [row["n"] for row in shown] == numbers
+    assert (len(shown), len(shown.rows)) == (2_500, 1_000)
+    assert (shown[-1], shown[2_000], shown[2_498:]) == (
+        {"n": 2_499},
+        {"n": 2_000},
+        ({"n": 2_498}, {"n": 2_499}),
+    )

@@ -11,7 +11,7 @@ from antiphon._html import CELL, SMALL, escaped, plain
 from antiphon.sandbox import SandboxTable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
 __all__ = ["TabularResult"]
 
@@ -25,8 +25,8 @@ _LONGEST_CELL = 200
 class TabularResult:
     """A table. It displays itself in notebooks.
 
-    Iteration and indexes give `rows`, while ``len`` is `row_count`. `to_pandas`, `to_polars` and
-    `to_arrow` return all rows, with the types of their columns.
+    ``len``, iteration and indexes are about all rows; beyond 1,000 they need pyarrow or polars.
+    `to_pandas`, `to_polars` and `to_arrow` return all rows, with the types of their columns.
 
     Attributes:
         columns: the names of the columns.
@@ -42,6 +42,9 @@ class TabularResult:
     truncated: bool = False
     cells_cut: bool = False
     _ipc: bytes | None = field(default=None, repr=False)
+    _read: list[tuple[dict[str, Any], ...]] = field(
+        default_factory=list, init=False, repr=False, compare=False
+    )
 
     @classmethod
     def of(cls, native: Mapping[str, Any], attachments: Mapping[str, bytes]) -> Self:
@@ -59,8 +62,7 @@ class TabularResult:
             )
         read = SandboxTable(ipc).first(_MOST_DECODED)
         names, rows, count = ([], [], 0) if read is None else read
-        decoded = tuple(dict(zip(names, map(plain, row), strict=True)) for row in rows)
-        return cls(columns=tuple(names), rows=decoded, row_count=count, _ipc=ipc)
+        return cls(columns=tuple(names), rows=_decoded(names, rows), row_count=count, _ipc=ipc)
 
     def to_arrow(self) -> Any:
         """Return the table as a ``pyarrow.Table``.
@@ -100,16 +102,17 @@ class TabularResult:
         cells = {name: [row[name] for row in self.rows] for name in self.columns}
         return pl.DataFrame(cells, strict=False)
 
-    def _columns(self, package: str) -> SandboxTable | None:
+    def _columns(self, *packages: str) -> SandboxTable | None:
         """The columns; none if `rows` are all there is to read.
 
         Raises:
-            ModuleNotFoundError: the package that reads them is not installed.
+            ModuleNotFoundError: none of the packages that read them is installed.
         """
         if self._ipc is None:
             return None
-        if find_spec(package) is not None:
+        if any(find_spec(package) is not None for package in packages):
             return SandboxTable(self._ipc)
+        package = packages[-1]
         if len(self.rows) == self.row_count:
             return None
         raise ModuleNotFoundError(
@@ -132,14 +135,22 @@ class TabularResult:
         return self.row_count
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        return iter(self.rows)
+        return iter(self._all_rows())
+
+    def _all_rows(self) -> tuple[dict[str, Any], ...]:
+        if len(self.rows) == self.row_count or self._columns("polars", "pyarrow") is None:
+            return self.rows
+        if not self._read:
+            names, rows, _ = SandboxTable(self._ipc or b"").first(self.row_count) or ([], [], 0)
+            self._read.append(_decoded(names, rows))
+        return self._read[0]
 
     @overload
     def __getitem__(self, index: int) -> dict[str, Any]: ...
     @overload
     def __getitem__(self, index: slice) -> tuple[dict[str, Any], ...]: ...
     def __getitem__(self, index: int | slice) -> dict[str, Any] | tuple[dict[str, Any], ...]:
-        return self.rows[index]
+        return self._all_rows()[index]
 
     def _repr_html_(self) -> str:
         head = "".join(f"<th {CELL}>{escape(name)}</th>" for name in self.columns)
@@ -166,3 +177,7 @@ class TabularResult:
             )
             return f"{first}; there are more"
         return f"the first {shown} of {count} are shown" if is_partial else count
+
+
+def _decoded(names: list[str], rows: list[Sequence[Any]]) -> tuple[dict[str, Any], ...]:
+    return tuple(dict(zip(names, map(plain, row), strict=True)) for row in rows)
