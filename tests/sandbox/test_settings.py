@@ -241,3 +241,15 @@ def test_an_engine_that_cannot_be_given_files_refuses_them(tmp_path: Path) -> No
         ValidationError, match="cannot be given files: pass their content as inputs"
     ):
         Sandbox(engine="subprocess", i_accept_no_isolation=True, files=[tmp_path / "data.csv"])
+
+
+def test_a_python_that_was_started_by_a_relative_path_has_a_sandbox() -> None:
+    code = (
+        "from antiphon.sandbox import Sandbox\n"
+        "with Sandbox(engine='subprocess', i_accept_no_isolation=True) as box:\n"
+        "    print(box.run('1 + 1').value)"
+    )
+    program = Path(sys.executable)
+    beside = program.parent / ".." / program.parent.name / program.name
+    done = subprocess.run([beside, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout == "2\n", done.stderr

@@ -30,7 +30,10 @@ def _make(settings: Mapping[str, Any]) -> NativeSandbox:
 
 def _complete(settings: Mapping[str, Any]) -> dict[str, Any]:
     folder = Path(str(_guest.__file__)).parent
-    return {**settings, "python": sys.executable, "guest": str(folder)}
+    # Its folder, and not the link: where the link leads, there is no environment.
+    program = Path(sys.executable)
+    python = program.parent.resolve() / program.name
+    return {**settings, "python": str(python), "guest": str(folder)}
 
 
 PROCESS = EngineKind(
