@@ -84,6 +84,14 @@ def test_a_refused_login_is_an_auth_error_without_the_key(address: str) -> None:
     assert wrong not in f"{caught.value!r} {caught.value}"
 
 
+def test_a_credential_of_another_type_is_not_in_the_error(address: str) -> None:
+    given: Any = {"type": "bearer", "token": 123456}
+    with pytest.raises(ValidationError, match="a field of `auth` must be a string") as caught:
+        http_api(CATALOGUE, base_url=address, auth=given)
+    assert "123456" not in f"{caught.value!r} {caught.value}"
+    assert "its fields are type, token" in str(caught.value)
+
+
 def test_this_machine_is_reached_only_if_it_is_allowed(address: str) -> None:
     _, read = http_api(CATALOGUE, base_url=address).tools
     with pytest.raises(PolicyError) as caught:

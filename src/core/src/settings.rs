@@ -36,9 +36,17 @@ where
             return Some(fault.hint(format!("its settings are {}", known.join(", "))));
         }
         let error = S::deserialize(json!({key: value})).err()?.to_string();
+        // Fields may be credentials, in any type.
+        let (what, value) = match value.as_object() {
+            Some(fields) => {
+                let names: Vec<&str> = fields.keys().map(String::as_str).collect();
+                (format!("a field of `{key}`"), format!("its fields are {}", names.join(", ")))
+            }
+            None => (format!("`{key}`"), value.to_string()),
+        };
         let message = match error.rsplit_once("expected ") {
-            Some((_, kind)) => format!("`{key}` must be {}: {value}", plain_type(kind)),
-            None => format!("`{key}` is invalid ({error}): {value}"),
+            Some((_, kind)) => format!("{what} must be {}: {value}", plain_type(kind)),
+            None => format!("{what} is invalid ({error}): {value}"),
         };
         Some(Fault::new(code.clone(), message))
     })
