@@ -218,6 +218,13 @@ def test_a_ready_system_and_a_recording_hold_no_echoed_key(
     assert TELLING.encode() not in pickle.dumps(review)
 
 
+def test_a_scripted_model_says_no_known_key(server: EchoServer) -> None:
+    echoing(server)
+    result = Orchestrator([Agent(name="a", model=scripted([f"It is {KEY}."]))]).run("q")
+    assert result.answer == "It is ***."
+    assert KEY not in shown(result)
+
+
 def test_words_that_stand_for_a_key_are_left_alone(server: EchoServer) -> None:
     models.get("openai:m", base_url=server.url, api_key="not-needed")
     models.get("openai:m", base_url=server.url, api_key="abc-123")

@@ -5,7 +5,7 @@ use std::time::Duration;
 use antiphon_core::{
     Category, Fault, FaultCode, FinishReason, ModelReply, ModelRequest, ToolCall, Usage,
 };
-use antiphon_runtime::{CallContext, ReplyChunk};
+use antiphon_runtime::{CallContext, ReplyChunk, redact};
 use serde::Deserialize;
 use serde_json::Value as Json;
 
@@ -129,10 +129,7 @@ impl ScriptedReply {
         }
         cx.clock.sleep(self.delay).await;
         let ScriptedMessage { text, tool_calls, finish } = self.outcome?;
-        for word in text.split_inclusive(' ') {
-            cx.emit(ReplyChunk::Text(word.to_owned()));
-        }
-        Ok(ModelReply {
+        let mut reply = ModelReply {
             text,
             tool_calls,
             finish,
@@ -141,7 +138,12 @@ impl ScriptedReply {
             attempts: 1,
             latency: cx.clock.now().since(started),
             provider_content: None,
-        })
+        };
+        redact::clean_reply(&mut reply);
+        for word in reply.text.split_inclusive(' ') {
+            cx.emit(ReplyChunk::Text(word.to_owned()));
+        }
+        Ok(reply)
     }
 }
 
