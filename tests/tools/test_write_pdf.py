@@ -116,6 +116,7 @@ def test_margins_and_the_name_of_a_font_are_settings_and_arguments(tmp_path: Pat
     settings: list[tuple[dict[str, Any], str]] = [
         ({"margins": (1, 2)}, "must be a number of points, or four: top, right, bottom, left"),
         ({"margins": "wide"}, "must be a number of points, or four"),
+        ({"margins": 2j}, "complex"),
         ({"margins": 10}, "18 points at the bottom for the page number: 10"),
         ({"font_name": "No Such Font"}, "`font_name` cannot be used: no font of that name"),
     ]

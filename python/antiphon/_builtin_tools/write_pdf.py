@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Literal
 
 from antiphon._builtin_tools.opening import open_tool
 
@@ -84,9 +85,15 @@ def write_pdf(
         "system_fonts": system_fonts,
         "page_size": page_size,
         "font_size": font_size,
-        "margins": margins if isinstance(margins, (float, int, str)) else list(margins),
+        "margins": _plain(margins),
         "page_numbers": page_numbers,
         "max_pages": max_pages,
         "max_file_size": max_file_size,
     }
     return open_tool("write_pdf", settings)
+
+
+def _plain(margins: Any) -> Any:
+    """Several as a list; ``None``, as for other settings, is the default."""
+    is_several = isinstance(margins, Iterable) and not isinstance(margins, str)
+    return list(margins) if is_several else margins

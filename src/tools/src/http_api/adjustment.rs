@@ -55,7 +55,7 @@ pub(super) fn adjust(
                 && squeeze(&parameter.name) == squeeze(name)
         });
         if let (true, Some(parameter)) = (is_mentioned, declared) {
-            add(&parameter.name, value.clone());
+            add(&parameter.name, with_date(value, today));
         }
     }
     added

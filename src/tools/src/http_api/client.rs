@@ -131,6 +131,16 @@ impl HttpApi {
         &self.catalogue
     }
 
+    /// The date for parameters that are added, in the time zone of the call.
+    fn today(&self, endpoint: &ApiEndpoint, call: &ApiCall, now: Time) -> Result<String, Fault> {
+        let name = call.timezone.as_deref().unwrap_or(&self.options.timezone);
+        let zone = adjustment::time_zone(name).ok_or_else(|| {
+            let problem = format!("`timezone` is no IANA time zone: {name}");
+            fault::call(&problem, &endpoint.id())
+        })?;
+        Ok(adjustment::date_in(zone, now))
+    }
+
     /// Calls an endpoint of the catalogue for a principal.
     ///
     /// A 401 renews a fetched token once. A 400 or 422 adds parameters once, by the rules of the
@@ -147,6 +157,7 @@ impl HttpApi {
         principal: &ApiPrincipal,
         cx: &CallContext,
     ) -> Result<ApiExchange, Fault> {
+        let today = self.today(endpoint, &call, cx.clock.now())?;
         let left = cx.deadline.map(|deadline| deadline.since(cx.clock.now()));
         let limit = left.map_or(self.options.timeout, |left| left.min(self.options.timeout));
         let until = cx.clock.now() + limit;
@@ -158,6 +169,7 @@ impl HttpApi {
             principal,
             cx,
             until,
+            today,
             token: None,
             secrets: principal.auth(&self.auth).secrets(),
             requests: 0,
@@ -180,6 +192,8 @@ struct CallAttempt<'c> {
     principal: &'c ApiPrincipal,
     cx: &'c CallContext,
     until: Time,
+    /// The date in the time zone of the call.
+    today: String,
     token: Option<Secret>,
     secrets: Vec<Secret>,
     requests: usize,
@@ -307,11 +321,7 @@ impl CallAttempt<'_> {
                 Ok(false) => {}
                 Err(fault) => return NextStep::Fail(fault),
             },
-            400 | 422 if self.may_adjust() => match self.adjust(&said) {
-                Ok(true) => return NextStep::Repeat,
-                Ok(false) => {}
-                Err(fault) => return NextStep::Fail(fault),
-            },
+            400 | 422 if self.may_adjust() && self.adjust(&said) => return NextStep::Repeat,
             429 if self.cx.has_alternative => {}
             429 | 502..=504 if self.may_repeat() => {
                 let pause = asked.unwrap_or(PAUSE);
@@ -357,28 +367,18 @@ impl CallAttempt<'_> {
     }
 
     /// Whether the server's message asks for something that is known.
-    fn adjust(&mut self, said: &str) -> Result<bool, Fault> {
+    fn adjust(&mut self, said: &str) -> bool {
         let options = &self.api.options;
         self.is_adjusted = true;
         let (rules, known) = (&options.adjustments, &options.known_values);
-        let today = if rules.is_empty() {
-            String::new()
-        } else {
-            let name = self.call.timezone.as_deref().unwrap_or(&options.timezone);
-            let zone = adjustment::time_zone(name).ok_or_else(|| {
-                let problem = format!("`timezone` is no IANA time zone: {name}");
-                fault::call(&problem, &self.endpoint.id())
-            })?;
-            adjustment::date_in(zone, self.cx.clock.now())
-        };
-        let about = (said, today.as_str());
+        let about = (said, self.today.as_str());
         let added = adjustment::adjust(&mut self.call, self.endpoint, rules, known, about);
         if !added.is_empty() {
             let added = added.join(", ");
             self.notes
                 .push(format!("parameters were added after the server asked for them: {added}"));
         }
-        Ok(!added.is_empty())
+        !added.is_empty()
     }
 
     fn failure(&self, status: u16, said: &str, asked: Option<Duration>) -> Fault {

@@ -58,6 +58,14 @@ async fn today_is_that_of_the_call_or_else_of_the_settings() {
 }
 
 #[tokio::test]
+async fn today_stands_in_known_values_too() {
+    let server = server().await;
+    let known = json!({"adjustments": [], "known_values": {"day": "{today}"}});
+    let reply = asked(&server, known, json!({})).await.unwrap();
+    assert_eq!(reply["table"]["rows"], json!([["day=2026-02-03"]]), "{reply}");
+}
+
+#[tokio::test]
 async fn a_time_zone_that_there_is_not_is_refused() {
     let server = server().await;
     let mars = json!({"timezone": "Mars/Olympus"});
