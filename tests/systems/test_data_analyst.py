@@ -113,6 +113,7 @@ def test_a_request_has_all_fields_of_a_question(shop: Path) -> None:
     [
         ({"prefer_agents": ["foo"]}, "unknown agent: foo"),
         ({"facts": {"api_token": "hunter2"}}, "`facts` is read by models.*: api_token"),
+        ({"facts": {"all": [{"password": "hunter2"}]}}, "`facts` is read by models.*: password"),
         ({"disable_agents": "sql"}, "`disable_agents` must be a list of agents: 'sql'"),
         ({"prefer_agents": "sql"}, "`prefer_agents` must be a list of agents: 'sql'"),
         ({"facts": [1]}, "`facts` must be a dict"),

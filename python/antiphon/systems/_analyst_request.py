@@ -13,7 +13,7 @@ from antiphon.systems.data_analyst_result import AgentRequest
 from antiphon.tools import encode_result
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 _SECRETS = (
     "token",
@@ -142,10 +142,21 @@ def _check_agents(name: str, given: Any) -> None:
 
 
 def _check_secrets(facts: Mapping[Any, Any], argument: str) -> None:
-    for key in facts:
+    for key in _keys(facts):
         if any(part in str(key).lower() for part in _SECRETS):
             raise ValidationError(
                 f"`{argument}` is read by models, and a key of it names a secret: {key}",
                 code="input_invalid",
                 hint="give credentials to the tools of the API or the database",
             )
+
+
+def _keys(value: Any) -> Iterator[Any]:
+    """The keys of a value, and of all that it holds."""
+    if isinstance(value, Mapping):
+        yield from value
+        value = value.values()
+    elif not isinstance(value, (list, tuple)):
+        return
+    for item in value:
+        yield from _keys(item)

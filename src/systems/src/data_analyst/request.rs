@@ -120,13 +120,23 @@ impl SystemInput for AgentRequest {
             let key = key.to_lowercase();
             SECRETS.iter().any(|part| key.contains(part))
         };
-        match self.context.keys().find(is_secret) {
+        let nested = self.context.values().flat_map(keys);
+        match self.context.keys().chain(nested).find(is_secret) {
             Some(key) => Err(invalid(format!(
                 "`context` is read by models, and a key of it names a secret: {key}"
             ))
             .hint("give credentials to the tools of the API or the database")),
             None => Ok(()),
         }
+    }
+}
+
+/// The keys of all that a value holds.
+fn keys(value: &Json) -> Vec<&String> {
+    match value {
+        Json::Object(fields) => fields.keys().chain(fields.values().flat_map(keys)).collect(),
+        Json::Array(items) => items.iter().flat_map(keys).collect(),
+        _ => Vec::new(),
     }
 }
 

@@ -307,3 +307,14 @@ fn settings_out_of_range_are_refused_by_name() {
         Some("question_timeout_s")
     );
 }
+
+#[test]
+fn a_key_that_names_a_secret_is_refused_at_any_depth() {
+    for context in [json!({"api_token": "x"}), json!({"all": [{"login": {"password": "x"}}]})] {
+        let given = json!({"question": "How many?", "context": context});
+        let request: AgentRequest = serde_json::from_value(given).unwrap();
+        assert_eq!(request.check().unwrap_err().code, "input_invalid");
+    }
+    let given = json!({"question": "How many?", "context": {"all": [{"region": "n"}]}});
+    assert!(serde_json::from_value::<AgentRequest>(given).unwrap().check().is_ok());
+}
