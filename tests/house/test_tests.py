@@ -45,6 +45,7 @@ INSIDE = frozenset(
         "tests/sandbox/test_result.py",
         "tests/sandbox/test_settings.py",
         "tests/sandbox/test_wasm.py",
+        "tests/schema/test_output.py",
         "tests/schema/test_schema.py",
         "tests/support/engines.py",
         "tests/support/stored_values.py",

@@ -111,7 +111,8 @@ class Output:
                 misfit = error.__cause__
                 if not isinstance(misfit, Mismatch):
                     raise
-                refused.append(render(misfit.path, "answer"))
+                if (place := render(misfit.path, "answer")) not in refused:
+                    refused.append(place)
                 inner = value[_VALUE] if self._wrapped else value
                 if not _emptied(inner, misfit.path):
                     return None, refused

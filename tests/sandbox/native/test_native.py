@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 
+from antiphon import models
 from antiphon._antiphon import CancellationToken, NativeSandbox, sandbox_probe
 from antiphon.errors import SandboxUnavailable, ValidationError
 from support.processes import descendants
@@ -127,6 +128,16 @@ def test_tables_go_in_and_come_out(data: NativeSandbox) -> None:
     [(name, back)] = found["tables"]
     assert found["value"] == {"$": "table", "name": name}
     assert pa.ipc.open_stream(back).read_all().to_pydict() == {"a": [1, 2, 3], "b": [2, 4, 6]}
+
+
+def test_a_known_secret_is_masked_in_a_table_that_comes_out(data: NativeSandbox) -> None:
+    secret = "~key-of-a-sandbox-table-1"
+    models.get("openai:any", api_key=secret, base_url="http://127.0.0.1:9/v1")
+    code = f"import pandas\npandas.DataFrame({{'{secret}': ['({secret})', 'tea']}})"
+    found = data.run(job(code) | {"want": ["value", "tables"]})
+    [(_, back)] = found["tables"]
+    mask = "*" * len(secret)
+    assert pa.ipc.open_stream(back).read_all().to_pydict() == {mask: [f"({mask})", "tea"]}
 
 
 def test_other_packages_of_the_host_are_not_there(data: NativeSandbox) -> None:
