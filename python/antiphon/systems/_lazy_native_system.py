@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
     from antiphon._antiphon import NativeSystem
 
-__all__ = ["NativeOpening"]
+__all__ = ["LazyNativeSystem"]
 
 
-class NativeOpening:
+class LazyNativeSystem:
     """Makes the native system: at once, or for the first question if a model has to be started.
 
     A model on this machine takes seconds and a gigabyte, or a download. What is wrong with
@@ -41,7 +41,7 @@ class NativeOpening:
         self._open: Callable[[], NativeSystem] | None = None
         # Errors in settings and parts are raised before a model is downloaded or paid for.
         self.native = build({"model": scripted([])})
-        """The system as it is known now: without its model, or with it."""
+        """The native system. Until its model is started, a scripted one stands in for it."""
         if not is_needed:
             return
         if not (model is None or isinstance(model, str)):

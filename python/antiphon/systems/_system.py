@@ -20,7 +20,7 @@ from antiphon.errors import StateError, ValidationError
 from antiphon.systems._await import await_result
 from antiphon.systems._batches import FileBatches
 from antiphon.systems._inputs import read_answers, read_prompts, read_question
-from antiphon.systems._opening import NativeOpening
+from antiphon.systems._lazy_native_system import LazyNativeSystem
 from antiphon.systems._roles import (
     check_names,
     check_settings,
@@ -103,7 +103,7 @@ class System(FileBatches[_R], SystemThreads, Generic[_R]):
 
         needed = self._working_roles(settings)
         has_none = [known.get(name, {}).keys().isdisjoint({"act", "model"}) for name in needed]
-        self._opening = NativeOpening(build, model, is_needed=any(has_none))
+        self._lazy = LazyNativeSystem(build, model, is_needed=any(has_none))
 
     @property
     def prompts(self) -> dict[str, str]:
@@ -433,7 +433,7 @@ class System(FileBatches[_R], SystemThreads, Generic[_R]):
         question = options.pop("question", None)
 
         def ask() -> Routine[dict[str, Any]]:
-            call: Any = partial(self._opening.ready().ask, question, cancel=token, **options)
+            call: Any = partial(self._lazy.ready().ask, question, cancel=token, **options)
             native: dict[str, Any] = yield Operation(call, call)
             return native
 
@@ -451,7 +451,7 @@ class System(FileBatches[_R], SystemThreads, Generic[_R]):
         question = options.pop("question", None)
 
         async def aask() -> dict[str, Any]:
-            system = await self._opening.aready()
+            system = await self._lazy.aready()
             call = partial(system.aask, question, **options)
             return await await_result(lambda cancel: call(cancel=cancel), token)
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from antiphon._serialization.registry import Registry
     from antiphon._sync_async import Routine
     from antiphon.result import Outcome
-    from antiphon.systems._opening import NativeOpening
+    from antiphon.systems._lazy_native_system import LazyNativeSystem
 
 __all__ = ["SystemThreads", "thread_of"]
 
@@ -30,11 +30,11 @@ class SystemThreads(Threads):
     """The threads of a system, and its graph."""
 
     _kind = "system"
-    _opening: NativeOpening
+    _lazy: LazyNativeSystem
 
     @property
     def _native(self) -> NativeSystem:
-        return self._opening.native
+        return self._lazy.native
 
     @property
     def graph(self) -> Diagram:

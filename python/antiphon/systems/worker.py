@@ -154,7 +154,7 @@ class Worker:
         self._about = CallerContext(context=context)
         self._watch = watch
         self._native = NativeWorker(
-            system._opening.ready(),  # noqa: SLF001 - a worker is the other half of a system
+            system._lazy.ready(),  # noqa: SLF001 - a worker is the other half of a system
             read_queue(queue).native,
             roles=None if roles is None else list(roles),
             concurrency=read_count(concurrency, "concurrency", "the worker"),

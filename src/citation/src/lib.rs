@@ -94,10 +94,10 @@ pub use quote::align;
 pub use ranking::bm25;
 pub use report::{CitedReport, EditSummary, TextEdit};
 pub use request::{
-    CitationOption, CitationQuery, CitationRequest, ComposeCall, ComposeReply, ComposeTool,
-    FactScoreItem, FactsReply, FoundPage, NumbersReply, PagesReply, Passage, ReportReply,
-    RulingAction, RulingReply, ScoresReply, SentenceReply, ShownPassage, SpansReply, VerdictItem,
-    VerdictsReply, VerificationItem,
+    ArbitrationAction, ArbitrationReply, CitationOption, CitationQuery, CitationRequest,
+    ComposeCall, ComposeReply, ComposeTool, FactScoreItem, FactsReply, FoundPage, NumbersReply,
+    PagesReply, Passage, ReportReply, ScoresReply, SentenceReply, ShownPassage, SpansReply,
+    VerdictItem, VerdictsReply, VerificationItem,
 };
 pub use result::{CitationResult, Reference};
 pub use run::{CitationEvent, CitationInput, CitationRun, CitationStage, PendingRequests};

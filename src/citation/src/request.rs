@@ -82,7 +82,7 @@ pub enum CitationQuery {
         /// The claims, each with its own evidence.
         items: Vec<VerificationItem>,
     },
-    /// Which citations should a claim have? The reply is a [`RulingReply`].
+    /// Which citations should a claim have? The reply is a [`ArbitrationReply`].
     Arbitrate {
         /// The claim.
         claim: String,
@@ -268,9 +268,9 @@ pub struct VerdictItem {
 /// Which citations a claim should have.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct RulingReply {
+pub struct ArbitrationReply {
     /// What is done with them; none if the reply says nothing that can be done.
-    pub action: Option<RulingAction>,
+    pub action: Option<ArbitrationAction>,
     /// The option that is cited from now on.
     pub number: Option<usize>,
     /// Why.
@@ -280,7 +280,7 @@ pub struct RulingReply {
 /// What is done with the citations of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum RulingAction {
+pub enum ArbitrationAction {
     /// They stay.
     Keep,
     /// An option takes their place.

@@ -259,7 +259,7 @@ impl CitationRun {
             CitationStage::Search => self.ask_for_pages(),
             CitationStage::Read => self.ask_for_texts(),
             CitationStage::Revise => self.ask_for_sentences(),
-            CitationStage::Correct => self.ask_for_rulings(),
+            CitationStage::Correct => self.ask_for_arbitration(),
             CitationStage::Finished => Vec::new(),
         }
     }

@@ -85,7 +85,7 @@ pub struct CallContext {
     pub seed: antiphon_core::Seed,
     /// Adds an event to the trace of the run, with a name and its data; `None` outside of runs.
     pub notes: Option<CallNotes>,
-    /// How the task stands that the call is a step of, for a tool that is told so.
+    /// A summary of the task so far, if the call is a step of one and tools are to have it.
     pub context_summary: Option<Arc<str>>,
 }
 

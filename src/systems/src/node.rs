@@ -10,8 +10,8 @@ use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 
 use crate::patch::Patch;
-use crate::read_state::ReadState;
 use crate::state::{ATTACHMENTS, Field, INPUT};
+use crate::state_cache::StateCache;
 use crate::stored_attachments;
 use crate::system::System;
 use crate::tool_cache::ToolCache;
@@ -31,7 +31,7 @@ pub struct RunScope<S: System> {
     /// Whether a thread keeps the run.
     pub(crate) is_kept: bool,
     pub(crate) tools: Arc<ToolCache>,
-    pub(crate) state: ReadState<S::State>,
+    pub(crate) state: StateCache<S::State>,
     pub(crate) user_context: Option<UserContext>,
 }
 

@@ -21,11 +21,11 @@ use serde_json::{Map, Value as Json, json};
 use crate::builder::{CodeTable, SystemBuilder};
 use crate::host::SystemHost;
 use crate::node::RunScope;
-use crate::read_state::ReadState;
 use crate::resources::SystemResourcesBuilder;
 use crate::result::{Outcome, SystemResult};
 use crate::session::Session;
 use crate::state::{ATTACHMENTS, INPUT, TOOL_RESULTS};
+use crate::state_cache::StateCache;
 use crate::stored_attachments;
 use crate::system::{Conclusion, Finished, RunEnding, System, SystemConfig, SystemInput};
 use crate::tool_cache::ToolCache;
@@ -228,7 +228,7 @@ impl<S: System> SystemRunner<S> {
             attachments,
             is_kept: session.thread.is_some(),
             tools,
-            state: ReadState::default(),
+            state: StateCache::default(),
             user_context: session.user_context.clone(),
         })
     }

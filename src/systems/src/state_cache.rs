@@ -10,20 +10,20 @@ use crate::state::SystemState;
 /// The state of a run as nodes read it. It is read once for all nodes of a superstep, and of the next
 /// one only what has changed, because a node changes a few fields of a state that may hold whole
 /// pages.
-pub(crate) struct ReadState<S>(Mutex<Option<KnownState<S>>>);
+pub(crate) struct StateCache<S>(Mutex<Option<CachedState<S>>>);
 
-struct KnownState<S> {
+struct CachedState<S> {
     state: Arc<S>,
     revisions: Vec<u64>,
 }
 
-impl<S> Default for ReadState<S> {
+impl<S> Default for StateCache<S> {
     fn default() -> Self {
         Self(Mutex::new(None))
     }
 }
 
-impl<S: SystemState> ReadState<S> {
+impl<S: SystemState> StateCache<S> {
     /// The state of a snapshot; all snapshots must be of one run.
     ///
     /// # Errors
@@ -35,14 +35,14 @@ impl<S: SystemState> ReadState<S> {
             None => Arc::new(snapshot.read()?),
         };
         let revisions = snapshot.revisions().to_vec();
-        *place = Some(KnownState { state: Arc::clone(&state), revisions });
+        *place = Some(CachedState { state: Arc::clone(&state), revisions });
         Ok(state)
     }
 
-    /// As [`ReadState::read`], for the last time.
+    /// As [`StateCache::read`], for the last time.
     ///
     /// # Errors
-    /// As [`ReadState::read`].
+    /// As [`StateCache::read`].
     pub(crate) fn take(&self, snapshot: &Snapshot) -> Result<S, Fault> {
         let state = self.read(snapshot)?;
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
@@ -50,7 +50,7 @@ impl<S: SystemState> ReadState<S> {
     }
 }
 
-impl<S: SystemState> KnownState<S> {
+impl<S: SystemState> CachedState<S> {
     fn updated(self, snapshot: &Snapshot) -> Result<Arc<S>, Fault> {
         let Self { mut state, revisions } = self;
         if revisions != snapshot.revisions() {
@@ -77,7 +77,7 @@ mod tests {
     use serde::{Deserialize, Deserializer, Serialize};
     use serde_json::{Value as Json, json};
 
-    use super::ReadState;
+    use super::StateCache;
     use crate::state::{declare, field_types, state};
 
     thread_local! { static READ: Cell<usize> = const { Cell::new(0) } }
@@ -117,7 +117,7 @@ mod tests {
     /// The next node reads the state, and writes this.
     fn visit(
         run: &mut Run<Json>,
-        known: &ReadState<State>,
+        known: &StateCache<State>,
         write: (&str, Json),
     ) -> Option<Arc<State>> {
         let Effect::Start(tasks) = run.step(Time::default(), &mut NoRules) else { return None };
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn a_node_reads_only_what_has_changed_since_the_last_one() {
-        let (mut run, known) = (run().unwrap(), ReadState::default());
+        let (mut run, known) = (run().unwrap(), StateCache::default());
         let mut next = |field, value| {
             let state = visit(&mut run, &known, (field, value)).unwrap();
             (state.page.0.clone(), state.visits)
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn a_state_that_an_earlier_node_holds_stays_as_it_is() {
-        let (mut run, known) = (run().unwrap(), ReadState::default());
+        let (mut run, known) = (run().unwrap(), StateCache::default());
         let earlier = visit(&mut run, &known, ("visits", json!(8))).unwrap();
         visit(&mut run, &known, ("visits", json!(9))).unwrap();
         visit(&mut run, &known, ("visits", json!(10))).unwrap();

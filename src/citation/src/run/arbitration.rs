@@ -7,12 +7,12 @@ use serde_json::json;
 
 use super::{AnsweredQuery, CitationRun, read};
 use crate::correction::{CorrectionAction, open_options};
-use crate::request::{CitationOption, CitationQuery, RulingAction, RulingReply};
+use crate::request::{ArbitrationAction, ArbitrationReply, CitationOption, CitationQuery};
 use crate::verdict::Verdict;
 
 impl CitationRun {
     /// Asks about the claims whose citations the scores leave open.
-    pub(super) fn ask_for_rulings(&mut self) -> Vec<CitationQuery> {
+    pub(super) fn ask_for_arbitration(&mut self) -> Vec<CitationQuery> {
         self.queue.clear();
         let settings = &self.input.settings;
         if !settings.corrects || !settings.asks_arbiter {
@@ -22,7 +22,7 @@ impl CitationRun {
         let mut queries = Vec::new();
         for index in 0..self.report.claims.len() {
             if queries.len() < most
-                && let Some(query) = self.ruling_query(index)
+                && let Some(query) = self.arbitration_query(index)
             {
                 self.queue.push(index);
                 queries.push(query);
@@ -31,7 +31,7 @@ impl CitationRun {
         queries
     }
 
-    fn ruling_query(&self, index: usize) -> Option<CitationQuery> {
+    fn arbitration_query(&self, index: usize) -> Option<CitationQuery> {
         let claim = self.report.claims.get(index)?;
         // Of a claim that nobody could judge, there is no verdict to get better.
         let is_judged = !claim.is_abstained || claim.evidence.is_empty();
@@ -55,25 +55,25 @@ impl CitationRun {
     }
 
     /// What was decided about claims, by their index. A decision that cannot be carried out is none.
-    pub(super) fn rulings(
+    pub(super) fn decisions(
         &mut self,
         answered: Vec<AnsweredQuery>,
     ) -> BTreeMap<usize, CorrectionAction> {
         let asked = std::mem::take(&mut self.queue);
-        let mut rulings = BTreeMap::new();
+        let mut decisions = BTreeMap::new();
         for (index, (_, reply)) in asked.into_iter().zip(answered) {
-            let Some(reply) = read::<RulingReply>(reply.as_ref()) else { continue };
-            let Some(action) = self.ruling(index, &reply) else { continue };
+            let Some(reply) = read::<ArbitrationReply>(reply.as_ref()) else { continue };
+            let Some(action) = self.decision(index, &reply) else { continue };
             let id = self.report.claims.get(index).map_or("", |claim| &claim.id);
             let data =
                 json!({"claim_id": id, "action": reply.action, "reasoning": reply.reasoning});
             self.note("citation_arbitrated", data);
-            rulings.insert(index, action);
+            decisions.insert(index, action);
         }
-        rulings
+        decisions
     }
 
-    fn ruling(&self, index: usize, reply: &RulingReply) -> Option<CorrectionAction> {
+    fn decision(&self, index: usize, reply: &ArbitrationReply) -> Option<CorrectionAction> {
         let claim = self.report.claims.get(index)?;
         let chosen = || {
             let place = *self.options(index)?.get(reply.number?)?;
@@ -81,15 +81,15 @@ impl CitationRun {
             (!claim.evidence.contains(&one.id)).then_some(place)
         };
         Some(match reply.action? {
-            RulingAction::Keep => CorrectionAction::Keep,
-            RulingAction::Replace | RulingAction::Add if claim.evidence.is_empty() => {
+            ArbitrationAction::Keep => CorrectionAction::Keep,
+            ArbitrationAction::Replace | ArbitrationAction::Add if claim.evidence.is_empty() => {
                 CorrectionAction::Add(chosen()?)
             }
-            RulingAction::Replace => CorrectionAction::Replace(chosen()?),
-            RulingAction::Add => CorrectionAction::AddAlternate(vec![chosen()?]),
+            ArbitrationAction::Replace => CorrectionAction::Replace(chosen()?),
+            ArbitrationAction::Add => CorrectionAction::AddAlternate(vec![chosen()?]),
             // Nobody verifies a claim again that has lost its evidence.
-            RulingAction::Remove if claim.verdict > Some(Verdict::Unsupported) => return None,
-            RulingAction::Remove => CorrectionAction::Remove,
+            ArbitrationAction::Remove if claim.verdict > Some(Verdict::Unsupported) => return None,
+            ArbitrationAction::Remove => CorrectionAction::Remove,
         })
     }
 }

@@ -38,7 +38,7 @@ pub(super) struct WritingProgress {
     calls: usize,
     turns: usize,
     /// What was asked for, and the indices that came of it.
-    log: Vec<ComposeRecord>,
+    log: Vec<ComposeCallRecord>,
     /// Sentences that argue, and need no evidence.
     analyses: Vec<String>,
     grounded: usize,
@@ -51,7 +51,7 @@ pub(super) struct WritingProgress {
 
 /// A call, and what it has shown.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-struct ComposeRecord {
+struct ComposeCallRecord {
     asked: String,
     shown: Vec<usize>,
     is_read: bool,
@@ -63,7 +63,7 @@ impl WritingProgress {
     }
 
     fn calls(&self) -> Vec<String> {
-        let call = |record: &ComposeRecord| {
+        let call = |record: &ComposeCallRecord| {
             let shown: Vec<String> = record.shown.iter().map(|it| format!("[{it}]")).collect();
             let shown = if shown.is_empty() { "nothing".to_owned() } else { shown.join(" ") };
             format!("{}: {shown}", record.asked)
@@ -239,7 +239,7 @@ impl CitationRun {
             return;
         }
         self.composition.calls += 1;
-        self.composition.log.push(ComposeRecord { asked, shown, is_read });
+        self.composition.log.push(ComposeCallRecord { asked, shown, is_read });
     }
 
     /// The evidence that is closest to a query, the best first.

@@ -27,9 +27,9 @@ impl CitationRun {
         if !self.input.settings.corrects {
             return CitationStage::Numbers;
         }
-        let mut rulings = self.rulings(answered);
+        let mut decisions = self.decisions(answered);
         for index in 0..self.report.claims.len() {
-            self.try_claim(index, rulings.remove(&index));
+            self.try_claim(index, decisions.remove(&index));
         }
         self.queue = self.attempts.iter().map(|attempt| attempt.claim).collect();
         if self.queue.is_empty() { CitationStage::Numbers } else { CitationStage::Reverify }
@@ -49,7 +49,7 @@ impl CitationRun {
         ids.iter().filter_map(place).collect()
     }
 
-    fn try_claim(&mut self, index: usize, ruling: Option<CorrectionAction>) {
+    fn try_claim(&mut self, index: usize, decision: Option<CorrectionAction>) {
         if self.is_well_cited(index) {
             return;
         }
@@ -57,8 +57,8 @@ impl CitationRun {
         let Some(verdict) = claim.verdict else { return };
         let current = self.places(&claim.evidence);
         let settings = &self.input.settings;
-        let action = match ruling {
-            Some(ruling) => ruling,
+        let action = match decision {
+            Some(decision) => decision,
             None if current.is_empty() => decide_uncited(&claim.text, &self.evidence, settings),
             None => decide(&claim.text, verdict, &current, &self.evidence, settings),
         };

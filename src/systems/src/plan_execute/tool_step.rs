@@ -99,7 +99,9 @@ async fn call(
     let tool: Arc<dyn Tool> = match sub_tasks {
         Some(run) => run.tool(tool, brief(cx, step, sub_task, profile), timeout),
         None => match context_summary(cx) {
-            Some(summary) => Arc::new(ToldTool { tool: Arc::clone(tool), summary: summary.into() }),
+            Some(summary) => {
+                Arc::new(ContextSummaryTool { tool: Arc::clone(tool), summary: summary.into() })
+            }
             None => Arc::clone(tool),
         },
     };
@@ -128,19 +130,19 @@ fn is_refused(fault: &Fault) -> bool {
     fault.category == Category::Auth || status.is_some_and(|status| USED_UP.contains(&status))
 }
 
-/// How the task stands, if tools are told.
+/// A summary of the task so far, if tools are to have it.
 fn context_summary(cx: &NodeContext<PlanExecute>) -> Option<String> {
     cx.system().config.send_context_summary.then(|| cx.state.cwc.summary())
 }
 
-/// A tool that learns how the task stands.
-struct ToldTool {
+/// A tool whose calls carry a summary of the task so far.
+struct ContextSummaryTool {
     tool: Arc<dyn Tool>,
     summary: Arc<str>,
 }
 
 #[async_trait]
-impl Tool for ToldTool {
+impl Tool for ContextSummaryTool {
     fn spec(&self) -> &ToolSpec {
         self.tool.spec()
     }

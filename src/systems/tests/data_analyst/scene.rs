@@ -57,7 +57,7 @@ impl Scene {
         Self::of(settings, MEASURES, &["\"scrap log\""], QueryLimits::columns().rows)
     }
 
-    /// A database with tables of its own.
+    /// A database that `script` makes, of which `tables` may be read.
     pub(crate) fn of_tables(script: &str, tables: &[&str]) -> Self {
         Self::of(&json!({}), script, tables, QueryLimits::columns().rows)
     }

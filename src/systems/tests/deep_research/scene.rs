@@ -120,14 +120,14 @@ impl Tool for LibraryTool {
 }
 
 /// A model that shows the beginning of the reply of one role before it asks its script.
-struct BreakingModel {
+struct CutOffModel {
     script: Arc<ScriptedModel>,
     role: &'static str,
     beginning: &'static str,
 }
 
 #[async_trait]
-impl Model for BreakingModel {
+impl Model for CutOffModel {
     fn name(&self) -> &str {
         self.script.name()
     }
@@ -144,16 +144,16 @@ impl Model for BreakingModel {
 
 /// Somebody who watches replies while they are written.
 #[derive(Default)]
-pub(crate) struct Onlooker(Mutex<String>);
+pub(crate) struct ChunkWatcher(Mutex<String>);
 
-impl Onlooker {
+impl ChunkWatcher {
     /// Whether the last pieces are those of this text.
     pub(crate) fn has_seen(&self, text: &str) -> bool {
         self.0.lock().unwrap().ends_with(text)
     }
 }
 
-impl Watcher for Onlooker {
+impl Watcher for ChunkWatcher {
     fn see(&self, event: &Arc<Event>) {
         if event.kind == EventKind::Chunk {
             self.0.lock().unwrap().push_str(event.data["text"].as_str().unwrap());
@@ -168,7 +168,7 @@ pub(crate) struct Scene {
     pub(crate) library: Arc<Library>,
     branches: Vec<ScriptBranch>,
     pub(crate) shown: Option<(&'static str, &'static str)>,
-    pub(crate) onlooker: Arc<Onlooker>,
+    pub(crate) onlooker: Arc<ChunkWatcher>,
 }
 
 /// What came of it.
@@ -264,7 +264,7 @@ impl Scene {
         ];
         let asked: Arc<dyn Model> = match self.shown {
             Some((role, beginning)) => {
-                Arc::new(BreakingModel { script: model.clone(), role, beginning })
+                Arc::new(CutOffModel { script: model.clone(), role, beginning })
             }
             None => model.clone(),
         };

@@ -83,7 +83,7 @@ async fn a_report_that_is_cancelled_keeps_what_was_shown_of_it() {
     assert_eq!(result.state.final_report, LINKED);
     assert_eq!(stored(&store).await.all_observations, result.state.all_observations);
 
-    // The thread goes on where it was.
+    // The thread is resumed with the node that was cancelled.
     let mut again = light_with(Library::tea(), ScriptedReply::json(&report("Both [1].")));
     let (system, model) = again.system();
     let session = Session::new(Arc::new(ManualClock::default()));
