@@ -178,15 +178,16 @@ def test_today_is_that_of_the_time_zone_of_the_facts(zone: str, hours: int) -> N
     assert api.requests[1][1] in {f"/v1/orders?start={day}&end={day}" for day in (before, today())}
 
 
-def test_a_time_zone_that_there_is_not_fails_the_call_that_needs_it() -> None:
+def test_a_time_zone_that_there_is_not_fails_before_a_request_if_a_date_may_be_added() -> None:
     mars = {"timezone": "Mars"}
     with serving((400, {"error": "start and end are required"})) as api:
         failed = ask(api, facts=mars, adjustments=[RULE])
     (result,) = failed.agent_results
     assert result.error is not None
     assert "no IANA time zone: Mars" in result.error.message
+    assert api.requests == []
     with serving(FOUND) as api:
-        assert ask(api, facts=mars, adjustments=[RULE]).outcome == "answered"
+        assert ask(api, facts=mars).outcome == "answered"
 
 
 def test_a_renewal_and_an_adjustment_take_three_requests() -> None:

@@ -10,6 +10,9 @@ use serde_json::{Map, Value as Json};
 use super::call::ApiCall;
 use super::catalogue::{ApiEndpoint, ParameterLocation};
 
+/// What stands for the date.
+const TODAY: &str = "{today}";
+
 /// Query parameters to add when an error mentions all of some names.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -61,6 +64,12 @@ pub(super) fn adjust(
     added
 }
 
+/// Whether a value that may be added has the date in it.
+pub(super) fn need_date(rules: &[AdjustmentRule], known: &Map<String, Json>) -> bool {
+    let has_date = |value: &Json| value.as_str().is_some_and(|text| text.contains(TODAY));
+    rules.iter().flat_map(|rule| rule.set.values()).chain(known.values()).any(has_date)
+}
+
 fn accepts(endpoint: &ApiEndpoint, name: &str) -> bool {
     let is_it = |parameter: &super::ApiParameter| {
         parameter.location == ParameterLocation::Query && parameter.name == name
@@ -75,7 +84,7 @@ fn squeeze(text: &str) -> String {
 
 fn with_date(value: &Json, today: &str) -> Json {
     match value {
-        Json::String(text) => Json::from(text.replace("{today}", today)),
+        Json::String(text) => Json::from(text.replace(TODAY, today)),
         other => other.clone(),
     }
 }

@@ -131,9 +131,13 @@ impl HttpApi {
         &self.catalogue
     }
 
-    /// The date for parameters that are added, in the time zone of the call.
+    /// The date for parameters that are added, in the time zone of the call; nothing if none is a date.
     fn today(&self, endpoint: &ApiEndpoint, call: &ApiCall, now: Time) -> Result<String, Fault> {
-        let name = call.timezone.as_deref().unwrap_or(&self.options.timezone);
+        let ApiOptions { adjustments, known_values, timezone, .. } = &self.options;
+        if !adjustment::need_date(adjustments, known_values) {
+            return Ok(String::new());
+        }
+        let name = call.timezone.as_deref().unwrap_or(timezone);
         let zone = adjustment::time_zone(name).ok_or_else(|| {
             let problem = format!("`timezone` is no IANA time zone: {name}");
             fault::call(&problem, &endpoint.id())
