@@ -1,11 +1,15 @@
-"""Names in snake case, and untrusted text made safe for a terminal or a store."""
+"""Counts and names in words, and untrusted text made safe for a terminal or a store."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from typing import TYPE_CHECKING
 
-__all__ = ["drop_controls", "escape_controls", "snake_case", "well_formed"]
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["counted", "drop_controls", "escape_controls", "first_of", "snake_case", "well_formed"]
 
 
 _UNSAFE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
@@ -67,6 +71,16 @@ def well_formed(text: str) -> str:
     except UnicodeEncodeError:
         return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return text
+
+
+def counted(count: int, noun: str) -> str:
+    """A count with its noun: ``1 step``, ``2,000 steps``."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def first_of(items: Sequence[str]) -> str:
+    """The first one, and how many there are beside it."""
+    return items[0] + (f", and {len(items) - 1} more" if len(items) > 1 else "")
 
 
 def snake_case(name: str) -> str:

@@ -43,7 +43,10 @@ def test_a_question_is_answered_from_a_file(orders: Path, antiphon: Antiphon) ->
         done = antiphon(*QUESTION, "--db", str(orders), url=server.url)
         read = json.dumps(server.bodies)
     assert (done.returncode, done.stdout) == (0, "There are 2 orders.\n"), done.stderr
-    assert f"query: {COUNT['sql']}" in done.stderr.splitlines()
+    lines = done.stderr.splitlines()
+    assert f"query: {COUNT['sql']}" in lines
+    told = [line for line in lines if line.startswith("  ") and not line.startswith("  tool ")]
+    assert told == ["  agents: sql", f"  sql: query: {COUNT['sql']}", "  sql: rows: 1"]
     assert "Table orders (2 rows)" in read
 
 

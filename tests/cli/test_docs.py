@@ -77,6 +77,8 @@ def test_the_agentic_search_plans_a_search_and_names_the_document(
     assert "The capital of Peru is Lima." in source["excerpt"]
     assert "Traceback" not in done.stderr
     lines = done.stderr.splitlines()
+    assert "planner plans" in lines
+    assert "synthesiser words the answer" in lines
     assert "  plan: 1 task" in lines
     assert "    task 1: search_documents: search_documents" in lines
     assert any(one.startswith("[1] ") and "Peru is Lima." in one for one in lines), "its source"

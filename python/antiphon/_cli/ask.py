@@ -61,7 +61,7 @@ def ask(options: argparse.Namespace) -> Exit:
     check_report(options, system_of(options))
     choice = choose(options.model, os.environ)
     settings = with_time_for(choice, system_of(options).name, settings)
-    with ProgressView(sys.stderr) as view:
+    with ProgressView(sys.stderr, system_of(options).narrator()) as view:
         view.say(f"model: {choice.description}")
         tools = role_tools(options, system_of(options), view)
         with ProgressBar() as bar, open_model(choice, bar) as model:

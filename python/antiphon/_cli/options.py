@@ -99,7 +99,7 @@ def _add_ask(ask: argparse.ArgumentParser) -> None:
     ask.add_argument("--thread", metavar="NAME", help="keep the question in this thread")
     _add_queue(ask, "have workers carry out the steps that wait in this queue: nats://host:4222")
     _add_json(ask)
-    _add_report(ask, "--system")
+    _add_report(ask)
     ask.add_argument("--trace", action="store_true", help="print each model and tool call too")
     batch = ask.add_argument_group("a file of questions")
     batch.add_argument(
@@ -174,12 +174,12 @@ def _add_model(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--workspace",
         metavar="FOLDER",
-        help="where --system plan-execute or agentic-search may read and write files, PDF included",
+        help="where a system that works with files may read and write them, PDF included",
     )
     parser.add_argument(
         "--db",
         metavar="PATH",
-        help="a SQLite, CSV, TSV or Parquet file, or postgresql://…, for --system data-analyst",
+        help="what a data analyst reads: a SQLite, CSV, TSV or Parquet file, or postgresql://…",
     )
     parser.add_argument(
         "--no-tools", action="store_true", help="do not let the expert compute in a sandbox"
@@ -220,7 +220,7 @@ def _add_runs(parser: argparse.ArgumentParser) -> None:
     resumed.add_argument(
         "--answer", action="append", metavar="JSON", help="an answer, or ID=ANSWER; repeatable"
     )
-    _add_report(resumed, "--team")
+    _add_report(resumed)
     _add_json(resumed)
 
     forked = actions.add_parser(
@@ -244,11 +244,11 @@ def _add_runs(parser: argparse.ArgumentParser) -> None:
     deleted.add_argument("threads", nargs="+", metavar="thread")
 
 
-def _add_report(parser: argparse.ArgumentParser, chosen: str) -> None:
+def _add_report(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--report",
         metavar="FILE",
-        help=f"also write the report of {chosen} deep-research: FILE.html, FILE.md or FILE.pdf",
+        help="also write the report of a system that makes one: FILE.html, FILE.md or FILE.pdf",
     )
 
 

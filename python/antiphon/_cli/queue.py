@@ -6,6 +6,7 @@ import os
 from inspect import signature
 from typing import TYPE_CHECKING, Any
 
+from antiphon._cli.systems import other_systems
 from antiphon.errors import ValidationError
 from antiphon.systems import Queue
 
@@ -26,13 +27,17 @@ def queue_of(options: argparse.Namespace, system: type[System[Any]]) -> dict[str
     """
     if options.queue is None:
         return {}
-    if "queue" not in signature(system).parameters:
+    if not _has_workers(system):
         raise ValidationError(
             f"the system has no workers: {options.system}",
             code="input_invalid",
-            hint="choose one that has: --system plan-execute",
+            hint=other_systems(_has_workers),
         )
     return {"queue": Queue.connect(options.queue, name=options.queue_name)}
+
+
+def _has_workers(system: type[System[Any]]) -> bool:
+    return "queue" in signature(system).parameters
 
 
 def open_queue(options: argparse.Namespace) -> Queue:

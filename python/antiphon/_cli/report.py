@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from antiphon._cli.systems import other_systems
 from antiphon.errors import ValidationError
 from antiphon.systems.report_file import WritableReport, report_path
 
@@ -28,7 +29,7 @@ def check_report(options: argparse.Namespace, system: type[System[Any]]) -> None
         raise ValidationError(
             f"the system writes no reports: {options.system}",
             code="input_invalid",
-            hint="choose one that does: --system deep-research",
+            hint=other_systems(lambda one: one.writes_reports),
         )
     report_path(options.report)
 

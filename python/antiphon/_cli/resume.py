@@ -96,7 +96,10 @@ def _ready_system(options: argparse.Namespace) -> Exit:
     database = database_of(options, system_of(options))
     check_report(options, system_of(options))
     choice = choose(options.model, os.environ)
-    with open_store(options.store) as saver, ProgressView(sys.stderr) as view:
+    with (
+        open_store(options.store) as saver,
+        ProgressView(sys.stderr, system_of(options).narrator()) as view,
+    ):
         tools = role_tools(options, system_of(options), view)
         with ProgressBar() as bar, open_model(choice, bar) as model:
             parts = {**database, **queue, **tools}

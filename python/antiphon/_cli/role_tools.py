@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 from antiphon._builtin_tools.files import files
 from antiphon._builtin_tools.write_pdf import write_pdf
 from antiphon._cli.calculator import calculator
+from antiphon._cli.systems import other_systems
 from antiphon._cli.terminal import tell
 from antiphon.errors import ValidationError
-from antiphon.systems.data_analyst import database_tools
+from antiphon.systems.analyst_database import database_tools
 
 if TYPE_CHECKING:
     import argparse
@@ -68,7 +69,7 @@ def database_of(options: argparse.Namespace, system: type[System[Any]]) -> dict[
         ValidationError: the system accepts none, or needs one (``input_invalid``); or it cannot
             be read (``tool_setting_invalid``, ``input_invalid``).
     """
-    accepts = "database" in inspect.signature(system).parameters
+    accepts = _reads_databases(system)
     if options.db is None:
         if not accepts:
             return {}
@@ -81,9 +82,13 @@ def database_of(options: argparse.Namespace, system: type[System[Any]]) -> dict[
         raise ValidationError(
             f"the system does not accept a database: {options.system}",
             code="input_invalid",
-            hint="choose one that does: --system data-analyst",
+            hint=other_systems(_reads_databases),
         )
     return {"database": database_tools(options.db, options)}
+
+
+def _reads_databases(system: type[System[Any]]) -> bool:
+    return "database" in inspect.signature(system).parameters
 
 
 def _workspace(
@@ -96,7 +101,7 @@ def _workspace(
         raise ValidationError(
             f"the system does not work with files: {options.system}",
             code="input_invalid",
-            hint="choose one that does: --system plan-execute",
+            hint=other_systems(lambda one: one.works_with_files),
         )
     try:
         Path(folder).mkdir(parents=True, exist_ok=True)

@@ -15,7 +15,9 @@ from antiphon.systems import systems as known_systems
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from antiphon.systems import System
 
 
 _SHOWN = 32
@@ -37,6 +39,16 @@ def systems(options: argparse.Namespace) -> Exit:
         shown, lines = asdict(info), _description(info)
     write(json.dumps(shown, ensure_ascii=False) if options.json else "\n".join(lines))
     return Exit.ANSWERED
+
+
+def other_systems(accepts: Callable[[type[System[Any]]], bool]) -> str:
+    """The hint that names the systems which accept what the chosen one does not.
+
+    Args:
+        accepts: whether a system does.
+    """
+    names = [name for name in known_systems() if accepts(find(name))]
+    return f"choose one that does: {', '.join(f'--system {_option(name)}' for name in names)}"
 
 
 def _description(info: SystemInfo) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from antiphon._text import drop_controls
+from antiphon._text import counted, drop_controls
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -60,7 +60,7 @@ def _request(event: Event) -> str:
     count = len(data.get("messages", ())) + data.get("earlier", 0)
     tools = f", tools: {', '.join(data['tools'])}" if data.get("tools") else ""
     turn = f"turn {data['turn']}, " if "turn" in data else ""
-    return f"{turn}{count} message{'' if count == 1 else 's'}{tools}"
+    return f"{turn}{counted(count, 'message')}{tools}"
 
 
 def _reply(event: Event) -> str:

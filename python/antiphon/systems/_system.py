@@ -28,6 +28,7 @@ from antiphon.systems._roles import (
     tools_by_role,
 )
 from antiphon.systems._threads import SystemThreads, thread_of
+from antiphon.systems.narration import Narrator
 from antiphon.systems.result import PlainResult, SystemResult
 from antiphon.systems.stream import AsyncSystemStream, SystemStream
 
@@ -60,11 +61,13 @@ class System(FileBatches[_R], SystemThreads, Generic[_R]):
         works_with_files: whether its plans read and write files, with tools of a folder.
         writes_reports: whether its results can be written to a file, as
             `antiphon.systems.report_file.WritableReport`.
+        narrator: says in words what goes on, for those who wait at a terminal.
     """
 
     name: ClassVar[str]
     works_with_files: ClassVar[bool] = False
     writes_reports: ClassVar[bool] = False
+    narrator: ClassVar[type[Narrator]] = Narrator
     _result: ClassVar[type[SystemResult]] = PlainResult
     _roles: ClassVar[Mapping[str, RoleSpec]]
     """The roles, with the replies that an agent or a function returns for them."""

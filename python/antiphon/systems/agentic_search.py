@@ -5,21 +5,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypedDict, Unpack
 
 from antiphon._roles import RoleSpec, as_tools
+from antiphon._text import counted
 from antiphon._tool.lifespan import Lifespans
 from antiphon.errors import ValidationError
 from antiphon.systems._registry import read_registries
 from antiphon.systems._system import System
 from antiphon.systems.agentic_search_result import AgenticSearchResult
+from antiphon.systems.narration import Narrator, Said, Work
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from antiphon._thread_store import Durability
     from antiphon._watch.watcher import Watch
     from antiphon.budget import Budget
     from antiphon.checkpoint import Saver
     from antiphon.models import Model
+    from antiphon.systems.narration import Narration, Words
     from antiphon.systems.stream import AsyncSystemStream, SystemStream
     from antiphon.toolset import McpToolset
 
@@ -51,6 +54,27 @@ class AgenticSearchSettings(TypedDict, total=False):
     clarify: bool
     on_no_tools: Literal["canned", "model"]
     session_concurrency: Literal["wait", "reject"]
+
+
+def _planned(data: dict[str, Any]) -> Iterator[Narration]:
+    yield Said(f"plan: {counted(len(data['tasks']), 'task')}")
+    for task in data["tasks"]:
+        yield Said(f"task {task['task_number']}: {task['tool_name']}: {task['description']}", 2)
+
+
+class _SearchNarrator(Narrator):
+    words: ClassVar[Words] = {
+        "plan_created": _planned,
+        "tools_discovered": lambda data: [
+            Said(f"tools: {data['count']}"),
+            Work("planner plans"),
+        ],
+        "plan_fallback": lambda data: [Said(f"no usable plan: {data['reason']}")],
+        "task_failed": lambda data: [
+            Said(f"task {data['task_number']} failed: {data['error']['message']}")
+        ],
+        "information_gathered": lambda _: [Work("synthesiser words the answer")],
+    }
 
 
 class AgenticSearch(System[AgenticSearchResult]):
@@ -116,6 +140,7 @@ class AgenticSearch(System[AgenticSearchResult]):
     name = "agentic_search"
     works_with_files = True
     _result = AgenticSearchResult
+    narrator = _SearchNarrator
     _roles: ClassVar[Mapping[str, RoleSpec]] = {
         "planner": RoleSpec("planner", ("tasks", "reasoning", "question"), speaks=False, view=dict),
         "synthesiser": RoleSpec(

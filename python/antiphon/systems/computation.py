@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypedDict, Unpack, ca
 
 from antiphon._event_loop import run_blocking
 from antiphon._roles import RoleSpec, ask_all, check_questions
+from antiphon._text import first_of
 from antiphon._watch.watcher import watching
 from antiphon.errors import AntiphonError, InternalError, ValidationError
 from antiphon.sandbox import Sandbox
 from antiphon.sandbox.engines import runner_of
 from antiphon.systems._system import System
 from antiphon.systems.computation_result import ComputationResult
+from antiphon.systems.narration import Narrator, Said
 from antiphon.tools import encode_result
 
 if TYPE_CHECKING:
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from antiphon.budget import Budget
     from antiphon.checkpoint import Saver
     from antiphon.models import Model
+    from antiphon.systems.narration import Words
     from antiphon.systems.stream import AsyncSystemStream, SystemStream
 
     _Inputs = Mapping[str, Any] | Sequence[Mapping[str, Any] | None] | None
@@ -46,6 +49,18 @@ class ComputationSettings(TypedDict, total=False):
     summarise: bool
     reasoning: bool
     question_timeout_s: float
+
+
+class _ComputationNarrator(Narrator):
+    words: ClassVar[Words] = {
+        "code_ran": lambda data: [
+            Said(f"attempt {data['attempt']}: {data['fault'] or 'the code has run'}")
+        ],
+        "not_answerable": lambda data: [Said(f"no answer: {data['reason']}")],
+        "wording_rejected": lambda data: [
+            Said(f"answer rejected: {first_of(data['differences'])}")
+        ],
+    }
 
 
 class Computation(System[ComputationResult]):
@@ -101,6 +116,7 @@ class Computation(System[ComputationResult]):
 
     name = "computation"
     _result = ComputationResult
+    narrator = _ComputationNarrator
     _roles: ClassVar[Mapping[str, RoleSpec]] = {
         "planner": RoleSpec(
             "planner", ("python", "explain", "reasoning", "missing"), speaks=True, view=dict

@@ -5,18 +5,18 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypedDict, Unpack
 
-from antiphon._builtin_tools.database import TABLE_FILES, check_database
+from antiphon._builtin_tools.database import check_database
 from antiphon._roles import RoleSpec, as_tools
 from antiphon._validation import is_count
 from antiphon.errors import SandboxUnavailable, ValidationError
 from antiphon.sandbox import Sandbox
 from antiphon.sandbox.engines import runner_of
+from antiphon.systems._analyst_narrator import AnalystNarrator
 from antiphon.systems._analyst_request import AgentRequestOptions, plain_facts, request_of
-from antiphon.systems._described_tables import check_descriptions
-from antiphon.systems._frames import read_table, stored_frames
+from antiphon.systems._frames import stored_frames
 from antiphon.systems._system import System
+from antiphon.systems.analyst_database import database_tools
 from antiphon.systems.data_analyst_result import AgentRequest, OrchestratorResponse
-from antiphon.tools import sql
 
 if TYPE_CHECKING:
     import asyncio
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from antiphon.systems.stream import AsyncSystemStream, SystemStream
     from antiphon.toolset import Toolset
 
-__all__ = ["AgentRequestOptions", "DataAnalyst", "DataAnalystSettings", "database_tools"]
+__all__ = ["AgentRequestOptions", "DataAnalyst", "DataAnalystSettings"]
 
 _REPLIES = {
     "planner": ("agents", "rationale", "confidence", "depends_on"),
@@ -72,11 +72,6 @@ class DataAnalystSettings(TypedDict, total=False):
     temperature: float | None
     max_reasks: int
     question_timeout_s: float
-
-
-class _RowLimits(TypedDict, total=False):
-    max_rows: int
-    max_bytes: int
 
 
 class DataAnalyst(System[OrchestratorResponse]):
@@ -147,6 +142,7 @@ class DataAnalyst(System[OrchestratorResponse]):
 
     name = "data_analyst"
     _result = OrchestratorResponse
+    narrator = AnalystNarrator
     _roles: ClassVar[Mapping[str, RoleSpec]] = {
         name: RoleSpec(name, replies, speaks=name in _SPEAKING, view=dict)
         for name, replies in _REPLIES.items()
@@ -374,26 +370,6 @@ class DataAnalyst(System[OrchestratorResponse]):
         return {} if self._sandbox is None else {"call": runner_of(self._sandbox).calls(loop)}
 
 
-def database_tools(
-    path: str | os.PathLike[str],
-    owner: object,
-    descriptions: Any = None,
-    *,
-    max_rows: int | None = None,
-) -> Toolset:
-    """The tools `sql` of a database, or of a file of a table, whose copy goes with its owner.
-
-    Raises:
-        ValidationError: it cannot be read (``tool_setting_invalid``, ``input_invalid``), or does
-            not have what is described (``system_setting_invalid``).
-    """
-    if os.fspath(path).lower().endswith(TABLE_FILES):
-        path = stored_frames(read_table(path), owner)
-    tools = sql(path, **_row_limits(max_rows))
-    check_descriptions(descriptions, path)
-    return tools
-
-
 def _check_rows(rows: Any) -> None:
     if rows is not None and not is_count(rows):
         raise ValidationError(
@@ -401,13 +377,6 @@ def _check_rows(rows: Any) -> None:
             code="system_setting_invalid",
             hint="write for instance `max_rows=10_000`",
         )
-
-
-def _row_limits(rows: int | None) -> _RowLimits:
-    """The limits of a result that can have so many rows of usual length."""
-    if rows is None:
-        return {}
-    return {"max_rows": rows, "max_bytes": min(max(100_000_000, 1_000 * rows), 1_000_000_000)}
 
 
 def _listed(tools: Any) -> list[Any]:

@@ -6,23 +6,26 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypedDict, Unpack
 
 from antiphon._builtin_tools.calculator import calculator
 from antiphon._roles import RoleSpec, as_tools, tools_in
+from antiphon._text import counted, first_of
 from antiphon._tool.lifespan import Lifespans
 from antiphon._tool.tool import Tool
 from antiphon.errors import ValidationError
 from antiphon.systems._system import System
+from antiphon.systems.narration import Narrator, Said, Work
 from antiphon.systems.plan_execute_result import PlanExecuteResult
 from antiphon.systems.queue import read_queue
 from antiphon.toolset import Toolset
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from antiphon._thread_store import Durability
     from antiphon._watch.watcher import Watch
     from antiphon.budget import Budget
     from antiphon.checkpoint import Saver
     from antiphon.models import Model
+    from antiphon.systems.narration import Narration, Words
     from antiphon.systems.queue import Queue
     from antiphon.systems.stream import AsyncSystemStream, SystemStream
 
@@ -59,6 +62,38 @@ class PlanExecuteSettings(TypedDict, total=False):
     explore_empty: Literal["completed", "failed"]
     temperature: float | None
     question_timeout_s: float
+
+
+def _planned(data: dict[str, Any]) -> Iterator[Narration]:
+    yield Said(f"plan: {counted(len(data['plan']), 'stage')}")
+    for number, stage in enumerate(data["plan"], 1):
+        for step in stage:
+            yield Said(f"stage {number}: {step['tool_name']}: {step['narrative_step']}", 2)
+
+
+def _step(data: dict[str, Any]) -> list[Narration]:
+    return [Work(f"stage {data['stageIndex']}: {data['narrativeStep']}")]
+
+
+class _PlanNarrator(Narrator):
+    words: ClassVar[Words] = {
+        "PLANNING_STARTED": lambda _: [Work("planner plans")],
+        "PLANNING_COMPLETED": _planned,
+        "PLAN_REPAIRED": lambda data: [Said(f"put right in the plan: {first_of(data['repairs'])}")],
+        "PLAN_VALIDATION_FAILED": lambda data: [
+            Said(f"wrong in the plan: {first_of(data['violations'])}")
+        ],
+        "REPLANNING_STARTED": lambda _: [Work("planner revises the plan")],
+        "REPLANNING_SUCCESS": _planned,
+        "EXECUTION_STEP_DISPATCHED": _step,
+        "EXECUTION_STEP_ORCHESTRATOR_START": _step,
+        "EXECUTION_STEP_COMPLETED": lambda data: [Said(f"done: {data['narrativeStep']}")],
+        "EXECUTION_STEP_REUSED": lambda data: [Said(f"done before: {data['narrativeStep']}")],
+        "EXECUTION_STEP_FAILED": lambda data: [
+            Said(f"failed: {data['narrativeStep']}: {data['errorDetails']['message']}")
+        ],
+        "FINAL_SYNTHESIS_START": lambda _: [Work("synthesiser words the answer")],
+    }
 
 
 class PlanExecute(System[PlanExecuteResult]):
@@ -139,6 +174,7 @@ class PlanExecute(System[PlanExecuteResult]):
     name = "plan_execute"
     works_with_files = True
     _result = PlanExecuteResult
+    narrator = _PlanNarrator
     _roles: ClassVar[Mapping[str, RoleSpec]] = {
         "planner": RoleSpec("planner", ("stages",), speaks=False, view=dict),
         "step_executor": RoleSpec("step_executor", ("text",), speaks=False, view=dict),

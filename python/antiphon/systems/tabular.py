@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Self, overload
 
 from antiphon._html import CELL, SMALL, escaped, plain
+from antiphon._text import counted
 from antiphon.sandbox import SandboxTable
 
 if TYPE_CHECKING:
@@ -170,7 +171,7 @@ class TabularResult:
         """How many rows there are, and how many of them are shown."""
         shown = min(len(self.rows), _MOST_SHOWN)
         is_partial = 0 < shown < self.row_count
-        count = f"{self.row_count:,} row{'' if self.row_count == 1 else 's'}"
+        count = counted(self.row_count, "row")
         if self.truncated:
             first = (
                 f"{shown} of the first {count} are shown" if is_partial else f"the first {count}"

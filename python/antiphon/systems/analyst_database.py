@@ -1,19 +1,26 @@
-"""The names that `descriptions` of a data analyst describe, compared with its database."""
+"""The database of a data analyst: its tools, and what is said of its tables and columns."""
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Mapping
 from contextlib import closing
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
+from antiphon._builtin_tools.database import TABLE_FILES
 from antiphon.errors import ValidationError
+from antiphon.systems._frames import read_table, stored_frames
+from antiphon.tools import sql
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Sequence
+
+    from antiphon.toolset import Toolset
+
+__all__ = ["database_tools"]
 
 _NAMES = (
     "SELECT entry.name, part.name FROM sqlite_master AS entry, "
@@ -22,7 +29,39 @@ _NAMES = (
 )
 
 
-def check_descriptions(descriptions: Any, database: str | os.PathLike[str]) -> None:
+class _RowLimits(TypedDict, total=False):
+    max_rows: int
+    max_bytes: int
+
+
+def database_tools(
+    path: str | os.PathLike[str],
+    owner: object,
+    descriptions: Any = None,
+    *,
+    max_rows: int | None = None,
+) -> Toolset:
+    """The tools `sql` of a database, or of a file of a table, whose copy goes with its owner.
+
+    Raises:
+        ValidationError: it cannot be read (``tool_setting_invalid``, ``input_invalid``), or does
+            not have what is described (``system_setting_invalid``).
+    """
+    if os.fspath(path).lower().endswith(TABLE_FILES):
+        path = stored_frames(read_table(path), owner)
+    tools = sql(path, **_row_limits(max_rows))
+    _check_descriptions(descriptions, path)
+    return tools
+
+
+def _row_limits(rows: int | None) -> _RowLimits:
+    """The limits of a result that can have so many rows of usual length."""
+    if rows is None:
+        return {}
+    return {"max_rows": rows, "max_bytes": min(max(100_000_000, 1_000 * rows), 1_000_000_000)}
+
+
+def _check_descriptions(descriptions: Any, database: str | os.PathLike[str]) -> None:
     """Refuses the name of a table or a column that a SQLite file does not have.
 
     Raises:
