@@ -40,6 +40,8 @@ _MODEL_LIMITS = {
     "research_timeout_s",
 }
 """Time limits of work that calls models, in seconds."""
+_NO_PROGRESS = "stop_on_no_progress"
+"""The setting that ends a question when rejected work is submitted again unchanged."""
 
 
 def ask(options: argparse.Namespace) -> Exit:
@@ -60,7 +62,7 @@ def ask(options: argparse.Namespace) -> Exit:
     database = database_of(options, system_of(options))
     check_report(options, system_of(options))
     choice = choose(options.model, os.environ)
-    settings = with_time_for(choice, system_of(options).name, settings)
+    settings = settings_for(choice, system_of(options).name, settings)
     with ProgressView(sys.stderr, system_of(options).narrator()) as view:
         view.say(f"model: {choice.description}")
         tools = role_tools(options, system_of(options), view)
@@ -99,8 +101,10 @@ def checked_settings(options: argparse.Namespace, **queue: Any) -> dict[str, Any
     return settings
 
 
-def with_time_for(choice: Choice, system: str, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings, with longer time limits if the model runs on this machine.
+def settings_for(choice: Choice, system: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings; if the model runs on this machine, with longer time limits.
+
+    Such a model replies alike to what is alike: work that comes back unchanged ends its question.
 
     Args:
         choice: the model.
@@ -111,7 +115,8 @@ def with_time_for(choice: Choice, system: str, settings: Mapping[str, Any]) -> d
         return dict(settings)
     known = systems()[system].config_schema["properties"]
     longer = {one: _LOCAL_TIME * known[one]["default"] for one in _MODEL_LIMITS & known.keys()}
-    return {**longer, **settings}
+    sooner = {_NO_PROGRESS: True} if _NO_PROGRESS in known else {}
+    return {**longer, **sooner, **settings}
 
 
 def system_of(options: argparse.Namespace) -> type[System[Any]]:

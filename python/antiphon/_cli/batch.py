@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from antiphon._batch_file import open_questions
-from antiphon._cli.ask import checked_settings, system_of, with_time_for
+from antiphon._cli.ask import checked_settings, settings_for, system_of
 from antiphon._cli.exit_codes import Exit
 from antiphon._cli.progress import ProgressView
 from antiphon._cli.queue import queue_of
@@ -44,7 +44,7 @@ def batch(options: argparse.Namespace) -> Exit:
     open_questions(questions).close()
     database = database_of(options, system_of(options))
     choice = choose(options.model, os.environ)
-    settings = with_time_for(choice, system_of(options).name, settings)
+    settings = settings_for(choice, system_of(options).name, settings)
     # A local model answers one question after the other.
     usual = _AT_A_TIME if choice.weights is None else 1
     concurrency = usual if options.concurrency is None else options.concurrency

@@ -24,7 +24,11 @@ pub(crate) fn read(
     let mut search = ReplySearch { schema, cut, rejected: None, flaw: None };
     match search.run(text) {
         Some(reading) => Ok(reading),
-        None => Err(UnreadableReply { raw: raw.to_owned(), errors: search.errors(text) }),
+        None => Err(UnreadableReply {
+            raw: raw.to_owned(),
+            is_text: !text.is_empty() && search.is_fruitless(),
+            errors: search.errors(text),
+        }),
     }
 }
 
@@ -120,6 +124,11 @@ impl ReplySearch<'_> {
                 None
             }
         }
+    }
+
+    /// Whether nothing looked like a value.
+    fn is_fruitless(&self) -> bool {
+        self.rejected.is_none() && self.flaw.is_none()
     }
 
     fn errors(self, text: &str) -> Vec<Violation> {

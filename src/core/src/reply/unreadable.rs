@@ -18,6 +18,9 @@ pub struct UnreadableReply {
     pub raw: String,
     /// What is wrong with the value that came closest; at least one.
     pub errors: Vec<Violation>,
+    /// Whether the reply is text in which nothing looks like JSON.
+    #[serde(default)]
+    pub is_text: bool,
 }
 
 impl UnreadableReply {
@@ -33,6 +36,9 @@ impl UnreadableReply {
     /// The feedback to the model. It is a few thousand characters at most, for any
     /// reply; quotations of the reply are shortened and stay on one line.
     ///
+    /// Text alone is asked for once more in the right form, without a word of a mistake: a small
+    /// model takes that for a mistake in what it said, and gives it as its reason.
+    ///
     /// ```
     /// # use antiphon_core::reply::{UnreadableReply, Violation};
     /// let error = Violation {
@@ -40,10 +46,17 @@ impl UnreadableReply {
     ///     expected: "a whole number".into(),
     ///     found: "\"high\"".into(),
     /// };
-    /// let feedback = UnreadableReply { raw: String::new(), errors: vec![error] }.feedback();
+    /// let reply = UnreadableReply { raw: String::new(), errors: vec![error], is_text: false };
+    /// let feedback = reply.feedback();
     /// assert!(feedback.contains("1. `/score`: expected a whole number, found \"high\""));
     /// ```
     pub fn feedback(&self) -> String {
+        if let (true, [Violation { expected, .. }]) = (self.is_text, &*self.errors) {
+            return format!(
+                "Now give this in the form that was asked for: {expected} and nothing else, no \
+                 explanation, no code fence."
+            );
+        }
         let mut text = format!(
             "Your last reply could not be used. {} in it did not match what was asked for:\n",
             count(self.errors.len(), "thing"),

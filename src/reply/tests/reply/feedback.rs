@@ -44,10 +44,13 @@ fn the_errors_of_a_choice_are_those_of_the_branch_that_was_meant() {
 }
 
 #[test]
-fn feedback_to_prose_without_json_names_what_was_wanted() {
-    let text = feedback(json!({"type": "object"}), "I am\nsorry.");
-    let line = "the whole reply: expected a JSON object, found text alone: \"I am\\nsorry.\"";
-    assert!(text.contains(line), "{text}");
+fn feedback_to_prose_without_json_asks_for_its_form_and_speaks_of_no_mistake() {
+    let text = feedback(json!({"type": "object"}), "The answer is\nLima.");
+    assert!(text.starts_with("Now give this in the form that was asked for: a JSON object"));
+    assert!(!text.contains("Lima") && !text.contains("could not"), "{text}");
+    let town = json!({"type": "object", "required": ["town"]});
+    let broken = feedback(town, "The answer is {\"city\": 1}");
+    assert!(broken.starts_with("Your last reply could not be used."), "{broken}");
     assert!(feedback(json!({"type": "array"}), "").contains("a JSON list, found an empty reply"));
 }
 
@@ -90,7 +93,7 @@ fn the_fault_is_one_sentence_that_ends_with_the_value() {
 #[test]
 fn an_unreadable_reply_survives_a_checkpoint() {
     let error = Violation { path: "/a".into(), expected: "b".into(), found: "c".into() };
-    let unreadable = UnreadableReply { raw: "x".into(), errors: vec![error] };
+    let unreadable = UnreadableReply { raw: "x".into(), errors: vec![error], is_text: false };
     let text = serde_json::to_string(&unreadable).unwrap();
     assert_eq!(serde_json::from_str::<UnreadableReply>(&text).unwrap(), unreadable);
 }
