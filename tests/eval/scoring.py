@@ -38,6 +38,11 @@ _ABSTAINING = re.compile(
 _NEGATED = re.compile(
     r"(?:\bnot|\bnor|n't|\bnicht|\brather than|\binstead of)\s+(?:\w+\s+)?$", re.IGNORECASE
 )
+_NOTHING = re.compile(
+    r"\s*(?:there (?:are|were|is|was) )?(?:no|none|kein\w*|ning[uú]n\w*)\b(?! idea)",
+    re.IGNORECASE,
+)
+"""A count of zero in words."""
 _NAMES = "january february march april may june july august september october november december"
 _MONTHS = _NAMES.split()
 
@@ -94,6 +99,8 @@ def is_abstention(answer: str) -> bool:
 def _is_right(expected: Mapping[str, Any], answer: str) -> bool:
     if "number" in expected:
         wanted, tolerance = expected["number"], expected.get("tolerance", 1e-9)
+        if wanted == 0 and _NOTHING.match(answer):
+            return True
         return any(abs(number - wanted) <= tolerance for number in _numbers(answer))
     if "date" in expected:
         return date.fromisoformat(expected["date"]) in set(_dates(answer))

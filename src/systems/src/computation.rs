@@ -15,6 +15,7 @@ use std::sync::Arc;
 use antiphon_core::Fault;
 use antiphon_runtime::sandbox::Sandbox;
 
+mod asked_column;
 pub mod config;
 mod conversation;
 mod graph;

@@ -15,6 +15,7 @@ pub const TAGS: &[&str] = &[
     "claim",
     "clarification",
     "code",
+    "columns",
     "completed_steps",
     "context",
     "documentation",

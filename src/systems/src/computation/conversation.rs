@@ -20,6 +20,11 @@ pub(super) const PROMPTS: &[PromptSpec] = &[
         large: None,
     },
     PromptSpec {
+        name: "column",
+        text: include_str!("../../prompts/computation/column.md"),
+        large: None,
+    },
+    PromptSpec {
         name: "summariser",
         text: include_str!("../../prompts/computation/summariser.md"),
         large: None,

@@ -7,6 +7,7 @@ use antiphon_runtime::sandbox::{GuestFault, GuestFaultKind, JobOutcome};
 use serde_json::{Value as Json, json};
 
 use super::Computation;
+use super::asked_column;
 use super::config::Config;
 use super::conversation::{coding, summing_up};
 use super::input_table;
@@ -24,6 +25,7 @@ use crate::role::RoleSpec;
 
 const DESCRIBE: &str = "describe";
 const PLAN: &str = "plan";
+const FIND_COLUMN: &str = "find_column";
 const RUN: &str = "run";
 const SUMMARISE: &str = "summarise";
 
@@ -39,9 +41,12 @@ pub(super) fn build(config: &Config, graph: &mut SystemBuilder<Computation>) -> 
     graph.defaults(RoleDefaults { temperature, max_reasks, tool_timeout: None });
     graph.node(DESCRIBE, describe).node(RUN, run);
     graph.role(PLAN, planner(config))?.role(SUMMARISE, summariser(config))?;
+    graph.role(FIND_COLUMN, asked_column::role())?;
     graph.edge(START, DESCRIBE);
     graph.branch(DESCRIBE, "asked", &[("known", PLAN), ("over", END)], known);
-    graph.branch(PLAN, "planned", &[("known", RUN), ("over", END)], known);
+    let planned = [("known", RUN), ("doubtful", FIND_COLUMN), ("over", END)];
+    graph.branch(PLAN, "planned", &planned, known);
+    graph.branch(FIND_COLUMN, "found", &[("known", RUN), ("over", END)], known);
     let computed = if config.summarise { SUMMARISE } else { END };
     graph.branch(
         RUN,
@@ -73,7 +78,10 @@ pub(super) fn refuse(patch: &mut Patch<State>, reason: String) {
 
 /// Whether nothing speaks against an answer yet.
 fn known(view: &StateView<'_, '_>) -> Result<Destinations<Json>, Fault> {
-    Ok(goto(if view.get(State::reason)?.is_none() { "known" } else { "over" }))
+    if view.get(State::reason)?.is_some() {
+        return Ok(goto("over"));
+    }
+    Ok(goto(if view.get(State::is_doubtful)? { "doubtful" } else { "known" }))
 }
 
 /// Whether the model has to put the result into words again: once.
@@ -146,13 +154,14 @@ fn planner(config: &Config) -> RoleNode<Computation> {
                 "attempts": state.attempts,
             }))
         },
-        conclude: |_, mut reply| {
+        conclude: |cx, mut reply| {
             let plan: CodeReply = reply.read()?;
             let note = json!({"python": plan.python, "explain": plan.explain});
             let mut patch = Patch::default();
             if let Some(missing) = plan.missing.as_deref().and_then(said) {
                 refuse(&mut patch, format!("the inputs do not hold what is asked for: {missing}"));
             }
+            patch.set(State::is_doubtful, asked_column::is_doubtful(cx, &plan.python));
             patch.note("code_planned", note).set(State::plan, plan);
             Ok(patch)
         },

@@ -17,6 +17,10 @@ state! {
         [Set] sources: Vec<InputTable>,
         /// The code that is to run next.
         [Set] plan: CodeReply,
+        /// Whether the code reads what nobody may have asked for.
+        [Set] is_doubtful: bool,
+        /// Whether the column that is asked for was named.
+        [Set] is_column_known: bool,
         /// The code that has run.
         [Extend] attempts: Vec<ComputationAttempt>,
         /// The result as text.

@@ -5,7 +5,7 @@ use antiphon_systems::Outcome;
 use antiphon_systems::computation::{Answer, Task};
 use serde_json::{Map, Value as Json, json};
 
-use crate::scene::{Played, Scene, plan, result, sales, words};
+use crate::scene::{Played, Scene, plan, raised, result, sales, words};
 
 /// A question whose result is `value`, and what the model says of it, one after the other.
 async fn said(question: &str, value: Json, answers: &[&str]) -> Answer {
@@ -161,6 +161,59 @@ async fn a_result_that_does_not_fit_the_question_is_no_answer() {
     assert_eq!(played.answer.outcome, Outcome::NoAnswer);
     assert_eq!(played.answer.output.answer, "");
     assert!(played.answer.reason.unwrap().contains("`body_mass_g`"));
+}
+
+/// CO-19 of `docs/systems/computation.md`.
+#[tokio::test]
+async fn a_small_model_whose_code_reads_another_column_is_asked_which_one_is_meant() {
+    let ask = |model_name, column: &str| {
+        let reads_mass = plan("result = sales['body_mass_g'].mean()");
+        let named = json!({"asked_for": "the salary", "column": column});
+        let runs = [result(json!(7))];
+        let mut scene = Scene::new(&json!({"summarise": false}))
+            .role("planner", [reads_mass, named])
+            .runs(runs);
+        scene.sandbox.columns = columns();
+        scene.model_name = model_name;
+        scene.answer(Task { question: "What is the mean salary?".to_owned(), ..sales() })
+    };
+    let none = ask("local:1.5b", " None").await;
+    assert_eq!(none.answer.outcome, Outcome::NoAnswer);
+    let reason = none.answer.reason.unwrap();
+    assert_eq!(reason, "no column holds what is asked for: the salary");
+    assert_eq!(none.sandbox.ran().len(), 0, "its code is not run");
+    let requests = none.model.requests();
+    let asked = requests[1].messages[1].content.text();
+    assert!(asked.contains("<columns>\nbill_mm\nbody_mass_g\n</columns>"), "{asked}");
+
+    let other = ask("local:1.5b", "body_mass_g").await;
+    assert_eq!(other.answer.outcome, Outcome::Answered);
+    assert_eq!(other.model.requests().len(), 2);
+    let large = ask("openai:gpt-5", "none").await;
+    assert_eq!(large.answer.outcome, Outcome::Answered);
+    assert_eq!(large.model.requests().len(), 1, "a large one says what is missing by itself");
+}
+
+#[tokio::test]
+async fn a_small_model_is_not_asked_for_a_column_that_the_question_names_nor_twice() {
+    let named = plan("result = sales['bill_mm'].max()");
+    let mut scene =
+        Scene::new(&json!({"summarise": false})).role("planner", [named]).runs([result(json!(7))]);
+    scene.sandbox.columns = columns();
+    scene.model_name = "local:1.5b";
+    let task = Task { question: "How long is the longest bill?".to_owned(), ..sales() };
+    assert_eq!(scene.answer(task).await.model.requests().len(), 1);
+
+    let code = || plan("result = sales['body_mass_g'].mean()");
+    let column = json!({"asked_for": "the weight", "column": "body_mass_g"});
+    let mut scene = Scene::new(&json!({"summarise": false}))
+        .role("planner", [code(), column, code()])
+        .runs([raised("KeyError", "no"), result(json!(7))]);
+    scene.sandbox.columns = columns();
+    scene.model_name = "local:1.5b";
+    let played = scene.answer(Task { question: "How heavy are they?".to_owned(), ..sales() }).await;
+    assert_eq!(played.model.requests().len(), 3, "code, the column, and code again");
+    assert_eq!(played.answer.outcome, Outcome::Answered);
 }
 
 #[tokio::test]

@@ -142,6 +142,8 @@ pub(crate) fn words(answer: &str, highlights: &[&str]) -> Json {
 pub(crate) struct Scene {
     pub(crate) config: Config,
     pub(crate) sandbox: Script,
+    /// The name of the model, which tells its tier.
+    pub(crate) model_name: &'static str,
     branches: Vec<ScriptBranch>,
 }
 
@@ -154,7 +156,12 @@ pub(crate) struct Played {
 impl Scene {
     pub(crate) fn new(settings: &Json) -> Self {
         let config = Config::from_json(settings).unwrap();
-        Self { config, sandbox: Script::default(), branches: Vec::new() }
+        Self {
+            config,
+            sandbox: Script::default(),
+            model_name: "test:scripted",
+            branches: Vec::new(),
+        }
     }
 
     pub(crate) fn role<R: Into<ScriptedReply>>(
@@ -180,7 +187,7 @@ impl Scene {
         self,
         task: Task,
     ) -> (Arc<ScriptedModel>, Script, Result<SystemResult<Answer, State>, Fault>) {
-        let model = ScriptedModel::new::<&str>([]);
+        let model = ScriptedModel::new::<&str>([]).named(self.model_name);
         let model = Arc::new(self.branches.into_iter().fold(model, ScriptedModel::branch));
         let sandbox = Arc::new(self.sandbox.clone());
         let resources = SystemResourcesBuilder::new().model(model.clone()).sandbox(sandbox);
