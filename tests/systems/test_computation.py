@@ -49,6 +49,35 @@ def test_code_is_mended_until_it_comes_to_a_result_which_is_put_into_words(engin
     assert events == ["code_planned", "code_ran", "code_planned", "code_ran"]
 
 
+def test_zero_for_a_text_that_no_cell_holds_goes_back_to_the_model(engine: Any) -> None:
+    rows = [{"day": "2024-04-03", "net": 10}, {"day": "2024-05-17", "net": 20}]
+
+    def count(month: str) -> dict[str, object]:
+        return plan(f"result = len([row for row in sales if {month!r} in row['day']])")
+
+    for replies, value, attempts in (
+        ([count("April 2024"), count("2024-04")], 1, 2),
+        ([count("June 2024"), count("2024-06")], 0, 2),
+        ([count("2024-04")], 1, 1),
+    ):
+        with Sandbox(engine=engine) as box:
+            computation = Computation(scripted(replies), sandbox=box, summarise=False)
+            found = computation.run("How many orders?", {"sales": rows})
+        assert (found.value, len(found.attempts)) == (value, attempts)
+
+
+def test_the_cells_of_a_data_frame_are_compared_too() -> None:
+    pandas = pytest.importorskip("pandas")
+    sales = pandas.DataFrame({"day": ["2024-04-03", None], "Shop": ["North Sea", "south"]})
+    again = plan("result = int((sales['Shop'] == 'North Sea').sum())")
+    with Sandbox(packages=["pandas"]) as box:
+        for text, attempts in (("north sea", 1), ("Nord", 2)):
+            code = plan(f"result = int((sales['Shop'] == {text!r}).sum())")
+            computation = Computation(scripted([code, again]), sandbox=box, summarise=False)
+            found = computation.run("How many in the North Sea?", {"sales": sales})
+            assert len(found.attempts) == attempts, text
+
+
 def test_code_may_call_the_tools_of_its_sandbox(engine: Any) -> None:
     def price(article: str) -> int:
         """The price of an article."""

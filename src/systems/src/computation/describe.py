@@ -135,3 +135,24 @@ def _described(name, value):
         "columns": columns,
         "is_empty": _is_empty(value, kind),
     }
+
+
+def _cells(value):
+    """The texts in which a value holds others."""
+    kind = type(value).__name__
+    if kind == "DataFrame":
+        columns = [value.iloc[:, at] for at in range(len(value.columns))]
+        return [
+            one.dropna().astype(str).unique() for one in columns if one.dtype.kind not in "iufb"
+        ]
+    return [[repr(value)]]
+
+
+def _absent(texts, values):
+    """Those of the texts that no cell of the values holds, in upper or lower case."""
+    cells = [cells for value in values for cells in _cells(value)]
+    return [
+        text
+        for text in texts
+        if not any(text.lower() in cell.lower() for column in cells for cell in column)
+    ]

@@ -16,7 +16,7 @@ use super::reply::{self, CodeReply};
 use super::sandbox_output::SandboxOutput;
 use super::state::State;
 use super::task::RESULT;
-use super::value_text::{cut, emptiness, said, value};
+use super::value_text::{cut, emptiness, is_zero, said, value};
 use super::wording;
 use crate::builder::{RoleDefaults, RoleNode, SystemBuilder};
 use crate::node::{NodeContext, StateView, goto};
@@ -105,6 +105,9 @@ async fn run(cx: NodeContext<Computation>) -> Result<Patch<State>, Fault> {
         };
         shown = cut(&text.unwrap_or_default(), max_shown);
         no_answer = emptiness(&outcome, is_empty);
+        if no_answer.is_none() && is_zero(&outcome) {
+            no_answer = unmatched(&cx, &python).await;
+        }
     }
     runner.close();
     let data = json!({
@@ -124,6 +127,23 @@ async fn run(cx: NodeContext<Computation>) -> Result<Patch<State>, Fault> {
         .set(State::shown, shown)
         .set(State::printed, printed);
     Ok(patch)
+}
+
+/// Why a result of zero may only come from a value that is written in another way. It counts
+/// where code can be written again; else zero is the answer.
+async fn unmatched(cx: &NodeContext<Computation>, python: &str) -> Option<String> {
+    if cx.state.attempts.len() + 1 >= cx.system().config.max_attempts as usize {
+        return None;
+    }
+    let texts = input_table::compared(python, &cx.state.sources);
+    if texts.is_empty() {
+        return None;
+    }
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    let absent = cx.data().absent(&texts).await;
+    let quoted = absent.join("`, `");
+    (!absent.is_empty())
+        .then(|| format!("the result is 0, and no cell of the inputs holds `{quoted}`"))
 }
 
 fn verdict(view: &StateView<'_, '_>, max_attempts: usize) -> Result<Destinations<Json>, Fault> {

@@ -50,6 +50,17 @@ pub(super) fn used(python: &str, sources: &[InputTable]) -> Vec<InputTable> {
     found
 }
 
+/// The texts in code that may be values of cells: no names of columns, no formats.
+pub(super) fn compared(python: &str, sources: &[InputTable]) -> Vec<String> {
+    let columns = || sources.iter().flat_map(|source| &source.columns);
+    let (mut texts, _) = split(python);
+    texts.retain(|text| {
+        let letters = text.chars().filter(|sign| sign.is_alphanumeric()).count();
+        letters > 1 && !text.contains('%') && !columns().any(|column| column.name == *text)
+    });
+    texts
+}
+
 /// What speaks against an answer, in a sentence each.
 pub(super) fn doubts(question: &str, state: &State, used: &[InputTable]) -> Vec<String> {
     let mut found = Vec::new();

@@ -89,6 +89,18 @@ impl SandboxRunner {
         Some((text.join("\n"), is_empty))
     }
 
+    /// Those of the texts that no cell of the inputs holds; none if that cannot be found out.
+    pub(super) async fn absent(&self, texts: &[&str]) -> Vec<String> {
+        let names: Vec<&str> = self.task.names().collect();
+        let job = SandboxJob {
+            code: format!("{DESCRIBE}\n_absent({}, [{}])", json!(texts), names.join(", ")),
+            want: vec![JobOutput::Value],
+            ..SandboxJob::default()
+        };
+        let found = self.run(job).await.ok().and_then(|outcome| outcome.value);
+        found.and_then(|value| Vec::deserialize(value).ok()).unwrap_or_default()
+    }
+
     /// Ends the interpreter.
     pub(super) fn close(&self) {
         lock(&self.session).take();

@@ -104,6 +104,12 @@ fn yes_or_no(is_so: bool, question: &str) -> &'static str {
     if is_so { yes } else { no }
 }
 
+/// Whether the result is the number zero.
+pub(super) fn is_zero(outcome: &JobOutcome) -> bool {
+    let result = result_of(&outcome.locals, outcome.value.as_ref());
+    result.and_then(number).is_some_and(|number| number == 0.0)
+}
+
 /// The number that a value is; none for one that is not finite.
 pub(super) fn number(value: &Json) -> Option<f64> {
     number_digits(value)?.parse().ok()

@@ -216,6 +216,27 @@ async fn a_small_model_is_not_asked_for_a_column_that_the_question_names_nor_twi
     assert_eq!(played.answer.outcome, Outcome::Answered);
 }
 
+/// CO-20 of `docs/systems/computation.md`.
+#[tokio::test]
+async fn zero_for_a_value_that_no_cell_holds_goes_back_once_and_is_then_the_answer() {
+    let code = |month: &str| plan(&format!("result = len(sales[sales['day'] == '{month}'])"));
+    let ask = |absent: Json, second: i64| {
+        let mut scene = Scene::new(&json!({"summarise": false}))
+            .role("planner", [code("May 2024"), code("2024-05")])
+            .runs([result(json!(0)), result(json!(second))]);
+        scene.sandbox.columns = json!([{"name": "day", "missing": 0}]);
+        scene.sandbox.absent = absent;
+        scene.answer(sales())
+    };
+    let mended = ask(json!(["May 2024"]), 5).await;
+    assert_eq!(mended.answer.output.answer, "5");
+    let requests = mended.model.requests();
+    let again = requests[1].messages.last().unwrap().content.to_string();
+    assert!(again.contains("no cell of the inputs holds `May 2024`"), "{again}");
+    assert_eq!(ask(json!(["May 2024"]), 0).await.answer.output.answer, "0");
+    assert_eq!(ask(json!([]), 5).await.answer.output.answer, "0", "it is there, and counted");
+}
+
 #[tokio::test]
 async fn an_answer_may_state_the_question_the_facts_and_the_guidance() {
     let Json::Object(facts) = json!({"today": "2026-11-21"}) else { unreachable!() };
