@@ -16,6 +16,7 @@ use super::next_node::NextNode;
 use super::source::{CrawlStatus, ResearchSource, SourceRegistry};
 use super::state::{ResearchOutcome, State};
 use super::structured::{compiled, fitted};
+use super::synthesis::SYNTHESIS_FAILED;
 use super::tools::{found_pages, read_text, search_arguments};
 use crate::citation::CitesSources;
 use crate::node::NodeContext;
@@ -137,7 +138,7 @@ fn give_value(
     let found = fitted(value, &compiled(schema)?);
     if found.is_none() {
         let message = "what no source supports cannot be left out of the form of the report";
-        fail(patch, ("SYNTHESIS_FAILED", message), false);
+        fail(patch, (SYNTHESIS_FAILED, message), false);
     }
     let is_given = found.is_some();
     patch.set(State::structured_output, found);

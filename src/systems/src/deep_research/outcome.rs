@@ -14,10 +14,13 @@ use super::plan::{PlanStep, ResearchPlan};
 use super::reflection::ReflectionResult;
 use super::source::ResearchSource;
 use super::state::{Observation, ResearchError, ResearchOutcome, State};
-use super::synthesis::BREAKS_OFF;
+use super::synthesis::{BREAKS_OFF, SYNTHESIS_FAILED};
 use super::unfinished::UnfinishedReport;
 use crate::result::Outcome;
 use crate::system::{Conclusion, Finished, RunEnding, System, SystemNote};
+
+/// The code of a report that the store did not take.
+const PERSISTENCE_FAILED: &str = "PERSISTENCE_FAILED";
 
 /// What a research returns beside what all systems do.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -148,7 +151,7 @@ pub(super) fn storage_note(state: &State, fault: Option<&Fault>) -> Option<Syste
 
 fn unstored_error(fault: &Fault) -> ResearchError {
     ResearchError {
-        error_code: "PERSISTENCE_FAILED".to_owned(),
+        error_code: PERSISTENCE_FAILED.to_owned(),
         error_message: fault.message.clone(),
         recoverable: false,
     }
@@ -156,17 +159,23 @@ fn unstored_error(fault: &Fault) -> ResearchError {
 
 /// Why there is no answer.
 fn reason(state: &State) -> String {
-    let last = state.errors.last().map(|error| error.error_message.as_str());
-    match state.research_outcome {
-        Some(ResearchOutcome::Degraded) if state.citation.is_written() => {
-            format!("the report is incomplete: {}", last.unwrap_or("no reply"))
-        }
-        Some(ResearchOutcome::Degraded) => {
-            format!("no model has written the report: {}", last.unwrap_or("no reply"))
-        }
-        _ => match last {
-            Some(error) => format!("no source was found: {error}"),
-            None => "no source was found".to_owned(),
-        },
+    if state.research_outcome == Some(ResearchOutcome::Degraded) {
+        let what = if state.citation.is_written() {
+            "the report is incomplete"
+        } else {
+            "no model has written the report"
+        };
+        let why = last_error(state, |code| code == SYNTHESIS_FAILED);
+        return format!("{what}: {}", why.unwrap_or("no reply"));
     }
+    match last_error(state, |code| code != PERSISTENCE_FAILED) {
+        Some(error) => format!("no source was found: {error}"),
+        None => "no source was found".to_owned(),
+    }
+}
+
+/// The last error whose code is the cause; others may have come after it.
+fn last_error(state: &State, is_cause: impl Fn(&str) -> bool) -> Option<&str> {
+    let error = state.errors.iter().rev().find(|error| is_cause(&error.error_code));
+    error.map(|error| &*error.error_message)
 }

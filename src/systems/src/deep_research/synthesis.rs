@@ -21,6 +21,8 @@ use crate::reply::{RoleReply, object, text};
 
 /// Characters of an observation that the report is written from.
 const OBSERVATION: usize = 8_000;
+/// The code of a report that no model has written.
+pub(super) const SYNTHESIS_FAILED: &str = "SYNTHESIS_FAILED";
 /// What a reader learns of a report that a model has not brought to its end.
 pub(super) const BREAKS_OFF: &str = "the report breaks off: the model has not written its end";
 /// Characters of a message that the thread keeps.
@@ -155,7 +157,7 @@ pub(super) async fn report_plainly(cx: NodeContext<DeepResearch>) -> Result<Patc
     let (code, outcome) = if is_late {
         ("RESEARCH_TIMEOUT", ResearchOutcome::TimeoutPartial)
     } else {
-        ("SYNTHESIS_FAILED", ResearchOutcome::Degraded)
+        (SYNTHESIS_FAILED, ResearchOutcome::Degraded)
     };
     role_failed(&cx, &mut patch, code);
     let draft = &cx.data().draft;
@@ -228,7 +230,7 @@ pub(super) async fn respond_failed(cx: NodeContext<DeepResearch>) -> Result<Patc
     let mut patch = Patch::default();
     let fault = cx.state.error.as_ref();
     let message = fault.map_or("no answer was given", |fault| &fault.message);
-    fail(&mut patch, ("SYNTHESIS_FAILED", message), false);
+    fail(&mut patch, (SYNTHESIS_FAILED, message), false);
     patch.set(State::research_outcome, Some(ResearchOutcome::Failed));
     cx.go_to(&mut patch, NextNode::Deliver);
     Ok(patch)

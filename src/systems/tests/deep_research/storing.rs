@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use antiphon_core::event::Event;
-use antiphon_core::{Fault, FaultCode, Time};
+use antiphon_core::{Category, Fault, FaultCode, Time};
 use antiphon_models::ScriptedReply;
 use antiphon_runtime::store::{
     Entry, EntryBatch, EntryKind, EntryMark, EntryRange, EntryTag, Store, StoreFuture,
@@ -17,7 +17,7 @@ use antiphon_systems::deep_research::ResearchRequest;
 use antiphon_systems::{Outcome, Session};
 use serde_json::json;
 
-use crate::flow::light;
+use crate::flow::{light, light_with};
 use crate::scene::{Library, in_time, unverified};
 use crate::threads::{store, thread};
 
@@ -166,6 +166,22 @@ async fn a_report_that_the_store_does_not_take_is_returned_and_nothing_of_it_is_
     assert_eq!(resumed.output.answer, result.output.answer);
     assert!(names(&resumed.events).contains(&"research_completed"));
     assert_eq!(model.requests().len(), asked);
+}
+
+#[tokio::test]
+async fn the_reason_is_why_there_is_no_report_not_what_failed_after_it() {
+    let down = Fault::foreign(Category::ModelTransport, "model_unavailable", "the model is down");
+    let failing = FailingStore::new();
+    let mut scene = light_with(Library::tea(), ScriptedReply::fault(down));
+    let (system, _) = scene.system();
+    let held = thread(&(Arc::clone(&failing) as Arc<dyn Store>));
+    let session =
+        Session { thread: Some(held), watchers: vec![failing.clone()], ..scene.session() };
+    let asked = Box::pin(system.ask(unverified("How long do teas steep?"), session));
+    let result = in_time(&scene.clock, asked).await.unwrap();
+    assert_eq!(result.output.errors.last().unwrap().error_code, "PERSISTENCE_FAILED");
+    let reason = result.reason.unwrap();
+    assert_eq!(reason, "no model has written the report: the model is down");
 }
 
 /// DR-37 of `docs/systems/deep-research.md`.
