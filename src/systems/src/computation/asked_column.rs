@@ -29,19 +29,23 @@ struct ColumnReply {
     column: String,
 }
 
-/// Whether a small model has written code that reads columns which the question does not name,
-/// and it was not asked yet which one is meant.
+/// Whether a small model has written code that reads no column, or one that the question does not
+/// name, where the question asks for more than the columns say, and it was not asked yet which one
+/// is meant.
 pub(super) fn is_doubtful(cx: &NodeContext<Computation>, python: &str) -> bool {
     let State { sources, is_column_known, .. } = &*cx.state;
     let is_small = cx.system().resources.roles.tier("planner") == ModelTier::Small;
     let columns = columns(&cx.state);
     let can_be_asked =
         columns.len() <= MOST_COLUMNS && columns.iter().all(|column| column.name != NONE);
-    let used = input_table::used(python, sources);
-    is_small
-        && !is_column_known
-        && can_be_asked
-        && !input_table::unnamed(&cx.input().question, &cx.state, &used).is_empty()
+    if sources.is_empty() || !is_small || *is_column_known || !can_be_asked {
+        return false;
+    }
+    let (question, used) = (&cx.input().question, input_table::used(python, sources));
+    if used.is_empty() {
+        return input_table::asks_for_more(question, &cx.state);
+    }
+    !input_table::unnamed(question, &cx.state, &used).is_empty()
 }
 
 /// Has the column named that is asked for.

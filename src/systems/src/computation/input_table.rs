@@ -79,18 +79,22 @@ pub(super) fn doubts(question: &str, state: &State, used: &[InputTable]) -> Vec<
 /// The columns read by the code that match no word of the question, if the question has words
 /// that match neither an input nor a column.
 pub(super) fn unnamed(question: &str, state: &State, used: &[InputTable]) -> Vec<String> {
-    let words = words(question);
-    let described = state.inputs.to_lowercase();
-    let columns = || state.sources.iter().flat_map(|source| &source.columns);
-    let is_open = |word: &&String| {
-        !has_word(&described, word) && !columns().any(|column| names(word, &column.name))
-    };
-    if !words.iter().any(|word| is_open(&word)) {
+    if !asks_for_more(question, state) {
         return Vec::new();
     }
+    let words = words(question);
     let read = used.iter().flat_map(|source| &source.columns);
     let is_unnamed = |column: &&TableColumn| !words.iter().any(|word| names(word, &column.name));
     read.filter(is_unnamed).map(|column| column.name.clone()).collect()
+}
+
+/// Whether the question has words that match neither an input nor a column.
+pub(super) fn asks_for_more(question: &str, state: &State) -> bool {
+    let described = state.inputs.to_lowercase();
+    let columns = || state.sources.iter().flat_map(|source| &source.columns);
+    words(question).iter().any(|word| {
+        !has_word(&described, word) && !columns().any(|column| names(word, &column.name))
+    })
 }
 
 /// A name in the question, in backticks or with an underscore, that no input has.

@@ -189,6 +189,17 @@ async fn a_small_model_whose_code_reads_another_column_is_asked_which_one_is_mea
     let other = ask("local:1.5b", "body_mass_g").await;
     assert_eq!(other.answer.outcome, Outcome::Answered);
     assert_eq!(other.model.requests().len(), 2);
+    let unread = |question: &str| {
+        let none = json!({"asked_for": "the salary", "column": "none"});
+        let mut scene = Scene::new(&json!({"summarise": false}))
+            .role("planner", [plan("result = len(sales)"), none])
+            .runs([result(json!(344))]);
+        scene.sandbox.columns = columns();
+        scene.model_name = "local:1.5b";
+        scene.answer(Task { question: question.to_owned(), ..sales() })
+    };
+    assert_eq!(unread("What is the mean salary?").await.answer.outcome, Outcome::NoAnswer);
+    assert_eq!(unread("How many rows are there?").await.answer.output.answer, "344");
     let large = ask("openai:gpt-5", "none").await;
     assert_eq!(large.answer.outcome, Outcome::Answered);
     assert_eq!(large.model.requests().len(), 1, "a large one says what is missing by itself");
