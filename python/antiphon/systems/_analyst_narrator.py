@@ -18,7 +18,8 @@ def _told(data: dict[str, Any]) -> Iterator[Narration]:
     """The events that change what happens next; the trace has all."""
     agent, message, facts = str(data["agent"]), str(data["message"]), data["data"]
     if data["event_type"] == "error":
-        yield Said(f"{agent}: {message}: {facts.get('error', '')}")
+        wrong = facts.get("error") or "; ".join(facts.get("differences", ()))
+        yield Said(f"{agent}: {message}: {wrong}")
     elif message == "execution order":
         yield Said(f"agents: {', '.join(facts['agents'])}")
     elif message == "skipped":
