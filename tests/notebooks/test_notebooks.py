@@ -134,6 +134,7 @@ OWN = {
     r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}": "ID",
     r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)": "TIME",
     r"(?<=/\d )\d\d:\d\d": "TIME",
+    r"(?<=asked_on: )\d{4}-\d\d-\d\d": "TODAY",
     r"(?<=isolation=)'[\w-]+'": "ISOLATION",
     r"[\d,]+ bytes(?=\))": "BYTES",
 }
