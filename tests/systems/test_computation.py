@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import Any, TypedDict
 
 import pytest
 
@@ -76,6 +76,16 @@ def test_the_cells_of_a_data_frame_are_compared_too() -> None:
             computation = Computation(scripted([code, again]), sandbox=box, summarise=False)
             found = computation.run("How many in the North Sea?", {"sales": sales})
             assert len(found.attempts) == attempts, text
+
+
+def test_an_agent_with_an_output_of_its_own_plans() -> None:
+    class Code(TypedDict):
+        python: str
+
+    planner = Agent(name="coder", model=scripted([plan("result = 7")]), output=Code)
+    with Sandbox() as box:
+        computation = Computation(scripted([]), planner=planner, sandbox=box, summarise=False)
+        assert computation.run("How many?").value == 7
 
 
 def test_code_may_call_the_tools_of_its_sandbox(engine: Any) -> None:

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, ClassVar, cast
+
+import pytest
 
 from antiphon.event import Event
 from antiphon.models import scripted
-from antiphon.systems import ReviewLoop, System, find, systems
+from antiphon.sandbox import Sandbox
+from antiphon.systems import Computation, DataAnalyst, ReviewLoop, find, systems
 from antiphon.systems.narration import Narrator, Said, Words, Work
+
+SOURCES = Path(__file__).parents[2] / "src" / "systems" / "src"
 
 
 class _Loud(Narrator):
@@ -36,7 +43,8 @@ def _narrated(narrator: Narrator) -> list[tuple[str, ...]]:
 
 
 def test_a_review_loop_tells_of_steps_products_and_verdicts() -> None:
-    assert _narrated(ReviewLoop.narrator())[1:] == [
+    assert _narrated(ReviewLoop.narrator()) == [
+        ("planner plans",),
         ("plan: 1 research step, 1 expert step", "1"),
         ("research 1: find the capital", "2"),
         ("expert 1: name it", "2"),
@@ -64,6 +72,48 @@ def test_words_of_ones_own_are_said_of_the_events_that_have_them() -> None:
     assert _narrated(_Loud())[:2] == [("thinks",), ("reject", "2")]
 
 
-def test_every_system_that_ships_has_words() -> None:
-    shipped = [find(name) for name in systems() if name != "echo"]
-    assert [one.__name__ for one in shipped if one.narrator is System.narrator] == []
+def test_a_research_step_whose_plan_was_made_elsewhere_is_told_by_its_number() -> None:
+    started = _event("research_started", {"index": 1, "attempt": 1})
+    assert list(ReviewLoop.narrator().narrate(started)) == [Work("research step 2")]
+
+
+def test_what_an_api_says_is_no_event_of_the_analyst() -> None:
+    said = {"event_type": "message", "agent": "api_docs", "message": "skipped", "data": {}}
+    narrator = DataAnalyst.narrator()
+    assert list(narrator.narrate(_event("trace_event", said))) == []
+    rejected = {"answer": "7 tonnes", "differences": ["`tonnes` is not in the data"]}
+    wrong = said | {"event_type": "error", "message": "wording rejected", "data": rejected}
+    (told,) = narrator.narrate(_event("trace_event", wrong))
+    assert told.text == "api_docs: wording rejected: `tonnes` is not in the data"
+
+
+def test_a_computation_tells_what_came_of_its_code() -> None:
+    plan = {"json": {"reasoning": "", "python": "result = 1 / 0", "explain": ""}}
+    with Sandbox() as box:
+        events: list[Event] = []
+        model = scripted([plan, {"json": {**plan["json"], "python": "result = 7"}}])
+        computation = Computation(model, sandbox=box, summarise=False)
+        computation.run("How many?", watch=events.append)
+    narrator = Computation.narrator()
+    assert [one.text for event in events for one in narrator.narrate(event)] == [
+        "planner writes code",
+        "the code runs",
+        "attempt 1: failed: python error",
+        "planner writes code",
+        "the code runs",
+        "attempt 2: the code has run",
+    ]
+
+
+@pytest.mark.parametrize("name", sorted(systems().keys() - {"echo"}))
+def test_every_system_that_ships_has_words_for_events_and_nodes_that_exist(name: str) -> None:
+    narrator = find(name).narrator
+    known = [*narrator.works, *narrator.words]
+    assert known, "it says nothing"
+    code = "".join(path.read_text("utf-8") for path in SOURCES.rglob("*.rs"))
+    assert [one for one in known if f'"{one}"' not in code] == []
+
+
+def _event(name: str, data: dict[str, Any]) -> Event:
+    """An event of a system, as watchers get it."""
+    return cast("Event", SimpleNamespace(kind="custom", name=name, data=data, path=()))

@@ -104,7 +104,7 @@ def checked_settings(options: argparse.Namespace, **queue: Any) -> dict[str, Any
 def settings_for(choice: Choice, system: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     """The settings; if the model runs on this machine, with longer time limits.
 
-    Such a model replies alike to what is alike: work that comes back unchanged ends its question.
+    Such a model often repeats itself: rejected work that comes back unchanged ends its question.
 
     Args:
         choice: the model.

@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from re import fullmatch
 from typing import TYPE_CHECKING, Any
 
-from antiphon._cli.ask import checked_settings, system_of
+from antiphon._cli.ask import checked_settings, settings_for, system_of
 from antiphon._cli.exit_codes import Exit, after
 from antiphon._cli.progress import ProgressView
 from antiphon._cli.queue import queue_of
@@ -96,6 +96,7 @@ def _ready_system(options: argparse.Namespace) -> Exit:
     database = database_of(options, system_of(options))
     check_report(options, system_of(options))
     choice = choose(options.model, os.environ)
+    settings = settings_for(choice, system_of(options).name, settings)
     with (
         open_store(options.store) as saver,
         ProgressView(sys.stderr, system_of(options).narrator()) as view,

@@ -14,6 +14,16 @@ if TYPE_CHECKING:
 
 __all__ = ["ResearchNarrator"]
 
+_WORKS = {
+    "coordinator": "coordinator reads the question",
+    "background": "background: first searches are chosen",
+    "planner": "planner plans",
+    "researcher": "researcher works on the step",
+    "reflector": "reflector decides how to go on",
+    "synthesiser": "synthesiser writes the report",
+    "responder": "responder answers",
+}
+
 
 def _planned(data: dict[str, Any]) -> Iterator[Narration]:
     yield Said(f"plan {data['iteration']}: {counted(len(data['steps']), 'step')}")
@@ -25,11 +35,10 @@ class ResearchNarrator(Narrator):
     """Tells of plans, steps and what the reflector decides."""
 
     words: ClassVar[Words] = {
-        "agent_started": lambda data: [Work(f"{data['agent'].replace('_', ' ')} works")],
+        "agent_started": lambda data: [Work(_WORKS.get(str(data["agent"]), str(data["agent"])))],
         "plan_created": _planned,
         "step_started": lambda data: [Said(f"step {data['step_index'] + 1}: {data['step_title']}")],
         "reflection_decision": lambda data: [Said(f"reflection: {data['decision']}")],
         "steps_skipped": lambda data: [Said(f"skipped: {', '.join(data['titles'])}")],
-        "synthesis_started": lambda _: [Work("the report is written and verified")],
         "error": lambda data: [Said(f"{data['error_code']}: {data['error_message']}")],
     }

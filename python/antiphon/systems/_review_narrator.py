@@ -9,7 +9,7 @@ from antiphon._text import counted
 from antiphon.systems.narration import Narrator, Said, Work
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from antiphon.event import Event
     from antiphon.systems.narration import Narration, Words
@@ -79,6 +79,8 @@ def _judged(data: dict[str, Any]) -> Iterator[Narration]:
 class ReviewNarrator(Narrator):
     """Knows the research steps of the plan, which events name by their index."""
 
+    # A plain answer needs no finalizer, and then none starts.
+    works: ClassVar[Mapping[str, str]] = {"finalizer": "finalizer shortens the answer"}
     words: ClassVar[Words] = {
         "step_determined": _determined,
         "plan_created": _planned,
@@ -97,19 +99,16 @@ class ReviewNarrator(Narrator):
 
     def narrate(self, event: Event) -> Iterator[Narration]:
         """What is said of an event."""
-        # A plain answer needs no finalizer, and then none starts.
-        if event.kind == "node_started" and event.path and _node(event) == "finalizer":
-            yield Work("finalizer shortens the answer")
-        elif event.kind == "custom" and event.name == "research_started":
+        if event.kind == "custom" and event.name == "research_started":
             yield Work(self._research(int(event.data["index"])))
-        elif event.kind == "custom":
-            self._steps = list(event.data.get("research_steps", self._steps))
-            yield from super().narrate(event)
+            return
+        if event.kind == "custom" and event.name == "plan_created":
+            self._steps = list(event.data["research_steps"])
+        yield from super().narrate(event)
 
     def _research(self, index: int) -> str:
-        work = f"research step {index + 1} of {len(self._steps)}"
-        return f"{work}: {self._steps[index]}" if index < len(self._steps) else work
-
-
-def _node(event: Event) -> str:
-    return str(event.path[-1]).partition("#")[0]
+        work = f"research step {index + 1}"
+        # A resumed question has its plan from before.
+        if index >= len(self._steps):
+            return work
+        return f"{work} of {len(self._steps)}: {self._steps[index]}"

@@ -51,10 +51,22 @@ class ComputationSettings(TypedDict, total=False):
     question_timeout_s: float
 
 
+def _came_of(fault: str | None, no_answer: str | None) -> str:
+    if fault is not None:
+        return f"failed: {fault.replace('_', ' ')}"
+    return no_answer or "the code has run"
+
+
 class _ComputationNarrator(Narrator):
+    works: ClassVar[Mapping[str, str]] = {
+        "plan": "planner writes code",
+        "find_column": "planner looks for the column that is meant",
+        "run": "the code runs",
+        "summarise": "summariser words the answer",
+    }
     words: ClassVar[Words] = {
         "code_ran": lambda data: [
-            Said(f"attempt {data['attempt']}: {data['fault'] or 'the code has run'}")
+            Said(f"attempt {data['attempt']}: {_came_of(data['fault'], data['no_answer'])}")
         ],
         "not_answerable": lambda data: [Said(f"no answer: {data['reason']}")],
         "wording_rejected": lambda data: [

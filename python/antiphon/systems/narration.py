@@ -44,16 +44,22 @@ Words = Mapping[str, Callable[[dict[str, Any]], Iterable[Narration]]]
 class Narrator:
     """Says in words what the events of one question mean.
 
-    A system derives from it and gives `words`, or overrides `narrate` if what an event means
-    depends on those before.
+    A system derives from it and gives `works` and `words`, or overrides `narrate` if what an event
+    means depends on those before. Calls of tools are shown without it.
 
     Attributes:
-        words: what is said of each event.
+        works: what goes on in a node, by its name.
+        words: what is said of each event of the system.
     """
 
+    works: ClassVar[Mapping[str, str]] = {}
     words: ClassVar[Words] = {}
 
     def narrate(self, event: Event) -> Iterator[Narration]:
         """What is said of an event; nothing of those that have no words."""
-        if event.kind == "custom" and event.name in self.words:
+        if event.kind == "node_started" and event.path:
+            node = str(event.path[-1]).partition("#")[0]
+            if node in self.works:
+                yield Work(self.works[node])
+        elif event.kind == "custom" and event.name in self.words:
             yield from self.words[event.name](event.data)

@@ -95,6 +95,8 @@ pub struct SystemBuilder<S: System> {
     table: CodeTable<S>,
     /// Of the role that is being added.
     accepts_any_reply: bool,
+    /// Whether the role that is being added is asked beside its work.
+    is_aside: bool,
 }
 
 /// The code of a graph, by node and by router.
@@ -132,6 +134,7 @@ impl<S: System> SystemBuilder<S> {
             error,
             table,
             accepts_any_reply: false,
+            is_aside: false,
         })
     }
 
@@ -196,6 +199,18 @@ impl<S: System> SystemBuilder<S> {
         added.map(|()| self)
     }
 
+    /// As [`SystemBuilder::role_of_any_reply`], for a question to a model beside the work of its
+    /// role: it calls no tools, and the `output` of an agent does not narrow the schema.
+    ///
+    /// # Errors
+    /// As [`SystemBuilder::role`].
+    pub fn role_aside(&mut self, name: &str, node: RoleNode<S>) -> Result<&mut Self, Fault> {
+        self.is_aside = true;
+        let added = self.role_of_any_reply(name, node).map(drop);
+        self.is_aside = false;
+        added.map(|()| self)
+    }
+
     /// After `source` comes `target`; either may be `START` or `END`.
     pub fn edge(&mut self, source: &str, target: &str) -> &mut Self {
         self.graph.edge(source, target);
@@ -252,10 +267,12 @@ impl<S: System> SystemBuilder<S> {
     }
 
     fn agent(&self, model: &RoleModel, node: &RoleNode<S>) -> Result<AgentSpec, Fault> {
-        let specs = self.roles.tools(node.role).iter().map(|tool| tool.spec().clone());
+        let tools = self.roles.tools(node.role);
+        let tools = if self.is_aside { &[] } else { tools };
+        let specs = tools.iter().map(|tool| tool.spec().clone());
         let tools = specs.map(|spec| self.tool(spec)).collect::<Result<Vec<_>, Fault>>()?;
         let usual = match node.max_tool_calls {
-            0 if model.tools.is_some() => AgentSpec::MAX_TOOL_CALLS,
+            0 if model.tools.is_some() && !self.is_aside => AgentSpec::MAX_TOOL_CALLS,
             usual => usual,
         };
         let max_tool_calls = model.max_tool_calls.unwrap_or(usual);
@@ -266,8 +283,8 @@ impl<S: System> SystemBuilder<S> {
         let mut tags = model.tags.clone();
         tags.insert("role".to_owned(), node.role.to_owned());
         let schema = match &model.output {
-            Some(own) => narrow(node.schema.clone(), own, node.role)?,
-            None => node.schema.clone(),
+            Some(own) if !self.is_aside => narrow(node.schema.clone(), own, node.role)?,
+            _ => node.schema.clone(),
         };
         let parser = CompiledSchema::compile(&schema)?;
         let is_small = self.roles.tier(node.role) == ModelTier::Small;

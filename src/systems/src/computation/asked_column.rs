@@ -30,25 +30,32 @@ struct ColumnReply {
 }
 
 /// Whether a small model has written code that reads no column, or one that the question does not
-/// name, where the question asks for more than the columns say, and it was not asked yet which one
+/// name, where the question asks for more than the inputs say, and it was not asked yet which one
 /// is meant.
 pub(super) fn is_doubtful(cx: &NodeContext<Computation>, python: &str) -> bool {
-    let State { sources, is_column_known, .. } = &*cx.state;
+    let (task, State { sources, is_column_asked, .. }) = (cx.input(), &*cx.state);
     let is_small = cx.system().resources.roles.tier("planner") == ModelTier::Small;
     let columns = columns(&cx.state);
     let can_be_asked =
-        columns.len() <= MOST_COLUMNS && columns.iter().all(|column| column.name != NONE);
-    if sources.is_empty() || !is_small || *is_column_known || !can_be_asked {
+        columns.len() <= MOST_COLUMNS && !columns.iter().any(|column| is_none(&column.name));
+    if sources.is_empty() || !is_small || *is_column_asked || !can_be_asked {
         return false;
     }
-    let (question, used) = (&cx.input().question, input_table::used(python, sources));
-    if used.is_empty() {
-        return input_table::asks_for_more(question, &cx.state);
+    // What is asked for may come from a function, or from an input without columns.
+    let functions = task.functions.iter().map(|function| &*function.name);
+    let plain = task.names().filter(|name| sources.iter().all(|source| source.name != *name));
+    if functions.chain(plain).any(|name| input_table::has_word(python, name)) {
+        return false;
     }
-    !input_table::unnamed(question, &cx.state, &used).is_empty()
+    if !input_table::asks_for_more(&task.question, &json!(task.facts).to_string(), &cx.state) {
+        return false;
+    }
+    let used = input_table::used(python, sources);
+    used.is_empty() || !input_table::unnamed(&task.question, &cx.state, &used).is_empty()
 }
 
-/// Has the column named that is asked for.
+/// Has the column named that is asked for. Only that there is none counts: a small model that names
+/// another one than its code reads is not right more often than its code.
 pub(super) fn role() -> RoleNode<Computation> {
     RoleNode {
         role: "planner",
@@ -58,15 +65,20 @@ pub(super) fn role() -> RoleNode<Computation> {
         conversation: |cx| conversation(cx.system(), cx.input(), &cx.state),
         brief: |_| Ok(Json::Null),
         conclude: |_, mut reply| {
-            let ColumnReply { asked_for, column } = reply.read()?;
             let mut patch = Patch::default();
-            if column.trim().eq_ignore_ascii_case(NONE) {
+            patch.set(State::is_column_asked, true).set(State::is_doubtful, false);
+            let Ok(ColumnReply { asked_for, column }) = reply.read() else { return Ok(patch) };
+            patch.note("column_named", json!({"asked_for": asked_for, "column": column}));
+            if is_none(&column) {
                 refuse(&mut patch, format!("no column holds what is asked for: {asked_for}"));
             }
-            patch.set(State::is_column_known, true).set(State::is_doubtful, false);
             Ok(patch)
         },
     }
+}
+
+fn is_none(column: &str) -> bool {
+    column.trim().trim_matches(['`', '\'', '"']).eq_ignore_ascii_case(NONE)
 }
 
 fn conversation(system: &Computation, task: &Task, state: &State) -> Result<Vec<Message>, Fault> {

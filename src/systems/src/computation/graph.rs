@@ -41,7 +41,9 @@ pub(super) fn build(config: &Config, graph: &mut SystemBuilder<Computation>) -> 
     graph.defaults(RoleDefaults { temperature, max_reasks, tool_timeout: None });
     graph.node(DESCRIBE, describe).node(RUN, run);
     graph.role(PLAN, planner(config))?.role(SUMMARISE, summariser(config))?;
-    graph.role(FIND_COLUMN, asked_column::role())?;
+    graph.role_aside(FIND_COLUMN, asked_column::role())?;
+    // The code can be run, whatever a model says of columns.
+    graph.on_error_goto(FIND_COLUMN, RUN);
     graph.edge(START, DESCRIBE);
     graph.branch(DESCRIBE, "asked", &[("known", PLAN), ("over", END)], known);
     let planned = [("known", RUN), ("doubtful", FIND_COLUMN), ("over", END)];
@@ -118,6 +120,7 @@ async fn run(cx: NodeContext<Computation>) -> Result<Patch<State>, Fault> {
     });
     let printed = cut(&String::from_utf8_lossy(&outcome.stdout), max_shown);
     let mut patch = Patch::default();
+    patch.reset(State::error);
     if fault.is_none() {
         patch.set(State::computed, SandboxOutput::from(outcome));
     }

@@ -79,7 +79,7 @@ pub(super) fn doubts(question: &str, state: &State, used: &[InputTable]) -> Vec<
 /// The columns read by the code that match no word of the question, if the question has words
 /// that match neither an input nor a column.
 pub(super) fn unnamed(question: &str, state: &State, used: &[InputTable]) -> Vec<String> {
-    if !asks_for_more(question, state) {
+    if !asks_for_more(question, "", state) {
         return Vec::new();
     }
     let words = words(question);
@@ -88,9 +88,10 @@ pub(super) fn unnamed(question: &str, state: &State, used: &[InputTable]) -> Vec
     read.filter(is_unnamed).map(|column| column.name.clone()).collect()
 }
 
-/// Whether the question has words that match neither an input nor a column.
-pub(super) fn asks_for_more(question: &str, state: &State) -> bool {
-    let described = state.inputs.to_lowercase();
+/// Whether the question has words that match neither an input, nor a column, nor what is known
+/// beside them.
+pub(super) fn asks_for_more(question: &str, known: &str, state: &State) -> bool {
+    let described = format!("{}\n{known}", state.inputs).to_lowercase();
     let columns = || state.sources.iter().flat_map(|source| &source.columns);
     words(question).iter().any(|word| {
         !has_word(&described, word) && !columns().any(|column| names(word, &column.name))
@@ -183,7 +184,7 @@ fn text_end(inner: &str, quote: &str) -> usize {
     inner.len()
 }
 
-fn has_word(text: &str, word: &str) -> bool {
+pub(super) fn has_word(text: &str, word: &str) -> bool {
     let is_free = |sign: Option<char>| sign.is_none_or(|sign| !is_part(sign));
     !word.is_empty()
         && text.match_indices(word).any(|(start, _)| {

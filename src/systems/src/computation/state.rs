@@ -19,8 +19,8 @@ state! {
         [Set] plan: CodeReply,
         /// Whether the code reads what nobody may have asked for.
         [Set] is_doubtful: bool,
-        /// Whether the column that is asked for was named.
-        [Set] is_column_known: bool,
+        /// Whether a model was asked which column is meant.
+        [Set] is_column_asked: bool,
         /// The code that has run.
         [Extend] attempts: Vec<ComputationAttempt>,
         /// The result as text.

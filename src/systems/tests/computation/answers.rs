@@ -1,6 +1,8 @@
 //! What an answer is worth: words that state the result alone, and questions without an answer.
 
+use antiphon_core::{Category, Fault};
 use antiphon_models::ScriptedReply;
+use antiphon_runtime::sandbox::HostFunction;
 use antiphon_systems::Outcome;
 use antiphon_systems::computation::{Answer, Task};
 use serde_json::{Map, Value as Json, json};
@@ -203,6 +205,44 @@ async fn a_small_model_whose_code_reads_another_column_is_asked_which_one_is_mea
     let large = ask("openai:gpt-5", "none").await;
     assert_eq!(large.answer.outcome, Outcome::Answered);
     assert_eq!(large.model.requests().len(), 1, "a large one says what is missing by itself");
+}
+
+#[tokio::test]
+async fn an_unreadable_column_or_a_model_that_is_down_leaves_the_code_to_run() {
+    let down = Fault::foreign(Category::ModelTransport, "model_unavailable", "the model is down");
+    for reply in [ScriptedReply::from("I cannot tell."), ScriptedReply::fault(down)] {
+        let code = ScriptedReply::json(&plan("result = sales['body_mass_g'].mean()"));
+        let mut scene = Scene::new(&json!({"summarise": false}))
+            .role("planner", [code, reply])
+            .runs([result(json!(7))]);
+        scene.sandbox.columns = columns();
+        scene.model_name = "local:1.5b";
+        let task = Task { question: "What is the mean salary?".to_owned(), ..sales() };
+        let found = scene.answer(task).await.answer;
+        assert_eq!((found.outcome, &*found.output.answer), (Outcome::Answered, "7"));
+        assert!(found.error.is_none(), "{:?}", found.error);
+    }
+}
+
+#[tokio::test]
+async fn what_a_function_or_a_fact_may_answer_is_not_looked_for_among_the_columns() {
+    let ask = |task: Task, python: &str| {
+        let mut scene = Scene::new(&json!({"summarise": false}))
+            .role("planner", [plan(python)])
+            .runs([result(json!(7))]);
+        scene.sandbox.columns = columns();
+        scene.model_name = "local:1.5b";
+        scene.answer(task)
+    };
+    let question = "What is the mean salary?".to_owned();
+    let pay = HostFunction { name: "pay".to_owned(), doc: "Pays.".to_owned() };
+    let with_function = Task { question: question.clone(), functions: vec![pay], ..sales() };
+    let played = ask(with_function, "result = pay(sales['body_mass_g'])").await;
+    assert_eq!(played.model.requests().len(), 1);
+    let Json::Object(facts) = json!({"salary": 3}) else { unreachable!() };
+    let with_fact = Task { question, facts, ..sales() };
+    let played = ask(with_fact, "result = sales['body_mass_g'].count() * 3").await;
+    assert_eq!(played.model.requests().len(), 1);
 }
 
 #[tokio::test]
