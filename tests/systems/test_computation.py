@@ -9,6 +9,7 @@ import pytest
 
 from antiphon import Agent, Orchestrator
 from antiphon.errors import GuestError, StateError, ValidationError
+from antiphon.event import Event
 from antiphon.models import scripted
 from antiphon.sandbox import Limits, Sandbox, compute
 from antiphon.systems import Computation
@@ -78,14 +79,28 @@ def test_the_cells_of_a_data_frame_are_compared_too() -> None:
             assert len(found.attempts) == attempts, text
 
 
-def test_an_agent_with_an_output_of_its_own_plans() -> None:
+def test_an_agent_is_asked_for_the_column_without_its_output_and_tools() -> None:
     class Code(TypedDict):
         python: str
 
-    planner = Agent(name="coder", model=scripted([plan("result = 7")]), output=Code)
+    def convert(amount: float) -> float:
+        """Convert an amount."""
+        return amount
+
+    replies = [
+        plan("result = sum(row['net'] for row in sales)"),
+        {"json": {"asked_for": "the salary", "column": "none"}},
+    ]
+    small = scripted(replies, name="test:1b")
+    planner = Agent(name="coder", model=small, output=Code, tools=[convert])
     with Sandbox() as box:
         computation = Computation(scripted([]), planner=planner, sandbox=box, summarise=False)
-        assert computation.run("How many?").value == 7
+        events: list[Event] = []
+        sales = [{"net": 3}]
+        found = computation.run("What is the mean salary?", {"sales": sales}, watch=events.append)
+    assert found.outcome == "no_answer"
+    requests = [event.data for event in events if event.kind == "model_call"]
+    assert [request.get("tools", []) for request in requests] == [["convert"], []]
 
 
 def test_code_may_call_the_tools_of_its_sandbox(engine: Any) -> None:

@@ -1,5 +1,5 @@
-//! Whether any column holds what is asked for: a small model that writes code takes another
-//! column in its place, and says so at once if it is asked for the column alone.
+//! Asks a small model which column holds what the question asks for. When such a model writes
+//! code, it takes a similar column if there is none; asked for the column alone, it mostly says so.
 
 use antiphon_core::{Fault, Message, Schema};
 use serde::Deserialize;
@@ -29,16 +29,15 @@ struct ColumnReply {
     column: String,
 }
 
-/// Whether a small model has written code that reads no column, or one that the question does not
-/// name, where the question asks for more than the inputs say, and it was not asked yet which one
-/// is meant.
-pub(super) fn is_doubtful(cx: &NodeContext<Computation>, python: &str) -> bool {
-    let (task, State { sources, is_column_asked, .. }) = (cx.input(), &*cx.state);
+/// Whether the planner is a small model whose code may read the wrong column: the question has
+/// words that match no input, and the code reads no column or one that the question does not name.
+pub(super) fn needs_check(cx: &NodeContext<Computation>, python: &str) -> bool {
+    let (task, State { sources, has_checked_column, .. }) = (cx.input(), &*cx.state);
     let is_small = cx.system().resources.roles.tier("planner") == ModelTier::Small;
     let columns = columns(&cx.state);
     let can_be_asked =
         columns.len() <= MOST_COLUMNS && !columns.iter().any(|column| is_none(&column.name));
-    if sources.is_empty() || !is_small || *is_column_asked || !can_be_asked {
+    if sources.is_empty() || !is_small || *has_checked_column || !can_be_asked {
         return false;
     }
     // What is asked for may come from a function, or from an input without columns.
@@ -54,8 +53,7 @@ pub(super) fn is_doubtful(cx: &NodeContext<Computation>, python: &str) -> bool {
     used.is_empty() || !input_table::unnamed(&task.question, &cx.state, &used).is_empty()
 }
 
-/// Has the column named that is asked for. Only that there is none counts: a small model that names
-/// another one than its code reads is not right more often than its code.
+/// Asks for the column. Only the reply that there is none has an effect.
 pub(super) fn role() -> RoleNode<Computation> {
     RoleNode {
         role: "planner",
@@ -66,7 +64,7 @@ pub(super) fn role() -> RoleNode<Computation> {
         brief: |_| Ok(Json::Null),
         conclude: |_, mut reply| {
             let mut patch = Patch::default();
-            patch.set(State::is_column_asked, true).set(State::is_doubtful, false);
+            patch.set(State::has_checked_column, true).set(State::needs_column_check, false);
             let Ok(ColumnReply { asked_for, column }) = reply.read() else { return Ok(patch) };
             patch.note("column_named", json!({"asked_for": asked_for, "column": column}));
             if is_none(&column) {

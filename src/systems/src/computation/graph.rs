@@ -42,11 +42,11 @@ pub(super) fn build(config: &Config, graph: &mut SystemBuilder<Computation>) -> 
     graph.node(DESCRIBE, describe).node(RUN, run);
     graph.role(PLAN, planner(config))?.role(SUMMARISE, summariser(config))?;
     graph.role_aside(FIND_COLUMN, asked_column::role())?;
-    // The code can be run, whatever a model says of columns.
+    // The check is optional: after a failure the code runs.
     graph.on_error_goto(FIND_COLUMN, RUN);
     graph.edge(START, DESCRIBE);
     graph.branch(DESCRIBE, "asked", &[("known", PLAN), ("over", END)], known);
-    let planned = [("known", RUN), ("doubtful", FIND_COLUMN), ("over", END)];
+    let planned = [("known", RUN), ("check", FIND_COLUMN), ("over", END)];
     graph.branch(PLAN, "planned", &planned, known);
     graph.branch(FIND_COLUMN, "found", &[("known", RUN), ("over", END)], known);
     let computed = if config.summarise { SUMMARISE } else { END };
@@ -83,7 +83,7 @@ fn known(view: &StateView<'_, '_>) -> Result<Destinations<Json>, Fault> {
     if view.get(State::reason)?.is_some() {
         return Ok(goto("over"));
     }
-    Ok(goto(if view.get(State::is_doubtful)? { "doubtful" } else { "known" }))
+    Ok(goto(if view.get(State::needs_column_check)? { "check" } else { "known" }))
 }
 
 /// Whether the model has to put the result into words again: once.
@@ -120,6 +120,7 @@ async fn run(cx: NodeContext<Computation>) -> Result<Patch<State>, Fault> {
     });
     let printed = cut(&String::from_utf8_lossy(&outcome.stdout), max_shown);
     let mut patch = Patch::default();
+    // A failure of the column check does not concern the result.
     patch.reset(State::error);
     if fault.is_none() {
         patch.set(State::computed, SandboxOutput::from(outcome));
@@ -132,8 +133,8 @@ async fn run(cx: NodeContext<Computation>) -> Result<Patch<State>, Fault> {
     Ok(patch)
 }
 
-/// Why a result of zero may only come from a value that is written in another way. It counts
-/// where code can be written again; else zero is the answer.
+/// Names the texts in the code that no cell holds, since a result of zero may come from them. On
+/// the last attempt zero is the answer.
 async fn unmatched(cx: &NodeContext<Computation>, python: &str) -> Option<String> {
     if cx.state.attempts.len() + 1 >= cx.system().config.max_attempts as usize {
         return None;
@@ -184,7 +185,7 @@ fn planner(config: &Config) -> RoleNode<Computation> {
             if let Some(missing) = plan.missing.as_deref().and_then(said) {
                 refuse(&mut patch, format!("the inputs do not hold what is asked for: {missing}"));
             }
-            patch.set(State::is_doubtful, asked_column::is_doubtful(cx, &plan.python));
+            patch.set(State::needs_column_check, asked_column::needs_check(cx, &plan.python));
             patch.note("code_planned", note).set(State::plan, plan);
             Ok(patch)
         },

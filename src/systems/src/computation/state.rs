@@ -17,10 +17,10 @@ state! {
         [Set] sources: Vec<InputTable>,
         /// The code that is to run next.
         [Set] plan: CodeReply,
-        /// Whether the code reads what nobody may have asked for.
-        [Set] is_doubtful: bool,
-        /// Whether a model was asked which column is meant.
-        [Set] is_column_asked: bool,
+        /// Whether the model has to name the column that is asked for before the code runs.
+        [Set] needs_column_check: bool,
+        /// Whether the model was asked for that column; it is asked once.
+        [Set] has_checked_column: bool,
         /// The code that has run.
         [Extend] attempts: Vec<ComputationAttempt>,
         /// The result as text.

@@ -10,7 +10,7 @@ use serde_json::{Map, Value as Json};
 use super::call::ApiCall;
 use super::catalogue::{ApiEndpoint, ParameterLocation};
 
-/// What stands for the date.
+/// The placeholder of the date.
 const TODAY: &str = "{today}";
 
 /// Query parameters to add when an error mentions all of some names.
