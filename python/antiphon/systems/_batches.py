@@ -1,4 +1,4 @@
-"""Files of questions, for systems that answer one question at a time."""
+"""Lists and files of questions, for systems that answer one question at a time."""
 
 from __future__ import annotations
 
@@ -8,24 +8,28 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from antiphon._batch_file import Batch, BatchProgress, abatch_file, batch_file
+from antiphon._event_loop import run_blocking
 from antiphon._keywords import CheckedKeywords
+from antiphon._roles import ask_all
+from antiphon._watch.watcher import watching
 from antiphon.errors import ValidationError
 from antiphon.systems.result import SystemResult
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Iterable
 
     from antiphon._batch_file import BatchReport, Task
+    from antiphon._watch.watcher import Watch
     from antiphon.event import Event
 
-__all__ = ["FileBatches"]
+__all__ = ["Batches"]
 
 _R = TypeVar("_R", bound=SystemResult)
 _PathGiven = str | os.PathLike[str]
 
 
-class FileBatches(CheckedKeywords, Generic[_R]):
-    """Answers the questions of a file and appends the answers to another file."""
+class Batches(CheckedKeywords, Generic[_R]):
+    """Answers the questions of a list, or those of a file, with the answers in another file."""
 
     if TYPE_CHECKING:
 
@@ -33,8 +37,57 @@ class FileBatches(CheckedKeywords, Generic[_R]):
         def _label(self) -> str:
             """What the progress bar says."""
 
+        async def arun(self, question: str, *data: Any, **options: Any) -> _R:
+            """Answers a question."""
+
         async def _settle(self, task: Task, context: Any) -> _R:
             """Answers a question of a file, or resumes it."""
+
+    def batch(
+        self,
+        questions: Iterable[str],
+        *,
+        concurrency: int = 8,
+        context: Any = None,
+        watch: Watch = None,
+    ) -> list[_R]:
+        """Answer several questions, with a progress bar on a terminal or in a notebook.
+
+        Args:
+            questions: the questions.
+            concurrency: how many run at a time. Default: 8.
+            context: for all questions, as in `run`.
+            watch: as in `run`; it receives the events of all questions, one after the other.
+
+        Returns:
+            The results, in the order of the questions.
+
+        Raises:
+            ValidationError: a question is blank (``question_blank``), or there is a single text
+                instead of a list (``input_invalid``); none has been asked.
+        """
+        asked = self.abatch(questions, concurrency=concurrency, context=context, watch=watch)
+        return run_blocking(asked)  # type: ignore[no-any-return]
+
+    async def abatch(
+        self,
+        questions: Iterable[str],
+        *,
+        concurrency: int = 8,
+        context: Any = None,
+        watch: Watch = None,
+    ) -> list[_R]:
+        """`batch` on the caller's event loop.
+
+        Args:
+            questions: as in `batch`.
+            concurrency: as in `batch`.
+            context: as in `batch`.
+            watch: as in `batch`.
+        """
+        with watching(watch) as show:
+            ask = functools.partial(self.arun, context=context, watch=show)
+            return await ask_all(ask, questions, concurrency=concurrency, label=self._label)
 
     def batch_file(
         self,

@@ -11,14 +11,14 @@ from antiphon._antiphon import NativeSystem, enclosing_context
 from antiphon._batch import gather
 from antiphon._event_loop import run_blocking
 from antiphon._orchestrator.options import read_budget, read_count
-from antiphon._roles import CallerContext, as_role, ask_all
+from antiphon._roles import CallerContext, as_role
 from antiphon._sync_async import Operation, Routine, run_async, run_sync
 from antiphon._tool.context import check_context
 from antiphon._tool.lifespan import Lifespans
 from antiphon._watch.watcher import closing_watcher, read_watch, watching
 from antiphon.errors import StateError, ValidationError
 from antiphon.systems._await import await_result
-from antiphon.systems._batches import FileBatches
+from antiphon.systems._batches import Batches
 from antiphon.systems._inputs import read_answers, read_prompts, read_question
 from antiphon.systems._lazy_native_system import LazyNativeSystem
 from antiphon.systems._roles import (
@@ -28,7 +28,7 @@ from antiphon.systems._roles import (
     tools_by_role,
 )
 from antiphon.systems._threads import SystemThreads, thread_of
-from antiphon.systems.narration import Narrator
+from antiphon.systems.progress import ProgressReporter
 from antiphon.systems.result import PlainResult, SystemResult
 from antiphon.systems.stream import AsyncSystemStream, SystemStream
 
@@ -50,7 +50,7 @@ __all__ = ["System"]
 _R = TypeVar("_R", bound=SystemResult)
 
 
-class System(FileBatches[_R], SystemThreads, Generic[_R]):
+class System(Batches[_R], SystemThreads, Generic[_R]):
     """A ready system: a native graph of agents that answers questions.
 
     A subclass names the system and its result, and gives `run`, `arun`, `stream` and `astream`
@@ -61,13 +61,13 @@ class System(FileBatches[_R], SystemThreads, Generic[_R]):
         works_with_files: whether its plans read and write files, with tools of a folder.
         writes_reports: whether its results can be written to a file, as
             `antiphon.systems.report_file.WritableReport`.
-        narrator: says in words what goes on, for those who wait at a terminal.
+        progress_reporter: describes the progress of a question for people at a terminal.
     """
 
     name: ClassVar[str]
     works_with_files: ClassVar[bool] = False
     writes_reports: ClassVar[bool] = False
-    narrator: ClassVar[type[Narrator]] = Narrator
+    progress_reporter: ClassVar[type[ProgressReporter]] = ProgressReporter
     _result: ClassVar[type[SystemResult]] = PlainResult
     _roles: ClassVar[Mapping[str, RoleSpec]]
     """The roles, with the replies that an agent or a function returns for them."""
@@ -276,52 +276,6 @@ class System(FileBatches[_R], SystemThreads, Generic[_R]):
         put["context"] = _inherited(context)
         with watching(watch) as show:
             return await self._await(put, show)
-
-    def batch(
-        self,
-        questions: Iterable[str],
-        *,
-        concurrency: int = 8,
-        context: Any = None,
-        watch: Watch = None,
-    ) -> list[_R]:
-        """Answer several questions, with a progress bar on a terminal or in a notebook.
-
-        Args:
-            questions: the questions.
-            concurrency: how many run at a time. Default: 8.
-            context: for all questions, as in `run`.
-            watch: as in `run`; it receives the events of all questions, one after the other.
-
-        Returns:
-            The results, in the order of the questions.
-
-        Raises:
-            ValidationError: a question is blank (``question_blank``), or there is a single text
-                instead of a list (``input_invalid``); none has been asked.
-        """
-        asked = self.abatch(questions, concurrency=concurrency, context=context, watch=watch)
-        return run_blocking(asked)  # type: ignore[no-any-return]
-
-    async def abatch(
-        self,
-        questions: Iterable[str],
-        *,
-        concurrency: int = 8,
-        context: Any = None,
-        watch: Watch = None,
-    ) -> list[_R]:
-        """`batch` on the caller's event loop.
-
-        Args:
-            questions: as in `batch`.
-            concurrency: as in `batch`.
-            context: as in `batch`.
-            watch: as in `batch`.
-        """
-        with watching(watch) as show:
-            ask = partial(self.arun, context=context, watch=show)
-            return await ask_all(ask, questions, concurrency=concurrency, label=self._label)
 
     def recover(
         self, *, concurrency: int = 8, context: Any = None, watch: Watch = None
