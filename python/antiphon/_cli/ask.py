@@ -40,8 +40,6 @@ _MODEL_LIMITS = {
     "research_timeout_s",
 }
 """Time limits of work that calls models, in seconds."""
-_NO_PROGRESS = "stop_on_no_progress"
-"""The setting that ends a question when rejected work is submitted again unchanged."""
 
 
 def ask(options: argparse.Namespace) -> Exit:
@@ -63,7 +61,7 @@ def ask(options: argparse.Namespace) -> Exit:
     check_report(options, system_of(options))
     choice = choose(options.model, os.environ)
     settings = settings_for(choice, system_of(options).name, settings)
-    with ProgressView(sys.stderr, system_of(options).narrator()) as view:
+    with ProgressView(sys.stderr, system_of(options).progress_reporter()) as view:
         view.say(f"model: {choice.description}")
         tools = role_tools(options, system_of(options), view)
         with ProgressBar() as bar, open_model(choice, bar) as model:
@@ -102,9 +100,10 @@ def checked_settings(options: argparse.Namespace, **queue: Any) -> dict[str, Any
 
 
 def settings_for(choice: Choice, system: str, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings; if the model runs on this machine, with longer time limits.
+    """The settings, adapted to a model on this machine.
 
-    Such a model often repeats itself: rejected work that comes back unchanged ends its question.
+    It is slow, so time limits are longer. It often repeats itself, so rejected work that is
+    submitted again unchanged ends the question.
 
     Args:
         choice: the model.
@@ -115,7 +114,7 @@ def settings_for(choice: Choice, system: str, settings: Mapping[str, Any]) -> di
         return dict(settings)
     known = systems()[system].config_schema["properties"]
     longer = {one: _LOCAL_TIME * known[one]["default"] for one in _MODEL_LIMITS & known.keys()}
-    sooner = {_NO_PROGRESS: True} if _NO_PROGRESS in known else {}
+    sooner = {"stop_on_no_progress": True} if "stop_on_no_progress" in known else {}
     return {**longer, **sooner, **settings}
 
 

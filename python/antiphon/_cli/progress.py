@@ -9,7 +9,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Self, TextIO
 
 from antiphon._cli.terminal import line
-from antiphon.systems.narration import Narrator, Work
+from antiphon.systems.progress import Activity, ProgressReporter
 
 if TYPE_CHECKING:
     from antiphon.event import Event
@@ -25,9 +25,9 @@ _MOST_LINES = 8
 class ProgressView:
     """Shows the events of a question: a live last line on a terminal, plain lines elsewhere."""
 
-    def __init__(self, stream: TextIO, narrator: Narrator | None = None) -> None:
+    def __init__(self, stream: TextIO, reporter: ProgressReporter | None = None) -> None:
         self._stream = stream
-        self._narrator = Narrator() if narrator is None else narrator
+        self._reporter = ProgressReporter() if reporter is None else reporter
         self._live = stream.isatty()
         self._began = time.monotonic()
         self._work = ""
@@ -76,8 +76,8 @@ class ProgressView:
         elif event.kind == "tool_call":
             self.say(f"tool {event.name}", _INDENT)
         else:
-            for one in self._narrator.narrate(event):
-                if isinstance(one, Work):
+            for one in self._reporter.report(event):
+                if isinstance(one, Activity):
                     self._begin(one.text)
                 else:
                     self.say(one.text, _INDENT * one.depth)

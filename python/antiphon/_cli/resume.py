@@ -99,7 +99,7 @@ def _ready_system(options: argparse.Namespace) -> Exit:
     settings = settings_for(choice, system_of(options).name, settings)
     with (
         open_store(options.store) as saver,
-        ProgressView(sys.stderr, system_of(options).narrator()) as view,
+        ProgressView(sys.stderr, system_of(options).progress_reporter()) as view,
     ):
         tools = role_tools(options, system_of(options), view)
         with ProgressBar() as bar, open_model(choice, bar) as model:

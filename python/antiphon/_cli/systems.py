@@ -42,13 +42,13 @@ def systems(options: argparse.Namespace) -> Exit:
 
 
 def other_systems(accepts: Callable[[type[System[Any]]], bool]) -> str:
-    """The hint that names the systems which accept what the chosen one does not.
+    """The hint that names the systems which accept an option.
 
     Args:
-        accepts: whether a system does.
+        accepts: whether a system accepts it.
     """
-    names = [name for name in known_systems() if accepts(find(name))]
-    return f"choose one that does: {', '.join(f'--system {_option(name)}' for name in names)}"
+    names = (_option(name) for name in known_systems() if accepts(find(name)))
+    return f"use another system: {', '.join(names)}"
 
 
 def _description(info: SystemInfo) -> Iterator[str]:

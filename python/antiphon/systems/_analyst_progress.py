@@ -1,45 +1,45 @@
-"""The words for what goes on in a data analyst."""
+"""The progress of a data analyst in words."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from antiphon.systems.narration import Narrator, Said
+from antiphon.systems.progress import ProgressLine, ProgressReporter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from antiphon.systems.narration import Narration, Words
+    from antiphon.systems.progress import EventReports, ProgressItem
 
-__all__ = ["AnalystNarrator"]
+__all__ = ["AnalystProgress"]
 
 
-def _told(data: dict[str, Any]) -> Iterator[Narration]:
-    """The events that change what happens next; the trace has all."""
+def _report_event(data: dict[str, Any]) -> Iterator[ProgressItem]:
+    """Describe an event that changes what happens next; the trace has all events."""
     agent, message, facts = str(data["agent"]), str(data["message"]), data["data"]
-    # An API can say anything in its messages.
+    # A message alone may be the text of an API.
     event = (data["event_type"], message)
     if data["event_type"] == "error":
         wrong = facts.get("error") or "; ".join(facts.get("differences", ()))
-        yield Said(f"{agent}: {message}: {wrong}")
+        yield ProgressLine(f"{agent}: {message}: {wrong}")
     elif event == ("decision", "execution order"):
-        yield Said(f"agents: {', '.join(facts['agents'])}")
+        yield ProgressLine(f"agents: {', '.join(facts['agents'])}")
     elif event == ("decision", "skipped"):
-        yield Said(f"{agent}: skipped: {facts['reason']}")
+        yield ProgressLine(f"{agent}: skipped: {facts['reason']}")
     elif event == ("decision", "not in data"):
-        yield Said(f"{agent}: the data does not hold: {facts['missing']}")
+        yield ProgressLine(f"{agent}: the data does not hold: {facts['missing']}")
     elif event == ("decision", "query"):
-        yield Said(f"{agent}: query: {facts['query']}")
+        yield ProgressLine(f"{agent}: query: {facts['query']}")
     elif event == ("tool", "query"):
-        yield Said(f"{agent}: rows: {facts['row_count']}")
+        yield ProgressLine(f"{agent}: rows: {facts['row_count']}")
     elif event == ("tool", "request"):
-        yield Said(f"{agent}: {facts['method']} {facts['path']}: {facts['status']}")
+        yield ProgressLine(f"{agent}: {facts['method']} {facts['path']}: {facts['status']}")
 
 
-class AnalystNarrator(Narrator):
-    """Tells of the agents that are chosen, of queries and requests, and of what fails."""
+class AnalystProgress(ProgressReporter):
+    """Reports the chosen agents, queries, requests and failures."""
 
-    works: ClassVar[Mapping[str, str]] = {
+    activities: ClassVar[Mapping[str, str]] = {
         "plan": "planner chooses agents",
         "sql_write": "SQL writer writes a query",
         "sql_review": "SQL reviewer reads the query",
@@ -49,4 +49,4 @@ class AnalystNarrator(Narrator):
         "compute": "the computation runs",
         "compose": "composer words the answer",
     }
-    words: ClassVar[Words] = {"trace_event": _told}
+    event_reports: ClassVar[EventReports] = {"trace_event": _report_event}

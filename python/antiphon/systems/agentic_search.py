@@ -11,7 +11,7 @@ from antiphon.errors import ValidationError
 from antiphon.systems._registry import read_registries
 from antiphon.systems._system import System
 from antiphon.systems.agentic_search_result import AgenticSearchResult
-from antiphon.systems.narration import Narrator, Said, Work
+from antiphon.systems.progress import Activity, ProgressLine, ProgressReporter
 
 if TYPE_CHECKING:
     import os
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from antiphon.budget import Budget
     from antiphon.checkpoint import Saver
     from antiphon.models import Model
-    from antiphon.systems.narration import Narration, Words
+    from antiphon.systems.progress import EventReports, ProgressItem
     from antiphon.systems.stream import AsyncSystemStream, SystemStream
     from antiphon.toolset import McpToolset
 
@@ -56,24 +56,26 @@ class AgenticSearchSettings(TypedDict, total=False):
     session_concurrency: Literal["wait", "reject"]
 
 
-def _planned(data: dict[str, Any]) -> Iterator[Narration]:
-    yield Said(f"plan: {counted(len(data['tasks']), 'task')}")
+def _report_plan(data: dict[str, Any]) -> Iterator[ProgressItem]:
+    yield ProgressLine(f"plan: {counted(len(data['tasks']), 'task')}")
     for task in data["tasks"]:
-        yield Said(f"task {task['task_number']}: {task['tool_name']}: {task['description']}", 2)
+        yield ProgressLine(
+            f"task {task['task_number']}: {task['tool_name']}: {task['description']}", 2
+        )
 
 
-class _SearchNarrator(Narrator):
-    words: ClassVar[Words] = {
-        "plan_created": _planned,
+class _SearchProgress(ProgressReporter):
+    event_reports: ClassVar[EventReports] = {
+        "plan_created": _report_plan,
         "tools_discovered": lambda data: [
-            Said(f"tools: {data['count']}"),
-            Work("planner plans"),
+            ProgressLine(f"tools: {data['count']}"),
+            Activity("planner plans"),
         ],
-        "plan_fallback": lambda data: [Said(f"no usable plan: {data['reason']}")],
+        "plan_fallback": lambda data: [ProgressLine(f"no usable plan: {data['reason']}")],
         "task_failed": lambda data: [
-            Said(f"task {data['task_number']} failed: {data['error']['message']}")
+            ProgressLine(f"task {data['task_number']} failed: {data['error']['message']}")
         ],
-        "information_gathered": lambda _: [Work("synthesiser words the answer")],
+        "information_gathered": lambda _: [Activity("synthesiser words the answer")],
     }
 
 
@@ -140,7 +142,7 @@ class AgenticSearch(System[AgenticSearchResult]):
     name = "agentic_search"
     works_with_files = True
     _result = AgenticSearchResult
-    narrator = _SearchNarrator
+    progress_reporter = _SearchProgress
     _roles: ClassVar[Mapping[str, RoleSpec]] = {
         "planner": RoleSpec("planner", ("tasks", "reasoning", "question"), speaks=False, view=dict),
         "synthesiser": RoleSpec(

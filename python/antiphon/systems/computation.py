@@ -15,7 +15,7 @@ from antiphon.sandbox import Sandbox
 from antiphon.sandbox.engines import runner_of
 from antiphon.systems._system import System
 from antiphon.systems.computation_result import ComputationResult
-from antiphon.systems.narration import Narrator, Said
+from antiphon.systems.progress import ProgressLine, ProgressReporter
 from antiphon.tools import encode_result
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from antiphon.budget import Budget
     from antiphon.checkpoint import Saver
     from antiphon.models import Model
-    from antiphon.systems.narration import Words
+    from antiphon.systems.progress import EventReports
     from antiphon.systems.stream import AsyncSystemStream, SystemStream
 
     _Inputs = Mapping[str, Any] | Sequence[Mapping[str, Any] | None] | None
@@ -51,26 +51,28 @@ class ComputationSettings(TypedDict, total=False):
     question_timeout_s: float
 
 
-def _came_of(fault: str | None, no_answer: str | None) -> str:
+def _attempt_outcome(fault: str | None, no_answer: str | None) -> str:
     if fault is not None:
         return f"failed: {fault.replace('_', ' ')}"
     return no_answer or "the code has run"
 
 
-class _ComputationNarrator(Narrator):
-    works: ClassVar[Mapping[str, str]] = {
+class _ComputationProgress(ProgressReporter):
+    activities: ClassVar[Mapping[str, str]] = {
         "plan": "planner writes code",
         "find_column": "planner looks for the column that is meant",
         "run": "the code runs",
         "summarise": "summariser words the answer",
     }
-    words: ClassVar[Words] = {
+    event_reports: ClassVar[EventReports] = {
         "code_ran": lambda data: [
-            Said(f"attempt {data['attempt']}: {_came_of(data['fault'], data['no_answer'])}")
+            ProgressLine(
+                f"attempt {data['attempt']}: {_attempt_outcome(data['fault'], data['no_answer'])}"
+            )
         ],
-        "not_answerable": lambda data: [Said(f"no answer: {data['reason']}")],
+        "not_answerable": lambda data: [ProgressLine(f"no answer: {data['reason']}")],
         "wording_rejected": lambda data: [
-            Said(f"answer rejected: {first_of(data['differences'])}")
+            ProgressLine(f"answer rejected: {first_of(data['differences'])}")
         ],
     }
 
@@ -128,7 +130,7 @@ class Computation(System[ComputationResult]):
 
     name = "computation"
     _result = ComputationResult
-    narrator = _ComputationNarrator
+    progress_reporter = _ComputationProgress
     _roles: ClassVar[Mapping[str, RoleSpec]] = {
         "planner": RoleSpec(
             "planner", ("python", "explain", "reasoning", "missing"), speaks=True, view=dict

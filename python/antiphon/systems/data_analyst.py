@@ -11,7 +11,7 @@ from antiphon._validation import is_count
 from antiphon.errors import SandboxUnavailable, ValidationError
 from antiphon.sandbox import Sandbox
 from antiphon.sandbox.engines import runner_of
-from antiphon.systems._analyst_narrator import AnalystNarrator
+from antiphon.systems._analyst_progress import AnalystProgress
 from antiphon.systems._analyst_request import AgentRequestOptions, plain_facts, request_of
 from antiphon.systems._frames import stored_frames
 from antiphon.systems._system import System
@@ -142,7 +142,7 @@ class DataAnalyst(System[OrchestratorResponse]):
 
     name = "data_analyst"
     _result = OrchestratorResponse
-    narrator = AnalystNarrator
+    progress_reporter = AnalystProgress
     _roles: ClassVar[Mapping[str, RoleSpec]] = {
         name: RoleSpec(name, replies, speaks=name in _SPEAKING, view=dict)
         for name, replies in _REPLIES.items()

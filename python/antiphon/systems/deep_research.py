@@ -10,7 +10,7 @@ from antiphon._roles import RoleSpec, as_tools
 from antiphon._schema.contract import Output
 from antiphon._tool.lifespan import Lifespans
 from antiphon.errors import ValidationError
-from antiphon.systems._research_narrator import ResearchNarrator
+from antiphon.systems._research_progress import ResearchProgress
 from antiphon.systems._research_request import read_history, read_sources
 from antiphon.systems._system import System
 from antiphon.systems.deep_research_result import DeepResearchResult
@@ -178,7 +178,7 @@ class DeepResearch(System[DeepResearchResult]):
     name = "deep_research"
     writes_reports = True
     _result = DeepResearchResult
-    narrator = ResearchNarrator
+    progress_reporter = ResearchProgress
     _roles: ClassVar[Mapping[str, RoleSpec]] = {
         role: RoleSpec(role, replies, speaks=False, view=dict) for role, replies in _REPLIES.items()
     }

@@ -11,8 +11,8 @@ from antiphon._tool.lifespan import Lifespans
 from antiphon._tool.tool import Tool
 from antiphon.errors import ValidationError
 from antiphon.systems._system import System
-from antiphon.systems.narration import Narrator, Said, Work
 from antiphon.systems.plan_execute_result import PlanExecuteResult
+from antiphon.systems.progress import Activity, ProgressLine, ProgressReporter
 from antiphon.systems.queue import read_queue
 from antiphon.toolset import Toolset
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from antiphon.budget import Budget
     from antiphon.checkpoint import Saver
     from antiphon.models import Model
-    from antiphon.systems.narration import Narration, Words
+    from antiphon.systems.progress import EventReports, ProgressItem
     from antiphon.systems.queue import Queue
     from antiphon.systems.stream import AsyncSystemStream, SystemStream
 
@@ -64,35 +64,39 @@ class PlanExecuteSettings(TypedDict, total=False):
     question_timeout_s: float
 
 
-def _planned(data: dict[str, Any]) -> Iterator[Narration]:
-    yield Said(f"plan: {counted(len(data['plan']), 'stage')}")
+def _report_plan(data: dict[str, Any]) -> Iterator[ProgressItem]:
+    yield ProgressLine(f"plan: {counted(len(data['plan']), 'stage')}")
     for number, stage in enumerate(data["plan"], 1):
         for step in stage:
-            yield Said(f"stage {number}: {step['tool_name']}: {step['narrative_step']}", 2)
+            yield ProgressLine(f"stage {number}: {step['tool_name']}: {step['narrative_step']}", 2)
 
 
-def _step(data: dict[str, Any]) -> list[Narration]:
-    return [Work(f"stage {data['stageIndex']}: {data['narrativeStep']}")]
+def _report_step(data: dict[str, Any]) -> list[ProgressItem]:
+    return [Activity(f"stage {data['stageIndex']}: {data['narrativeStep']}")]
 
 
-class _PlanNarrator(Narrator):
-    words: ClassVar[Words] = {
-        "PLANNING_STARTED": lambda _: [Work("planner plans")],
-        "PLANNING_COMPLETED": _planned,
-        "PLAN_REPAIRED": lambda data: [Said(f"put right in the plan: {first_of(data['repairs'])}")],
+class _PlanProgress(ProgressReporter):
+    event_reports: ClassVar[EventReports] = {
+        "PLANNING_STARTED": lambda _: [Activity("planner plans")],
+        "PLANNING_COMPLETED": _report_plan,
+        "PLAN_REPAIRED": lambda data: [
+            ProgressLine(f"put right in the plan: {first_of(data['repairs'])}")
+        ],
         "PLAN_VALIDATION_FAILED": lambda data: [
-            Said(f"wrong in the plan: {first_of(data['violations'])}")
+            ProgressLine(f"wrong in the plan: {first_of(data['violations'])}")
         ],
-        "REPLANNING_STARTED": lambda _: [Work("planner revises the plan")],
-        "REPLANNING_SUCCESS": _planned,
-        "EXECUTION_STEP_DISPATCHED": _step,
-        "EXECUTION_STEP_ORCHESTRATOR_START": _step,
-        "EXECUTION_STEP_COMPLETED": lambda data: [Said(f"done: {data['narrativeStep']}")],
-        "EXECUTION_STEP_REUSED": lambda data: [Said(f"done before: {data['narrativeStep']}")],
+        "REPLANNING_STARTED": lambda _: [Activity("planner revises the plan")],
+        "REPLANNING_SUCCESS": _report_plan,
+        "EXECUTION_STEP_DISPATCHED": _report_step,
+        "EXECUTION_STEP_ORCHESTRATOR_START": _report_step,
+        "EXECUTION_STEP_COMPLETED": lambda data: [ProgressLine(f"done: {data['narrativeStep']}")],
+        "EXECUTION_STEP_REUSED": lambda data: [
+            ProgressLine(f"done before: {data['narrativeStep']}")
+        ],
         "EXECUTION_STEP_FAILED": lambda data: [
-            Said(f"failed: {data['narrativeStep']}: {data['errorDetails']['message']}")
+            ProgressLine(f"failed: {data['narrativeStep']}: {data['errorDetails']['message']}")
         ],
-        "FINAL_SYNTHESIS_START": lambda _: [Work("synthesiser words the answer")],
+        "FINAL_SYNTHESIS_START": lambda _: [Activity("synthesiser words the answer")],
     }
 
 
@@ -174,7 +178,7 @@ class PlanExecute(System[PlanExecuteResult]):
     name = "plan_execute"
     works_with_files = True
     _result = PlanExecuteResult
-    narrator = _PlanNarrator
+    progress_reporter = _PlanProgress
     _roles: ClassVar[Mapping[str, RoleSpec]] = {
         "planner": RoleSpec("planner", ("stages",), speaks=False, view=dict),
         "step_executor": RoleSpec("step_executor", ("text",), speaks=False, view=dict),

@@ -1,4 +1,4 @@
-"""What goes on in a question, in words: a system gives them, and commands show them."""
+"""Progress of a question in words: a system describes its events, and commands show them."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ if TYPE_CHECKING:
 
     from antiphon.event import Event
 
-__all__ = ["Narration", "Narrator", "Said", "Words", "Work"]
+__all__ = ["Activity", "EventReports", "ProgressItem", "ProgressLine", "ProgressReporter"]
 
 
-class Work(NamedTuple):
-    """What goes on from now on.
+class Activity(NamedTuple):
+    """Work that has begun and lasts until the next activity.
 
     Attributes:
         text: who does what, without a full stop.
@@ -23,43 +23,43 @@ class Work(NamedTuple):
     text: str
 
 
-class Said(NamedTuple):
-    """What has come out.
+class ProgressLine(NamedTuple):
+    """A line that stays, such as an intermediate result or a failure.
 
     Attributes:
         text: the line.
-        depth: how far it is indented, in steps.
+        depth: indentation steps.
     """
 
     text: str
     depth: int = 1
 
 
-Narration = Work | Said
+ProgressItem = Activity | ProgressLine
 
-Words = Mapping[str, Callable[[dict[str, Any]], Iterable[Narration]]]
-"""What is said of an event, by its name, from its data."""
+EventReports = Mapping[str, Callable[[dict[str, Any]], Iterable[ProgressItem]]]
+"""Functions from the data of an event to what is shown, by the event's name."""
 
 
-class Narrator:
-    """Says in words what the events of one question mean.
+class ProgressReporter:
+    """Describes the events of one question for people who wait.
 
-    A system derives from it and gives `works` and `words`, or overrides `narrate` if what an event
-    means depends on those before. Calls of tools are shown without it.
+    A system subclasses it and sets `activities` and `event_reports`, or overrides `report` if the
+    description of an event depends on earlier ones. Commands show tool calls by themselves.
 
     Attributes:
-        works: what goes on in a node, by its name.
-        words: what is said of each event of the system.
+        activities: the activity of a node, by the node's name.
+        event_reports: how to describe each event of the system.
     """
 
-    works: ClassVar[Mapping[str, str]] = {}
-    words: ClassVar[Words] = {}
+    activities: ClassVar[Mapping[str, str]] = {}
+    event_reports: ClassVar[EventReports] = {}
 
-    def narrate(self, event: Event) -> Iterator[Narration]:
-        """What is said of an event; nothing of those that have no words."""
+    def report(self, event: Event) -> Iterator[ProgressItem]:
+        """Describe an event; yield nothing for an event without a description."""
         if event.kind == "node_started" and event.path:
             node = str(event.path[-1]).partition("#")[0]
-            if node in self.works:
-                yield Work(self.works[node])
-        elif event.kind == "custom" and event.name in self.words:
-            yield from self.words[event.name](event.data)
+            if node in self.activities:
+                yield Activity(self.activities[node])
+        elif event.kind == "custom" and event.name in self.event_reports:
+            yield from self.event_reports[event.name](event.data)

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
 from antiphon._attachment import read_file
-from antiphon.systems._review_narrator import ReviewNarrator
+from antiphon.systems._review_progress import ReviewProgress
 from antiphon.systems._review_roles import ROLE_SPECS, brief_view
 from antiphon.systems._roles import tools_of
 from antiphon.systems._system import System
@@ -120,7 +120,7 @@ class ReviewLoop(System[ReviewLoopResult]):
 
     name = "review_loop"
     _result = ReviewLoopResult
-    narrator = ReviewNarrator
+    progress_reporter = ReviewProgress
     _roles = ROLE_SPECS
 
     def __init__(
