@@ -22,6 +22,7 @@ mod elicitation;
 mod failure;
 mod handler;
 mod http;
+mod listening;
 mod listing;
 mod names;
 mod oauth;

@@ -11,6 +11,7 @@ use rmcp::transport::streamable_http_client::{
 };
 
 use super::failure::unreachable;
+use super::listening::ListeningClient;
 use super::settings::invalid;
 use super::target::AddressTarget;
 
@@ -21,17 +22,17 @@ const ERROR_PAGE: usize = 16 * 1024;
 
 /// The transport to an address. The address is the caller's own choice, so that it may be on this
 /// machine or in a private network; redirects are not followed, so that no server chooses another.
-pub(super) fn transport<C: StreamableHttpClient>(
+pub(super) fn transport<C: StreamableHttpClient + Sync>(
     client: C,
     target: &AddressTarget,
-) -> Result<StreamableHttpClientTransport<C>, Fault> {
+) -> Result<StreamableHttpClientTransport<ListeningClient<C>>, Fault> {
     let config = StreamableHttpClientTransportConfig::with_uri(target.url.as_str())
         .custom_headers(headers(target)?)
         .max_sse_event_size(LONGEST)
         .max_json_response_size(LONGEST)
         .max_error_response_size(ERROR_PAGE)
         .reinit_on_expired_session(true);
-    Ok(StreamableHttpClientTransport::with_client(client, config))
+    Ok(StreamableHttpClientTransport::with_client(ListeningClient::new(client), config))
 }
 
 /// The client for an address.

@@ -4,6 +4,7 @@
 
 mod calls;
 mod connecting;
+mod listening;
 mod listing;
 mod serving;
 mod support;
