@@ -8,6 +8,8 @@
 //! | `schema`, `value_lookup` | the node that reads the schema, and the values that a question names |
 //! | `described_names` | what `descriptions` describe, compared with the database |
 //! | `identifier` | names in queries |
+//! | [`known_names`] | the names of the schema, in queries that spell them in another way |
+//! | [`misplaced_value`] | values that a query looks for in another column than their own |
 //! | `unit_check` | whether a query answers in the unit that is asked for |
 //! | `query`, `agreement` | the nodes that check and run a query; whether several came to the same |
 //! | [`listing`] | the node that lists tables and columns for questions about the schema itself |
@@ -20,7 +22,9 @@ mod catalogue_query;
 pub(super) mod clarification;
 mod described_names;
 mod identifier;
+pub mod known_names;
 pub mod listing;
+pub mod misplaced_value;
 pub(super) mod query;
 pub(super) mod roles;
 pub(super) mod schema;
@@ -29,5 +33,7 @@ mod unit_check;
 pub(super) mod value_lookup;
 pub mod work;
 
+pub use known_names::KnownTable;
 pub use listing::{SchemaRequest, SchemaScope};
+pub use misplaced_value::NamedValue;
 pub use work::{CandidateResult, SqlAttempt, SqlWork};

@@ -12,6 +12,7 @@ mod computing;
 #[path = "../shared/conversation_snapshot.rs"]
 mod conversation_snapshot;
 mod listing;
+mod mending;
 mod planning;
 mod prompts;
 mod querying;

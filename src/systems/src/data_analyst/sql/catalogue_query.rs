@@ -1,5 +1,6 @@
 //! Queries of the catalogue of a database, which models write for questions about its schema.
 
+use super::known_names::KnownTable;
 use super::listing::{SchemaRequest, SchemaScope};
 
 /// Where databases keep what tables there are.
@@ -17,7 +18,7 @@ const COLUMNS: [&str; 4] =
 
 /// The list that a query is after, if it reads nothing but the catalogue, or all of a table that is
 /// called `tables` or `columns` and not there. `known` are the tables that may be read.
-pub(super) fn requested_list(query: &str, known: &[String]) -> Option<SchemaRequest> {
+pub(super) fn requested_list(query: &str, known: &[KnownTable]) -> Option<SchemaRequest> {
     let lower = query.to_lowercase();
     let words: Vec<&str> = lower.split_whitespace().collect();
     let scope = match *words.first()? {
@@ -49,7 +50,7 @@ fn is_plain(literal: &str) -> bool {
 }
 
 /// What the catalogue is asked for; none if anything else is read.
-fn scope_of_sources(words: &[&str], known: &[String]) -> Option<SchemaScope> {
+fn scope_of_sources(words: &[&str], known: &[KnownTable]) -> Option<SchemaScope> {
     let sources = words.windows(2).filter_map(|pair| match pair {
         ["from" | "join", source] => Some(*source),
         _ => None,
@@ -72,11 +73,11 @@ fn scope_of_sources(words: &[&str], known: &[String]) -> Option<SchemaScope> {
     found
 }
 
-fn scope_of(source: &str, known: &[String], has_filter: bool) -> Option<SchemaScope> {
+fn scope_of(source: &str, known: &[KnownTable], has_filter: bool) -> Option<SchemaScope> {
     let name = source.split('(').next().unwrap_or_default();
     let name = name.trim_end_matches([')', ';']).replace(['"', '`', '[', ']'], "");
     let is = |place: &&str| name == **place || name.ends_with(&format!(".{place}"));
-    if known.iter().any(|table| is_called(table, &name)) {
+    if known.iter().any(|table| is_called(&table.name, &name)) {
         None
     } else if name == "tables" && !has_filter || TABLES.iter().any(&is) {
         Some(SchemaScope::Tables)
@@ -88,7 +89,7 @@ fn scope_of(source: &str, known: &[String], has_filter: bool) -> Option<SchemaSc
 }
 
 /// The tables whose names stand in quotes, as an argument, or at the end.
-fn named_tables(lower: &str, known: &[String]) -> Vec<String> {
+fn named_tables(lower: &str, known: &[KnownTable]) -> Vec<String> {
     let lower = lower.trim_end_matches([';', ' ', '\n']);
     let stands = |name: &str| {
         let is_part = |part: String| lower.contains(&part);
@@ -96,11 +97,12 @@ fn named_tables(lower: &str, known: &[String]) -> Vec<String> {
             || is_part(format!("({name})"))
             || lower.ends_with(&format!(" {name}"))
     };
-    let is_named = |table: &&String| {
+    let is_named = |table: &&str| {
         let table = table.to_lowercase();
         stands(&table) || table.rsplit('.').next().is_some_and(stands)
     };
-    known.iter().filter(is_named).cloned().collect()
+    let names = known.iter().map(|table| table.name.as_str());
+    names.filter(is_named).map(str::to_owned).collect()
 }
 
 /// Whether a table has that name, with or without its schema.

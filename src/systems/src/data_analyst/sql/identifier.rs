@@ -9,6 +9,11 @@ const RESERVED: &str = "all and as between by case check column create cross def
                         null offset on or order outer primary references right select set table \
                         then to union unique update user using values when where with";
 
+/// Whether a name means something else without quotes.
+pub(super) fn is_reserved(name: &str) -> bool {
+    RESERVED.split_whitespace().any(|word| word.eq_ignore_ascii_case(name))
+}
+
 /// A name in quotes.
 pub(super) fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
@@ -39,8 +44,7 @@ impl IdentifierStyle {
                 || sign.is_ascii_uppercase() && !self.folds_case
         };
         let is_word = name.chars().all(|sign| is_letter(sign) || sign.is_ascii_digit());
-        let is_reserved = RESERVED.split_whitespace().any(|word| word.eq_ignore_ascii_case(name));
-        if is_word && name.starts_with(is_letter) && !is_reserved {
+        if is_word && name.starts_with(is_letter) && !is_reserved(name) {
             return Cow::Borrowed(name);
         }
         Cow::Owned(quoted(name))

@@ -5,6 +5,8 @@ use antiphon_core::{Fault, FaultCode};
 use serde_json::{Value as Json, json};
 
 use super::agreement;
+use super::known_names::unknown_column_hint;
+use super::misplaced_value::{is_nothing, misplaced_value};
 use super::unit_check::unit_mismatch;
 use super::work::{CandidateResult, SqlAttempt, SqlWork};
 use crate::data_analyst::DataAnalyst;
@@ -19,6 +21,8 @@ use crate::patch::Patch;
 
 /// How often a query is run whose columns are gone.
 const MOST_RUNS: usize = 3;
+/// The kind of a failure by a value that is looked for in the wrong column.
+const MISPLACED_VALUE: &str = "MisplacedValue";
 /// The kind of a failure by a unit that the question does not ask for.
 const UNIT_MISMATCH: &str = "UnitMismatch";
 
@@ -46,7 +50,8 @@ pub(in crate::data_analyst) async fn run(
     cx.call.cx.attachments = Some(cx.attachments().clone());
     let mut work = cx.state.sql.clone();
     let repeated = work.attempts.iter().find(|earlier| earlier.query == work.query);
-    if let Some(error) = repeated.and_then(|earlier| earlier.error.clone()) {
+    let error = repeated.and_then(|earlier| earlier.error.clone());
+    if let Some(error) = error.filter(|error| error.kind != MISPLACED_VALUE) {
         fail(&cx, &mut work, error, 0.0);
         return Ok(patch(work));
     }
@@ -55,6 +60,9 @@ pub(in crate::data_analyst) async fn run(
     let latency_ms = cx.call.cx.clock.now().since(begun).as_secs_f64() * 1e3;
     match outcome {
         Ok(found) => match table(&cx, &found) {
+            Some(table) if let Some(error) = doubt(&work, &table) => {
+                fail(&cx, &mut work, error, latency_ms);
+            }
             Some(table) => {
                 let digest = found.get("digest").and_then(Json::as_str).map(str::to_owned);
                 succeed(&cx, &mut work, (table, digest), latency_ms);
@@ -64,6 +72,19 @@ pub(in crate::data_analyst) async fn run(
         Err(fault) => reject(&cx, &mut work, fault, latency_ms)?,
     }
     Ok(patch(work))
+}
+
+/// Why a result is looked at again: it is nothing, and another column has the value that the query
+/// looks for. Said once, since nothing may be the answer.
+fn doubt(work: &SqlWork, table: &TabularResult) -> Option<AgentError> {
+    let is_doubt = |error: &AgentError| error.kind == MISPLACED_VALUE;
+    let was_told = work.attempts.iter().filter_map(|it| it.error.as_ref()).any(is_doubt);
+    if was_told || !is_nothing(table) {
+        return None;
+    }
+    let message = misplaced_value(&work.query, &work.named_values)?;
+    let hint = "if the query is right all the same, write it again as it is";
+    Some(AgentError::new(MISPLACED_VALUE, message).with("hint", hint))
 }
 
 /// Runs a query. If a process has ended between the call and the end of its node, the journal has
@@ -167,7 +188,8 @@ pub(super) fn reject(
     }
     let mut error = AgentError::of(&fault);
     let is_mended = is_mended_by_another_query(&fault.code);
-    if let Some(hint) = fault.hint.as_deref().filter(|_| is_mended) {
+    let hint = unknown_column_hint(&fault.message, &work.known_tables);
+    if let Some(hint) = hint.as_deref().or(fault.hint.as_deref()).filter(|_| is_mended) {
         error = error.with("hint", hint);
     }
     if is_mended {

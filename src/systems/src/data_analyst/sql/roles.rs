@@ -5,6 +5,7 @@ use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
 use super::catalogue_query::requested_list;
+use super::known_names::quote_names;
 use super::listing::SchemaRequest;
 use super::work::{SqlAttempt, SqlWork};
 use crate::builder::RoleNode;
@@ -135,11 +136,11 @@ fn written(cx: &NodeContext<DataAnalyst>, mut reply: RoleReply) -> Result<Patch<
         work.trace.push(event(cx, AgentName::Sql, TraceEventKind::Decision, "not in data", data));
         work.error = Some(AgentError::new("NotInData", message));
     } else if let Some(listing) = asked_listing(&sql, schema.as_deref(), tables)
-        .or_else(|| requested_list(&extract(&sql), &work.table_names))
+        .or_else(|| requested_list(&extract(&sql), &work.known_tables))
     {
         listing.note(cx, &mut work, &sql);
     } else {
-        work.query = extract(&sql);
+        work.query = quote_names(&extract(&sql), &work.known_tables, &work.dialect);
         work.is_reviewed = false;
         let data = json!({"query": work.query, "attempt": work.attempts.len() + 1});
         work.trace.push(event(cx, AgentName::Sql, TraceEventKind::Decision, "query", data));
@@ -209,7 +210,7 @@ pub(in crate::data_analyst) fn reviewer() -> RoleNode<DataAnalyst> {
         conclude: |cx, mut reply| {
             let ReviewReply { sql } = reply.read()?;
             let mut work = cx.state.sql.clone();
-            let reviewed = extract(&sql);
+            let reviewed = quote_names(&extract(&sql), &work.known_tables, &work.dialect);
             let is_kept = is_degraded(&reviewed, &work.query);
             let data = json!({"query": reviewed, "kept_original": is_kept});
             work.trace.push(event(cx, AgentName::Sql, TraceEventKind::Message, "review", data));

@@ -11,7 +11,9 @@ use serde_json::{Value as Json, json};
 
 use super::described_names;
 use super::identifier::IdentifierStyle;
+use super::known_names::KnownTable;
 use super::listing::{SchemaRequest, SchemaScope};
+use super::misplaced_value::NamedValue;
 use super::schema_linking::{ListedTable, link};
 use super::value_lookup::{ColumnValues, look_up};
 use super::work::SqlWork;
@@ -75,7 +77,6 @@ async fn describe(
         work.error = Some(AgentError::new("NoTables", message));
         return Ok(());
     }
-    work.table_names = overview.iter().map(|table| table.name.clone()).collect();
     described_names::check(cx, found, schema).await?;
     let question = &cx.input().question;
     let is_about_tables = |name: &str| name.to_lowercase().contains("table");
@@ -97,9 +98,11 @@ async fn describe(
             Err(fault) => work.trace.push(failure(cx, AgentName::Sql, &fault)),
         }
     }
+    work.known_tables = overview.iter().map(|table| KnownTable::of(table, &described)).collect();
     let columns: Vec<(String, String)> = described.iter().flat_map(text_columns).collect();
     let values = look_up(cx, query, &columns).await?;
     let values: Vec<_> = columns.into_iter().zip(values).collect();
+    work.named_values = named_values(&values);
     let style = IdentifierStyle::of(&work.dialect);
     for table in &described {
         work.tables.push_str(&table_text(table, &values, style, cx));
@@ -113,6 +116,18 @@ async fn describe(
     let data = json!({"tables": chosen});
     work.trace.push(event(cx, AgentName::Sql, TraceEventKind::Tool, "schema", data));
     Ok(())
+}
+
+fn named_values(values: &[((String, String), ColumnValues)]) -> Vec<NamedValue> {
+    let of_column = |((table, column), values): &((String, String), ColumnValues)| {
+        let named = values.named.iter().map(|value| NamedValue {
+            table: table.clone(),
+            column: column.clone(),
+            value: value.clone(),
+        });
+        named.collect::<Vec<_>>()
+    };
+    values.iter().flat_map(of_column).collect()
 }
 
 fn has(described: &[Json], name: &str) -> bool {

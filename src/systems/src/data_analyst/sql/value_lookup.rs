@@ -52,6 +52,8 @@ pub(super) async fn look_up(
             named: Vec::new(),
         };
         values.groups.sort();
+        let is_named = |value: &&String| phrases.contains(&value.to_lowercase());
+        values.named = values.groups.iter().filter(is_named).cloned().collect();
         if values.groups.len() > MOST_GROUPS {
             values.groups.clear();
             let places: Vec<String> =
@@ -87,13 +89,12 @@ async fn texts(
 fn phrases(question: &str) -> Vec<String> {
     let mut phrases = words(question);
     let lower = question.to_lowercase();
-    let all: Vec<&str> = lower
-        .split_whitespace()
-        .map(|word| word.trim_matches(|sign: char| !sign.is_alphanumeric()))
-        .filter(|word| !word.is_empty())
-        .collect();
+    let all: Vec<&str> = lower.split_whitespace().collect();
     for length in 2..=LONGEST_PHRASE {
-        phrases.extend(all.windows(length).map(|words| words.join(" ")));
+        // Signs between the words may be part of a value, as in `Boston, MA`.
+        let joined = all.windows(length).map(|words| words.join(" "));
+        let is_sign = |sign: char| !sign.is_alphanumeric();
+        phrases.extend(joined.map(|phrase| phrase.trim_matches(is_sign).to_owned()));
     }
     phrases.truncate(MOST_PHRASES);
     phrases

@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::known_names::KnownTable;
 use super::listing::SchemaRequest;
+use super::misplaced_value::NamedValue;
 use crate::computation::RejectedWording;
 use crate::data_analyst::agent_result::AgentError;
 use crate::data_analyst::tabular::{MOST_LISTED, TabularResult};
@@ -47,8 +49,10 @@ pub struct SqlWork {
     pub dialect: String,
     /// The tables that the question is about, described for a model.
     pub tables: String,
-    /// The names of all tables that may be read.
-    pub table_names: Vec<String>,
+    /// All tables that may be read.
+    pub known_tables: Vec<KnownTable>,
+    /// The values in these that the question names.
+    pub named_values: Vec<NamedValue>,
     /// The query that is to run next.
     pub query: String,
     /// What of the schema itself is listed in place of a query.

@@ -2,8 +2,8 @@
 
 use antiphon_core::Fault;
 use sqlparser::ast::{
-    Distinct, GroupByExpr, JoinOperator, LimitClause, OrderByKind, Query, Select, SelectFlavor,
-    SelectItem, SetExpr, TableAlias, TableFactor, WildcardAdditionalOptions,
+    Distinct, Expr, GroupByExpr, JoinOperator, LimitClause, OrderByKind, Query, Select,
+    SelectFlavor, SelectItem, SetExpr, TableAlias, TableFactor, Value, WildcardAdditionalOptions,
 };
 
 use super::expressions::check_type;
@@ -49,6 +49,9 @@ pub(super) fn check_query(query: &Query) -> Result<(), Fault> {
             (matches!(order_by.kind, OrderByKind::All(_)), "ORDER BY ALL"),
             (order_by.interpolate.is_some(), "INTERPOLATE"),
         ])?;
+        if let OrderByKind::Expressions(keys) = &order_by.kind {
+            keys.iter().try_for_each(|key| check_key("ORDER BY", &key.expr))?;
+        }
     }
     if let Some(LimitClause::LimitOffset { limit_by, .. }) = limit_clause {
         none_of(&[(!limit_by.is_empty(), "LIMIT BY")])?;
@@ -95,12 +98,22 @@ pub(super) fn check_select(select: &Select) -> Result<(), Fault> {
     ])?;
     match &select.group_by {
         GroupByExpr::All(_) => refuse("GROUP BY ALL")?,
-        GroupByExpr::Expressions(_, modifiers) => {
+        GroupByExpr::Expressions(keys, modifiers) => {
             none_of(&[(!modifiers.is_empty(), "WITH ROLLUP")])?;
+            keys.iter().try_for_each(|key| check_key("GROUP BY", key))?;
         }
     }
     select.projection.iter().try_for_each(check_item)?;
     select.from.iter().flat_map(|table| &table.joins).try_for_each(check_join)
+}
+
+/// Refuses a text in place of a column: `SQLite` takes it for the same value in each row.
+fn check_key(clause: &str, key: &Expr) -> Result<(), Fault> {
+    let Expr::Value(value) = key else { return Ok(()) };
+    let Value::SingleQuotedString(text) = &value.value else { return Ok(()) };
+    let what = format!("{clause} has a text where a column belongs: '{text}'");
+    let hint = "write columns without quotes, or in double quotes";
+    Err(fault::refused("key", &what).hint(hint))
 }
 
 fn check_item(item: &SelectItem) -> Result<(), Fault> {

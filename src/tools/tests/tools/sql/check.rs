@@ -49,6 +49,8 @@ fn a_refusal_is_a_matter_of_policy_and_says_why() {
         ("SELECT (1", "query_refused", "syntax"),
         ("SELECT a * FROM orders", "query_refused", "syntax"),
         ("SELECT", "query_refused", "clause"),
+        ("SELECT count(*) FROM orders GROUP BY 'status'", "query_refused", "key"),
+        ("SELECT status FROM orders ORDER BY 'status'", "query_refused", "key"),
     ] {
         let fault = check(sql, &policy).unwrap_err();
         assert_eq!(fault.code, code, "{sql}");

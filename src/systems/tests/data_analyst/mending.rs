@@ -1,0 +1,163 @@
+//! Queries that spell names in another way than the schema, or look for values where there are none.
+
+use antiphon_systems::data_analyst::sql::known_names::quote_names;
+use antiphon_systems::data_analyst::sql::misplaced_value::misplaced_value;
+use antiphon_systems::data_analyst::sql::{KnownTable, NamedValue};
+use serde_json::json;
+
+use crate::scene::{Played, Scene, query, said};
+
+fn tables() -> Vec<KnownTable> {
+    let table = |name: &str, columns: &[&str]| KnownTable {
+        name: name.to_owned(),
+        columns: columns.iter().map(|name| (*name).to_owned()).collect(),
+    };
+    vec![
+        table("shop.Order Head", &["ord_no", "status", "Sales (EUR)", "order", "a.b", "2023"]),
+        table("itm", &["Item Name", "Item", "net-eur", "createdAt", "größe"]),
+    ]
+}
+
+#[test]
+fn names_get_the_quotes_that_they_need() {
+    for (given, written) in [
+        ("SELECT ord_no FROM Order Head", r#"SELECT ord_no FROM "Order Head""#),
+        ("SELECT h.status FROM order  head AS h", r#"SELECT h.status FROM "Order Head" AS h"#),
+        ("SELECT 1 FROM shop.order_head h", r#"SELECT 1 FROM shop."Order Head" h"#),
+        ("SELECT 1 FROM OrderHead", r#"SELECT 1 FROM "Order Head""#),
+        ("SELECT sum(Sales (EUR)) FROM t", r#"SELECT sum("Sales (EUR)") FROM t"#),
+        ("SELECT net-eur, i.Item_Name FROM itm i", r#"SELECT "net-eur", i.Item_Name FROM itm i"#),
+    ] {
+        assert_eq!(quote_names(given, &tables(), "SQLite"), written);
+    }
+}
+
+#[test]
+fn what_may_mean_something_else_stays_as_it_is() {
+    for query in [
+        r#"SELECT "Order Head", [Order Head], `Order Head` FROM "Order Head""#,
+        "SELECT 'Order Head' FROM itm -- Order Head\n",
+        "SELECT /* Order Head */ 'it''s an Order Head' FROM itm",
+        "SELECT 'Order Head",
+        // `Item` is a column, `a` may be an alias, and 2023 is a number.
+        "SELECT Item Name FROM itm ORDER BY 1",
+        "SELECT a.b FROM itm AS a WHERE a.x = 2023",
+        "SELECT status FROM itm ORDER BY status",
+        "SELECT Order Header, border Head FROM itm",
+        // The query has that name itself.
+        "WITH order_head AS (SELECT 1 AS x) SELECT x FROM order_head",
+        "SELECT count(*) AS order_head FROM itm ORDER BY order_head",
+        "SELECT createdAt FROM itm",
+    ] {
+        assert_eq!(quote_names(query, &tables(), "SQLite"), query);
+    }
+}
+
+#[test]
+fn capitals_count_where_the_database_folds_them() {
+    let query = "SELECT createdAt, ord_no FROM itm";
+    let quoted = r#"SELECT "createdAt", ord_no FROM itm"#;
+    assert_eq!(quote_names(query, &tables(), "PostgreSQL"), quoted);
+    let mut both = tables();
+    both[0].columns.push("createdat".to_owned());
+    assert_eq!(quote_names(query, &both, "PostgreSQL"), query);
+}
+
+/// DA-53 of `docs/systems/data-analyst.md`.
+#[tokio::test]
+async fn a_query_without_the_quotes_of_a_name_runs_with_them() {
+    let played = Scene::measures(&json!({}))
+        .queries(&["SELECT sum(price_eur) AS eur FROM scrap_log WHERE day > '2026'"], "10 euros.")
+        .role("composer", [said("10 euros.")])
+        .ask("What do all prices add up to?")
+        .await;
+    let quoted = r#"SELECT sum(price_eur) AS eur FROM "scrap log" WHERE day > '2026'"#;
+    assert_eq!((played.answer(), played.ran()), ("10 euros.", vec![quoted.to_owned()]));
+}
+
+#[tokio::test]
+async fn a_review_may_leave_out_quotes_too() {
+    let reviewed = "SELECT sum(price_eur) AS eur FROM Scrap Log WHERE price_eur > 0";
+    let played = Scene::measures(&json!({}))
+        .role("sql_writer", [query("SELECT sum(price_eur) AS eur FROM scrap log")])
+        .role("sql_reviewer", [json!({ "sql": reviewed })])
+        .role("sql_answerer", [said("10 euros.")])
+        .role("composer", [said("10 euros.")])
+        .ask("What do all prices add up to?")
+        .await;
+    assert_eq!(played.ran(), [reviewed.replace("Scrap Log", "\"scrap log\"")]);
+}
+
+async fn orders(question: &str, queries: &[&str], answer: &str) -> Played {
+    Scene::new(&json!({}))
+        .queries(queries, answer)
+        .role("composer", [said(answer)])
+        .ask(question)
+        .await
+}
+
+fn feedback(played: &Played) -> String {
+    let requests = played.requests("sql_writer");
+    requests.get(1).unwrap().messages.last().unwrap().content.to_string()
+}
+
+#[tokio::test]
+async fn an_unknown_column_is_told_with_the_tables_that_have_it() {
+    let wrong = "SELECT r.net_eur FROM regions r";
+    let right = "SELECT sum(net_eur) AS n FROM orders";
+    let played = orders("What is the sum?", &[wrong, right], "It is 42.").await;
+    assert!(feedback(&played).contains("only these tables have `net_eur`: orders"));
+    let misspelt = "SELECT sum(net_euro) FROM orders";
+    let played = orders("What is the sum?", &[misspelt, right], "It is 42.").await;
+    assert!(feedback(&played).contains("did you mean `net_eur`?"));
+}
+
+const IN_NORTH: &str = "How many orders come from the region North?";
+const WRONG: &str = "SELECT count(*) AS n FROM orders WHERE region = 'North'";
+
+/// DA-54 of `docs/systems/data-analyst.md`.
+#[tokio::test]
+async fn nothing_found_in_the_wrong_column_is_looked_at_again() {
+    let right =
+        "SELECT count(*) AS n FROM orders JOIN regions ON code = region WHERE name = 'North'";
+    let played = orders(IN_NORTH, &[WRONG, right], "There are 2.").await;
+    assert_eq!((played.answer(), played.ran().len()), ("There are 2.", 2));
+    let told = "no row has `region` 'North', which is a value of `regions.name`";
+    assert!(feedback(&played).contains(told), "{}", feedback(&played));
+    let error = played.result.state.sql.attempts[0].error.clone().unwrap();
+    assert_eq!(error.kind, "MisplacedValue");
+}
+
+#[tokio::test]
+async fn a_query_that_is_kept_although_it_finds_nothing_is_the_answer() {
+    let played = orders(IN_NORTH, &[WRONG, WRONG], "There are 0.").await;
+    assert_eq!((played.answer(), played.requests("sql_writer").len()), ("There are 0.", 2));
+}
+
+#[test]
+fn only_values_of_other_columns_are_misplaced() {
+    let at = |column: &str, value: &str| NamedValue {
+        table: "t".to_owned(),
+        column: column.to_owned(),
+        value: value.to_owned(),
+    };
+    let named = [at("city", "Bern"), at("Home Town", "Bern"), at("name", "O'Hara")];
+    for query in [
+        "SELECT 1 FROM u WHERE City = 'bern'",
+        "SELECT 1 FROM u WHERE u.\"Home Town\" = 'Bern'",
+        "SELECT 1 FROM u WHERE lower(code) = 'bern'",
+        "SELECT 'Bern' FROM u WHERE code = 'Basel'",
+        "SELECT 1 FROM u",
+    ] {
+        assert_eq!(misplaced_value(query, &named), None, "{query}");
+    }
+    for query in [
+        "SELECT 1 FROM u WHERE u.code = 'Bern' AND x = 'y'",
+        "SELECT 1 FROM u WHERE x = 'y' AND code LIKE 'bern'",
+        "SELECT 1 FROM u WHERE code IN ('bern', 'x')",
+        "SELECT 1 FROM u WHERE u.\"code\" = 'Bern'",
+    ] {
+        let told = misplaced_value(query, &named).unwrap();
+        assert_eq!(told, "no row has `code` 'Bern', which is a value of `t.city`", "{query}");
+    }
+}
