@@ -19,6 +19,7 @@ def test_a_model_of_this_machine_gets_more_time_unless_a_limit_is_given() -> Non
 def test_a_model_of_this_machine_is_not_asked_again_for_what_it_has_just_said() -> None:
     local, hosted = Choice("local:1.5b", "named"), Choice("openai:gpt-5-mini", "named")
     assert settings_for(local, "review_loop", {})["stop_on_no_progress"] is True
+    assert settings_for(local, "review_loop", {})["expert_max_tool_calls"] == 4
     given = {"stop_on_no_progress": False}
     assert settings_for(local, "review_loop", given)["stop_on_no_progress"] is False
     assert settings_for(hosted, "review_loop", {}) == {}

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 _LOCAL_TIME = 5
 """How many times longer a question may take with a model that runs on this machine."""
+_LOCAL_SETTINGS: Mapping[str, Any] = {"expert_max_tool_calls": 4, "stop_on_no_progress": True}
+"""Settings for a model that runs on this machine, of systems that have them."""
 _MODEL_LIMITS = {
     "question_timeout_s",
     "agent_timeout_s",
@@ -102,8 +104,8 @@ def checked_settings(options: argparse.Namespace, **queue: Any) -> dict[str, Any
 def settings_for(choice: Choice, system: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     """The settings, adapted to a model on this machine.
 
-    It is slow, so time limits are longer. It often repeats itself, so rejected work that is
-    submitted again unchanged ends the question.
+    It is slow, so time limits are longer. It often repeats itself, so few calls of tools are
+    enough, and rejected work that is submitted again unchanged ends the question.
 
     Args:
         choice: the model.
@@ -114,7 +116,7 @@ def settings_for(choice: Choice, system: str, settings: Mapping[str, Any]) -> di
         return dict(settings)
     known = systems()[system].config_schema["properties"]
     longer = {one: _LOCAL_TIME * known[one]["default"] for one in _MODEL_LIMITS & known.keys()}
-    sooner = {"stop_on_no_progress": True} if "stop_on_no_progress" in known else {}
+    sooner = {one: value for one, value in _LOCAL_SETTINGS.items() if one in known}
     return {**longer, **sooner, **settings}
 
 

@@ -97,6 +97,8 @@ pub struct SystemBuilder<S: System> {
     accepts_any_reply: bool,
     /// Whether the role that is being added is asked beside its work.
     is_aside: bool,
+    /// Whether the role that is being added has its tools.
+    has_tools: bool,
 }
 
 /// The code of a graph, by node and by router.
@@ -135,6 +137,7 @@ impl<S: System> SystemBuilder<S> {
             table,
             accepts_any_reply: false,
             is_aside: false,
+            has_tools: true,
         })
     }
 
@@ -205,9 +208,24 @@ impl<S: System> SystemBuilder<S> {
     /// # Errors
     /// As [`SystemBuilder::role`].
     pub fn role_aside(&mut self, name: &str, node: RoleNode<S>) -> Result<&mut Self, Fault> {
-        self.is_aside = true;
+        (self.is_aside, self.has_tools) = (true, false);
         let added = self.role_of_any_reply(name, node).map(drop);
-        self.is_aside = false;
+        (self.is_aside, self.has_tools) = (false, true);
+        added.map(|()| self)
+    }
+
+    /// As [`SystemBuilder::role`], for work that the role does without its tools.
+    ///
+    /// # Errors
+    /// As [`SystemBuilder::role`].
+    pub fn role_without_tools(
+        &mut self,
+        name: &str,
+        node: RoleNode<S>,
+    ) -> Result<&mut Self, Fault> {
+        self.has_tools = false;
+        let added = self.role(name, node).map(drop);
+        self.has_tools = true;
         added.map(|()| self)
     }
 
@@ -268,11 +286,11 @@ impl<S: System> SystemBuilder<S> {
 
     fn agent(&self, model: &RoleModel, node: &RoleNode<S>) -> Result<AgentSpec, Fault> {
         let tools = self.roles.tools(node.role);
-        let tools = if self.is_aside { &[] } else { tools };
+        let tools = if self.has_tools { tools } else { &[] };
         let specs = tools.iter().map(|tool| tool.spec().clone());
         let tools = specs.map(|spec| self.tool(spec)).collect::<Result<Vec<_>, Fault>>()?;
         let usual = match node.max_tool_calls {
-            0 if model.tools.is_some() && !self.is_aside => AgentSpec::MAX_TOOL_CALLS,
+            0 if model.tools.is_some() && self.has_tools => AgentSpec::MAX_TOOL_CALLS,
             usual => usual,
         };
         let max_tool_calls = model.max_tool_calls.unwrap_or(usual);

@@ -18,6 +18,7 @@ use antiphon_core::{Fault, FaultCode};
 
 pub mod attachment;
 pub mod brief;
+mod calculation;
 mod conclude;
 pub mod config;
 mod conversation;
@@ -86,6 +87,8 @@ pub struct ReviewLoop {
     resources: SystemResources,
     /// Whether the finalizer words an approved answer, which else is delivered as it is.
     words_answers: bool,
+    /// Whether the expert is asked first if there is something to calculate.
+    asks_for_calculation: bool,
 }
 
 impl System for ReviewLoop {
@@ -105,7 +108,8 @@ impl System for ReviewLoop {
         let words_answers = config.answer_format != AnswerFormat::Plain
             || !resources.roles.is_shared("finalizer")
             || resources.prompts.is_replaced("finalizer");
-        Ok(Self { config, resources, words_answers })
+        let asks_for_calculation = calculation::is_asked_for(&resources.roles);
+        Ok(Self { config, resources, words_answers, asks_for_calculation })
     }
 
     fn config(&self) -> &Config {
@@ -117,7 +121,8 @@ impl System for ReviewLoop {
     }
 
     fn build(&self, graph: &mut SystemBuilder<Self>) -> Result<(), Fault> {
-        graph::build(&self.config, self.resources.roles.tier("critic"), graph)
+        let critic = self.resources.roles.tier("critic");
+        graph::build(&self.config, critic, self.asks_for_calculation, graph)
     }
 
     fn open(&self, _: &Arc<QuestionInput>, _: &Session) {}

@@ -3,7 +3,8 @@
 
 use antiphon_core::{Content, ContentPart, Fault, FaultCode, Message, Role};
 
-use super::config::{Config, CriticContext};
+use super::ReviewLoop;
+use super::config::CriticContext;
 use super::evidence::{add_tool_calls, of_expert, of_researcher};
 use super::message::{Participant, last_instruction, view};
 use super::state::{Decision, State};
@@ -24,7 +25,7 @@ pub(super) struct RoleTask {
 pub(super) fn conversation(
     job: RoleTask,
     state: &State,
-    config: &Config,
+    system: &ReviewLoop,
     instructions: String,
 ) -> Result<Vec<Message>, Fault> {
     let instruction = instruction(job, state)?;
@@ -38,7 +39,7 @@ pub(super) fn conversation(
         messages.push(Message::user(again(job, state, instruction)));
         return Ok(messages);
     }
-    let mut delimited = delimited_input(job, state, config)?;
+    let mut delimited = delimited_input(job, state, system)?;
     let text = if job.step.is_critic() {
         // What is reviewed may have been written by anybody.
         delimited.add("to_review", instruction).text()
@@ -113,13 +114,18 @@ fn earlier(job: RoleTask, state: &State) -> Vec<Message> {
 }
 
 /// The input of a role beside its instruction.
-fn delimited_input(job: RoleTask, state: &State, config: &Config) -> Result<DelimitedInput, Fault> {
+fn delimited_input(
+    job: RoleTask,
+    state: &State,
+    system: &ReviewLoop,
+) -> Result<DelimitedInput, Fault> {
     let mut delimited = DelimitedInput::new();
-    if job.step.is_critic() && config.critic_context == CriticContext::Minimal {
+    let critic = system.resources.roles.tier("critic");
+    if job.step.is_critic() && system.config.critic_context == CriticContext::Minimal {
         return Ok(delimited);
     }
     delimited.add("question", &state.question);
-    add_file(job, state, &mut delimited);
+    add_file(job.step, state, &mut delimited);
     match job.step {
         StepName::Researcher => {
             research_step(job, state)?;
@@ -138,12 +144,12 @@ fn delimited_input(job: RoleTask, state: &State, config: &Config) -> Result<Deli
             delimited.add("research_step", research_step(job, state)?);
             add_earlier_results(job, state, &mut delimited);
             let index = job.step_id.unwrap_or_default();
-            add_tool_calls(of_researcher(state, index), &mut delimited);
+            add_tool_calls(of_researcher(state, index), critic, &mut delimited);
         }
         StepName::Expert => add_research(state, &mut delimited),
         StepName::CriticExpert => {
             add_research(state, &mut delimited);
-            add_tool_calls(of_expert(state), &mut delimited);
+            add_tool_calls(of_expert(state), critic, &mut delimited);
             delimited.add("reasoning", &state.expert_reasoning);
             add_not_known(state.expert_known, &mut delimited);
         }
@@ -168,9 +174,9 @@ fn research_step(job: RoleTask, state: &State) -> Result<&str, Fault> {
 }
 
 /// Adds the attached file: whole for those who work with it, its beginning for critics.
-fn add_file(job: RoleTask, state: &State, delimited: &mut DelimitedInput) {
+pub(super) fn add_file(step: StepName, state: &State, delimited: &mut DelimitedInput) {
     let Some(file) = &state.file else { return };
-    match job.step {
+    match step {
         StepName::Finalizer => {}
         step if step.is_critic() => {
             delimited.add_named("file", &file.name, &cut(&file.text, FILE_OF_CRITIC));

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::state::State;
 use crate::delimited_input::{DelimitedInput, cut};
+use crate::prompts::ModelTier;
 
 /// Characters of one result that a critic sees.
 const RESULT: usize = 2_000;
@@ -52,13 +53,22 @@ pub(super) fn tool_calls(messages: &[Message]) -> Vec<ToolCallNote> {
     notes
 }
 
-/// Adds the calls of a conversation; that there were none is evidence too. What code has called
-/// is not known.
-pub(super) fn add_tool_calls(messages: &[Message], delimited: &mut DelimitedInput) {
+/// Adds the calls of a conversation for its critic; that there were none is evidence too. What code
+/// has called is not known. A small critic takes an error for a fault of the answer, so that it
+/// sees none.
+pub(super) fn add_tool_calls(
+    messages: &[Message],
+    critic: ModelTier,
+    delimited: &mut DelimitedInput,
+) {
     if messages.is_empty() {
         return;
     }
-    let calls = tool_calls(messages);
+    let mut calls = tool_calls(messages);
+    if critic == ModelTier::Small {
+        let is_error = |result: &String| result.starts_with("error: ");
+        calls.retain(|call| !call.result.as_ref().is_some_and(is_error));
+    }
     if calls.is_empty() {
         delimited.add("tool_call", "none");
     }

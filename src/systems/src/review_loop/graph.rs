@@ -7,6 +7,7 @@ use serde_json::{Value as Json, json};
 
 use super::ReviewLoop;
 use super::brief::RoleBrief;
+use super::calculation;
 use super::conclude::conclude;
 use super::config::Config;
 use super::conversation::{RoleTask, conversation};
@@ -26,6 +27,11 @@ use crate::role::RoleSpec;
 const INPUT: &str = "input";
 const ORCHESTRATOR: &str = "orchestrator";
 const CRITIC: &str = "critic";
+const EXPERT: &str = "expert";
+/// Asks whether the expert needs its calculators.
+const CALCULATION: &str = "calculation";
+/// The expert where it does not.
+const WITHOUT_TOOLS: &str = "expert_without_tools";
 /// The finalizer without its model.
 const BYPASS: &str = "finalizer_bypass";
 
@@ -60,6 +66,7 @@ pub(super) const fn role_of(step: StepName) -> &'static str {
 pub(super) fn build(
     config: &Config,
     critic: ModelTier,
+    asks_for_calculation: bool,
     graph: &mut SystemBuilder<ReviewLoop>,
 ) -> Result<(), Fault> {
     let tool_timeout = Some(config.tool_timeout());
@@ -76,11 +83,15 @@ pub(super) fn build(
     for step in STEPS {
         graph.role(role_of(step), role_node(step, config, critic))?;
     }
-    connect(graph);
+    if asks_for_calculation {
+        graph.role_aside(CALCULATION, calculation::role())?;
+        graph.role_without_tools(WITHOUT_TOOLS, role_node(StepName::Expert, config, critic))?;
+    }
+    connect(graph, asks_for_calculation);
     Ok(())
 }
 
-fn connect(graph: &mut SystemBuilder<ReviewLoop>) {
+fn connect(graph: &mut SystemBuilder<ReviewLoop>, asks_for_calculation: bool) {
     graph.branch(START, "entry", &[("question", INPUT), ("state", ORCHESTRATOR)], |view| {
         Ok(goto(if view.has_input() { "question" } else { "state" }))
     });
@@ -90,9 +101,17 @@ fn connect(graph: &mut SystemBuilder<ReviewLoop>) {
         .filter(|step| **step != StepName::Input)
         .map(|step| (step.as_str(), role_of(*step)))
         .collect();
+    let mut agents = vec!["planner", CRITIC, "researcher", EXPERT];
+    if asks_for_calculation {
+        steps.extend([(CALCULATION, CALCULATION), (WITHOUT_TOOLS, WITHOUT_TOOLS)]);
+        let experts = [(EXPERT, EXPERT), (WITHOUT_TOOLS, WITHOUT_TOOLS)];
+        graph.branch(CALCULATION, "tools", &experts, expert);
+        graph.on_error_goto(CALCULATION, ORCHESTRATOR);
+        agents.push(WITHOUT_TOOLS);
+    }
     steps.push((BYPASS, BYPASS));
-    graph.branch(ORCHESTRATOR, "step", &steps, next);
-    for agent in ["planner", CRITIC, "researcher", "expert"] {
+    graph.branch(ORCHESTRATOR, "step", &steps, move |view| next(view, asks_for_calculation));
+    for agent in agents {
         graph.edge(agent, ORCHESTRATOR).on_error_goto(agent, ORCHESTRATOR);
     }
     graph.edge("finalizer", END).on_error_goto("finalizer", ORCHESTRATOR);
@@ -101,15 +120,25 @@ fn connect(graph: &mut SystemBuilder<ReviewLoop>) {
 }
 
 /// Whom the orchestrator sends: research goes out as a wave, one task per step.
-fn next(view: &StateView<'_, '_>) -> Result<Destinations<Json>, Fault> {
+fn next(view: &StateView<'_, '_>, asks_for_calculation: bool) -> Result<Destinations<Json>, Fault> {
     let name = view.get(State::current_step)?;
     Ok(match StepName::parse(&name) {
         Some(StepName::Finalizer) if view.get(State::bypass)? => goto(BYPASS),
+        Some(StepName::Expert) if asks_for_calculation => expert(view)?,
         Some(step) if step.is_research() => {
             fan_out(role_of(step), view.get(State::wave)?.into_iter().map(Json::from))
         }
         _ => goto(&name),
     })
+}
+
+/// The expert with or without its calculators, once it is known which.
+fn expert(view: &StateView<'_, '_>) -> Result<Destinations<Json>, Fault> {
+    Ok(goto(match view.get(State::needs_calculation)? {
+        None => CALCULATION,
+        Some(true) => EXPERT,
+        Some(false) => WITHOUT_TOOLS,
+    }))
 }
 
 fn role_node(step: StepName, config: &Config, critic: ModelTier) -> RoleNode<ReviewLoop> {
@@ -129,8 +158,10 @@ fn role_node(step: StepName, config: &Config, critic: ModelTier) -> RoleNode<Rev
                 "" => day(cx.call.cx.clock.now()),
                 known => known.to_owned(),
             };
-            let instructions = instructions(task.step, &system.resources, &system.config, &today)?;
-            conversation(task, &cx.state, &system.config, instructions)
+            let needs_none = cx.state.needs_calculation == Some(false);
+            let has_tools = !(system.asks_for_calculation && needs_none);
+            let instructions = instructions(task.step, system, has_tools, &today)?;
+            conversation(task, &cx.state, system, instructions)
         },
         brief: |cx| {
             let ReviewLoop { config, resources, .. } = cx.system();

@@ -2,6 +2,7 @@
 
 use antiphon_core::{Fault, ToolSpec};
 
+use super::ReviewLoop;
 use super::config::{Config, ResearchMode};
 use super::graph::role_of;
 use super::step::StepName;
@@ -30,6 +31,11 @@ pub(super) const PROMPTS: &[PromptSpec] = &[
         name: "expert",
         text: include_str!("../../prompts/review_loop/expert.md"),
         large: Some(include_str!("../../prompts/review_loop/expert.large.md")),
+    },
+    PromptSpec {
+        name: "calculation",
+        text: include_str!("../../prompts/review_loop/calculation.md"),
+        large: None,
     },
     PromptSpec {
         name: "critic_planner",
@@ -71,11 +77,11 @@ pub(super) const PROMPTS: &[PromptSpec] = &[
 /// Characters of a tool's description that prompts show.
 const DESCRIPTION: usize = 200;
 
-/// The instructions of a step, their fields filled.
+/// The instructions of a step, their fields filled. An expert may have to do without its tools.
 pub(super) fn instructions(
     step: StepName,
-    resources: &SystemResources,
-    config: &Config,
+    ReviewLoop { resources, config, .. }: &ReviewLoop,
+    has_tools: bool,
     today: &str,
 ) -> Result<String, Fault> {
     let fill = |prompt: &str, values: &[(&str, &str)]| {
@@ -85,7 +91,8 @@ pub(super) fn instructions(
     match step {
         StepName::Input | StepName::Planner => planner(resources, config, today),
         StepName::Researcher | StepName::Expert => {
-            fill(step.as_str(), &[("tools", &tool_list(resources, step.as_str())?), today])
+            let tools = tool_list(resources, step.as_str(), has_tools)?;
+            fill(step.as_str(), &[("tools", &tools), today])
         }
         StepName::Finalizer => fill(step.as_str(), &[]),
         step => fill(step.as_str(), &[today]),
@@ -105,7 +112,7 @@ fn planner(
     let order = resources.prompts.fill(order, tier, &[])?;
     let max_research_steps = config.max_research_steps.to_string();
     let max_expert_steps = config.max_expert_steps.to_string();
-    let expert_tools = tool_list(resources, "expert")?;
+    let expert_tools = tool_list(resources, "expert", true)?;
     let mut values = vec![
         ("max_research_steps", max_research_steps.as_str()),
         ("max_expert_steps", max_expert_steps.as_str()),
@@ -116,7 +123,7 @@ fn planner(
     if !can_look_up(&resources.roles)? {
         return resources.instructions("planner", "planner_without_research", &values);
     }
-    let research_tools = tool_list(resources, "researcher")?;
+    let research_tools = tool_list(resources, "researcher", true)?;
     values.push(("research_tools", research_tools.as_str()));
     resources.instructions("planner", "planner", &values)
 }
@@ -136,9 +143,9 @@ fn can_look_up(roles: &Roles) -> Result<bool, Fault> {
 }
 
 /// One line per tool of a role: its name and the first line of its description.
-fn tool_list(resources: &SystemResources, role: &str) -> Result<String, Fault> {
+fn tool_list(resources: &SystemResources, role: &str, has_tools: bool) -> Result<String, Fault> {
     let tools = resources.roles.tool_specs(role);
-    if tools.is_empty() {
+    if tools.is_empty() || !has_tools {
         return resources.prompts.fill("no_tools", resources.roles.tier(role), &[]);
     }
     let line = |tool: &ToolSpec| {

@@ -8,6 +8,7 @@
 )]
 
 mod cache;
+mod calculating;
 #[path = "../shared/conversation_snapshot.rs"]
 mod conversation_snapshot;
 mod delimiting;

@@ -18,10 +18,15 @@ struct Search {
 
 /// A tool called `search` that works, or always fails.
 pub(crate) fn search_tool(works: bool) -> Arc<dyn Tool> {
+    tool("search", works)
+}
+
+/// The same with another name.
+pub(crate) fn tool(name: &str, works: bool) -> Arc<dyn Tool> {
     let parameters = json!({
         "type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"],
     });
-    let mut spec = ToolSpec::new("search", "Searches the web.\nSlowly.", parameters);
+    let mut spec = ToolSpec::new(name, "Searches the web.\nSlowly.", parameters);
     spec.side_effect = SideEffect::Read;
     Arc::new(Search { spec, works })
 }
