@@ -68,6 +68,18 @@ def test_a_batch_queries_it_too(orders: Path, tmp_path: Path, antiphon: Antiphon
     assert json.loads(output.read_text())["model_answer"] == "There are 2 orders."
 
 
+def test_the_most_rows_of_a_query_can_be_set(tmp_path: Path, antiphon: Antiphon) -> None:
+    path = tmp_path / "many.csv"
+    path.write_text("id\n" + "\n".join(map(str, range(9))))
+    rows = {"sql": "SELECT id FROM many"}
+    replies = {"query": rows, "review": rows, "answer": {"answer": "These."}}
+    given = ("ask", "--system", "data-analyst", "Which ids?", "--db", str(path), "--json")
+    with RoleServer(**replies) as server:
+        done = antiphon(*given, "--set", "max_rows=5", url=server.url)
+    found = json.loads(done.stdout)
+    assert len(found["data"]["rows"]) == 5, done.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -75,6 +87,8 @@ def test_a_batch_queries_it_too(orders: Path, tmp_path: Path, antiphon: Antiphon
         (("--system", "data-analyst", "--db", "absent.csv"), "cannot be read"),
         (("--db", "orders.db"), "does not accept a database"),
         (("--system", "data-analyst"), "--db PATH"),
+        (("--system", "data-analyst", "--db", "x.csv", "--set", "max_rows=0"), "whole number"),
+        (("--set", "max_rows=5"), "unknown setting of the review loop: max_rows"),
     ],
 )
 def test_a_database_that_cannot_be_had_is_refused_before_a_model_is_asked(

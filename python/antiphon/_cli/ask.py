@@ -13,7 +13,7 @@ from antiphon._cli.exit_codes import Exit, after
 from antiphon._cli.progress import ProgressView
 from antiphon._cli.queue import queue_of
 from antiphon._cli.report import check_report, write_report
-from antiphon._cli.role_tools import database_of, role_tools
+from antiphon._cli.role_tools import database_of, database_settings, role_tools
 from antiphon._cli.store import create_store
 from antiphon._cli.terminal import write
 from antiphon._model.default_model import choose, open_model
@@ -59,7 +59,7 @@ def ask(options: argparse.Namespace) -> Exit:
             f"the system does not accept a file: {options.system}", code="input_invalid"
         )
     question = _question(options.question)
-    database = database_of(options, system_of(options))
+    database = database_of(options, system_of(options), settings)
     check_report(options, system_of(options))
     choice = choose(options.model, os.environ)
     settings = settings_for(choice, system_of(options).name, settings)
@@ -85,6 +85,8 @@ def ask(options: argparse.Namespace) -> Exit:
 def checked_settings(options: argparse.Namespace, **queue: Any) -> dict[str, Any]:
     """The settings of a command, validated before a model is opened.
 
+    Those of a database are validated when it is opened.
+
     Args:
         options: of the command.
         **queue: the queue of the system, if it has one.
@@ -95,9 +97,11 @@ def checked_settings(options: argparse.Namespace, **queue: Any) -> dict[str, Any
     """
     settings = dict(map(read_setting, options.set or ()))
     system = system_of(options)
-    for name in settings.keys() & set(inspect.signature(system).parameters):
+    of_database = database_settings(system)
+    for name in (settings.keys() & inspect.signature(system).parameters.keys()) - of_database:
         raise ValidationError(f"unknown setting: {name}", code="system_setting_invalid")
-    system(Model.scripted([]), **settings, **queue)
+    others = {name: value for name, value in settings.items() if name not in of_database}
+    system(Model.scripted([]), **others, **queue)
     return settings
 
 

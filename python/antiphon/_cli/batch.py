@@ -42,7 +42,7 @@ def batch(options: argparse.Namespace) -> Exit:
     settings = checked_settings(options, **queue)
     questions, output = Path(options.batch), Path(options.out)
     open_questions(questions).close()
-    database = database_of(options, system_of(options))
+    database = database_of(options, system_of(options), settings)
     choice = choose(options.model, os.environ)
     settings = settings_for(choice, system_of(options).name, settings)
     # A local model answers one question after the other.

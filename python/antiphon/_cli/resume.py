@@ -93,7 +93,7 @@ def _ready_system(options: argparse.Namespace) -> Exit:
     """Resumes a question of a ready system, which the command opens itself."""
     queue = queue_of(options, system_of(options))
     settings = checked_settings(options, **queue)
-    database = database_of(options, system_of(options))
+    database = database_of(options, system_of(options), settings)
     check_report(options, system_of(options))
     choice = choose(options.model, os.environ)
     settings = settings_for(choice, system_of(options).name, settings)

@@ -12,7 +12,7 @@ from antiphon._cli.calculator import calculator
 from antiphon._cli.systems import other_systems
 from antiphon._cli.terminal import tell
 from antiphon.errors import ValidationError
-from antiphon.systems.analyst_database import database_tools
+from antiphon.systems.analyst_database import check_rows, database_tools
 
 if TYPE_CHECKING:
     import argparse
@@ -60,10 +60,22 @@ def role_tools(
     return {**tools, parameter: [documents(options.docs, view), *workspace]}
 
 
-def database_of(options: argparse.Namespace, system: type[System[Any]]) -> dict[str, Any]:
+def database_settings(system: type[System[Any]]) -> set[str]:
+    """The settings of a command that are those of its database."""
+    return {"max_rows"} if _reads_databases(system) else set()
+
+
+def database_of(
+    options: argparse.Namespace, system: type[System[Any]], settings: dict[str, Any]
+) -> dict[str, Any]:
     """The database of a system by parameter, opened before a model is looked for.
 
     The copy of a file of a table lives as long as the options.
+
+    Args:
+        options: ``db`` names it.
+        system: the system.
+        settings: those of the command, from which its own are taken out.
 
     Raises:
         ValidationError: the system accepts none, or needs one (``input_invalid``); or it cannot
@@ -84,7 +96,9 @@ def database_of(options: argparse.Namespace, system: type[System[Any]]) -> dict[
             code="input_invalid",
             hint=other_systems(_reads_databases),
         )
-    return {"database": database_tools(options.db, options)}
+    descriptions, rows = settings.get("descriptions"), settings.pop("max_rows", None)
+    check_rows(rows)
+    return {"database": database_tools(options.db, options, descriptions, max_rows=rows)}
 
 
 def _reads_databases(system: type[System[Any]]) -> bool:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from antiphon._builtin_tools.database import TABLE_FILES
+from antiphon._validation import is_count
 from antiphon.errors import ValidationError
 from antiphon.systems._frames import read_table, stored_frames
 from antiphon.tools import sql
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     from antiphon.toolset import Toolset
 
-__all__ = ["database_tools"]
+__all__ = ["check_rows", "database_tools"]
 
 _NAMES = (
     "SELECT entry.name, part.name FROM sqlite_master AS entry, "
@@ -52,6 +53,20 @@ def database_tools(
     tools = sql(path, **_row_limits(max_rows))
     _check_descriptions(descriptions, path)
     return tools
+
+
+def check_rows(rows: Any) -> None:
+    """Refuses what cannot be the most rows of a query.
+
+    Raises:
+        ValidationError: it is no whole number of at least 1 (``system_setting_invalid``).
+    """
+    if rows is not None and not is_count(rows):
+        raise ValidationError(
+            f"`max_rows` must be a whole number of at least 1: {rows!r}",
+            code="system_setting_invalid",
+            hint="write for instance `max_rows=10_000`",
+        )
 
 
 def _row_limits(rows: int | None) -> _RowLimits:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypedDict, Unpack
 
 from antiphon._builtin_tools.database import check_database
 from antiphon._roles import RoleSpec, as_tools
-from antiphon._validation import is_count
 from antiphon.errors import SandboxUnavailable, ValidationError
 from antiphon.sandbox import Sandbox
 from antiphon.sandbox.engines import runner_of
@@ -15,7 +14,7 @@ from antiphon.systems._analyst_progress import AnalystProgress
 from antiphon.systems._analyst_request import AgentRequestOptions, plain_facts, request_of
 from antiphon.systems._frames import stored_frames
 from antiphon.systems._system import System
-from antiphon.systems.analyst_database import database_tools
+from antiphon.systems.analyst_database import check_rows, database_tools
 from antiphon.systems.data_analyst_result import AgentRequest, OrchestratorResponse
 
 if TYPE_CHECKING:
@@ -172,7 +171,7 @@ class DataAnalyst(System[OrchestratorResponse]):
         budget: Budget | None = None,
         **settings: Unpack[DataAnalystSettings],
     ) -> None:
-        _check_rows(max_rows)
+        check_rows(max_rows)
         self._sandbox = _sandbox(sandbox)
         if self._sandbox is not None:
             settings.setdefault("packages", list(self._sandbox.packages))
@@ -368,15 +367,6 @@ class DataAnalyst(System[OrchestratorResponse]):
 
     def _call_options(self, loop: asyncio.AbstractEventLoop | None) -> dict[str, Any]:
         return {} if self._sandbox is None else {"call": runner_of(self._sandbox).calls(loop)}
-
-
-def _check_rows(rows: Any) -> None:
-    if rows is not None and not is_count(rows):
-        raise ValidationError(
-            f"`max_rows` must be a whole number of at least 1: {rows!r}",
-            code="system_setting_invalid",
-            hint="write for instance `max_rows=10_000`",
-        )
 
 
 def _listed(tools: Any) -> list[Any]:

@@ -234,8 +234,8 @@ fn read_settings(family: &str, given: &Bound<'_, PyDict>) -> PyResult<Json> {
             if !error.is_instance_of::<PyTypeError>(given.py()) {
                 return error;
             }
-            let kind = value.get_type();
-            let message = format!("`{key}` of the tools `{family}` cannot be of this type: {kind}");
+            let cause = error.value(given.py());
+            let message = format!("`{key}` of the tools `{family}` has no JSON form: {cause}");
             to_exception(given.py(), &Fault::new(FaultCode::ToolSettingInvalid, message))
         })?;
         settings.insert(key, value);

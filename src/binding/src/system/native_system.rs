@@ -188,8 +188,8 @@ fn read_settings(entry: &SystemEntry, given: &Bound<'_, PyDict>) -> PyResult<Jso
             let schema = entry.config_schema();
             let known = schema.pointer("/properties").and_then(Json::as_object);
             let known: Vec<_> = known.into_iter().flat_map(Map::keys).cloned().collect();
-            let kind = value.get_type();
-            let message = format!("`{key}` is no setting, or not of this type: {kind}");
+            let cause = error.value(given.py());
+            let message = format!("`{key}` is no setting, or has no JSON form: {cause}");
             let fault = Fault::new(FaultCode::SystemSettingInvalid, message);
             let fault = fault.hint(format!("its settings are {}", known.join(", ")));
             to_exception(given.py(), &fault)

@@ -2,6 +2,7 @@
 //! contains itself would overflow the stack, and that ends the process.
 
 use antiphon_core::{Fault, FaultCode};
+use pyo3::exceptions::{PyException, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{
     PyBool, PyDict, PyFloat, PyInt, PyList, PyMapping, PyNone, PySequence, PyString, PyTuple,
@@ -25,7 +26,15 @@ pub(crate) fn read<T: DeserializeOwned>(value: &Bound<'_, PyAny>) -> PyResult<T>
         let fault = Fault::new(FaultCode::InvalidValue, message);
         return Err(to_exception(value.py(), &fault));
     }
-    Ok(pythonize::depythonize(value)?)
+    pythonize::depythonize(value).map_err(|error| {
+        let error = PyErr::from(error);
+        // What is only a message of serde's, about bytes or numbers out of range.
+        if error.get_type(value.py()).is(value.py().get_type::<PyException>()) {
+            PyTypeError::new_err(error.value(value.py()).to_string())
+        } else {
+            error
+        }
+    })
 }
 
 fn is_shallow(value: &Bound<'_, PyAny>, depth: u8) -> bool {

@@ -123,7 +123,11 @@ pub(super) fn schema(role: &str) -> Schema {
             let action = json!({"enum": ["keep", "replace", "add", "remove"]});
             let option = json!({"anyOf": [number, {"type": "null"}]});
             let reasoning = json!({"type": "string"});
-            json!({"reasoning": reasoning, "action": action, "number": option})
+            let form = json!({"reasoning": reasoning, "action": action, "number": option});
+            // Who keeps what is cited has no other number to give.
+            let required = ["reasoning", "action"];
+            let schema = json!({"type": "object", "properties": form, "required": required});
+            return Schema::new(role, schema);
         }
         "number_checker" => {
             let answer = object(&json!({

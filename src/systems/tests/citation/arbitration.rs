@@ -28,6 +28,14 @@ fn scene() -> Scene {
 }
 
 #[tokio::test]
+async fn an_arbiter_that_keeps_what_is_cited_names_no_other() {
+    let ruling = json!({"reasoning": "it says so", "action": "keep"});
+    let played = scene().role("citation_arbiter", [ruling]).play().await;
+    assert_eq!(played.requests("citation_arbiter").len(), 1, "it is not asked again");
+    assert_eq!(played.notes("citation_arbitrated")[0]["reasoning"], "it says so");
+}
+
+#[tokio::test]
 async fn an_arbiter_reads_the_claim_and_its_options_and_decides() {
     let ruling = json!({"reasoning": "the later one", "action": "replace", "number": 1});
     let played = scene().role("citation_arbiter", [ruling]).play().await;

@@ -70,6 +70,24 @@ pub(super) fn need_date(rules: &[AdjustmentRule], known: &Map<String, Json>) -> 
     rules.iter().flat_map(|rule| rule.set.values()).chain(known.values()).any(has_date)
 }
 
+/// A word in braces that is no placeholder: a value is sent with it as it stands.
+pub(super) fn unknown_placeholder(
+    rules: &[AdjustmentRule],
+    known: &Map<String, Json>,
+) -> Option<String> {
+    let values = rules.iter().flat_map(|rule| rule.set.values()).chain(known.values());
+    let in_braces = |text: &str| {
+        let pieces = text.split('{').skip(1).filter_map(|piece| Some(piece.split_once('}')?.0));
+        let is_word = |word: &&str| {
+            !word.is_empty() && word.chars().all(|sign| sign.is_alphanumeric() || sign == '_')
+        };
+        let placeholders = pieces.filter(is_word).map(|word| format!("{{{word}}}"));
+        placeholders.collect::<Vec<_>>()
+    };
+    let mut found = values.filter_map(Json::as_str).flat_map(in_braces);
+    found.find(|placeholder| placeholder != TODAY)
+}
+
 fn accepts(endpoint: &ApiEndpoint, name: &str) -> bool {
     let is_it = |parameter: &super::ApiParameter| {
         parameter.location == ParameterLocation::Query && parameter.name == name

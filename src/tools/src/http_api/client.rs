@@ -106,6 +106,11 @@ impl HttpApi {
             let problem = format!("`timezone` is no IANA time zone: {}", options.timezone);
             return Err(fault::setting(problem, "write for instance Europe/Berlin"));
         }
+        let added = (&*options.adjustments, &options.known_values);
+        if let Some(unknown) = adjustment::unknown_placeholder(added.0, added.1) {
+            let problem = format!("a value of a parameter has an unknown placeholder: {unknown}");
+            return Err(fault::setting(problem, "write {today} for the date of the call"));
+        }
         let hint = "set `base_url` to an http or https URL such as https://api.example.com/v1";
         let text = base_url.or(catalogue.base_url.as_deref());
         let text = text.ok_or_else(|| fault::setting("`base_url` is missing", hint))?;

@@ -77,3 +77,21 @@ async fn a_time_zone_that_there_is_not_is_refused() {
     assert_eq!(fault.code, "tool_setting_invalid");
     assert!(fault.message.contains("no IANA time zone: Mars"), "{fault}");
 }
+
+#[tokio::test]
+async fn a_misspelt_placeholder_is_refused_and_other_braces_are_not() {
+    let open = |settings: &Json| {
+        let mut all = json!({"catalogue": CATALOGUE, "base_url": "https://example.com"});
+        all.as_object_mut().unwrap().extend(settings.as_object().unwrap().clone());
+        find("http_api").unwrap().open(&all)
+    };
+    let rule = json!([{"when_error_mentions": ["day"], "set": {"day": "from {tomorow}"}}]);
+    for wrong in [json!({"adjustments": rule}), json!({"known_values": {"day": "{tomorow}"}})] {
+        let fault = open(&wrong).err().unwrap();
+        assert_eq!(fault.code, "tool_setting_invalid");
+        assert!(fault.message.contains("unknown placeholder: {tomorow}"), "{fault}");
+        assert!(fault.hint.as_ref().unwrap().contains("{today}"), "{fault}");
+    }
+    let braces = json!({"known_values": {"filter": "{\"a\": 1}", "day": "{today}", "set": "{}"}});
+    assert!(open(&braces).is_ok());
+}
