@@ -80,6 +80,9 @@ def test_a_question_that_pauses_is_kept_and_resumed_by_the_name_of_its_system(
         done = antiphon(*resume, "--set", "volume=2", url=server.url)
         assert (done.returncode, done.stdout) == (2, "")
         assert "unknown setting of the echo: volume" in done.stderr
+        done = antiphon("ask", "hi", "--system", "echo", url=server.url)
+        assert done.returncode == 3
+        assert "to answer it, ask again with --thread NAME" in done.stderr
         done = antiphon("ask", "hi", "--system", "echo", "--file", __file__, url=server.url)
         assert "the system does not accept a file: echo" in done.stderr
     done = antiphon("runs", "resume", "t", "--team", "ecco", *kept)

@@ -77,6 +77,8 @@ def ask(options: argparse.Namespace) -> Exit:
             store = f" --store {options.store}" if options.store else ""
             resume = f"runs resume {result.thread} --team {options.system}{store}"
             view.say(f"answer it: antiphon {resume} --answer JSON")
+        elif result.questions:
+            view.say("to answer it, ask again with --thread NAME, which keeps the question")
     write(_output(result, options))
     sys.stdout.flush()
     return after(result)
