@@ -9,6 +9,7 @@
 //! | `described_names` | what `descriptions` describe, compared with the database |
 //! | `identifier` | names in queries |
 //! | [`known_names`] | the names of the schema, in queries that spell them in another way |
+//! | [`column_owner`], `query_token` | columns that a query takes from the wrong one of its tables |
 //! | [`misplaced_value`] | values that a query looks for in another column than their own |
 //! | `unit_check` | whether a query answers in the unit that is asked for |
 //! | `query`, `agreement` | the nodes that check and run a query; whether several came to the same |
@@ -20,12 +21,14 @@
 mod agreement;
 mod catalogue_query;
 pub(super) mod clarification;
+pub mod column_owner;
 mod described_names;
 mod identifier;
 pub mod known_names;
 pub mod listing;
 pub mod misplaced_value;
 pub(super) mod query;
+mod query_token;
 pub(super) mod roles;
 pub(super) mod schema;
 pub mod schema_linking;

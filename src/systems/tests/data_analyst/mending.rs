@@ -1,5 +1,6 @@
 //! Queries that spell names in another way than the schema, or look for values where there are none.
 
+use antiphon_systems::data_analyst::sql::column_owner::give_owners;
 use antiphon_systems::data_analyst::sql::known_names::quote_names;
 use antiphon_systems::data_analyst::sql::misplaced_value::misplaced_value;
 use antiphon_systems::data_analyst::sql::{KnownTable, NamedValue};
@@ -11,6 +12,7 @@ fn tables() -> Vec<KnownTable> {
     let table = |name: &str, columns: &[&str]| KnownTable {
         name: name.to_owned(),
         columns: columns.iter().map(|name| (*name).to_owned()).collect(),
+        is_whole: true,
     };
     vec![
         table("shop.Order Head", &["ord_no", "status", "Sales (EUR)", "order", "a.b", "2023"]),
@@ -61,6 +63,57 @@ fn capitals_count_where_the_database_folds_them() {
     let mut both = tables();
     both[0].columns.push("createdat".to_owned());
     assert_eq!(quote_names(query, &both, "PostgreSQL"), query);
+}
+
+fn shop() -> Vec<KnownTable> {
+    let table = |name: &str, columns: &[&str], is_whole| KnownTable {
+        name: name.to_owned(),
+        columns: columns.iter().map(|name| (*name).to_owned()).collect(),
+        is_whole,
+    };
+    vec![
+        table("itm", &["itm_id", "Item Name", "discontinued"], true),
+        table("public.pos", &["itm_id", "qty", "ord_no"], true),
+        table("Order Head", &["ord_no", "status"], true),
+        table("wide", &["a"], false),
+    ]
+}
+
+#[test]
+fn a_column_is_taken_from_the_only_table_of_the_query_that_has_it() {
+    for (given, mended) in [
+        (
+            r#"SELECT sum(CASE WHEN T1."Item Name" = 'Gift' THEN T2.qty END) FROM pos T1 JOIN itm AS T2 ON T1.itm_id = T2.itm_id WHERE t1.Discontinued = 0"#,
+            r#"SELECT sum(CASE WHEN T2."Item Name" = 'Gift' THEN T1.qty END) FROM pos T1 JOIN itm AS T2 ON T1.itm_id = T2.itm_id WHERE T2.Discontinued = 0"#,
+        ),
+        (
+            r#"SELECT pos.status FROM public.pos, "Order Head" WHERE pos.ord_no = "Order Head".ord_no"#,
+            r#"SELECT Order Head.status FROM public.pos, "Order Head" WHERE pos.ord_no = "Order Head".ord_no"#,
+        ),
+    ] {
+        assert_eq!(give_owners(given, &shop()), mended);
+    }
+}
+
+#[test]
+fn a_query_whose_meaning_would_change_stays_as_it_is() {
+    for query in [
+        "SELECT T1.itm_id, T2.qty FROM itm T1 JOIN pos T2 ON T1.itm_id = T2.itm_id",
+        // It joins by a column that one of them does not have.
+        "SELECT T2.discontinued FROM itm T1 JOIN pos T2 ON T1.qty = T2.qty",
+        // Nobody has it, or it may be anybody's.
+        "SELECT T1.price FROM itm T1 JOIN pos T2 ON T1.itm_id = T2.itm_id",
+        "SELECT T1.qty FROM itm T1 JOIN pos T2 USING (itm_id) JOIN pos T3 USING (itm_id)",
+        "SELECT w.qty FROM wide w JOIN pos T2 ON w.a = T2.itm_id",
+        // More than one query, or a table that is none.
+        "SELECT T2.qty FROM pos T1 JOIN itm T2 USING (itm_id) WHERE 1 IN (SELECT 1)",
+        "SELECT T2.qty FROM pos T1 JOIN nothing T2 USING (itm_id)",
+        "SELECT 'T2.qty' FROM pos T1 JOIN itm T2 USING (itm_id) -- T2.qty",
+        "SELECT x.qty FROM pos T1 JOIN itm T2 USING (itm_id)",
+        "",
+    ] {
+        assert_eq!(give_owners(query, &shop()), query);
+    }
 }
 
 /// DA-53 of `docs/systems/data-analyst.md`.

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use super::identifier::{IdentifierStyle, is_reserved, quoted};
+use super::query_token::{is_word_sign, token_length};
 use super::schema_linking::ListedTable;
 
 /// A table that may be read, with the columns that are known.
@@ -14,6 +15,8 @@ pub struct KnownTable {
     pub name: String,
     /// Its columns, in their order.
     pub columns: Vec<String>,
+    /// Whether these are all of its columns.
+    pub is_whole: bool,
 }
 
 impl KnownTable {
@@ -21,12 +24,13 @@ impl KnownTable {
     pub(super) fn of(listed: &ListedTable, described: &[Json]) -> Self {
         let name = listed.name.clone();
         let has_name = |table: &&Json| table.get("name").and_then(Json::as_str) == Some(&name);
-        let columns = described.iter().find(has_name).and_then(|table| table.get("columns"));
-        let columns = columns.and_then(Json::as_array).map(|columns| {
-            let names = columns.iter().filter_map(|column| column.get("name")?.as_str());
-            names.map(str::to_owned).collect()
-        });
-        Self { name, columns: columns.unwrap_or_else(|| listed.columns.clone()) }
+        let Some(table) = described.iter().find(has_name) else {
+            return Self { name, columns: listed.columns.clone(), is_whole: false };
+        };
+        let columns = table.get("columns").and_then(Json::as_array).into_iter().flatten();
+        let columns = columns.filter_map(|column| column.get("name")?.as_str());
+        let columns = columns.map(str::to_owned).collect();
+        Self { name, columns, is_whole: table.get("more_columns").is_none() }
     }
 }
 
@@ -38,7 +42,7 @@ impl KnownTable {
 ///
 /// ```
 /// use antiphon_systems::data_analyst::sql::known_names::{KnownTable, quote_names};
-/// let orders = KnownTable { name: "Order Head".into(), columns: vec!["ord_no".into()] };
+/// let orders = KnownTable { name: "Order Head".into(), columns: vec!["ord_no".into()], is_whole: true };
 /// let query = quote_names("SELECT ord_no FROM Order Head", &[orders], "SQLite");
 /// assert_eq!(query, r#"SELECT ord_no FROM "Order Head""#);
 /// ```
@@ -47,10 +51,10 @@ pub fn quote_names(query: &str, tables: &[KnownTable], dialect: &str) -> String 
     let mut written = String::with_capacity(query.len() + 16);
     let mut rest = query;
     while let Some(first) = rest.chars().next() {
-        let (length, name) = match closed(rest, first) {
-            Some(length) => (length, None),
-            None if is_word(first) => spelling.read(rest),
-            None => (first.len_utf8(), None),
+        let (length, name) = if is_word_sign(first) {
+            spelling.read(rest)
+        } else {
+            (token_length(rest, first), None)
         };
         match name {
             Some(name) => written.push_str(&quoted(name)),
@@ -59,18 +63,6 @@ pub fn quote_names(query: &str, tables: &[KnownTable], dialect: &str) -> String 
         rest = &rest[length..];
     }
     written
-}
-
-/// The length of a literal, a name in quotes or a comment that stands at the beginning.
-fn closed(text: &str, first: char) -> Option<usize> {
-    let (end, open) = match first {
-        '\'' | '"' | '`' => (first.to_string(), 1),
-        '[' => ("]".to_owned(), 1),
-        '-' if text.starts_with("--") => ("\n".to_owned(), 2),
-        '/' if text.starts_with("/*") => ("*/".to_owned(), 2),
-        _ => return None,
-    };
-    Some(text[open..].find(&end).map_or(text.len(), |at| open + at + end.len()))
 }
 
 /// How one query may spell the names that need quotes.
@@ -88,7 +80,7 @@ impl<'q> NameSpelling<'q> {
         let of_columns = tables.iter().flat_map(|table| table.columns.iter().map(String::as_str));
         let others: Vec<&str> = of_tables.chain(of_columns).collect();
         let is_ambiguous = |name: &str| {
-            let word = name.split(|sign| !is_word(sign)).next().unwrap_or_default();
+            let word = name.split(|sign| !is_word_sign(sign)).next().unwrap_or_default();
             let is_other = |other: &&str| *other != name && other.eq_ignore_ascii_case(word);
             name.contains('.')
                 || is_reserved(name)
@@ -108,7 +100,7 @@ impl<'q> NameSpelling<'q> {
         if let Some(found) = self.names.iter().find_map(spelled) {
             return found;
         }
-        let length = text.find(|sign| !is_word(sign)).unwrap_or(text.len());
+        let length = text.find(|sign| !is_word_sign(sign)).unwrap_or(text.len());
         let word = &text[..length];
         let is_meant = |name: &&&str| is_joined(name, word);
         let name = self.names.iter().find(is_meant).filter(|_| !self.is_taken(word));
@@ -123,10 +115,6 @@ impl<'q> NameSpelling<'q> {
         let is_query = words.any(|it| it == word) && self.lower.contains(&format!("{word} as ("));
         is_alias || is_query || self.others.iter().any(|other| other.to_lowercase() == word)
     }
-}
-
-fn is_word(sign: char) -> bool {
-    sign.is_alphanumeric() || sign == '_'
 }
 
 /// The length of a name at the beginning of a text, spelled with other capitals or spaces.
@@ -148,7 +136,7 @@ fn spelled(text: &str, name: &str) -> Option<usize> {
             return None;
         }
     }
-    let is_whole = !name.ends_with(is_word) || !rest.starts_with(is_word);
+    let is_whole = !name.ends_with(is_word_sign) || !rest.starts_with(is_word_sign);
     is_whole.then_some(text.len() - rest.len())
 }
 
@@ -157,7 +145,7 @@ fn is_joined(name: &str, word: &str) -> bool {
     let letters = |text: &str| -> String {
         text.chars().filter(|sign| sign.is_alphanumeric()).flat_map(char::to_lowercase).collect()
     };
-    name.contains(|sign| !is_word(sign)) && letters(name) == letters(word)
+    name.contains(|sign| !is_word_sign(sign)) && letters(name) == letters(word)
 }
 
 /// What to write instead of a column that a database does not know, as its error names it.

@@ -5,6 +5,7 @@ use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
 use super::catalogue_query::requested_list;
+use super::column_owner::give_owners;
 use super::known_names::quote_names;
 use super::listing::SchemaRequest;
 use super::work::{SqlAttempt, SqlWork};
@@ -140,7 +141,7 @@ fn written(cx: &NodeContext<DataAnalyst>, mut reply: RoleReply) -> Result<Patch<
     {
         listing.note(cx, &mut work, &sql);
     } else {
-        work.query = quote_names(&extract(&sql), &work.known_tables, &work.dialect);
+        work.query = mended(&sql, &work);
         work.is_reviewed = false;
         let data = json!({"query": work.query, "attempt": work.attempts.len() + 1});
         work.trace.push(event(cx, AgentName::Sql, TraceEventKind::Decision, "query", data));
@@ -151,6 +152,12 @@ fn written(cx: &NodeContext<DataAnalyst>, mut reply: RoleReply) -> Result<Patch<
 /// The list that a reply asks for; none if it has a query.
 fn asked_listing(sql: &str, scope: Option<&str>, tables: Vec<String>) -> Option<SchemaRequest> {
     SchemaRequest::read(scope, tables).filter(|_| sql.trim().is_empty())
+}
+
+/// The query of a reply, with its names as the schema has them.
+fn mended(reply: &str, work: &SqlWork) -> String {
+    let quoted = quote_names(&extract(reply), &work.known_tables, &work.dialect);
+    give_owners(&quoted, &work.known_tables)
 }
 
 fn patch(work: SqlWork) -> Patch<State> {
@@ -210,7 +217,7 @@ pub(in crate::data_analyst) fn reviewer() -> RoleNode<DataAnalyst> {
         conclude: |cx, mut reply| {
             let ReviewReply { sql } = reply.read()?;
             let mut work = cx.state.sql.clone();
-            let reviewed = quote_names(&extract(&sql), &work.known_tables, &work.dialect);
+            let reviewed = mended(&sql, &work);
             let is_kept = is_degraded(&reviewed, &work.query);
             let data = json!({"query": reviewed, "kept_original": is_kept});
             work.trace.push(event(cx, AgentName::Sql, TraceEventKind::Message, "review", data));
