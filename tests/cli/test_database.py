@@ -72,7 +72,7 @@ def test_the_most_rows_of_a_query_can_be_set(tmp_path: Path, antiphon: Antiphon)
     path = tmp_path / "many.csv"
     path.write_text("id\n" + "\n".join(map(str, range(9))))
     rows = {"sql": "SELECT id FROM many"}
-    replies = {"query": rows, "review": rows, "answer": {"answer": "These."}}
+    replies: dict[str, Any] = {"query": rows, "review": rows, "answer": {"answer": "These."}}
     given = ("ask", "--system", "data-analyst", "Which ids?", "--db", str(path), "--json")
     with RoleServer(**replies) as server:
         done = antiphon(*given, "--set", "max_rows=5", url=server.url)

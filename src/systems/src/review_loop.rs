@@ -87,8 +87,16 @@ pub struct ReviewLoop {
     resources: SystemResources,
     /// Whether the finalizer words an approved answer, which else is delivered as it is.
     words_answers: bool,
-    /// Whether the expert is asked first if there is something to calculate.
-    asks_for_calculation: bool,
+    /// Whether the expert says first if there is something to calculate.
+    checks_calculation: bool,
+}
+
+impl ReviewLoop {
+    /// Whether a role has its tools at a step.
+    fn has_tools(&self, step: StepName, state: &State) -> bool {
+        let is_checked = self.checks_calculation && step == StepName::Expert;
+        !(is_checked && state.needs_calculation == Some(false))
+    }
 }
 
 impl System for ReviewLoop {
@@ -108,8 +116,8 @@ impl System for ReviewLoop {
         let words_answers = config.answer_format != AnswerFormat::Plain
             || !resources.roles.is_shared("finalizer")
             || resources.prompts.is_replaced("finalizer");
-        let asks_for_calculation = calculation::is_asked_for(&resources.roles);
-        Ok(Self { config, resources, words_answers, asks_for_calculation })
+        let checks_calculation = calculation::needs_check(&resources.roles);
+        Ok(Self { config, resources, words_answers, checks_calculation })
     }
 
     fn config(&self) -> &Config {
@@ -122,7 +130,7 @@ impl System for ReviewLoop {
 
     fn build(&self, graph: &mut SystemBuilder<Self>) -> Result<(), Fault> {
         let critic = self.resources.roles.tier("critic");
-        graph::build(&self.config, critic, self.asks_for_calculation, graph)
+        graph::build(&self.config, critic, self.checks_calculation, graph)
     }
 
     fn open(&self, _: &Arc<QuestionInput>, _: &Session) {}

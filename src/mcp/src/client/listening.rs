@@ -18,9 +18,9 @@ use tokio::sync::watch;
 /// say.
 const OPENING: Duration = Duration::from_secs(1);
 
-/// A client whose requests wait until the stream of its session is open, or refused. The library
-/// opens it beside the first request, and what a server asks while there is none is lost: the
-/// call of a tool that asks would never end.
+/// A client whose first requests wait until the stream of their session is open or refused, for at
+/// most [`OPENING`]. The library opens it beside them, and what a server asks while there is none is
+/// lost: the call of a tool that asks would never end. After a lost stream nothing waits.
 #[derive(Clone)]
 pub(super) struct ListeningClient<C> {
     inner: C,
@@ -32,17 +32,17 @@ impl<C> ListeningClient<C> {
         Self { inner, is_opening: watch::Sender::new(false) }
     }
 
-    async fn opened(&self) {
+    async fn wait_until_open(&self) {
         let mut is_opening = self.is_opening.subscribe();
-        let opened = is_opening.wait_for(|is_opening| !is_opening);
-        if tokio::time::timeout(OPENING, opened).await.is_err() {
+        let open = is_opening.wait_for(|is_opening| !is_opening);
+        if tokio::time::timeout(OPENING, open).await.is_err() {
             self.is_opening.send_replace(false);
         }
     }
 }
 
-type Posted<E> = Result<StreamableHttpPostResponse, StreamableHttpError<E>>;
-type Opened<E> = Result<BoxStream<'static, Result<Sse, SseError>>, StreamableHttpError<E>>;
+type PostResult<E> = Result<StreamableHttpPostResponse, StreamableHttpError<E>>;
+type StreamResult<E> = Result<BoxStream<'static, Result<Sse, SseError>>, StreamableHttpError<E>>;
 type Headers = HashMap<HeaderName, HeaderValue>;
 
 impl<C: StreamableHttpClient + Sync> StreamableHttpClient for ListeningClient<C> {
@@ -55,7 +55,7 @@ impl<C: StreamableHttpClient + Sync> StreamableHttpClient for ListeningClient<C>
         session: Option<Arc<str>>,
         authorization: Option<String>,
         headers: Headers,
-    ) -> Posted<Self::Error> {
+    ) -> PostResult<Self::Error> {
         let limits = StreamableHttpResponseLimits::default();
         self.post_message_with_response_limits(
             uri,
@@ -76,9 +76,9 @@ impl<C: StreamableHttpClient + Sync> StreamableHttpClient for ListeningClient<C>
         authorization: Option<String>,
         headers: Headers,
         limits: StreamableHttpResponseLimits,
-    ) -> Posted<Self::Error> {
+    ) -> PostResult<Self::Error> {
         if matches!(message, ClientJsonRpcMessage::Request(_)) {
-            self.opened().await;
+            self.wait_until_open().await;
         }
         let begins = session.is_some() && is_initialized(&message);
         let posted = self.inner.post_message_with_response_limits(
@@ -113,7 +113,7 @@ impl<C: StreamableHttpClient + Sync> StreamableHttpClient for ListeningClient<C>
         last_event: Option<String>,
         authorization: Option<String>,
         headers: Headers,
-    ) -> Opened<Self::Error> {
+    ) -> StreamResult<Self::Error> {
         let longest = StreamableHttpResponseLimits::default().max_sse_event_size;
         self.get_stream_with_max_sse_event_size(
             uri,
@@ -134,9 +134,10 @@ impl<C: StreamableHttpClient + Sync> StreamableHttpClient for ListeningClient<C>
         authorization: Option<String>,
         headers: Headers,
         longest: usize,
-    ) -> Opened<Self::Error> {
-        let begins = last_event.is_none();
-        let opened = self.inner.get_stream_with_max_sse_event_size(
+    ) -> StreamResult<Self::Error> {
+        // Also if nobody waits for the answer any more.
+        let _answered = last_event.is_none().then(|| StreamAnswer(&self.is_opening));
+        let stream = self.inner.get_stream_with_max_sse_event_size(
             uri,
             session,
             last_event,
@@ -144,11 +145,16 @@ impl<C: StreamableHttpClient + Sync> StreamableHttpClient for ListeningClient<C>
             headers,
             longest,
         );
-        let opened = opened.await;
-        if begins {
-            self.is_opening.send_replace(false);
-        }
-        opened
+        stream.await
+    }
+}
+
+/// Ends the wait for a stream.
+struct StreamAnswer<'a>(&'a watch::Sender<bool>);
+
+impl Drop for StreamAnswer<'_> {
+    fn drop(&mut self) {
+        self.0.send_replace(false);
     }
 }
 

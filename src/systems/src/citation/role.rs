@@ -119,16 +119,7 @@ pub(super) fn schema(role: &str) -> Schema {
             let form = json!({"calls": list(call), "text": {"type": ["string", "null"]}});
             return Schema::new("part", json!({"type": "object", "properties": form}));
         }
-        "citation_arbiter" => {
-            let action = json!({"enum": ["keep", "replace", "add", "remove"]});
-            let option = json!({"anyOf": [number, {"type": "null"}]});
-            let reasoning = json!({"type": "string"});
-            let form = json!({"reasoning": reasoning, "action": action, "number": option});
-            // Who keeps what is cited has no other number to give.
-            let required = ["reasoning", "action"];
-            let schema = json!({"type": "object", "properties": form, "required": required});
-            return Schema::new(role, schema);
-        }
+        "citation_arbiter" => return Schema::new(role, arbitration(&number)),
         "number_checker" => {
             let answer = object(&json!({
                 "question": {"type": "string"},
@@ -161,4 +152,12 @@ pub(super) fn schema(role: &str) -> Schema {
         }
     };
     Schema::new(role, object(&form))
+}
+
+/// Who keeps what is cited has no other number to give.
+fn arbitration(number: &Json) -> Json {
+    let action = json!({"enum": ["keep", "replace", "add", "remove"]});
+    let option = json!({"anyOf": [number, {"type": "null"}]});
+    let form = json!({"reasoning": {"type": "string"}, "action": action, "number": option});
+    json!({"type": "object", "properties": form, "required": ["reasoning", "action"]})
 }

@@ -1,6 +1,6 @@
-//! Asks a small model whether a question needs a calculation. Such a model calls a calculator for
-//! anything, and takes what its code prints for a reason to doubt what it knows; asked for that
-//! alone, it mostly says what is so.
+//! Asks a small model whether a question needs a calculation. Such a model runs code for every
+//! question, and an error of this code makes it doubt what it knows. Asked this alone, its reply is
+//! mostly right.
 
 use antiphon_core::{Message, Schema};
 use serde::Deserialize;
@@ -17,7 +17,7 @@ use crate::prompts::ModelTier;
 use crate::reply::object;
 use crate::role::Roles;
 
-/// The tools that an expert is not given without a calculation.
+/// The tools that an expert has only for a calculation, by their names.
 const CALCULATORS: [&str; 2] = ["calculate", "compute"];
 
 #[derive(Deserialize)]
@@ -26,7 +26,7 @@ struct CalculationReply {
 }
 
 /// Whether the expert is a small model that has calculators and no other tools.
-pub(super) fn is_asked_for(roles: &Roles) -> bool {
+pub(super) fn needs_check(roles: &Roles) -> bool {
     let tools = roles.tool_specs("expert");
     let are_calculators = tools.iter().all(|tool| CALCULATORS.contains(&&*tool.name));
     roles.tier("expert") == ModelTier::Small && !tools.is_empty() && are_calculators

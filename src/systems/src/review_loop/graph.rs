@@ -66,7 +66,7 @@ pub(super) const fn role_of(step: StepName) -> &'static str {
 pub(super) fn build(
     config: &Config,
     critic: ModelTier,
-    asks_for_calculation: bool,
+    checks_calculation: bool,
     graph: &mut SystemBuilder<ReviewLoop>,
 ) -> Result<(), Fault> {
     let tool_timeout = Some(config.tool_timeout());
@@ -83,15 +83,13 @@ pub(super) fn build(
     for step in STEPS {
         graph.role(role_of(step), role_node(step, config, critic))?;
     }
-    if asks_for_calculation {
-        graph.role_aside(CALCULATION, calculation::role())?;
-        graph.role_without_tools(WITHOUT_TOOLS, role_node(StepName::Expert, config, critic))?;
-    }
-    connect(graph, asks_for_calculation);
+    graph.role_aside(CALCULATION, calculation::role())?;
+    graph.role_without_tools(WITHOUT_TOOLS, role_node(StepName::Expert, config, critic))?;
+    connect(graph, checks_calculation);
     Ok(())
 }
 
-fn connect(graph: &mut SystemBuilder<ReviewLoop>, asks_for_calculation: bool) {
+fn connect(graph: &mut SystemBuilder<ReviewLoop>, checks_calculation: bool) {
     graph.branch(START, "entry", &[("question", INPUT), ("state", ORCHESTRATOR)], |view| {
         Ok(goto(if view.has_input() { "question" } else { "state" }))
     });
@@ -101,17 +99,12 @@ fn connect(graph: &mut SystemBuilder<ReviewLoop>, asks_for_calculation: bool) {
         .filter(|step| **step != StepName::Input)
         .map(|step| (step.as_str(), role_of(*step)))
         .collect();
-    let mut agents = vec!["planner", CRITIC, "researcher", EXPERT];
-    if asks_for_calculation {
-        steps.extend([(CALCULATION, CALCULATION), (WITHOUT_TOOLS, WITHOUT_TOOLS)]);
-        let experts = [(EXPERT, EXPERT), (WITHOUT_TOOLS, WITHOUT_TOOLS)];
-        graph.branch(CALCULATION, "tools", &experts, expert);
-        graph.on_error_goto(CALCULATION, ORCHESTRATOR);
-        agents.push(WITHOUT_TOOLS);
-    }
-    steps.push((BYPASS, BYPASS));
-    graph.branch(ORCHESTRATOR, "step", &steps, move |view| next(view, asks_for_calculation));
-    for agent in agents {
+    steps.extend([CALCULATION, WITHOUT_TOOLS, BYPASS].map(|node| (node, node)));
+    graph.branch(ORCHESTRATOR, "step", &steps, move |view| next(view, checks_calculation));
+    let experts = [(EXPERT, EXPERT), (WITHOUT_TOOLS, WITHOUT_TOOLS)];
+    graph.branch(CALCULATION, "tools", &experts, expert);
+    graph.on_error_goto(CALCULATION, ORCHESTRATOR);
+    for agent in ["planner", CRITIC, "researcher", EXPERT, WITHOUT_TOOLS] {
         graph.edge(agent, ORCHESTRATOR).on_error_goto(agent, ORCHESTRATOR);
     }
     graph.edge("finalizer", END).on_error_goto("finalizer", ORCHESTRATOR);
@@ -120,11 +113,11 @@ fn connect(graph: &mut SystemBuilder<ReviewLoop>, asks_for_calculation: bool) {
 }
 
 /// Whom the orchestrator sends: research goes out as a wave, one task per step.
-fn next(view: &StateView<'_, '_>, asks_for_calculation: bool) -> Result<Destinations<Json>, Fault> {
+fn next(view: &StateView<'_, '_>, checks_calculation: bool) -> Result<Destinations<Json>, Fault> {
     let name = view.get(State::current_step)?;
     Ok(match StepName::parse(&name) {
         Some(StepName::Finalizer) if view.get(State::bypass)? => goto(BYPASS),
-        Some(StepName::Expert) if asks_for_calculation => expert(view)?,
+        Some(StepName::Expert) if checks_calculation => expert(view)?,
         Some(step) if step.is_research() => {
             fan_out(role_of(step), view.get(State::wave)?.into_iter().map(Json::from))
         }
@@ -158,8 +151,7 @@ fn role_node(step: StepName, config: &Config, critic: ModelTier) -> RoleNode<Rev
                 "" => day(cx.call.cx.clock.now()),
                 known => known.to_owned(),
             };
-            let needs_none = cx.state.needs_calculation == Some(false);
-            let has_tools = !(system.asks_for_calculation && needs_none);
+            let has_tools = system.has_tools(task.step, &cx.state);
             let instructions = instructions(task.step, system, has_tools, &today)?;
             conversation(task, &cx.state, system, instructions)
         },

@@ -1,5 +1,6 @@
 //! Queries that spell names in another way than the schema, or look for values where there are none.
 
+use antiphon_systems::data_analyst::TraceEventKind;
 use antiphon_systems::data_analyst::sql::column_owner::give_owners;
 use antiphon_systems::data_analyst::sql::known_names::quote_names;
 use antiphon_systems::data_analyst::sql::misplaced_value::misplaced_value;
@@ -16,7 +17,7 @@ fn tables() -> Vec<KnownTable> {
     };
     vec![
         table("shop.Order Head", &["ord_no", "status", "Sales (EUR)", "order", "a.b", "2023"]),
-        table("itm", &["Item Name", "Item", "net-eur", "createdAt", "größe"]),
+        table("itm", &["Item Name", "Item", "net-eur", "createdAt", "größe m"]),
     ]
 }
 
@@ -28,7 +29,7 @@ fn names_get_the_quotes_that_they_need() {
         ("SELECT 1 FROM shop.order_head h", r#"SELECT 1 FROM shop."Order Head" h"#),
         ("SELECT 1 FROM OrderHead", r#"SELECT 1 FROM "Order Head""#),
         ("SELECT sum(Sales (EUR)) FROM t", r#"SELECT sum("Sales (EUR)") FROM t"#),
-        ("SELECT net-eur, i.Item_Name FROM itm i", r#"SELECT "net-eur", i.Item_Name FROM itm i"#),
+        ("SELECT net-eur, Größe m FROM itm i", r#"SELECT "net-eur", "größe m" FROM itm i"#),
     ] {
         assert_eq!(quote_names(given, &tables(), "SQLite"), written);
     }
@@ -42,16 +43,34 @@ fn what_may_mean_something_else_stays_as_it_is() {
         "SELECT /* Order Head */ 'it''s an Order Head' FROM itm",
         "SELECT 'Order Head",
         // `Item` is a column, `a` may be an alias, and 2023 is a number.
-        "SELECT Item Name FROM itm ORDER BY 1",
+        "SELECT Item Name, i.Item_Name FROM itm ORDER BY 1",
         "SELECT a.b FROM itm AS a WHERE a.x = 2023",
-        "SELECT status FROM itm ORDER BY status",
         "SELECT Order Header, border Head FROM itm",
         // The query has that name itself.
-        "WITH order_head AS (SELECT 1 AS x) SELECT x FROM order_head",
+        "WITH order_head AS\n(SELECT 1 AS x) SELECT x FROM order_head",
+        "WITH order_head (x, y) AS MATERIALIZED (SELECT 1) SELECT x FROM order_head",
         "SELECT count(*) AS order_head FROM itm ORDER BY order_head",
+        "SELECT CAST(x AS Order Head) FROM itm",
         "SELECT createdAt FROM itm",
     ] {
         assert_eq!(quote_names(query, &tables(), "SQLite"), query);
+    }
+}
+
+#[test]
+fn keywords_functions_and_types_are_no_names() {
+    let names = ["paid", "Not Paid", "kg", "Max(kg)", "count(*)", "Order #", "Count #", "status"];
+    let more = ["Case Status", "warehouse", "From Warehouse", "Date", "Count"];
+    let columns = names.into_iter().chain(more).map(str::to_owned).collect();
+    let table = KnownTable { name: "t".to_owned(), columns, is_whole: true };
+    for query in [
+        "SELECT count(*), max(kg) FROM t WHERE NOT paid ORDER BY status",
+        "SELECT CASE status WHEN 1 THEN 2 END, name FROM warehouse",
+        "SELECT x::date, date '2024-01-01', CAST(x AS date), count (kg) FROM t",
+    ] {
+        for dialect in ["SQLite", "PostgreSQL"] {
+            assert_eq!(quote_names(query, std::slice::from_ref(&table), dialect), query);
+        }
     }
 }
 
@@ -63,6 +82,15 @@ fn capitals_count_where_the_database_folds_them() {
     let mut both = tables();
     both[0].columns.push("createdat".to_owned());
     assert_eq!(quote_names(query, &both, "PostgreSQL"), query);
+}
+
+#[test]
+fn a_word_that_two_names_join_to_is_none_of_them() {
+    let mut both = tables();
+    both[0].columns.push("net eur".to_owned());
+    let query = "SELECT net_eur FROM itm";
+    assert_eq!(quote_names(query, &both, "SQLite"), query);
+    assert_eq!(quote_names(query, &tables(), "SQLite"), r#"SELECT "net-eur" FROM itm"#);
 }
 
 fn shop() -> Vec<KnownTable> {
@@ -138,7 +166,11 @@ async fn a_review_may_leave_out_quotes_too() {
         .role("composer", [said("10 euros.")])
         .ask("What do all prices add up to?")
         .await;
-    assert_eq!(played.ran(), [reviewed.replace("Scrap Log", "\"scrap log\"")]);
+    let ran = played.ran();
+    assert_eq!(ran.last().unwrap(), &reviewed.replace("Scrap Log", "\"scrap log\""));
+    let decisions = played.events(TraceEventKind::Decision);
+    let mut mended = decisions.iter().filter(|(text, _)| text == "query mended");
+    assert_eq!(mended.next_back().unwrap().1["written"], reviewed);
 }
 
 async fn orders(question: &str, queries: &[&str], answer: &str) -> Played {
@@ -159,7 +191,7 @@ async fn an_unknown_column_is_told_with_the_tables_that_have_it() {
     let wrong = "SELECT r.net_eur FROM regions r";
     let right = "SELECT sum(net_eur) AS n FROM orders";
     let played = orders("What is the sum?", &[wrong, right], "It is 42.").await;
-    assert!(feedback(&played).contains("only these tables have `net_eur`: orders"));
+    assert!(feedback(&played).contains("`net_eur` is a column of: orders"));
     let misspelt = "SELECT sum(net_euro) FROM orders";
     let played = orders("What is the sum?", &[misspelt, right], "It is 42.").await;
     assert!(feedback(&played).contains("did you mean `net_eur`?"));
@@ -187,6 +219,40 @@ async fn a_query_that_is_kept_although_it_finds_nothing_is_the_answer() {
     assert_eq!((played.answer(), played.requests("sql_writer").len()), ("There are 0.", 2));
 }
 
+#[tokio::test]
+async fn nothing_is_the_result_of_the_last_attempt() {
+    let played = Scene::new(&json!({"max_sql_attempts": 1}))
+        .queries(&[WRONG], "There are 0.")
+        .role("composer", [said("There are 0.")])
+        .ask(IN_NORTH)
+        .await;
+    assert_eq!((played.answer(), played.ran().len()), ("There are 0.", 1));
+}
+
+/// A query that runs is never changed, whatever its words could mean as names.
+#[tokio::test]
+async fn a_query_that_the_database_accepts_is_run_as_it_is() {
+    let script = r#"CREATE TABLE t (paid INTEGER, "is paid" INTEGER, "paid is" INTEGER);
+        INSERT INTO t VALUES (1, 0, 0), (0, 1, 1);"#;
+    let sql = "SELECT count(*) AS n FROM t WHERE paid IS NOT NULL";
+    let played = Scene::of_tables(script, &["t"])
+        .queries(&[sql], "There are 2.")
+        .role("composer", [said("There are 2.")])
+        .ask("How many rows?")
+        .await;
+    assert_eq!((played.answer(), played.ran()), ("There are 2.", vec![sql.to_owned()]));
+}
+
+#[tokio::test]
+async fn a_query_that_fails_in_both_forms_is_told_with_the_error_of_its_own() {
+    let wrong = "SELECT r.net_eur, o.elsewhere FROM orders o, regions r";
+    let right = "SELECT sum(net_eur) AS n FROM orders";
+    let played = orders("What is the sum?", &[wrong, right], "It is 42.").await;
+    assert_eq!(played.answer(), "It is 42.");
+    assert!(feedback(&played).contains("no such column: r.net_eur"), "{}", feedback(&played));
+    assert_eq!(played.result.state.sql.attempts[0].query, wrong);
+}
+
 #[test]
 fn only_values_of_other_columns_are_misplaced() {
     let at = |column: &str, value: &str| NamedValue {
@@ -195,22 +261,27 @@ fn only_values_of_other_columns_are_misplaced() {
         value: value.to_owned(),
     };
     let named = [at("city", "Bern"), at("Home Town", "Bern"), at("name", "O'Hara")];
+    let columns = ["code", "city", "Home Town", "name"].map(str::to_owned);
     for query in [
         "SELECT 1 FROM u WHERE City = 'bern'",
         "SELECT 1 FROM u WHERE u.\"Home Town\" = 'Bern'",
         "SELECT 1 FROM u WHERE lower(code) = 'bern'",
         "SELECT 'Bern' FROM u WHERE code = 'Basel'",
+        "SELECT 1 FROM u WHERE code NOT IN ('Bern') AND code NOT LIKE 'Bern' AND code <> 'Bern'",
+        // Its values are not known.
+        "SELECT 1 FROM u WHERE r = 'Bern'",
         "SELECT 1 FROM u",
     ] {
-        assert_eq!(misplaced_value(query, &named), None, "{query}");
+        assert_eq!(misplaced_value(query, &columns, &named), None, "{query}");
     }
     for query in [
         "SELECT 1 FROM u WHERE u.code = 'Bern' AND x = 'y'",
-        "SELECT 1 FROM u WHERE x = 'y' AND code LIKE 'bern'",
-        "SELECT 1 FROM u WHERE code IN ('bern', 'x')",
+        "SELECT 1 FROM u WHERE x = 'it''s' AND code LIKE 'bern'",
+        "SELECT 1 FROM u WHERE code IN ('bern', 'x') -- it's",
         "SELECT 1 FROM u WHERE u.\"code\" = 'Bern'",
     ] {
-        let told = misplaced_value(query, &named).unwrap();
+        let told = misplaced_value(query, &columns, &named).unwrap();
         assert_eq!(told, "no row has `code` 'Bern', which is a value of `t.city`", "{query}");
     }
+    assert!(misplaced_value("SELECT 1 WHERE city = 'o''hara'", &columns, &named).is_some());
 }

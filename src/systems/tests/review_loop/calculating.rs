@@ -5,11 +5,13 @@ use std::sync::Arc;
 use antiphon_core::{Category, Fault, ModelRequest};
 use antiphon_models::ScriptedReply;
 use antiphon_runtime::Tool;
+use antiphon_stores::Durability;
 use antiphon_systems::Outcome;
 use serde_json::{Value as Json, json};
 
 use crate::conversation_snapshot::compare_conversation;
-use crate::scene::{Scene, approve, plan, reject, solved};
+use crate::scene::{Scene, approve, as_model, plan, reject, solved};
+use crate::threads::{memory, room, within};
 use crate::tools::tool;
 
 const SMALL: &str = "local:qwen-1.5b";
@@ -92,6 +94,23 @@ async fn a_failure_of_the_check_counts_as_one_of_the_expert() {
     let played = scene(tools, [approve(), approve()], replies).ask("Capital?").await;
     assert_eq!(played.answer.outcome, Outcome::Answered);
     assert_eq!(played.state().counted_errors, 1);
+}
+
+#[tokio::test]
+async fn a_thread_goes_on_with_a_model_and_tools_that_are_not_asked() {
+    let store = memory();
+    for (model, tools, replies) in [
+        (SMALL, vec![tool("compute", true)], vec![needs(false), solved("Lima", "x").into()]),
+        ("openai:gpt-5", vec![tool("compute", true)], vec![solved("Lima", "x").into()]),
+        (SMALL, vec![], vec![solved("Lima", "x").into()]),
+    ] {
+        let mut scene = scene(tools, [approve(), approve()], replies);
+        scene.model_name = model;
+        let script = scene.model();
+        let session = within(room(&store, Durability::Sync));
+        let answer = scene.system(&as_model(&script)).ask("Capital?", session).await.unwrap();
+        assert_eq!(answer.outcome, Outcome::Answered);
+    }
 }
 
 #[tokio::test]

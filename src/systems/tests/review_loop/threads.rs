@@ -23,7 +23,7 @@ use crate::scene::{a1, approve, as_model, found, plan, reject, solved, worded};
 
 const DURABILITIES: [Durability; 3] = [Durability::Sync, Durability::Async, Durability::Exit];
 
-fn memory() -> Arc<dyn Store> {
+pub(crate) fn memory() -> Arc<dyn Store> {
     Arc::new(MemoryStore::new(Arc::new(SystemClock::new())))
 }
 
@@ -32,7 +32,7 @@ fn sqlite(path: &Path) -> Arc<dyn Store> {
     Arc::new(SqliteStore::open(path, SqliteSettings::default(), clock).unwrap())
 }
 
-fn room(store: &Arc<dyn Store>, durability: Durability) -> StoredThread {
+pub(crate) fn room(store: &Arc<dyn Store>, durability: Durability) -> StoredThread {
     StoredThread::new(
         SealedStore::new(Arc::clone(store), Arc::new(Cipher::tagged())),
         "q1",
@@ -40,7 +40,7 @@ fn room(store: &Arc<dyn Store>, durability: Durability) -> StoredThread {
     )
 }
 
-fn within(thread: impl ThreadRef + 'static) -> Session {
+pub(crate) fn within(thread: impl ThreadRef + 'static) -> Session {
     Session { thread: Some(Arc::new(thread)), ..outside() }
 }
 

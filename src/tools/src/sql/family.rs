@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon_core::{Fault, SideEffect, ToolOutcome};
+use antiphon_core::{Fault, FaultCode, SideEffect, ToolOutcome};
 use antiphon_runtime::{CallContext, Tool};
 use async_trait::async_trait;
 use schemars::JsonSchema;
@@ -116,6 +116,23 @@ impl SharedDatabase {
         TableName::parse(name, policy.dialect(), policy.schema())
             .map_err(|_| fault::forbidden_table(&TableName::new(policy.schema(), name), policy))
     }
+
+    /// The schema of a table, which is named as in a query, or as `sql_tables` names it: there,
+    /// capitals are not folded.
+    async fn schema(&self, name: &str) -> Result<TableSchema, Fault> {
+        let queried = self.parse(name)?;
+        let found = self.database.schema(&queried).await;
+        let listed = TableName::listed(name, self.database.policy().schema());
+        match found {
+            Err(fault) if fault.code == FaultCode::QueryTableForbidden && listed != queried => {
+                match self.database.schema(&listed).await {
+                    Err(other) if other.code == fault.code => Err(fault),
+                    found => found,
+                }
+            }
+            found => found,
+        }
+    }
 }
 
 struct ListTables(SharedDatabase);
@@ -191,7 +208,7 @@ impl ToolFunction for DescribeTables {
         let limits = QueryLimits { rows, cell: shared.limits.cell.min(100), ..shared.limits };
         let mut described = Vec::new();
         for name in arguments.tables.iter().take(MOST_DESCRIBED) {
-            let schema = shared.database.schema(&shared.parse(name)?).await?;
+            let schema = shared.schema(name).await?;
             let mut shown = describe(&schema, shared);
             if rows > 0 {
                 let sample = shared.database.sample(&schema.name, &limits).await?;

@@ -37,6 +37,12 @@ impl TableName {
         }
     }
 
+    /// Reads what [`TableName::short`] has written.
+    pub(super) fn listed(text: &str, default_schema: &str) -> Self {
+        let (schema, table) = text.split_once('.').unwrap_or((default_schema, text));
+        Self::new(schema, table)
+    }
+
     /// The name as a model writes it: without the schema if that is the default one.
     pub fn short(&self, default_schema: &str) -> String {
         if self.schema == default_schema { self.table.clone() } else { self.to_string() }

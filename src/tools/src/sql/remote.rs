@@ -211,8 +211,10 @@ impl ToolFunction for DescribeTables {
         let (dialect, schema) = (remote.policy.dialect(), remote.policy.schema());
         let mut names = Vec::new();
         for given in &arguments.tables {
-            let name = TableName::parse(given, dialect, schema)
-                .unwrap_or_else(|_| TableName::new(schema, given));
+            let listed = TableName::listed(given, schema);
+            let queried = TableName::parse(given, dialect, schema);
+            let queried = queried.ok().filter(|name| remote.policy.allows_table(name));
+            let name = queried.unwrap_or(listed);
             if !remote.policy.allows_table(&name) {
                 return Err(fault::forbidden_table(&name, &remote.policy));
             }

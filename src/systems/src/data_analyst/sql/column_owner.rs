@@ -62,7 +62,8 @@ fn changes<'q>(query: &'q str, tables: &'q [KnownTable]) -> Option<Vec<(Range<us
             joins = token.is_word("on") || token.is_word("using");
         }
         let [Some(dot), Some(column)] = [1, 2].map(|next| tokens.get(place + next)) else { break };
-        let follows_dot = place.checked_sub(1).is_some_and(|before| tokens[before].text == ".");
+        let before = place.checked_sub(1).and_then(|before| tokens.get(before));
+        let follows_dot = before.is_some_and(|before| before.text == ".");
         if dot.text != "." || follows_dot {
             continue;
         }
@@ -99,8 +100,9 @@ fn sources<'q>(
             continue;
         }
         lists = true;
-        let mut name = others.first()?.name()?;
-        rest = &others[1..];
+        let [first, others @ ..] = others else { return None };
+        let mut name = first.name()?;
+        rest = others;
         while let [dot, part, more @ ..] = rest
             && dot.text == "."
         {

@@ -50,6 +50,11 @@ impl IdentifierStyle {
         Cow::Owned(quoted(name))
     }
 
+    /// Whether a column has that name, as an error gives it.
+    pub(super) fn is_same(self, column: &str, given: &str) -> bool {
+        if self.folds_case { column == given } else { column.eq_ignore_ascii_case(given) }
+    }
+
     /// A table, perhaps with its schema.
     pub(super) fn table(self, name: &str) -> String {
         name.split('.').map(|part| self.name(part)).collect::<Vec<_>>().join(".")

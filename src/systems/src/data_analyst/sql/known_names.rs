@@ -1,11 +1,14 @@
 //! The names of a schema, in queries that spell them in another way.
 
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, HashSet};
+
 use antiphon_core::nearest::nearest;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use super::identifier::{IdentifierStyle, is_reserved, quoted};
-use super::query_token::{is_word_sign, token_length};
+use super::query_token::{is_word_sign, token_length, tokens};
 use super::schema_linking::ListedTable;
 
 /// A table that may be read, with the columns that are known.
@@ -37,12 +40,15 @@ impl KnownTable {
 /// Writes the names that need quotes with them.
 ///
 /// Models leave such quotes out, since they would have to be escaped in the JSON of a reply, and
-/// write `order_head` for `"Order Head"`. What is already in quotes stays as it is, and so does a
-/// name that may mean something else.
+/// write `order_head` for `"Order Head"`. What is already in quotes stays as it is, and so does what
+/// may be something else. It is meant for queries that the database has refused: one that runs needs
+/// no other names.
 ///
 /// ```
 /// use antiphon_systems::data_analyst::sql::known_names::{KnownTable, quote_names};
-/// let orders = KnownTable { name: "Order Head".into(), columns: vec!["ord_no".into()], is_whole: true };
+/// let orders = KnownTable {
+///     name: "Order Head".into(), columns: vec!["ord_no".into()], is_whole: true,
+/// };
 /// let query = quote_names("SELECT ord_no FROM Order Head", &[orders], "SQLite");
 /// assert_eq!(query, r#"SELECT ord_no FROM "Order Head""#);
 /// ```
@@ -51,74 +57,111 @@ pub fn quote_names(query: &str, tables: &[KnownTable], dialect: &str) -> String 
     let mut written = String::with_capacity(query.len() + 16);
     let mut rest = query;
     while let Some(first) = rest.chars().next() {
-        let (length, name) = if is_word_sign(first) {
-            spelling.read(rest)
+        let name = if is_word_sign(first) && !follows_type(&written) {
+            spelling.name_at(rest)
         } else {
-            (token_length(rest, first), None)
+            None
         };
-        match name {
-            Some(name) => written.push_str(&quoted(name)),
-            None => written.push_str(&rest[..length]),
-        }
+        let length = if let Some((length, name)) = name {
+            written.push_str(&quoted(name));
+            length
+        } else {
+            let length = token_length(rest, first);
+            written.push_str(&rest[..length]);
+            length
+        };
         rest = &rest[length..];
     }
     written
 }
 
+/// Whether a type or an alias comes next.
+fn follows_type(before: &str) -> bool {
+    let before = before.trim_end();
+    let word = before.rsplit(|sign| !is_word_sign(sign)).next().unwrap_or_default();
+    before.ends_with("::") || word.eq_ignore_ascii_case("as")
+}
+
 /// How one query may spell the names that need quotes.
 struct NameSpelling<'q> {
-    lower: String,
     /// The longest first: one may begin with another.
     names: Vec<&'q str>,
-    /// All names of the schema, for those that mean something else.
-    others: Vec<&'q str>,
+    /// What the schema and the query itself call something else, in lower case.
+    others: HashSet<String>,
 }
 
 impl<'q> NameSpelling<'q> {
     fn of(query: &str, tables: &'q [KnownTable], style: IdentifierStyle) -> Self {
         let of_tables = tables.iter().flat_map(|table| table.name.split('.'));
         let of_columns = tables.iter().flat_map(|table| table.columns.iter().map(String::as_str));
-        let others: Vec<&str> = of_tables.chain(of_columns).collect();
-        let is_ambiguous = |name: &str| {
-            let word = name.split(|sign| !is_word_sign(sign)).next().unwrap_or_default();
-            let is_other = |other: &&str| *other != name && other.eq_ignore_ascii_case(word);
-            name.contains('.')
-                || is_reserved(name)
-                || !name.chars().any(char::is_alphabetic)
-                || !is_reserved(word) && others.iter().any(is_other)
-        };
-        let needs_quotes = |name: &&str| *style.name(name) != **name && !is_ambiguous(name);
-        let mut names: Vec<&str> = others.iter().copied().filter(needs_quotes).collect();
-        names.sort_unstable_by_key(|name| std::cmp::Reverse(name.len()));
-        names.dedup();
-        Self { lower: query.to_lowercase(), names, others }
+        let all: BTreeSet<&str> = of_tables.chain(of_columns).collect();
+        let (quotable, plain): (Vec<&str>, Vec<&str>) =
+            all.iter().partition(|name| *style.name(name) != ***name);
+        let mut others: HashSet<String> = plain.iter().map(|name| name.to_lowercase()).collect();
+        others.extend(defined_names(query));
+        let mut names: Vec<&str> =
+            quotable.into_iter().filter(|name| !is_ambiguous(name, &others)).collect();
+        names.sort_by_key(|name| Reverse(name.len()));
+        Self { names, others }
     }
 
-    /// The length of the word or the name at the beginning of a text, and the name.
-    fn read(&self, text: &str) -> (usize, Option<&'q str>) {
-        let spelled = |name: &&'q str| Some((spelled(text, name)?, Some(*name)));
+    /// The name at the beginning of a text, with the length that it has there.
+    fn name_at(&self, text: &str) -> Option<(usize, &'q str)> {
+        let spelled = |name: &&'q str| Some((spelled_length(text, name)?, *name));
         if let Some(found) = self.names.iter().find_map(spelled) {
-            return found;
+            return Some(found);
         }
         let length = text.find(|sign| !is_word_sign(sign)).unwrap_or(text.len());
-        let word = &text[..length];
-        let is_meant = |name: &&&str| is_joined(name, word);
-        let name = self.names.iter().find(is_meant).filter(|_| !self.is_taken(word));
-        (length, name.copied())
-    }
-
-    /// Whether the schema or the query itself has that name for something.
-    fn is_taken(&self, word: &str) -> bool {
-        let word = word.to_lowercase();
-        let mut words = self.lower.split_whitespace().map(|it| it.trim_matches([',', '(', ')']));
-        let is_alias = words.clone().zip(words.clone().skip(1)).any(|pair| pair == ("as", &word));
-        let is_query = words.any(|it| it == word) && self.lower.contains(&format!("{word} as ("));
-        is_alias || is_query || self.others.iter().any(|other| other.to_lowercase() == word)
+        let (word, after) = text.split_at(length);
+        let is_other = is_reserved(word) || self.others.contains(&word.to_lowercase());
+        if is_other || begins_call(after) {
+            return None;
+        }
+        let mut meant = self.names.iter().filter(|name| is_joined(name, word));
+        match (meant.next(), meant.next()) {
+            (Some(name), None) => Some((length, name)),
+            _ => None,
+        }
     }
 }
 
+/// The names that a query gives to its columns and to queries within it, in lower case.
+fn defined_names(query: &str) -> Vec<String> {
+    let tokens = tokens(query);
+    let mut names = Vec::new();
+    for (place, token) in tokens.iter().enumerate().filter(|(_, token)| token.is_word("as")) {
+        let Some(next) = tokens.get(place + 1) else { continue };
+        names.extend(next.name());
+        let is_query = next.text == "(" || next.is_word("materialized") || next.is_word("not");
+        if is_query && token.name().is_some() {
+            let before = tokens.get(..place).unwrap_or_default();
+            // A query may name its columns: `x (a, b) AS (`.
+            let open = before.iter().rposition(|token| token.text == "(");
+            let lists = before.last().is_some_and(|token| token.text == ")");
+            let end = if lists { open.unwrap_or_default() } else { place };
+            names.extend(end.checked_sub(1).and_then(|at| tokens.get(at)?.name()));
+        }
+    }
+    names.into_iter().map(str::to_lowercase).collect()
+}
+
+/// Whether a name, without its quotes, can be read in another way: as a keyword, a function, a number,
+/// or as words of which one is another name.
+fn is_ambiguous(name: &str, others: &HashSet<String>) -> bool {
+    let mut words = name.split(|sign| !is_word_sign(sign)).filter(|word| !word.is_empty());
+    let Some(first) = words.next() else { return true };
+    let is_other = |word: &str| others.contains(&word.to_lowercase());
+    let is_call = name.strip_prefix(first).is_some_and(|rest| rest.starts_with('('));
+    let has_other = if is_reserved(first) { words.any(is_other) } else { is_other(first) };
+    name.contains('.')
+        || is_reserved(name)
+        || is_call
+        || has_other
+        || !name.chars().any(char::is_alphabetic)
+}
+
 /// The length of a name at the beginning of a text, spelled with other capitals or spaces.
-fn spelled(text: &str, name: &str) -> Option<usize> {
+fn spelled_length(text: &str, name: &str) -> Option<usize> {
     let mut rest = text;
     let mut signs = name.chars().peekable();
     while let Some(sign) = signs.next() {
@@ -137,7 +180,13 @@ fn spelled(text: &str, name: &str) -> Option<usize> {
         }
     }
     let is_whole = !name.ends_with(is_word_sign) || !rest.starts_with(is_word_sign);
-    is_whole.then_some(text.len() - rest.len())
+    let is_word = name.chars().all(is_word_sign);
+    (is_whole && !(is_word && begins_call(rest))).then_some(text.len() - rest.len())
+}
+
+/// Whether the word before is a function or a type.
+fn begins_call(after: &str) -> bool {
+    after.trim_start().starts_with(['(', '\''])
 }
 
 /// Whether a word is a name of several words, joined: `order_head` or `OrderHead`.
@@ -149,19 +198,34 @@ fn is_joined(name: &str, word: &str) -> bool {
 }
 
 /// What to write instead of a column that a database does not know, as its error names it.
-pub(super) fn unknown_column_hint(error: &str, tables: &[KnownTable]) -> Option<String> {
-    let after = ["no such column: ", "column "].iter().find_map(|begin| {
-        let rest = error.split_once(begin)?.1;
-        (*begin != "column " || rest.contains("does not exist")).then_some(rest)
-    })?;
-    let given = after.split(" does not exist").next()?.split_whitespace().next()?;
-    let given = given.rsplit('.').next()?.trim_matches('"');
-    let has_it =
-        |table: &&KnownTable| table.columns.iter().any(|column| column.eq_ignore_ascii_case(given));
-    let owners: Vec<&str> = tables.iter().filter(has_it).map(|table| table.name.as_str()).collect();
-    if owners.is_empty() {
-        let columns = tables.iter().flat_map(|table| table.columns.iter().map(String::as_str));
-        return nearest(given, columns).map(|meant| format!("did you mean `{meant}`?"));
+pub(super) fn unknown_column_hint(
+    error: &str,
+    tables: &[KnownTable],
+    dialect: &str,
+) -> Option<String> {
+    let style = IdentifierStyle::of(dialect);
+    let given = unknown_column(error)?;
+    let columns = || tables.iter().flat_map(|table| &table.columns);
+    let owners: Vec<&str> = tables
+        .iter()
+        .filter(|table| table.columns.iter().any(|column| style.is_same(column, given)))
+        .map(|table| table.name.as_str())
+        .collect();
+    if !owners.is_empty() {
+        return Some(format!("`{given}` is a column of: {}", owners.join(", ")));
     }
-    Some(format!("only these tables have `{given}`: {}", owners.join(", ")))
+    let in_other_case = columns().find(|column| column.eq_ignore_ascii_case(given));
+    let meant = in_other_case.map(String::as_str);
+    let meant = meant.or_else(|| nearest(given, columns().map(String::as_str)))?;
+    Some(format!("did you mean `{}`?", style.name(meant)))
+}
+
+/// The column that an error names as unknown, without its table.
+fn unknown_column(error: &str) -> Option<&str> {
+    let given = match error.split_once("no such column: ") {
+        Some((_, after)) => after.split(" (at `").next()?,
+        None => error.split_once("column ")?.1.split_once(" does not exist")?.0,
+    };
+    let given = given.trim_end_matches('"');
+    given.rsplit(['.', '"']).next().filter(|name| !name.is_empty())
 }

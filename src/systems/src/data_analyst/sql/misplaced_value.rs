@@ -2,7 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::query_token::{QueryToken, tokens};
 use crate::data_analyst::tabular::TabularResult;
+
+/// The kind of a failure by a value that is looked for in the wrong column.
+pub(super) const MISPLACED_VALUE: &str = "MisplacedValue";
 
 /// A value that the question names, and a column that has it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -16,7 +20,7 @@ pub struct NamedValue {
 }
 
 /// What to tell a model whose query has found nothing, because it looks for a value in a column
-/// that does not have it.
+/// that does not have it. `columns` are those whose values were compared with the question.
 ///
 /// ```
 /// use antiphon_systems::data_analyst::sql::misplaced_value::{NamedValue, misplaced_value};
@@ -24,35 +28,34 @@ pub struct NamedValue {
 ///     table: "machine".into(), column: "label".into(), value: "Extruder B".into(),
 /// };
 /// let query = "SELECT count(*) FROM batch WHERE mach_id = 'Extruder B'";
-/// let told = misplaced_value(query, &[label]).unwrap();
+/// let columns = ["mach_id".to_owned(), "label".to_owned()];
+/// let told = misplaced_value(query, &columns, &[label]).unwrap();
 /// assert_eq!(told, "no row has `mach_id` 'Extruder B', which is a value of `machine.label`");
 /// ```
-pub fn misplaced_value(query: &str, named: &[NamedValue]) -> Option<String> {
-    let pieces: Vec<&str> = query.split('\'').collect();
-    pieces.chunks(2).find_map(|piece| {
-        let [before, literal] = piece else { return None };
-        let column = compared_column(before)?;
+pub fn misplaced_value(query: &str, columns: &[String], named: &[NamedValue]) -> Option<String> {
+    let tokens = tokens(query);
+    tokens.iter().enumerate().find_map(|(place, token)| {
+        let literal = token.literal()?;
+        let column = compared_column(tokens.get(..place)?)?;
+        let is_compared = |known: &String| known.eq_ignore_ascii_case(column);
         let has_it = |one: &&NamedValue| one.value.to_lowercase() == literal.to_lowercase();
-        if named.iter().filter(has_it).any(|one| one.column.eq_ignore_ascii_case(&column)) {
+        let is_right = |one: &NamedValue| one.column.eq_ignore_ascii_case(column);
+        if !columns.iter().any(is_compared) || named.iter().filter(has_it).any(is_right) {
             return None;
         }
         let NamedValue { table, column: own, value } = named.iter().find(has_it)?;
-        let told = format!("no row has `{column}` '{value}', which is a value of `{table}.{own}`");
-        Some(told)
+        Some(format!("no row has `{column}` '{value}', which is a value of `{table}.{own}`"))
     })
 }
 
-/// The column before a comparison at the end of a text, without its table.
-fn compared_column(before: &str) -> Option<String> {
-    let before = before.trim_end();
-    let lower = before.to_ascii_lowercase();
-    let comparison = ["=", " like", " in ("].iter().find(|it| lower.ends_with(**it))?;
-    let before = before.get(..before.len() - comparison.len())?.trim_end();
-    let name = match before.strip_suffix('"') {
-        Some(quoted) => quoted.rsplit_once('"')?.1,
-        None => before.rsplit(|sign: char| !(sign.is_alphanumeric() || sign == '_')).next()?,
+/// The column that what follows these tokens has to be equal to.
+fn compared_column<'q>(before: &[QueryToken<'q>]) -> Option<&'q str> {
+    let before = match before {
+        [before @ .., sign] if sign.text == "=" || sign.is_word("like") => before,
+        [before @ .., word, open] if word.is_word("in") && open.text == "(" => before,
+        _ => return None,
     };
-    (!name.is_empty()).then(|| name.to_owned())
+    before.last()?.name()
 }
 
 /// Whether a result says that there is nothing: no rows, or a single zero or NULL.

@@ -6,7 +6,7 @@ use serde_json::{Value as Json, json};
 
 use super::agreement;
 use super::known_names::unknown_column_hint;
-use super::misplaced_value::{is_nothing, misplaced_value};
+use super::misplaced_value::{MISPLACED_VALUE, is_nothing, misplaced_value};
 use super::unit_check::unit_mismatch;
 use super::work::{CandidateResult, SqlAttempt, SqlWork};
 use crate::data_analyst::DataAnalyst;
@@ -21,8 +21,6 @@ use crate::patch::Patch;
 
 /// How often a query is run whose columns are gone.
 const MOST_RUNS: usize = 3;
-/// The kind of a failure by a value that is looked for in the wrong column.
-const MISPLACED_VALUE: &str = "MisplacedValue";
 /// The kind of a failure by a unit that the question does not ask for.
 const UNIT_MISMATCH: &str = "UnitMismatch";
 
@@ -37,8 +35,11 @@ pub(in crate::data_analyst) async fn check(
     } else if let Some(mismatch) = unit_mismatch(&cx.input().question, &work.query) {
         let error = AgentError::new(UNIT_MISMATCH, mismatch.message());
         fail(&cx, &mut work, error.with("hint", mismatch.hint()), 0.0);
-    } else if let Err(fault) = call(&cx, json!({"query": work.query, "check_only": true})).await {
-        reject(&cx, &mut work, fault, 0.0)?;
+    } else if let Err(fault) = check_only(&cx, &work.query).await {
+        match mended_query(&work, &fault) {
+            Some(query) if check_only(&cx, &query).await.is_ok() => mend(&cx, &mut work, query),
+            _ => reject(&cx, &mut work, fault, 0.0)?,
+        }
     }
     Ok(patch(work))
 }
@@ -56,11 +57,24 @@ pub(in crate::data_analyst) async fn run(
         return Ok(patch(work));
     }
     let begun = cx.call.cx.clock.now();
-    let outcome = rows(&cx, &work.query).await;
+    let outcome = match rows(&cx, &work.query).await {
+        Err(fault) if let Some(query) = mended_query(&work, &fault) => {
+            match rows(&cx, &query).await {
+                Ok(found) => {
+                    mend(&cx, &mut work, query);
+                    Ok(found)
+                }
+                Err(last) if ends_run(&last) => Err(last),
+                // It is about what the model has written.
+                Err(_) => Err(fault),
+            }
+        }
+        outcome => outcome,
+    };
     let latency_ms = cx.call.cx.clock.now().since(begun).as_secs_f64() * 1e3;
     match outcome {
         Ok(found) => match table(&cx, &found) {
-            Some(table) if let Some(error) = doubt(&work, &table) => {
+            Some(table) if let Some(error) = misplaced_value_error(&cx, &work, &table) => {
                 fail(&cx, &mut work, error, latency_ms);
             }
             Some(table) => {
@@ -75,16 +89,49 @@ pub(in crate::data_analyst) async fn run(
 }
 
 /// Why a result is looked at again: it is nothing, and another column has the value that the query
-/// looks for. Said once, since nothing may be the answer.
-fn doubt(work: &SqlWork, table: &TabularResult) -> Option<AgentError> {
-    let is_doubt = |error: &AgentError| error.kind == MISPLACED_VALUE;
-    let was_told = work.attempts.iter().filter_map(|it| it.error.as_ref()).any(is_doubt);
-    if was_told || !is_nothing(table) {
+/// looks for. Said once, and not after the last attempt, since nothing may be the answer.
+fn misplaced_value_error(
+    cx: &NodeContext<DataAnalyst>,
+    work: &SqlWork,
+    table: &TabularResult,
+) -> Option<AgentError> {
+    let was_told = |error: &AgentError| error.kind == MISPLACED_VALUE;
+    let told = work.attempts.iter().filter_map(|it| it.error.as_ref()).any(was_told);
+    if told || !is_nothing(table) || is_last(cx, work) {
         return None;
     }
-    let message = misplaced_value(&work.query, &work.named_values)?;
-    let hint = "if the query is right all the same, write it again as it is";
-    Some(AgentError::new(MISPLACED_VALUE, message).with("hint", hint))
+    let message = misplaced_value(&work.query, &work.value_columns, &work.named_values)?;
+    Some(AgentError::new(MISPLACED_VALUE, message))
+}
+
+/// Whether there is no time or attempt left after a failure of this one.
+fn is_last(cx: &NodeContext<DataAnalyst>, work: &SqlWork) -> bool {
+    let failures = work.attempts.iter().filter(|attempt| !attempt.success).count();
+    is_late(cx, work) || failures + 1 >= cx.system().config.max_sql_attempts
+}
+
+fn is_late(cx: &NodeContext<DataAnalyst>, work: &SqlWork) -> bool {
+    let now = cx.call.cx.clock.now().as_micros();
+    let limit = cx.system().config.agent_timeout().as_micros();
+    u128::from(now - work.started.min(now)) >= limit
+}
+
+/// The query with its names as the schema has them, if that may be what is wrong with it.
+fn mended_query(work: &SqlWork, fault: &Fault) -> Option<String> {
+    let is_of_names = matches!(
+        fault.code,
+        FaultCode::QueryRefused
+            | FaultCode::QueryTableForbidden
+            | FaultCode::QueryFailed
+            | FaultCode::ToolFailed
+    );
+    if is_of_names { work.mended_query() } else { None }
+}
+
+fn mend(cx: &NodeContext<DataAnalyst>, work: &mut SqlWork, query: String) {
+    let data = json!({"query": query, "written": work.query});
+    work.trace.push(event(cx, AgentName::Sql, TraceEventKind::Decision, "query mended", data));
+    work.query = query;
 }
 
 /// Runs a query. If a process has ended between the call and the end of its node, the journal has
@@ -113,6 +160,10 @@ fn table(cx: &NodeContext<DataAnalyst>, found: &Json) -> Option<TabularResult> {
     cx.attachments().get(id)?;
     let count = found.get("row_count").and_then(Json::as_u64)?;
     Some(table.with_arrow(id, usize::try_from(count).ok()?))
+}
+
+async fn check_only(cx: &NodeContext<DataAnalyst>, query: &str) -> Result<Json, Fault> {
+    call(cx, json!({"query": query, "check_only": true})).await
 }
 
 async fn call(cx: &NodeContext<DataAnalyst>, arguments: Json) -> Result<Json, Fault> {
@@ -188,7 +239,7 @@ pub(super) fn reject(
     }
     let mut error = AgentError::of(&fault);
     let is_mended = is_mended_by_another_query(&fault.code);
-    let hint = unknown_column_hint(&fault.message, &work.known_tables);
+    let hint = unknown_column_hint(&fault.message, &work.known_tables, &work.dialect);
     if let Some(hint) = hint.as_deref().or(fault.hint.as_deref()).filter(|_| is_mended) {
         error = error.with("hint", hint);
     }
@@ -215,8 +266,7 @@ pub(super) fn fail(
     });
     work.trace.push(event(cx, AgentName::Sql, TraceEventKind::Error, "attempt", data));
     work.fail(error, latency_ms);
-    let now = cx.call.cx.clock.now().as_micros();
-    let is_late = u128::from(now - work.started.min(now)) >= config.agent_timeout().as_micros();
+    let is_late = is_late(cx, work);
     let failures = work.attempts.iter().filter(|attempt| !attempt.success).count();
     let is_over = is_late || failures >= config.max_sql_attempts;
     if is_over && !work.candidates.is_empty() {

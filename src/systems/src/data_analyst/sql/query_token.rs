@@ -24,9 +24,21 @@ impl<'q> QueryToken<'q> {
     pub(super) fn is_word(&self, word: &str) -> bool {
         self.text.eq_ignore_ascii_case(word)
     }
+
+    /// The number that it is.
+    pub(super) fn number(&self) -> Option<f64> {
+        let is_number = self.text.starts_with(|sign: char| sign.is_ascii_digit());
+        if is_number { self.text.parse().ok() } else { None }
+    }
+
+    /// The text that it is, without quotes; none for anything but a literal.
+    pub(super) fn literal(&self) -> Option<String> {
+        let inner = self.text.strip_prefix('\'')?;
+        Some(inner.strip_suffix('\'').unwrap_or(inner).replace("''", "'"))
+    }
 }
 
-/// What a query consists of, without spaces and comments.
+/// What a query consists of, in its order, without spaces and comments.
 pub(super) fn tokens(query: &str) -> Vec<QueryToken<'_>> {
     let mut tokens = Vec::new();
     let mut at = 0;
@@ -51,12 +63,26 @@ pub(super) fn token_length(text: &str, first: char) -> usize {
         '[' => ("]".to_owned(), 1),
         '-' if text.starts_with("--") => ("\n".to_owned(), 2),
         '/' if text.starts_with("/*") => ("*/".to_owned(), 2),
+        '0'..='9' => {
+            let is_digit = |sign: char| sign.is_ascii_digit() || matches!(sign, '.' | 'e' | 'E');
+            return text.find(|sign| !is_digit(sign)).unwrap_or(text.len());
+        }
         first if is_word_sign(first) => {
             return text.find(|sign| !is_word_sign(sign)).unwrap_or(text.len());
         }
         first => return first.len_utf8(),
     };
-    text[open..].find(&end).map_or(text.len(), |at| open + at + end.len())
+    let mut at = open;
+    loop {
+        let Some(found) = text[at..].find(&end) else { return text.len() };
+        at += found + end.len();
+        // A quote that is doubled is one within the text.
+        let is_doubled = matches!(first, '\'' | '"' | '`') && text[at..].starts_with(first);
+        if !is_doubled {
+            return at;
+        }
+        at += end.len();
+    }
 }
 
 /// Whether a character may be part of a name without quotes.

@@ -5,9 +5,8 @@ use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
 use super::catalogue_query::requested_list;
-use super::column_owner::give_owners;
-use super::known_names::quote_names;
 use super::listing::SchemaRequest;
+use super::misplaced_value::MISPLACED_VALUE;
 use super::work::{SqlAttempt, SqlWork};
 use crate::builder::RoleNode;
 use crate::computation::RejectedWording;
@@ -116,8 +115,13 @@ fn writing(cx: &NodeContext<DataAnalyst>) -> Result<Vec<Message>, Fault> {
         }
         let mut delimited = DelimitedInput::new();
         delimited.add("error", &cut(&wrong, LONGEST_ERROR));
-        let again =
-            "Write the whole query again without that mistake, from the tables that are listed.";
+        // Nothing may be the right answer.
+        let again = if error.kind == MISPLACED_VALUE {
+            "If a value stands in the wrong column there, write the whole query again without that \
+             mistake. If it does not, write the same query again."
+        } else {
+            "Write the whole query again without that mistake, from the tables that are listed."
+        };
         messages.push(Message::user(delimited.then(again)));
     }
     Ok(messages)
@@ -141,7 +145,7 @@ fn written(cx: &NodeContext<DataAnalyst>, mut reply: RoleReply) -> Result<Patch<
     {
         listing.note(cx, &mut work, &sql);
     } else {
-        work.query = mended(&sql, &work);
+        work.query = extract(&sql);
         work.is_reviewed = false;
         let data = json!({"query": work.query, "attempt": work.attempts.len() + 1});
         work.trace.push(event(cx, AgentName::Sql, TraceEventKind::Decision, "query", data));
@@ -152,12 +156,6 @@ fn written(cx: &NodeContext<DataAnalyst>, mut reply: RoleReply) -> Result<Patch<
 /// The list that a reply asks for; none if it has a query.
 fn asked_listing(sql: &str, scope: Option<&str>, tables: Vec<String>) -> Option<SchemaRequest> {
     SchemaRequest::read(scope, tables).filter(|_| sql.trim().is_empty())
-}
-
-/// The query of a reply, with its names as the schema has them.
-fn mended(reply: &str, work: &SqlWork) -> String {
-    let quoted = quote_names(&extract(reply), &work.known_tables, &work.dialect);
-    give_owners(&quoted, &work.known_tables)
 }
 
 fn patch(work: SqlWork) -> Patch<State> {
@@ -217,7 +215,7 @@ pub(in crate::data_analyst) fn reviewer() -> RoleNode<DataAnalyst> {
         conclude: |cx, mut reply| {
             let ReviewReply { sql } = reply.read()?;
             let mut work = cx.state.sql.clone();
-            let reviewed = mended(&sql, &work);
+            let reviewed = extract(&sql);
             let is_kept = is_degraded(&reviewed, &work.query);
             let data = json!({"query": reviewed, "kept_original": is_kept});
             work.trace.push(event(cx, AgentName::Sql, TraceEventKind::Message, "review", data));

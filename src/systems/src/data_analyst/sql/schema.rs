@@ -102,6 +102,7 @@ async fn describe(
     let columns: Vec<(String, String)> = described.iter().flat_map(text_columns).collect();
     let values = look_up(cx, query, &columns).await?;
     let values: Vec<_> = columns.into_iter().zip(values).collect();
+    work.value_columns = values.iter().map(|((_, column), _)| column.clone()).collect();
     work.named_values = named_values(&values);
     let style = IdentifierStyle::of(&work.dialect);
     for table in &described {

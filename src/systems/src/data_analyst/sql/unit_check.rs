@@ -3,6 +3,8 @@
 
 use antiphon_figures::MeasuredUnit;
 
+use super::query_token::{QueryToken, tokens};
+
 /// How far a factor of a query may be from the exact one: people write 1.6 and 1024.
 const TOLERANCE: f64 = 0.03;
 
@@ -86,42 +88,20 @@ fn converts(held: MeasuredUnit, asked: MeasuredUnit, numbers: &[f64]) -> bool {
     held.is_temperature() && if is_fahrenheit { has(32.0) } else { has(273.15) }
 }
 
-/// A part of a query.
-#[derive(Clone, Debug, PartialEq)]
-enum QueryToken<'q> {
-    /// A name or a keyword; `true` if it stands in quotes.
-    Word(&'q str, bool),
-    Number(&'q str),
-    Sign(char),
-}
-
-impl QueryToken<'_> {
-    fn number(&self) -> Option<f64> {
-        match self {
-            Self::Number(text) => text.parse().ok(),
-            _ => None,
-        }
-    }
-
-    fn is_keyword(&self, keyword: &str) -> bool {
-        matches!(self, Self::Word(word, false) if word.eq_ignore_ascii_case(keyword))
-    }
-}
-
 /// The names between each `SELECT` and its `FROM`.
 fn selected<'q>(tokens: &[QueryToken<'q>]) -> Vec<&'q str> {
     let mut names = Vec::new();
     // Whether each open bracket is within such a list.
     let mut lists = vec![false];
     for token in tokens {
-        match token {
-            QueryToken::Sign('(') => lists.push(lists.last() == Some(&true)),
-            QueryToken::Sign(')') if lists.len() > 1 => {
+        match token.text {
+            "(" => lists.push(lists.last() == Some(&true)),
+            ")" if lists.len() > 1 => {
                 lists.pop();
             }
-            _ if token.is_keyword("select") => set_last(&mut lists, true),
-            _ if token.is_keyword("from") => set_last(&mut lists, false),
-            QueryToken::Word(name, _) if lists.last() == Some(&true) => names.push(*name),
+            _ if token.is_word("select") => set_last(&mut lists, true),
+            _ if token.is_word("from") => set_last(&mut lists, false),
+            _ if lists.last() == Some(&true) => names.extend(token.name()),
             _ => {}
         }
     }
@@ -132,50 +112,4 @@ fn set_last(lists: &mut [bool], is_list: bool) {
     if let Some(last) = lists.last_mut() {
         *last = is_list;
     }
-}
-
-/// Names, numbers and signs of a query; what stands in single quotes is left out.
-fn tokens(query: &str) -> Vec<QueryToken<'_>> {
-    let mut tokens = Vec::new();
-    let mut rest = query;
-    while let Some(first) = rest.chars().next() {
-        let end = match first {
-            '\'' => quoted(rest, '\''),
-            '"' | '`' => quoted(rest, first),
-            '[' => quoted(rest, ']'),
-            _ if first.is_alphabetic() || first == '_' => {
-                length(rest, |sign| sign.is_alphanumeric() || matches!(sign, '_' | '$'))
-            }
-            _ if first.is_ascii_digit() => {
-                length(rest, |sign| sign.is_ascii_digit() || matches!(sign, '.' | 'e' | 'E'))
-            }
-            _ => first.len_utf8(),
-        };
-        let (text, after) = rest.split_at(end);
-        rest = after;
-        match first {
-            '\'' => {}
-            '"' | '`' | '[' => {
-                let inside = text.get(1..text.len().saturating_sub(1)).unwrap_or_default();
-                tokens.push(QueryToken::Word(inside, true));
-            }
-            _ if first.is_alphabetic() || first == '_' => {
-                tokens.push(QueryToken::Word(text, false));
-            }
-            _ if first.is_ascii_digit() => tokens.push(QueryToken::Number(text)),
-            _ if first.is_whitespace() => {}
-            _ => tokens.push(QueryToken::Sign(first)),
-        }
-    }
-    tokens
-}
-
-fn length(text: &str, belongs: impl Fn(char) -> bool) -> usize {
-    text.find(|sign: char| !belongs(sign)).unwrap_or(text.len())
-}
-
-/// The bytes of a text in quotes, both included.
-fn quoted(text: &str, close: char) -> usize {
-    let inside = text.get(1..).unwrap_or_default();
-    inside.find(close).map_or(text.len(), |at| 1 + at + close.len_utf8())
 }

@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::known_names::KnownTable;
+use super::column_owner::give_owners;
+use super::known_names::{KnownTable, quote_names};
 use super::listing::SchemaRequest;
 use super::misplaced_value::NamedValue;
 use crate::computation::RejectedWording;
@@ -51,7 +52,9 @@ pub struct SqlWork {
     pub tables: String,
     /// All tables that may be read.
     pub known_tables: Vec<KnownTable>,
-    /// The values in these that the question names.
+    /// The columns whose values were compared with the question.
+    pub value_columns: Vec<String>,
+    /// Their values that the question names.
     pub named_values: Vec<NamedValue>,
     /// The query that is to run next.
     pub query: String,
@@ -89,6 +92,13 @@ impl SqlWork {
     /// The rows of the table that models read: more of a list, whose rows are short.
     pub(crate) fn shown_rows(&self, usual: usize) -> usize {
         if self.listing.is_some() { usual.max(MOST_LISTED) } else { usual }
+    }
+
+    /// The query with its names as the schema has them; none if it has them already.
+    pub(crate) fn mended_query(&self) -> Option<String> {
+        let quoted = quote_names(&self.query, &self.known_tables, &self.dialect);
+        let mended = give_owners(&quoted, &self.known_tables);
+        (mended != self.query).then_some(mended)
     }
 
     /// Counts a query that failed.

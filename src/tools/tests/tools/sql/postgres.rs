@@ -4,13 +4,15 @@ use arrow_array::Array;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Decimal128Type, TimestampMicrosecondType};
 use arrow_ipc::reader::StreamReader;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use antiphon_net::Secret;
+use antiphon_runtime::{CallContext, SystemClock};
 use antiphon_tools::sql::{
     CellValue, Database, PostgresDatabase, PostgresOptions, QueryLimits, QueryParameters,
-    QueryPolicy, QueryTable, SqlDialect, TableKind, TableName,
+    QueryPolicy, QueryTable, SqlDialect, SqlTools, TableKind, TableName,
 };
 use serde_json::json;
 use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
@@ -336,6 +338,30 @@ async fn the_overview_shows_keys_comments_and_estimates() {
         let sample = database.sample(&hidden, &QueryLimits::default()).await;
         assert_eq!(sample.unwrap_err().code, "query_table_forbidden");
     }
+}
+
+#[tokio::test]
+async fn a_table_with_capitals_is_described_by_the_name_that_it_is_listed_with() {
+    let Some(server) = TestServer::start().await else { return };
+    let made = r#"CREATE TABLE "Order Head" ("createdAt" date); CREATE TABLE plain (a int)"#;
+    server.client.batch_execute(made).await.unwrap();
+    let url = format!("{}/{}", server.base, server.name);
+    let database = Arc::new(open(&url, QueryPolicy::new(SqlDialect::Postgres)));
+    let tools = SqlTools::of(&(database as Arc<_>), QueryLimits::default(), QueryLimits::columns());
+    let schema = tools.iter().find(|tool| tool.spec().name == "sql_schema").unwrap();
+    let cx = CallContext::new(Arc::new(SystemClock::default()));
+    for (given, name) in [
+        ("Order Head", "Order Head"),
+        ("\"Order Head\"", "Order Head"),
+        ("public.Order Head", "Order Head"),
+        ("PLAIN", "plain"),
+    ] {
+        let found = schema.call(json!({"tables": [given], "sample_rows": 1}), &cx).await.unwrap();
+        assert_eq!(found["tables"][0]["name"], name, "{given}");
+    }
+    let fault = schema.call(json!({"tables": ["Orders Head"]}), &cx).await.unwrap_err();
+    assert_eq!(fault.code, "query_table_forbidden");
+    assert!(fault.message.contains("orders head"), "{fault}");
 }
 
 #[tokio::test]
