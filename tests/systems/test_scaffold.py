@@ -240,7 +240,7 @@ def loop() -> ReviewLoop:
 
 def test_a_setting_that_is_no_json_is_refused_by_its_name() -> None:
     with pytest.raises(
-        ValidationError, match="`retry_limit` is no setting, or not of this"
+        ValidationError, match="`retry_limit` is no setting, or has no JSON form"
     ) as caught:
         ReviewLoop(scripted([]), retry_limit=object())  # type: ignore[arg-type]
     assert caught.value.code == "system_setting_invalid"

@@ -65,6 +65,18 @@ async fn four_failed_queries_fail_the_agent_and_the_question_is_still_composed()
     assert!(!composer.contains("no such column"), "errors are for the trace: {composer}");
 }
 
+/// DA-55 of `docs/systems/data-analyst.md`.
+#[tokio::test]
+async fn a_lone_null_is_no_answer() {
+    let null = "SELECT sum(net_eur) AS total FROM orders WHERE id > 99";
+    let played = played(&[null]).await;
+    assert_eq!(played.results(), [("sql", "failed".to_owned(), "NoValue".to_owned())]);
+    assert_eq!(played.result.outcome, Outcome::NoAnswer);
+    let reason = played.result.reason.as_deref().unwrap();
+    assert!(reason.contains("no value there"), "{reason}");
+    assert!(played.requests("sql_answerer").is_empty());
+}
+
 #[tokio::test]
 async fn a_query_that_failed_is_not_run_again() {
     let played = played(&["SELECT a FROM orders", "SELECT a FROM orders", COUNT]).await;

@@ -209,7 +209,7 @@ fn succeed(
     }
 }
 
-/// Takes the result over that most queries came to, or abstains.
+/// Takes the result over that most queries came to, or abstains; a lone NULL says nothing.
 fn settle(cx: &NodeContext<DataAnalyst>, work: &mut SqlWork) {
     let all = work.candidates.len();
     let agreed = agreement::agreed(&work.candidates).map(|(one, count)| (one.clone(), count));
@@ -218,7 +218,12 @@ fn settle(cx: &NodeContext<DataAnalyst>, work: &mut SqlWork) {
         work.trace.push(event(cx, AgentName::Sql, TraceEventKind::Decision, "candidates", data));
     }
     if let Some((CandidateResult { query, table, .. }, _)) = agreed {
-        (work.query, work.table) = (query, Some(table));
+        if table.single_cell().is_some_and(Json::is_null) {
+            let message = "the database has no value there: the query found NULL";
+            work.error = Some(AgentError::new("NoValue", message).with("query", query));
+        } else {
+            (work.query, work.table) = (query, Some(table));
+        }
         return;
     }
     let queries: Vec<&str> = work.candidates.iter().map(|one| one.query.as_str()).collect();
