@@ -116,7 +116,7 @@ fn a_column_is_taken_from_the_only_table_of_the_query_that_has_it() {
         ),
         (
             r#"SELECT pos.status FROM public.pos, "Order Head" WHERE pos.ord_no = "Order Head".ord_no"#,
-            r#"SELECT Order Head.status FROM public.pos, "Order Head" WHERE pos.ord_no = "Order Head".ord_no"#,
+            r#"SELECT "Order Head".status FROM public.pos, "Order Head" WHERE pos.ord_no = "Order Head".ord_no"#,
         ),
     ] {
         assert_eq!(give_owners(given, &shop()), mended);

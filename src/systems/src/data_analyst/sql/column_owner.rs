@@ -14,6 +14,8 @@ const ENDS: [&str; 16] = [
 /// A table of a query, under the name that it has there.
 struct QuerySource<'q> {
     alias: &'q str,
+    /// The same as it is written, perhaps in quotes.
+    written: &'q str,
     table: &'q KnownTable,
 }
 
@@ -79,7 +81,7 @@ fn changes<'q>(query: &'q str, tables: &'q [KnownTable]) -> Option<Vec<(Range<us
         if joins {
             return None;
         }
-        changes.push((token.place.clone(), owner.alias));
+        changes.push((token.place.clone(), owner.written));
     }
     Some(changes)
 }
@@ -101,12 +103,12 @@ fn sources<'q>(
         }
         lists = true;
         let [first, others @ ..] = others else { return None };
-        let mut name = first.name()?;
+        let (mut name, mut written) = (first.name()?, first.text);
         rest = others;
         while let [dot, part, more @ ..] = rest
             && dot.text == "."
         {
-            name = part.name()?;
+            (name, written) = (part.name()?, part.text);
             rest = more;
         }
         let is_it = |table: &&KnownTable| {
@@ -123,10 +125,10 @@ fn sources<'q>(
             && let Some(given) = word.name()
             && !ENDS.iter().any(|end| word.is_word(end))
         {
-            alias = given;
+            (alias, written) = (given, word.text);
             rest = more;
         }
-        sources.push(QuerySource { alias, table });
+        sources.push(QuerySource { alias, written, table });
     }
     Some(sources)
 }
