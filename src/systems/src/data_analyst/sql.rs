@@ -36,7 +36,7 @@ mod unit_check;
 pub(super) mod value_lookup;
 pub mod work;
 
-pub use known_names::KnownTable;
+pub use known_names::{KnownReference, KnownTable};
 pub use listing::{SchemaRequest, SchemaScope};
 pub use misplaced_value::NamedValue;
 pub use work::{CandidateResult, SqlAttempt, SqlWork};

@@ -3,7 +3,7 @@
 use antiphon_core::{Fault, FaultCode};
 use antiphon_models::ScriptedReply;
 use antiphon_systems::Outcome;
-use antiphon_systems::data_analyst::{TabularResult, TraceEventKind};
+use antiphon_systems::data_analyst::{AgentRequest, TabularResult, TraceEventKind};
 use serde_json::{Value as Json, json};
 
 use crate::scene::{Played, Scene, query, said};
@@ -75,6 +75,28 @@ async fn a_lone_null_is_no_answer() {
     let reason = played.result.reason.as_deref().unwrap();
     assert!(reason.contains("no value there"), "{reason}");
     assert!(played.requests("sql_answerer").is_empty());
+}
+
+#[tokio::test]
+async fn a_small_writer_is_told_the_time_only_where_the_question_needs_it() {
+    for (model, question, is_told) in [
+        ("local:qwen-1.5b", "How many orders came in today?", true),
+        ("local:qwen-1.5b", "How many orders are there?", false),
+        ("test:scripted", "How many orders are there?", true),
+    ] {
+        let mut scene = Scene::new(&json!({})).queries(&[COUNT], "There are 3.");
+        scene.model_name = model;
+        let context = json!({"shop": "Lyon"});
+        let request = json!({"question": question, "context": context});
+        let played = scene
+            .role("composer", [said("There are 3.")])
+            .ask(serde_json::from_value::<AgentRequest>(request).unwrap())
+            .await;
+        let shown = played.requests("sql_writer")[0].messages[1].content.to_string();
+        assert_eq!(shown.contains("current_date"), is_told, "{shown}");
+        assert!(shown.contains("Lyon"), "{shown}");
+        assert!(played.result.state.context.contains_key("current_date"));
+    }
 }
 
 #[tokio::test]

@@ -28,6 +28,8 @@ pub(crate) struct Scene {
     pub(crate) api: Option<Arc<ScriptedApi>>,
     pub(crate) sandbox: Option<ScriptedSandbox>,
     pub(crate) sessions: fn(Session) -> Session,
+    /// The name of the model, which tells its tier.
+    pub(crate) model_name: &'static str,
     branches: Vec<ScriptBranch>,
     /// Deleted with the scene.
     _folder: TempDir,
@@ -78,6 +80,7 @@ impl Scene {
             api: None,
             sandbox: None,
             sessions: |session| session,
+            model_name: "test:scripted",
             branches: Vec::new(),
             _folder: folder,
         }
@@ -117,7 +120,7 @@ impl Scene {
     }
 
     pub(crate) fn model(&mut self) -> Arc<ScriptedModel> {
-        let model = ScriptedModel::new::<&str>([]);
+        let model = ScriptedModel::new::<&str>([]).named(self.model_name);
         Arc::new(self.branches.drain(..).fold(model, ScriptedModel::branch))
     }
 

@@ -36,6 +36,7 @@ impl QuerySource<'_> {
 /// use antiphon_systems::data_analyst::sql::KnownTable;
 /// let table = |name: &str, columns: [&str; 2]| KnownTable {
 ///     name: name.to_owned(), columns: columns.map(str::to_owned).to_vec(), is_whole: true,
+///     ..KnownTable::default()
 /// };
 /// let tables = [table("item", ["id", "name"]), table("stock", ["id", "pieces"])];
 /// let query = "SELECT T2.name FROM item T1 JOIN stock AS T2 ON T1.id = T2.id";

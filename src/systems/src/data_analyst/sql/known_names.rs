@@ -20,6 +20,19 @@ pub struct KnownTable {
     pub columns: Vec<String>,
     /// Whether these are all of its columns.
     pub is_whole: bool,
+    /// The columns that refer to one of another table.
+    pub references: Vec<KnownReference>,
+}
+
+/// A column that refers to one of another table.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KnownReference {
+    /// The column.
+    pub column: String,
+    /// The other table.
+    pub table: String,
+    /// Its column.
+    pub key: String,
 }
 
 impl KnownTable {
@@ -28,12 +41,31 @@ impl KnownTable {
         let name = listed.name.clone();
         let has_name = |table: &&Json| table.get("name").and_then(Json::as_str) == Some(&name);
         let Some(table) = described.iter().find(has_name) else {
-            return Self { name, columns: listed.columns.clone(), is_whole: false };
+            return Self { name, columns: listed.columns.clone(), ..Self::default() };
         };
         let columns = table.get("columns").and_then(Json::as_array).into_iter().flatten();
         let columns = columns.filter_map(|column| column.get("name")?.as_str());
         let columns = columns.map(str::to_owned).collect();
-        Self { name, columns, is_whole: table.get("more_columns").is_none() }
+        let is_whole = table.get("more_columns").is_none();
+        let keys = table.get("foreign_keys").and_then(Json::as_array).into_iter().flatten();
+        Self {
+            name,
+            columns,
+            is_whole,
+            references: keys.filter_map(KnownReference::read).collect(),
+        }
+    }
+}
+
+impl KnownReference {
+    /// A foreign key of one column.
+    fn read(key: &Json) -> Option<Self> {
+        let only = |name: &str| match key.get(name)?.as_array()?.as_slice() {
+            [column] => column.as_str().map(str::to_owned),
+            _ => None,
+        };
+        let table = key.get("table")?.as_str()?.to_owned();
+        Some(Self { column: only("columns")?, table, key: only("references")? })
     }
 }
 
@@ -47,7 +79,7 @@ impl KnownTable {
 /// ```
 /// use antiphon_systems::data_analyst::sql::known_names::{KnownTable, quote_names};
 /// let orders = KnownTable {
-///     name: "Order Head".into(), columns: vec!["ord_no".into()], is_whole: true,
+///     name: "Order Head".into(), columns: vec!["ord_no".into()], ..KnownTable::default()
 /// };
 /// let query = quote_names("SELECT ord_no FROM Order Head", &[orders], "SQLite");
 /// assert_eq!(query, r#"SELECT ord_no FROM "Order Head""#);
@@ -84,8 +116,10 @@ fn follows_type(before: &str) -> bool {
 
 /// How one query may spell the names that need quotes.
 struct NameSpelling<'q> {
-    /// The longest first: one may begin with another.
-    names: Vec<&'q str>,
+    /// Those that cannot be read in another way; the longest first, since one may begin with another.
+    spelled: Vec<&'q str>,
+    /// Those that a word may join.
+    joined: Vec<&'q str>,
     /// What the schema and the query itself call something else, in lower case.
     others: HashSet<String>,
 }
@@ -99,16 +133,17 @@ impl<'q> NameSpelling<'q> {
             all.iter().partition(|name| *style.name(name) != ***name);
         let mut others: HashSet<String> = plain.iter().map(|name| name.to_lowercase()).collect();
         others.extend(defined_names(query));
-        let mut names: Vec<&str> =
-            quotable.into_iter().filter(|name| !is_ambiguous(name, &others)).collect();
-        names.sort_by_key(|name| Reverse(name.len()));
-        Self { names, others }
+        let joined: Vec<&str> = quotable.into_iter().filter(|name| !name.contains('.')).collect();
+        let is_plain = |name: &&&str| !is_ambiguous(name, &others);
+        let mut spelled: Vec<&str> = joined.iter().filter(is_plain).copied().collect();
+        spelled.sort_by_key(|name| Reverse(name.len()));
+        Self { spelled, joined, others }
     }
 
     /// The name at the beginning of a text, with the length that it has there.
     fn name_at(&self, text: &str) -> Option<(usize, &'q str)> {
         let spelled = |name: &&'q str| Some((spelled_length(text, name)?, *name));
-        if let Some(found) = self.names.iter().find_map(spelled) {
+        if let Some(found) = self.spelled.iter().find_map(spelled) {
             return Some(found);
         }
         let length = text.find(|sign| !is_word_sign(sign)).unwrap_or(text.len());
@@ -117,7 +152,7 @@ impl<'q> NameSpelling<'q> {
         if is_other || begins_call(after) {
             return None;
         }
-        let mut meant = self.names.iter().filter(|name| is_joined(name, word));
+        let mut meant = self.joined.iter().filter(|name| is_joined(name, word));
         match (meant.next(), meant.next()) {
             (Some(name), None) => Some((length, name)),
             _ => None,
@@ -153,11 +188,7 @@ fn is_ambiguous(name: &str, others: &HashSet<String>) -> bool {
     let is_other = |word: &str| others.contains(&word.to_lowercase());
     let is_call = name.strip_prefix(first).is_some_and(|rest| rest.starts_with('('));
     let has_other = if is_reserved(first) { words.any(is_other) } else { is_other(first) };
-    name.contains('.')
-        || is_reserved(name)
-        || is_call
-        || has_other
-        || !name.chars().any(char::is_alphabetic)
+    is_reserved(name) || is_call || has_other || !name.chars().any(char::is_alphabetic)
 }
 
 /// The length of a name at the beginning of a text, spelled with other capitals or spaces.

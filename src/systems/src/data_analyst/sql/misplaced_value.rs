@@ -1,7 +1,11 @@
 //! Values that a query looks for in another column than the one that has them.
 
+use std::ops::Range;
+
 use serde::{Deserialize, Serialize};
 
+use super::identifier::IdentifierStyle;
+use super::known_names::KnownTable;
 use super::query_token::{QueryToken, tokens};
 use crate::data_analyst::tabular::TabularResult;
 
@@ -33,29 +37,107 @@ pub struct NamedValue {
 /// assert_eq!(told, "no row has `mach_id` 'Extruder B', which is a value of `machine.label`");
 /// ```
 pub fn misplaced_value(query: &str, columns: &[String], named: &[NamedValue]) -> Option<String> {
+    let MisplacedValue { column, values, .. } = find(query, columns, named)?;
+    let NamedValue { table, column: own, value } = values.first()?;
+    Some(format!("no row has `{column}` '{value}', which is a value of `{table}.{own}`"))
+}
+
+/// The query with such a value looked up in the table that has it, by the column of that table that
+/// the compared one refers to, or that has its name.
+///
+/// ```
+/// use antiphon_systems::data_analyst::sql::KnownTable;
+/// use antiphon_systems::data_analyst::sql::misplaced_value::{NamedValue, query_by_key};
+/// let table = |name: &str, columns: [&str; 2]| KnownTable {
+///     name: name.to_owned(), columns: columns.map(str::to_owned).to_vec(), ..KnownTable::default()
+/// };
+/// let tables = [table("machine", ["mach_id", "label"]), table("batch", ["mach_id", "kg"])];
+/// let label = NamedValue {
+///     table: "machine".into(), column: "label".into(), value: "Extruder B".into(),
+/// };
+/// let query = "SELECT sum(kg) FROM batch WHERE mach_id = 'Extruder B'";
+/// let columns = ["mach_id".to_owned(), "label".to_owned()];
+/// assert_eq!(
+///     query_by_key(query, (&columns, &[label]), &tables, "SQLite").unwrap(),
+///     "SELECT sum(kg) FROM batch WHERE mach_id \
+///      IN (SELECT mach_id FROM machine WHERE label = 'Extruder B')",
+/// );
+/// ```
+pub fn query_by_key(
+    query: &str,
+    (columns, named): (&[String], &[NamedValue]),
+    tables: &[KnownTable],
+    dialect: &str,
+) -> Option<String> {
+    let MisplacedValue { column, comparison, values } = find(query, columns, named)?;
+    let comparison = comparison?;
+    let words = tokens(query);
+    let is_read = |table: &str| {
+        let own = table.rsplit('.').next().unwrap_or_default();
+        words.iter().filter_map(QueryToken::name).any(|name| name.eq_ignore_ascii_case(own))
+    };
+    // Columns of the table itself have other meanings, such as origin and destination.
+    let others = values.iter().filter(|one| !is_read(&one.table));
+    let mut found = others.filter_map(|one| Some((*one, key_of(&one.table, column, tables)?)));
+    let (NamedValue { table, column: own, value }, key) = found.next()?;
+    let style = IdentifierStyle::of(dialect);
+    let (key, table, own) = (style.name(key), style.table(table), style.name(own));
+    let value = value.replace('\'', "''");
+    let among = format!(" IN (SELECT {key} FROM {table} WHERE {own} = '{value}')");
+    let mut mended = query.to_owned();
+    mended.replace_range(comparison, &among);
+    Some(mended)
+}
+
+/// The column of a table that a column of other tables stands for.
+fn key_of<'t>(table: &str, column: &str, tables: &'t [KnownTable]) -> Option<&'t str> {
+    let references = tables.iter().flat_map(|other| &other.references);
+    let mut keys = references
+        .filter(|one| one.table == table && one.column.eq_ignore_ascii_case(column))
+        .map(|one| one.key.as_str());
+    let own = tables.iter().find(|known| known.name == table)?.columns.iter();
+    let mut alike = own.map(String::as_str).filter(|known| known.eq_ignore_ascii_case(column));
+    keys.next().or_else(|| alike.next())
+}
+
+/// A comparison with a value that only other columns have.
+struct MisplacedValue<'q> {
+    column: &'q str,
+    /// Where the sign and the value stand, if it is for equality.
+    comparison: Option<Range<usize>>,
+    values: Vec<&'q NamedValue>,
+}
+
+fn find<'q>(
+    query: &'q str,
+    columns: &[String],
+    named: &'q [NamedValue],
+) -> Option<MisplacedValue<'q>> {
     let tokens = tokens(query);
     tokens.iter().enumerate().find_map(|(place, token)| {
         let literal = token.literal()?;
-        let column = compared_column(tokens.get(..place)?)?;
+        let before = compared(tokens.get(..place)?)?;
+        let (column, is_equality) = (before.name()?, tokens.get(place - 1)?.text == "=");
         let is_compared = |known: &String| known.eq_ignore_ascii_case(column);
         let has_it = |one: &&NamedValue| one.value.to_lowercase() == literal.to_lowercase();
-        let is_right = |one: &NamedValue| one.column.eq_ignore_ascii_case(column);
-        if !columns.iter().any(is_compared) || named.iter().filter(has_it).any(is_right) {
+        let values: Vec<&NamedValue> = named.iter().filter(has_it).collect();
+        let is_right = values.iter().any(|one| one.column.eq_ignore_ascii_case(column));
+        if !columns.iter().any(is_compared) || is_right || values.is_empty() {
             return None;
         }
-        let NamedValue { table, column: own, value } = named.iter().find(has_it)?;
-        Some(format!("no row has `{column}` '{value}', which is a value of `{table}.{own}`"))
+        let comparison = is_equality.then_some(before.place.end..token.place.end);
+        Some(MisplacedValue { column, comparison, values })
     })
 }
 
 /// The column that what follows these tokens has to be equal to.
-fn compared_column<'q>(before: &[QueryToken<'q>]) -> Option<&'q str> {
+fn compared<'t, 'q>(before: &'t [QueryToken<'q>]) -> Option<&'t QueryToken<'q>> {
     let before = match before {
         [before @ .., sign] if sign.text == "=" || sign.is_word("like") => before,
         [before @ .., word, open] if word.is_word("in") && open.text == "(" => before,
         _ => return None,
     };
-    before.last()?.name()
+    before.last()
 }
 
 /// Whether a result says that there is nothing: no rows, or a single zero or NULL.

@@ -57,20 +57,7 @@ pub(in crate::data_analyst) async fn run(
         return Ok(patch(work));
     }
     let begun = cx.call.cx.clock.now();
-    let outcome = match rows(&cx, &work.query).await {
-        Err(fault) if let Some(query) = mended_query(&work, &fault) => {
-            match rows(&cx, &query).await {
-                Ok(found) => {
-                    mend(&cx, &mut work, query);
-                    Ok(found)
-                }
-                Err(last) if ends_run(&last) => Err(last),
-                // It is about what the model has written.
-                Err(_) => Err(fault),
-            }
-        }
-        outcome => outcome,
-    };
+    let outcome = found(&cx, &mut work).await;
     let latency_ms = cx.call.cx.clock.now().since(begun).as_secs_f64() * 1e3;
     match outcome {
         Ok(found) => match table(&cx, &found) {
@@ -86,6 +73,27 @@ pub(in crate::data_analyst) async fn run(
         Err(fault) => reject(&cx, &mut work, fault, latency_ms)?,
     }
     Ok(patch(work))
+}
+
+/// Runs the query, in another form if it fails or finds nothing and the other form does not.
+async fn found(cx: &NodeContext<DataAnalyst>, work: &mut SqlWork) -> Result<Json, Fault> {
+    let finds_nothing = |found: &Json| table(cx, found).is_some_and(|table| is_nothing(&table));
+    let found = rows(cx, &work.query).await;
+    let other = match &found {
+        Err(fault) => mended_query(work, fault),
+        Ok(found) if finds_nothing(found) => work.query_by_key(),
+        Ok(_) => None,
+    };
+    let Some(query) = other else { return found };
+    match rows(cx, &query).await {
+        Err(fault) if ends_run(&fault) => Err(fault),
+        Ok(other) if found.is_err() || !finds_nothing(&other) => {
+            mend(cx, work, query);
+            Ok(other)
+        }
+        // It is about what the model has written.
+        _ => found,
+    }
 }
 
 /// Why a result is looked at again: it is nothing, and another column has the value that the query

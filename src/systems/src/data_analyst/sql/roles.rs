@@ -1,8 +1,10 @@
 //! The models of the SQL agent: one writes queries, one reviews them, one puts rows into words.
 
+use std::borrow::Cow;
+
 use antiphon_core::{Fault, Message, Schema};
 use serde::Deserialize;
-use serde_json::{Value as Json, json};
+use serde_json::{Map, Value as Json, json};
 
 use super::catalogue_query::requested_list;
 use super::listing::SchemaRequest;
@@ -15,10 +17,12 @@ use crate::data_analyst::agent_result::AgentError;
 use crate::data_analyst::grounding::{self, rejected};
 use crate::data_analyst::request::AgentName;
 use crate::data_analyst::state::State;
+use crate::data_analyst::temporal::{needs_time, without_time};
 use crate::data_analyst::trace_event::{TraceEventKind, event};
 use crate::delimited_input::{DelimitedInput, cut, escape};
 use crate::node::NodeContext;
 use crate::patch::Patch;
+use crate::prompts::ModelTier;
 use crate::reply::{RoleReply, object, text};
 
 /// The longest error that a model reads, in characters.
@@ -89,7 +93,7 @@ fn writing(cx: &NodeContext<DataAnalyst>) -> Result<Vec<Message>, Fault> {
     let instructions = cx.system().resources.instructions("sql_writer", "sql_writer", &fields)?;
     let mut delimited = DelimitedInput::new();
     delimited.add("tables", tables);
-    delimited.add("facts", &json!(cx.state.context).to_string());
+    delimited.add("facts", &json!(facts(cx)).to_string());
     if let Some(clarification) = &cx.state.sql.clarification {
         delimited.add("clarification", clarification);
     }
@@ -125,6 +129,18 @@ fn writing(cx: &NodeContext<DataAnalyst>) -> Result<Vec<Message>, Fault> {
         messages.push(Message::user(delimited.then(again)));
     }
     Ok(messages)
+}
+
+/// What the writer knows beside the tables. A small model puts a condition on the present time into
+/// each query if it is told the time, so that it is told only where the question needs it.
+fn facts(cx: &NodeContext<DataAnalyst>) -> Cow<'_, Map<String, Json>> {
+    let context = &cx.state.context;
+    let is_small = cx.system().resources.roles.tier("sql_writer") == ModelTier::Small;
+    if is_small && !needs_time(&cx.input().question) {
+        Cow::Owned(without_time(context, &cx.input().context))
+    } else {
+        Cow::Borrowed(context)
+    }
 }
 
 fn written(cx: &NodeContext<DataAnalyst>, mut reply: RoleReply) -> Result<Patch<State>, Fault> {

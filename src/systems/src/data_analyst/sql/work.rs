@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::column_owner::give_owners;
 use super::known_names::{KnownTable, quote_names};
 use super::listing::SchemaRequest;
-use super::misplaced_value::NamedValue;
+use super::misplaced_value::{NamedValue, query_by_key};
 use crate::computation::RejectedWording;
 use crate::data_analyst::agent_result::AgentError;
 use crate::data_analyst::tabular::{MOST_LISTED, TabularResult};
@@ -99,6 +99,13 @@ impl SqlWork {
         let quoted = quote_names(&self.query, &self.known_tables, &self.dialect);
         let mended = give_owners(&quoted, &self.known_tables);
         (mended != self.query).then_some(mended)
+    }
+
+    /// The query with a value looked up by the key of the table that has it; none if it compares
+    /// no such value.
+    pub(crate) fn query_by_key(&self) -> Option<String> {
+        let values = (&*self.value_columns, &*self.named_values);
+        query_by_key(&self.query, values, &self.known_tables, &self.dialect)
     }
 
     /// Counts a query that failed.
