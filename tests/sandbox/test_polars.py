@@ -55,11 +55,12 @@ def test_operations_of_polars_frames_work(box: Sandbox, code: str) -> None:
     assert value(box, code) in ([1, 3], [3, 1])
 
 
-def test_files_are_read_by_others_and_by_polars_refused_at_once(box: Sandbox) -> None:
+def test_files_are_read_by_others_and_reading_by_polars_does_not_hang(box: Sandbox) -> None:
     code = "import csv\nrows = list(csv.DictReader(open('/files/data.csv')))\n"
     assert value(box, code + "pl.DataFrame(rows)['n'].cast(int).sum()") == 499_500
-    refused = box.run("import polars as pl\npl.read_csv('/files/data.csv')")
-    assert (refused.error or pytest.fail("it was read")).kind != "time_limit"
+    # Versions from 2 on need a thread for it that they may not start.
+    found = box.run("import polars as pl\npl.read_csv('/files/data.csv').height")
+    assert found.ok or (found.error is not None and found.error.kind != "time_limit")
 
 
 def test_the_code_cannot_start_a_thread(box: Sandbox) -> None:

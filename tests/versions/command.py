@@ -77,7 +77,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return 2
         python = _environment(chosen, found[version])
         print(f"== {chosen.name}: Python {version}, {_installed(python, chosen)}", flush=True)
-        status = status or _test(python, chosen, options)
+        tested = _test(python, chosen, options)
+        status = status or tested
     return status
 
 

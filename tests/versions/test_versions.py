@@ -8,7 +8,16 @@ import tomllib
 
 import pytest
 
-from versions.command import PYTHONS, ROOT, TOOLS, interpreters, main, name_of, sets
+from versions.command import (
+    PYTHONS,
+    ROOT,
+    TOOLS,
+    VersionSet,
+    interpreters,
+    main,
+    name_of,
+    sets,
+)
 
 _PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 _PROJECT = _PYPROJECT["project"]
@@ -63,3 +72,17 @@ def test_a_set_that_does_not_exist_is_refused(capsys: pytest.CaptureFixture[str]
         main(["eldest"])
     assert ended.value.code == 2
     assert "eldest" in capsys.readouterr().err
+
+
+def test_each_set_is_tested_although_one_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    tested: list[str] = []
+
+    def run(_python: str, chosen: VersionSet, _options: object) -> int:
+        tested.append(chosen.name)
+        return 3 - len(tested)
+
+    monkeypatch.setattr("versions.command._environment", lambda _chosen, python: python)
+    monkeypatch.setattr("versions.command._installed", lambda _python, _chosen: "")
+    monkeypatch.setattr("versions.command._test", run)
+    assert main([]) == 2
+    assert tested == [one.name for one in sets()]

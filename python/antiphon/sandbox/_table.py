@@ -250,9 +250,10 @@ def _polars_cells(column: Any, longest: int | None = None) -> Sequence[Any]:
     """
     import polars as pl
 
-    if longest is not None and column.dtype in (pl.String, pl.Binary):
-        spans = column.str if column.dtype == pl.String else column.bin
-        column = spans.slice(0, longest)
+    if longest is not None and column.dtype == pl.String:
+        column = column.str.slice(0, longest)
+    elif longest is not None and column.dtype == pl.Binary:
+        return [None if cell is None else cell[:longest] for cell in column]
     bounds = _bounds(column.dtype)
     if bounds is None:
         return list(column)

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 GUEST = Path(__file__).resolve().parents[3] / "python/antiphon/sandbox/_guest"
 SITE = Path(pytest.__file__).parent.parent
-DATA = ("numpy", "pandas", "pyarrow", "dateutil", "six.py")
+# pandas needs pytz up to version 2.
+DATA = ("numpy", "pandas", "pyarrow", "dateutil", "pytz", "six.py")
 _PATIENCE = 60
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the jail is made of Linux")
