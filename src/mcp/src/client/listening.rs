@@ -135,8 +135,7 @@ impl<C: StreamableHttpClient + Sync> StreamableHttpClient for ListeningClient<C>
         headers: Headers,
         longest: usize,
     ) -> StreamResult<Self::Error> {
-        // Also if nobody waits for the answer any more.
-        let _answered = last_event.is_none().then(|| StreamAnswer(&self.is_opening));
+        let _opening = last_event.is_none().then(|| OpeningGuard(&self.is_opening));
         let stream = self.inner.get_stream_with_max_sse_event_size(
             uri,
             session,
@@ -149,10 +148,10 @@ impl<C: StreamableHttpClient + Sync> StreamableHttpClient for ListeningClient<C>
     }
 }
 
-/// Ends the wait for a stream.
-struct StreamAnswer<'a>(&'a watch::Sender<bool>);
+/// Ends the wait for a stream, also if its future is dropped.
+struct OpeningGuard<'a>(&'a watch::Sender<bool>);
 
-impl Drop for StreamAnswer<'_> {
+impl Drop for OpeningGuard<'_> {
     fn drop(&mut self) {
         self.0.send_replace(false);
     }
