@@ -2,8 +2,8 @@
 
 use antiphon_systems::data_analyst::sql::column_owner::give_owners;
 use antiphon_systems::data_analyst::sql::known_names::quote_names;
-use antiphon_systems::data_analyst::sql::misplaced_value::misplaced_value;
-use antiphon_systems::data_analyst::sql::{KnownTable, NamedValue};
+use antiphon_systems::data_analyst::sql::misplaced_value::{misplaced_value, query_by_key};
+use antiphon_systems::data_analyst::sql::{KnownReference, KnownTable, NamedValue};
 use antiphon_systems::data_analyst::{Config, TraceEventKind};
 use serde_json::{Value as Json, json};
 
@@ -252,18 +252,21 @@ async fn nothing_is_the_result_of_the_last_attempt() {
     assert_eq!((played.answer(), played.ran().len()), ("There are 0.", 1));
 }
 
-/// A query that runs is never changed, whatever its words could mean as names.
 #[tokio::test]
 async fn a_query_that_the_database_accepts_is_run_as_it_is() {
-    let script = r#"CREATE TABLE t (paid INTEGER, "is paid" INTEGER, "paid is" INTEGER);
-        INSERT INTO t VALUES (1, 0, 0), (0, 1, 1);"#;
-    let sql = "SELECT count(*) AS n FROM t WHERE paid IS NOT NULL";
+    let script = r#"CREATE TABLE t (shop TEXT, "net eur" REAL, cost REAL);
+        INSERT INTO t VALUES ('a', 1, 5), ('b', 2, 3);"#;
+    let sql = "SELECT shop, cost net_eur FROM t ORDER BY net_eur";
+    let tables =
+        KnownTable { name: "t".into(), columns: vec!["net eur".into()], ..KnownTable::default() };
+    assert_ne!(quote_names(sql, &[tables], "SQLite"), sql, "it would be another order");
     let played = Scene::of_tables(script, &["t"])
-        .queries(&[sql], "There are 2.")
-        .role("composer", [said("There are 2.")])
-        .ask("How many rows?")
+        .queries(&[sql], "a and b.")
+        .role("composer", [said("a and b.")])
+        .ask("Which shops are there?")
         .await;
-    assert_eq!((played.answer(), played.ran()), ("There are 2.", vec![sql.to_owned()]));
+    assert_eq!(played.ran(), [sql]);
+    assert_eq!(played.result.output.data.as_ref().unwrap().rows[0]["shop"], "b");
 }
 
 #[tokio::test]
@@ -274,6 +277,40 @@ async fn a_query_that_fails_in_both_forms_is_told_with_the_error_of_its_own() {
     assert_eq!(played.answer(), "It is 42.");
     assert!(feedback(&played).contains("no such column: r.net_eur"), "{}", feedback(&played));
     assert_eq!(played.result.state.sql.attempts[0].query, wrong);
+}
+
+#[test]
+fn a_value_is_looked_up_only_by_a_key_of_the_tables_that_are_read() {
+    let table = |name: &str, columns: &[&str]| KnownTable {
+        name: name.to_owned(),
+        columns: columns.iter().map(|name| (*name).to_owned()).collect(),
+        ..KnownTable::default()
+    };
+    let (mut orders, mut other) = (table("orders", &["code", "kg"]), table("other", &["code"]));
+    let regions = table("regions", &["code", "region_id", "name"]);
+    let north =
+        NamedValue { table: "regions".into(), column: "name".into(), value: "North".into() };
+    let columns = ["code".to_owned(), "name".to_owned()];
+    let query = "SELECT sum(kg) FROM orders WHERE code = 'North'";
+    let mended = |tables: &[KnownTable]| {
+        query_by_key(query, (&columns, std::slice::from_ref(&north)), tables, "SQLite")
+    };
+    let by = |key: &str| {
+        let among = format!("code IN (SELECT {key} FROM regions WHERE name = 'North')");
+        Some(query.replace("code = 'North'", &among))
+    };
+    assert_eq!(mended(&[orders.clone(), other.clone(), regions.clone()]), by("code"));
+    // A key of a table that is not read says nothing.
+    let reference =
+        KnownReference { column: "code".into(), table: "regions".into(), key: "region_id".into() };
+    other.references = vec![reference.clone()];
+    assert_eq!(mended(&[orders.clone(), other.clone(), regions.clone()]), by("code"));
+    // A number of an order is none of a region, whatever both are called.
+    orders.primary_key = vec!["code".into()];
+    assert_eq!(mended(&[orders.clone(), other.clone(), regions.clone()]), None);
+    orders.references = vec![reference];
+    assert_eq!(mended(&[orders.clone(), other, regions]), by("region_id"));
+    assert_eq!(mended(&[orders]), None);
 }
 
 #[test]

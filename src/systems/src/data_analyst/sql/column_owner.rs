@@ -14,7 +14,7 @@ const ENDS: [&str; 16] = [
 /// A table of a query, under the name that it has there.
 struct QuerySource<'q> {
     alias: &'q str,
-    /// The same as it is written, perhaps in quotes.
+    /// The alias with its quotes, if it has any.
     written: &'q str,
     table: &'q KnownTable,
 }
@@ -27,9 +27,9 @@ impl QuerySource<'_> {
 
 /// Gives each column the alias of the only table of the query that has it.
 ///
-/// Small models mix up `T1` and `T2`, also after the error of the database. A query with more than
-/// one `SELECT` stays as it is, and so does one that joins by such a column, since it would join
-/// otherwise then.
+/// Small models confuse `T1` and `T2`, also after the error of the database. A query with more than
+/// one `SELECT` does not change. A query with such a column in the condition of a join does not
+/// change either: another alias there would be another join.
 ///
 /// ```
 /// use antiphon_systems::data_analyst::sql::column_owner::give_owners;

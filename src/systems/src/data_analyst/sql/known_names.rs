@@ -20,6 +20,8 @@ pub struct KnownTable {
     pub columns: Vec<String>,
     /// Whether these are all of its columns.
     pub is_whole: bool,
+    /// The columns of its primary key.
+    pub primary_key: Vec<String>,
     /// The columns that refer to one of another table.
     pub references: Vec<KnownReference>,
 }
@@ -43,15 +45,16 @@ impl KnownTable {
         let Some(table) = described.iter().find(has_name) else {
             return Self { name, columns: listed.columns.clone(), ..Self::default() };
         };
-        let columns = table.get("columns").and_then(Json::as_array).into_iter().flatten();
-        let columns = columns.filter_map(|column| column.get("name")?.as_str());
-        let columns = columns.map(str::to_owned).collect();
+        let all = || table.get("columns").and_then(Json::as_array).into_iter().flatten();
+        let name_of = |column: &Json| column.get("name")?.as_str().map(str::to_owned);
+        let is_key = |column: &&Json| column.get("primary_key").is_some_and(Json::is_number);
         let is_whole = table.get("more_columns").is_none();
         let keys = table.get("foreign_keys").and_then(Json::as_array).into_iter().flatten();
         Self {
             name,
-            columns,
+            columns: all().filter_map(name_of).collect(),
             is_whole,
+            primary_key: all().filter(is_key).filter_map(name_of).collect(),
             references: keys.filter_map(KnownReference::read).collect(),
         }
     }
@@ -71,10 +74,10 @@ impl KnownReference {
 
 /// Writes the names that need quotes with them.
 ///
-/// Models leave such quotes out, since they would have to be escaped in the JSON of a reply, and
-/// write `order_head` for `"Order Head"`. What is already in quotes stays as it is, and so does what
-/// may be something else. It is meant for queries that the database has refused: one that runs needs
-/// no other names.
+/// Models leave such quotes out, since the JSON of a reply has to escape them, and also write
+/// `order_head` for `"Order Head"`. Names in quotes do not change. Keywords, functions, types and
+/// names that the query defines do not change either. Call this only for a query that the database
+/// has refused.
 ///
 /// ```
 /// use antiphon_systems::data_analyst::sql::known_names::{KnownTable, quote_names};
@@ -228,12 +231,22 @@ fn is_joined(name: &str, word: &str) -> bool {
     name.contains(|sign| !is_word_sign(sign)) && letters(name) == letters(word)
 }
 
-/// What to write instead of a column that a database does not know, as its error names it.
-pub(super) fn unknown_column_hint(
-    error: &str,
-    tables: &[KnownTable],
-    dialect: &str,
-) -> Option<String> {
+/// What to write instead of a column that a database does not know, as its error names it. None if
+/// the error is about something else, or no column is alike.
+///
+/// ```
+/// use antiphon_systems::data_analyst::sql::known_names::{KnownTable, unknown_column_hint};
+/// let city = KnownTable {
+///     name: "city".into(), columns: vec!["createdAt".into()], ..KnownTable::default()
+/// };
+/// let error = "the query failed: column t.createdat does not exist (at `t.createdat FROM`)";
+/// let hint = unknown_column_hint(error, &[city.clone()], "PostgreSQL").unwrap();
+/// assert_eq!(hint, r#"did you mean `"createdAt"`?"#);
+/// let error = "the query failed: no such column: t.createdat (at `t.createdat FROM`)";
+/// let hint = unknown_column_hint(error, &[city], "SQLite").unwrap();
+/// assert_eq!(hint, "`createdat` is a column of: city");
+/// ```
+pub fn unknown_column_hint(error: &str, tables: &[KnownTable], dialect: &str) -> Option<String> {
     let style = IdentifierStyle::of(dialect);
     let given = unknown_column(error)?;
     let columns = || tables.iter().flat_map(|table| &table.columns);

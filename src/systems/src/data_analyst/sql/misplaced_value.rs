@@ -19,7 +19,7 @@ pub struct NamedValue {
     pub table: String,
     /// The column.
     pub column: String,
-    /// The value as it is stored.
+    /// The value, with the capitals that the database has.
     pub value: String,
 }
 
@@ -37,7 +37,7 @@ pub struct NamedValue {
 /// assert_eq!(told, "no row has `mach_id` 'Extruder B', which is a value of `machine.label`");
 /// ```
 pub fn misplaced_value(query: &str, columns: &[String], named: &[NamedValue]) -> Option<String> {
-    let MisplacedValue { column, values, .. } = find(query, columns, named)?;
+    let MisplacedComparison { column, values, .. } = find(query, columns, named)?;
     let NamedValue { table, column: own, value } = values.first()?;
     Some(format!("no row has `{column}` '{value}', which is a value of `{table}.{own}`"))
 }
@@ -69,16 +69,20 @@ pub fn query_by_key(
     tables: &[KnownTable],
     dialect: &str,
 ) -> Option<String> {
-    let MisplacedValue { column, comparison, values } = find(query, columns, named)?;
+    let MisplacedComparison { column, comparison, values } = find(query, columns, named)?;
     let comparison = comparison?;
     let words = tokens(query);
-    let is_read = |table: &str| {
-        let own = table.rsplit('.').next().unwrap_or_default();
+    let is_read = |table: &KnownTable| {
+        let own = table.name.rsplit('.').next().unwrap_or_default();
         words.iter().filter_map(QueryToken::name).any(|name| name.eq_ignore_ascii_case(own))
     };
-    // Columns of the table itself have other meanings, such as origin and destination.
-    let others = values.iter().filter(|one| !is_read(&one.table));
-    let mut found = others.filter_map(|one| Some((*one, key_of(&one.table, column, tables)?)));
+    let (read, others): (Vec<&KnownTable>, Vec<&KnownTable>) =
+        tables.iter().partition(|it| is_read(it));
+    let mut found = values.iter().filter_map(|one| {
+        // Columns of a table that is read have other meanings, such as origin and destination.
+        let home = others.iter().find(|table| table.name == one.table)?;
+        Some((*one, key_of(home, column, &read)?))
+    });
     let (NamedValue { table, column: own, value }, key) = found.next()?;
     let style = IdentifierStyle::of(dialect);
     let (key, table, own) = (style.name(key), style.table(table), style.name(own));
@@ -89,19 +93,23 @@ pub fn query_by_key(
     Some(mended)
 }
 
-/// The column of a table that a column of other tables stands for.
-fn key_of<'t>(table: &str, column: &str, tables: &'t [KnownTable]) -> Option<&'t str> {
-    let references = tables.iter().flat_map(|other| &other.references);
-    let mut keys = references
-        .filter(|one| one.table == table && one.column.eq_ignore_ascii_case(column))
-        .map(|one| one.key.as_str());
-    let own = tables.iter().find(|known| known.name == table)?.columns.iter();
-    let mut alike = own.map(String::as_str).filter(|known| known.eq_ignore_ascii_case(column));
-    keys.next().or_else(|| alike.next())
+/// The column of the table `home` that a column of the tables that are read refers to. Without a
+/// foreign key, it is the column of the same name, unless that is the key of a table that is read.
+fn key_of<'t>(home: &'t KnownTable, column: &str, read: &[&'t KnownTable]) -> Option<&'t str> {
+    let is_it = |name: &str| name.eq_ignore_ascii_case(column);
+    let mut references = read.iter().flat_map(|table| &table.references);
+    if let Some(found) = references.find(|one| one.table == home.name && is_it(&one.column)) {
+        return Some(&found.key);
+    }
+    let is_own_key = |table: &&KnownTable| matches!(&*table.primary_key, [key] if is_it(key));
+    if read.iter().any(is_own_key) {
+        return None;
+    }
+    home.columns.iter().map(String::as_str).find(|name| is_it(name))
 }
 
 /// A comparison with a value that only other columns have.
-struct MisplacedValue<'q> {
+struct MisplacedComparison<'q> {
     column: &'q str,
     /// Where the sign and the value stand, if it is for equality.
     comparison: Option<Range<usize>>,
@@ -112,7 +120,7 @@ fn find<'q>(
     query: &'q str,
     columns: &[String],
     named: &'q [NamedValue],
-) -> Option<MisplacedValue<'q>> {
+) -> Option<MisplacedComparison<'q>> {
     let tokens = tokens(query);
     tokens.iter().enumerate().find_map(|(place, token)| {
         let literal = token.literal()?;
@@ -126,7 +134,7 @@ fn find<'q>(
             return None;
         }
         let comparison = is_equality.then_some(before.place.end..token.place.end);
-        Some(MisplacedValue { column, comparison, values })
+        Some(MisplacedComparison { column, comparison, values })
     })
 }
 

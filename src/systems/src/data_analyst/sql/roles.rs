@@ -131,8 +131,8 @@ fn writing(cx: &NodeContext<DataAnalyst>) -> Result<Vec<Message>, Fault> {
     Ok(messages)
 }
 
-/// What the writer knows beside the tables. A small model puts a condition on the present time into
-/// each query if it is told the time, so that it is told only where the question needs it.
+/// What the writer knows beside the tables. A small model that reads the present time puts a
+/// condition on it into every query, so it reads the time only where the question needs it.
 fn facts(cx: &NodeContext<DataAnalyst>) -> Cow<'_, Map<String, Json>> {
     let context = &cx.state.context;
     let is_small = cx.system().resources.roles.tier("sql_writer") == ModelTier::Small;
