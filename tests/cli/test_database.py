@@ -61,7 +61,7 @@ def test_the_object_has_query_and_rows(orders: Path, antiphon: Antiphon) -> None
 def test_a_batch_queries_it_too(orders: Path, tmp_path: Path, antiphon: Antiphon) -> None:
     questions, output = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
     questions.write_text(json.dumps({"task_id": "a", "question": QUESTION[-1]}) + "\n")
-    given = ("ask", "--system", "data-analyst", "--db", str(orders))
+    given = ("ask", "--system", "data-analyst", "--db", str(orders), "--set", "max_rows=5")
     with RoleServer(**REPLIES) as server:
         done = antiphon(*given, "--batch", str(questions), "--out", str(output), url=server.url)
     assert (done.returncode, done.stdout) == (0, "1 answered, 0 failed, 0 done before\n")

@@ -245,6 +245,8 @@ def test_a_setting_that_is_no_json_is_refused_by_its_name() -> None:
         ReviewLoop(scripted([]), retry_limit=object())  # type: ignore[arg-type]
     assert caught.value.code == "system_setting_invalid"
     assert "retry_limit" in str(caught.value.hint)
+    with pytest.raises(ValidationError, match="has no JSON form: JSON number out of range"):
+        ReviewLoop(scripted([]), retry_limit=10**30)
 
 
 @pytest.mark.parametrize(
