@@ -68,6 +68,19 @@ def test_a_batch_queries_it_too(orders: Path, tmp_path: Path, antiphon: Antiphon
     assert json.loads(output.read_text())["model_answer"] == "There are 2 orders."
 
 
+def test_a_query_that_was_mended_is_told_as_it_ran(tmp_path: Path, antiphon: Antiphon) -> None:
+    path = tmp_path / "orders.csv"
+    path.write_text("id,net eur\n1,2.5\n2,4\n")
+    written = {"sql": "SELECT sum(net_eur) AS n FROM orders"}
+    replies: dict[str, Any] = {"query": written, "review": written, "answer": {"answer": "6.5"}}
+    given = ("ask", "--system", "data-analyst", "What is the sum?", "--db", str(path), "--json")
+    with RoleServer(**replies) as server:
+        done = antiphon(*given, url=server.url)
+    mended = 'SELECT sum("net eur") AS n FROM orders'
+    assert json.loads(done.stdout)["sql"] == mended
+    assert f"  sql: query mended: {mended}" in done.stderr.splitlines(), done.stderr
+
+
 def test_the_most_rows_of_a_query_can_be_set(tmp_path: Path, antiphon: Antiphon) -> None:
     path = tmp_path / "many.csv"
     path.write_text("id\n" + "\n".join(map(str, range(9))))

@@ -7,33 +7,35 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from antiphon.systems.progress import ProgressLine, ProgressReporter
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from antiphon.systems.progress import EventReports, ProgressItem
 
 __all__ = ["AnalystProgress"]
 
 
+_REPORTED: Mapping[tuple[str, str], Callable[[dict[str, Any]], str]] = {
+    ("decision", "skipped"): lambda facts: f"skipped: {facts['reason']}",
+    ("decision", "not in data"): lambda facts: f"the data does not hold: {facts['missing']}",
+    ("decision", "query"): lambda facts: f"query: {facts['query']}",
+    ("decision", "query mended"): lambda facts: f"query mended: {facts['query']}",
+    ("tool", "query"): lambda facts: f"rows: {facts['row_count']}",
+    ("tool", "request"): lambda facts: f"{facts['method']} {facts['path']}: {facts['status']}",
+}
+"""Events of agents by type and message. A message alone may be the text of an API."""
+
+
 def _report_event(data: dict[str, Any]) -> Iterator[ProgressItem]:
     """Describe an event that changes what happens next; the trace has all events."""
     agent, message, facts = str(data["agent"]), str(data["message"]), data["data"]
-    # A message alone may be the text of an API.
-    event = (data["event_type"], message)
-    if data["event_type"] == "error":
+    event = (str(data["event_type"]), message)
+    if event == ("decision", "execution order"):
+        yield ProgressLine(f"agents: {', '.join(facts['agents'])}")
+    elif event in _REPORTED:
+        yield ProgressLine(f"{agent}: {_REPORTED[event](facts)}")
+    elif data["event_type"] == "error":
         wrong = facts.get("error") or "; ".join(facts.get("differences", ()))
         yield ProgressLine(f"{agent}: {message}: {wrong}")
-    elif event == ("decision", "execution order"):
-        yield ProgressLine(f"agents: {', '.join(facts['agents'])}")
-    elif event == ("decision", "skipped"):
-        yield ProgressLine(f"{agent}: skipped: {facts['reason']}")
-    elif event == ("decision", "not in data"):
-        yield ProgressLine(f"{agent}: the data does not hold: {facts['missing']}")
-    elif event == ("decision", "query"):
-        yield ProgressLine(f"{agent}: query: {facts['query']}")
-    elif event == ("tool", "query"):
-        yield ProgressLine(f"{agent}: rows: {facts['row_count']}")
-    elif event == ("tool", "request"):
-        yield ProgressLine(f"{agent}: {facts['method']} {facts['path']}: {facts['status']}")
 
 
 class AnalystProgress(ProgressReporter):
