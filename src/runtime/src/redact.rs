@@ -41,12 +41,6 @@ pub fn register(secret: &str) {
     if length < SHORTEST || is_word {
         return;
     }
-    if let Ok(mut f) =
-        std::fs::OpenOptions::new().create(true).append(true).open("/tmp/w/secrets.log")
-    {
-        use std::io::Write as _;
-        let _ = writeln!(f, "{secret} {:?}", std::env::var("PYTEST_CURRENT_TEST"));
-    }
     let mut known = KNOWN.write().unwrap_or_else(PoisonError::into_inner);
     for spelling in spellings(secret) {
         known.insert(spelling);
