@@ -20,7 +20,9 @@ WRITERS = (
     "src/mcp/src/client/token_store",
     "src/models/src/recording",
 )
-_WRITE = re.compile(r"^(?!\s*//).*\b(OpenOptions|File::create|fs::(?:write|copy|rename))\b", re.M)
+_WRITE = re.compile(
+    r"^(?!\s*//).*\b(OpenOptions|File::create|fs::(?:write|copy|rename))\b", re.MULTILINE
+)
 
 
 def test_nothing_else_writes_files() -> None:

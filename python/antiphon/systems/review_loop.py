@@ -51,6 +51,7 @@ class ReviewLoopSettings(TypedDict, total=False):
     feedback_type: Literal["instruction", "feedback"]
     strict_state: bool
     stop_on_no_progress: bool
+    check_answerability: bool
 
 
 class ReviewLoop(System[ReviewLoopResult]):

@@ -61,18 +61,23 @@ impl ModelTier {
     /// assert_eq!(ModelTier::of("openai:gpt-5-mini"), ModelTier::Large);
     /// ```
     pub fn of(model: &str) -> Self {
-        let name = model.to_ascii_lowercase();
-        let is_part = |sign: char| !(sign.is_ascii_alphanumeric() || sign == '.');
-        let size = |part: &str| {
-            let millions = part.strip_suffix('m').and_then(|size| size.parse::<f64>().ok());
-            let billions = part.strip_suffix('b').and_then(|size| size.parse().ok());
-            billions.or_else(|| Some(millions? / 1_000.0))
-        };
-        match name.split(is_part).find_map(size) {
+        match billion_parameters(model) {
             Some(billions) if billions < Self::LARGE => Self::Small,
             _ => Self::Large,
         }
     }
+}
+
+/// The size of a model that its name tells.
+pub(crate) fn billion_parameters(model: &str) -> Option<f64> {
+    let name = model.to_ascii_lowercase();
+    let is_part = |sign: char| !(sign.is_ascii_alphanumeric() || sign == '.');
+    let size = |part: &str| {
+        let millions = part.strip_suffix('m').and_then(|size| size.parse::<f64>().ok());
+        let billions = part.strip_suffix('b').and_then(|size| size.parse().ok());
+        billions.or_else(|| Some(millions? / 1_000.0))
+    };
+    name.split(is_part).find_map(size)
 }
 
 /// The prompts of one system, each as a file or as the text that replaces it.

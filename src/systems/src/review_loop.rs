@@ -16,6 +16,7 @@ use std::sync::Arc;
 
 use antiphon_core::{Fault, FaultCode};
 
+mod answerability;
 pub mod attachment;
 pub mod brief;
 mod calculation;
@@ -87,14 +88,23 @@ pub struct ReviewLoop {
     resources: SystemResources,
     /// Whether the finalizer words an approved answer, which else is delivered as it is.
     words_answers: bool,
-    /// Whether the expert says first if there is something to calculate.
-    checks_calculation: bool,
+    /// What the expert says first.
+    checks: Checks,
+}
+
+/// What a small expert is asked before its work.
+#[derive(Clone, Copy, Debug)]
+struct Checks {
+    /// Whether anybody could know the answer.
+    answerability: bool,
+    /// Whether there is something to calculate.
+    calculation: bool,
 }
 
 impl ReviewLoop {
     /// Whether a role has its tools at a step.
     fn has_tools(&self, step: StepName, state: &State) -> bool {
-        let is_checked = self.checks_calculation && step == StepName::Expert;
+        let is_checked = self.checks.calculation && step == StepName::Expert;
         !(is_checked && state.needs_calculation == Some(false))
     }
 }
@@ -116,8 +126,11 @@ impl System for ReviewLoop {
         let words_answers = config.answer_format != AnswerFormat::Plain
             || !resources.roles.is_shared("finalizer")
             || resources.prompts.is_replaced("finalizer");
-        let checks_calculation = calculation::needs_check(&resources.roles);
-        Ok(Self { config, resources, words_answers, checks_calculation })
+        let checks = Checks {
+            answerability: answerability::needs_check(&config, &resources.roles)?,
+            calculation: calculation::needs_check(&resources.roles),
+        };
+        Ok(Self { config, resources, words_answers, checks })
     }
 
     fn config(&self) -> &Config {
@@ -130,7 +143,7 @@ impl System for ReviewLoop {
 
     fn build(&self, graph: &mut SystemBuilder<Self>) -> Result<(), Fault> {
         let critic = self.resources.roles.tier("critic");
-        graph::build(&self.config, critic, self.checks_calculation, graph)
+        graph::build(&self.config, critic, self.checks, graph)
     }
 
     fn open(&self, _: &Arc<QuestionInput>, _: &Session) {}

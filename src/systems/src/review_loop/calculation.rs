@@ -27,9 +27,15 @@ struct CalculationReply {
 
 /// Whether the expert is a small model that has calculators and no other tools.
 pub(super) fn needs_check(roles: &Roles) -> bool {
+    roles.tier("expert") == ModelTier::Small
+        && !roles.tool_specs("expert").is_empty()
+        && has_only_calculators(roles)
+}
+
+/// Whether all tools of the expert, if it has any, are calculators.
+pub(super) fn has_only_calculators(roles: &Roles) -> bool {
     let tools = roles.tool_specs("expert");
-    let are_calculators = tools.iter().all(|tool| CALCULATORS.contains(&&*tool.name));
-    roles.tier("expert") == ModelTier::Small && !tools.is_empty() && are_calculators
+    tools.iter().all(|tool| CALCULATORS.contains(&&*tool.name))
 }
 
 /// Asks whether there is something to calculate. A reply that cannot be read is a yes.

@@ -68,6 +68,10 @@ pub struct Config {
     pub strict_state: bool,
     /// Whether a question is given up when rejected work is submitted again unchanged.
     pub stop_on_no_progress: bool,
+    /// Whether an expert of 1 to 10 billion parameters, by its name, says first if anybody could
+    /// know the answer, by default yes. It is asked where nothing can be looked up and no file is
+    /// attached.
+    pub check_answerability: bool,
 }
 
 impl Default for Config {
@@ -92,6 +96,7 @@ impl Default for Config {
             feedback_type: FeedbackType::Instruction,
             strict_state: true,
             stop_on_no_progress: false,
+            check_answerability: true,
         }
     }
 }

@@ -28,6 +28,8 @@ pub struct DecisionContext {
     pub missing: bool,
     /// Rejected work was submitted again unchanged.
     pub stalled: bool,
+    /// Nobody could know the answer.
+    pub not_answerable: bool,
     /// The question has been given up already.
     pub given_up: bool,
     /// What was counted so far.
@@ -166,8 +168,11 @@ fn determine(context: &DecisionContext) -> Row {
     match (context.step, context.failure, context.verdict) {
         (None, ..) => Row::ends("unknown_step", Outcome::Error),
         (Some(_), Some(Failure::Lasting(how)), _) => Row::ends("failed", how),
-        (Some(step), Some(Failure::Passing(_)), _) => Row::again(step),
+        (Some(Step::Input), ..) if context.not_answerable => {
+            Row::ends("not_answerable", Outcome::NoAnswer)
+        }
         (Some(Step::Input), ..) => Row::go("planned_first", Step::Planner),
+        (Some(step), Some(Failure::Passing(_)), _) => Row::again(step),
         (Some(step), ..) if context.stalled && !step.is_critic() => {
             Row::ends("no_progress", Outcome::RetryLimit)
         }

@@ -5,7 +5,7 @@ use antiphon_core::graph::{END, START};
 use antiphon_core::{Fault, FaultCode};
 use serde_json::{Value as Json, json};
 
-use super::ReviewLoop;
+use super::answerability;
 use super::brief::RoleBrief;
 use super::calculation;
 use super::conclude::conclude;
@@ -19,6 +19,7 @@ use super::prompt::instructions;
 use super::reply::schema;
 use super::state::State;
 use super::step::StepName;
+use super::{Checks, ReviewLoop};
 use crate::builder::{RoleDefaults, RoleNode, SystemBuilder};
 use crate::node::{NodeContext, StateView, fan_out, goto};
 use crate::prompts::ModelTier;
@@ -28,6 +29,8 @@ const INPUT: &str = "input";
 const ORCHESTRATOR: &str = "orchestrator";
 const CRITIC: &str = "critic";
 const EXPERT: &str = "expert";
+/// Asks whether anybody could know the answer.
+const ANSWERABILITY: &str = "answerability";
 /// Asks whether the expert needs its calculators.
 const CALCULATION: &str = "calculation";
 /// The expert where it does not.
@@ -66,7 +69,7 @@ pub(super) const fn role_of(step: StepName) -> &'static str {
 pub(super) fn build(
     config: &Config,
     critic: ModelTier,
-    checks_calculation: bool,
+    checks: Checks,
     graph: &mut SystemBuilder<ReviewLoop>,
 ) -> Result<(), Fault> {
     let tool_timeout = Some(config.tool_timeout());
@@ -83,24 +86,31 @@ pub(super) fn build(
     for step in STEPS {
         graph.role(role_of(step), role_node(step, config, critic))?;
     }
+    graph.role_aside(ANSWERABILITY, answerability::role())?;
     graph.role_aside(CALCULATION, calculation::role())?;
     graph.role_without_tools(WITHOUT_TOOLS, role_node(StepName::Expert, config, critic))?;
-    connect(graph, checks_calculation);
+    connect(graph, checks);
     Ok(())
 }
 
-fn connect(graph: &mut SystemBuilder<ReviewLoop>, checks_calculation: bool) {
+fn connect(graph: &mut SystemBuilder<ReviewLoop>, checks: Checks) {
     graph.branch(START, "entry", &[("question", INPUT), ("state", ORCHESTRATOR)], |view| {
         Ok(goto(if view.has_input() { "question" } else { "state" }))
     });
-    graph.edge(INPUT, ORCHESTRATOR);
+    let first = [ANSWERABILITY, ORCHESTRATOR].map(|node| (node, node));
+    graph.branch(INPUT, "first", &first, move |view| {
+        // A file may have what no book has.
+        let is_checked = checks.answerability && view.get(State::file)?.is_none();
+        Ok(goto(if is_checked { ANSWERABILITY } else { ORCHESTRATOR }))
+    });
+    graph.edge(ANSWERABILITY, ORCHESTRATOR).on_error_goto(ANSWERABILITY, ORCHESTRATOR);
     let mut steps: Vec<(&str, &str)> = StepName::ALL
         .iter()
         .filter(|step| **step != StepName::Input)
         .map(|step| (step.as_str(), role_of(*step)))
         .collect();
     steps.extend([CALCULATION, WITHOUT_TOOLS, BYPASS].map(|node| (node, node)));
-    graph.branch(ORCHESTRATOR, "step", &steps, move |view| next(view, checks_calculation));
+    graph.branch(ORCHESTRATOR, "step", &steps, move |view| next(view, checks.calculation));
     let experts = [(EXPERT, EXPERT), (WITHOUT_TOOLS, WITHOUT_TOOLS)];
     graph.branch(CALCULATION, "tools", &experts, expert);
     graph.on_error_goto(CALCULATION, ORCHESTRATOR);

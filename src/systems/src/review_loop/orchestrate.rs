@@ -67,6 +67,7 @@ fn decision_context(state: &State, config: &Config) -> DecisionContext {
         index: state.current_research_index,
         missing: begun.is_empty() || (lost && config.strict_state),
         stalled: config.stop_on_no_progress && progress::is_stalled(state, mode, step),
+        not_answerable: state.is_answerable == Some(false),
         given_up: state.outcome.is_some(),
         tally: RetryTally {
             total: state.retry_count,
@@ -189,10 +190,15 @@ fn give_up(state: &State, context: &DecisionContext, decision: &Decision, patch:
     }
 }
 
+/// The reason where a small model says that nobody could know the answer.
+const NOT_ANSWERABLE: &str = "the model expects that no book has the answer: it is about the future, or only the person \
+    who asks could know it; a file, documents or a larger model may help";
+
 /// Why the answer cannot be known: what the critic says if it decided so, else the work it
 /// approved.
 fn reason(state: &State, context: &DecisionContext) -> String {
     match context.step.and_then(StepName::worker) {
+        _ if context.not_answerable => NOT_ANSWERABLE.to_owned(),
         Some(Worker::Planner) if state.critic_planner_decision == Judgement::NotKnown => {
             state.critic_planner_feedback.clone()
         }

@@ -33,6 +33,11 @@ pub(super) const PROMPTS: &[PromptSpec] = &[
         large: Some(include_str!("../../prompts/review_loop/expert.large.md")),
     },
     PromptSpec {
+        name: "answerability",
+        text: include_str!("../../prompts/review_loop/answerability.md"),
+        large: None,
+    },
+    PromptSpec {
         name: "calculation",
         text: include_str!("../../prompts/review_loop/calculation.md"),
         large: None,
@@ -130,7 +135,7 @@ fn planner(
 
 /// Whether the researcher may find what the expert does not know anyway: by
 /// a tool, by separate instructions, as another model, or as code.
-fn can_look_up(roles: &Roles) -> Result<bool, Fault> {
+pub(super) fn can_look_up(roles: &Roles) -> Result<bool, Fault> {
     let pair = (roles.implementation("researcher")?, roles.implementation("expert")?);
     Ok(match pair {
         (RoleImplementation::Model(researcher), RoleImplementation::Model(expert)) => {

@@ -90,6 +90,8 @@ state! {
         [Set] wave: Vec<usize>,
         /// What each agent delivered last, if progress is watched.
         [Record] last_products: BTreeMap<String, String>,
+        /// Whether anybody could know the answer; none if nobody was asked.
+        [Set] is_answerable: Option<bool>,
         /// Whether the question needs a calculation; none if nobody was asked.
         [Set] needs_calculation: Option<bool>,
         /// Whether the finalizer is to do without its model.

@@ -7,6 +7,7 @@
     reason = "clippy does not see that the stage is only set in tests"
 )]
 
+mod answerability;
 mod cache;
 mod calculating;
 #[path = "../shared/conversation_snapshot.rs"]

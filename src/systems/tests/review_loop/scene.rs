@@ -126,7 +126,11 @@ impl Played {
     /// The agents in the order they were started.
     pub(crate) fn agents(&self) -> Vec<&str> {
         let nodes = self.nodes().into_iter();
-        nodes.filter(|name| !matches!(*name, "input" | "orchestrator" | "calculation")).collect()
+        nodes
+            .filter(|name| {
+                !matches!(*name, "input" | "orchestrator" | "answerability" | "calculation")
+            })
+            .collect()
     }
 
     fn nodes(&self) -> Vec<&str> {

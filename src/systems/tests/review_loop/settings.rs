@@ -25,6 +25,7 @@ fn every_setting_has_its_documented_default() {
         "feedback_type": "instruction",
         "strict_state": true,
         "stop_on_no_progress": false,
+        "check_answerability": true,
     });
     assert_eq!(json!(Config::default()), expected);
     assert_eq!(Config::from_json(&expected).unwrap(), Config::default());

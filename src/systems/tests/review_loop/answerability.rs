@@ -1,0 +1,104 @@
+//! Small models that say that nobody could know an answer: RL-37.
+
+use antiphon_core::{Category, Fault};
+use antiphon_models::ScriptedReply;
+use antiphon_systems::Outcome;
+use antiphon_systems::review_loop::{Attachment, FAILURE_TEXT, QuestionInput};
+use serde_json::{Value as Json, json};
+
+use crate::conversation_snapshot::compare_conversation;
+use crate::scene::{Scene, approve, plan, solved};
+use crate::tools::tool;
+
+const SMALL: &str = "local:qwen-1.5b";
+const QUESTION: &str = "What did I have for breakfast?";
+
+fn found(is_found: bool) -> ScriptedReply {
+    json!({ "found": is_found }).into()
+}
+
+fn scene(model: &'static str, settings: &Json, expert: Vec<ScriptedReply>) -> Scene {
+    let mut scene = Scene::new(settings).role("expert", expert);
+    scene.model_name = model;
+    scene
+}
+
+/// The question goes on after what its expert says first.
+fn goes_on(first: ScriptedReply) -> Scene {
+    let replies = vec![first, solved("Lima", "recalled").into()];
+    scene(SMALL, &json!({"answer_format": "plain"}), replies)
+        .role("planner", [plan(&[], &["recall it"])])
+        .role("critic", [approve(), approve()])
+}
+
+/// RL-37 of `docs/systems/review-loop.md`.
+#[tokio::test]
+async fn a_question_that_nobody_could_answer_ends_before_it_is_planned() {
+    let played = scene(SMALL, &json!({}), vec![found(false)]).ask(QUESTION).await;
+    assert_eq!(played.answer.outcome, Outcome::NoAnswer);
+    assert_eq!(played.answer.output.final_answer, FAILURE_TEXT);
+    assert!(played.answer.reason.as_deref().unwrap().contains("no book has the answer"));
+    assert_eq!(played.agents(), ["finalizer_bypass"]);
+    assert_eq!(played.state().is_answerable, Some(false));
+    assert_eq!(played.notes("answerability_checked"), [json!({"answerable": false})]);
+    assert_eq!(played.notes("step_determined")[0]["rule"], "not_answerable");
+    compare_conversation("review_loop", "answerability.txt", &played.requests("expert"));
+}
+
+#[tokio::test]
+async fn other_questions_are_planned() {
+    for first in [found(true), ScriptedReply::from("maybe")] {
+        let played = goes_on(first).ask("Capital of Peru?").await;
+        assert_eq!(played.answer.output.final_answer, "Lima");
+        assert_eq!(played.state().is_answerable, Some(true));
+    }
+}
+
+#[tokio::test]
+async fn a_failure_of_the_check_leaves_the_question_open() {
+    let broken = Fault::foreign(Category::ModelOutput, "down", "the server is down");
+    let played = goes_on(ScriptedReply::fault(broken)).ask("Capital of Peru?").await;
+    assert_eq!(played.answer.output.final_answer, "Lima");
+    assert_eq!((played.state().is_answerable, played.state().counted_errors), (None, 0));
+    assert_eq!(played.answer.error, None);
+}
+
+#[tokio::test]
+async fn a_failure_that_lasts_ends_it() {
+    let refused = Fault::foreign(Category::Auth, "refused", "the key is refused");
+    let scene = scene(SMALL, &json!({}), vec![ScriptedReply::fault(refused)]);
+    assert_eq!(scene.ask(QUESTION).await.answer.outcome, Outcome::Error);
+}
+
+#[tokio::test]
+async fn it_is_not_asked_where_it_cannot_tell_or_something_can_be_looked_up() {
+    let off = json!({"check_answerability": false});
+    let on = json!({});
+    let looks_up = [tool("search", true)];
+    for (model, settings, research_tools) in [
+        ("openai:gpt-5", &on, &[][..]),
+        ("ollama:llama3.1:70b", &on, &[]),
+        ("local:qwen-0.5b", &on, &[]),
+        (SMALL, &off, &[]),
+        (SMALL, &on, &looks_up),
+    ] {
+        let mut scene = scene(model, settings, vec![solved("eggs", "a guess").into()])
+            .role("planner", [plan(&[], &["guess"])])
+            .role("critic", [approve(), approve()])
+            .role("finalizer", [crate::scene::worded("eggs", "a guess")]);
+        scene.research_tools = research_tools.to_vec();
+        let played = scene.ask(QUESTION).await;
+        assert_eq!(played.state().is_answerable, None, "{model}");
+    }
+}
+
+#[tokio::test]
+async fn a_file_may_have_what_no_book_has() {
+    let mut input = QuestionInput::from(QUESTION);
+    input.file = Some(Attachment::from_bytes("diary.txt".to_owned(), b"Eggs.".to_vec()).unwrap());
+    let scene = scene(SMALL, &json!({"answer_format": "plain"}), vec![solved("Eggs", "?").into()])
+        .role("planner", [plan(&[], &["read it"])])
+        .role("critic", [approve(), approve()]);
+    let played = scene.ask(input).await;
+    assert_eq!((played.answer.outcome, played.state().is_answerable), (Outcome::Answered, None));
+}
