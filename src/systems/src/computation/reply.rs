@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 
 use super::config::Config;
-use crate::reply::{object, text};
+use crate::reply::{answer_text, object, text};
 
 /// Code that is to answer the question.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -67,7 +67,7 @@ pub(super) fn plan_form(config: &Config) -> String {
 pub(super) fn summary(config: &Config) -> Schema {
     let highlights = json!({"type": "array", "items": text(), "maxItems": config.max_highlights});
     let fits = json!({"type": ["boolean", "null"]});
-    let fields = json!({"fits": fits, "answer": text(), "highlights": highlights});
+    let fields = json!({"fits": fits, "answer": answer_text(), "highlights": highlights});
     Schema::new("summary", optional(object(&fields), "fits"))
 }
 

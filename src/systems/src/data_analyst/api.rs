@@ -24,7 +24,7 @@ use crate::delimited_input::{DelimitedInput, cut, escape};
 use crate::node::{NodeContext, NodeExit, StateView, goto};
 use crate::patch::Patch;
 use crate::planned_call::{PlannedApproval, approve_planned, make_approved};
-use crate::reply::{RoleReply, object, text};
+use crate::reply::{RoleReply, answer_text, object};
 
 /// Plans that may be made: one, and another if it fits no endpoint.
 const MOST_PLANS: usize = 2;
@@ -373,7 +373,7 @@ fn body(work: &ApiWork, preview_rows: usize) -> String {
 pub(super) fn answerer() -> RoleNode<DataAnalyst> {
     RoleNode {
         role: "api_answerer",
-        schema: Schema::new("answer", object(&json!({"answer": text()}))),
+        schema: Schema::new("answer", object(&json!({"answer": answer_text()}))),
         max_tool_calls: 0,
         begin: |_| {},
         conversation: |cx| {

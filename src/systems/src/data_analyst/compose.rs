@@ -18,7 +18,7 @@ use crate::computation::RejectedWording;
 use crate::delimited_input::DelimitedInput;
 use crate::node::{NodeContext, StateView, goto};
 use crate::patch::Patch;
-use crate::reply::{RoleReply, object, text};
+use crate::reply::{RoleReply, answer_text, object};
 use antiphon_figures::FigureEvidence;
 
 #[derive(Deserialize)]
@@ -30,7 +30,7 @@ struct AnswerReply {
 pub(super) fn composer() -> RoleNode<DataAnalyst> {
     RoleNode {
         role: "composer",
-        schema: Schema::new("answer", object(&json!({"answer": text()}))),
+        schema: Schema::new("answer", object(&json!({"answer": answer_text()}))),
         max_tool_calls: 0,
         begin: |_| {},
         conversation: composing,

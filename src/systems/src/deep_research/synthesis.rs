@@ -17,7 +17,7 @@ use super::{DeepResearch, citing};
 use crate::builder::RoleNode;
 use crate::node::NodeContext;
 use crate::patch::Patch;
-use crate::reply::{RoleReply, object, text};
+use crate::reply::{RoleReply, answer_text, object, text};
 
 /// Characters of an observation that the report is written from.
 const OBSERVATION: usize = 8_000;
@@ -196,7 +196,7 @@ pub(super) async fn fall_back(cx: NodeContext<DeepResearch>) -> Result<Patch<Sta
 pub(super) fn responder() -> RoleNode<DeepResearch> {
     RoleNode {
         role: "responder",
-        schema: Schema::new("response", object(&json!({"response": text()}))),
+        schema: Schema::new("response", object(&json!({"response": answer_text()}))),
         max_tool_calls: 0,
         begin: |cx| agent_started(cx, "responder"),
         conversation: |cx| {

@@ -8,7 +8,7 @@ use serde_json::{Value as Json, json};
 use super::config::{Config, ResearchMode};
 use super::step::StepName;
 use crate::prompts::ModelTier;
-use crate::reply::{object, text};
+use crate::reply::{answer_text, object, text};
 
 /// A plan.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -68,13 +68,13 @@ pub(super) fn schema(step: StepName, config: &Config, critic: ModelTier) -> Sche
         StepName::Expert => {
             let known = json!({"type": "boolean"});
             let fields = json!({
-                "reasoning_trace": {"type": "string"}, "known": known, "expert_answer": text(),
+                "reasoning_trace": {"type": "string"}, "known": known, "expert_answer": answer_text(),
             });
             Schema::new("answer", with_required(&fields, &["reasoning_trace", "expert_answer"]))
         }
         StepName::Finalizer => {
             let fields =
-                json!({"final_reasoning_trace": {"type": "string"}, "final_answer": text()});
+                json!({"final_reasoning_trace": {"type": "string"}, "final_answer": answer_text()});
             Schema::new("final", object(&fields))
         }
         StepName::CriticPlanner | StepName::CriticResearcher | StepName::CriticExpert => {

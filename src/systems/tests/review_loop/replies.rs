@@ -139,3 +139,15 @@ async fn a_benchmarks_answer_is_trimmed_and_a_plain_one_is_not() {
     assert_eq!(final_answer("gaia", "It rains.").await, "It rains.");
     assert_eq!(final_answer("plain", "\"1,234.\"").await, "\"1,234.\"");
 }
+
+#[tokio::test]
+async fn what_stands_for_the_answer_in_the_prompt_is_none() {
+    let played = Scene::new(&json!({"answer_format": "plain"}))
+        .role("planner", [plan(&[], &["recall it"])])
+        .role("critic", [approve(), approve()])
+        .role("expert", [solved("The answer.", "how you reached it"), solved("Lima", "recalled")])
+        .ask("Capital of Peru?")
+        .await;
+    assert_answered(&played, 0);
+    assert_eq!(played.answer.output.final_answer, "Lima");
+}

@@ -23,7 +23,7 @@ use crate::delimited_input::{DelimitedInput, cut, escape};
 use crate::node::NodeContext;
 use crate::patch::Patch;
 use crate::prompts::ModelTier;
-use crate::reply::{RoleReply, object, text};
+use crate::reply::{RoleReply, answer_text, object, text};
 
 /// The longest error that a model reads, in characters.
 const LONGEST_ERROR: usize = 600;
@@ -257,7 +257,7 @@ fn is_degraded(reviewed: &str, original: &str) -> bool {
 pub(in crate::data_analyst) fn answerer() -> RoleNode<DataAnalyst> {
     RoleNode {
         role: "sql_answerer",
-        schema: Schema::new("answer", object(&json!({"answer": text()}))),
+        schema: Schema::new("answer", object(&json!({"answer": answer_text()}))),
         max_tool_calls: 0,
         begin: |_| {},
         conversation: |cx| {
