@@ -371,6 +371,21 @@ def test_an_agent_that_never_concludes_reaches_its_limit_of_model_calls() -> Non
     assert "tools" not in model.requests[-1]
 
 
+@pytest.mark.parametrize(
+    ("limit", "reason"),
+    [({"max_tool_calls": 2}, "max_tool_calls"), ({"budget": Budget(tool_calls=2)}, "tool_calls")],
+)
+def test_a_model_that_calls_tools_although_none_are_left_has_reached_a_limit(
+    limit: Any, reason: str
+) -> None:
+    call = {"tool_calls": [{"name": "population", "arguments": {"city": "Lyon"}}]}
+    result = Agent(scripted([call] * 9), name="a", tools=[population], **limit).run("q")
+    assert (result.outcome, result.reason) == ("budget", reason)
+    assert result.usage.tool_calls == 2
+    with pytest.raises(BudgetError, match=reason):
+        result.raise_for_outcome()
+
+
 # Agents with their own `act`
 
 

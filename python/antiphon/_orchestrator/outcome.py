@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from antiphon._orchestrator.state import CUT, RECORDED, delivered
-from antiphon.errors import BudgetError, ModelOutputError
+from antiphon.errors import AntiphonError, ModelOutputError
 from antiphon.result import Outcome, Question, Result, Usage
 
 if TYPE_CHECKING:
@@ -21,9 +21,10 @@ _ENDS: dict[str, tuple[Outcome, str]] = {
     "retries": ("retry_limit", "retries"),
 }
 """The outcomes and reasons of limits that are no budget."""
-_MODEL_CALLS = "model_calls_exhausted"
+_CALLS = {"model_calls_exhausted": "max_model_calls", "tool_calls_exhausted": "max_tool_calls"}
+"""The limits of an agent by the code of their error."""
 _NOTE = "raised by the node "
-_LIMITS = {"budget_exhausted", _MODEL_CALLS}
+_LIMITS = {"budget_exhausted", *_CALLS}
 """Not a provider's: that the account is empty is a failure."""
 
 
@@ -50,7 +51,7 @@ def finish(run: Run, error: BaseException | None, state: State, team: str) -> Re
 
 def is_limit(error: BaseException | None) -> bool:
     """Whether a failure only says that a limit of the team or of an agent is reached."""
-    return isinstance(error, BudgetError) and error.code in _LIMITS
+    return isinstance(error, AntiphonError) and error.code in _LIMITS
 
 
 def name_agent(run: Run, error: BaseException, expected: Mapping[str, str]) -> None:
@@ -72,10 +73,9 @@ def how_it_ended(
     ended: str, reason: str, error: BaseException | None, raw: Mapping[str, Any]
 ) -> tuple[Outcome, str]:
     """A run's outcome and its reason, from those of the engine and its state."""
-    if isinstance(error, BudgetError) and is_limit(error):
-        if error.code == _MODEL_CALLS:
-            return "budget", "max_model_calls"
-        return _limit(str(error.details.get("dimension", "")))
+    if isinstance(error, AntiphonError) and is_limit(error):
+        dimension = error.details.get("dimension") or _CALLS.get(error.code, "")
+        return _limit(str(dimension))
     if error is not None:
         return "error", f"{type(error).__name__}: {error}"
     if ended == "budget":

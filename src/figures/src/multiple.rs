@@ -11,18 +11,19 @@ const TOLERANCE: f64 = 0.05;
 const TOLERANCE_ABOUT: f64 = 0.25;
 
 /// Words that claim a multiple by themselves.
-const VERBS: [(f64, &str); 3] = [
+const VERBS: [(f64, &str); 4] = [
     (
         2.0,
-        "doubled doubling halved halving verdoppelt verdoppelte verdoppelten halbiert halbierte \
+        "twofold doubled doubling halved halving verdoppelt verdoppelte verdoppelten halbiert halbierte \
          halbierten doublé doublée duplicó duplicado duplicaron raddoppiato raddoppiata raddoppiati",
     ),
     (
         3.0,
-        "tripled tripling verdreifacht verdreifachte verdreifachten triplé triplée triplicó \
+        "threefold tripled tripling verdreifacht verdreifachte verdreifachten triplé triplée triplicó \
          triplicado triplicaron triplicato triplicata",
     ),
-    (4.0, "quadrupled quadrupling vervierfacht vervierfachte"),
+    (4.0, "fourfold quadrupled quadrupling vervierfacht vervierfachte"),
+    (10.0, "tenfold verzehnfacht verzehnfachte"),
 ];
 /// Words that claim one with the word behind them: a `double room` is none.
 const COMPARED: [(f64, &str, &str); 5] = [

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::pending::{CallAction, PendingToolCall};
 use super::{AgentResult, AgentSpec, ReplyRepair, ToolCallRecord, feedback};
+use crate::budget::BudgetDimension;
 use crate::fault::{Fault, FaultCode};
 use crate::message::{Message, ToolCall};
 use crate::model::{FinishReason, ModelReply, ModelRequest, Usage};
@@ -44,6 +45,8 @@ pub struct Conversation {
     turns: u32,
     reasks: u32,
     pub(super) closing: bool,
+    /// The enclosing budget has no tool calls left.
+    pub(super) has_spent_tool_budget: bool,
     model: String,
     end: Option<Result<Box<AgentResult>, Fault>>,
     repair: Option<ReplyRepair>,
@@ -65,6 +68,7 @@ impl Conversation {
             turns: 0,
             reasks: 0,
             closing: false,
+            has_spent_tool_budget: false,
             model: String::new(),
             end: None,
             repair: None,
@@ -144,9 +148,15 @@ impl Conversation {
     }
 
     fn closes(&self) -> bool {
-        let spent = self.tool_uses.len() >= self.spec.max_tool_calls as usize;
         let toolless = self.spec.tools.is_empty() && self.spec.handoffs.is_empty();
-        self.closing || toolless || spent || self.turns >= self.spec.max_model_calls
+        self.closing
+            || toolless
+            || self.has_spent_tool_calls()
+            || self.turns >= self.spec.max_model_calls
+    }
+
+    fn has_spent_tool_calls(&self) -> bool {
+        self.tool_uses.len() >= self.spec.max_tool_calls as usize
     }
 
     fn request(&self) -> ModelRequest {
@@ -207,13 +217,20 @@ impl Conversation {
     }
 
     /// Why a reply that is no answer is the last one: a model that still calls tools has reached
-    /// the limit of its calls.
+    /// a limit of its calls.
     fn unfit(&self, reply: &ModelReply, otherwise: impl FnOnce() -> Fault) -> Fault {
-        let limit = self.spec.max_model_calls;
-        if self.turns >= limit && !reply.tool_calls.is_empty() {
-            return model_calls_spent(limit);
+        let spec = &self.spec;
+        if reply.tool_calls.is_empty() {
+            otherwise()
+        } else if self.turns >= spec.max_model_calls {
+            model_calls_spent(spec.max_model_calls)
+        } else if self.has_spent_tool_budget {
+            tool_budget_spent()
+        } else if self.has_spent_tool_calls() && !spec.tools.is_empty() {
+            tool_calls_spent(spec.max_tool_calls)
+        } else {
+            otherwise()
         }
-        otherwise()
     }
 
     /// A reply that does not fit while tools are offered does not count, because the request had no
@@ -285,4 +302,16 @@ fn refused(reply: &ModelReply) -> Fault {
 fn model_calls_spent(limit: u32) -> Fault {
     let message = format!("the agent reached its limit of model calls without an answer: {limit}");
     Fault::new(FaultCode::ModelCallsExhausted, message).hint("raise `max_model_calls`")
+}
+
+fn tool_calls_spent(limit: u32) -> Fault {
+    let message = format!("the agent reached its limit of tool calls without an answer: {limit}");
+    Fault::new(FaultCode::ToolCallsExhausted, message).hint("raise `max_tool_calls`")
+}
+
+fn tool_budget_spent() -> Fault {
+    let message = "the budget of tool calls is spent, and the agent has no answer";
+    Fault::new(FaultCode::ToolCallsExhausted, message)
+        .with("dimension", BudgetDimension::ToolCalls.as_str())
+        .hint("raise `tool_calls` of the budget")
 }

@@ -111,6 +111,7 @@ impl Conversation {
     /// model has to conclude without them.
     pub fn deny_tool(&mut self, position: usize) {
         self.closing = true;
+        self.has_spent_tool_budget = true;
         if let Some(pending) = self.calls.get_mut(position) {
             pending.state = CallState::Answered(feedback::TOOL_BUDGET.into(), false);
         }

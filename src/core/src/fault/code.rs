@@ -229,6 +229,7 @@ codes! {
     ThreadInvalid = "thread_invalid" => Validation,
     ThreadPaused = "thread_paused" => State,
     ThreadTaken = "thread_taken" => Validation,
+    ToolCallsExhausted = "tool_calls_exhausted" => ModelOutput,
     ToolCircuitOpen = "tool_circuit_open" => Tool,
     ToolFailed = "tool_failed" => Tool,
     ToolFamilyUnknown = "tool_family_unknown" => Validation,

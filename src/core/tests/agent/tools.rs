@@ -11,7 +11,7 @@ use antiphon_core::event::{EventKind, Level};
 use antiphon_core::graph::{Graph, Node, NodePolicy, NodeWork};
 use antiphon_core::run::Options;
 use antiphon_core::task::{TaskOutcome, TaskWork};
-use antiphon_core::{Category, Fault, Jitter, RetryPolicy, Seed};
+use antiphon_core::{Category, Fault, FaultCode, Jitter, RetryPolicy, Seed};
 use serde_json::{Value, json};
 
 use super::model::{
@@ -105,6 +105,25 @@ fn a_spent_tool_budget_of_the_agent_leads_to_a_closing_turn_without_tools() {
     assert_eq!((asked.len(), asked[1].tools.len()), (2, 0));
     assert!(results(&asked[1])[2].contains("no tool calls are left"));
     assert_eq!(play.run.budget().spent().tool_calls, 2, "one beyond the limit is not counted");
+}
+
+#[test]
+fn a_model_that_calls_tools_although_none_are_left_has_reached_their_limit() {
+    let spec = AgentSpec { max_tool_calls: 1, ..with(vec![tool("one", Read)]) };
+    let mut play = agent(spec, vec![asks(&["one"])]);
+    let fault = play.fails();
+    assert_eq!(
+        (&fault.code, fault.category),
+        (&FaultCode::ToolCallsExhausted, Category::ModelOutput)
+    );
+    assert!(fault.message.ends_with("without an answer: 1"), "{}", fault.message);
+
+    let graph = graph(with(vec![tool("one", Read)])).build().unwrap();
+    let limits = Limits { tool_calls: Some(1), ..Limits::default() };
+    let script = script(vec![asks(&["one"])], |_| Ok(json!("found")));
+    let fault = Play::new(&graph, script, json!({}), limits).fails();
+    assert_eq!(fault.code, FaultCode::ToolCallsExhausted);
+    assert_eq!(fault.details["dimension"], "tool_calls");
 }
 
 #[test]

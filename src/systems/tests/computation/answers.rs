@@ -36,6 +36,7 @@ async fn words_that_contradict_the_result_are_asked_for_again_with_the_differenc
         (json!(35.6), "35.6 degrees Fahrenheit", "It is 35.6 mm.", "degrees Fahrenheit"),
         (json!(35.6), "35.6 on 2023-04-15", "35.6", "2023-04-15"),
         (json!(40), "It is 1200000.", "It is 40.", "1200000"),
+        (json!(40), "It doubled to 40.", "It is 40.", "doubled"),
         (json!("Adelie"), "It is the gentoo.", "Most are Adelie.", "Adelie"),
         (json!(0.254), "It is 2.54%.", "It is 25.4 %.", "2.54"),
     ];
