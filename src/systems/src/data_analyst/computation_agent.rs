@@ -40,13 +40,16 @@ pub(super) async fn compute(cx: NodeContext<DataAnalyst>) -> Result<Patch<State>
     let note = json!({"inputs": names.collect::<Vec<_>>()});
     let mut trace =
         vec![event(&cx, AgentName::Computation, TraceEventKind::Decision, "plan started", note)];
-    let mut result = match run(&cx).await {
-        Ok(computed) => result_of(&cx, computed, &mut trace)?,
-        Err(fault) if ends_run(&fault) => return Err(fault),
-        Err(fault) => {
-            trace.push(failure(&cx, AgentName::Computation, &fault));
-            failed(AgentError::of(&fault))
-        }
+    let mut result = match missing_rows(&cx) {
+        Some(error) => failed_with(&cx, error, &mut trace),
+        None => match run(&cx).await {
+            Ok(computed) => result_of(&cx, computed, &mut trace)?,
+            Err(fault) if ends_run(&fault) => return Err(fault),
+            Err(fault) => {
+                trace.push(failure(&cx, AgentName::Computation, &fault));
+                failed(AgentError::of(&fault))
+            }
+        },
     };
     let latency = cx.call.cx.clock.now().since(begun).as_micros();
     result.latency_ms = Some(milliseconds(u64::try_from(latency).unwrap_or(u64::MAX)));
@@ -56,6 +59,30 @@ pub(super) async fn compute(cx: NodeContext<DataAnalyst>) -> Result<Patch<State>
 
 fn failed(error: AgentError) -> AgentResult {
     AgentResult::unanswered(AgentName::Computation, AgentExecutionStatus::Failed, error)
+}
+
+/// Rows that were read and that code would not have: a total of the others would be wrong.
+fn missing_rows(cx: &NodeContext<DataAnalyst>) -> Option<AgentError> {
+    let is_missing = |table: &TabularResult| {
+        table.arrow.is_some() && !table.is_shown_whole() && attachment(cx, table).is_none()
+    };
+    let (_, table) = found_tables(cx).find(|(_, table)| is_missing(table))?;
+    let message = format!(
+        "code would have {} of {} rows, because its sandbox has neither pyarrow nor polars",
+        table.rows.len(),
+        table.row_count,
+    );
+    Some(AgentError::new("ConfigurationError", message))
+}
+
+fn failed_with(
+    cx: &NodeContext<DataAnalyst>,
+    error: AgentError,
+    trace: &mut Vec<TraceEvent>,
+) -> AgentResult {
+    let data = json!({"stage": "computation", "error": error.message, "type": error.kind});
+    trace.push(event(cx, AgentName::Computation, TraceEventKind::Error, "failed", data));
+    failed(error)
 }
 
 /// Runs the computation, its model calls counted as those of the analyst.
@@ -199,9 +226,7 @@ fn result_of(
     }
     if outcome != Outcome::Answered {
         let error = unanswered(outcome, &output, reason, error.as_ref());
-        let data = json!({"stage": "computation", "error": error.message, "type": error.kind});
-        trace.push(event(cx, AgentName::Computation, TraceEventKind::Error, "failed", data));
-        return Ok(failed(error));
+        return Ok(failed_with(cx, error, trace));
     }
     let stdout = output.computed.as_ref().map(|computed| computed.stdout.clone());
     trace.push(event(

@@ -67,30 +67,43 @@ async fn the_coder_and_the_composer_are_told_that_rows_are_missing() {
     assert_eq!(played.result.output.metadata["truncated"], json!(["sql"]));
 }
 
-/// DA-50 of `docs/systems/data-analyst.md`.
-#[tokio::test]
-async fn code_that_reads_arrow_has_all_rows_and_other_code_is_told_that_it_has_the_first() {
+/// More rows than JSON shows, then a computation with them.
+fn of_many_rows(packages: Json) -> Scene {
     let numbers = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1500) \
                    SELECT i FROM n";
-    for (packages, has_all) in [(json!(["pandas", "pyarrow"]), true), (json!(["numpy"]), false)] {
-        let scene = Scene::new(&json!({"packages": packages}))
-            .with_sandbox([assigned(json!({"result": 7}))])
-            .role("planner", [plan(&["sql", "computation"])])
-            .queries(&[numbers], "There are 1500 rows.")
-            .role("coder", [code("result = 7")])
-            .role("summariser", [worded("It is 7.")])
-            .role("composer", [said("It is 7.")]);
-        let jobs = scene.sandbox.as_ref().unwrap().jobs.clone();
-        let played = scene.ask("Count, then compare").await;
-        assert_eq!(played.answer(), "It is 7.");
-        let first = jobs.lock().unwrap()[0].clone();
-        assert_eq!(first.inputs.contains_key("sql_rows"), !has_all);
-        let tables: Vec<_> = first.tables.iter().map(|(name, _)| name.as_str()).collect();
-        assert_eq!(tables, if has_all { vec!["sql_rows"] } else { Vec::new() });
-        let asked = &played.requests("coder")[0].messages;
-        let asked: String = asked.iter().map(|message| message.content.to_string()).collect();
-        assert_eq!(asked.contains("only the first 1000 rows of the result"), !has_all, "{asked}");
-    }
+    Scene::new(&json!({ "packages": packages }))
+        .with_sandbox([assigned(json!({"result": 7}))])
+        .role("planner", [plan(&["sql", "computation"])])
+        .queries(&[numbers], "There are 1500 rows.")
+}
+
+/// DA-50 of `docs/systems/data-analyst.md`.
+#[tokio::test]
+async fn code_that_reads_arrow_has_all_rows() {
+    let scene = of_many_rows(json!(["pandas", "pyarrow"]))
+        .role("coder", [code("result = 7")])
+        .role("summariser", [worded("It is 7.")])
+        .role("composer", [said("It is 7.")]);
+    let jobs = scene.sandbox.as_ref().unwrap().jobs.clone();
+    let played = scene.ask("Count, then compare").await;
+    assert_eq!(played.answer(), "It is 7.");
+    let first = jobs.lock().unwrap()[0].clone();
+    assert!(!first.inputs.contains_key("sql_rows"));
+    let tables: Vec<_> = first.tables.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(tables, ["sql_rows"]);
+}
+
+/// DA-50 of `docs/systems/data-analyst.md`.
+#[tokio::test]
+async fn nothing_is_computed_with_the_first_of_many_rows() {
+    let scene = of_many_rows(json!(["numpy"])).role("composer", [said("There are 1500 rows.")]);
+    let jobs = scene.sandbox.as_ref().unwrap().jobs.clone();
+    let played = scene.ask("Count, then compare").await;
+    assert!(jobs.lock().unwrap().is_empty());
+    let error = played.result.output.agent_results[1].error.as_ref().unwrap();
+    assert_eq!(error.kind, "ConfigurationError");
+    assert!(error.message.starts_with("code would have 1000 of 1500 rows"), "{}", error.message);
+    assert_eq!(played.result.output.metadata["partial"], true);
 }
 
 #[tokio::test]
