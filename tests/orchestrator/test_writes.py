@@ -52,6 +52,15 @@ def test_an_equal_message_may_be_said_twice() -> None:
     assert len(result.messages) == 3
 
 
+def test_a_copy_of_a_message_with_an_id_is_no_new_message() -> None:
+    said = {"role": "assistant", "content": "ok", "id": "m1"}
+    first = Returns(lambda _, __: {"messages": [dict(said)]})
+    again = Returns(lambda state, _: {"messages": [dict(one) for one in state["messages"][1:]]})
+    again.name = "again"
+    result = Orchestrator([first, again]).run("q")
+    assert [message["content"] for message in result.messages] == ["q", "ok"]
+
+
 class Jokes(TypedDict, total=False):
     one: Annotated[list[str], append]
     more: Annotated[list[str], extend]

@@ -272,11 +272,17 @@ def _fresh(update: Any, seen: Any, state: State) -> Any:
     if not known or not isinstance(given, list):
         return update
     ids = {id(message) for message in known}
-    rest = [message for message in given if id(message) not in ids]
+    rest = [one for one in given if id(one) not in ids and not _is_repeated(one, known)]
     if len(rest) == len(given) and "question" in fields and given[: len(known)] == known:
         rest = given[len(known) :]  # those of a copy of the whole state
     del fields["messages"]
     return {**fields, "messages": rest} if rest else fields
+
+
+def _is_repeated(message: Any, known: Sequence[Any]) -> bool:
+    """Whether a message with an id is a copy of a known one."""
+    has_id = isinstance(message, dict) and message.get("id") is not None
+    return has_id and message in known
 
 
 def _command(value: Command, state: State, agent: str, seen: Any) -> Command:
