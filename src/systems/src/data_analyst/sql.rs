@@ -11,6 +11,7 @@
 //! | [`known_names`] | the names of the schema, in queries that spell them in another way |
 //! | [`column_owner`], `query_token` | columns that a query takes from the wrong one of its tables |
 //! | [`misplaced_value`] | values that a query looks for in another column than their own |
+//! | [`date_difference`] | dates that a query subtracts as texts |
 //! | `unit_check` | whether a query answers in the unit that is asked for |
 //! | `query`, `agreement` | the nodes that check and run a query; whether several came to the same |
 //! | [`listing`] | the node that lists tables and columns for questions about the schema itself |
@@ -22,6 +23,7 @@ mod agreement;
 mod catalogue_query;
 pub(super) mod clarification;
 pub mod column_owner;
+pub mod date_difference;
 mod described_names;
 mod identifier;
 pub mod known_names;

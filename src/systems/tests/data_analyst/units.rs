@@ -1,5 +1,7 @@
 //! Queries in another unit than the question asks for, and names that need quotes.
 
+use antiphon_systems::data_analyst::sql::KnownTable;
+use antiphon_systems::data_analyst::sql::date_difference::date_difference;
 use serde_json::json;
 
 use crate::scene::{Played, Scene, said};
@@ -91,4 +93,40 @@ async fn names_that_need_quotes_have_them_and_functions_of_others_have_a_form() 
     let form = "SQLite has no month(), write instead: CAST(strftime('%m', d) AS INTEGER)";
     assert!(feedback.contains(form), "{feedback}");
     assert_eq!(mended.ran(), [right]);
+}
+
+/// DA-56 of `docs/systems/data-analyst.md`.
+#[tokio::test]
+async fn dates_that_are_texts_are_not_subtracted_as_texts() {
+    let wrong = "SELECT max(o.updated_at - p.updated_at) AS days FROM orders o, orders p";
+    let right = "SELECT max(julianday(o.updated_at) - julianday(p.updated_at)) AS days \
+                 FROM orders o, orders p";
+    let played = Scene::new(&json!({}))
+        .queries(&[wrong, right], "It is 1 day.")
+        .role("composer", [said("It is 1 day.")])
+        .ask("How many days lie between the first and the last update in the database?")
+        .await;
+    assert_eq!((played.answer(), played.ran()), ("It is 1 day.", vec![right.to_owned()]));
+    let feedback = played.requests("sql_writer")[1].messages.last().unwrap().content.to_string();
+    let hint = "write julianday(o.updated_at) - julianday(p.updated_at)";
+    assert!(feedback.contains(hint), "{feedback}");
+}
+
+#[test]
+fn other_differences_may_be_written() {
+    let dates = ["lent", "due"].map(str::to_owned).to_vec();
+    let loan = KnownTable { name: "loan".into(), date_texts: dates, ..KnownTable::default() };
+    for query in [
+        "SELECT julianday(due) - julianday(lent) FROM loan",
+        "SELECT fee - discount FROM loan",
+        "SELECT date(due, '-1 day') FROM loan",
+        "SELECT due - 1 FROM loan",
+        "SELECT -due FROM loan",
+        "SELECT due -- lent\n FROM loan",
+        "SELECT 'due - lent' FROM loan",
+        "SELECT due -",
+    ] {
+        assert_eq!(date_difference(query, std::slice::from_ref(&loan)), None, "{query}");
+    }
+    assert!(date_difference("SELECT \"due\"-lent FROM loan", &[loan]).is_some());
 }

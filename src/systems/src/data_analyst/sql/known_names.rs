@@ -10,6 +10,10 @@ use serde_json::Value as Json;
 use super::identifier::{IdentifierStyle, is_reserved, quoted};
 use super::query_token::{is_word_sign, token_length, tokens};
 use super::schema_linking::ListedTable;
+use crate::data_analyst::tabular::TabularResult;
+
+/// Characters of a date.
+const DATE: usize = 10;
 
 /// A table that may be read, with the columns that are known.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,6 +28,8 @@ pub struct KnownTable {
     pub primary_key: Vec<String>,
     /// The columns that refer to one of another table.
     pub references: Vec<KnownReference>,
+    /// The columns whose values are dates as texts, as far as some rows tell.
+    pub date_texts: Vec<String>,
 }
 
 /// A column that refers to one of another table.
@@ -56,8 +62,27 @@ impl KnownTable {
             is_whole,
             primary_key: all().filter(is_key).filter_map(name_of).collect(),
             references: keys.filter_map(KnownReference::read).collect(),
+            date_texts: date_texts(table),
         }
     }
+}
+
+/// The columns whose values in the sample, if there is one, begin as `2026-01-31` does.
+fn date_texts(table: &Json) -> Vec<String> {
+    let Some(sample) = table.get("sample").and_then(TabularResult::read) else { return Vec::new() };
+    let is_date = |column: &String| {
+        let mut values = sample.rows.iter().filter_map(|row| row.get(column)?.as_str()).peekable();
+        values.peek().is_some() && values.all(begins_with_date)
+    };
+    sample.columns.iter().filter(|column| is_date(column)).cloned().collect()
+}
+
+fn begins_with_date(text: &str) -> bool {
+    let form = |(place, sign): (usize, u8)| match place {
+        4 | 7 => sign == b'-',
+        _ => sign.is_ascii_digit(),
+    };
+    text.len() >= DATE && text.bytes().take(DATE).enumerate().all(form)
 }
 
 impl KnownReference {

@@ -5,6 +5,7 @@ use antiphon_core::{Fault, FaultCode};
 use serde_json::{Value as Json, json};
 
 use super::agreement;
+use super::date_difference::date_difference;
 use super::known_names::unknown_column_hint;
 use super::misplaced_value::{MISPLACED_VALUE, is_nothing, misplaced_value};
 use super::unit_check::unit_mismatch;
@@ -35,6 +36,8 @@ pub(in crate::data_analyst) async fn check(
     } else if let Some(mismatch) = unit_mismatch(&cx.input().question, &work.query) {
         let error = AgentError::new(UNIT_MISMATCH, mismatch.message());
         fail(&cx, &mut work, error.with("hint", mismatch.hint()), 0.0);
+    } else if let Some((message, hint)) = text_dates(&work) {
+        fail(&cx, &mut work, AgentError::new("DateDifference", message).with("hint", hint), 0.0);
     } else if let Err(fault) = check_only(&cx, &work.query).await {
         match mended_query(&work, &fault) {
             Some(query) if check_only(&cx, &query).await.is_ok() => mend(&cx, &mut work, query),
@@ -42,6 +45,12 @@ pub(in crate::data_analyst) async fn check(
         }
     }
     Ok(patch(work))
+}
+
+/// Only SQLite subtracts texts.
+fn text_dates(work: &SqlWork) -> Option<(String, String)> {
+    let is_sqlite = work.dialect == "SQLite";
+    is_sqlite.then(|| date_difference(&work.query, &work.known_tables)).flatten()
 }
 
 /// Runs the query, which is checked again on the way.
