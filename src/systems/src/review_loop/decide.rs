@@ -16,7 +16,8 @@ pub struct DecisionContext {
     /// What failed in it.
     pub failure: Option<Failure>,
     /// The critic's verdict, if the step is a critic: of several, rejected if
-    /// one is and missing if one is; not known too if it approves of work that states it.
+    /// one is and missing if one is; not known too if it approves of work that states it, and at
+    /// the input if a small expert says so.
     pub verdict: Judgement,
     /// The research steps whose results were rejected, in order.
     pub rejected: Vec<usize>,
@@ -28,8 +29,6 @@ pub struct DecisionContext {
     pub missing: bool,
     /// Rejected work was submitted again unchanged.
     pub stalled: bool,
-    /// Nobody could know the answer.
-    pub not_answerable: bool,
     /// The question has been given up already.
     pub given_up: bool,
     /// What was counted so far.
@@ -168,7 +167,7 @@ fn determine(context: &DecisionContext) -> Row {
     match (context.step, context.failure, context.verdict) {
         (None, ..) => Row::ends("unknown_step", Outcome::Error),
         (Some(_), Some(Failure::Lasting(how)), _) => Row::ends("failed", how),
-        (Some(Step::Input), ..) if context.not_answerable => {
+        (Some(Step::Input), _, Judgement::NotKnown) => {
             Row::ends("not_answerable", Outcome::NoAnswer)
         }
         (Some(Step::Input), ..) => Row::go("planned_first", Step::Planner),

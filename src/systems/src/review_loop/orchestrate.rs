@@ -67,7 +67,6 @@ fn decision_context(state: &State, config: &Config) -> DecisionContext {
         index: state.current_research_index,
         missing: begun.is_empty() || (lost && config.strict_state),
         stalled: config.stop_on_no_progress && progress::is_stalled(state, mode, step),
-        not_answerable: state.is_answerable == Some(false),
         given_up: state.outcome.is_some(),
         tally: RetryTally {
             total: state.retry_count,
@@ -81,6 +80,9 @@ fn decision_context(state: &State, config: &Config) -> DecisionContext {
 /// The verdict of the step, and the research steps that were rejected.
 fn verdict(state: &State, config: &Config, step: Option<StepName>) -> (Judgement, Vec<usize>) {
     match step {
+        Some(StepName::Input) if state.is_answerable == Some(false) => {
+            (Judgement::NotKnown, Vec::new())
+        }
         Some(StepName::CriticPlanner) => {
             (agreed(state.critic_planner_decision, state.plan_known), Vec::new())
         }
@@ -198,7 +200,7 @@ const NOT_ANSWERABLE: &str = "the model expects that no book has the answer: it 
 /// approved.
 fn reason(state: &State, context: &DecisionContext) -> String {
     match context.step.and_then(StepName::worker) {
-        _ if context.not_answerable => NOT_ANSWERABLE.to_owned(),
+        None => NOT_ANSWERABLE.to_owned(),
         Some(Worker::Planner) if state.critic_planner_decision == Judgement::NotKnown => {
             state.critic_planner_feedback.clone()
         }

@@ -68,7 +68,7 @@ async fn the_coder_and_the_composer_are_told_that_rows_are_missing() {
 }
 
 /// More rows than JSON shows, then a computation with them.
-fn of_many_rows(packages: Json) -> Scene {
+fn of_many_rows(packages: &Json) -> Scene {
     let numbers = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1500) \
                    SELECT i FROM n";
     Scene::new(&json!({ "packages": packages }))
@@ -80,7 +80,7 @@ fn of_many_rows(packages: Json) -> Scene {
 /// DA-50 of `docs/systems/data-analyst.md`.
 #[tokio::test]
 async fn code_that_reads_arrow_has_all_rows() {
-    let scene = of_many_rows(json!(["pandas", "pyarrow"]))
+    let scene = of_many_rows(&json!(["pandas", "pyarrow"]))
         .role("coder", [code("result = 7")])
         .role("summariser", [worded("It is 7.")])
         .role("composer", [said("It is 7.")]);
@@ -96,7 +96,7 @@ async fn code_that_reads_arrow_has_all_rows() {
 /// DA-50 of `docs/systems/data-analyst.md`.
 #[tokio::test]
 async fn nothing_is_computed_with_the_first_of_many_rows() {
-    let scene = of_many_rows(json!(["numpy"])).role("composer", [said("There are 1500 rows.")]);
+    let scene = of_many_rows(&json!(["numpy"])).role("composer", [said("There are 1500 rows.")]);
     let jobs = scene.sandbox.as_ref().unwrap().jobs.clone();
     let played = scene.ask("Count, then compare").await;
     assert!(jobs.lock().unwrap().is_empty());

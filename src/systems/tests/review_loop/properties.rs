@@ -87,7 +87,7 @@ proptest! {
         step in prop::option::of(0_usize..StepName::ALL.len()),
         (failure, verdict) in (failure(), judgement()),
         (planned, index) in (0_usize..4, -1_i64..4),
-        (missing, stalled, not_answerable, given_up) in any::<(bool, bool, bool, bool)>(),
+        (missing, stalled, given_up) in any::<(bool, bool, bool)>(),
         (total, limit) in (0_u32..6, 1_u32..6),
         (model, words_answers) in any::<(bool, bool)>(),
     ) {
@@ -100,7 +100,6 @@ proptest! {
             index,
             missing,
             stalled,
-            not_answerable,
             given_up,
             tally: RetryTally { total, errors: total, ..RetryTally::default() },
         };
