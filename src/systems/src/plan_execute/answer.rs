@@ -323,6 +323,7 @@ pub(super) async fn save(cx: NodeContext<PlanExecute>) -> Result<Patch<State>, F
         status,
         plan: state.plan.clone(),
         execution_context: state.execution_context.clone(),
+        attempts: state.attempt,
         error_summary: state.error_summary.clone(),
         cwc: cwc.clone(),
     };

@@ -26,28 +26,39 @@ pub(super) async fn receive(cx: NodeContext<PlanExecute>) -> Result<Patch<State>
         return Err(nothing_saved(input.mode));
     }
     let question = input.question.trim().to_owned();
-    let SavedTask { user_task, plan, execution_context, error_summary, cwc, .. } =
-        saved.unwrap_or_default();
-    let task = if question.is_empty() { user_task } else { question };
+    let saved = saved.unwrap_or_default();
+    let task = if question.is_empty() { saved.user_task.clone() } else { question };
     let mut patch = Patch::default();
     patch.note("TASK_RECEIVED", json!({"task": task, "mode": input.mode}));
-    let mut cwc = cwc;
+    let mut cwc = saved.cwc.clone();
     if cwc.last_updated_at.is_empty() {
         cwc.last_updated_at.clone_from(&now);
         patch.note("CWC_INITIALIZED", json!({}));
     } else {
         patch.note("CWC_LOADED", json!({"lastUpdatedAt": cwc.last_updated_at}));
     }
-    if input.mode == ExecutionMode::ExecutePlannedTask {
-        let given = input.plan.clone().unwrap_or_else(|| json!(plan));
-        let checked = check_plan(&cx, &given);
-        take_over(&cx, checked, PlanSource::Saved, &mut patch);
-    } else {
-        patch.set(State::execution_context, execution_context);
-        patch.set_or_reset(State::error_summary, error_summary);
+    match input.mode {
+        ExecutionMode::ExecutePlannedTask => {
+            // The thread keeps its plan, also one that can no longer run.
+            patch.set(State::plan, saved.plan.clone());
+            let given = input.plan.clone().unwrap_or_else(|| json!(saved.plan));
+            take_over(&cx, check_plan(&cx, &given), PlanSource::Saved, &mut patch);
+        }
+        ExecutionMode::SynthesizeOnly => restore(saved, &mut patch),
+        ExecutionMode::ExecuteFullPlan | ExecutionMode::PlanOnly => {}
     }
     patch.set(State::user_task, task).set(State::mode, input.mode).set(State::cwc, cwc);
     Ok(patch)
+}
+
+/// Takes over what came of the last task.
+fn restore(saved: SavedTask, patch: &mut Patch<State>) {
+    patch
+        .set_or_reset(State::error_summary, saved.error_summary)
+        .set(State::plan, saved.plan)
+        .set(State::plan_source, Some(PlanSource::Saved))
+        .set(State::attempt, saved.attempts)
+        .set(State::execution_context, saved.execution_context);
 }
 
 /// Whether the thread keeps what a mode needs.

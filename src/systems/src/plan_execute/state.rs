@@ -161,6 +161,8 @@ pub struct SavedTask {
     pub plan: StagedPlan,
     /// Its steps as they were carried out.
     pub execution_context: Vec<ContextEntry>,
+    /// Attempts to carry it out.
+    pub attempts: u32,
     /// Why there was no answer.
     pub error_summary: Option<ErrorSummary>,
     /// What was known.

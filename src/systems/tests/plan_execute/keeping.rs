@@ -61,6 +61,51 @@ async fn a_plan_is_executed_the_next_day_and_its_results_are_worded_again() {
     assert_eq!(planners.count(), 1);
 }
 
+/// PE-25 of `docs/systems/plan-execute.md`.
+#[tokio::test]
+async fn a_plan_stays_in_the_thread_when_its_results_are_worded_again() {
+    let tool = Arc::new(FakeTool::new("say", |arguments| Ok(arguments["text"].clone())));
+    let mut scene = Scene::new(&json!({}))
+        .tool(&tool)
+        .plans(&[json!([[say("a", "hello")]])])
+        .keeps_context()
+        .role("synthesiser", ["Hello.", "Hello again.", "Hello anew."]);
+    let (system, _) = scene.system();
+    let store = store();
+    system
+        .ask(input("Greet.", ExecutionMode::ExecuteFullPlan), session(&scene, &store))
+        .await
+        .unwrap();
+    let again = input("", ExecutionMode::SynthesizeOnly);
+    let again = system.ask(again, session(&scene, &store)).await.unwrap();
+    assert_eq!(again.output.plan.0[0][0].step_id, "a");
+    assert_eq!((again.output.plan_source, again.output.attempts), (Some(PlanSource::Saved), 1));
+    let anew = input("", ExecutionMode::ExecutePlannedTask);
+    let anew = system.ask(anew, session(&scene, &store)).await.unwrap();
+    assert_eq!(anew.outcome, Outcome::Answered, "{:?}", anew.error);
+    assert_eq!((anew.output.answer.as_str(), tool.calls().len()), ("Hello anew.", 2));
+}
+
+#[tokio::test]
+async fn a_saved_plan_that_can_no_longer_run_stays_in_the_thread() {
+    let tool = Arc::new(FakeTool::new("say", |arguments| Ok(arguments["text"].clone())));
+    let store = store();
+    let mut scene = Scene::new(&json!({})).tool(&tool).plans(&[json!([[say("a", "hello")]])]);
+    let (system, _) = scene.system();
+    let planned = input("Greet.", ExecutionMode::PlanOnly);
+    system.ask(planned, session(&scene, &store)).await.unwrap();
+    let execute = || input("", ExecutionMode::ExecutePlannedTask);
+
+    let mut scene = Scene::new(&json!({})).role("synthesiser", ["The tool is gone."]);
+    let (system, _) = scene.system();
+    let lost = system.ask(execute(), session(&scene, &store)).await.unwrap();
+    assert_eq!(lost.output.status, TaskStatus::FailedPlanning);
+    let mut scene = Scene::new(&json!({})).tool(&tool).answers("Hello.");
+    let (system, _) = scene.system();
+    let done = system.ask(execute(), session(&scene, &store)).await.unwrap();
+    assert_eq!(done.output.answer, "Hello.", "{:?}", done.error);
+}
+
 #[tokio::test]
 async fn a_thread_without_a_task_has_nothing_to_go_on_with() {
     for mode in [ExecutionMode::ExecutePlannedTask, ExecutionMode::SynthesizeOnly] {
