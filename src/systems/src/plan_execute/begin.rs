@@ -7,7 +7,7 @@ use antiphon_reply::JsonSchemas;
 use serde_json::{Value as Json, json};
 
 use super::PlanExecute;
-use super::graph::{BEGIN_ATTEMPT, MATCH, PLANNING_FAILED, SYNTHESISE};
+use super::graph::{BEGIN_ATTEMPT, EXPLAIN, MATCH, PLANNING_FAILED, SYNTHESISE};
 use super::input::ExecutionMode;
 use super::plan::{PlanSource, StagedPlan};
 use super::planning::{accept, check_plan, plan_schema};
@@ -51,10 +51,15 @@ pub(super) async fn receive(cx: NodeContext<PlanExecute>) -> Result<Patch<State>
     Ok(patch)
 }
 
-/// Takes over what came of the last task.
+/// Takes over what came of the last task. One that has failed stays failed, and is explained.
 fn restore(saved: SavedTask, patch: &mut Patch<State>) {
+    if let Some(summary) = saved.error_summary {
+        patch
+            .set(State::status, saved.status)
+            .set(State::failed_step_details, summary.failed_step.clone())
+            .set(State::error_summary, Some(summary));
+    }
     patch
-        .set_or_reset(State::error_summary, saved.error_summary)
         .set(State::plan, saved.plan)
         .set(State::plan_source, Some(PlanSource::Saved))
         .set(State::attempt, saved.attempts)
@@ -92,7 +97,9 @@ fn take_over(
 
 /// Where a task goes that was received.
 pub(super) fn received(view: &StateView<'_, '_>) -> Result<Destinations<Json>, Fault> {
+    let has_failed = view.get(State::error_summary)?.is_some();
     Ok(goto(match (view.get(State::mode)?, view.get(State::progress)?) {
+        (ExecutionMode::SynthesizeOnly, _) if has_failed => EXPLAIN,
         (ExecutionMode::SynthesizeOnly, _) => SYNTHESISE,
         (ExecutionMode::ExecutePlannedTask, PlanProgress::Ready) => BEGIN_ATTEMPT,
         (ExecutionMode::ExecutePlannedTask, _) => PLANNING_FAILED,

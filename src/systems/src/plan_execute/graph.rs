@@ -86,7 +86,7 @@ fn add_planning(approves: bool, graph: &mut SystemBuilder<PlanExecute>) -> Resul
     graph.branch(
         RECEIVE,
         "mode",
-        &same(&[MATCH, BEGIN_ATTEMPT, PLANNING_FAILED, SYNTHESISE]),
+        &same(&[MATCH, BEGIN_ATTEMPT, PLANNING_FAILED, SYNTHESISE, EXPLAIN]),
         begin::received,
     );
     let planned = move |view: &StateView<'_, '_>| planned(view, approves);

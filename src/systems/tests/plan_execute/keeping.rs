@@ -2,9 +2,12 @@
 
 use std::sync::Arc;
 
+use antiphon_core::{Category, Fault};
 use antiphon_runtime::{Answers, ManualClock, Store};
 use antiphon_stores::{Cipher, Durability, MemoryStore, SealedStore, StoredThread};
-use antiphon_systems::plan_execute::{ExecutionMode, PlanSource, TaskInput, TaskStatus};
+use antiphon_systems::plan_execute::{
+    AnswerSource, ExecutionMode, PlanSource, TaskInput, TaskStatus,
+};
 use antiphon_systems::{Outcome, Session};
 use serde_json::{Value as Json, json};
 use tokio::sync::Notify;
@@ -104,6 +107,41 @@ async fn a_saved_plan_that_can_no_longer_run_stays_in_the_thread() {
     let (system, _) = scene.system();
     let done = system.ask(execute(), session(&scene, &store)).await.unwrap();
     assert_eq!(done.output.answer, "Hello.", "{:?}", done.error);
+}
+
+/// PE-38 of `docs/systems/plan-execute.md`.
+#[tokio::test]
+async fn a_failure_is_explained_again_and_stays_one() {
+    let lost = |_: &Json| Err(Fault::foreign(Category::Tool, "tool_failed", "the line is dead"));
+    let replies =
+        [json!({"answer": "Nobody was reached."}), json!({"answer": "The line is dead."})];
+    let mut scene = Scene::new(&json!({"max_revisions": 0}))
+        .tool(&Arc::new(FakeTool::new("say", lost)))
+        .plans(&[json!([[say("a", "hello")]])])
+        .keeps_context()
+        .role("synthesiser", replies);
+    let (system, model) = scene.system();
+    let store = store();
+    let failed = input("Greet.", ExecutionMode::ExecuteFullPlan);
+    let failed = system.ask(failed, session(&scene, &store)).await.unwrap();
+    for (said, source) in [
+        ("The line is dead.", AnswerSource::FailureExplanation),
+        // Its script has ended: code explains the failure.
+        ("The task was not completed: the step a failed", AnswerSource::FailureExplanation),
+    ] {
+        let again = input("", ExecutionMode::SynthesizeOnly);
+        let again = system.ask(again, session(&scene, &store)).await.unwrap();
+        let output = &again.output;
+        assert_eq!((output.status, again.outcome), (TaskStatus::FailedExecution, failed.outcome));
+        assert_eq!((output.answer.as_str(), output.success), ("", false));
+        assert!(output.final_answer.as_ref().unwrap().starts_with(said), "{output:?}");
+        assert_eq!(output.final_answer_source, Some(source));
+        assert_eq!((&output.plan, output.attempts), (&failed.output.plan, 1));
+        assert_eq!(output.error_summary, failed.output.error_summary);
+    }
+    let explained = model.requests();
+    let read = explained[3].messages.last().unwrap().content.to_string();
+    assert!(read.contains("the line is dead") && read.contains("Attempts: 1."), "{read}");
 }
 
 #[tokio::test]
