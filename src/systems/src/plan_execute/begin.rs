@@ -7,7 +7,7 @@ use antiphon_reply::JsonSchemas;
 use serde_json::{Value as Json, json};
 
 use super::PlanExecute;
-use super::graph::{BEGIN_ATTEMPT, EXPLAIN, MATCH, PLANNING_FAILED, SYNTHESISE};
+use super::graph::{APPROVE, BEGIN_ATTEMPT, EXPLAIN, MATCH, PLANNING_FAILED, SYNTHESISE};
 use super::input::ExecutionMode;
 use super::plan::{PlanSource, StagedPlan};
 use super::planning::{accept, check_plan, plan_schema};
@@ -96,11 +96,15 @@ fn take_over(
 }
 
 /// Where a task goes that was received.
-pub(super) fn received(view: &StateView<'_, '_>) -> Result<Destinations<Json>, Fault> {
+pub(super) fn received(
+    view: &StateView<'_, '_>,
+    approves: bool,
+) -> Result<Destinations<Json>, Fault> {
     let has_failed = view.get(State::error_summary)?.is_some();
     Ok(goto(match (view.get(State::mode)?, view.get(State::progress)?) {
         (ExecutionMode::SynthesizeOnly, _) if has_failed => EXPLAIN,
         (ExecutionMode::SynthesizeOnly, _) => SYNTHESISE,
+        (ExecutionMode::ExecutePlannedTask, PlanProgress::Ready) if approves => APPROVE,
         (ExecutionMode::ExecutePlannedTask, PlanProgress::Ready) => BEGIN_ATTEMPT,
         (ExecutionMode::ExecutePlannedTask, _) => PLANNING_FAILED,
         _ => MATCH,

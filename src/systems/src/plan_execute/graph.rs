@@ -21,7 +21,7 @@ pub(super) const PLAN: &str = "create_plan";
 /// The task ends without a plan.
 pub(super) const PLANNING_FAILED: &str = "planning_failed";
 /// A person approves the plan.
-const APPROVE: &str = "approve_plan";
+pub(super) const APPROVE: &str = "approve_plan";
 pub(super) const BEGIN_ATTEMPT: &str = "begin_attempt";
 pub(super) const START_STAGE: &str = "start_stage";
 /// One step, by its tool.
@@ -86,8 +86,8 @@ fn add_planning(approves: bool, graph: &mut SystemBuilder<PlanExecute>) -> Resul
     graph.branch(
         RECEIVE,
         "mode",
-        &same(&[MATCH, BEGIN_ATTEMPT, PLANNING_FAILED, SYNTHESISE, EXPLAIN]),
-        begin::received,
+        &same(&[MATCH, APPROVE, BEGIN_ATTEMPT, PLANNING_FAILED, SYNTHESISE, EXPLAIN]),
+        move |view| begin::received(view, approves),
     );
     let planned = move |view: &StateView<'_, '_>| planned(view, approves);
     let ways = same(&[PLAN, PLANNING_FAILED, APPROVE, BEGIN_ATTEMPT, SAVE]);

@@ -167,6 +167,7 @@ async fn only_a_plan_is_made_if_that_is_asked_for() {
     assert!(search_tool.calls().is_empty());
 }
 
+/// PE-39 of `docs/systems/plan-execute.md`.
 #[tokio::test]
 async fn a_person_approves_changes_or_refuses_a_plan() {
     let search_tool = hits();
@@ -204,6 +205,29 @@ async fn a_person_approves_changes_or_refuses_a_plan() {
     );
     assert_eq!(refused.reason.as_deref(), Some("a person refused the plan: too dear"));
     assert_eq!(search_tool.calls().len(), 1);
+}
+
+/// PE-39 of `docs/systems/plan-execute.md`.
+#[tokio::test]
+async fn a_person_approves_a_plan_of_the_caller_too() {
+    let search_tool = hits();
+    let input = TaskInput {
+        mode: ExecutionMode::ExecutePlannedTask,
+        plan: Some(json!([[search("s1", "tea")]])),
+        .."Tea?".into()
+    };
+    for (approve, status) in [(true, TaskStatus::Completed), (false, TaskStatus::Cancelled)] {
+        let mut scene =
+            Scene::new(&json!({"approve_plan": true})).tool(&search_tool).answers("Tea.");
+        let (system, _) = scene.system();
+        let paused = system.ask(input.clone(), scene.session()).await.unwrap();
+        assert_eq!(paused.outcome, Outcome::Paused);
+        assert_eq!(paused.questions[0].value["arguments"]["stages"][0][0]["stepId"], "s1");
+        let answer = Answers::Only(json!({"approve": approve}));
+        let start = SystemStart::Continue(paused.paused.unwrap(), answer);
+        let done = system.run(start, scene.session()).await.unwrap();
+        assert_eq!((done.output.status, search_tool.calls().len()), (status, 1));
+    }
 }
 
 #[tokio::test]
