@@ -8,6 +8,7 @@
 //! | `graph` | the nodes |
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use antiphon_citation::{CitationRun, CitedSource, FoundPage};
 use antiphon_core::Fault;
@@ -39,6 +40,16 @@ pub trait CitesSources: System {
     const REPLIES: Field<Self::State, Record, BTreeMap<String, Json>>;
     /// Where failures of nodes are recorded: those of the stages are taken back.
     const ERROR: Field<Self::State, Worst, Option<Fault>>;
+
+    /// Where the stages write how many milliseconds they have left, with
+    /// [`CitesSources::time_left`]; none without a limit.
+    const TIME_LEFT_MS: Option<Field<Self::State, Set, usize>> = None;
+
+    /// How long the stages may still take; none without a limit. Once no time is left, the node
+    /// after the last stage comes next, with a run that is not finished.
+    fn time_left(_: &NodeContext<Self>) -> Option<Duration> {
+        None
+    }
 
     /// The run in a state.
     fn citation(state: &Self::State) -> &CitationRun;

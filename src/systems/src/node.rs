@@ -1,6 +1,7 @@
 //! What a node of a system gets to see, and what it returns.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use antiphon_core::command::{Destination, Destinations, Send as Sent};
 use antiphon_core::state::View;
@@ -159,6 +160,11 @@ impl StateView<'_, '_> {
     pub fn has_input(&self) -> bool {
         self.0.named(INPUT).is_some()
     }
+}
+
+/// A time as a state holds it. It is rounded up, so that what it limits never ends before its time.
+pub(crate) fn whole_millis(time: Duration) -> usize {
+    usize::try_from(time.as_nanos().div_ceil(1_000_000)).unwrap_or(usize::MAX)
 }
 
 /// Goes to a node, or to what a label of the branch stands for.

@@ -2,9 +2,11 @@
 //! reads. Requests of one stage run side by side.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
 
 use antiphon_citation::{CitationQuery, CitationRequest, PagesReply, PendingRequests};
-use antiphon_core::command::Destinations;
+use antiphon_core::command::{Destination, Destinations, Send as Sent};
 use antiphon_core::{Fault, FaultCode, Message, Schema};
 use serde_json::{Value as Json, json};
 
@@ -12,7 +14,7 @@ use super::CitesSources;
 use super::conversation::{brief, conversation};
 use super::role::{REPORTER, ROLES, role_of, schema};
 use crate::builder::{RoleNode, SystemBuilder};
-use crate::node::{NodeContext, StateView, fan_out, goto};
+use crate::node::{NodeContext, StateView, goto, whole_millis};
 use crate::patch::Patch;
 use crate::reply::RoleReply;
 
@@ -74,9 +76,18 @@ fn role_node<S: CitesSources>(role: &'static str, schema: Schema) -> RoleNode<S>
 
 /// Takes over what was replied, and finds out what is needed next.
 async fn advance<S: CitesSources>(cx: NodeContext<S>) -> Result<Patch<S::State>, Fault> {
-    let mut run = S::citation(&cx.state).clone();
-    run.advance(S::replies(&cx.state));
     let mut patch = Patch::default();
+    let (mut run, replies) = (S::citation(&cx.state).clone(), S::replies(&cx.state));
+    let left = S::time_left(&cx).map(whole_millis);
+    if let (Some(field), Some(left)) = (S::TIME_LEFT_MS, left) {
+        patch.set(field, left);
+    }
+    // What was cut off for want of time has not failed: nothing stands in for it.
+    let is_answered = run.pending().iter().all(|request| replies.contains_key(&request.id));
+    if left == Some(0) && !is_answered {
+        return Ok(patch);
+    }
+    run.advance(replies);
     for event in run.take_events() {
         cx.note(&event.name, event.data);
     }
@@ -88,11 +99,17 @@ async fn advance<S: CitesSources>(cx: NodeContext<S>) -> Result<Patch<S::State>,
 fn next<S: CitesSources>(view: &StateView<'_, '_>) -> Result<Destinations<Json>, Fault> {
     // All of the run holds whole pages.
     let PendingRequests { pending } = view.part(S::CITATION)?;
-    if pending.is_empty() {
+    let left = S::TIME_LEFT_MS.map(|field| view.get(field)).transpose()?;
+    if pending.is_empty() || left == Some(0) {
         return Ok(goto(EXIT));
     }
-    let send = |request: &CitationRequest| fan_out(node_of(&request.query), [json!(request)]);
-    Ok(pending.iter().flat_map(send).collect())
+    let millis = left.map(|millis| u64::try_from(millis).unwrap_or(u64::MAX));
+    let timeout = millis.map(Duration::from_millis);
+    let send = |request: &CitationRequest| {
+        let node = Arc::from(node_of(&request.query));
+        Destination::Send(Sent { node, input: json!(request), timeout })
+    };
+    Ok(pending.iter().map(send).collect())
 }
 
 const fn node_of(query: &CitationQuery) -> &'static str {

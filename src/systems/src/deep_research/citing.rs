@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use antiphon_citation::{CitationInput, CitationRun, CitedSource, FoundPage};
 use antiphon_core::{Fault, FaultCode, ToolOutcome};
@@ -29,6 +30,11 @@ impl CitesSources for DeepResearch {
     const CITATION: Field<State, Set, CitationRun> = State::citation;
     const REPLIES: Field<State, Record, BTreeMap<String, Json>> = State::citation_replies;
     const ERROR: Field<State, Worst, Option<Fault>> = State::error;
+    const TIME_LEFT_MS: Option<Field<State, Set, usize>> = Some(State::time_left_ms);
+
+    fn time_left(cx: &NodeContext<Self>) -> Option<Duration> {
+        Some(cx.report_time_left())
+    }
 
     fn citation(state: &State) -> &CitationRun {
         &state.citation
@@ -112,10 +118,14 @@ pub(super) fn start(cx: &NodeContext<DeepResearch>, patch: &mut Patch<State>) ->
     Ok(())
 }
 
-/// Takes the report over once all stages have ended.
+/// Takes the report over once all stages have ended, or their time is over.
 pub(super) async fn take_report(cx: NodeContext<DeepResearch>) -> Result<Patch<State>, Fault> {
     let mut patch = Patch::default();
     let run = &cx.state.citation;
+    if !run.is_finished() {
+        cx.go_to(&mut patch, NextNode::ReportPlainly);
+        return Ok(patch);
+    }
     let (text, sources) = taken(&cx.state, run);
     patch.set(State::final_report, text).set(State::sources, sources.clone());
     let is_given = give_value(&cx, &sources, &mut patch)?;

@@ -10,7 +10,8 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value as Json};
 
-use super::classification::Depth;
+use super::classification::{Depth, QueryMode};
+use super::deadline::TimePlan;
 use super::partial::replaced;
 use super::structured::compiled;
 use crate::config::{at_least_one, check_temperature, invalid, read, seconds};
@@ -83,7 +84,8 @@ pub struct Config {
     pub research_timeout_s: f64,
     /// The share of that time after which no step begins, by default 0.8.
     pub research_share: f64,
-    /// Seconds that are kept for delivering the report, by default 10.
+    /// Seconds that are kept for delivering the report, by default 10; at most a tenth of
+    /// `research_timeout_s`.
     pub delivery_reserve_s: f64,
     /// Earlier questions that a thread keeps, by default 10.
     pub history_turns: usize,
@@ -322,11 +324,10 @@ impl SystemConfig for Config {
             let value = self.research_share;
             return Err(invalid(format!("`research_share` must be from 0 to 1: {value}")));
         }
-        if !(0.0..self.research_timeout_s).contains(&self.delivery_reserve_s) {
+        if !(0.0..f64::INFINITY).contains(&self.delivery_reserve_s) {
             let value = self.delivery_reserve_s;
-            return Err(invalid(format!(
-                "`delivery_reserve_s` must be a time below `research_timeout_s`: {value}"
-            )));
+            let message = format!("`delivery_reserve_s` must be a number of seconds: {value}");
+            return Err(invalid(message));
         }
         check_temperature(self.temperature)
     }
@@ -334,8 +335,12 @@ impl SystemConfig for Config {
     /// The longest that any mode takes; the modes keep their own times before it.
     fn limits(&self) -> Limits {
         let searched = self.web_search_timeout_s + self.simple_timeout_s;
-        let longest = (self.research_timeout_s - self.delivery_reserve_s).max(searched);
-        Limits { wall_time: Duration::try_from_secs_f64(longest).ok(), ..Limits::default() }
+        let searched = Duration::try_from_secs_f64(searched).unwrap_or(Duration::MAX);
+        let longest = TimePlan::of(self, QueryMode::DeepResearch).synthesis.max(searched);
+        Limits {
+            wall_time: Some(longest).filter(|time| *time < Duration::MAX),
+            ..Limits::default()
+        }
     }
 
     fn setting_of(limit: BudgetDimension) -> Option<&'static str> {

@@ -16,6 +16,9 @@ pub struct TimePlan {
     pub synthesis: Duration,
 }
 
+/// The share of the time of a research that is kept for delivering the report, at most.
+const RESERVE: f64 = 0.1;
+
 impl TimePlan {
     /// The times of a mode.
     pub fn of(config: &Config, mode: QueryMode) -> Self {
@@ -25,7 +28,7 @@ impl TimePlan {
             QueryMode::WebSearch => Self::until(seconds(config.web_search_timeout_s)),
             QueryMode::DeepResearch => {
                 let limit = config.research_timeout_s;
-                let synthesis = seconds(limit - config.delivery_reserve_s);
+                let synthesis = seconds(limit - config.delivery_reserve_s.min(limit * RESERVE));
                 // A step that has begun in time keeps half of what is left after the last start.
                 let research = seconds(limit * f64::midpoint(config.research_share, 1.0));
                 let last_step = seconds(limit * config.research_share).min(synthesis);

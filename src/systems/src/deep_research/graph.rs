@@ -97,7 +97,7 @@ pub(super) fn build(config: &Config, graph: &mut SystemBuilder<DeepResearch>) ->
     then(graph, Synthesize.as_str(), &[Write, Cite, Deliver, FallBack]);
     citation::add(graph, CITED, config.output.as_ref())?;
     graph.node(CITED, citing::take_report);
-    then(graph, CITED, &[Deliver, ReportPlainly]);
+    then(graph, CITED, &[Deliver, ReportPlainly, FallBack]);
     graph.role_of_any_reply(Write.as_str(), synthesis::synthesiser())?;
     graph.on_error_goto(Write.as_str(), ReportPlainly.as_str());
     graph.node(ReportPlainly.as_str(), synthesis::report_plainly);

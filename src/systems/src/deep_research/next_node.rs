@@ -12,7 +12,7 @@ use super::DeepResearch;
 use super::classification::QueryMode;
 use super::deadline::TimePlan;
 use super::state::State;
-use crate::node::{NodeContext, StateView, goto};
+use crate::node::{NodeContext, StateView, goto, whole_millis};
 use crate::patch::Patch;
 
 /// A node that another one can name as the next.
@@ -112,6 +112,11 @@ impl NodeContext<DeepResearch> {
         TimePlan::of(&self.system().config, self.input().query_mode)
     }
 
+    /// How long the report may still take.
+    pub(super) fn report_time_left(&self) -> Duration {
+        self.times().synthesis.saturating_sub(self.elapsed())
+    }
+
     /// Whether the question is a web search.
     pub(super) fn is_web_search(&self) -> bool {
         self.input().query_mode == QueryMode::WebSearch
@@ -129,13 +134,14 @@ impl NodeContext<DeepResearch> {
         let left = match next {
             NextNode::Respond => {
                 let limit = self.system().config.simple_timeout_s;
-                Duration::try_from_secs_f64(limit).unwrap_or(Duration::MAX)
+                let limit = Duration::try_from_secs_f64(limit).unwrap_or(Duration::MAX);
+                // A web search that took too long is answered after its time.
+                if self.is_web_search() { limit } else { limit.min(self.report_time_left()) }
             }
-            NextNode::Write => times.synthesis.saturating_sub(elapsed),
+            NextNode::Write => self.report_time_left(),
             _ => times.research.saturating_sub(elapsed),
         };
-        let left = usize::try_from(left.as_millis()).unwrap_or(usize::MAX).max(1);
-        patch.set(State::next, next).set(State::time_left_ms, left);
+        patch.set(State::next, next).set(State::time_left_ms, whole_millis(left).max(1));
     }
 }
 

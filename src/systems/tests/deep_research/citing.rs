@@ -5,11 +5,11 @@ use std::time::Duration;
 use antiphon_citation::Verdict;
 use antiphon_models::ScriptedReply;
 use antiphon_systems::Outcome;
-use antiphon_systems::deep_research::{QueryMode, ResearchOutcome, ResearchRequest};
+use antiphon_systems::deep_research::{Config, QueryMode, ResearchOutcome, ResearchRequest};
 use serde_json::json;
 
 use crate::flow::light;
-use crate::scene::Library;
+use crate::scene::{Library, Scene};
 
 fn verified() -> ResearchRequest {
     ResearchRequest { verify_sources: Some(true), .."How long does green tea steep?".into() }
@@ -64,6 +64,60 @@ async fn a_report_whose_verification_takes_too_long_is_delivered_without_verdict
     assert!(!output.final_report.is_empty());
     assert!(output.claims.is_empty() && output.verification_summary.is_none());
     assert!(played.seconds() < 300.0, "{}", played.seconds());
+}
+
+/// A research within some seconds whose claims are verified.
+fn verified_within(limit: f64) -> Scene {
+    let mut scene = light(Library::tea());
+    scene.config = Config::from_json(&json!({"research_timeout_s": limit})).unwrap();
+    scene.role("reporter", [json!({"report": "Green tea steeps for two minutes [0]."})])
+}
+
+/// DR-14 of `docs/systems/deep-research.md`.
+#[tokio::test]
+async fn a_verified_research_ends_within_any_limit() {
+    for (limit, role) in [
+        (0.5, "verifier"),
+        (4.0, "verifier"),
+        (14.0, "verifier"),
+        (60.0, "verifier"),
+        (14.0, "passage_extractor"),
+    ] {
+        let late = ScriptedReply::text("late").after(Duration::from_secs(400));
+        let played = verified_within(limit)
+            .always(role, late.clone())
+            .always("quick_verifier", late)
+            .ask(verified())
+            .await;
+        let output = &played.result.output;
+        assert_eq!(output.research_outcome, ResearchOutcome::TimeoutPartial, "{limit} {role}");
+        assert_eq!((played.result.outcome, output.answer.as_str()), (Outcome::Budget, ""));
+        let begins = if role == "verifier" { "Green tea steeps for two minutes" } else { "## " };
+        assert!(output.final_report.starts_with(begins), "{role}: {}", output.final_report);
+        assert!(output.claims.is_empty() && output.verification_summary.is_none());
+        assert_eq!(played.errors().last(), Some(&"RESEARCH_TIMEOUT"));
+        assert!(played.seconds() < limit, "{limit}: {}", played.seconds());
+    }
+}
+
+/// DR-13 of `docs/systems/deep-research.md`.
+#[tokio::test]
+async fn a_web_search_is_answered_directly_when_its_verification_takes_too_long() {
+    let late = ScriptedReply::text("late").after(Duration::from_secs(5));
+    let played = Scene::new(&json!({"web_search_timeout_s": 1.5}))
+        .role("researcher", [json!({"queries": ["green"]}), json!({"observation": "Two [1]."})])
+        .role("reporter", [json!({"report": "Green tea steeps for two minutes [0]."})])
+        .always("verifier", late.clone())
+        .always("quick_verifier", late)
+        .role("responder", [json!({"response": "About two minutes [1]."})])
+        .ask(ResearchRequest { query_mode: QueryMode::WebSearch, ..verified() })
+        .await;
+    let output = &played.result.output;
+    assert_eq!(output.research_outcome, ResearchOutcome::FallbackSimple);
+    assert!(output.answer.contains("https://green.example/tea"), "{}", output.answer);
+    assert!(output.claims.is_empty() && output.verification_summary.is_none());
+    assert!(played.errors().contains(&"WEB_SEARCH_TIMEOUT"));
+    assert!((played.seconds() - 1.5).abs() < 0.1, "{}", played.seconds());
 }
 
 #[test]

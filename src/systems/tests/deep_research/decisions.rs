@@ -160,13 +160,17 @@ fn the_times_of_a_mode_follow_its_settings() {
     assert_eq!(times, (seconds(240), seconds(270), seconds(290)));
     assert!(deep.may_begin_step(seconds(239)) && !deep.may_begin_step(seconds(240)));
     assert_eq!(TimePlan::of(&config, QueryMode::WebSearch).synthesis, seconds(15));
+    // The reserve is at most a tenth of the time.
+    let short = Config::from_json(&json!({"research_timeout_s": 4})).unwrap();
+    let short = TimePlan::of(&short, QueryMode::DeepResearch);
+    assert_eq!(short.synthesis, Duration::from_millis(3_600));
 }
 
 #[test]
 fn settings_out_of_range_name_their_key() {
     for (settings, key) in [
         (json!({"research_share": 1.5}), "research_share"),
-        (json!({"delivery_reserve_s": 300}), "delivery_reserve_s"),
+        (json!({"delivery_reserve_s": -1}), "delivery_reserve_s"),
         (json!({"content_storage": 0}), "content_storage"),
         (json!({"web_search_timeout_s": 0}), "web_search_timeout_s"),
         (json!({"depth": "deep"}), "depth"),

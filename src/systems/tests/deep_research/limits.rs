@@ -106,6 +106,19 @@ async fn a_report_that_takes_too_long_is_delivered_as_what_was_found() {
     assert!(played.seconds() <= 290.0, "{}", played.seconds());
 }
 
+/// DR-14 of `docs/systems/deep-research.md`.
+#[tokio::test]
+async fn a_direct_answer_has_no_more_time_than_the_research() {
+    let played = Scene::new(&json!({"research_timeout_s": 4}))
+        .role("coordinator", [json!({"is_simple_query": true, "complexity": "simple"})])
+        .role("responder", [slow(&json!({"response": "Hello."}), 20)])
+        .ask("Hello!")
+        .await;
+    assert_eq!(played.roles(), ["coordinator", "responder"]);
+    assert_eq!(played.result.outcome, Outcome::Error);
+    assert!(played.seconds() < 4.0, "{}", played.seconds());
+}
+
 #[tokio::test]
 async fn spent_calls_leave_what_was_found() {
     let mut scene = slow_steps(1, 1);

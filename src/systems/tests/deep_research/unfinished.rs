@@ -145,6 +145,21 @@ async fn a_cited_report_that_is_cancelled_while_it_is_written_has_its_references
 }
 
 #[tokio::test]
+async fn a_cited_report_that_takes_too_long_to_be_written_keeps_what_was_shown_of_it() {
+    let beginning = "Green tea steeps for two minutes [0]. Black tea steeps for 4";
+    let late = ScriptedReply::text("late").after(Duration::from_secs(400));
+    let scene = light(Library::tea()).always("reporter", late).showing("reporter", beginning);
+    let question = "How long does green tea steep?".into();
+    let played = scene.ask(ResearchRequest { verify_sources: Some(true), ..question }).await;
+    let output = &played.result.output;
+    assert_eq!(output.research_outcome, ResearchOutcome::TimeoutPartial);
+    let written = &output.final_report;
+    assert!(written.starts_with("Green tea steeps for two minutes [Green]."), "{written}");
+    assert_eq!((&output.warnings[..], output.claims.len()), (&[BREAKS_OFF.to_owned()][..], 0));
+    assert!(played.notes("content_reset").is_empty());
+}
+
+#[tokio::test]
 async fn a_report_that_takes_too_long_or_fails_keeps_what_was_shown_of_it() {
     let late = ScriptedReply::text("late").after(Duration::from_secs(400));
     let lost = Fault::foreign(Category::ModelTransport, "model_unavailable", "gone");
