@@ -25,6 +25,8 @@ const READ: &str = "cite_read";
 /// The node of a reporter who looks evidence up, and writes part after part.
 const COMPOSE: &str = "compose";
 const EXIT: &str = "cited";
+/// How long a claim may be taken apart; one that takes longer is one fact.
+const DECOMPOSITION: Duration = Duration::from_secs(10);
 
 /// Adds the stages to a graph; after the last one comes `exit`. The report is a text, or a value
 /// of the schema `output`. The system lists the [roles](super::role::ROLES) and
@@ -103,9 +105,11 @@ fn next<S: CitesSources>(view: &StateView<'_, '_>) -> Result<Destinations<Json>,
     if pending.is_empty() || left == Some(0) {
         return Ok(goto(EXIT));
     }
-    let millis = left.map(|millis| u64::try_from(millis).unwrap_or(u64::MAX));
-    let timeout = millis.map(Duration::from_millis);
+    let left = left.map(|millis| Duration::from_millis(u64::try_from(millis).unwrap_or(u64::MAX)));
     let send = |request: &CitationRequest| {
+        let most =
+            matches!(request.query, CitationQuery::Decompose { .. }).then_some(DECOMPOSITION);
+        let timeout = left.into_iter().chain(most).min();
         let node = Arc::from(node_of(&request.query));
         Destination::Send(Sent { node, input: json!(request), timeout })
     };

@@ -9,7 +9,7 @@ use antiphon_systems::deep_research::{Config, QueryMode, ResearchOutcome, Resear
 use serde_json::json;
 
 use crate::flow::light;
-use crate::scene::{Library, Scene};
+use crate::scene::{Library, Scene, report};
 
 fn verified() -> ResearchRequest {
     ResearchRequest { verify_sources: Some(true), .."How long does green tea steep?".into() }
@@ -118,6 +118,29 @@ async fn a_web_search_is_answered_directly_when_its_verification_takes_too_long(
     assert!(output.claims.is_empty() && output.verification_summary.is_none());
     assert!(played.errors().contains(&"WEB_SEARCH_TIMEOUT"));
     assert!((played.seconds() - 1.5).abs() < 0.1, "{}", played.seconds());
+}
+
+/// DR-31 of `docs/systems/deep-research.md`.
+#[tokio::test]
+async fn a_claim_that_takes_too_long_to_be_taken_apart_is_one_fact() {
+    let claim = "Green tea steeps for two minutes at 80 degrees in every house of the land.";
+    let late = ScriptedReply::text("late").after(Duration::from_secs(400));
+    let partial =
+        json!({"verdicts": [{"number": 0, "reasoning": "in part", "verdict": "partial"}]});
+    let mut scene = light(Library::tea());
+    scene.config.citation.insert("revises".to_owned(), json!(true));
+    let played = scene
+        .role("reporter", [report(&claim.replace("land.", "land [0]."))])
+        .always("verifier", ScriptedReply::json(&partial))
+        .always("quick_verifier", ScriptedReply::json(&partial))
+        .always("claim_splitter", late)
+        .ask(verified())
+        .await;
+    assert_eq!(played.notes("atomic_facts")[0]["facts"], json!([claim]));
+    assert_eq!(played.result.outcome, Outcome::Answered, "{:?}", played.result.output.errors);
+    assert_eq!(played.result.output.claims.len(), 1);
+    assert!(played.result.error.is_none());
+    assert!((played.seconds() - 10.0).abs() < 0.1, "{}", played.seconds());
 }
 
 #[test]
