@@ -21,7 +21,8 @@ WRITERS = (
     "src/models/src/recording",
 )
 _WRITE = re.compile(
-    r"^(?!\s*//).*\b(OpenOptions|File::create|fs::(?:write|copy|rename))\b", re.MULTILINE
+    r"^(?!\s*//).*\b(OpenOptions|File::(?:create(?:_new)?|options)|fs::(?:write|copy|rename))\b",
+    re.MULTILINE,
 )
 
 

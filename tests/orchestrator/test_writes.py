@@ -59,6 +59,9 @@ def test_a_copy_of_a_message_with_an_id_is_no_new_message() -> None:
     again.name = "again"
     result = Orchestrator([first, again]).run("q")
     assert [message["content"] for message in result.messages] == ["q", "ok"]
+    again.make = lambda state, _: copy.deepcopy(state)
+    result = Orchestrator([first, again]).run("q")
+    assert [message["content"] for message in result.messages] == ["q", "ok"]
 
 
 class Jokes(TypedDict, total=False):

@@ -272,9 +272,10 @@ def _fresh(update: Any, seen: Any, state: State) -> Any:
     if not known or not isinstance(given, list):
         return update
     ids = {id(message) for message in known}
-    rest = [one for one in given if id(one) not in ids and not _is_repeated(one, known)]
+    rest = [message for message in given if id(message) not in ids]
     if len(rest) == len(given) and "question" in fields and given[: len(known)] == known:
         rest = given[len(known) :]  # those of a copy of the whole state
+    rest = [message for message in rest if not _is_repeated(message, known)]
     del fields["messages"]
     return {**fields, "messages": rest} if rest else fields
 

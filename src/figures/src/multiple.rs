@@ -11,19 +11,18 @@ const TOLERANCE: f64 = 0.05;
 const TOLERANCE_ABOUT: f64 = 0.25;
 
 /// Words that claim a multiple by themselves.
-const VERBS: [(f64, &str); 4] = [
+const VERBS: [(f64, &str); 3] = [
     (
         2.0,
-        "twofold doubled doubling halved halving verdoppelt verdoppelte verdoppelten halbiert halbierte \
+        "doubled doubling halved halving verdoppelt verdoppelte verdoppelten halbiert halbierte \
          halbierten doublé doublée duplicó duplicado duplicaron raddoppiato raddoppiata raddoppiati",
     ),
     (
         3.0,
-        "threefold tripled tripling verdreifacht verdreifachte verdreifachten triplé triplée triplicó \
+        "tripled tripling verdreifacht verdreifachte verdreifachten triplé triplée triplicó \
          triplicado triplicaron triplicato triplicata",
     ),
-    (4.0, "fourfold quadrupled quadrupling vervierfacht vervierfachte"),
-    (10.0, "tenfold verzehnfacht verzehnfachte"),
+    (4.0, "quadrupled quadrupling vervierfacht vervierfachte"),
 ];
 /// Words that claim one with the word behind them: a `double room` is none.
 const COMPARED: [(f64, &str, &str); 5] = [
@@ -39,6 +38,8 @@ const ABOUT: &str = "about around roughly approximately nearly almost over than 
                      que casi aproximadamente más menos circa quasi più meno";
 /// Words before a claim that deny it.
 const DENIALS: &str = "not no never neither nor t nicht kein keine nie pas jamais no nunca non mai";
+/// Characters that the forms of a verb share.
+const STEM: usize = 5;
 /// How many words before a claim belong to it.
 const BEFORE: usize = 3;
 
@@ -73,7 +74,14 @@ pub(super) fn claimed_multiples(sentence: &str, words: &str) -> Vec<ClaimedFacto
     let text = plain(sentence).to_lowercase();
     let tokens = scan(&text);
     let claims = (0..tokens.len()).filter_map(|place| claim(&tokens, place));
-    claims.filter(|claim| !contains(words, &claim.text)).collect()
+    claims.filter(|claim| !is_named(&claim.text, words)).collect()
+}
+
+/// Whether words have a claim, or another form of it: `to double` and `doubled`.
+fn is_named(claim: &str, words: &str) -> bool {
+    let stem: String = claim.chars().take(STEM).collect();
+    let mut others = words.split(|sign: char| !sign.is_alphanumeric());
+    contains(words, claim) || claim.len() > STEM && others.any(|word| word.starts_with(&stem))
 }
 
 fn claim(tokens: &[TextToken<'_>], place: usize) -> Option<ClaimedFactor> {

@@ -154,6 +154,11 @@ impl<S: System> SystemBuilder<S> {
         self
     }
 
+    /// The tier whose prompts a role reads.
+    pub(crate) fn tier(&self, role: &str) -> ModelTier {
+        self.roles.tier(role)
+    }
+
     /// Adds a node that runs this function.
     pub fn node<F, R, E>(&mut self, name: &str, code: F) -> &mut Self
     where

@@ -59,7 +59,7 @@ pub fn text() -> Json {
 /// The schema of an answer: a text that is not what stands for it in the prompts, which small models
 /// repeat.
 pub fn answer_text() -> Json {
-    json!({"type": "string", "minLength": 1, "not": {"pattern": "^\\s*([Tt]he answer\\.?\\s*)?$"}})
+    json!({"type": "string", "minLength": 1, "not": {"pattern": "^\\s*(the answer\\s*)?$"}})
 }
 
 /// The schema of an object with these properties, all of them required.

@@ -127,7 +127,7 @@ impl System for ReviewLoop {
             || !resources.roles.is_shared("finalizer")
             || resources.prompts.is_replaced("finalizer");
         let checks = Checks {
-            answerability: answerability::needs_check(&config, &resources.roles)?,
+            answerability: answerability::needs_check(&config, &resources)?,
             calculation: calculation::needs_check(&resources.roles),
         };
         Ok(Self { config, resources, words_answers, checks })

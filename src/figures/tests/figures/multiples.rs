@@ -19,7 +19,6 @@ fn a_ratio_that_two_numbers_have_may_be_stated_in_words() {
         (&[100.0, 203.0], "Sales doubled."),
         (&[9.0, 3.0], "They tripled."),
         (&[16.0, 4.0], "They quadrupled."),
-        (&[9.0, 3.0], "They rose threefold."),
         (&[50.0, 25.0], "The stock was halved."),
         (&[10.0, 23.0], "It is more than twice as much."),
         (&[10.0, 18.0], "It almost doubled."),
@@ -40,7 +39,6 @@ fn a_ratio_that_no_two_numbers_have_is_none_of_the_result() {
         (&[30.0, 10.0][..], "The north has twice as many orders.", "twice"),
         (&[30.0, 10.0], "Sales doubled.", "doubled"),
         (&[20.0, 10.0], "Sales tripled.", "tripled"),
-        (&[20.0, 10.0], "Sales rose threefold.", "threefold"),
         (&[10.0, 14.0], "It is more than twice as much.", "twice"),
         (&[10.0, 8.0], "It is half as much.", "half"),
         (&[2.0], "It is twice as much.", "twice"),
@@ -84,6 +82,8 @@ fn a_ratio_that_is_known_in_words_is_no_claim() {
     known.text("Which region has twice as many orders as the south?");
     assert_eq!(known.multiples("The north has twice as many."), []);
     assert_eq!(known.multiples("They tripled.").len(), 1);
+    known.text("How long does it take to triple?");
+    assert_eq!(known.multiples("It has tripled after 23 years."), []);
 }
 
 #[test]

@@ -12,10 +12,11 @@ use serde_json::{Value as Json, json};
 
 use super::CitesSources;
 use super::conversation::{brief, conversation};
-use super::role::{REPORTER, ROLES, role_of, schema};
+use super::role::{CLAIM_SPLITTER, REPORTER, ROLES, role_of, schema};
 use crate::builder::{RoleNode, SystemBuilder};
 use crate::node::{NodeContext, StateView, goto, whole_millis};
 use crate::patch::Patch;
+use crate::prompts::ModelTier;
 use crate::reply::RoleReply;
 
 /// The node that starts the stages and comes after each of them.
@@ -25,7 +26,7 @@ const READ: &str = "cite_read";
 /// The node of a reporter who looks evidence up, and writes part after part.
 const COMPOSE: &str = "compose";
 const EXIT: &str = "cited";
-/// How long a claim may be taken apart; one that takes longer is one fact.
+/// How long a large model may take a claim apart; one that takes longer is one fact.
 const DECOMPOSITION: Duration = Duration::from_secs(10);
 
 /// Adds the stages to a graph; after the last one comes `exit`. The report is a text, or a value
@@ -60,7 +61,9 @@ pub fn add<S: CitesSources>(
     for (node, _) in ways.iter().skip(1) {
         graph.edge(node, ENTRY).on_error_record(node);
     }
-    graph.branch(ENTRY, "citation", &ways, next::<S>);
+    let is_small = graph.tier(CLAIM_SPLITTER.name) == ModelTier::Small;
+    let decomposition = (!is_small).then_some(DECOMPOSITION);
+    graph.branch(ENTRY, "citation", &ways, move |view| next::<S>(view, decomposition));
     Ok(())
 }
 
@@ -98,7 +101,10 @@ async fn advance<S: CitesSources>(cx: NodeContext<S>) -> Result<Patch<S::State>,
 }
 
 /// Where the requests of the machine go; all of a batch are alike, or go to roles.
-fn next<S: CitesSources>(view: &StateView<'_, '_>) -> Result<Destinations<Json>, Fault> {
+fn next<S: CitesSources>(
+    view: &StateView<'_, '_>,
+    decomposition: Option<Duration>,
+) -> Result<Destinations<Json>, Fault> {
     // All of the run holds whole pages.
     let PendingRequests { pending } = view.part(S::CITATION)?;
     let left = S::TIME_LEFT_MS.map(|field| view.get(field)).transpose()?;
@@ -107,8 +113,8 @@ fn next<S: CitesSources>(view: &StateView<'_, '_>) -> Result<Destinations<Json>,
     }
     let left = left.map(|millis| Duration::from_millis(u64::try_from(millis).unwrap_or(u64::MAX)));
     let send = |request: &CitationRequest| {
-        let most =
-            matches!(request.query, CitationQuery::Decompose { .. }).then_some(DECOMPOSITION);
+        let is_decomposition = matches!(request.query, CitationQuery::Decompose { .. });
+        let most = decomposition.filter(|_| is_decomposition);
         let timeout = left.into_iter().chain(most).min();
         let node = Arc::from(node_of(&request.query));
         Destination::Send(Sent { node, input: json!(request), timeout })

@@ -108,7 +108,9 @@ impl AgentError {
     /// What the reader of the answer is told about the failure.
     pub fn public_text(&self) -> String {
         match &*self.kind {
-            "NotInData" | "NoValue" | "UnitMismatch" | "NoTables" => self.message.clone(),
+            "NotInData" | "NoValue" | "UnitMismatch" | "NoTables" | "MissingRows" => {
+                self.message.clone()
+            }
             "CandidatesDisagree" => "two ways to look it up came to different results".to_owned(),
             "QueryError" | "UnsafeQuery" | "TableNotAllowed" | "NoQuery" => {
                 "no query was found that the database accepts".to_owned()

@@ -72,7 +72,7 @@ fn missing_rows(cx: &NodeContext<DataAnalyst>) -> Option<AgentError> {
         table.rows.len(),
         table.row_count,
     );
-    Some(AgentError::new("ConfigurationError", message))
+    Some(AgentError::new("MissingRows", message))
 }
 
 fn failed_with(

@@ -19,7 +19,7 @@ use crate::builder::RoleNode;
 use crate::delimited_input::DelimitedInput;
 use crate::node::{NodeContext, StateView, goto};
 use crate::patch::Patch;
-use crate::reply::{RoleReply, answer_text, object, text};
+use crate::reply::{RoleReply, object, text};
 
 /// How often the synthesiser is asked.
 const ATTEMPTS: u32 = 2;
@@ -134,7 +134,7 @@ fn outcome_text(state: &State) -> String {
 pub(super) fn synthesiser() -> RoleNode<PlanExecute> {
     RoleNode {
         role: "synthesiser",
-        schema: Schema::new("answer", object(&json!({"answer": answer_text()}))),
+        schema: Schema::new("answer", object(&json!({"answer": text()}))),
         max_tool_calls: 0,
         begin: |cx| {
             cx.note("SYNTHESIS_STARTED", json!({"success": true}));
@@ -181,7 +181,7 @@ pub(super) fn synthesiser() -> RoleNode<PlanExecute> {
 pub(super) fn explainer() -> RoleNode<PlanExecute> {
     RoleNode {
         role: "synthesiser",
-        schema: Schema::new("answer", object(&json!({"answer": answer_text()}))),
+        schema: Schema::new("answer", object(&json!({"answer": text()}))),
         max_tool_calls: 0,
         begin: |cx| {
             cx.note("SYNTHESIS_STARTED", json!({"success": false}));

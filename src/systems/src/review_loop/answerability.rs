@@ -15,7 +15,8 @@ use crate::builder::RoleNode;
 use crate::delimited_input::DelimitedInput;
 use crate::prompts::{ModelTier, billion_parameters};
 use crate::reply::object;
-use crate::role::{RoleImplementation, Roles};
+use crate::resources::SystemResources;
+use crate::role::RoleImplementation;
 
 /// Smaller models say of what they know that nobody could know it.
 const BILLION_PARAMETERS: f64 = 1.0;
@@ -26,14 +27,21 @@ struct AnswerabilityReply {
 }
 
 /// Whether the expert is a small model that can tell, and nobody can look anything up.
-pub(super) fn needs_check(config: &Config, roles: &Roles) -> Result<bool, Fault> {
-    let size = match roles.implementation("expert")? {
-        RoleImplementation::Model(expert) => billion_parameters(expert.model.name()),
-        RoleImplementation::Code(_) => None,
+pub(super) fn needs_check(config: &Config, resources: &SystemResources) -> Result<bool, Fault> {
+    let roles = &resources.roles;
+    let RoleImplementation::Model(expert) = roles.implementation("expert")? else {
+        return Ok(false);
+    };
+    // What its instructions tell may stand in no book.
+    let is_instructed = expert.instructions.is_some() || resources.prompts.is_replaced("expert");
+    let can_tell = |model: &String| {
+        let size = billion_parameters(model);
+        size.is_some_and(|billions| (BILLION_PARAMETERS..ModelTier::LARGE).contains(&billions))
     };
     Ok(config.check_answerability
         && roles.tier("expert") == ModelTier::Small
-        && size.is_some_and(|billions| billions >= BILLION_PARAMETERS)
+        && expert.model.names().iter().all(can_tell)
+        && !is_instructed
         && has_only_calculators(roles)
         && !can_look_up(roles)?)
 }

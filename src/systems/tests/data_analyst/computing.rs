@@ -101,7 +101,7 @@ async fn nothing_is_computed_with_the_first_of_many_rows() {
     let played = scene.ask("Count, then compare").await;
     assert!(jobs.lock().unwrap().is_empty());
     let error = played.result.output.agent_results[1].error.as_ref().unwrap();
-    assert_eq!(error.kind, "ConfigurationError");
+    assert_eq!(error.kind, "MissingRows");
     assert!(error.message.starts_with("code would have 1000 of 1500 rows"), "{}", error.message);
     assert_eq!(played.result.output.metadata["partial"], true);
 }

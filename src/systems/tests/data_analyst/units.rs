@@ -125,8 +125,13 @@ fn other_differences_may_be_written() {
         "SELECT due -- lent\n FROM loan",
         "SELECT 'due - lent' FROM loan",
         "SELECT due -",
+        "WITH t AS (SELECT julianday(due) AS due FROM loan) SELECT due - lent FROM t",
     ] {
         assert_eq!(date_difference(query, std::slice::from_ref(&loan)), None, "{query}");
     }
-    assert!(date_difference("SELECT \"due\"-lent FROM loan", &[loan]).is_some());
+    let query = "SELECT \"due\"-lent FROM loan";
+    assert!(date_difference(query, std::slice::from_ref(&loan)).is_some());
+    let columns = vec!["due".to_owned()];
+    let debt = KnownTable { name: "debt".into(), columns, ..KnownTable::default() };
+    assert_eq!(date_difference(query, &[loan, debt]), None, "`due` of the other table is a number");
 }

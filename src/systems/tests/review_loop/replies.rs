@@ -145,7 +145,7 @@ async fn what_stands_for_the_answer_in_the_prompt_is_none() {
     let played = Scene::new(&json!({"answer_format": "plain"}))
         .role("planner", [plan(&[], &["recall it"])])
         .role("critic", [approve(), approve()])
-        .role("expert", [solved("The answer.", "how you reached it"), solved("Lima", "recalled")])
+        .role("expert", [solved("the answer", "how you reached it"), solved("Lima", "recalled")])
         .ask("Capital of Peru?")
         .await;
     assert_answered(&played, 0);

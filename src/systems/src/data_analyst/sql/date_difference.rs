@@ -19,9 +19,19 @@ use super::query_token::{QueryToken, tokens};
 /// ```
 pub fn date_difference(query: &str, tables: &[KnownTable]) -> Option<(String, String)> {
     let tokens = tokens(query);
+    let defined: Vec<&str> = tokens
+        .iter()
+        .zip(tokens.iter().skip(1))
+        .filter(|(word, _)| word.is_word("as"))
+        .filter_map(|(_, name)| name.name())
+        .collect();
     let is_date = |name: &str| {
-        let mut dates = tables.iter().flat_map(|table| &table.date_texts);
-        dates.any(|known| known.eq_ignore_ascii_case(name))
+        let has = |names: &[String]| names.iter().any(|known| is(known, name));
+        let mut dates = tables.iter().filter(|table| has(&table.date_texts)).peekable();
+        let others = tables.iter().filter(|table| has(&table.columns));
+        dates.peek().is_some()
+            && others.clone().all(|it| has(&it.date_texts))
+            && !defined.iter().any(|it| is(it, name))
     };
     let places = tokens.iter().enumerate().filter(|(_, token)| token.text == "-");
     places.into_iter().find_map(|(place, _)| {
@@ -38,6 +48,10 @@ pub fn date_difference(query: &str, tables: &[KnownTable]) -> Option<(String, St
             format!("write julianday({first}) - julianday({second})"),
         ))
     })
+}
+
+fn is(name: &str, other: &str) -> bool {
+    name.eq_ignore_ascii_case(other)
 }
 
 /// The column that ends before a token: its name, and where it stands with its table.

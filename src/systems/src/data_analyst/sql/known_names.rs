@@ -17,6 +17,7 @@ const DATE: usize = 10;
 
 /// A table that may be read, with the columns that are known.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct KnownTable {
     /// Its name, perhaps with its schema.
     pub name: String,
