@@ -159,6 +159,13 @@ impl FigureEvidence {
         unknown.map(|claim| FigureMismatch::Multiple(claim.text)).collect()
     }
 
+    /// What a sentence states that is not known, ratios in words included.
+    pub fn unsupported(&self, sentence: &str) -> Vec<FigureMismatch> {
+        let mut found = self.mismatches(sentence);
+        found.extend(self.multiples(sentence));
+        found
+    }
+
     /// Whether a sentence states a number, rounded to the digits that it shows.
     pub fn states(&self, sentence: &str, number: impl fmt::Display) -> bool {
         let Some(exact) = Decimal::parse(&number.to_string()) else { return false };

@@ -56,8 +56,8 @@ pub fn text() -> Json {
     json!({"type": "string", "minLength": 1, "not": {"pattern": "^\\s*$"}})
 }
 
-/// The schema of an answer: a text that is not what stands for it in the prompts, which small models
-/// repeat.
+/// The schema of an answer. The prompts show `the answer` in its place; a small model that copies
+/// this is asked again.
 pub fn answer_text() -> Json {
     json!({"type": "string", "minLength": 1, "not": {"pattern": "^\\s*(the answer\\s*)?$"}})
 }

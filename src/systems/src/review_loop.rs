@@ -89,12 +89,12 @@ pub struct ReviewLoop {
     /// Whether the finalizer words an approved answer, which else is delivered as it is.
     words_answers: bool,
     /// What the expert says first.
-    checks: Checks,
+    checks: ExpertChecks,
 }
 
 /// What a small expert is asked before its work.
 #[derive(Clone, Copy, Debug)]
-struct Checks {
+struct ExpertChecks {
     /// Whether anybody could know the answer.
     answerability: bool,
     /// Whether there is something to calculate.
@@ -126,7 +126,7 @@ impl System for ReviewLoop {
         let words_answers = config.answer_format != AnswerFormat::Plain
             || !resources.roles.is_shared("finalizer")
             || resources.prompts.is_replaced("finalizer");
-        let checks = Checks {
+        let checks = ExpertChecks {
             answerability: answerability::needs_check(&config, &resources)?,
             calculation: calculation::needs_check(&resources.roles),
         };

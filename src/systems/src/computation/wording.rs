@@ -31,7 +31,7 @@ pub(super) fn conclude(cx: &NodeContext<Computation>, mut summary: Summary) -> P
         .map(FigureMismatch::to_string)
         .collect();
     if mismatches.is_empty() {
-        summary.highlights.retain(|fact| stated(&known, fact).is_empty());
+        summary.highlights.retain(|fact| known.unsupported(fact).is_empty());
         patch.set(State::summary, summary);
         return patch;
     }
@@ -40,16 +40,9 @@ pub(super) fn conclude(cx: &NodeContext<Computation>, mut summary: Summary) -> P
     patch
 }
 
-/// What a sentence states beside what is known: numbers, units, dates and ratios.
-fn stated(known: &FigureEvidence, sentence: &str) -> Vec<FigureMismatch> {
-    let mut found = known.mismatches(sentence);
-    found.extend(known.multiples(sentence));
-    found
-}
-
 /// What an answer states beside the result, and what of the result it leaves out.
 fn mismatches(known: &FigureEvidence, state: &State, answer: &str) -> Vec<FigureMismatch> {
-    let mut found = stated(known, answer);
+    let mut found = known.unsupported(answer);
     let Some(value) = state.computed.as_ref().and_then(SandboxOutput::result) else { return found };
     if number_digits(value).is_some_and(|digits| !known.states(answer, digits)) {
         found.push(FigureMismatch::Missing(plain_item(value)));

@@ -45,8 +45,7 @@ pub(super) fn differences<'t>(
     answer: &str,
     tables: impl IntoIterator<Item = &'t TabularResult>,
 ) -> Vec<String> {
-    let mut found = known.mismatches(answer);
-    found.extend(known.multiples(answer));
+    let mut found = known.unsupported(answer);
     let cells = tables.into_iter().filter_map(TabularResult::single_cell);
     let missing = cells.filter_map(Json::as_number).filter(|it| !known.states(answer, it));
     found.extend(missing.map(|number| FigureMismatch::Missing(number.to_string())));

@@ -32,8 +32,6 @@ pub(super) fn needs_check(config: &Config, resources: &SystemResources) -> Resul
     let RoleImplementation::Model(expert) = roles.implementation("expert")? else {
         return Ok(false);
     };
-    // What its instructions tell may stand in no book.
-    let is_instructed = expert.instructions.is_some() || resources.prompts.is_replaced("expert");
     let can_tell = |model: &String| {
         let size = billion_parameters(model);
         size.is_some_and(|billions| (BILLION_PARAMETERS..ModelTier::LARGE).contains(&billions))
@@ -41,9 +39,23 @@ pub(super) fn needs_check(config: &Config, resources: &SystemResources) -> Resul
     Ok(config.check_answerability
         && roles.tier("expert") == ModelTier::Small
         && expert.model.names().iter().all(can_tell)
-        && !is_instructed
         && has_only_calculators(roles)
-        && !can_look_up(roles)?)
+        && !can_look_up(roles)?
+        && !is_told_more(resources)?)
+}
+
+/// Whether the caller has given the planner or the expert words or code of their own, which may
+/// have what no book has.
+fn is_told_more(resources: &SystemResources) -> Result<bool, Fault> {
+    let mut prompts = ["planner", "planner_without_research", "expert"].iter();
+    let is_own = |role: &RoleImplementation| match role {
+        RoleImplementation::Model(model) => model.instructions.is_some(),
+        RoleImplementation::Code(_) => true,
+    };
+    let roles = &resources.roles;
+    Ok(prompts.any(|name| resources.prompts.is_replaced(name))
+        || is_own(roles.implementation("planner")?)
+        || is_own(roles.implementation("expert")?))
 }
 
 /// Asks whether anybody could know the answer. A reply that cannot be read is a yes.

@@ -69,8 +69,8 @@ pub struct Config {
     /// Whether a question is given up when rejected work is submitted again unchanged.
     pub stop_on_no_progress: bool,
     /// Whether an expert of 1 to 10 billion parameters, by its name, says first if anybody could
-    /// know the answer, by default yes. It is asked where nothing can be looked up and no file is
-    /// attached.
+    /// know the answer, by default yes. It is asked where nothing can be looked up, no file is
+    /// attached, and planner and expert have no instructions or prompts of the caller.
     pub check_answerability: bool,
 }
 

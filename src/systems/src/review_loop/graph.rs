@@ -19,7 +19,7 @@ use super::prompt::instructions;
 use super::reply::schema;
 use super::state::State;
 use super::step::StepName;
-use super::{Checks, ReviewLoop};
+use super::{ExpertChecks, ReviewLoop};
 use crate::builder::{RoleDefaults, RoleNode, SystemBuilder};
 use crate::node::{NodeContext, StateView, fan_out, goto};
 use crate::prompts::ModelTier;
@@ -69,7 +69,7 @@ pub(super) const fn role_of(step: StepName) -> &'static str {
 pub(super) fn build(
     config: &Config,
     critic: ModelTier,
-    checks: Checks,
+    checks: ExpertChecks,
     graph: &mut SystemBuilder<ReviewLoop>,
 ) -> Result<(), Fault> {
     let tool_timeout = Some(config.tool_timeout());
@@ -93,7 +93,7 @@ pub(super) fn build(
     Ok(())
 }
 
-fn connect(graph: &mut SystemBuilder<ReviewLoop>, checks: Checks) {
+fn connect(graph: &mut SystemBuilder<ReviewLoop>, checks: ExpertChecks) {
     graph.branch(START, "entry", &[("question", INPUT), ("state", ORCHESTRATOR)], |view| {
         Ok(goto(if view.has_input() { "question" } else { "state" }))
     });

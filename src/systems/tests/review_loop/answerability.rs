@@ -2,12 +2,12 @@
 
 use antiphon_core::{Category, Fault};
 use antiphon_models::ScriptedReply;
-use antiphon_systems::Outcome;
-use antiphon_systems::review_loop::{Attachment, FAILURE_TEXT, QuestionInput};
+use antiphon_systems::review_loop::{Attachment, FAILURE_TEXT, QuestionInput, ReviewLoop};
+use antiphon_systems::{Outcome, RoleModel, SystemResourcesBuilder, SystemRunner};
 use serde_json::{Value as Json, json};
 
 use crate::conversation_snapshot::compare_conversation;
-use crate::scene::{Scene, approve, plan, solved};
+use crate::scene::{Scene, approve, as_model, plan, solved};
 use crate::tools::tool;
 
 const SMALL: &str = "local:qwen-1.5b";
@@ -23,7 +23,7 @@ fn scene(model: &'static str, settings: &Json, expert: Vec<ScriptedReply>) -> Sc
     scene
 }
 
-/// The question goes on after what its expert says first.
+/// A question that is planned and answered after the expert's first reply.
 fn goes_on(first: ScriptedReply) -> Scene {
     let replies = vec![first, solved("Lima", "recalled").into()];
     scene(SMALL, &json!({"answer_format": "plain"}), replies)
@@ -101,4 +101,28 @@ async fn a_file_may_have_what_no_book_has() {
         .role("critic", [approve(), approve()]);
     let played = scene.ask(input).await;
     assert_eq!((played.answer.outcome, played.state().is_answerable), (Outcome::Answered, None));
+}
+
+#[tokio::test]
+async fn what_the_caller_tells_a_role_may_stand_in_no_book() {
+    for told in ["planner", "expert", "prompt"] {
+        let mut scene =
+            scene(SMALL, &json!({"answer_format": "plain"}), vec![solved("9", "told").into()])
+                .role("planner", [plan(&[], &["recall it"])])
+                .role("critic", [approve(), approve()]);
+        let model = scene.model();
+        let resources = SystemResourcesBuilder::new().model(as_model(&model));
+        let instructions = Some("ACME opens at 9.".to_owned());
+        let resources = match told {
+            "prompt" => resources.prompt("expert", "ACME opens at 9."),
+            role => {
+                let own = RoleModel { instructions, ..RoleModel::new(as_model(&model)) };
+                resources.role(role, own)
+            }
+        };
+        let system = SystemRunner::<ReviewLoop>::new(scene.config.clone(), resources).unwrap();
+        let answer = system.ask("When does it open?", scene.session()).await.unwrap();
+        assert_eq!(answer.state.is_answerable, None, "{told}");
+        assert_eq!(answer.output.final_answer, "9");
+    }
 }
