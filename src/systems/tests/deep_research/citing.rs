@@ -143,6 +143,28 @@ async fn a_claim_that_takes_too_long_to_be_taken_apart_is_one_fact() {
     assert!((played.seconds() - 10.0).abs() < 0.1, "{}", played.seconds());
 }
 
+#[tokio::test]
+async fn a_small_model_has_more_time_to_take_a_claim_apart() {
+    let facts =
+        ["Green tea steeps for two minutes at 80 degrees.", "Each house of the land does so."];
+    let claim = "Green tea steeps for two minutes at 80 degrees in every house of the land.";
+    let partial =
+        json!({"verdicts": [{"number": 0, "reasoning": "in part", "verdict": "partial"}]});
+    let splits = ScriptedReply::json(&json!({ "facts": facts })).after(Duration::from_secs(30));
+    let mut scene = light(Library::tea());
+    scene.model_name = "local:qwen-1.5b";
+    scene.config.citation.insert("revises".to_owned(), json!(true));
+    let played = scene
+        .role("reporter", [report(&claim.replace("land.", "land [0]."))])
+        .always("verifier", ScriptedReply::json(&partial))
+        .always("quick_verifier", ScriptedReply::json(&partial))
+        .always("claim_splitter", splits)
+        .ask(verified())
+        .await;
+    assert!(played.seconds() > 29.0, "{}", played.seconds());
+    assert_ne!(played.notes("atomic_facts")[0]["facts"], json!([claim]));
+}
+
 #[test]
 fn verification_is_the_default_of_a_deep_research_only() {
     assert!(ResearchRequest::default().verifies());

@@ -169,6 +169,8 @@ pub(crate) struct Scene {
     branches: Vec<ScriptBranch>,
     pub(crate) shown: Option<(&'static str, &'static str)>,
     pub(crate) onlooker: Arc<ChunkWatcher>,
+    /// The name of the model, which tells its tier.
+    pub(crate) model_name: &'static str,
 }
 
 /// What came of it.
@@ -228,6 +230,7 @@ impl Scene {
             library: Arc::new(library),
             branches: Vec::new(),
             shown: None,
+            model_name: "test:scripted",
             onlooker: Arc::default(),
         }
     }
@@ -256,7 +259,7 @@ impl Scene {
 
     /// The system and the script of its model.
     pub(crate) fn system(&mut self) -> (SystemRunner<DeepResearch>, Arc<ScriptedModel>) {
-        let model = ScriptedModel::new::<&str>([]);
+        let model = ScriptedModel::new::<&str>([]).named(self.model_name);
         let model = Arc::new(self.branches.drain(..).fold(model, ScriptedModel::branch));
         let tools = [
             LibraryTool::open("web_search", "query", &self.library),

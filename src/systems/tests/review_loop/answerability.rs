@@ -1,7 +1,9 @@
 //! Small models that say that nobody could know an answer: RL-37.
 
+use std::sync::Arc;
+
 use antiphon_core::{Category, Fault};
-use antiphon_models::ScriptedReply;
+use antiphon_models::{Fallback, ScriptedModel, ScriptedReply};
 use antiphon_systems::review_loop::{Attachment, FAILURE_TEXT, QuestionInput, ReviewLoop};
 use antiphon_systems::{Outcome, RoleModel, SystemResourcesBuilder, SystemRunner};
 use serde_json::{Value as Json, json};
@@ -104,8 +106,8 @@ async fn a_file_may_have_what_no_book_has() {
 }
 
 #[tokio::test]
-async fn what_the_caller_tells_a_role_may_stand_in_no_book() {
-    for told in ["planner", "expert", "prompt"] {
+async fn it_is_not_asked_if_the_caller_tells_a_role_more_or_a_large_model_may_reply() {
+    for told in ["planner", "expert", "prompt", "fallback"] {
         let mut scene =
             scene(SMALL, &json!({"answer_format": "plain"}), vec![solved("9", "told").into()])
                 .role("planner", [plan(&[], &["recall it"])])
@@ -114,6 +116,12 @@ async fn what_the_caller_tells_a_role_may_stand_in_no_book() {
         let resources = SystemResourcesBuilder::new().model(as_model(&model));
         let instructions = Some("ACME opens at 9.".to_owned());
         let resources = match told {
+            // The large model may be the one that replies.
+            "fallback" => {
+                let large = Arc::new(ScriptedModel::new::<&str>([]).named("openai:gpt-5"));
+                let either = Fallback::new(as_model(&model), [as_model(&large)]);
+                SystemResourcesBuilder::new().model(Arc::new(either))
+            }
             "prompt" => resources.prompt("expert", "ACME opens at 9."),
             role => {
                 let own = RoleModel { instructions, ..RoleModel::new(as_model(&model)) };
