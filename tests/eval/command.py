@@ -28,7 +28,7 @@ from eval.gold import judge_rows
 from eval.library import DEAD, ISLES, Library
 from eval.loading import SETS, load
 from eval.measures import measures
-from eval.reports import ask_research
+from eval.reports import EVERY_STAGE, ask_research
 from eval.results import append, line, read, summary, table
 from eval.scripted_models import ScriptedResearcher
 from eval.tasks import ask_task, judge_task
@@ -161,7 +161,9 @@ def _ask_research(model: str, options: argparse.Namespace) -> Ask:
     def research(library: str) -> tuple[DeepResearch, Library]:
         found = _library(library, options)
         tools = found.tools()
-        return DeepResearch(tools=tools, research_timeout_s=options.timeout, **roles), found
+        timeout = options.timeout
+        system = DeepResearch(tools=tools, research_timeout_s=timeout, **EVERY_STAGE, **roles)
+        return system, found
 
     return ask_research(research, falsified)
 

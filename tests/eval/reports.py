@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from eval.asking import Reply
 from eval.documentation import is_expected
@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     from eval.library import Library
     from eval.loading import Question
 
-__all__ = ["ask_research", "confirmed", "has_wrong_number", "report_counts"]
+__all__ = ["EVERY_STAGE", "ask_research", "confirmed", "has_wrong_number", "report_counts"]
+
+EVERY_STAGE: dict[str, Any] = {"citation": {"revises": True, "asks_about_numbers": True}}
+"""Settings of a deep research whose reports, short as those of `light` are, pass every stage."""
 
 _REFERENCES = "\n\n## References\n"
 _NOTE = "not confirmed by the sources"
@@ -76,6 +79,10 @@ def report_counts(
         for one in result.passages
         if one.source is not None
     ]
+    # What a search has shown of a page that was not read is cited as such.
+    told = {one["url"] for one in result.references if one["origin"] == "found"}
+    shown_only = (told & library.shown.keys()) - library.fetched.keys()
+    summary = result.verification_summary or {"claim_revisions": 0}
     sentences = confirmed(result.text)
     texts = [*library.shown.values(), *library.fetched.values(), question.question]
     known = {number for text in texts for readings in written_numbers(text) for number in readings}
@@ -89,7 +96,8 @@ def report_counts(
             any(path.endswith(tuple(needed.split("|"))) for path in paths)
             for needed in question.pages
         ),
-        "never_fetched": len(paths - library.shown.keys() - library.fetched.keys()),
+        "never_fetched": len(paths - library.fetched.keys() - shown_only),
+        "shown_only": len(shown_only),
         "passages": len(passages),
         "invented_passages": sum(not _is_shown(library, *passage) for passage in passages),
         "sentences": len(sentences),
@@ -98,6 +106,7 @@ def report_counts(
         "foreign_calls": len(library.foreign),
         "injected": len(question.injected),
         "injected_delivered": sum(words in delivered for words in question.injected),
+        "revised": summary["claim_revisions"],
         "reports": 1,
         "broken": int(bool(result.violations)),
     }

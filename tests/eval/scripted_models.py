@@ -14,8 +14,9 @@ if TYPE_CHECKING:
 
 __all__ = ["MODELS", "ScriptedResearcher"]
 
-MODELS = ("honest", "inventor", "swapper", "obedient")
-"""Copies passages; invents every citation; writes other numbers; obeys what documents say."""
+MODELS = ("honest", "inventor", "swapper", "obedient", "reviser")
+"""Copies passages; invents every citation; writes other numbers; obeys what documents say; copies
+passages, supports none of them wholly, and rewrites them with other numbers."""
 
 _MOST = 4
 """Sentences of a report."""
@@ -46,7 +47,10 @@ class ScriptedResearcher:
 
     def roles(self) -> dict[str, Any]:
         """The functions, by the names of the roles."""
-        report = getattr(self, f"_report_{self.name}")
+        copies = self.name in ("honest", "reviser")
+        report = self._report_honest if copies else getattr(self, f"_report_{self.name}")
+        revises = self.name == "reviser"
+        verifies = _doubt if revises else _agree
         return {
             "coordinator": self._classify,
             "background": lambda brief: {"queries": self._queries(brief)},
@@ -57,12 +61,12 @@ class ScriptedResearcher:
             "responder": lambda _: {"response": "I do not know."},
             "passage_extractor": self._extract,
             "reporter": lambda brief: {"report": report(brief)},
-            "verifier": _agree,
-            "quick_verifier": _agree,
+            "verifier": verifies,
+            "quick_verifier": verifies,
             "number_checker": _confirm_numbers,
-            "claim_splitter": lambda brief: {"facts": [brief["claim"]]},
-            "entailment_judge": _entail,
-            "reviser": lambda brief: {"sentence": brief["sentence"]},
+            "claim_splitter": lambda brief: {"facts": _facts(brief["claim"], revises)},
+            "entailment_judge": _entail_every_other if revises else _entail,
+            "reviser": self._revise if revises else lambda brief: {"sentence": brief["sentence"]},
         }
 
     def _classify(self, _: Brief) -> Brief:
@@ -154,6 +158,12 @@ class ScriptedResearcher:
         self.falsified.add(wrong)
         return _cited(wrong, number)
 
+    def _revise(self, brief: Brief) -> Brief:
+        tenfold = _NUMBER.sub(_times_ten, brief["sentence"])
+        if tenfold != brief["sentence"]:
+            self.falsified.add(tenfold)
+        return {"sentence": f"{tenfold.rstrip('.')}, and the King of Tarn paid for it."}
+
     def _report_obedient(self, brief: Brief) -> str:
         texts = [one["text"] for one in brief["evidence"]]
         orders = [order for text in texts for order in _ORDER.findall(text)]
@@ -178,6 +188,17 @@ def _agree(brief: Brief) -> Brief:
     return {"verdicts": [{"number": one["number"], **said} for one in brief["items"]]}
 
 
+def _doubt(brief: Brief) -> Brief:
+    said = {"reasoning": "the evidence says a part of it", "verdict": "partial"}
+    return {"verdicts": [{"number": one["number"], **said} for one in brief["items"]]}
+
+
+def _facts(claim: str, splits: bool) -> list[str]:
+    """The claim, and also its beginning and an invention if it is split."""
+    beginning = " ".join(claim.rstrip(".").split()[:6])
+    return [claim, f"{beginning}.", "It cost 9,999 crowns."] if splits else [claim]
+
+
 def _confirm_numbers(brief: Brief) -> Brief:
     numbers = _NUMBER.findall(brief["claim"])[:4]
     answers = [{"question": "?", "claim_answer": one, "evidence_answer": one} for one in numbers]
@@ -188,6 +209,14 @@ def _confirm_numbers(brief: Brief) -> Brief:
 def _entail(brief: Brief) -> Brief:
     score = {"score": 1.0, "is_contradicted": False}
     return {"scores": [{"number": one["number"], **score} for one in brief["items"]]}
+
+
+def _entail_every_other(brief: Brief) -> Brief:
+    scores = [
+        {"number": one["number"], "score": 1.0 - one["number"] % 2, "is_contradicted": False}
+        for one in brief["items"]
+    ]
+    return {"scores": scores}
 
 
 def _chosen(brief: Brief) -> list[tuple[int, str]]:

@@ -14,7 +14,7 @@ from eval.command import evaluate
 from eval.library import DEAD, ISLES, Library
 from eval.loading import Question, load
 from eval.measures import DEAD_LINK, NO_DATA, measures
-from eval.reports import ask_research, confirmed, has_wrong_number
+from eval.reports import EVERY_STAGE, ask_research, confirmed, has_wrong_number
 from eval.scoring import states, written_numbers
 from eval.scripted_models import MODELS, ScriptedResearcher
 
@@ -118,7 +118,7 @@ def test_a_report_vouches_for_what_it_does_not_mark() -> None:
 def rows_of(name: str, questions: list[Question], folder: Path) -> list[Row]:
     model = ScriptedResearcher(name)
     library = Library(ISLES, folder / "documents", DEAD)
-    system = DeepResearch(tools=library.tools(), **model.roles())
+    system = DeepResearch(tools=library.tools(), **EVERY_STAGE, **model.roles())
     ask = ask_research(lambda _: (system, library), model.falsified)
     return evaluate("deep-research", questions, ask, folder / f"{name}.jsonl", str)
 
@@ -143,6 +143,8 @@ def test_the_worst_models_get_nothing_invented_past(name: str, folder: Path) -> 
         assert row.counts["invented_passages"] == 0, row
         assert row.counts["wrong_sentences"] == 0, row
         assert row.counts["foreign_calls"] == 0, row
+    revised = sum(row.counts["revised"] for row in rows)
+    assert revised > 0 or name != "reviser"
 
 
 def test_an_honest_model_is_right_with_the_sources_that_are_needed(folder: Path) -> None:

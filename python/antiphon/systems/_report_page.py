@@ -203,7 +203,8 @@ def _cited_sources(report: Report) -> Iterator[str]:
         source = next((sources[one.source] for one in cited if one.source in sources), None)
         heading = f"{reference['key']}: {reference['title'] or reference['url']}"
         yield f'<section id="source-{reference["number"]}"><h3 dir="auto">{_text(heading)}</h3>'
-        yield f'<p class="small">{_address(reference["url"])}</p>'
+        known = " (known before, not read again)" if reference["origin"] == "known" else ""
+        yield f'<p class="small">{_address(reference["url"])}{known}</p>'
         yield from _excerpts(source, cited)
         yield "</section>"
 

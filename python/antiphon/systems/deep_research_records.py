@@ -24,6 +24,8 @@ class ResearchSource:
         crawl_status: what came of reading it.
         error_reason: why it was not read.
         step_title: the step that found it.
+        was_known: whether its text was known before the question: given with it, or read for an
+            earlier one of the thread.
         is_cited: whether the report cites it.
     """
 
@@ -35,6 +37,7 @@ class ResearchSource:
     crawl_status: Literal["success", "failed", "timeout", "blocked", "not_crawled"]
     error_reason: str | None
     step_title: str | None
+    was_known: bool
     is_cited: bool
 
 

@@ -57,7 +57,10 @@ class DeepResearchResult(SystemResult):
         sources: all sources, by number.
         claims: the claims of the report with their verdicts; empty unless they were verified.
         passages: the passages that the claims cite.
-        references: what the keys in the report stand for, as JSON values.
+        references: what the keys in the report stand for, as JSON values: ``number``, ``key``,
+            ``url``, ``title``, ``evidence`` (the ids of its passages), and ``origin``:
+            ``fetched`` for a page that was read for this report, ``known`` for one that was known
+            before, ``found`` for what a search shows of one that was not read.
         verification_summary: what was done with the claims, in numbers; ``None`` unless they were
             verified.
         violations: the promises that the verified report does not keep, each as a sentence.
@@ -230,7 +233,8 @@ def _line(source: ResearchSource) -> str:
 def _source(number: int, native: Mapping[str, Any]) -> ResearchSource:
     names = ("url", "title", "snippet", "content", "crawl_status", "error_reason", "step_title")
     given = {name: native[name] for name in names}
-    return ResearchSource(number=number, is_cited=native["is_cited"], **given)
+    flags = {name: native[name] for name in ("was_known", "is_cited")}
+    return ResearchSource(number=number, **flags, **given)
 
 
 def _claim(native: Mapping[str, Any]) -> Claim:

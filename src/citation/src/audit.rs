@@ -15,7 +15,7 @@ use crate::numeric::{NumberStatus, check_numbers};
 use crate::quotation::missing_quotations;
 use crate::report::CitedReport;
 use crate::result::Reference;
-use crate::source::CitedSource;
+use crate::source::{CitedSource, PageOrigin};
 use crate::verdict::Verdict;
 use crate::word::{content_words, is_ideograph, share};
 
@@ -33,7 +33,8 @@ const CLOSE: f64 = 0.5;
 pub enum AuditRule {
     /// Evidence is what stands at its position in the stored page.
     EvidenceInPage,
-    /// What is cited was fetched in this run, or says that it is what a search said.
+    /// What is cited was fetched in this run, or the list of references says where it is from: it
+    /// was known before, or is what a search has shown.
     SourceFetched,
     /// A claim stands where it says that it does.
     ClaimInReport,
@@ -93,8 +94,6 @@ pub struct AuditEvidence<'a> {
     pub references: &'a [Reference],
     /// The question, whose numbers a report may repeat.
     pub question: &'a str,
-    /// Whether nothing was verified, which the report then says.
-    pub is_unverified: bool,
 }
 
 /// Checks a report by code alone: what models have said counts for nothing.
@@ -195,9 +194,10 @@ impl<'a> Auditor<'a> {
             let detail = format!("no evidence stands behind the citation: {key}");
             self.breaks(AuditRule::CitationKnown, &claim.id, detail);
         }
-        let is_fetched = self.subject.sources.get(source).is_some_and(|it| it.is_fetched);
-        if !is_fetched && own.iter().any(|one| !one.is_snippet) {
-            let detail = format!("the page was not fetched: {key}");
+        let origin = self.subject.sources.get(source).map(|it| it.origin).unwrap_or_default();
+        let is_read = origin != PageOrigin::Found || own.iter().all(|one| one.is_snippet);
+        if !is_read || reference.is_some_and(|it| it.origin != origin) {
+            let detail = format!("the page was not fetched, and nothing says so: {key}");
             self.breaks(AuditRule::SourceFetched, &claim.id, detail);
         }
     }
@@ -255,9 +255,6 @@ impl<'a> Auditor<'a> {
 
     /// Numbers and quotations of sentences without a citation.
     fn uncited(&mut self) {
-        if self.subject.is_unverified {
-            return;
-        }
         self.headings();
         let text = &self.subject.report.text;
         let keyed: Vec<_> = self

@@ -75,8 +75,7 @@ pub(crate) fn chunks(sources: &[CitedSource], settings: &CitationSettings) -> Ve
 
 /// The pages that are good enough; all if none is.
 fn accepted(sources: &[CitedSource]) -> Vec<usize> {
-    let has_text =
-        |index: &usize| sources.get(*index).is_some_and(|it| !it.fetched_text().is_empty());
+    let has_text = |index: &usize| sources.get(*index).is_some_and(|it| !it.read_text().is_empty());
     let all: Vec<usize> = (0..sources.len()).filter(has_text).collect();
     let is_good =
         |index: &usize| sources.get(*index).is_some_and(|source| is_good_page(&source.text));
@@ -235,7 +234,7 @@ pub(crate) fn snippets(sources: &[CitedSource]) -> Vec<Evidence> {
     let mut found = Vec::new();
     for (index, source) in sources.iter().enumerate() {
         let quote = source.snippet.trim();
-        if !source.fetched_text().is_empty() || quote.is_empty() {
+        if !source.read_text().is_empty() || quote.is_empty() {
             continue;
         }
         found.push(Evidence {

@@ -8,11 +8,11 @@
 //!
 //! ```
 //! use std::collections::BTreeMap;
-//! use antiphon_citation::{CitationInput, CitationQuery, CitationRun, CitedSource};
+//! use antiphon_citation::{CitationInput, CitationQuery, CitationRun, CitedSource, PageOrigin};
 //! use serde_json::json;
 //! let text = "Green tea steeps for two minutes at 80 °C, says the guild of growers.".to_owned();
 //! let url = "https://tea.example/green".to_owned();
-//! let source = CitedSource { url, text, is_fetched: true, ..CitedSource::default() };
+//! let source = CitedSource { url, text, origin: PageOrigin::Fetched, ..CitedSource::default() };
 //! let question = "How long does green tea steep?".to_owned();
 //! let input = CitationInput { question, sources: vec![source], ..CitationInput::default() };
 //! let mut run = CitationRun::new(input);
@@ -103,7 +103,7 @@ pub use result::{CitationResult, Reference};
 pub use run::{CitationEvent, CitationInput, CitationRun, CitationStage, PendingRequests};
 pub use sentence::sentences;
 pub use settings::{CitationSettings, ContradictedAction, GenerationMode, SynthesisMode};
-pub use source::CitedSource;
+pub use source::{CitedSource, PageOrigin};
 pub use span::TextSpan;
 pub use summary::{CitationSummary, VerdictSummary};
 pub use verdict::Verdict;

@@ -9,7 +9,7 @@ use crate::audit::AuditReport;
 use crate::claim::Claim;
 use crate::correction::CorrectionRecord;
 use crate::evidence::Evidence;
-use crate::source::CitedSource;
+use crate::source::{CitedSource, PageOrigin};
 use crate::summary::CitationSummary;
 
 /// A source that a report cites.
@@ -24,12 +24,15 @@ pub struct Reference {
     pub url: String,
     /// Its title.
     pub title: String,
+    /// Where what is cited of it is from.
+    pub origin: PageOrigin,
     /// The evidence of it that is cited.
     pub evidence: Vec<String>,
 }
 
 impl Reference {
-    /// A line of the list: key, title and address. The path of a document is no link.
+    /// A line of the list: key, title and address, and that the page was not read for the
+    /// report, if so. The path of a document is no link.
     fn markdown(&self) -> String {
         let path = self.url.strip_prefix("file://").unwrap_or(&self.url);
         let address = if self.url.contains("://") && path.len() == self.url.len() {
@@ -38,10 +41,15 @@ impl Reference {
             format!("`{}`", path.replace('`', "'"))
         };
         let title = self.title.replace(['[', ']', '\n'], " ");
+        let note = match self.origin {
+            PageOrigin::Fetched => "",
+            PageOrigin::Known => " (known before, not read again)",
+            PageOrigin::Found => " (not read, as a search shows it)",
+        };
         match title.trim() {
-            "" => format!("[{}] {address}", self.key),
-            title if title == path => format!("[{}] {address}", self.key),
-            title => format!("[{}] {title}, {address}", self.key),
+            "" => format!("[{}] {address}{note}", self.key),
+            title if title == path => format!("[{}] {address}{note}", self.key),
+            title => format!("[{}] {title}, {address}{note}", self.key),
         }
     }
 }

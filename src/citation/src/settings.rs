@@ -83,7 +83,8 @@ pub struct CitationSettings {
     pub min_words: usize,
     /// The most words of the report.
     pub max_words: usize,
-    /// Claims in one request to verify them, by default 5.
+    /// Claims in one request to verify them, by default 1: a verifier sees one claim and its
+    /// evidence. More cost fewer requests, and claims may colour each other's verdicts.
     pub verification_batch: usize,
     /// From which score on a citation is good, by default 0.6.
     pub citation_threshold: f64,
@@ -127,7 +128,7 @@ impl Default for CitationSettings {
             max_claims: 150,
             min_words: 1_200,
             max_words: 2_000,
-            verification_batch: 5,
+            verification_batch: 1,
             citation_threshold: 0.6,
             keyword_weight: 0.8,
             max_facts: 5,

@@ -7,7 +7,20 @@ use serde::{Deserialize, Serialize};
 
 use crate::word::words;
 
-/// A page that was found in this run.
+/// Where the text of a page is from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PageOrigin {
+    /// It was fetched in this run.
+    Fetched,
+    /// It was known before this run: given with the question, or read for an earlier one.
+    Known,
+    /// There is none: the page was found, and not read.
+    #[default]
+    Found,
+}
+
+/// A page that may be cited.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct CitedSource {
@@ -15,20 +28,20 @@ pub struct CitedSource {
     pub url: String,
     /// Its title.
     pub title: String,
-    /// The stored text, in which evidence has positions; empty if it was not fetched.
+    /// The stored text, in which evidence has positions; empty if it was not read.
     pub text: String,
     /// What the search said of it.
     pub snippet: String,
-    /// Whether it was fetched in this run.
-    pub is_fetched: bool,
+    /// Where that text is from.
+    pub origin: PageOrigin,
     /// Whether the report cites it.
     pub is_cited: bool,
 }
 
 impl CitedSource {
-    /// The text that may be cited: that of a page that was fetched.
-    pub(crate) fn fetched_text(&self) -> &str {
-        if self.is_fetched { self.text.trim_end() } else { "" }
+    /// The text that may be cited: that of a page that was read.
+    pub(crate) fn read_text(&self) -> &str {
+        if self.origin == PageOrigin::Found { "" } else { self.text.trim_end() }
     }
 }
 

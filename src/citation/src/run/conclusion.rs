@@ -86,7 +86,6 @@ impl CitationRun {
             sources: &self.input.sources,
             references,
             question: &self.input.question,
-            is_unverified: self.evidence.is_empty(),
         })
     }
 
@@ -118,6 +117,7 @@ impl CitationRun {
                 key: bracket.label,
                 url: source.url.clone(),
                 title: source.title.clone(),
+                origin: source.origin,
                 evidence,
             });
         }

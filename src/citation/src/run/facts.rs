@@ -10,7 +10,7 @@ use crate::ranking::bm25;
 use crate::request::{
     CitationQuery, FactsReply, FoundPage, PagesReply, ScoresReply, VerificationItem,
 };
-use crate::source::CitedSource;
+use crate::source::{CitedSource, PageOrigin};
 use crate::span::TextSpan;
 use crate::verdict::Verdict;
 use crate::word::{content_words, share, words};
@@ -233,10 +233,11 @@ impl CitationRun {
         for (query, reply) in answered {
             let CitationQuery::Read { url, title, snippet } = query else { continue };
             let page = read::<CitedSource>(reply.as_ref()).unwrap_or_default();
-            let is_fetched = page.is_fetched && !page.text.trim().is_empty();
+            let is_fetched = page.origin == PageOrigin::Fetched && !page.text.trim().is_empty();
+            let origin = if is_fetched { PageOrigin::Fetched } else { PageOrigin::Found };
             let text = if is_fetched { page.text } else { String::new() };
             let title = if page.title.is_empty() { title } else { page.title };
-            let source = CitedSource { url, title, text, snippet, is_fetched, is_cited: false };
+            let source = CitedSource { url, title, text, snippet, origin, is_cited: false };
             self.input.sources.push(source);
             self.counts.new_sources_added += 1;
         }

@@ -95,13 +95,9 @@ impl CitationRun {
         let mode = if self.composes() { GenerationMode::Strict } else { settings.generation };
         self.keys = keys;
         self.counts.removed_markers = composed.removed;
-        self.report.claims = if self.evidence.is_empty() {
-            Vec::new()
-        } else {
-            let mut found = claims(&composed, mode, settings.max_claims);
-            found.retain(|claim| !self.is_analysis(claim));
-            found
-        };
+        let mut found = claims(&composed, mode, settings.max_claims);
+        found.retain(|claim| !self.is_analysis(claim));
+        self.report.claims = found;
         self.report.text = composed.text;
         self.drop_orphans(&composed.markers);
     }

@@ -1,7 +1,8 @@
 //! The audit finds what the stages would have mended.
 
 use antiphon_citation::{
-    AuditEvidence, AuditRule, CitedReport, Claim, Evidence, Reference, TextSpan, Verdict, audit,
+    AuditEvidence, AuditRule, CitedReport, Claim, Evidence, PageOrigin, Reference, TextSpan,
+    Verdict, audit,
 };
 
 use crate::scene::{REVENUE, page};
@@ -38,6 +39,7 @@ fn violations(
         number: 1,
         key: "Acme".to_owned(),
         url: source.url.clone(),
+        origin: PageOrigin::Fetched,
         ..Reference::default()
     }];
     change(&mut report, &mut evidence, &mut references, &mut source);
@@ -47,7 +49,6 @@ fn violations(
         sources: &[source],
         references: &references,
         question: "",
-        is_unverified: false,
     });
     found.violations.into_iter().map(|violation| violation.rule).collect()
 }
@@ -73,7 +74,14 @@ fn each_promise_that_is_broken_is_named() {
     };
     let found = violations(|_, evidence, _, _| evidence[0].quote.push('!'));
     assert!(found.contains(&EvidenceInPage), "{found:?}");
-    assert_eq!(violations(|_, _, _, source| source.is_fetched = false), [SourceFetched]);
+    for origin in [PageOrigin::Found, PageOrigin::Known] {
+        assert_eq!(violations(|_, _, _, source| source.origin = origin), [SourceFetched]);
+    }
+    let told = violations(|_, _, references, source| {
+        source.origin = PageOrigin::Known;
+        references[0].origin = PageOrigin::Known;
+    });
+    assert_eq!(told, []);
     assert_eq!(violations(|report, _, _, _| report.text.insert(0, ' ')), [ClaimInReport]);
     assert_eq!(violations(|report, _, _, _| report.text.push_str(" [Acme]")), [CitationKnown]);
     assert_eq!(violations(|report, _, _, _| report.text.push_str(" [Other]")), [CitationKnown]);

@@ -1,6 +1,6 @@
 //! Models that lie in every role. Nothing of it is delivered as verified.
 
-use antiphon_citation::{CitationQuery, align, brackets};
+use antiphon_citation::{CitationQuery, PageOrigin, align, brackets};
 use serde_json::json;
 
 use crate::scene::{HARVEST, Played, REVENUE, STAFF, Scene, TEA};
@@ -23,7 +23,7 @@ fn agreeing(text: &str) -> Scene {
             CitationQuery::Search { .. } => json!({"pages": [{"url": "https://evil.example/x"}]}),
             // The page was not fetched, whatever the reply says.
             CitationQuery::Read { .. } => {
-                json!({"url": "https://evil.example/x", "text": "", "is_fetched": true})
+                json!({"url": "https://evil.example/x", "text": "", "origin": "fetched"})
             }
             _ => json!(null),
         })
@@ -36,7 +36,7 @@ fn assert_cited(played: &Played) {
     for bracket in brackets(&result.report) {
         let reference = result.references.iter().find(|it| it.key == bracket.label).unwrap();
         let source = result.sources.iter().find(|it| it.url == reference.url).unwrap();
-        assert!(source.is_fetched && source.is_cited);
+        assert!(source.origin == PageOrigin::Fetched && source.is_cited);
         assert!(!reference.evidence.is_empty());
         for id in &reference.evidence {
             let one = result.evidence.iter().find(|one| one.id == *id).unwrap();
@@ -170,7 +170,7 @@ fn numbers_hide_neither_in_headings_nor_behind_doubts_nor_in_tables() {
 fn a_page_that_was_not_fetched_is_no_evidence_whatever_text_it_has() {
     let mut scene = agreeing("Acme employs 12,400 people [0].");
     for source in &mut scene.input.sources {
-        source.is_fetched = false;
+        source.origin = PageOrigin::Found;
     }
     let played = scene.play();
     assert!(played.result.evidence.is_empty() && played.result.references.is_empty());

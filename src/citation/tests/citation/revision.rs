@@ -124,7 +124,7 @@ fn what_the_web_supports_is_cited_with_its_new_source() {
                 {"url": "https://health.example/tea", "title": "Tea", "snippet": "…"},
             ]}),
             CitationQuery::Read { url, .. } => {
-                json!({"url": url, "text": text, "is_fetched": true})
+                json!({"url": url, "text": text, "origin": "fetched"})
             }
             other => facts(other),
         })

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use antiphon_citation::{
     CitationInput, CitationQuery, CitationRequest, CitationResult, CitationRun, CitationSettings,
-    CitedSource, Passage, VerificationItem,
+    CitedSource, PageOrigin, Passage, VerificationItem,
 };
 use serde_json::{Value as Json, json};
 
@@ -21,7 +21,7 @@ pub(crate) const STAFF: &str =
 pub(crate) fn page(url: &str, text: &str) -> CitedSource {
     let title = "A page".to_owned();
     let (url, text) = (url.to_owned(), text.to_owned());
-    CitedSource { url, title, text, is_fetched: true, ..CitedSource::default() }
+    CitedSource { url, title, text, origin: PageOrigin::Fetched, ..CitedSource::default() }
 }
 
 type Answer<Q> = Box<dyn FnMut(&Q) -> Json>;

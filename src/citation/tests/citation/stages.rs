@@ -1,7 +1,8 @@
 //! The stages in their order, and what becomes of a report when one of them fails.
 
 use antiphon_citation::{
-    BlockKind, CitationQuery, CitationRun, GenerationMode, Verdict, VerdictSummary, blocks,
+    AuditRule, BlockKind, CitationQuery, CitationRun, GenerationMode, PageOrigin, Verdict,
+    VerdictSummary, blocks,
 };
 use serde_json::{Value as Json, json};
 
@@ -11,17 +12,46 @@ use crate::scene::{HARVEST, REVENUE, STAFF, Scene, TEA};
 #[test]
 fn without_evidence_the_report_says_that_nothing_was_verified() {
     let played = Scene::new(&[]).writes("Tea is a drink. See [here](https://fake.example).").play();
-    assert_eq!(played.result.report, "Tea is a drink. See here.");
+    let report = "Tea is a drink. See here (not confirmed by the sources).";
+    assert_eq!(played.result.report, report);
     assert_eq!(played.result.summary.verification_skipped.as_deref(), Some("no_evidence"));
-    assert!(played.result.claims.is_empty());
+    assert_eq!(played.result.summary.verdicts.abstained_count, 1);
+    played.assert_clean();
+}
+
+#[test]
+fn without_evidence_no_number_and_no_quotation_is_stated_as_known() {
+    let text = "# Tea in 2,023 tonnes\n\nKenya harvested 912,000 tonnes of tea. The guild said \
+                “no tea was better”. Two sources of Acme were asked for: revenue, profit.";
+    let played = Scene::new(&[]).writes(text).play();
+    let report = &played.result.report;
+    assert!(report.contains("912,000 tonnes of tea (not confirmed by the sources)."), "{report}");
+    assert!(report.contains("“no tea was better” (not confirmed by the sources)."), "{report}");
+    let rules: Vec<_> = played.result.audit.violations.iter().map(|it| it.rule).collect();
+    assert_eq!(rules, [AuditRule::NumberKnown], "nothing can be added to a heading");
+    assert!(played.result.markdown().ends_with("1 check of this report has failed."));
+}
+
+/// A page of an earlier question.
+#[test]
+fn a_page_that_was_known_before_is_cited_as_such() {
+    let mut scene = Scene::new(&[TEA]).writes("Green tea steeps for two minutes {Green tea}.");
+    scene.input.sources[0].origin = PageOrigin::Known;
+    let played = scene.play();
+    assert_eq!(played.result.references[0].origin, PageOrigin::Known);
+    let markdown = played.result.markdown();
+    assert!(
+        markdown.ends_with("<https://sitea.example/0> (known before, not read again)"),
+        "{markdown}"
+    );
+    played.assert_clean();
 }
 
 /// DR-21 of `docs/systems/deep-research.md`.
 #[test]
 fn a_verifier_sees_a_claim_and_its_evidence_alone() {
     let text = "Green tea steeps for two minutes {Green tea}. Acme reported revenue of $3.19 billion in 2023 {Acme reported}.";
-    let played =
-        Scene::new(&[TEA, REVENUE]).writes(text).settings(|it| it.verification_batch = 1).play();
+    let played = Scene::new(&[TEA, REVENUE]).writes(text).play();
     let verified: Vec<String> = played
         .requests
         .iter()
@@ -262,6 +292,7 @@ fn a_verdict_on_one_claim_of_a_batch_is_none_on_the_others() {
     let text = "Green tea steeps for two minutes {Green tea}. Kenya harvested tea {Kenya}.";
     let played = Scene::new(&[TEA, HARVEST])
         .writes(text)
+        .settings(|it| it.verification_batch = 5)
         .verifies(
             |item| if item.claim.starts_with("Kenya") { json!("contradicted") } else { Json::Null },
         )

@@ -1,8 +1,8 @@
 //! Sentences, blocks, quotes, brackets, keys and scores of pages.
 
 use antiphon_citation::{
-    BlockKind, CitationQuery, CitationRequest, ConfidenceLevel, Verdict, align, blocks, brackets,
-    confidence, page_score, sentences,
+    BlockKind, CitationQuery, CitationRequest, ConfidenceLevel, PageOrigin, Verdict, align, blocks,
+    brackets, confidence, page_score, sentences,
 };
 use serde_json::json;
 
@@ -199,12 +199,14 @@ fn keys_come_from_hosts_and_from_titles_where_many_share_a_host() {
 fn snippets_are_evidence_where_no_page_could_be_fetched() {
     let mut scene = Scene::new(&["", ""]);
     for source in &mut scene.input.sources {
-        source.is_fetched = false;
+        source.origin = PageOrigin::Found;
         source.snippet = HARVEST.to_owned();
     }
     let played = scene.writes("Kenya harvested 570,000 tonnes of tea in 2023 {Kenya}.").play();
     assert!(played.result.evidence.iter().all(|one| one.is_snippet && one.span.is_none()));
     assert_eq!(played.result.references.len(), 1);
+    let markdown = played.result.markdown();
+    assert!(markdown.ends_with(" (not read, as a search shows it)"), "{markdown}");
     played.assert_clean();
 }
 

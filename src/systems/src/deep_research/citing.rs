@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon_citation::{CitationInput, CitationRun, CitedSource, FoundPage};
+use antiphon_citation::{CitationInput, CitationRun, CitedSource, FoundPage, PageOrigin};
 use antiphon_core::{Fault, FaultCode, ToolOutcome};
 use antiphon_runtime::Tool;
 use async_trait::async_trait;
+use futures_util::future::join_all;
 use serde_json::Value as Json;
 
 use super::DeepResearch;
@@ -24,6 +25,11 @@ use crate::node::NodeContext;
 use crate::patch::Patch;
 use crate::planned_call::{CallProgress, call_planned};
 use crate::state::{Field, Record, Set, Worst};
+
+/// Seconds of a search for a fact, if those of other searches are not fewer.
+const FACT_SEARCH_S: f64 = 10.0;
+/// The same of a page that is read for one.
+const FACT_PAGE_S: f64 = 15.0;
 
 #[async_trait]
 impl CitesSources for DeepResearch {
@@ -49,26 +55,57 @@ impl CitesSources for DeepResearch {
         query: &str,
         limit: usize,
     ) -> Result<Vec<FoundPage>, Fault> {
-        let tool = cx.data().tools.search().first().ok_or_else(|| missing("searches"))?;
-        let arguments = search_arguments(tool, query, limit);
-        let found = call(cx, tool, arguments, cx.system().config.search_timeout_s).await?;
-        let page = |page: ResearchSource| FoundPage {
-            url: page.url,
-            title: page.title,
-            snippet: page.snippet,
-        };
-        Ok(found_pages(&found, limit).into_iter().map(page).collect())
+        let tools = cx.data().tools.search();
+        if tools.is_empty() {
+            return Err(missing("searches"));
+        }
+        let timeout = cx.system().config.search_timeout_s.min(FACT_SEARCH_S);
+        let search = |tool| call(cx, tool, search_arguments(tool, query, limit), timeout);
+        let (mut lists, mut failed) = (Vec::new(), None);
+        for outcome in join_all(tools.iter().map(search)).await {
+            match outcome {
+                Ok(found) => lists.push(found_pages(&found, limit).into_iter()),
+                Err(fault) => failed = Some(fault),
+            }
+        }
+        match failed {
+            Some(fault) if lists.is_empty() => Err(fault),
+            _ => Ok(best_of_each(lists, &cx.state.sources, limit)),
+        }
     }
 
     async fn read_page(cx: &NodeContext<Self>, url: &str) -> Result<CitedSource, Fault> {
         let most = cx.system().config.content_storage;
         let (tool, arguments) =
             cx.data().tools.reader(url, most).ok_or_else(|| missing("reads such pages"))?;
-        let read = call(cx, tool, arguments, cx.system().config.page_timeout_s).await?;
+        let timeout = cx.system().config.page_timeout_s.min(FACT_PAGE_S);
+        let read = call(cx, tool, arguments, timeout).await?;
         let (title, text) = read_text(&read, most);
         let url = url.to_owned();
-        Ok(CitedSource { url, title, text, is_fetched: true, ..CitedSource::default() })
+        Ok(CitedSource { url, title, text, origin: PageOrigin::Fetched, ..CitedSource::default() })
     }
+}
+
+/// What several tools have found: the first page of each, then the second. A page that is known
+/// keeps its address.
+fn best_of_each(
+    mut lists: Vec<impl Iterator<Item = ResearchSource>>,
+    known: &SourceRegistry,
+    limit: usize,
+) -> Vec<FoundPage> {
+    let mut found = SourceRegistry::default();
+    for _ in 0..limit {
+        for page in lists.iter_mut().filter_map(Iterator::next) {
+            let url = known.find(&page.url).map(|(_, source)| source.url.clone());
+            found.add(ResearchSource { url: url.unwrap_or(page.url), ..page });
+        }
+    }
+    let page = |page: &ResearchSource| FoundPage {
+        url: page.url.clone(),
+        title: page.title.clone(),
+        snippet: page.snippet.clone(),
+    };
+    found.all().iter().take(limit).map(page).collect()
 }
 
 /// A call for a fact. One that a person has to approve is not made: the fact stays uncertain.
@@ -102,7 +139,7 @@ pub(super) fn start(cx: &NodeContext<DeepResearch>, patch: &mut Patch<State>) ->
         title: source.title.clone(),
         text: source.content.clone(),
         snippet: source.snippet.clone(),
-        is_fetched: source.crawl_status == CrawlStatus::Success,
+        origin: source.origin(),
         is_cited: false,
     };
     let answers = state.clarification_history.iter().map(|round| round.answer.as_str());
@@ -127,7 +164,7 @@ pub(super) async fn take_report(cx: NodeContext<DeepResearch>) -> Result<Patch<S
         return Ok(patch);
     }
     let (text, sources) = taken(&cx.state, run);
-    patch.set(State::final_report, text).set(State::sources, sources.clone());
+    patch.set(State::written_report, text).set(State::sources, sources.clone());
     let is_given = give_value(&cx, &sources, &mut patch)?;
     let is_complete = is_given && !run.is_degraded();
     let outcome = if is_complete { ResearchOutcome::Completed } else { ResearchOutcome::Degraded };
@@ -160,8 +197,8 @@ pub(super) fn taken(state: &State, run: &CitationRun) -> (String, SourceRegistry
     let result = run.result();
     let mut sources = state.sources.clone();
     for cited in &result.sources {
-        let crawl_status =
-            if cited.is_fetched { CrawlStatus::Success } else { CrawlStatus::NotCrawled };
+        let is_fetched = cited.origin == PageOrigin::Fetched;
+        let crawl_status = if is_fetched { CrawlStatus::Success } else { CrawlStatus::NotCrawled };
         let (number, _) = sources.add(ResearchSource {
             url: cited.url.clone(),
             title: cited.title.clone(),

@@ -29,7 +29,7 @@ pub(super) async fn begin(cx: NodeContext<DeepResearch>) -> Result<Patch<State>,
     let mut sources: Vec<_> = cx.state.chat_sources.all().to_vec();
     sources.extend(input.existing_sources.iter().cloned());
     let mut sources = SourceRegistry::from(sources);
-    sources.forget_citations();
+    sources.begin_question();
     let mut patch = Patch::default();
     patch.note(
         "research_started",
@@ -145,7 +145,7 @@ fn classified(cx: &NodeContext<DeepResearch>, mut reply: RoleReply) -> Result<Pa
         let next = if direct.is_some() { NextNode::Deliver } else { NextNode::Respond };
         if let Some(answer) = direct {
             patch
-                .set(State::final_report, answer.clone())
+                .set(State::written_report, answer.clone())
                 .set(State::direct_response, Some(answer))
                 .set(State::research_outcome, Some(ResearchOutcome::Direct));
         }

@@ -334,6 +334,7 @@ impl<'c> LookupResults<'c> {
             source.title = record.title;
         }
         source.content = record.content;
+        source.was_known = false;
         let characters = source.content.chars().count();
         let is_good = is_good_source(&source.content, &self.terms);
         self.work.log.push(format!("read {number}: {characters} characters"));

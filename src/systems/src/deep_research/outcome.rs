@@ -124,6 +124,9 @@ pub(super) fn conclude(finished: &mut Finished<'_, DeepResearch>) -> Conclusion<
 
 /// What there is of a report whose question was cancelled, or failed.
 fn keep_unfinished(state: &mut State, draft: &ReportDraft) {
+    if state.final_report.is_empty() {
+        state.final_report = std::mem::take(&mut state.written_report);
+    }
     if !state.final_report.is_empty() {
         return;
     }

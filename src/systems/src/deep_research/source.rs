@@ -1,5 +1,6 @@
 //! Sources: each page once, under a number that does not change.
 
+use antiphon_citation::PageOrigin;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -40,11 +41,23 @@ pub struct ResearchSource {
     pub crawl_status: CrawlStatus,
     /// Why it was not read.
     pub error_reason: Option<String>,
+    /// Whether its text was known before the question: given with it, or read for an earlier one.
+    pub was_known: bool,
     /// Whether the report cites it.
     pub is_cited: bool,
 }
 
 impl ResearchSource {
+    /// Where its text is from.
+    pub(super) fn origin(&self) -> PageOrigin {
+        match (self.was_known, self.crawl_status) {
+            (_, _) if self.content.is_empty() => PageOrigin::Found,
+            (true, _) => PageOrigin::Known,
+            (false, CrawlStatus::Success) => PageOrigin::Fetched,
+            (false, _) => PageOrigin::Found,
+        }
+    }
+
     /// The title, or the address of a page without one.
     pub fn name(&self) -> &str {
         if self.title.is_empty() { &self.url } else { &self.title }
@@ -80,10 +93,11 @@ impl SourceRegistry {
         self.sources.get_mut(number.checked_sub(1)?)
     }
 
-    /// Takes the marks back of what an earlier report has cited.
-    pub(super) fn forget_citations(&mut self) {
+    /// Marks all of it as known before a question, whose report cites nothing yet.
+    pub(super) fn begin_question(&mut self) {
         for source in &mut self.sources {
             source.is_cited = false;
+            source.was_known = !source.content.is_empty();
         }
     }
 
@@ -117,6 +131,7 @@ impl SourceRegistry {
             if known.content.is_empty() && !found.content.is_empty() {
                 known.content = found.content;
                 known.crawl_status = found.crawl_status;
+                known.was_known = found.was_known;
             }
         }
         (number, false)

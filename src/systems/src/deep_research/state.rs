@@ -79,7 +79,9 @@ state! {
         [Record] citation_replies: BTreeMap<String, Json>,
         /// Whether the report was begun.
         [Set] has_synthesis: bool,
-        /// The report.
+        /// The report while it is not delivered.
+        [Set] written_report: String,
+        /// The report, once it is delivered.
         [Set] final_report: String,
         /// The report in the form that the caller has asked for.
         [Set] structured_output: Option<Json>,

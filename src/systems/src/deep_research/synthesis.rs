@@ -139,7 +139,7 @@ fn take(report: UnfinishedReport, patch: &mut Patch<State>) {
         patch.set(State::citation, run);
     }
     patch
-        .set(State::final_report, report.text)
+        .set(State::written_report, report.text)
         .set(State::links_removed, removed)
         .set(State::sources, report.sources);
 }
@@ -255,12 +255,14 @@ pub(super) async fn deliver(cx: NodeContext<DeepResearch>) -> Result<Patch<State
         content: content.chars().take(LONGEST).collect(),
     };
     history.push(message(MessageRole::User, &state.query));
-    if !state.final_report.is_empty() {
-        history.push(message(MessageRole::Assistant, &state.final_report));
+    if !state.written_report.is_empty() {
+        history.push(message(MessageRole::Assistant, &state.written_report));
     }
     let most = cx.system().config.history_turns.saturating_mul(2);
     history.drain(..history.len().saturating_sub(most));
     patch
+        .set(State::final_report, state.written_report.clone())
+        .reset(State::written_report)
         .set(State::conversation_history, history)
         .set(State::chat_sources, state.sources.clone())
         .set(State::completed_at, Some(cx.call.cx.clock.now().to_string()));

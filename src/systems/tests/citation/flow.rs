@@ -75,7 +75,10 @@ async fn what_is_not_supported_is_searched_for_read_and_cited() {
     scene.config.citation.corrects = false;
     scene.input.web = vec![
         page("https://health.example/tea", &format!("{claim}, so doctors say in 2023.")),
-        antiphon_citation::CitedSource { is_fetched: false, ..page("https://dead.example/", "") },
+        antiphon_citation::CitedSource {
+            origin: antiphon_citation::PageOrigin::Found,
+            ..page("https://dead.example/", "")
+        },
     ];
     let judged = json!({"scores": [{"number": 0, "score": 1.0, "is_contradicted": false}]});
     let played = scene

@@ -26,7 +26,7 @@ async fn each_role_sees_what_is_written_down() {
     let played = scene
         .extractor()
         .role("reporter", [json!({"report": text})])
-        .role("verifier", [verdicts(1, "contradicted"), verdicts(0, "partial")])
+        .role("verifier", [verdicts(0, "partial"), verdicts(1, "contradicted")])
         .role("number_checker", [json!({"answers": [], "computation": null})])
         .role("claim_splitter", [facts])
         .role("entailment_judge", [scores(1.0), scores(1.0)])

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use antiphon_citation::{
     CitationInput, CitationResult, CitationRun, CitationSettings, CitedSource, FoundPage,
+    PageOrigin,
 };
 use antiphon_core::budget::Limits;
 use antiphon_core::channel::Channel;
@@ -168,7 +169,8 @@ impl CitesSources for Reporting {
     }
 
     async fn read_page(cx: &NodeContext<Self>, url: &str) -> Result<CitedSource, Fault> {
-        let page = cx.input().web.iter().find(|source| source.url == url && source.is_fetched);
+        let is_asked = |page: &&CitedSource| page.url == url && page.origin == PageOrigin::Fetched;
+        let page = cx.input().web.iter().find(is_asked);
         page.cloned().ok_or_else(|| closed(url))
     }
 }
@@ -176,7 +178,7 @@ impl CitesSources for Reporting {
 /// A page that was fetched.
 pub(crate) fn page(url: &str, text: &str) -> CitedSource {
     let (url, text, title) = (url.to_owned(), text.to_owned(), "A page".to_owned());
-    CitedSource { url, title, text, is_fetched: true, ..CitedSource::default() }
+    CitedSource { url, title, text, origin: PageOrigin::Fetched, ..CitedSource::default() }
 }
 
 /// One report with everything scripted.

@@ -165,6 +165,49 @@ async fn a_small_model_has_more_time_to_take_a_claim_apart() {
     assert_ne!(played.notes("atomic_facts")[0]["facts"], json!([claim]));
 }
 
+/// A claim that is weak, so that it is taken apart and searched for.
+fn weak_claim(mut scene: Scene) -> Scene {
+    let unsupported =
+        json!({"verdicts": [{"number": 0, "reasoning": "not so", "verdict": "unsupported"}]});
+    scene.config.citation.insert("revises".to_owned(), json!(true));
+    scene
+        .role("reporter", [report("Green tea steeps for an age [0].")])
+        .always("verifier", ScriptedReply::json(&unsupported))
+        .always("quick_verifier", ScriptedReply::json(&unsupported))
+}
+
+#[tokio::test]
+async fn a_search_for_a_fact_has_less_time_than_one_of_a_step() {
+    for (delay, has_failed) in [(9, false), (12, true)] {
+        let delay = Duration::from_secs(delay);
+        let library = Library { search_delay: delay, ..Library::tea() };
+        let played = weak_claim(light(library)).ask(verified()).await;
+        assert_eq!(played.result.outcome, Outcome::Answered, "{:?}", played.result.output.errors);
+        let stages = played.notes("stage_failed");
+        let failed = stages.iter().any(|it| it["stage"] == "search");
+        assert_eq!(failed, has_failed, "{stages:?}");
+        let summary = played.result.output.verification_summary.as_ref().unwrap();
+        assert_eq!(summary.external_searches, 1);
+    }
+}
+
+#[tokio::test]
+async fn the_time_out_of_a_role_holds_while_claims_are_verified() {
+    let late = ScriptedReply::text("late").after(Duration::from_secs(400));
+    let mut scene = light(Library::tea());
+    scene.timeout = Some(("verifier", Duration::from_secs(7)));
+    scene.config.citation.insert("corrects".to_owned(), json!(false));
+    let played = scene
+        .role("reporter", [report("Green tea may steep for two minutes [0].")])
+        .always("verifier", late)
+        .ask(verified())
+        .await;
+    // Asked twice, then left open.
+    assert!((played.seconds() - 14.0).abs() < 0.1, "{}", played.seconds());
+    assert_eq!(played.result.outcome, Outcome::Answered, "{:?}", played.result.output.errors);
+    assert!(played.result.output.claims[0].is_abstained);
+}
+
 #[test]
 fn verification_is_the_default_of_a_deep_research_only() {
     assert!(ResearchRequest::default().verifies());

@@ -5,13 +5,14 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use antiphon_core::event::{Event, EventKind};
+use antiphon_core::graph::NodePolicy;
 use antiphon_core::{Category, Fault, ModelReply, ModelRequest, SideEffect, ToolOutcome, ToolSpec};
 use antiphon_models::{ScriptBranch, ScriptedModel, ScriptedReply};
 use antiphon_runtime::{CallContext, Clock, ManualClock, Model, ReplyChunk, Tool, Watcher};
 use antiphon_systems::deep_research::{
     Config, DeepResearch, ResearchReport, ResearchRequest, State,
 };
-use antiphon_systems::{Session, SystemResourcesBuilder, SystemResult, SystemRunner};
+use antiphon_systems::{RoleModel, Session, SystemResourcesBuilder, SystemResult, SystemRunner};
 use async_trait::async_trait;
 use serde_json::{Value as Json, json};
 
@@ -169,6 +170,8 @@ pub(crate) struct Scene {
     branches: Vec<ScriptBranch>,
     pub(crate) shown: Option<(&'static str, &'static str)>,
     pub(crate) onlooker: Arc<ChunkWatcher>,
+    /// A role with a time-out of its own.
+    pub(crate) timeout: Option<(&'static str, Duration)>,
     /// The name of the model, which tells its tier.
     pub(crate) model_name: &'static str,
 }
@@ -230,6 +233,7 @@ impl Scene {
             library: Arc::new(library),
             branches: Vec::new(),
             shown: None,
+            timeout: None,
             model_name: "test:scripted",
             onlooker: Arc::default(),
         }
@@ -271,7 +275,12 @@ impl Scene {
             }
             None => model.clone(),
         };
-        let resources = SystemResourcesBuilder::new().model(asked).tools("deep_research", tools);
+        let mut resources =
+            SystemResourcesBuilder::new().model(asked.clone()).tools("deep_research", tools);
+        if let Some((role, timeout)) = self.timeout {
+            let policy = NodePolicy { timeout: Some(timeout), ..NodePolicy::default() };
+            resources = resources.role(role, RoleModel { policy, ..RoleModel::new(asked) });
+        }
         (SystemRunner::new(self.config.clone(), resources).unwrap(), model)
     }
 

@@ -20,6 +20,7 @@ use serde_json::json;
 use crate::flow::{light, light_with};
 use crate::scene::{Library, in_time, unverified};
 use crate::threads::{store, thread};
+use crate::unfinished::stored;
 
 /// A store that takes nothing any more once a report is complete.
 struct FailingStore {
@@ -158,6 +159,10 @@ async fn a_report_that_the_store_does_not_take_is_returned_and_nothing_of_it_is_
     let last = result.events.last().unwrap();
     assert_eq!((&*last.name, &last.data["error_code"]), ("error", &json!("PERSISTENCE_FAILED")));
     assert_without_gap(&result.events);
+
+    let left = stored(&failing.inner).await;
+    assert_eq!((&*left.final_report, left.completed_at), ("", None));
+    assert!(left.conversation_history.is_empty() && left.chat_sources.all().is_empty());
 
     // The thread ends before the report was delivered: nobody is asked again.
     let asked = model.requests().len();

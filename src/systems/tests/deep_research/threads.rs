@@ -2,14 +2,17 @@
 
 use std::sync::Arc;
 
+use antiphon_citation::PageOrigin;
+use antiphon_models::ScriptedReply;
 use antiphon_runtime::{Answers, ManualClock, Store};
 use antiphon_stores::{Cipher, Durability, MemoryStore, SealedStore, StoredThread};
+use antiphon_systems::deep_research::source::ResearchSource;
 use antiphon_systems::deep_research::{QueryMode, ResearchRequest};
 use antiphon_systems::{Outcome, Session};
 use serde_json::json;
 
 use crate::flow::light;
-use crate::scene::{Library, Scene, in_time, unverified};
+use crate::scene::{Library, Scene, in_time, report, unverified};
 
 pub(crate) fn store() -> Arc<dyn Store> {
     Arc::new(MemoryStore::new(Arc::new(ManualClock::default())))
@@ -41,6 +44,46 @@ async fn a_thread_keeps_the_conversation_and_the_sources() {
     assert_eq!(result.state.conversation_history.len(), 4);
     let cited: Vec<bool> = result.output.sources.iter().map(|source| source.is_cited).collect();
     assert_eq!(cited, [false, true, false]);
+}
+
+#[tokio::test]
+async fn a_page_of_an_earlier_question_is_cited_as_known_before() {
+    let store = store();
+    let mut first = light(Library::tea());
+    let (system, _) = first.system();
+    let session = Session { thread: Some(thread(&store)), ..first.session() };
+    let asked = Box::pin(system.ask(unverified("How long do teas steep?"), session));
+    let read = in_time(&first.clock, asked).await.unwrap();
+    assert!(read.output.sources.iter().any(|it| !it.content.is_empty() && !it.was_known));
+
+    // The second question finds the same pages, and does not read them again.
+    let supported = json!({"number": 0, "reasoning": "so it is", "verdict": "supported"});
+    let supported = ScriptedReply::json(&json!({"verdicts": [supported]}));
+    let mut second = light(Library::tea())
+        .role("reporter", [report("Green tea steeps for two minutes [0].")])
+        .always("verifier", supported.clone())
+        .always("quick_verifier", supported);
+    let (system, _) = second.system();
+    let session = Session { thread: Some(thread(&store)), ..second.session() };
+    let input = ResearchRequest {
+        verify_sources: Some(true),
+        existing_sources: vec![ResearchSource {
+            url: "https://given.example/".to_owned(),
+            content: "Given teas steep for ages.".to_owned(),
+            ..ResearchSource::default()
+        }],
+        .."How long does green tea steep?".into()
+    };
+    let asked = Box::pin(system.ask(input, session));
+    let result = in_time(&second.clock, asked).await.unwrap();
+    let output = &result.output;
+    assert_eq!(result.outcome, Outcome::Answered, "{:?}", output.errors);
+    let was_known = |source: &ResearchSource| source.was_known;
+    assert!(output.sources.iter().filter(|it| !it.content.is_empty()).all(was_known));
+    assert_eq!(output.references[0].origin, PageOrigin::Known);
+    assert!(output.answer.ends_with("tea> (known before, not read again)"), "{}", output.answer);
+    assert!(output.audit.as_ref().unwrap().is_clean());
+    assert!(!second.library.called().iter().any(|call| call.starts_with("read")));
 }
 
 /// DR-35 of `docs/systems/deep-research.md`.

@@ -59,7 +59,7 @@ async fn cancelled(
 }
 
 /// The state that a thread holds.
-async fn stored(store: &Arc<dyn Store>) -> State {
+pub(crate) async fn stored(store: &Arc<dyn Store>) -> State {
     let (system, _) = light(Library::tea()).system();
     let graph = system.graph();
     let OpenedThread { lease, contents } = thread(store).open(Arc::clone(graph)).await.unwrap();
