@@ -131,6 +131,24 @@ def test_its_events_reach_the_stream_of_the_outer_team() -> None:
     assert "".join(event.text for event in seen) == "draftbetter"
     begun = [event.path for event in seen if event.kind == "node_started"]
     assert begun == [("writers",), ("writers", "writer"), ("writers", "editor")]
+    pieces = [(event.path, event.agent) for event in seen if event.kind == "chunk"]
+    assert pieces == [(("writers", "writer"), "writer"), (("writers", "editor"), "editor")]
+
+
+def test_pieces_of_replies_say_the_path_of_the_agent_at_any_depth() -> None:
+    seen = list(Orchestrator([Orchestrator([writers()], name="middle")]).stream("q"))
+    calls = [event.path for event in seen if event.kind == "model_call"]
+    pieces = [event.path for event in seen if event.kind == "chunk"]
+    assert (
+        pieces
+        == calls
+        == [
+            ("middle", "writers", "writer"),
+            ("middle", "writers", "editor"),
+        ]
+    )
+    kinds = [event.kind for event in seen if event.kind in ("model_call", "chunk", "model_reply")]
+    assert kinds == ["model_call", "chunk", "model_reply"] * 2
 
 
 @pytest.mark.parametrize("watched", [False, True])

@@ -102,9 +102,7 @@ def event_relay(ctx: RunContext[Any]) -> Callable[[Event], object]:
     engine = ctx._ctx  # noqa: SLF001 - agents have no use for it
 
     def relay(event: Event) -> None:
-        if event.kind == "chunk":
-            engine.chunk(event.text)
-        elif event.kind != "dropped":
+        if event.kind != "dropped":
             engine.relay(event)
 
     return relay
