@@ -12,7 +12,6 @@
     ├── RunTimeout                a node, a tool or the run took too long
     ├── AuthError                 a credential is missing, wrong or refused
     ├── PolicyError               something is forbidden
-    ├── UnresolvedReferenceError  an output that a step needs does not exist
     ├── BudgetError               calls, tokens, steps or time are spent
     ├── RunCancelled              the caller cancelled
     ├── InternalError             a defect in antiphon or in a callable it was given
@@ -69,7 +68,6 @@ __all__ = [
     "TimeLimitExceeded",
     "ToolError",
     "ToolTransportError",
-    "UnresolvedReferenceError",
     "UnsupportedCode",
     "ValidationError",
     "WorkerCrashed",
@@ -180,15 +178,6 @@ class PolicyError(AntiphonError):
     """Something is forbidden: a statement, a path, an address, an action."""
 
     category = "policy"
-
-
-class UnresolvedReferenceError(AntiphonError):
-    """An output that another step should have produced does not exist.
-
-    The plain name would shadow the builtin ``ReferenceError``.
-    """
-
-    category = "reference"
 
 
 class BudgetError(AntiphonError):

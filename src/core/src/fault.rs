@@ -39,8 +39,6 @@ pub enum Category {
     Auth,
     /// A forbidden action.
     Policy,
-    /// An output that another step should have produced does not exist.
-    Reference,
     /// Calls, tokens, steps or time are spent.
     Budget,
     /// The caller cancelled.
@@ -51,7 +49,7 @@ pub enum Category {
 
 impl Category {
     /// All categories, in the order of their declaration.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 12] = [
         Self::Validation,
         Self::State,
         Self::ModelTransport,
@@ -61,7 +59,6 @@ impl Category {
         Self::Timeout,
         Self::Auth,
         Self::Policy,
-        Self::Reference,
         Self::Budget,
         Self::Cancelled,
         Self::Internal,
@@ -79,7 +76,6 @@ impl Category {
             Self::Timeout => "timeout",
             Self::Auth => "auth",
             Self::Policy => "policy",
-            Self::Reference => "reference",
             Self::Budget => "budget",
             Self::Cancelled => "cancelled",
             Self::Internal => "internal",
