@@ -41,7 +41,7 @@ class AgentRequest:
         max_turns: how many agents may work; the rest is skipped. Default: all.
         include_data: whether the response has rows.
         trace: whether the response has the events.
-        system_prompt: what the composer should heed beside its own instructions.
+        system_prompt: further instructions of the composer.
     """
 
     question: str
