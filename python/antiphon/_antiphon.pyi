@@ -30,7 +30,7 @@ class Builder:
         """
         Checks everything and freezes it.
         """
-    def channel(self, /, name: str, merge: Any | None = None, *, default: Incomplete = ..., check: Any | None = None, takes_context: bool = False) -> None:
+    def channel(self, /, name: str, merge: Any | None = None, *, default: Incomplete = ..., takes_context: bool = False) -> None:
         """
         Adds a key of the state. A merge function may want the run's context, as a keyword.
         """
@@ -1891,10 +1891,10 @@ class TurnInput:
 
     Args:
         first: the writes if the thread is new; or an exception to be raised then.
-        further: the writes if it holds something already.
+        further: the writes if it holds something already; or an exception to be raised then.
         `reset_keys`: keys that begin at their defaults again before `further`.
     """
-    def __new__(cls, /, first: Any, further: dict, *, reset_keys: Sequence[str] = ...) -> TurnInput: ...
+    def __new__(cls, /, first: Any, further: Any, *, reset_keys: Sequence[str] = ...) -> TurnInput: ...
 
 @final
 class TypeCodec:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import copy
+import operator
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any, Literal, NewType, TypedDict
 
 import pytest
 
 from antiphon import Agent, AgentContext, Orchestrator
 from antiphon.errors import StateError, ValidationError
-from antiphon.state import append, extend
+from antiphon.models import get
+from antiphon.state import append, extend, merge
 
 
 class Returns(Agent):
@@ -74,9 +77,9 @@ class Jokes(TypedDict, total=False):
     ("update", "naming"),
     [
         ({"one": ["a"]}, "one item of the key `one` must be str: list"),
-        ({"one": 3}, "one item of the key `one` must be str: int"),
-        ({"more": ["a", 3]}, "item 1 of the key `more` must be str: int"),
-        ({"plain": [None]}, "item 0 of the key `plain` must be str: NoneType"),
+        ({"one": 3}, "one item of the key `one` must be str: 3"),
+        ({"more": ["a", 3]}, "item 1 of the key `more` must be str: 3"),
+        ({"plain": [None]}, "item 0 of the key `plain` must be str: None"),
     ],
 )
 def test_elements_of_lists_are_checked(update: Any, naming: str) -> None:
@@ -84,7 +87,124 @@ def test_elements_of_lists_are_checked(update: Any, naming: str) -> None:
     with pytest.raises(StateError, match=naming) as caught:
         team.run("q")
     assert caught.value.code == "write_mistyped"
-    assert ("extend" in str(caught.value.hint)) == (update == {"one": ["a"]})
+    is_list_for_item = update == {"one": ["a"]}
+    assert ("`append` adds one item" in str(caught.value.hint)) == is_list_for_item
+
+
+class Part(TypedDict, total=False):
+    name: str
+    parts: list[Part]
+
+
+UserId = NewType("UserId", int)
+
+
+class Nested(TypedDict, total=False):
+    maybe: list[int] | None
+    many: tuple[int, ...]
+    pair: tuple[int, str]
+    table: dict[str, int]
+    grid: list[list[int]]
+    rows: Annotated[list[dict[str, int]], append]
+    added: Annotated[list[int], operator.add]
+    fields: Annotated[dict[str, int], merge]
+    either: list[int] | dict[str, str]
+    unit: Literal["kg", "m"]
+    part: Part
+    ids: set[UserId]
+    names: Sequence[str]
+    stream: Iterable[int]
+
+
+@pytest.mark.parametrize(
+    ("update", "naming"),
+    [
+        ({"maybe": [1, "x"]}, "item 1 of the key `maybe` must be int: 'x'"),
+        ({"maybe": 3}, "the key `maybe` must be list or None: 3"),
+        ({"many": (1, "x")}, "item 1 of the key `many` must be int: 'x'"),
+        ({"pair": (1, 2)}, "item 1 of the key `pair` must be str: 2"),
+        ({"pair": (1,)}, "the key `pair` must be a tuple of length 2: length 1"),
+        ({"table": {"k": "x"}}, "entry 'k' of the key `table` must be int: 'x'"),
+        ({"table": {3: 3}}, "a dict key of the key `table` must be str: 3"),
+        ({"grid": [[1], [2, None]]}, "item 1 of item 1 of the key `grid` must be int: None"),
+        ({"rows": {"n": "x"}}, "entry 'n' of one item of the key `rows` must be int: 'x'"),
+        ({"added": ["x"]}, "item 0 of the key `added` must be int: 'x'"),
+        ({"fields": {"n": []}}, "entry 'n' of the key `fields` must be int: list"),
+        ({"either": {"k": 1}}, "entry 'k' of the key `either` must be str: 1"),
+        ({"either": 1}, "the key `either` must be list or dict: 1"),
+        ({"unit": "lb"}, "the key `unit` must be 'kg' or 'm': 'lb'"),
+        (
+            {"part": {"parts": [{"name": 3}]}},
+            "field `name` of item 0 of field `parts` of the key `part` must be str: 3",
+        ),
+        ({"ids": {"x"}}, "item 0 of the key `ids` must be int: 'x'"),
+        ({"names": ["a", 3]}, "item 1 of the key `names` must be str: 3"),
+    ],
+)
+def test_what_stands_inside_of_a_value_is_checked(update: Any, naming: str) -> None:
+    team = Orchestrator([Returns(lambda _, __: update)], state=Nested)
+    with pytest.raises(StateError, match=f"^{re.escape(naming)}") as caught:
+        team.run("q")
+    (key,) = update
+    assert (caught.value.code, caught.value.details["key"]) == ("write_mistyped", key)
+    assert f"`{key}: " in str(caught.value.hint)
+    assert any("`returns`" in note for note in caught.value.__notes__)
+
+
+@pytest.mark.parametrize(
+    "update",
+    [
+        {"maybe": None},
+        {"many": ()},
+        {"pair": (1, "a")},
+        {"either": [1]},
+        {"part": {"parts": [{"parts": []}], "unknown": object()}},
+        {"ids": {1}},
+        {"names": ("a", "b")},
+        {"grid": [[True]]},
+    ],
+)
+def test_values_that_fit_their_hints_are_taken(update: Any) -> None:
+    team = Orchestrator([Returns(lambda _, __: update)], state=Nested)
+    (key,) = update
+    assert dict(team.run("q").state)[key] == update[key]
+
+
+def test_an_iterator_is_not_consumed_by_the_check() -> None:
+    team = Orchestrator([Returns(lambda _, __: {"stream": iter([1])})], state=Nested)
+    assert list(team.run("q").state["stream"]) == [1]
+
+
+def test_a_value_that_contains_itself_is_checked_to_a_depth() -> None:
+    loop: dict[str, Any] = {"name": "a"}
+    loop["parts"] = [loop]
+    team = Orchestrator([Returns(lambda _, __: {"part": loop})], state=Nested)
+    assert team.run("q").state["part"] is loop
+
+
+def test_the_value_in_the_error_is_bounded_and_without_known_secrets() -> None:
+    get("openai:gpt-5-mini", api_key="~sk-4f8a1b2c3d4e5f60718293a4")
+    with pytest.raises(StateError) as caught:
+        Orchestrator(
+            [Returns(lambda _, __: {"table": {"k": "~sk-4f8a1b2c3d4e5f60718293a4"}})], state=Nested
+        ).run("q")
+    assert "must be int: '***'" in caught.value.message
+    with pytest.raises(StateError) as caught:
+        Orchestrator([Returns(lambda _, __: {"table": {"k": "x" * 5_000}})], state=Nested).run("q")
+    assert len(caught.value.message) < 200
+
+
+def test_elements_of_a_further_turn_are_checked() -> None:
+    team = Orchestrator(
+        [Returns(lambda _, __: {"answer": "a"})], state=Jokes, checkpointer="memory:"
+    )
+    team.run({"question": "q", "one": ["a"]}, thread="t")
+    with pytest.raises(ValidationError, match="one item of the key `one` must be str: list"):
+        team.run({"question": "q", "one": ["b"]}, thread="t")
+    result = team.run({"question": "q", "one": "b"}, thread="t")
+    assert dict(result.state)["one"] == ["a", "b"]
+    with pytest.raises(ValidationError, match="item 0 of the key `plain` must be str: 3"):
+        team.run({"question": "q", "plain": [3]}, thread="t")
 
 
 def test_elements_of_the_input_are_checked() -> None:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import types
 import typing
 from typing import TYPE_CHECKING, Any, Protocol
 
 from antiphon._antiphon import Overwrite
-from antiphon._orchestrator.list_elements import ListElements
 from antiphon._orchestrator.messages import listed
+from antiphon._orchestrator.value_types import ValueTypes
 from antiphon._state_schema import Channel, is_model, read_schema
 from antiphon.errors import StateError, ValidationError
 from antiphon.state import append as append_rule
@@ -112,18 +111,14 @@ class SchemaState:
         self.schemas: tuple[Any, ...] = (self._kind,)
         self._fields = Fields(self._kind)
         rules = {name: _rule(channel) for name, channel in self._channels.items()}
-        hints = typing.get_type_hints(self._kind)
-        hints.pop("messages", None)
-        self._elements = ListElements(hints, rules, _kinds)
+        self._types = ValueTypes(self._checked_hints(), rules)
         # Without a default there would be none.
         self.reset_keys: tuple[str, ...] = () if "answer" in self._fields.required else ("answer",)
 
     def declare(self, builder: Builder) -> None:
         for name in sorted(self.keys or ()):
             channel = self._channels.get(name, Channel(name))
-            unchecked = channel.reducer is not None or name in BASE
-            options = {} if unchecked else self._fields.check(name)
-            builder.channel(name, _rule(channel), takes_context=channel.takes_context, **options)
+            builder.channel(name, _rule(channel), takes_context=channel.takes_context)
 
     def show(self, raw: dict[str, Any]) -> Any:
         if not self._makes:
@@ -156,9 +151,9 @@ class SchemaState:
             first["messages"] = listed(first["messages"])
         try:
             whole = self._fields.coerced(first)
-            self._elements.check(whole, whole=True)
+            self._types.check(whole, whole=True)
         except StateError as error:
-            raise ValidationError(error.message, code="input_invalid") from error
+            raise ValidationError(error.message, code="input_invalid", hint=error.hint) from error
         # What a run begins with is a whole value, also where a write is a part of one.
         return {
             key: Overwrite(value) if self._reduces(key) else value for key, value in whole.items()
@@ -168,11 +163,11 @@ class SchemaState:
         first = self._defaults()
         fresh = {key: first[key] for key in ("answer",) if key in first and key not in given}
         # In a new thread the same values are whole ones, which `begin` checks.
-        return {**fresh, **self._written(given, None)}
+        return {**fresh, **self.write(given, None)}
 
     def write(self, update: Any, agent: str | None) -> dict[str, Any]:
         written = self._written(update, agent)
-        self._elements.check(written, whole=False)
+        self._types.check(written, whole=False)
         return written
 
     def _written(self, update: Any, agent: str | None) -> dict[str, Any]:
@@ -190,6 +185,12 @@ class SchemaState:
             if absent and channel.factory is not None:
                 first[name] = channel.factory()
         return first
+
+    def _checked_hints(self) -> dict[str, Any]:
+        """The types of the keys whose values nothing else checks."""
+        hints = typing.get_type_hints(self._kind)
+        by_pydantic = [name for name in hints if is_model(self._kind) and not self._reduces(name)]
+        return {name: hints[name] for name in hints if name not in (*BASE, *by_pydantic)}
 
     def _reduces(self, key: str) -> bool:
         channel = self._channels.get(key)
@@ -356,16 +357,8 @@ class Fields:
     def __init__(self, kind: type) -> None:
         self._kind = kind
         self._model = is_model(kind)
-        self._hints = typing.get_type_hints(kind)
         self.required = self._required()
         self._adapters = self._validators() if self._model else {}
-
-    def check(self, name: str) -> dict[str, Any]:
-        """The engine's check of a field's type, if a plain one says enough."""
-        if self._model or name not in self._hints:
-            return {}
-        kinds = _kinds(self._hints[name])
-        return {} if kinds is None else {"check": kinds}
 
     def defaults(self) -> dict[str, Any]:
         """A new value for each field that has a default."""
@@ -430,21 +423,3 @@ class Fields:
             except pydantic.PydanticUserError:  # the type has its own configuration
                 made[name] = pydantic.TypeAdapter(own)
         return made
-
-
-def _kinds(hint: Any) -> tuple[type, ...] | None:
-    """The classes that a value of that hint belongs to; none where that cannot be said."""
-    origin = typing.get_origin(hint)
-    if origin in (typing.Union, types.UnionType):
-        parts = [_kinds(part) for part in typing.get_args(hint)]
-        if any(part is None for part in parts):
-            return None
-        return tuple(kind for part in parts for kind in part or ())
-    if origin is typing.Literal:
-        return tuple({type(value) for value in typing.get_args(hint)})
-    kind = type(None) if hint is None else origin or hint
-    if not isinstance(kind, type) or kind is object or typing.is_typeddict(hint):
-        return (dict,) if typing.is_typeddict(hint) else None
-    if getattr(kind, "_is_protocol", False):
-        return None
-    return {float: (float, int), complex: (complex, float, int)}.get(kind, (kind,))

@@ -40,11 +40,7 @@ def entry(given: Any, state: State) -> dict[str, Any]:
         ValidationError: the question is blank (``question_blank``), or the input is something
             else or does not fit the state (``input_invalid``).
     """
-    fields = _fields(given)
-    try:
-        return state.begin(fields)
-    except StateError as error:
-        raise _invalid(error) from error
+    return _first(_fields(given), state)
 
 
 def turn(given: Any, state: State) -> TurnInput:
@@ -82,17 +78,31 @@ def edit(given: Any, state: State, agent: str | None) -> TurnInput:
 def _turn(
     fields: dict[str, Any], state: State, write: Callable[[], dict[str, Any]], reset: list[str]
 ) -> TurnInput:
-    """The writes to a thread: the first ones if it is empty, or those of `write`."""
+    """The writes to a thread: the first ones if it is empty, or those of `write`.
+
+    Which ones count turns out when the run begins; what fits neither is an error at once.
+    """
     first: dict[str, Any] | ValidationError
+    further: dict[str, Any] | ValidationError
     try:
         further = write()
     except StateError as error:
-        raise _invalid(error) from error
+        further = _invalid(error)
     try:
-        first = state.begin(fields)
+        first = _first(fields, state)
     except ValidationError as error:
+        if isinstance(further, ValidationError):
+            raise
         first = error
     return TurnInput(first, further, reset_keys=reset)
+
+
+def _first(fields: dict[str, Any], state: State) -> dict[str, Any]:
+    """The writes of a run that starts with these fields."""
+    try:
+        return state.begin(fields)
+    except StateError as error:
+        raise _invalid(error) from error
 
 
 def _fields(given: Any) -> dict[str, Any]:

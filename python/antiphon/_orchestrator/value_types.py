@@ -1,71 +1,83 @@
-"""Checks of list elements in the state against the type hints of their keys."""
+"""Checks of values in the state against the type hints of their keys."""
 
 from __future__ import annotations
 
 import typing
 from typing import TYPE_CHECKING, Any
 
+from antiphon._antiphon import Overwrite
+from antiphon._orchestrator.hint_matcher import hint_name, is_union, matcher_of
 from antiphon.errors import StateError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
+
+    from antiphon._orchestrator.hint_matcher import Matcher, Mismatch
+
+_WHOLE = ("set", "once", "last", "extend", "merge", "max", "add")
+"""Rules whose writes have the type of the key; what other rules take is not known."""
 
 
-class ListElements:
-    """The types of the elements of a state's lists.
+class ValueTypes:
+    """The types of a state's values.
 
     Args:
         hints: the type hints of the state.
-        rules: the reducers of its keys.
-        kinds: returns the classes of a hint, or `None` if they are unknown.
+        rules: the reducers of its keys, by their native names where they have one.
     """
 
-    def __init__(
-        self,
-        hints: Mapping[str, Any],
-        rules: Mapping[str, Any],
-        kinds: Callable[[Any], tuple[type, ...] | None],
-    ) -> None:
-        self._rules = rules
-        self._kinds: dict[str, tuple[type, ...]] = {}
+    def __init__(self, hints: Mapping[str, Any], rules: Mapping[str, Any]) -> None:
+        self._hints = hints
+        self._whole: dict[str, Matcher] = {}
+        self._written: dict[str, Matcher] = {}
         for name, hint in hints.items():
-            inner = typing.get_args(hint)
-            found = kinds(inner[0]) if typing.get_origin(hint) is list and inner else None
-            if found is not None:
-                self._kinds[name] = found
+            rule = rules.get(name)
+            whole = matcher_of(hint) if rule in (*_WHOLE, "append") else None
+            if whole is None:
+                continue
+            self._whole[name] = whole
+            written = matcher_of(_element(hint)) if rule == "append" else whole
+            if written is not None:
+                self._written[name] = written
+        self._items = {name for name in self._whole if rules.get(name) == "append"}
 
     def check(self, values: Mapping[str, Any], *, whole: bool) -> None:
         """Checks writes, or `whole` values of an input.
 
         Raises:
-            StateError: an element does not fit (``write_mistyped``).
+            StateError: a value, or an element of one, does not fit (``write_mistyped``).
         """
-        for name in values.keys() & self._kinds.keys():
-            value = values[name]
-            if self._rules.get(name) == "append" and not whole:
-                self._check_item(name, value)
-            elif isinstance(value, list) and self._rules.get(name) in ("set", "append", "extend"):
-                self._check_all(name, value)
+        matchers = self._whole if whole else self._written
+        for name in values.keys() & matchers.keys():
+            value, is_whole = values[name], whole
+            if isinstance(value, Overwrite):
+                value, is_whole = value.value, True
+            matcher = self._whole[name] if is_whole else matchers[name]
+            wrong = matcher.mismatch(value)
+            if wrong is not None:
+                is_item = name in self._items and not is_whole
+                raise self._mistyped(name, wrong, value, is_item=is_item)
 
-    def _check_item(self, name: str, value: Any) -> None:
-        if isinstance(value, self._kinds[name]):
-            return
-        hint = None
-        if isinstance(value, list):
+    def _mistyped(self, name: str, wrong: Mismatch, value: Any, *, is_item: bool) -> StateError:
+        steps = [*reversed(wrong.path), *(["one item"] if is_item else [])]
+        where = " of ".join([*steps, f"the key `{name}`"])
+        hint = (
+            f"give what the state declares, `{name}: {hint_name(self._hints[name])}`, or declare "
+            "another type"
+        )
+        if is_item and isinstance(value, list):
             hint = f"`append` adds one item; for lists write `{name}: Annotated[list[T], extend]`"
-        raise self._mistyped(f"one item of the key `{name}`", name, value, hint)
-
-    def _check_all(self, name: str, value: list[Any]) -> None:
-        kinds = self._kinds[name]
-        for place, item in enumerate(value):
-            if not isinstance(item, kinds):
-                raise self._mistyped(f"item {place} of the key `{name}`", name, item, None)
-
-    def _mistyped(self, what: str, name: str, found: Any, hint: str | None) -> StateError:
-        expected = " or ".join(sorted(kind.__name__ for kind in self._kinds[name]))
         return StateError(
-            f"{what} must be {expected}: {type(found).__name__}",
+            f"{where} must be {wrong.expected}: {wrong.found}",
             code="write_mistyped",
             details={"key": name},
             hint=hint,
         )
+
+
+def _element(hint: Any) -> Any:
+    """The type of a list's elements."""
+    for part in typing.get_args(hint) if is_union(hint) else (hint,):
+        if typing.get_origin(part) is list:
+            return typing.get_args(part)[0]
+    return Any

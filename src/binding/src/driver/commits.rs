@@ -61,9 +61,7 @@ impl RunState {
         let started = opened.and_then(|opened| {
             let OpenedThread { lease, contents } = opened;
             session.committer = RunCommitter::new(lease);
-            if contents.is_none()
-                && let Some(error) = input.refusal(run.py())
-            {
+            if let Some(error) = input.refusal(run.py(), contents.is_none()) {
                 return Err(self.host.fault(run.py(), error));
             }
             let mode = input.start_mode(contents.is_none(), session.named);

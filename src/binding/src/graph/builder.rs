@@ -189,7 +189,7 @@ impl Builder {
 
     /// Adds a key of the state. A merge function may want the run's context, as a keyword.
     #[pyo3(signature = (
-        name, merge=None, *, default=OptionalDefault::Nothing, check=None, takes_context=false
+        name, merge=None, *, default=OptionalDefault::Nothing, takes_context=false
     ))]
     #[expect(clippy::too_many_arguments, reason = "keyword options")]
     fn channel(
@@ -198,7 +198,6 @@ impl Builder {
         name: &str,
         merge: Option<&Bound<'_, PyAny>>,
         default: OptionalDefault,
-        check: Option<Py<PyAny>>,
         takes_context: bool,
     ) -> PyResult<()> {
         let declarations = self.declarations()?;
@@ -209,6 +208,7 @@ impl Builder {
             merge,
             Reducer::Append
                 | Reducer::Extend
+                | Reducer::Messages
                 | Reducer::Record
                 | Reducer::Fields
                 | Reducer::Upsert { .. }
@@ -230,7 +230,6 @@ impl Builder {
             name: PyString::intern(py, name).unbind(),
             owned,
             merged,
-            check,
         });
         declarations.names.push(name.to_owned());
         Ok(())
@@ -421,6 +420,7 @@ fn rule(
         "once" => Reducer::Once,
         "append" => Reducer::Append,
         "extend" => Reducer::Extend,
+        "messages" => Reducer::Messages,
         "merge" => Reducer::Record,
         "fields" => Reducer::Fields,
         "put" => Reducer::Put,

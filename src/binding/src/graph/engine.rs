@@ -74,7 +74,6 @@ pub(crate) struct KeyEntry {
     pub(crate) owned: bool,
     /// Has a merge rule, so that a write may ask to replace instead.
     pub(crate) merged: bool,
-    pub(crate) check: Option<Py<PyAny>>,
 }
 
 impl Engine {

@@ -153,9 +153,6 @@ impl Engine {
         for reducer in &self.reducers {
             visit.call(&reducer.call)?;
         }
-        for key in &self.keys {
-            visit.call(&key.check)?;
-        }
         for nested in &self.nested {
             visit.call(nested)?;
         }

@@ -5,7 +5,6 @@ use antiphon_core::channel::{Write, WriteOp};
 use antiphon_core::command::Update;
 use pyo3::exceptions::{PyBaseException, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 use pyo3::{PyTraverseError, PyVisit};
 
 use crate::graph::engine::Engine;
@@ -16,13 +15,13 @@ use crate::value::object::Object;
 ///
 /// Args:
 ///     first: the writes if the thread is new; or an exception to be raised then.
-///     further: the writes if it holds something already.
+///     further: the writes if it holds something already; or an exception to be raised then.
 ///     `reset_keys`: keys that begin at their defaults again before `further`.
 #[pyclass(module = "antiphon._antiphon", frozen)]
 #[derive(Debug)]
 pub(crate) struct TurnInput {
     first: Py<PyAny>,
-    further: Py<PyDict>,
+    further: Py<PyAny>,
     reset_keys: Vec<String>,
 }
 
@@ -30,7 +29,7 @@ pub(crate) struct TurnInput {
 impl TurnInput {
     #[new]
     #[pyo3(signature = (first, further, *, reset_keys=Vec::new()))]
-    const fn new(first: Py<PyAny>, further: Py<PyDict>, reset_keys: Vec<String>) -> Self {
+    const fn new(first: Py<PyAny>, further: Py<PyAny>, reset_keys: Vec<String>) -> Self {
         Self { first, further, reset_keys }
     }
 
@@ -45,7 +44,7 @@ impl TurnInput {
 pub(crate) struct ThreadInput {
     first: Result<Update<Object>, Py<PyBaseException>>,
     /// The same as the first by default.
-    further: Option<Update<Object>>,
+    further: Option<Result<Update<Object>, Py<PyBaseException>>>,
 }
 
 impl ThreadInput {
@@ -60,14 +59,18 @@ impl ThreadInput {
             Ok(error) => Err(error.clone().unbind()),
             Err(_) => Ok(update::input(engine, turn.first.bind(py))?),
         };
+        let given = turn.further.bind(py);
+        if let Ok(error) = given.cast::<PyBaseException>() {
+            return Ok(Self { first, further: Some(Err(error.clone().unbind())) });
+        }
         let mut further = Update::default();
         for key in &turn.reset_keys {
             let unknown = || PyValueError::new_err(format!("unknown key of the state: {key}"));
             let channel = engine.get().graph.channel_id(key).ok_or_else(unknown)?;
             further.writes.push(Write { channel, op: WriteOp::Reset });
         }
-        update::writes(engine, turn.further.bind(py), &mut further)?;
-        Ok(Self { first, further: Some(further) })
+        update::writes(engine, given.cast()?, &mut further)?;
+        Ok(Self { first, further: Some(Ok(further)) })
     }
 
     /// The same input wherever it comes.
@@ -75,9 +78,10 @@ impl ThreadInput {
         Self { first: Ok(update), further: None }
     }
 
-    /// Why it cannot be a thread's first input, if it cannot.
-    pub(crate) fn refusal(&self, py: Python<'_>) -> Option<PyErr> {
-        let error = self.first.as_ref().err()?;
+    /// Why it cannot be the input of a thread that is new, or holds something, if it cannot.
+    pub(crate) fn refusal(&self, py: Python<'_>, is_new: bool) -> Option<PyErr> {
+        let input = self.further.as_ref().filter(|_| !is_new).unwrap_or(&self.first);
+        let error = input.as_ref().err()?;
         Some(PyErr::from_value(error.bind(py).clone().into_any()))
     }
 
@@ -88,6 +92,6 @@ impl ThreadInput {
 
     /// The input of a further run on a thread.
     pub(crate) fn further(self) -> Update<Object> {
-        self.further.or_else(|| self.first.ok()).unwrap_or_default()
+        self.further.unwrap_or(self.first).unwrap_or_default()
     }
 }

@@ -205,7 +205,6 @@ fn write(
     value: &Bound<'_, PyAny>,
     update: &mut Update<Object>,
 ) -> PyResult<()> {
-    let py = engine.py();
     let inner = engine.get();
     let Some(channel) = inner.channel(key) else {
         if inner.is_strict() {
@@ -216,11 +215,6 @@ fn write(
     let entry = inner.key(channel);
     let merged = entry.is_some_and(|entry| entry.merged);
     let replaced = replacement(value, merged && !inner.is_strict())?;
-    if let Some(check) = entry.and_then(|entry| entry.check.as_ref())
-        && !replaced.as_ref().unwrap_or(value).is_instance(check.bind(py))?
-    {
-        return Err(mistyped(key, value, check.bind(py)));
-    }
     let op = match replaced {
         Some(value) => WriteOp::Replace(Object(value.unbind())),
         None => WriteOp::Merge(Object::of(value)),
@@ -257,20 +251,6 @@ fn unknown_key(engine: &Bound<'_, Engine>, key: &Bound<'_, PyAny>) -> PyErr {
         .with("known", known.join(", "))
         .hint(format!("declare it in the state's schema, or use one of: {}", known.join(", ")));
     to_exception(engine.py(), &fault)
-}
-
-fn mistyped(key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>, check: &Bound<'_, PyAny>) -> PyErr {
-    let kinds = match check.cast::<PyTuple>() {
-        Ok(kinds) => kinds.iter().map(|kind| named(&kind)).collect(),
-        Err(_) => vec![named(check)],
-    };
-    let kinds = kinds.join(" or ");
-    let kind = named(value.get_type().as_any());
-    let message = format!("the key `{key}` must be {kinds}, found: {kind}");
-    let fault = Fault::new(FaultCode::WriteMistyped, message)
-        .with("key", key.to_string())
-        .hint("return the type that the state declares, or declare another one");
-    to_exception(value.py(), &fault)
 }
 
 /// A class as its users call it.

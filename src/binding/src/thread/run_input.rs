@@ -44,10 +44,10 @@ impl RunInput {
         ThreadInput::read(engine, input).map(Self::Turn)
     }
 
-    /// Why a run cannot start with it on a new thread, if it cannot.
-    pub(crate) fn refusal(&self, py: Python<'_>) -> Option<PyErr> {
+    /// Why a run cannot start with it on a new thread, or on one that holds something, if it cannot.
+    pub(crate) fn refusal(&self, py: Python<'_>, is_new: bool) -> Option<PyErr> {
         match self {
-            Self::Turn(input) | Self::Edit(_, input) => input.refusal(py),
+            Self::Turn(input) | Self::Edit(_, input) => input.refusal(py, is_new),
             Self::Resume(_) => None,
         }
     }

@@ -1,0 +1,258 @@
+"""Checks of values against type hints, elements of containers included."""
+
+from __future__ import annotations
+
+import collections
+import collections.abc
+import types
+import typing
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from antiphon._antiphon import PieceRedactor
+from antiphon._state_schema import is_model
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_READABLE = (list, tuple, set, frozenset, collections.deque)
+"""Containers whose elements can be read more than once; iterators are left alone."""
+_DEEPEST = 64
+"""Nesting to which values are read, so that one that contains itself ends."""
+_LONGEST = 80
+"""Characters of a value, or of a hint, that an error shows."""
+
+
+class Mismatch(NamedTuple):
+    """A value that does not fit its hint.
+
+    Attributes:
+        path: where it stands within the value of the key, outermost first.
+        expected: what it must be.
+        found: what it is, as `described`.
+    """
+
+    path: tuple[str, ...]
+    expected: str
+    found: str
+
+    def below(self, step: str) -> Mismatch:
+        """The same, seen from the container."""
+        return self._replace(path=(step, *self.path))
+
+
+class Matcher(Protocol):
+    """What a type hint says of values."""
+
+    exact: frozenset[type]
+    """Classes whose own instances always fit: long lists are checked by these."""
+
+    def mismatch(self, value: Any, depth: int = 0) -> Mismatch | None:
+        """The first part of a value that does not fit; ``None`` if all of it fits."""
+
+
+_PartCheck = Callable[[Any, int], Mismatch | None]
+"""Checks the parts of a container of the right class, at a depth of nesting."""
+
+
+def matcher_of(hint: Any) -> Matcher | None:
+    """The check of a type hint; ``None`` if any value fits, or classes cannot tell."""
+    hint = _resolved(hint)
+    if is_union(hint):
+        options = [matcher_of(part) for part in typing.get_args(hint)]
+        known = [option for option in options if option is not None]
+        return _Union(known) if len(known) == len(options) else None
+    if typing.get_origin(hint) is typing.Literal:
+        return _Literal(typing.get_args(hint))
+    kinds = _kinds(hint)
+    return None if kinds is None else _Instance(kinds, _part_check(hint))
+
+
+def is_union(hint: Any) -> bool:
+    """Whether a type hint has alternatives."""
+    return typing.get_origin(hint) in (typing.Union, types.UnionType)
+
+
+def described(value: Any) -> str:
+    """A value as errors show it: plain ones bounded and without known secrets, others by class."""
+    if type(value) not in (str, int, float, complex, bytes, bool, type(None)):
+        return type(value).__name__
+    redactor = PieceRedactor()
+    shown = redactor.push(repr(value)) + redactor.finish()
+    return _bounded(shown)
+
+
+def hint_name(hint: Any) -> str:
+    """A type hint as its author wrote it, bounded."""
+    is_class = isinstance(hint, type) and not typing.get_args(hint)
+    return _bounded(hint.__name__ if is_class else str(hint).replace("typing.", ""))
+
+
+def _bounded(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+
+
+def _resolved(hint: Any) -> Any:
+    """The type that an alias (``type X = …``) or a ``NewType`` stands for."""
+    while True:
+        if type(hint).__name__ == "TypeAliasType":
+            hint = hint.__value__
+        elif isinstance(hint, typing.NewType):
+            hint = hint.__supertype__
+        else:
+            return hint
+
+
+def _kinds(hint: Any) -> tuple[type, ...] | None:
+    """The classes whose instances fit a hint without alternatives; none where that is unknown."""
+    kind = type(None) if hint is None else typing.get_origin(hint) or hint
+    if typing.is_typeddict(kind):
+        return (dict,)
+    if not isinstance(kind, type) or kind is object or getattr(kind, "_is_protocol", False):
+        return None
+    if hasattr(kind, "__get_pydantic_core_schema__") and not is_model(kind):
+        return None  # such as `EmailStr`, whose values are plain strings
+    return {float: (float, int), complex: (complex, float, int)}.get(kind, (kind,))
+
+
+class _Instance:
+    """Instances of some classes, with checks of their parts."""
+
+    def __init__(self, kinds: tuple[type, ...], part_check: _PartCheck | None) -> None:
+        self._kinds = kinds
+        self._part_check = part_check
+        self.exact = frozenset(() if part_check else kinds)
+
+    def mismatch(self, value: Any, depth: int = 0) -> Mismatch | None:
+        if not isinstance(value, self._kinds):
+            names = ["None" if kind is type(None) else kind.__name__ for kind in self._kinds]
+            return Mismatch((), " or ".join(sorted(names)), described(value))
+        if self._part_check is None or depth > _DEEPEST:
+            return None
+        return self._part_check(value, depth + 1)
+
+
+class _Literal:
+    """One of some values."""
+
+    exact: frozenset[type] = frozenset()
+
+    def __init__(self, values: tuple[Any, ...]) -> None:
+        self._values = values
+
+    def mismatch(self, value: Any, depth: int = 0) -> Mismatch | None:
+        del depth
+        for known in self._values:
+            # `True` equals 1 and is another literal.
+            same_kind = isinstance(value, bool) == isinstance(known, bool)
+            if value is known or (same_kind and isinstance(value, type(known)) and value == known):
+                return None
+        names = " or ".join(described(known) for known in self._values)
+        return Mismatch((), _bounded(names), described(value))
+
+
+class _Union:
+    """What one of several hints says."""
+
+    def __init__(self, options: list[Matcher]) -> None:
+        self._options = options
+        self.exact = frozenset(kind for option in options for kind in option.exact)
+
+    def mismatch(self, value: Any, depth: int = 0) -> Mismatch | None:
+        found = []
+        for option in self._options:
+            mismatch = option.mismatch(value, depth)
+            if mismatch is None:
+                return None
+            found.append(mismatch)
+        # A wrong element in a container of the right class says more than the other classes.
+        inner = [mismatch for mismatch in found if mismatch.path]
+        names = " or ".join(dict.fromkeys(mismatch.expected for mismatch in found))
+        return inner[0] if inner else Mismatch((), _bounded(names), found[0].found)
+
+
+def _part_check(hint: Any) -> _PartCheck | None:
+    kind = typing.get_origin(hint) or hint
+    args = typing.get_args(hint)
+    if typing.is_typeddict(kind):
+        return _Fields(kind)
+    if not args or not isinstance(kind, type):
+        return None
+    if issubclass(kind, tuple) and args[-1] is not ...:
+        return _Positions([matcher_of(arg) for arg in args])
+    keys, *values = (matcher_of(arg) for arg in args if arg is not ...)
+    if issubclass(kind, collections.abc.Mapping) and values:
+        return _Entries(keys, values[0])
+    if keys is None or not issubclass(kind, collections.abc.Collection):
+        return None
+    return _Elements(keys)
+
+
+class _Elements:
+    """Elements that have one type."""
+
+    def __init__(self, inner: Matcher) -> None:
+        self._inner = inner
+
+    def __call__(self, value: Any, depth: int) -> Mismatch | None:
+        if not isinstance(value, _READABLE) or {type(item) for item in value} <= self._inner.exact:
+            return None
+        parts = ((f"item {index}", self._inner, item) for index, item in enumerate(value))
+        return _first(parts, depth)
+
+
+class _Positions:
+    """The elements of a tuple of a fixed length."""
+
+    def __init__(self, inner: list[Matcher | None]) -> None:
+        self._inner = inner
+
+    def __call__(self, value: Any, depth: int) -> Mismatch | None:
+        if len(value) != len(self._inner):
+            return Mismatch((), f"a tuple of length {len(self._inner)}", f"length {len(value)}")
+        pairs = enumerate(zip(self._inner, value, strict=True))
+        return _first(((f"item {index}", *pair) for index, pair in pairs), depth)
+
+
+class _Entries:
+    """The keys and values of a dict."""
+
+    def __init__(self, keys: Matcher | None, values: Matcher | None) -> None:
+        self._keys = keys
+        self._values = values
+
+    def __call__(self, value: Any, depth: int) -> Mismatch | None:
+        if not isinstance(value, dict):
+            return None
+        wrong = _first((("a dict key", self._keys, key) for key in value), depth)
+        entries = ((f"entry {described(key)}", self._values, item) for key, item in value.items())
+        return wrong or _first(entries, depth)
+
+
+class _Fields:
+    """The fields of a `TypedDict`. They are read when first needed: it may contain itself."""
+
+    def __init__(self, kind: Any) -> None:
+        self._kind = kind
+        self._fields: dict[str, Matcher | None] | None = None
+
+    def __call__(self, value: Any, depth: int) -> Mismatch | None:
+        if self._fields is None:
+            self._fields = {name: matcher_of(hint) for name, hint in _hints(self._kind).items()}
+        fields = self._fields
+        present = ((f"field `{name}`", fields[name], value[name]) for name in fields & value.keys())
+        return _first(present, depth)
+
+
+def _first(parts: Iterable[tuple[str, Matcher | None, Any]], depth: int) -> Mismatch | None:
+    for step, matcher, part in parts:
+        if matcher is not None and (wrong := matcher.mismatch(part, depth)) is not None:
+            return wrong.below(step)
+    return None
+
+
+def _hints(kind: Any) -> dict[str, Any]:
+    try:
+        return typing.get_type_hints(kind)
+    except NameError:  # a name that is known only to the function that declares the class
+        return {}
