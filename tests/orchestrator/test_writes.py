@@ -67,6 +67,53 @@ def test_a_copy_of_a_message_with_an_id_is_no_new_message() -> None:
     assert [message["content"] for message in result.messages] == ["q", "ok"]
 
 
+class Declared(TypedDict, total=False):
+    extra: int
+
+
+@pytest.mark.parametrize("state", [None, Declared])
+def test_a_message_with_a_known_id_takes_the_place_of_the_older_one(state: Any) -> None:
+    draft = {"role": "assistant", "content": "draft", "id": "m1"}
+    first = Returns(lambda _, __: {"messages": [dict(draft), "a note"]})
+    edits = Returns(lambda _, __: {"messages": [{**draft, "content": "final"}, "done"]})
+    edits.name = "edits"
+    result = Orchestrator([first, edits], state=state).run("q")
+    assert [one["content"] for one in result.messages] == ["q", "final", "a note", "done"]
+
+
+def test_ids_that_are_given_twice_in_one_update_are_one_message() -> None:
+    said = [{"role": "user", "content": text, "id": "m"} for text in ("one", "two")]
+    result = Returns(lambda _, __: {"messages": said}).run("q")
+    assert [one["content"] for one in result.messages] == ["q", "two"]
+
+
+def test_a_further_turn_may_replace_a_message_of_the_thread() -> None:
+    team = Orchestrator([Returns(lambda _, __: {"answer": "ok"})], checkpointer="memory:")
+    first = {"role": "user", "content": "colour?", "id": "m1"}
+    team.run({"messages": [first, "please"]}, thread="t")
+    result = team.run({"messages": [{**first, "content": "color?"}]}, thread="t")
+    assert [one["content"] for one in result.messages][:2] == ["color?", "please"]
+    assert len(result.messages) == 2
+
+
+def test_a_message_that_an_inner_team_replaces_is_replaced_in_the_outer_one() -> None:
+    draft = {"role": "assistant", "content": "draft", "id": "m1"}
+    first = Returns(lambda _, __: {"messages": [dict(draft)]})
+    edits = Returns(lambda _, __: {"messages": [{**draft, "content": "final"}]})
+    inner = Orchestrator([edits], name="inner")
+    result = Orchestrator([first, inner]).run("q")
+    assert [one["content"] for one in result.messages] == ["q", "final"]
+
+
+def test_langchain_messages_are_replaced_by_their_ids() -> None:
+    messages = pytest.importorskip("langchain_core.messages")
+    first = Returns(lambda _, __: {"messages": [messages.AIMessage("draft", id="m1")]})
+    edits = Returns(lambda _, __: {"messages": [messages.AIMessage("final", id="m1")]})
+    edits.name = "edits"
+    result = Orchestrator([first, edits]).run("q")
+    assert [getattr(one, "content", None) for one in result.messages[1:]] == ["final"]
+
+
 class Jokes(TypedDict, total=False):
     one: Annotated[list[str], append]
     more: Annotated[list[str], extend]

@@ -77,7 +77,7 @@ class TeamMember(AgentDeclaration):
             for key, value in last.items()
             if self._takes(key) and not _same(value, before.get(key))
         }
-        return {**update, "messages": list(said)[len(known) :]}
+        return {**update, "messages": [*_replaced(known, said), *list(said)[len(known) :]]}
 
     def _takes(self, key: str) -> bool:
         """Whether the outer state takes a whole value under a key."""
@@ -85,6 +85,11 @@ class TeamMember(AgentDeclaration):
         if outer is None or key in ("question", "messages") or key in outer.merged_keys:
             return False
         return outer.keys is None or key in outer.keys
+
+
+def _replaced(before: list[Any], after: list[Any]) -> list[Any]:
+    """The messages that took the place of those with their ids; others keep their places."""
+    return [new for old, new in zip(before, after, strict=False) if not _same(new, old)]
 
 
 def tightest(own: Budget | None, left: Budget | None) -> dict[str, Any]:

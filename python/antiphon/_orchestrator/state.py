@@ -221,7 +221,7 @@ def is_record(value: Any) -> bool:
 
 def _rule(channel: Channel) -> Any:
     if channel.reducer is None:
-        return {"messages": "extend", "answer": "last"}.get(channel.name, "set")
+        return {"messages": "messages", "answer": "last"}.get(channel.name, "set")
     try:
         native = _RULES.get(channel.reducer)
     except TypeError:  # a callable without a hash
@@ -282,7 +282,7 @@ class OpenState:
 
     def declare(self, builder: Builder) -> None:
         builder.channel("question")
-        builder.channel("messages", "extend", default=[])
+        builder.channel("messages", "messages", default=[])
         builder.channel("answer", "last")
         builder.channel(_EXTRAS, "fields", default={})
 

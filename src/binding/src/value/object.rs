@@ -1,6 +1,8 @@
 //! A live Python object as a value of the engine: passed by reference, never
 //! converted, and changed in place only where nobody else holds it.
 
+use std::collections::HashMap;
+
 use antiphon_core::FaultRecord;
 use antiphon_core::channel::{Reducer, ValueKind};
 use antiphon_core::value::Value;
@@ -126,8 +128,8 @@ pub(crate) fn is_json(value: &Bound<'_, PyAny>, depth: u8) -> bool {
 }
 
 const fn takes_anything(merge: &Reducer) -> bool {
-    use Reducer::{Foreign, Last, Messages, Once, Set};
-    matches!(merge, Set | Last | Once | Foreign(_) | Messages)
+    use Reducer::{Foreign, Last, Once, Set};
+    matches!(merge, Set | Last | Once | Foreign(_))
 }
 
 fn check(
@@ -138,11 +140,9 @@ fn check(
     let is_list = |value: &Bound<'_, PyAny>| value.is_exact_instance_of::<PyList>();
     let is_dict = |value: &Bound<'_, PyAny>| value.is_exact_instance_of::<PyDict>();
     match merge {
-        Reducer::Set | Reducer::Last | Reducer::Once | Reducer::Foreign(_) | Reducer::Messages => {
-            Ok(())
-        }
+        Reducer::Set | Reducer::Last | Reducer::Once | Reducer::Foreign(_) => Ok(()),
         Reducer::Append => expect(old, is_list, "a list to add to"),
-        Reducer::Extend => {
+        Reducer::Extend | Reducer::Messages => {
             expect(old, is_list, "a list to add to")?;
             expect(Some(new), is_list, "a list")
         }
@@ -240,9 +240,8 @@ fn combine<'py>(
             Some(old) if old.gt(new)? => Ok(old),
             _ => Ok(new.clone()),
         },
-        Reducer::Set | Reducer::Last | Reducer::Once | Reducer::Messages | Reducer::Foreign(_) => {
-            Ok(new.clone())
-        }
+        Reducer::Messages => messages(old, new),
+        Reducer::Set | Reducer::Last | Reducer::Once | Reducer::Foreign(_) => Ok(new.clone()),
     }
 }
 
@@ -271,6 +270,45 @@ fn extend<'py>(
     }
     list.set_slice(list.len(), list.len(), new)?;
     Ok(list.into_any())
+}
+
+/// Adds messages; one whose id is known takes the place of the one that has it.
+fn messages<'py>(
+    old: Option<Bound<'py, PyAny>>,
+    new: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let added = new.cast::<PyList>()?;
+    if added.iter().all(|message| message_id(&message).is_none()) {
+        return extend(old, new);
+    }
+    let list = list(new.py(), old)?;
+    let mut places = HashMap::new();
+    for (index, message) in list.iter().enumerate() {
+        if let Some(id) = message_id(&message) {
+            places.insert(id, index);
+        }
+    }
+    for message in added {
+        let id = message_id(&message);
+        if let Some(index) = id.as_ref().and_then(|id| places.get(id)) {
+            list.set_item(*index, message)?;
+            continue;
+        }
+        if let Some(id) = id {
+            places.insert(id, list.len());
+        }
+        list.append(message)?;
+    }
+    Ok(list.into_any())
+}
+
+/// The id of a message: an entry of a dict, an attribute of other objects.
+fn message_id(message: &Bound<'_, PyAny>) -> Option<String> {
+    let id = match message.cast::<PyDict>() {
+        Ok(fields) => fields.get_item(intern!(message.py(), "id")).ok().flatten(),
+        Err(_) => message.getattr(intern!(message.py(), "id")).ok(),
+    };
+    id?.extract().ok()
 }
 
 fn record<'py>(
