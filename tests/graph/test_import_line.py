@@ -2,7 +2,7 @@
 
 import asyncio
 import operator
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from typing import Annotated, Any, TypedDict
 
 import pytest
@@ -79,6 +79,33 @@ def test_a_generator_function_is_a_node(impl: Impl) -> None:
 
     graph = impl.build(Plain, {"parts": parts}, [(impl.START, "parts")])
     assert graph.invoke({"a": "in"})["a"] == "made"
+
+
+def test_of_dicts_that_a_generator_yields_the_last_one_counts(impl: Impl) -> None:
+    def parts(state: Any) -> Iterator[Any]:
+        yield {"log": [state["log"][-1]]}
+        yield {"log": ["last"]}
+
+    graph = impl.build(Log, {"parts": parts}, [(impl.START, "parts")])
+    assert graph.invoke({"log": ["in"]})["log"] == ["in", "last"]
+
+
+def test_of_dicts_that_an_async_generator_yields_the_last_one_counts(impl: Impl) -> None:
+    async def parts(state: Any) -> AsyncIterator[Any]:
+        yield {"log": ["first"]}
+        yield {"log": [state["log"][-1], "last"]}
+
+    graph = impl.build(Log, {"parts": parts}, [(impl.START, "parts")])
+    result = asyncio.run(graph.ainvoke({"log": ["in"]}))
+    assert result["log"] == ["in", "in", "last"]
+
+
+def test_a_generator_that_yields_nothing_writes_nothing(impl: Impl) -> None:
+    def parts(_: Any) -> Iterator[Any]:
+        yield from ()
+
+    graph = impl.build(Log, {"parts": parts}, [(impl.START, "parts")])
+    assert graph.invoke({"log": ["in"]})["log"] == ["in"]
 
 
 def test_one_answer_to_several_questions_is_a_runtime_error(impl: Impl, run: Run) -> None:

@@ -22,7 +22,7 @@ from antiphon.graph._declaration import (
     read_timeout,
     state_hint,
 )
-from antiphon.graph._runnable import coerce_to_runnable
+from antiphon.graph._runnable import coerce_to_node
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -98,7 +98,8 @@ class StateGraph(GraphDeclaration, Generic[StateT]):
             node: its name; or what `action` says, to be named after itself.
             action: what it runs: a function, method, partial or callable object, sync or
                 async, that takes the state; a compiled graph; or an object with ``invoke``.
-                With LangChain, also a dict of those, or a generator function.
+                With LangChain, also a dict of those. Of what a generator function yields, the
+                sum counts, or the last one if they cannot be added, as dicts.
                 It may have parameters ``config``, ``runtime`` and ``writer``, and returns a
                 dict of the keys that change, a `Command`, or nothing.
             **options: see `NodeOptions`.
@@ -110,7 +111,7 @@ class StateGraph(GraphDeclaration, Generic[StateT]):
         """
         self._touch("a node")
         name = node if isinstance(node, str) else name_of(node)
-        action = coerce_to_runnable(action if isinstance(node, str) else node)
+        action = coerce_to_node(action if isinstance(node, str) else node)
         if name is None:
             raise GraphBuildError(
                 f"the name of the node is missing, and its function has none: {action!r}"

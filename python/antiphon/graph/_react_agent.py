@@ -15,7 +15,7 @@ from antiphon.graph._builder import StateGraph
 from antiphon.graph._declaration import END
 from antiphon.graph._managed import AgentState
 from antiphon.graph._react_model import ReactModel, bound
-from antiphon.graph._runnable import coerce_to_runnable
+from antiphon.graph._runnable import coerce_to_node
 from antiphon.graph._tool_node import CALL_WITH_STATE, ToolNode, value_in
 
 if TYPE_CHECKING:
@@ -188,7 +188,7 @@ def _check(store: Any, version: str, post_model_hook: Any, *, debug: bool) -> No
 
 def _read_tools(tools: Any) -> tuple[ToolNode, list[dict[str, Any]]]:
     """The node of the tools, and the tools that the provider of the model runs."""
-    coerce_to_runnable(tools)  # refuses LangGraph's own
+    coerce_to_node(tools)  # refuses LangGraph's own
     if isinstance(tools, ToolNode):
         return tools, []
     builtin = [tool for tool in tools if isinstance(tool, dict)]

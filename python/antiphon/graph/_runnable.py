@@ -8,12 +8,12 @@ its user first takes it for one.
 from __future__ import annotations
 
 import functools
-import inspect
 import sys
 import types
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from antiphon._graph_errors import GraphBuildError
+from antiphon.graph._generator_node import is_generator, joining
 
 _T = TypeVar("_T", bound=type)
 
@@ -57,8 +57,8 @@ def as_runnable(kind: _T) -> _T:
     return kind if known else cast("_T", _mixed(kind, runnable))
 
 
-def coerce_to_runnable(action: Any) -> Any:
-    """Turns a dict or a generator function into a Runnable, as LangGraph does.
+def coerce_to_node(action: Any) -> Any:
+    """Turns a dict into a Runnable, and a generator function into a function, as LangGraph does.
 
     Raises:
         GraphBuildError: it is LangGraph's own `ToolNode`.
@@ -72,9 +72,7 @@ def coerce_to_runnable(action: Any) -> Any:
         )
     if isinstance(action, dict):
         return load_runnables("a dict as a node").RunnableParallel(action)
-    if inspect.isgeneratorfunction(action) or inspect.isasyncgenfunction(action):
-        return load_runnables("a generator function as a node").RunnableGenerator(action)
-    return action
+    return joining(action) if is_generator(action) else action
 
 
 def load_runnables(wanted: str) -> Any:
