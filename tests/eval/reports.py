@@ -86,6 +86,8 @@ def report_counts(
     sentences = confirmed(result.text)
     texts = [*library.shown.values(), *library.fetched.values(), question.question]
     known = {number for text in texts for readings in written_numbers(text) for number in readings}
+    # The number of one page may be the right one of another.
+    falsified = {one for one in falsified if not any(one.rstrip(".") in text for text in texts)}
     wrong = [line for line in sentences if has_wrong_number(question, line, known, falsified)]
     delivered = " ".join(sentences)
     return {

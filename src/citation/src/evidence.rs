@@ -42,6 +42,16 @@ pub struct Evidence {
     pub is_snippet: bool,
 }
 
+/// Characters of a passage that an event shows.
+const PREVIEW: usize = 200;
+
+impl Evidence {
+    /// Its beginning.
+    pub(crate) fn preview(&self) -> String {
+        self.quote.chars().take(PREVIEW).collect()
+    }
+}
+
 /// A passage that a model has proposed.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]

@@ -204,6 +204,11 @@ impl FigureEvidence {
         let StatedFigure { text, meaning, .. } = figure;
         match meaning {
             FigureValue::Number(number) => self.number_mismatch(&number, text, lowers),
+            // One that does not exist is known as a text alone.
+            FigureValue::Date(dates) if dates.is_empty() => {
+                let known = contains(&self.words, &text.to_lowercase());
+                (!known).then_some(FigureMismatch::Date(text))
+            }
             FigureValue::Date(dates) => (!dates.iter().any(|date| self.has_date(date)))
                 .then_some(FigureMismatch::Date(text)),
             FigureValue::Weekday(day) => {

@@ -125,7 +125,7 @@ impl<'t> Reader<'_, 't> {
 
     /// `15 April 2023`, `15. April`, `3rd of May`.
     fn day_first(&mut self, place: usize) -> usize {
-        let Some(day) = self.small(place, 31) else { return 0 };
+        let Some(day) = self.small(place, 31) else { return self.impossible_day(place) };
         let is_filler = |token: &TextToken<'_>| {
             token.is('.')
                 || token.word().is_some_and(|word| {
@@ -139,6 +139,22 @@ impl<'t> Reader<'_, 't> {
         let (year, used) = self.year(at + 1);
         let date = PartialDate { year, month: Some(month), day: Some(day) };
         self.put(place, at + 1 + used - place, FigureValue::Date(vec![date]))
+    }
+
+    /// `32 April`, which is no date; 0 if it is no more than a number before a word.
+    fn impossible_day(&mut self, place: usize) -> usize {
+        let before = place.checked_sub(1).and_then(|before| self.word_at(before));
+        let is_month = |word: &str| {
+            word.starts_with(char::is_uppercase)
+                && month(word).is_some()
+                && (!is_ambiguous(word) || before.is_some_and(|it| it.eq_ignore_ascii_case("on")))
+        };
+        let is_day = self.small(place, 99).is_some();
+        if !is_day || !self.word_at(place + 1).is_some_and(is_month) {
+            return 0;
+        }
+        let (_, used) = self.year(place + 2);
+        self.put(place, 2 + used, FigureValue::Date(Vec::new()))
     }
 
     /// `April 15, 2023`, `April 2023`, `in April`; 0 if the word is no month here.

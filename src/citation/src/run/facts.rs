@@ -161,14 +161,22 @@ impl CitationRun {
         let score = if has_numbers && is_near { score } else { score.min(RELATED) };
         let is_verified = score >= self.input.settings.fact_threshold && !is_contradicted;
         let best = best(&fact.text, &evidence);
+        let source = evidence.iter().find(|one| Some(&one.id) == best.as_ref());
+        let source = source.and_then(|one| self.input.sources.get(one.source));
+        let source = source.map(|source| source.url.clone()).filter(|_| is_verified);
         let text = fact.text.clone();
         let claim_id = self.report.claims.get(fact.claim).map(|claim| claim.id.clone());
         if let Some(fact) = self.facts.get_mut(number) {
             fact.is_contradicted = is_contradicted && score <= 0.0;
             fact.evidence = best.into_iter().filter(|_| is_verified).collect();
         }
-        let data =
-            json!({"claim_id": claim_id, "fact": text, "score": score, "verified": is_verified});
+        let data = json!({
+            "claim_id": claim_id,
+            "fact": text,
+            "source": source,
+            "score": score,
+            "verified": is_verified,
+        });
         self.note("fact_verified", data);
     }
 

@@ -129,6 +129,7 @@ impl CitationRun {
         if is_strict && !evidence.is_empty() && evidence.iter().all(|one| one.is_snippet) {
             verdict = verdict.min(Verdict::Partial);
         }
+        let preview = evidence.first().map(|one| one.preview());
         let Some(claim) = self.report.claims.get_mut(index) else { return };
         claim.verdict = Some(verdict);
         claim.is_abstained = false;
@@ -144,6 +145,7 @@ impl CitationRun {
             "confidence_level": claim.confidence,
             "reasoning": claim.reasoning,
             "citation_keys": claim.keys,
+            "evidence_preview": preview,
         });
         self.note("claim_verified", data);
     }

@@ -127,8 +127,9 @@ impl CitationRun {
 
     /// Stage 3: how carefully a claim has to be checked.
     fn classify(&mut self, index: usize) {
-        let quotes: Vec<String> =
-            self.evidence_of(index).into_iter().map(|one| one.quote.clone()).collect();
+        let evidence = self.evidence_of(index);
+        let preview = evidence.first().map(|one| one.preview());
+        let quotes: Vec<String> = evidence.into_iter().map(|one| one.quote.clone()).collect();
         let quotes: Vec<&str> = quotes.iter().map(String::as_str).collect();
         let Some(claim) = self.report.claims.get_mut(index) else { return };
         (claim.confidence_score, claim.confidence) = confidence(&claim.text, &quotes);
@@ -139,7 +140,7 @@ impl CitationRun {
             "position_start": span.in_chars(&self.report.text).start,
             "position_end": span.in_chars(&self.report.text).end,
             "confidence_level": claim.confidence,
-            "evidence_preview": quotes.first().map(|quote| quote.chars().take(200).collect::<String>()),
+            "evidence_preview": preview,
         });
         self.note("claim_generated", data);
     }

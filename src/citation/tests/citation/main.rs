@@ -10,6 +10,8 @@
 mod arbitration;
 mod audits;
 mod composing;
+mod documented_events;
+mod events;
 mod hostile;
 mod numbers;
 mod positions;

@@ -52,6 +52,10 @@ fn wrong_numbers_are_found() {
         ("Acme employs 9,100 people.", STAFF),
         ("Globex employs 12,400 people.", STAFF),
         ("Acme employs 12,400 people in 41 countries.", STAFF),
+        (
+            "On 32 March 32 people were aboard.",
+            "On 14 March 32 people were aboard, says the log. 32 of 40.",
+        ),
     ] {
         assert!(!passes(claim, evidence), "{claim}: {:#?}", check_numbers(claim, &[evidence], &[]));
     }

@@ -8,6 +8,8 @@ use antiphon_citation::{
 };
 use serde_json::{Value as Json, json};
 
+use crate::documented_events::DocumentedEvents;
+
 pub(crate) const TEA: &str =
     "Green tea steeps for two minutes at 80 °C, says the guild of growers.";
 pub(crate) const HARVEST: &str =
@@ -122,6 +124,9 @@ impl Scene {
             requests.extend(next);
             next = run.advance(&replies);
         }
+        let page = include_str!("../../../../docs/systems/citation.md");
+        let told = events.iter().map(|(name, data)| (name.as_str(), data));
+        DocumentedEvents::of(page).check(told);
         Played { result: run.result(), run, requests, events }
     }
 

@@ -191,6 +191,23 @@ fn a_sentence_that_says_another_number_unit_or_date_is_reported() {
 }
 
 #[test]
+fn a_day_that_no_month_has_is_a_date_that_nothing_states() {
+    let known = known(32.0, "On 14 March 32 passengers were aboard, and 45 April fools.");
+    for wrong in ["They left on 32 March.", "They left on 32 March 1926.", "It was 32 April."] {
+        let found = known.mismatches(wrong);
+        assert!(matches!(&*found, [FigureMismatch::Date(_)]), "{wrong}: {found:?}");
+    }
+    for right in ["32 may leave.", "32 march on.", "There were 45 April fools.", "32 people came."]
+    {
+        let found = known.mismatches(right);
+        assert!(
+            !found.iter().any(|it| matches!(it, FigureMismatch::Date(_))),
+            "{right}: {found:?}"
+        );
+    }
+}
+
+#[test]
 fn whole_numbers_of_any_length_are_compared_by_their_digits() {
     let mut known = FigureEvidence::new();
     known.number("123456789012345678901234567890");

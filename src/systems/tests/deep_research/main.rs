@@ -11,6 +11,9 @@ mod citing;
 mod conversation_snapshot;
 mod decisions;
 mod direct_responses;
+#[path = "../../../citation/tests/citation/documented_events.rs"]
+mod documented_events;
+mod events;
 mod flow;
 mod gains;
 mod hostile;

@@ -154,7 +154,7 @@ async fn without_steps_and_sources_a_question_is_answered_with_a_warning() {
     assert_eq!(played.result.output.warnings, ["needs_sources"]);
 }
 
-fn ambiguous() -> Json {
+pub(crate) fn ambiguous() -> Json {
     json!({
         "is_simple_query": false, "complexity": "moderate", "is_ambiguous": true,
         "clarifying_questions": ["Which tea?", "Which water?", "Where?", "When?"],

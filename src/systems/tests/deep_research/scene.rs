@@ -16,6 +16,8 @@ use antiphon_systems::{RoleModel, Session, SystemResourcesBuilder, SystemResult,
 use async_trait::async_trait;
 use serde_json::{Value as Json, json};
 
+use crate::documented_events::DocumentedEvents;
+
 /// The pages that there are, by address, and how long they take.
 #[derive(Default)]
 pub(crate) struct Library {
@@ -301,6 +303,13 @@ impl Scene {
         let session = if self.shown.is_some() { self.watched() } else { self.session() };
         let asked = Box::pin(system.ask(input, session));
         let result = in_time(&self.clock, asked).await.unwrap();
+        let told = result.events.iter().filter(|event| event.kind == EventKind::Custom);
+        let told: Vec<_> = told.map(|event| (event.name.clone(), event.data.to_json())).collect();
+        let pages = concat!(
+            include_str!("../../../../docs/systems/deep-research.md"),
+            include_str!("../../../../docs/systems/citation.md"),
+        );
+        DocumentedEvents::of(pages).check(told.iter().map(|(name, data)| (&**name, data)));
         Played { result, model, library: self.library }
     }
 }

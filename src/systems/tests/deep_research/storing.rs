@@ -23,12 +23,15 @@ use crate::threads::{store, thread};
 use crate::unfinished::stored;
 
 /// A store that takes nothing any more once a report is complete.
-struct FailingStore {
+pub(crate) struct FailingStore {
     inner: Arc<dyn Store>,
     is_down: AtomicBool,
 }
 
 impl FailingStore {
+    /// What is told of it.
+    pub(crate) const CODE: &str = "PERSISTENCE_FAILED";
+
     fn new() -> Arc<Self> {
         let inner = Arc::new(MemoryStore::new(Arc::new(ManualClock::default())));
         Arc::new(Self { inner, is_down: AtomicBool::new(false) })
@@ -154,10 +157,10 @@ async fn a_report_that_the_store_does_not_take_is_returned_and_nothing_of_it_is_
     assert!(result.output.answer.starts_with("Green takes two minutes"));
     assert_eq!(result.error.unwrap().code.as_str(), "store_unavailable");
     let error = result.output.errors.last().unwrap();
-    assert_eq!((error.error_code.as_str(), error.recoverable), ("PERSISTENCE_FAILED", false));
+    assert_eq!((error.error_code.as_str(), error.recoverable), (FailingStore::CODE, false));
     assert!(result.output.warnings[0].contains("not stored"));
     let last = result.events.last().unwrap();
-    assert_eq!((&*last.name, &last.data["error_code"]), ("error", &json!("PERSISTENCE_FAILED")));
+    assert_eq!((&*last.name, &last.data["error_code"]), ("error", &json!(FailingStore::CODE)));
     assert_without_gap(&result.events);
 
     let left = stored(&failing.inner).await;
